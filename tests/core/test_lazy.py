@@ -20,9 +20,9 @@ def printed(program):
 def test_a_file_of_a_room_is_imported_when_it_is_asked_for():
     asks = (
         "import sys; from penstock.ops import group; path = 'penstock.ops.group.window'; print(path in sys.modules); "
-        "print(group.window.Window.__name__); print(path in sys.modules, group.window is sys.modules[path])"
+        "print(group.window.SlidingWindow.__name__); print(path in sys.modules, group.window is sys.modules[path])"
     )
-    assert printed(asks) == ["False", "Window", "True", "True"]
+    assert printed(asks) == ["False", "SlidingWindow", "True", "True"]
 
 
 def test_a_room_has_no_other_files():

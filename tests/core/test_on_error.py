@@ -5,7 +5,7 @@ import pickle
 import pytest
 
 import penstock as ps
-from penstock.core.on_error import JUDGED_FROM, NOTHING, ErrorBudget, OnError, budget_of, on_error_of
+from penstock.core.on_error import JUDGED_FROM, NO_VALUE, ErrorBudget, OnError, budget_of, on_error_of
 
 
 @pytest.mark.parametrize("count", [0, 1, 5])
@@ -74,4 +74,4 @@ def test_they_show_how_they_are_written():
 
 
 def test_nothing_is_itself_in_another_process():
-    assert pickle.loads(pickle.dumps(ps.on_error.skip())).value is NOTHING
+    assert pickle.loads(pickle.dumps(ps.on_error.skip())).value is NO_VALUE

@@ -7,7 +7,7 @@ import pytest
 
 from penstock import Dataset
 from penstock.core.errors import ClosedError
-from penstock.feed.feed import Feed
+from penstock.feed.feed import FrameworkFeed
 
 
 class Tensor:
@@ -16,7 +16,7 @@ class Tensor:
 
 
 def fed(ds):
-    return Feed(ds, Tensor)
+    return FrameworkFeed(ds, Tensor)
 
 
 def test_arrays_and_numbers_are_converted_and_nothing_else():

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.index.blocked import Blocks, end_to_end, even, side_by_side
+from penstock.index.blocked import Blocks, blocks_end_to_end, blocks_side_by_side, even
 
 LENGTHS = st.lists(st.integers(1, 30), min_size=1, max_size=20)
 
@@ -93,14 +93,14 @@ def test_a_cut_has_the_blocks_of_what_is_left(lengths, start, step):
 def test_of_what_lies_side_by_side_no_block_crosses_a_border_of_either(one, other):
     first, second = blocks_of(one, 4), blocks_of(other, 2)
     length = min(first.length, second.length)
-    both = side_by_side(first, second, length)
+    both = blocks_side_by_side(first, second, length)
     assert both.window == 2
     borders = {*first.bounds.tolist(), *second.bounds.tolist()}
     assert both.bounds.tolist() == sorted({border for border in borders if border <= length})
 
 
 def test_end_to_end_is_one_after_the_other():
-    assert end_to_end(even(5, 2, 4), even(3, 2, 9)).bounds.tolist() == [0, 2, 4, 5, 7, 8]
+    assert blocks_end_to_end(even(5, 2, 4), even(3, 2, 9)).bounds.tolist() == [0, 2, 4, 5, 7, 8]
 
 
 def test_what_travels_and_what_is_told_is_the_blocks_alone():

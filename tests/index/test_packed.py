@@ -42,7 +42,7 @@ def test_documents_are_packed_whole_or_in_pieces_of_the_length(lengths, length, 
 @given(lengths=LENGTHS, length=st.integers(1, 35), data=st.data(), keep=st.booleans())
 def test_documents_are_joined_and_cut(lengths, length, data, keep):
     offset = data.draw(st.integers(0, int(lengths[0]) if len(lengths) else 0))
-    packed = packing.joined(lengths, length, offset=offset, keep_positions=keep)
+    packed = packing.join_documents(lengths, length, offset=offset, keep_positions=keep)
     sequences = tokens(packed)
     assert list(chain(*sequences)) == every_token(lengths)[offset:]
     assert [len(sequence) for sequence in sequences[:-1]] == [length] * max(packed.sequences - 1, 0)

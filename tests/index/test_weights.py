@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.index.weights import Asked, Steady, Stepped, checked, shown, whole
+from penstock.index.weights import Asked, Steady, Stepped, check_weights, weights_text, whole_weights
 
 
 @given(weights=st.lists(st.floats(0, 1e300), min_size=1, max_size=20).filter(any))
 def test_whole_numbers_keep_the_proportions(weights):
-    made = whole(weights)
+    made = whole_weights(weights)
     shares = np.array(weights) / max(weights)
     assert np.abs(made / made.sum() - shares / shares.sum()).max() < 1e-7
     assert ((made > 0) == (np.array(weights) > 0)).all()
@@ -20,10 +20,10 @@ def test_whole_numbers_keep_the_proportions(weights):
 
 
 def test_whole_numbers_stay_as_they_are_and_proportions_count():
-    assert whole([3, 0, 1]).tolist() == [3, 0, 1]
-    assert whole([0.75, 0.25]).tolist() == [3 << 28, 1 << 28]
-    assert whole([1 << 40, 1 << 40]).tolist() == [1 << 29, 1 << 29]
-    assert whole([5e-324, 1.7e308]).tolist() == [1, 1 << 30]
+    assert whole_weights([3, 0, 1]).tolist() == [3, 0, 1]
+    assert whole_weights([0.75, 0.25]).tolist() == [3 << 28, 1 << 28]
+    assert whole_weights([1 << 40, 1 << 40]).tolist() == [1 << 29, 1 << 29]
+    assert whole_weights([5e-324, 1.7e308]).tolist() == [1, 1 << 30]
 
 
 def test_steps_hold_from_their_slot_on():
@@ -69,15 +69,15 @@ def test_equal_weights_of_a_function_go_on():
 )
 def test_wrong_weights_are_named(weights, message):
     with pytest.raises(ValueError, match=message):
-        checked(weights, 2, "weights=")
+        check_weights(weights, 2, "weights=")
     with pytest.raises(ValueError, match=r"weights\(0\) returned .*" + message):
         Asked(lambda slot: weights, 2).at(0)
     with pytest.raises(TypeError, match="expected 2 numbers, one for each dataset"):
-        checked(3, 2, "weights=")
+        check_weights(3, 2, "weights=")
 
 
 def test_shown_as_they_are_written():
-    assert (shown((0.5, 2.0)), str(Steady((1 / 3, 1.0)))) == ("[0.5, 2]", "[0.333333333333, 1]")
+    assert (weights_text((0.5, 2.0)), str(Steady((1 / 3, 1.0)))) == ("[0.5, 2]", "[0.333333333333, 1]")
 
 
 def test_every_nth_slot_has_the_weights_that_it_had():

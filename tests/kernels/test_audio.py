@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.kernels.audio import WavStatus, resample, wav_layout, wav_samples
+from penstock.kernels.audio import WavStatus, resample_waveform, wav_layout, wav_samples
 from penstock.kernels.reference import audio as reference
 from tests.audio.waves import WIDTHS, wav
 
@@ -49,10 +49,10 @@ def test_resampling_is_its_formula(up, down, half, frames, count, seed):
     weights = rng.standard_normal((up, 2 * half + 1)).astype(np.float32)
     samples = rng.standard_normal(frames).astype(np.float32)
     count = min(count, -(-frames * up // down))
-    expected = reference.resample(samples, weights, down, count)
-    np.testing.assert_allclose(resample(samples, weights, down, count), expected, rtol=1e-4, atol=1e-4)
+    expected = reference.resample_waveform(samples, weights, down, count)
+    np.testing.assert_allclose(resample_waveform(samples, weights, down, count), expected, rtol=1e-4, atol=1e-4)
 
 
 def test_a_filter_has_a_middle():
     with pytest.raises(ValueError, match="odd"):
-        resample(np.zeros(3, np.float32), np.zeros((2, 4), np.float32), 1, 3)
+        resample_waveform(np.zeros(3, np.float32), np.zeros((2, 4), np.float32), 1, 3)

@@ -5,41 +5,41 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from penstock.kernels.example import ANY, ExampleKernel, Fault, Kind, Slot, Status, places_in_rows
+from penstock.kernels.example import ANY, ExampleKernel, Fault, FeatureKind, ParseStatus, WantedFeature, places_in_rows
 from penstock.kernels.reference import example as reference
 from tests.allocations import allocated
 from tests.records import wire
 
 NAMES = ("a", "b", "longer name", "a name of more than sixteen bytes")
-KIND_NAMES = {Kind.BYTES: "bytes", Kind.FLOAT: "float32", Kind.INT64: "int64"}
+KIND_NAMES = {FeatureKind.BYTES: "bytes", FeatureKind.FLOAT: "float32", FeatureKind.INT64: "int64"}
 
 
-def slots_of(rng) -> list[Slot]:
+def slots_of(rng) -> list[WantedFeature]:
     """Some slots of every sort; a name may be among the features and among the lists."""
     slots = []
     for name in NAMES:
         for in_lists in (False, True):
             if rng.random() < 0.3:
                 continue
-            kind, size = Kind(int(rng.integers(1, 4))), int(rng.choice([ANY, ANY, 0, 1, 3]))
+            kind, size = FeatureKind(int(rng.integers(1, 4))), int(rng.choice([ANY, ANY, 0, 1, 3]))
             required = bool(rng.random() < 0.2)
             default = None
             if size != ANY and not in_lists and not required:
                 default = values_of(rng, kind, size)
-                default = default if kind == Kind.BYTES else np.array(default, Slot("", kind).dtype)
-            slots.append(Slot(name, kind, size, in_lists, required, default))
+                default = default if kind == FeatureKind.BYTES else np.array(default, WantedFeature("", kind).dtype)
+            slots.append(WantedFeature(name, kind, size, in_lists, required, default))
     return slots
 
 
-def values_of(rng, kind: Kind, count: int) -> list:
-    if kind == Kind.BYTES:
+def values_of(rng, kind: FeatureKind, count: int) -> list:
+    if kind == FeatureKind.BYTES:
         return [rng.bytes(int(rng.integers(0, 20))) for _ in range(count)]
-    if kind == Kind.FLOAT:
+    if kind == FeatureKind.FLOAT:
         return rng.standard_normal(count).astype(np.float32).tolist()
     return [int(v) >> int(rng.integers(0, 64)) for v in rng.integers(-(1 << 63), 1 << 63, count)]
 
 
-def message_of(rng, kind: Kind, count: int) -> bytes:
+def message_of(rng, kind: FeatureKind, count: int) -> bytes:
     """A feature: packed or not, in parts, with what nobody knows in between."""
     values = values_of(rng, kind, count)
     name = KIND_NAMES[kind]
@@ -59,14 +59,14 @@ def unknown(rng) -> bytes:
     return [group, wire.field(number >> 3, b"abc"), *parts][int(rng.integers(5))]
 
 
-def record_of(rng, slots: list[Slot]) -> bytes:
+def record_of(rng, slots: list[WantedFeature]) -> bytes:
     parts = {False: [], True: []}
     for slot in slots:
         if rng.random() < 0.85:
             for _ in range(1 + int(rng.random() < 0.2)):
                 parts[slot.in_lists].append(entry_of(rng, slot))
     if rng.random() < 0.3:
-        parts[False].append(wire.entry("other", message_of(rng, Kind.INT64, 2)))
+        parts[False].append(wire.entry("other", message_of(rng, FeatureKind.INT64, 2)))
     for each in parts.values():
         if rng.random() < 0.3:
             rng.shuffle(each)
@@ -76,9 +76,9 @@ def record_of(rng, slots: list[Slot]) -> bytes:
     return b"".join(messages)
 
 
-def entry_of(rng, slot: Slot) -> bytes:
+def entry_of(rng, slot: WantedFeature) -> bytes:
     count = slot.size if slot.size != ANY else int(rng.integers(0, 40))
-    kind = slot.kind if rng.random() < 0.98 else Kind(int(rng.integers(1, 4)))
+    kind = slot.kind if rng.random() < 0.98 else FeatureKind(int(rng.integers(1, 4)))
     if slot.in_lists:
         steps = [
             message_of(rng, kind, count if slot.size != ANY else count // 4) for _ in range(int(rng.integers(0, 4)))
@@ -124,13 +124,13 @@ def outcome(kernel: ExampleKernel, records: list) -> list | tuple:
     return [plain(slot, *values) for slot, values in zip(kernel.slots, found, strict=True)]
 
 
-def plain(slot: Slot, values, splits, steps) -> tuple:
+def plain(slot: WantedFeature, values, splits, steps) -> tuple:
     assert values.dtype == slot.dtype
     same = values.tolist() if values.dtype.hasobject else values.tobytes()  # a float may be no number
     return same, *([] if each is None else np.asarray(each).tolist() for each in (splits, steps))
 
 
-def twin(slots: list[Slot], records: list[bytes]) -> list | tuple:
+def twin(slots: list[WantedFeature], records: list[bytes]) -> list | tuple:
     found = reference.parse_examples(
         [(s.name, s.kind, s.size, s.in_lists, s.required, s.default) for s in slots], records
     )
@@ -169,12 +169,18 @@ def test_numbers_of_every_length_are_read_wherever_they_lie(count: int, length: 
     largest = (1 << 7 * length) - 1 if length < 10 else (1 << 64) - 1
     values = np.array([largest, largest >> 1] * count, np.uint64).astype(np.int64)[:count]
     record = wire.example([("x", wire.feature("int64", values.tolist()))])
-    (found,) = ExampleKernel([Slot("x", Kind.INT64)]).parse([record])
+    (found,) = ExampleKernel([WantedFeature("x", FeatureKind.INT64)]).parse([record])
     assert np.array_equal(found.values, values)
 
 
 def test_room_grows_with_what_comes() -> None:
-    kernel = ExampleKernel([Slot("x", Kind.INT64), Slot("t", Kind.BYTES), Slot("s", Kind.FLOAT, in_lists=True)])
+    kernel = ExampleKernel(
+        [
+            WantedFeature("x", FeatureKind.INT64),
+            WantedFeature("t", FeatureKind.BYTES),
+            WantedFeature("s", FeatureKind.FLOAT, in_lists=True),
+        ]
+    )
     record = wire.sequence_example(
         [("x", wire.feature("int64", list(range(3000)))), ("t", wire.feature("bytes", [b"a", b"bc"] * 400))],
         [("s", [wire.feature("float32", [1.0, 2.0])] * 500)],
@@ -189,19 +195,23 @@ def test_room_grows_with_what_comes() -> None:
 
 
 def test_a_small_record_cannot_ask_for_much_memory() -> None:
-    kernel = ExampleKernel([Slot("x", Kind.INT64), Slot("s", Kind.INT64, in_lists=True)])
+    kernel = ExampleKernel(
+        [WantedFeature("x", FeatureKind.INT64), WantedFeature("s", FeatureKind.INT64, in_lists=True)]
+    )
     lengths = [wire.varint(1 << bits) for bits in (20, 31, 32, 40, 62, 63)]
     with allocated() as memory:
         for size in lengths:
             for inner in (b"\x0a" + size, b"\x0a\x40\x0a" + size, b"\x0a\x40\x0a\x3e\x0a\x01x\x12" + size):
                 found = kernel.parse([inner + bytes(64)])
                 assert isinstance(found, Fault)
-                assert found.status == Status.DAMAGED
+                assert found.status == ParseStatus.DAMAGED
     assert memory.most < 1 << 20
 
 
 def test_values_are_written_where_they_are_wanted() -> None:
-    kernel = ExampleKernel([Slot("x", Kind.FLOAT, 2, default=np.float32([8, 9])), Slot("y", Kind.INT64)])
+    kernel = ExampleKernel(
+        [WantedFeature("x", FeatureKind.FLOAT, 2, default=np.float32([8, 9])), WantedFeature("y", FeatureKind.INT64)]
+    )
     records = [wire.example([("x", wire.feature("float32", [1.0, 2.0]))]), b""]
     out = np.zeros((2, 2), np.float32)
     kernel.parse(records, [out, None])
@@ -209,15 +219,15 @@ def test_values_are_written_where_they_are_wanted() -> None:
 
 
 def test_text_that_is_no_utf8_is_a_fault_of_its_record() -> None:
-    kernel = ExampleKernel([Slot("t", Kind.BYTES, text=True)])
+    kernel = ExampleKernel([WantedFeature("t", FeatureKind.BYTES, text=True)])
     good, bad = (wire.example([("t", wire.feature("bytes", [b"x", text]))]) for text in ("é".encode(), b"\xff"))
     assert kernel.parse([good])[0].values.tolist() == ["x", "é"]
-    assert kernel.parse([good, b"", bad]) == Fault(Status.NO_TEXT, 2, 0)
+    assert kernel.parse([good, b"", bad]) == Fault(ParseStatus.NO_TEXT, 2, 0)
 
 
 @pytest.mark.parametrize("splits", [[0, 5], [3, 2], [-1, 2]])
 def test_records_outside_of_the_bytes_given_are_refused(splits: list[int]) -> None:
-    kernel = ExampleKernel([Slot("x", Kind.INT64)])
+    kernel = ExampleKernel([WantedFeature("x", FeatureKind.INT64)])
     with pytest.raises(ValueError, match="is not inside the bytes given"):
         kernel.parse([(np.zeros(4, np.uint8), np.array(splits))])
 
@@ -226,7 +236,7 @@ def test_any_number_of_threads_may_use_one_kernel() -> None:
     from concurrent.futures import ThreadPoolExecutor
 
     rng = np.random.default_rng(0)
-    slots = [Slot(name, Kind.INT64) for name in NAMES]
+    slots = [WantedFeature(name, FeatureKind.INT64) for name in NAMES]
     kernel = ExampleKernel(slots)
     runs = [[record_of(rng, slots) for _ in range(300)] for _ in range(8)]
     runs = [[r for r in run if not isinstance(kernel.parse([r]), Fault)] for run in runs]

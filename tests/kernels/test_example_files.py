@@ -8,15 +8,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import penstock as ps
-from penstock.kernels.example import ANY, ExampleKernel, Kind, Slot
+from penstock.kernels.example import ANY, ExampleKernel, FeatureKind, WantedFeature
 from penstock.kernels.example_files import MOST_SHARED, ExampleFiles
 from penstock.kernels.records import Framing, RecordReader
 from penstock.kernels.reference import example as reference
 from tests.kernels.test_example import record_of, slots_of
 from tests.sources.damage import damaged_by_its_disk
 
-TEXT = Slot("t", Kind.BYTES, 1, default=[b"none"])
-NUMBERS = Slot("x", Kind.INT64)
+TEXT = WantedFeature("t", FeatureKind.BYTES, 1, default=[b"none"])
+NUMBERS = WantedFeature("x", FeatureKind.INT64)
 
 
 def reader_of(tmp_path, files: list[list[bytes]], *, verify: bool = True) -> RecordReader:
@@ -58,14 +58,14 @@ def test_records_of_any_form_are_those_of_the_twin(tmp_path_factory, seed: int, 
         return
     assert found is not None
     for slot, values, splits, expected in zip(slots, *found, twin, strict=True):
-        numbers = np.asarray(expected[0], values.dtype).tobytes() if slot.kind != Kind.BYTES else None
+        numbers = np.asarray(expected[0], values.dtype).tobytes() if slot.kind != FeatureKind.BYTES else None
         assert list(values) == list(expected[0]) if numbers is None else values.tobytes() == numbers
         assert (splits is None) == slot.fixed
         assert splits is None or splits.tolist() == list(expected[1])
 
 
 def test_splits_are_as_wide_as_is_asked_for(tmp_path) -> None:
-    slots = [NUMBERS, Slot("t", Kind.BYTES)]
+    slots = [NUMBERS, WantedFeature("t", FeatureKind.BYTES)]
     files = ExampleFiles(ExampleKernel(slots), reader_of(tmp_path, [[encoded(3), encoded(0)]]), narrow=[0])
     found = files.parse(rows(0, 1))
     assert found is not None
@@ -94,9 +94,11 @@ def test_texts_outlive_what_was_read(tmp_path, letters: int) -> None:
 
 def test_what_is_wrong_is_not_said_here(tmp_path) -> None:
     reader = reader_of(tmp_path, [[encoded(1), encoded(2)]])
-    files = ExampleFiles(ExampleKernel([NUMBERS, Slot("t", Kind.BYTES, 1, text=True, required=True)]), reader)
+    files = ExampleFiles(
+        ExampleKernel([NUMBERS, WantedFeature("t", FeatureKind.BYTES, 1, text=True, required=True)]), reader
+    )
     assert files.parse(rows(0, 1)) is not None
-    assert ExampleFiles(ExampleKernel([NUMBERS._replace(kind=Kind.FLOAT)]), reader).parse(rows(0)) is None
+    assert ExampleFiles(ExampleKernel([NUMBERS._replace(kind=FeatureKind.FLOAT)]), reader).parse(rows(0)) is None
     path = tmp_path / "0.tfrecord"
     whole = path.read_bytes()
     with damaged_by_its_disk(path) as file:
@@ -116,15 +118,20 @@ def reader_of_missing(path, size: int) -> RecordReader:
 def test_text_that_is_not_utf8_is_left_to_who_says_so(tmp_path) -> None:
     record = ps.records.encode_example({"t": b"\xff"})
     reader = reader_of(tmp_path, [[record]])
-    assert ExampleFiles(ExampleKernel([Slot("t", Kind.BYTES, 1, required=True)]), reader).parse(rows(0)) is not None
-    slot = Slot("t", Kind.BYTES, 1, required=True, text=True)
+    assert (
+        ExampleFiles(ExampleKernel([WantedFeature("t", FeatureKind.BYTES, 1, required=True)]), reader).parse(rows(0))
+        is not None
+    )
+    slot = WantedFeature("t", FeatureKind.BYTES, 1, required=True, text=True)
     assert ExampleFiles(ExampleKernel([slot]), reader).parse(rows(0)) is None
 
 
 def test_a_small_leaf_shares_memory_with_its_kind_and_a_large_one_does_not(tmp_path) -> None:
     large = MOST_SHARED // 8
-    slots = [Slot(name, Kind.INT64, size, required=True) for name, size in (("a", 1), ("b", 1), ("c", large))]
-    slots.append(Slot("d", Kind.INT64, ANY))
+    slots = [
+        WantedFeature(name, FeatureKind.INT64, size, required=True) for name, size in (("a", 1), ("b", 1), ("c", large))
+    ]
+    slots.append(WantedFeature("d", FeatureKind.INT64, ANY))
     record = ps.records.encode_example({"a": 1, "b": 2, "c": range(large), "d": [7]})
     blocks: list[np.ndarray] = []
 

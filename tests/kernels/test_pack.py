@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.kernels import MOST_CAPACITY, Held, SideThread, begin_filling, fill_bins, pack_bins
+from penstock.kernels import MOST_CAPACITY, HeldArrays, SideThread, begin_filling, fill_bins, pack_bins
 from penstock.kernels.reference import pack as twin
 
 STRATEGIES = ["first_fit", "best_fit"]
@@ -21,10 +21,10 @@ def memory(count: int, capacity: int, dtype: Any = np.int32) -> Out:
     return np.full(shape, 77, dtype), np.full(shape, 77, np.int32), np.full(shape, 77, np.int32)
 
 
-def held(arrays: list[Any]) -> list[Held]:
+def held(arrays: list[Any]) -> list[HeldArrays]:
     """Arrays of one dtype, held in two parts."""
     half = len(arrays) // 2
-    return [Held(part, arrays[0].dtype) for part in (arrays[:half], arrays[half:])] if arrays else []
+    return [HeldArrays(part, arrays[0].dtype) for part in (arrays[:half], arrays[half:])] if arrays else []
 
 
 @st.composite
@@ -222,12 +222,12 @@ class Mine(np.ndarray):
 )
 def test_only_arrays_of_one_dimension_and_dtype_are_held(document: Any) -> None:
     with pytest.raises(TypeError, match="document 1 must be a one-dimensional array of int32"):
-        Held([*WORDS, document], np.dtype(np.int32))
+        HeldArrays([*WORDS, document], np.dtype(np.int32))
 
 
 def test_what_is_held_stays_where_it_is_until_it_is_let_go() -> None:
     array = np.arange(3)
-    holding = Held([array, array[::2], array[:0]], array.dtype)
+    holding = HeldArrays([array, array[::2], array[:0]], array.dtype)
     assert holding.lengths.tolist() == [3, 2, 0]
     with pytest.raises(ValueError, match="resize"):
         array.resize(1000)
@@ -236,7 +236,7 @@ def test_what_is_held_stays_where_it_is_until_it_is_let_go() -> None:
 
 
 def test_documents_are_numbered_through_all_that_are_held() -> None:
-    texts = [Held(part, np.dtype(np.uint8)) for part in ([], [np.full(1, 5, np.uint8)], [], WORDS_OF_BYTES)]
+    texts = [HeldArrays(part, np.dtype(np.uint8)) for part in ([], [np.full(1, 5, np.uint8)], [], WORDS_OF_BYTES)]
     out = memory(1, 4, np.uint8)
     fill_bins(texts, np.array([[2, 0, 1, 0, 0], [0, 0, 1, 0, 0], [1, 0, 1, 0, 0]]), out)
     assert out[0].tolist() == [[7, 5, 6, 0]]

@@ -11,7 +11,7 @@ from penstock import Dataset, Options
 from penstock.core.blame import blames_of, note_blames
 from penstock.core.errors import ElementError
 from penstock.plan.blame import blame, blame_given
-from penstock.plan.ids import MOST_EPOCHS, mixed, ordinals
+from penstock.plan.ids import MOST_EPOCHS, ordinals, scatter
 
 LETTERS = Dataset.from_source(list("abcdef"))
 
@@ -184,7 +184,7 @@ def test_what_names_a_place_is_left_as_it_is():
 def test_ids_of_which_nothing_is_known_say_nothing():
     many = LETTERS.flat_map(lambda x: [x, x]).filter(odd)._plan
     error = LookupError()
-    blame(error, many, int(mixed(np.array([3]))[0]))
+    blame(error, many, int(scatter(np.array([3]))[0]))
     assert noted(error) == ["in filter(odd)"]
 
 

@@ -7,14 +7,14 @@ import pickle
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.plan.deferred import Parts, settled
+from penstock.plan.deferred import PartMarks, settled
 
 CHANGES = st.lists(st.tuples(st.integers(0, 30), st.none() | st.integers(0, 9)), max_size=120)
 
 
 @given(CHANGES)
 def test_each_tells_what_was_so_when_it_was_made(changes):
-    parts, now = Parts(), {}
+    parts, now = PartMarks(), {}
     marks, wanted = [], []
     for number, mark in changes:
         parts.change(number, mark)
@@ -27,7 +27,7 @@ def test_each_tells_what_was_so_when_it_was_made(changes):
 
 
 def test_marks_within_marks_are_settled_too():
-    inner, outer = Parts(), Parts()
+    inner, outer = PartMarks(), PartMarks()
     inner.change(0, 5)
     outer.change(1, [inner.now, 3])
     assert settled([outer.now, 0]) == [[None, [[5], 3]], 0]

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from penstock.core.errors import CursorError
 from penstock.elements.chunks.chunk import Columns, Items
 from penstock.elements.nested.structure import LEAF
-from penstock.plan.flow import Piece, Reader, close, joined, left_out, read_all, resumed
+from penstock.plan.flow import Piece, Reader, close, join_pieces, left_out, read_all, resumed
 from tests.plan.flows import SIZES, elements_of, stream_of
 
 LENGTHS = [0, 1, 2, 3, 4, 5, 8]
@@ -36,10 +36,10 @@ def test_chosen_elements_keep_the_mark_that_comes_after_all():
 
 def test_pieces_are_joined_in_order_and_columns_stay_columns():
     columns = [Piece(Columns(LEAF, [np.arange(low, low + 2)], 2), np.arange(low, low + 2)) for low in (0, 2)]
-    both = joined(columns)
+    both = join_pieces(columns)
     assert isinstance(both.chunk, Columns)
     assert both.chunk.elements() == both.ids.tolist() == [0, 1, 2, 3]
-    assert joined(columns[:1]) is columns[0]
+    assert join_pieces(columns[:1]) is columns[0]
 
 
 @pytest.mark.parametrize("count", [0, 1, 2, 3, 7, 8, 1000])

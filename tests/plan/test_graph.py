@@ -6,7 +6,7 @@ from penstock import Dataset
 from penstock.image import center_crop
 from penstock.ops.order.skip import Skip
 from penstock.ops.order.take import Take
-from penstock.plan.graph import fold, post_order, rebuild, same, with_inputs
+from penstock.plan.graph import fold, post_order, rebuild, same_plan, with_inputs
 from penstock.rewrite.passes import rewritten
 
 
@@ -46,15 +46,15 @@ def test_plans_are_the_same_whose_things_are_identical():
     def plan(function, source=five):
         return source.map(function).batch(2)._plan
 
-    assert same(plan(len), plan(len))
-    assert same(rebuild(plan(len), lambda node: node), plan(len))
-    assert not same(plan(len), plan(abs))
-    assert not same(plan(len), plan(len, Dataset.range(5)))
-    assert not same(plan(len), plan(len).input)
-    assert not same(plan(len).input, plan(len))
-    assert same(plan(center_crop(8)), plan(center_crop(8)))
-    assert not same(plan(center_crop(8)), plan(center_crop(9)))
-    assert same(rewritten(plan(abs)).plan, rewritten(plan(abs)).plan)
-    assert not same(rewritten(plan(abs)).plan, rewritten(plan(float)).plan)
+    assert same_plan(plan(len), plan(len))
+    assert same_plan(rebuild(plan(len), lambda node: node), plan(len))
+    assert not same_plan(plan(len), plan(abs))
+    assert not same_plan(plan(len), plan(len, Dataset.range(5)))
+    assert not same_plan(plan(len), plan(len).input)
+    assert not same_plan(plan(len).input, plan(len))
+    assert same_plan(plan(center_crop(8)), plan(center_crop(8)))
+    assert not same_plan(plan(center_crop(8)), plan(center_crop(9)))
+    assert same_plan(rewritten(plan(abs)).plan, rewritten(plan(abs)).plan)
+    assert not same_plan(rewritten(plan(abs)).plan, rewritten(plan(float)).plan)
     pair = Dataset.range(2), Dataset.range(3)
-    assert same(Dataset.zip(pair)._plan.members[0], pair[0]._plan)
+    assert same_plan(Dataset.zip(pair)._plan.members[0], pair[0]._plan)

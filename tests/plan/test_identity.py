@@ -173,8 +173,8 @@ def test_no_address_is_told():
 
 def test_a_memory_map_is_read_when_it_has_to_be_and_not_as_a_whole(tmp_path, monkeypatch):
     tokens = np.memmap(tmp_path / "tokens.bin", np.uint16, "w+", shape=(1 << 39,))  # 1 TiB, of which the disk has none
-    monkeypatch.setattr("penstock.core.digest.BLOCKS", 2)
-    monkeypatch.setattr("penstock.core.digest.WHOLE", 1 << 16)
+    monkeypatch.setattr("penstock.core.digest._BLOCKS", 2)
+    monkeypatch.setattr("penstock.core.digest._WHOLE", 1 << 16)
     before = list(identity(with_closure(tokens)))
     tokens[-1] = 1
     after = repr(before)

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from penstock.plan.ids import EPOCH_BITS, MOST_EPOCHS, child_ids, mixed, ordinals
+from penstock.plan.ids import EPOCH_BITS, MOST_EPOCHS, child_ids, ordinals, scatter
 
 
 def test_elements_are_numbered_apart_in_every_epoch():
@@ -23,4 +23,4 @@ def test_what_an_element_is_made_into_is_numbered_apart_from_all_others():
     assert child_ids(parents[:2], np.array([0, 2])).tolist() == child_ids(parents[1:2], np.array([2])).tolist()
     assert child_ids(parents[:1], np.array([2]), first=1).tolist() == child_ids(parents[:1], np.array([3])).tolist()[1:]
     assert len(child_ids(parents[:0], parents[:0])) == 0
-    assert (mixed(parents) >= 0).all()
+    assert (scatter(parents) >= 0).all()

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pickle
 
 from penstock import Dataset
-from penstock.plan.graph import post_order, same
+from penstock.plan.graph import post_order, same_plan
 from penstock.plan.listed import assembled, listed
 
 
@@ -13,6 +13,6 @@ def test_a_plan_comes_back_from_its_list():
     nodes = listed(plan)
     assert len(nodes) == 5
     again = assembled(nodes)
-    assert same(plan, again)
+    assert same_plan(plan, again)
     assert again == plan
     assert [type(node) for node in post_order(pickle.loads(pickle.dumps(plan)))] == list(map(type, post_order(plan)))

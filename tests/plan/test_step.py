@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from penstock.plan.step import Step, same_memory, stepped
+from penstock.plan.step import Step, program_of_steps, same_memory
 
 
 def test_rows_go_down_elements_come_up_and_memory_is_passed_as_steps_say():
@@ -15,8 +15,8 @@ def test_rows_go_down_elements_come_up_and_memory_is_passed_as_steps_say():
     up = Step(change=lambda chunk, rows, out: chunk + rows)
     move = Step(rows_of=lambda rows: rows + 1, memory=same_memory)
     rows = np.array([0, 1])
-    assert stepped(source, (move, move))(rows, ["memory"]).tolist() == [20, 30]
-    assert stepped(source, (move, up, move))(rows, ["memory"]).tolist() == [21, 32]
+    assert program_of_steps(source, (move, move))(rows, ["memory"]).tolist() == [20, 30]
+    assert program_of_steps(source, (move, up, move))(rows, ["memory"]).tolist() == [21, 32]
     assert seen == [([2, 3], ["memory"]), ([2, 3], None)]
 
 
@@ -28,5 +28,5 @@ def test_a_change_gets_the_memory_that_its_step_gives_to_the_input():
         return chunk
 
     pairs = Step(lambda rows: np.repeat(2 * rows, 2), change, lambda out, rows, below: [*out, len(rows), len(below)])
-    stepped(lambda rows, out=None: seen.append(out) or rows, [pairs])(np.array([3]), ["memory"])
+    program_of_steps(lambda rows, out=None: seen.append(out) or rows, [pairs])(np.array([3]), ["memory"])
     assert seen == [["memory", 1, 2], ([3], ["memory", 1, 2])]

@@ -7,7 +7,7 @@ import pytest
 
 import penstock as ps
 from penstock import Ragged
-from penstock.records.partitions import MOST_ROWS
+from penstock.records.partitions import MOST_PARTITION_ROWS
 
 R = ps.records
 P = R.RaggedFeature
@@ -54,7 +54,10 @@ def test_uniform_rows_around_others_are_ragged() -> None:
         *[(P.RowLengths, s) for s in ([1, 1], [4], [-1, 4], [1 << 62, 1 << 62], [])],
         *[(P.RowStarts, s) for s in ([1], [0, 4], [0, 2, 1], [0, -1], [])],
         *[(P.RowLimits, s) for s in ([2], [4], [2, 1, 3], [-1, 3], [])],
-        *[(P.ValueRowIds, s) for s in ([0, 1], [0, 1, 0], [-1, 0, 0], [0, 0, 1 << 62], [0, 0, MOST_ROWS + 1])],
+        *[
+            (P.ValueRowIds, s)
+            for s in ([0, 1], [0, 1, 0], [-1, 0, 0], [0, 0, 1 << 62], [0, 0, MOST_PARTITION_ROWS + 1])
+        ],
     ],
 )
 def test_rows_that_do_not_divide_the_values_are_refused(partition, said: list) -> None:

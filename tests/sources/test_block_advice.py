@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import penstock as ps
 from penstock.sources import block_advice
-from penstock.sources.block_advice import AHEAD_BYTES, BlockAdvice
+from penstock.sources.block_advice import ADVISED_BYTES, BlockAdvice
 
 
 def test_blocks_that_follow_are_told_of_as_far_as_so_many_bytes(monkeypatch):
     told, disk = [], iter(range(1000))
     monkeypatch.setattr(block_advice, "advise_extents", lambda extents: told.extend(path for path, _, _ in extents))
     monkeypatch.setattr(block_advice, "process_reads", lambda: next(disk))
-    advice = BlockAdvice(lambda block: [(block, 0, AHEAD_BYTES // 4)])
+    advice = BlockAdvice(lambda block: [(block, 0, ADVISED_BYTES // 4)])
     decoded = advice.ahead([9, 7, 5, 3, 1, 2])
     assert told == [9, 7, 5, 3]
     decoded(9)

@@ -36,7 +36,7 @@ SPECS = {
 @given(rows=st.lists(st.lists(st.integers(0, 9), max_size=6), max_size=4), random=st.randoms())
 def test_rows_come_in_the_order_asked_for(kind, rows, random):
     count = sum(map(len, rows))
-    made = block_parts.parts(SPECS[kind], count)
+    made = block_parts.column_parts(SPECS[kind], count)
     low, ids = 0, []
     for number, wanted in enumerate(rows):
         block = np.arange(10) + 10 * number

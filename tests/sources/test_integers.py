@@ -8,8 +8,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from penstock.core.errors import ElementError, PlanError
+from penstock.core.lengths import INFINITE
 from penstock.sources.integers import counter, integer_range
-from penstock.sources.protocol import INFINITE
 
 numbers = st.integers(-(2**63), 2**63 - 1)
 

@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from penstock.storage.ahead import Ahead
+from penstock.storage.ahead import ItemsAhead
 
 
 def threads():
@@ -15,7 +15,7 @@ def threads():
 
 @pytest.mark.parametrize("count", [0, 1, 2, 3, 1000])
 def test_items_come_in_their_order(count):
-    ahead = Ahead(lambda: iter(range(count)), most=2)
+    ahead = ItemsAhead(lambda: iter(range(count)), most=2)
     assert list(ahead) == list(range(count))
     assert next(ahead, None) is None
     ahead.close()
@@ -33,7 +33,7 @@ def test_no_more_than_so_many_are_made_ahead():
                 full.set()
             yield i
 
-    ahead = Ahead(items, most=3)
+    ahead = ItemsAhead(items, most=3)
     assert full.wait(20)  # the fourth is made, and waits for room
     assert made == [0, 1, 2, 3]
     assert next(ahead) == 0
@@ -47,7 +47,7 @@ def test_an_error_comes_after_what_was_before_it():
         yield 2
         raise KeyError("third")
 
-    ahead = Ahead(items, most=5)
+    ahead = ItemsAhead(items, most=5)
     assert [next(ahead), next(ahead)] == [1, 2]
     with pytest.raises(KeyError, match="third"):
         next(ahead)
@@ -56,7 +56,7 @@ def test_an_error_comes_after_what_was_before_it():
 
 
 def test_an_error_of_beginning_comes_too():
-    ahead = Ahead(lambda: iter(None), most=1)
+    ahead = ItemsAhead(lambda: iter(None), most=1)
     with pytest.raises(TypeError):
         next(ahead)
     ahead.close()
@@ -72,7 +72,7 @@ def test_close_ends_the_thread_and_what_it_runs():
         finally:
             ended.set()
 
-    ahead = Ahead(items, most=2)
+    ahead = ItemsAhead(items, most=2)
     assert next(ahead) == 1
     ahead.close()
     ahead.close()

@@ -10,7 +10,7 @@ import zlib
 import pytest
 
 from penstock.core.errors import PlanError
-from penstock.storage.compressing import FRAME_BYTES, FramedZstd, opened, written_compression
+from penstock.storage.compressing import FRAME_BYTES, FramedZstd, open_writer, written_compression
 from penstock.storage.compression import open_decompressed
 from penstock.storage.seekable import decompressed_frame, frames_of
 
@@ -19,7 +19,7 @@ PIECES = [random.Random(i).randbytes(i % 700) for i in range(400)]
 
 def written(compression, pieces=PIECES):
     file = io.BytesIO()
-    writer = opened(file, compression)
+    writer = open_writer(file, compression)
     for number, piece in enumerate(pieces):
         writer.write(piece)
         assert writer.tell() == sum(map(len, pieces[: number + 1]))

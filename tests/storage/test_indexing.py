@@ -15,7 +15,7 @@ import pytest
 import penstock as ps
 from penstock.core.errors import DataError, PlanError
 from penstock.storage import indexing
-from penstock.storage.indexing import Kind, cached_index_path, index_files, index_path, visible_index_path
+from penstock.storage.indexing import IndexKind, cached_index_path, index_files, index_path, visible_index_path
 from penstock.storage.sidecar import Sidecar
 
 
@@ -38,7 +38,7 @@ def made(monkeypatch, tmp_path):
     def holds_bytes(arrays, size):
         return "bytes" in arrays and len(arrays["bytes"]) == size
 
-    return Kind("plain", scan, holds_bytes), paths
+    return IndexKind("plain", scan, holds_bytes), paths
 
 
 def file(folder, name, content=b"abc"):
@@ -111,7 +111,7 @@ def test_one_that_its_scan_would_not_make_is_made_again_and_replaced(made, tmp_p
 def test_an_index_of_another_kind_does_not_stand_for_it(made, tmp_path):
     kind, calls = made
     path = file(tmp_path / "d", "a.plain")
-    other = Kind("plain", kind.scan, kind.is_sound, (("quoted", True),))
+    other = IndexKind("plain", kind.scan, kind.is_sound, (("quoted", True),))
     index_files([path], kind)
     index_files([path], other)
     assert len(calls) == 2
@@ -184,9 +184,9 @@ def test_the_file_at_fault_is_named_and_the_others_are_let_be(tmp_path):
 
     paths = [file(tmp_path / "d", name) for name in "abcdefgh"]
     with pytest.raises(DataError, match="/b is damaged"):
-        index_files(paths, Kind("plain", scan, anything), workers=2)
+        index_files(paths, IndexKind("plain", scan, anything), workers=2)
     with pytest.raises(FileNotFoundError):
-        index_files([*paths[:1], str(tmp_path / "missing")], Kind("plain", scan, anything))
+        index_files([*paths[:1], str(tmp_path / "missing")], IndexKind("plain", scan, anything))
     assert not [thread for thread in threading.enumerate() if thread.name.startswith("penstock-index")]
 
 
@@ -197,7 +197,7 @@ def test_a_file_that_changes_while_it_is_indexed_is_an_error(tmp_path):
         return {"bytes": np.zeros(0, np.int64)}
 
     with pytest.raises(DataError, match="changed while being indexed"):
-        index_files([file(tmp_path / "d", "a")], Kind("plain", scan, anything))
+        index_files([file(tmp_path / "d", "a")], IndexKind("plain", scan, anything))
     assert os.listdir(tmp_path / "d") == ["a"]
 
 
@@ -218,11 +218,11 @@ def test_processes_that_make_the_same_index_at_once_all_get_it(tmp_path):
 
 
 def test_names_tell_formats_and_parameters_apart():
-    csv = Kind("csv", dict, anything, (("header", True),))
-    assert index_path("a.csv", csv) != index_path("a.csv", Kind("csv", dict, anything, (("header", False),)))
-    assert index_path("a.tar", Kind("tar", dict, anything)) == ".penstock/a.tar.psindex"
-    assert cached_index_path("x/a.tar", Kind("tar", dict, anything)) != cached_index_path(
-        "y/a.tar", Kind("tar", dict, anything)
+    csv = IndexKind("csv", dict, anything, (("header", True),))
+    assert index_path("a.csv", csv) != index_path("a.csv", IndexKind("csv", dict, anything, (("header", False),)))
+    assert index_path("a.tar", IndexKind("tar", dict, anything)) == ".penstock/a.tar.psindex"
+    assert cached_index_path("x/a.tar", IndexKind("tar", dict, anything)) != cached_index_path(
+        "y/a.tar", IndexKind("tar", dict, anything)
     )
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from penstock.storage.local import read_file, read_files
+from penstock.storage.local import read_file, read_whole
 
 
 @pytest.mark.parametrize("size", [0, 1, 4096, (1 << 20) + 1])
@@ -39,7 +39,7 @@ def test_many_files_are_read_in_their_order_whatever_they_are(tmp_path):
     (tmp_path / "a").write_bytes(b"abc")
     (tmp_path / "empty").touch()
     paths = [str(tmp_path / "a"), str(tmp_path / "empty"), "/proc/self/cmdline", str(tmp_path / "a")]
-    contents = read_files(paths)
+    contents = read_whole(paths)
     assert contents[:2] == [b"abc", b""]
     assert contents[2]
     assert contents[3] == b"abc"
@@ -48,5 +48,5 @@ def test_many_files_are_read_in_their_order_whatever_they_are(tmp_path):
 def test_an_error_among_many_says_which_it_was(tmp_path):
     (tmp_path / "a").write_bytes(b"abc")
     with pytest.raises(FileNotFoundError, match="missing") as caught:
-        read_files([str(tmp_path / "a"), str(tmp_path / "missing")])
+        read_whole([str(tmp_path / "a"), str(tmp_path / "missing")])
     assert caught.value.element == 1

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from penstock.storage.compression import decompress
-from penstock.storage.indexing import Kind, index_files, index_path
+from penstock.storage.indexing import IndexKind, index_files, index_path
 from penstock.storage.shards import Shards, shard_names
 
-KIND = Kind("bin", dict, lambda arrays, size: True)
+KIND = IndexKind("bin", dict, lambda arrays, size: True)
 
 
 def write(path, *pieces, **options):

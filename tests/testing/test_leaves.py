@@ -8,13 +8,13 @@ import pytest
 from penstock.elements.nested.structure import is_leaf
 from penstock.elements.spec import batched, leaf_spec, spec_of
 from penstock.testing.laws import same
-from penstock.testing.leaves import LEAVES, repeated, rows_like
+from penstock.testing.leaves import LEAVES, repeat_leaf, rows_like
 
 
 @pytest.mark.parametrize("leaf", LEAVES)
 def test_several_of_a_leaf_are_a_batch_of_it(leaf):
     assert is_leaf(leaf)
-    batch = repeated(leaf, 3)
+    batch = repeat_leaf(leaf, 3)
     assert spec_of(batch) == batched(leaf_spec(leaf), 3)
     assert all(same(element, leaf) for element in batch)
 

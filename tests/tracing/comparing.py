@@ -57,7 +57,7 @@ def verify_made(made, columns, wanted):
     chunk = chunk_of(columns)
     for block, own in ((1 << 18, 1 << 16), (16, 1)):  # in one go, and in rows of 16 bytes with memory of its own
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(program, "BLOCK", block)
+            patch.setattr(program, "_BLOCK", block)
             patch.setattr(program, "OWN_MEMORY", own)
             found = made.columns(chunk, None, np.empty)
             if found is None:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from penstock.elements.spec import ArraySpec, ObjectSpec
-from penstock.tracing.forms import OBJECT, Form, Kind, form_of_leaf, form_of_value, is_number, limits
+from penstock.tracing.forms import OBJECT, Kind, ValueForm, form_of_leaf, form_of_value, is_python_number, limits
 
 
 @pytest.mark.parametrize(
@@ -30,14 +30,14 @@ def test_a_leaf_is_what_a_function_is_given_for_it(leaf, kind):
 
 
 def test_values_of_other_kinds_have_no_form():
-    assert form_of_value(np.float32(1)) == Form(Kind.NUMPY, np.dtype("f4"))
-    assert form_of_value(np.ones((2, 3))) == Form(Kind.ARRAY, np.dtype("f8"), (2, 3))
+    assert form_of_value(np.float32(1)) == ValueForm(Kind.NUMPY, np.dtype("f4"))
+    assert form_of_value(np.ones((2, 3))) == ValueForm(Kind.ARRAY, np.dtype("f8"), (2, 3))
     for value in (np.array(1), np.ma.ones(2), np.array(["a"]), np.str_("a"), 1, None):
         assert form_of_value(value) is None
 
 
 def test_bytes_of_an_element():
-    assert Form(Kind.ARRAY, np.dtype("f4"), (2, 3)).nbytes == 24
+    assert ValueForm(Kind.ARRAY, np.dtype("f4"), (2, 3)).nbytes == 24
     assert OBJECT.kind is Kind.OBJECT
 
 
@@ -46,8 +46,8 @@ class Length(int):
 
 
 def test_numbers_are_pythons_own_and_of_no_derived_class():
-    assert all(map(is_number, (1, 1.5, True)))
-    assert not any(map(is_number, (Length(1), np.float64(1), 1j, None)))
+    assert all(map(is_python_number, (1, 1.5, True)))
+    assert not any(map(is_python_number, (Length(1), np.float64(1), 1j, None)))
 
 
 def test_limits():

@@ -26,7 +26,7 @@ def given(*arrays):
 
 @pytest.mark.parametrize("block", [1, 30, 1 << 18])
 def test_results_are_written_into_the_memory_given(monkeypatch, block):
-    monkeypatch.setattr(program, "BLOCK", block)
+    monkeypatch.setattr(program, "_BLOCK", block)
     made = trace_of(lambda x: (x[0] * 2, x.astype(np.float32) / 255, x), ROWS)
     out = [np.empty((4, 3), np.uint8), np.empty((4, 2, 3), np.float32), np.empty_like(ROWS)]
     columns = made.columns(chunk_of(ROWS), out, np.empty).columns
@@ -57,7 +57,7 @@ def test_what_is_between_is_never_made_of_many_rows_at_once(monkeypatch, length)
     wide = np.ones((100, 1000))
     made = trace_of(lambda x: (wide * x).sum(), np.arange(100))
     most = []
-    monkeypatch.setattr(program, "BLOCK", 1 << 20)  # one row
+    monkeypatch.setattr(program, "_BLOCK", 1 << 20)  # one row
     step = made._program.steps[0]
     run = step.run
     object.__setattr__(step, "run", lambda frame, out: most.append(len(frame.columns[0])) or run(frame, out))
@@ -68,7 +68,7 @@ def test_what_is_between_is_never_made_of_many_rows_at_once(monkeypatch, length)
 def test_where_it_would_have_to_be_the_function_is_called(monkeypatch):
     wide = np.ones((100, 1000))
     made = trace_of(lambda x: (wide * x).T[:2], np.arange(3))
-    monkeypatch.setattr(program, "BLOCK", 1 << 20)
+    monkeypatch.setattr(program, "_BLOCK", 1 << 20)
     assert made.columns(chunk_of(np.arange(3)), None, np.empty) is not None
     monkeypatch.setattr(program, "MOST_AT_ONCE", 1 << 21)
     assert made.columns(chunk_of(np.arange(3)), None, np.empty) is None

@@ -8,7 +8,7 @@ import math
 import numpy as np
 import pytest
 
-from penstock.tracing.forms import Form, Kind
+from penstock.tracing.forms import Kind, ValueForm
 from penstock.tracing.operations import Rules
 from penstock.tracing.standin import MOST_STEPS, GiveUpError, Trace, Value, value_of
 
@@ -16,7 +16,7 @@ I8 = np.dtype("i8")
 
 
 def standing_for(kind, shape=()):
-    return Value(Trace(1, Rules()), Form(kind, I8, shape), 0).stand_in
+    return Value(Trace(1, Rules()), ValueForm(kind, I8, shape), 0).stand_in
 
 
 NEEDING_A_VALUE = [

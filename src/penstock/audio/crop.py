@@ -27,7 +27,7 @@ class RandomCrop(Operation):
 
     def apply(self, value: Any, draw: int) -> NDArray[np.float32]:
         samples, frames = _fitting(self, value)
-        return cut(samples, draw * (len(samples) - frames + 1) >> 64, frames)
+        return cut_frames(samples, draw * (len(samples) - frames + 1) >> 64, frames)
 
     def spec(self, spec: Spec) -> Spec | None:
         return with_frames(spec, check_frames(self.name, self.seconds, self.sample_rate))
@@ -45,7 +45,7 @@ class CenterCrop(Operation):
 
     def apply(self, value: Any, draw: int) -> NDArray[np.float32]:
         samples, frames = _fitting(self, value)
-        return cut(samples, (len(samples) - frames) // 2, frames)
+        return cut_frames(samples, (len(samples) - frames) // 2, frames)
 
     def spec(self, spec: Spec) -> Spec | None:
         return with_frames(spec, check_frames(self.name, self.seconds, self.sample_rate))
@@ -78,7 +78,7 @@ def center_crop(seconds: float, sample_rate: int) -> CenterCrop:
     return CenterCrop(seconds, int(sample_rate))
 
 
-def cut(samples: NDArray[np.float32], first: int, frames: int) -> NDArray[np.float32]:
+def cut_frames(samples: NDArray[np.float32], first: int, frames: int) -> NDArray[np.float32]:
     """Return some frames as a copy, which does not keep the others alive."""
     return samples[first : first + frames].copy()
 

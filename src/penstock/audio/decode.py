@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from penstock.audio.header import MOST_SAMPLES, read_audio
+from penstock.audio.header import MOST_FILE_SAMPLES, read_audio
 from penstock.audio.resample import resampled
 from penstock.audio.samples import FLOAT32, check_rate
 from penstock.core.checks import check_count, check_flag
@@ -24,7 +24,7 @@ class Decode(Operation):
 
     sample_rate: int | None = None
     mono: bool = True
-    max_samples: int = MOST_SAMPLES
+    max_samples: int = MOST_FILE_SAMPLES
 
     def apply(self, value: Any, draw: int) -> NDArray[np.float32]:
         samples, rate = read_audio(value, mono=self.mono, most_samples=self.max_samples)
@@ -34,7 +34,7 @@ class Decode(Operation):
         return ArraySpec((None,) if self.mono else (None, None), FLOAT32)
 
 
-def decode(sample_rate: int | None = None, *, mono: bool = True, max_samples: int = MOST_SAMPLES) -> Decode:
+def decode(sample_rate: int | None = None, *, mono: bool = True, max_samples: int = MOST_FILE_SAMPLES) -> Decode:
     r"""Decode the bytes of an audio file to `float32` samples, shape (frames,), or (frames, channels) if not `mono`.
 
     A file of another rate than `sample_rate` (Hz) is resampled, as by `resample`; `None` keeps the rate of each file,

@@ -13,7 +13,7 @@ from penstock.core.errors import DecodeError
 from penstock.core.lazy import require
 from penstock.kernels.audio import WavLayout, WavStatus, wav_layout, wav_samples
 
-MOST_SAMPLES = 1 << 28
+MOST_FILE_SAMPLES = 1 << 28
 """The default limit of samples of a file, in all channels: 1 GiB."""
 _AT_ONCE = 1 << 16  # frames
 
@@ -43,7 +43,7 @@ def info(data: bytes) -> AudioInfo:
     """
     if not isinstance(data, bytes | bytearray | memoryview | np.ndarray):
         raise TypeError(f"info(data={data!r:.80}): expected the bytes of an audio file, not {type(data).__name__}")
-    data = as_bytes(data)
+    data = _as_bytes(data)
     layout = wav_layout(data)
     if layout.status != WavStatus.ELSEWHERE:
         check_layout(layout)
@@ -52,9 +52,9 @@ def info(data: bytes) -> AudioInfo:
         return AudioInfo(int(file.samplerate), int(file.channels), int(file.frames))
 
 
-def read_audio(data: bytes, *, mono: bool, most_samples: int = MOST_SAMPLES) -> tuple[NDArray[np.float32], int]:
+def read_audio(data: bytes, *, mono: bool, most_samples: int = MOST_FILE_SAMPLES) -> tuple[NDArray[np.float32], int]:
     """Return the samples of an audio file and their rate: float32 (frames, channels), or (frames,) for their mean."""
-    data = as_bytes(data)
+    data = _as_bytes(data)
     layout = wav_layout(data)
     if layout.status != WavStatus.ELSEWHERE:
         check_layout(layout)
@@ -93,7 +93,7 @@ _REASONS = {
 }
 
 
-def as_bytes(value: Any) -> bytes:
+def _as_bytes(value: Any) -> bytes:
     """Return the bytes of a file, given as `bytes` or as an array of bytes."""
     if isinstance(value, np.ndarray) and value.dtype == np.uint8 and value.ndim == 1:
         value = value.tobytes()

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from penstock.audio.crop import cut
+from penstock.audio.crop import cut_frames
 from penstock.audio.samples import check_frames, check_samples, with_frames
 from penstock.elements.spec import ArraySpec, Spec
 from penstock.plan.operation import Operation
@@ -46,7 +46,7 @@ class PadOrCrop(Operation):
     def apply(self, value: Any, draw: int) -> NDArray[np.float32]:
         samples = check_samples("pad_or_crop", value)
         frames = check_frames("pad_or_crop", self.seconds, self.sample_rate)
-        return cut(samples, 0, frames) if len(samples) > frames else _padded(samples, frames)
+        return cut_frames(samples, 0, frames) if len(samples) > frames else _padded(samples, frames)
 
     def spec(self, spec: Spec) -> Spec | None:
         return with_frames(spec, check_frames("pad_or_crop", self.seconds, self.sample_rate))

@@ -69,10 +69,10 @@ def resampled(samples: NDArray[np.float32], from_rate: int, to_rate: int) -> NDA
         return samples
     weights, count = filter_weights(up, down), resampled_length(len(samples), from_rate, to_rate)
     if samples.ndim == 1:
-        return kernel.resample(samples, weights, down, count)
+        return kernel.resample_waveform(samples, weights, down, count)
     out = np.empty((count, samples.shape[1]), np.float32)
     for channel in range(samples.shape[1]):
-        out[:, channel] = kernel.resample(samples[:, channel], weights, down, count)
+        out[:, channel] = kernel.resample_waveform(samples[:, channel], weights, down, count)
     return out
 
 

@@ -6,7 +6,7 @@ import sys
 import traceback
 from pathlib import Path
 
-PACKAGE = str(Path(__file__).parent.parent)
+_PACKAGE = str(Path(__file__).parent.parent)
 
 
 def print_error(error: Exception) -> None:
@@ -21,4 +21,4 @@ def print_error(error: Exception) -> None:
 
 
 def _is_users(file: str) -> bool:
-    return not file.startswith((PACKAGE, "<frozen importlib"))
+    return not file.startswith((_PACKAGE, "<frozen importlib"))

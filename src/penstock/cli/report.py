@@ -9,7 +9,7 @@ from penstock.cli.terminal import Terminal
 from penstock.watch.stats import PLURALS, OperationStats, Stats, count, cut, operations_table, rate
 from penstock.watch.verdict import verdict
 
-SUMS = ("items", "rows", "waited", "stepped", "work", "blocked", "starved")
+_SUMS = ("items", "rows", "waited", "stepped", "work", "blocked", "starved")
 SHORTEST = 16  # characters of an operation's name on any terminal
 
 
@@ -34,7 +34,7 @@ def added(done: Stats | None, now: Stats) -> Stats:
     """Return the counts of two passes over one dataset, one after the other; other values are the later ones."""
     if done is None or now.mode == "not begun":
         return done or now
-    sums = {name: getattr(done, name) + getattr(now, name) for name in SUMS}
+    sums = {name: getattr(done, name) + getattr(now, name) for name in _SUMS}
     operations = tuple(map(_added_operation, done.operations, now.operations))
     return replace(now, **sums, operations=operations, peak_bytes=max(done.peak_bytes, now.peak_bytes))
 

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 if TYPE_CHECKING:
     from hashlib import blake2b
 
-WHOLE = 64 << 20  # bytes; of a larger array, BLOCKS blocks of 64 KiB
-BLOCKS = 1024
+_WHOLE = 64 << 20  # bytes; of a larger array, BLOCKS blocks of 64 KiB
+_BLOCKS = 1024
 
 
 def hasher(size: int = 16) -> blake2b:
@@ -38,11 +38,11 @@ def digest_array(array: NDArray[Any]) -> str:
     state = hasher()
     if array.dtype.hasobject:
         state.update(repr(array.shape).encode())
-    elif array.nbytes <= WHOLE:
+    elif array.nbytes <= _WHOLE:
         state.update(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
     else:
-        block = max(WHOLE // BLOCKS // array.itemsize, 1)  # in items, counted in C order whatever the layout
-        for start in np.unique(np.linspace(0, array.size - block, BLOCKS).astype(np.int64)).tolist():
+        block = max(_WHOLE // _BLOCKS // array.itemsize, 1)  # in items, counted in C order whatever the layout
+        for start in np.unique(np.linspace(0, array.size - block, _BLOCKS).astype(np.int64)).tolist():
             state.update(np.asarray(array.flat[start : start + block]).view(np.uint8).data)
     return state.hexdigest()
 

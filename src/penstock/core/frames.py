@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+_PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 
 
 def is_ours(file: str) -> bool:
@@ -13,4 +13,4 @@ def is_ours(file: str) -> bool:
     >>> is_ours(__file__), is_ours("train.py")
     (True, False)
     """
-    return file.startswith(PACKAGE)
+    return file.startswith(_PACKAGE)

@@ -16,7 +16,8 @@ from penstock.core.renamed import hint_of
 def files_on_demand(room: str, files: Sequence[str]) -> Callable[[str], ModuleType]:
     """Return the `__getattr__` of a package that imports each of these files on first use.
 
-    After `from penstock.ops import group`, the call `group.window.Window(...)` thus imports only that one file.
+    After `from penstock.ops import group`, the call `group.window.SlidingWindow(...)` thus imports only that one
+    file.
 
     >>> from penstock.ops import group
     >>> group.window.__name__

@@ -72,17 +72,17 @@ class _Nothing:
         return "nothing"
 
     def __reduce__(self) -> str:
-        return "NOTHING"
+        return "NO_VALUE"
 
 
-NOTHING = _Nothing()
+NO_VALUE = _Nothing()
 
 
 @dataclass(frozen=True)
 class OnError:
     """A policy that replaces a failed element by `value`, or leaves it out, as made by `skip()` and `replace()`."""
 
-    value: Any = NOTHING
+    value: Any = NO_VALUE
     budget: ErrorBudget | None = None
     quarantine: str | None = None
 
@@ -92,7 +92,7 @@ class OnError:
         return self.budget is not None or self.quarantine is not None
 
     def __repr__(self) -> str:
-        value = [] if self.value is NOTHING else [repr(self.value)]
+        value = [] if self.value is NO_VALUE else [repr(self.value)]
         budget = [] if self.budget is None else [f"budget={self.budget!r}"]
         quarantine = [] if self.quarantine is None else [f"quarantine={self.quarantine!r}"]
         return f"{'replace' if value else 'skip'}({', '.join(value + budget + quarantine)})"
@@ -112,7 +112,7 @@ def skip(budget: ErrorBudget | int | None = None, *, quarantine: str | os.PathLi
     >>> list(Dataset.range(4).map(lambda x: 6 // (x - 1), on_error=ps.on_error.skip(budget=1)))
     [-6, 6, 3]
     """
-    return OnError(NOTHING, budget_of("skip", budget), _path_of("skip", quarantine))
+    return OnError(NO_VALUE, budget_of("skip", budget), _path_of("skip", quarantine))
 
 
 def replace(

@@ -12,12 +12,12 @@ from penstock.lint.finding import Finding
 from penstock.lint.rules import findings
 from penstock.lint.written import Written
 from penstock.ops.elementwise.map import Map
-from penstock.plan.explain import DEEPEST
+from penstock.plan.explain import DEEPEST_INDENT
 from penstock.plan.graph import post_order
 from penstock.plan.node import Node
 
-WIDEST = 48  # characters of an operation that stands in one line with its result
-LONGEST = 100  # characters of an error's message
+_WIDEST = 48  # characters of an operation that stands in one line with its result
+_LONGEST = 100  # characters of an error's message
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ class Check:
 
     def __str__(self) -> str:
         lines = [("stage", "one element", "yields"), *map(self._line, self.stages)]
-        width = min(max(len(operation) for operation, _, _ in lines), WIDEST)
+        width = min(max(len(operation) for operation, _, _ in lines), _WIDEST)
         table: list[str] = []
         for operation, time, yields in lines:
             rest = f"  {time:>11}  {yields}"
@@ -81,7 +81,7 @@ class Check:
             yields = describe(stage.element)
         else:
             yields = "not reached" if self._error is not None else "nothing"
-        return "  " * min(stage.depth, DEEPEST) + stage.operation, _time(stage.seconds), yields
+        return "  " * min(stage.depth, DEEPEST_INDENT) + stage.operation, _time(stage.seconds), yields
 
     def _summary(self) -> str:
         warnings = sum(finding.warns for finding in self.findings)
@@ -134,7 +134,7 @@ def _stages(tried: list[tuple[Node, DryRunStage]]) -> Iterator[StageCheck]:
 def one_line(error: Exception) -> str:
     """Return the error's type, the first line of its message, and the place of the element at fault, if known."""
     message = (str(error).splitlines() or [""])[0]
-    shown = message if len(message) <= LONGEST else f"{message[: LONGEST - 1]}…"
+    shown = message if len(message) <= _LONGEST else f"{message[: _LONGEST - 1]}…"
     place = next((blame.place for blame in blames_of(error) if blame.place is not None), None)
     return ": ".join(filter(None, [type(error).__name__, shown])) + ("" if place is None else f" (at {place})")
 

@@ -16,7 +16,7 @@ class Cuts:
         self.begins: set[int] = set()
         self.ends: set[int] = set()
 
-    def part(self, plan: Node) -> Part | None:
+    def part(self, plan: Node) -> CutPart | None:
         """Record and return the part that `plan` keeps of its input; `None` if it does not keep one run of elements."""
         span = plan.span() if isinstance(plan, RowMap) else None
         if span is None:
@@ -26,10 +26,10 @@ class Cuts:
             self.begins.add(low)
             if high is not None:
                 self.ends.add(high)
-        return Part(self, low, high)
+        return CutPart(self, low, high)
 
 
-class Part(NamedTuple):
+class CutPart(NamedTuple):
     """The elements from `low` up to `high` of a dataset, or up to its end if `high` is `None`."""
 
     cuts: Cuts

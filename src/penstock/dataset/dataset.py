@@ -4,28 +4,28 @@ from __future__ import annotations
 
 from penstock.dataset.handle import T_co
 from penstock.dataset.inspect import Inspect
-from penstock.dataset.methods.buffer import Buffer
-from penstock.dataset.methods.combine import Combine
-from penstock.dataset.methods.elementwise import Elementwise
-from penstock.dataset.methods.group import Group
-from penstock.dataset.methods.keyed import Keyed
-from penstock.dataset.methods.mixtures import Mixtures
-from penstock.dataset.methods.order import Order
-from penstock.dataset.methods.read import Read
-from penstock.dataset.methods.uneven import Uneven
+from penstock.dataset.methods.buffer import BufferMethods
+from penstock.dataset.methods.combine import CombineMethods
+from penstock.dataset.methods.elementwise import ElementwiseMethods
+from penstock.dataset.methods.group import GroupMethods
+from penstock.dataset.methods.keyed import KeyedMethods
+from penstock.dataset.methods.mixtures import MixtureMethods
+from penstock.dataset.methods.order import OrderMethods
+from penstock.dataset.methods.read import ReadMethods
+from penstock.dataset.methods.uneven import UnevenMethods
 from penstock.dataset.methods.write import Write
 
 
 class Dataset(
-    Read[T_co],
-    Elementwise[T_co],
-    Order[T_co],
-    Group[T_co],
-    Uneven[T_co],
-    Keyed[T_co],
-    Combine[T_co],
-    Mixtures[T_co],
-    Buffer[T_co],
+    ReadMethods[T_co],
+    ElementwiseMethods[T_co],
+    OrderMethods[T_co],
+    GroupMethods[T_co],
+    UnevenMethods[T_co],
+    KeyedMethods[T_co],
+    CombineMethods[T_co],
+    MixtureMethods[T_co],
+    BufferMethods[T_co],
     Inspect[T_co],
     Write[T_co],
 ):

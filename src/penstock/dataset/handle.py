@@ -18,7 +18,7 @@ from penstock.core.renamed import hint_of
 from penstock.core.seeds import fresh_seed
 from penstock.core.surroundings import surroundings
 from penstock.dataset.arguments.wrong_names import helpful
-from penstock.dataset.cuts import Cuts, Part
+from penstock.dataset.cuts import CutPart, Cuts
 from penstock.plan import safety
 from penstock.plan.node import Node
 
@@ -47,7 +47,7 @@ class Use:
     plan: Node
     at: Place
     after: Use | None
-    part: Part | None
+    part: CutPart | None
     used: bool = False
 
 
@@ -67,7 +67,7 @@ class Handle(Generic[T_co]):
                         setattr(cls, name, made if member is method else type(member)(made))
 
     def __init__(
-        self, plan: Node, *, transformed: bool = False, after: Use | None = None, part: Part | None = None
+        self, plan: Node, *, transformed: bool = False, after: Use | None = None, part: CutPart | None = None
     ) -> None:
         if not isinstance(plan, Node):
             raise TypeError(

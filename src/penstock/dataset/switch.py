@@ -15,7 +15,7 @@ from penstock.dataset.dataset import Dataset
 from penstock.dataset.iterator import Iterator
 from penstock.engine.tuning.budget import default_memory_budget
 
-VERSION = 1
+_VERSION = 1
 
 
 class Switch:
@@ -96,7 +96,7 @@ class Switch:
         >>> {name: state["row"] for name, state in switch.state_dict()["datasets"].items()}
         {'train': 4, 'val': 0}
         """
-        return {"version": VERSION, "datasets": {name: each.state_dict() for name, each in self._iterators.items()}}
+        return {"version": _VERSION, "datasets": {name: each.state_dict() for name, each in self._iterators.items()}}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Continue from saved positions; positions of other names or plans raise a `CursorError`, and none is loaded.
@@ -156,6 +156,6 @@ def _saved(state: object) -> dict[str, Any]:
     saved = fields.get("datasets")
     if not isinstance(saved, dict):
         raise CursorError("the saved state is not a result of Switch.state_dict()")
-    if fields.get("version") != VERSION:
-        raise CursorError(f"the saved state has version {fields.get('version')!r}; this Penstock reads {VERSION}")
+    if fields.get("version") != _VERSION:
+        raise CursorError(f"the saved state has version {fields.get('version')!r}; this Penstock reads {_VERSION}")
     return cast("dict[str, Any]", saved)

@@ -17,7 +17,7 @@ from penstock.ops.combine.mixture import Mixture
 from penstock.plan.flow import MOST_READ, Flow, Mark, Open, Piece, close
 from penstock.plan.node import Node
 from penstock.plan.types import INFINITE, UNKNOWN
-from penstock.rewrite.passes import Passes, rewritten
+from penstock.rewrite.passes import RewritePasses, rewritten
 
 
 def inputs_to_run(mixture: Mixture) -> tuple[Node, ...]:
@@ -29,7 +29,7 @@ def inputs_to_run(mixture: Mixture) -> tuple[Node, ...]:
     )
 
 
-def draw_counts(mixture: Mixture, count: int, epoch: int, settings: Settings, passes: Passes) -> list[int]:
+def draw_counts(mixture: Mixture, count: int, epoch: int, settings: Settings, passes: RewritePasses) -> list[int]:
     """Return how many of the first `count` elements of an epoch come from each member; fewer if the epoch is shorter.
 
     The seeds of the mixture are bound. The mixture runs as usual, but on members that yield their own number instead of
@@ -52,7 +52,7 @@ def draw_counts(mixture: Mixture, count: int, epoch: int, settings: Settings, pa
     return counts.tolist()
 
 
-def _numbers(number: int, member: Node, shop: Session, passes: Passes) -> Open:
+def _numbers(number: int, member: Node, shop: Session, passes: RewritePasses) -> Open:
     """Return a stream that repeats the number of a member, once for each of its elements."""
     if member.length != UNKNOWN:
         return lambda epoch, mark=None: _repeated(number, member.length)

@@ -13,7 +13,7 @@ from penstock.core.errors import ElementError
 from penstock.elements.exact import PLAIN_TYPES
 from penstock.elements.nested.structure import Structure, flatten, is_leaf
 
-LONGEST = 64
+_LONGEST = 64
 """Bytes of text or of an array that are kept as they are; longer ones are replaced by a digest."""
 _INT64 = np.dtype(np.int64)
 
@@ -46,9 +46,9 @@ def _leaf(leaf: Any) -> Hashable:
     if type(leaf) is int:  # ints, texts and bytes never equal one another
         return leaf
     if isinstance(leaf, str):
-        return str(leaf) if len(leaf) <= LONGEST else ("str", _digest(leaf.encode("utf-8", "surrogatepass")))
+        return str(leaf) if len(leaf) <= _LONGEST else ("str", _digest(leaf.encode("utf-8", "surrogatepass")))
     if isinstance(leaf, bytes):
-        return bytes(leaf) if len(leaf) <= LONGEST else ("bytes", _digest(leaf))
+        return bytes(leaf) if len(leaf) <= _LONGEST else ("bytes", _digest(leaf))
     if type(leaf) in PLAIN_TYPES or isinstance(leaf, np.ndarray | np.generic):
         return _array(np.asarray(leaf))
     cls = type(leaf)
@@ -78,7 +78,7 @@ def _array(array: np.ndarray) -> Hashable:
         parts = values.view(values.real.dtype)
         parts[np.isnan(parts)] = np.nan
     content = values.tobytes()
-    return dtype.str, array.shape, content if len(content) <= LONGEST else _digest(content)
+    return dtype.str, array.shape, content if len(content) <= _LONGEST else _digest(content)
 
 
 def _short(parts: Sequence[Hashable]) -> Hashable:

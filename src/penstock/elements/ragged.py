@@ -11,12 +11,20 @@ from numpy.typing import DTypeLike, NDArray
 
 from penstock.core.arrays import Allocate
 from penstock.core.errors import ElementError
-from penstock.elements.leaves.offsets import alike, begins, checked_splits, position, positions, split_dtype, spread
+from penstock.elements.leaves.offsets import (
+    alike,
+    begins,
+    checked_splits,
+    offset_positions,
+    position,
+    split_dtype,
+    spread,
+)
 from penstock.elements.leaves.ragged_exchange import RaggedExchange
 from penstock.elements.leaves.values import as_values, empty_value, end_to_end, memory, own, read_only
 from penstock.kernels import gather
 
-MOST_SHOWN = 6  # rows, and values of a row, in a repr
+_MOST_SHOWN = 6  # rows, and values of a row, in a repr
 
 
 class Ragged(RaggedExchange):
@@ -180,7 +188,7 @@ class Ragged(RaggedExchange):
             low, high, step = rows.indices(len(self))
             return self._between(low, max(low, high)) if step == 1 else self.take(np.arange(low, high, step))
         if isinstance(rows, list | np.ndarray):
-            return self.take(positions(rows, len(self)))
+            return self.take(offset_positions(rows, len(self)))
         row = position(rows, len(self))
         low, high = int(self._splits[0][row]), int(self._splits[0][row + 1])
         return self.values[low:high]
@@ -321,7 +329,7 @@ class Ragged(RaggedExchange):
         return f"Ragged({_shown(self)}, {self.dtype}[{dimensions}])"
 
 
-def made(values: NDArray[Any] | Ragged, row_splits: NDArray[Any]) -> Ragged:
+def make_ragged(values: NDArray[Any] | Ragged, row_splits: NDArray[Any]) -> Ragged:
     """Build from parts that are known to fit: splits of one dtype, without checks."""
     if isinstance(values, Ragged):
         return _made(values.flat_values, (row_splits, *values.nested_row_splits))
@@ -338,10 +346,10 @@ def _made(values: NDArray[Any], splits: tuple[NDArray[Any], ...]) -> Ragged:
 
 def _shown(ragged: Ragged) -> str:
     """Return the first rows, and the first values of each."""
-    rows = [_shown(row) if isinstance(row, Ragged) else _shown_row(row) for row in ragged[:MOST_SHOWN]]
-    return f"[{', '.join([*rows, '...'] if len(ragged) > MOST_SHOWN else rows)}]"
+    rows = [_shown(row) if isinstance(row, Ragged) else _shown_row(row) for row in ragged[:_MOST_SHOWN]]
+    return f"[{', '.join([*rows, '...'] if len(ragged) > _MOST_SHOWN else rows)}]"
 
 
 def _shown_row(row: NDArray[Any]) -> str:
-    cells = [repr(cell) if isinstance(cell, str | bytes) else str(cell) for cell in row[:MOST_SHOWN].tolist()]
-    return f"[{', '.join([*cells, '...'] if len(row) > MOST_SHOWN else cells)}]"
+    cells = [repr(cell) if isinstance(cell, str | bytes) else str(cell) for cell in row[:_MOST_SHOWN].tolist()]
+    return f"[{', '.join([*cells, '...'] if len(row) > _MOST_SHOWN else cells)}]"

@@ -77,14 +77,14 @@ def sizes_of(chunk: Chunk) -> NDArray[np.int64]:
             total += _sizes_in(column)
     else:
         elements = chunk.held()
-        total = np.fromiter(map(size_of, elements), np.int64, len(elements))
+        total = np.fromiter(map(size_of_element, elements), np.int64, len(elements))
     return np.maximum(total, 1)
 
 
-def size_of(element: Any) -> int:
+def size_of_element(element: Any) -> int:
     """Return the bytes of the leaves of one element, counted as by `sizes_of`; 0 if there are none.
 
-    >>> size_of({"x": np.zeros(3), "y": "text"}), size_of(())
+    >>> size_of_element({"x": np.zeros(3), "y": "text"}), size_of_element(())
     (28, 0)
     """
     return sum(map(_size, flatten(element)[0]))

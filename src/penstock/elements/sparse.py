@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 
 from penstock.core.arrays import Allocate
 from penstock.core.errors import ElementError
-from penstock.elements.leaves.offsets import begins, position, positions, spread
+from penstock.elements.leaves.offsets import begins, offset_positions, position, spread
 from penstock.elements.leaves.sparse_exchange import SparseExchange
 from penstock.elements.leaves.values import as_values, empty_value, end_to_end, memory, own, read_only
 from penstock.kernels import gather
 
-MOST_SHOWN = 6  # values in a repr
+_MOST_SHOWN = 6  # values in a repr
 
 
 class Sparse(SparseExchange):
@@ -85,7 +85,7 @@ class Sparse(SparseExchange):
         if dense.ndim == 0:
             raise ElementError("Sparse.from_dense: a number has no dimensions")
         kept = dense != empty_value(dense)
-        return made(np.argwhere(kept).astype(np.int64, copy=False), dense[kept], dense.shape)
+        return make_sparse(np.argwhere(kept).astype(np.int64, copy=False), dense[kept], dense.shape)
 
     @staticmethod
     def from_csr(values: Any, columns: Any, row_splits: Any, dense_shape: Sequence[int]) -> Sparse:
@@ -173,12 +173,12 @@ class Sparse(SparseExchange):
             low, high, step = rows.indices(len(self))
             return self._between(low, max(low, high)) if step == 1 else self.take(np.arange(low, high, step))
         if isinstance(rows, list | np.ndarray):
-            return self.take(positions(rows, len(self)))
+            return self.take(offset_positions(rows, len(self)))
         row = position(rows, len(self))
         low, high = self.row_splits[row], self.row_splits[row + 1]
         if self.ndim == 1:
             return self._values[low] if high > low else self.dtype.type(empty_value(self._values))
-        return made(self._indices[low:high, 1:], self._values[low:high], self._shape[1:])
+        return make_sparse(self._indices[low:high, 1:], self._values[low:high], self._shape[1:])
 
     def __iter__(self) -> Iterator[Any]:
         return map(self.__getitem__, range(len(self)))
@@ -191,14 +191,14 @@ class Sparse(SparseExchange):
         indices = gather(self._indices, at)
         indices[:, 0] = np.repeat(np.arange(len(rows)), lengths)
         values = gather(self._values, at, memory((len(at),), self.dtype, allocate))
-        return made(indices, values, (len(rows), *self._shape[1:]))
+        return make_sparse(indices, values, (len(rows), *self._shape[1:]))
 
     def _between(self, low: int, high: int) -> Sparse:
         first, last = self.row_splits[low], self.row_splits[high]
         indices = self._indices[first:last]
         if low:
             indices = indices - np.eye(1, self.ndim, dtype=np.int64) * low  # rows count from the first one taken
-        return made(indices, self._values[first:last], (high - low, *self._shape[1:]))
+        return make_sparse(indices, self._values[first:last], (high - low, *self._shape[1:]))
 
     # Combining
 
@@ -221,7 +221,7 @@ class Sparse(SparseExchange):
         which = np.repeat(np.arange(len(parts), dtype=np.int64), counts)
         indices = np.concatenate([part.indices for part in parts])
         values = end_to_end([part.values for part in parts], allocate)
-        return made(np.column_stack([which, indices]), values, (len(parts), *whole))
+        return make_sparse(np.column_stack([which, indices]), values, (len(parts), *whole))
 
     @staticmethod
     def concatenate(parts: Sequence[Sparse], allocate: Allocate = np.empty) -> Sparse:
@@ -236,21 +236,21 @@ class Sparse(SparseExchange):
         indices = np.concatenate([part.indices for part in parts])
         indices[:, 0] += np.repeat(firsts[:-1], [len(part.values) for part in parts])
         shape = (int(firsts[-1]), *parts[0].dense_shape[1:])
-        return made(indices, end_to_end([part.values for part in parts], allocate), shape)
+        return make_sparse(indices, end_to_end([part.values for part in parts], allocate), shape)
 
     def fold(self, size: int) -> Sparse:
         """Group every `size` rows into one, in one more dimension; the number of rows must be a multiple."""
         outer, inner = np.divmod(self._indices[:, :1], size)
         indices = np.concatenate([outer, inner, self._indices[:, 1:]], axis=1)
-        return made(indices, self._values, (len(self) // size, size, *self._shape[1:]))
+        return make_sparse(indices, self._values, (len(self) // size, size, *self._shape[1:]))
 
     def owned(self, allocate: Allocate = np.empty) -> Sparse:
         """Return the object itself if it is writeable, otherwise a writeable copy."""
-        return self if self.writeable else made(own(self._indices), own(self._values, allocate), self._shape)
+        return self if self.writeable else make_sparse(own(self._indices), own(self._values, allocate), self._shape)
 
     def frozen(self) -> Sparse:
         """Return a read-only view of the same memory."""
-        return made(read_only(self._indices), read_only(self._values), self._shape)
+        return make_sparse(read_only(self._indices), read_only(self._values), self._shape)
 
     # Conversions
 
@@ -263,7 +263,7 @@ class Sparse(SparseExchange):
     def resized(self, dense_shape: Sequence[int]) -> Sparse:
         """Return the same values in an array of another shape, into which every value must fit."""
         shape = _checked_shape(dense_shape)
-        return made(_checked_indices(self._indices, self._values, shape), self._values, shape)
+        return make_sparse(_checked_indices(self._indices, self._values, shape), self._values, shape)
 
     # Value semantics
 
@@ -282,17 +282,17 @@ class Sparse(SparseExchange):
         return ("sparse", self._shape, *self.arrays())
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return made, (self._indices, self._values, self._shape)
+        return make_sparse, (self._indices, self._values, self._shape)
 
     def __repr__(self) -> str:
         given = zip(self._indices.tolist(), self._values.tolist(), strict=True)
-        cells = [f"{tuple(index)}: {value!r}" for index, value in islice(given, MOST_SHOWN)]
-        if len(self._values) > MOST_SHOWN:
-            cells.append(f"{len(self._values) - MOST_SHOWN:,} more")
+        cells = [f"{tuple(index)}: {value!r}" for index, value in islice(given, _MOST_SHOWN)]
+        if len(self._values) > _MOST_SHOWN:
+            cells.append(f"{len(self._values) - _MOST_SHOWN:,} more")
         return f"Sparse({{{', '.join(cells)}}}, {self.dtype}{list(self._shape)})"
 
 
-def made(indices: NDArray[np.int64], values: NDArray[Any], shape: tuple[int, ...]) -> Sparse:
+def make_sparse(indices: NDArray[np.int64], values: NDArray[Any], shape: tuple[int, ...]) -> Sparse:
     """Build from parts that are known to fit."""
     sparse = object.__new__(Sparse)
     sparse._indices, sparse._values, sparse._shape = indices, values, shape  # pyright: ignore[reportPrivateUsage]

@@ -288,7 +288,7 @@ def describe(spec: Spec) -> str:
     if spec is None:
         return "unknown"
     leaves, structure = structures.flatten(spec)
-    return structures.describe(structure, map(repr, leaves))
+    return structures.describe_structure(structure, map(repr, leaves))
 
 
 def map_leaves(function: Callable[[str, Any], Any], spec: Spec) -> Spec:

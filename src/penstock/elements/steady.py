@@ -10,7 +10,7 @@ import numpy as np
 from penstock.elements.spec import ArraySpec, describe, leaf_spec
 
 RETURNED_NO_STATE = "returned None; return the next state (a forgotten `return`?)"
-PLAIN = frozenset((int, float, bool, complex, str, bytes))
+_PLAIN = frozenset((int, float, bool, complex, str, bytes))
 
 
 def change_of(before: Any, after: Any, path: str = "") -> str:
@@ -25,7 +25,7 @@ def change_of(before: Any, after: Any, path: str = "") -> str:
     "['sum'] was int64 and became float64"
     """
     kind = type(before)
-    if before is None or (type(after) is kind and kind in PLAIN):
+    if before is None or (type(after) is kind and kind in _PLAIN):
         return ""
     if isinstance(before, Mapping) and isinstance(after, Mapping):
         return _of_parts(dict(cast("Mapping[Any, Any]", before)), dict(cast("Mapping[Any, Any]", after)), path)
@@ -44,7 +44,7 @@ def _of_parts(before: dict[Any, Any], after: dict[Any, Any], path: str) -> str:
 
 
 def _told(value: Any) -> str:
-    if type(value) in PLAIN or isinstance(value, np.ndarray | np.generic):
+    if type(value) in _PLAIN or isinstance(value, np.ndarray | np.generic):
         spec = leaf_spec(value)
         if isinstance(spec, ArraySpec):
             return describe(ArraySpec((None,) * len(spec.shape), spec.dtype))

@@ -13,7 +13,7 @@ from penstock.elements.ragged import Ragged
 from penstock.elements.sparse import Sparse
 
 
-class Source(Protocol):
+class ElementIterator(Protocol):
     """The iterator of a dataset, as far as a feed uses it."""
 
     def __next__(self) -> Any: ...
@@ -29,7 +29,7 @@ class Iterable(Protocol):
 
     @property
     def epoch(self) -> int: ...
-    def iterator(self, *, epoch: int | None = None) -> Source: ...
+    def iterator(self, *, epoch: int | None = None) -> ElementIterator: ...
     def set_epoch(self, epoch: int) -> None: ...
     def state_dict(self) -> dict[str, Any]: ...
     def load_state_dict(self, state: dict[str, Any] | list[dict[str, Any]], /) -> None: ...
@@ -43,7 +43,7 @@ Convert: TypeAlias = Callable[[np.ndarray | Ragged | Sparse], Any]
 class FedIterator:
     """An iterator whose elements have a framework's arrays, and which otherwise works like the iterator it wraps."""
 
-    def __init__(self, source: Source, convert: Convert) -> None:
+    def __init__(self, source: ElementIterator, convert: Convert) -> None:
         self._source = source
         self._convert = convert
 
@@ -91,7 +91,7 @@ class FedIterator:
         self.close()
 
 
-class Feed:
+class FrameworkFeed:
     """A dataset whose iterators yield a framework's arrays.
 
     Passes are those of the dataset: iterating over either takes the next epoch of both.

@@ -9,12 +9,12 @@ import numpy as np
 from penstock.core.lazy import require
 from penstock.elements.ragged import Ragged
 from penstock.elements.sparse import Sparse
-from penstock.feed.feed import Feed, Iterable
+from penstock.feed.feed import FrameworkFeed, Iterable
 
 NARROWED = {"int64", "uint64", "float64", "complex128"}
 
 
-class JaxFeed(Feed):
+class JaxFeed(FrameworkFeed):
     """A dataset whose iterators yield JAX arrays on the CPU device.
 
     Memory is shared by DLPack if the array is contiguous and writable, as batches are, and JAX has its type enabled;

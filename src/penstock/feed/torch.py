@@ -9,10 +9,10 @@ import numpy as np
 from penstock.core.lazy import require
 from penstock.elements.ragged import Ragged
 from penstock.elements.sparse import Sparse
-from penstock.feed.feed import Feed, Iterable
+from penstock.feed.feed import FrameworkFeed, Iterable
 
 
-class TorchFeed(Feed):
+class TorchFeed(FrameworkFeed):
     """A dataset whose iterators yield CPU tensors that share the memory of the batch, without a copy.
 
     A read-only array (an element that is a view of the source's own memory) is copied, since tensors are writable; so

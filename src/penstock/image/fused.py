@@ -66,7 +66,7 @@ class FusedImage:
         if out is None or not self._fits(out):
             return self._run_each(values, draws)
         outcome = kernel.run_images(self._chain.program, values, draws, out, files=self.reads)
-        if outcome.status == kernel.Status.WRONG_SIZE:
+        if outcome.status == kernel.ImageStatus.WRONG_SIZE:
             return self._run_each(values, draws)
         for i in outcome.elsewhere:
             image = self._compose(values, draws, i)
@@ -135,7 +135,7 @@ class FusedImage:
         if outcome.failed < 0:
             return
         try:
-            if outcome.status == kernel.Status.UNDECODABLE:
+            if outcome.status == kernel.ImageStatus.UNDECODABLE:
                 raise_failure(outcome)
             raise ElementError(outcome.message)
         except ValueError as error:

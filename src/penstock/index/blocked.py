@@ -137,20 +137,20 @@ class Blocks:
         return _Order(key, blocks, starts, starts[firsts])
 
 
-def side_by_side(first: Blocks, second: Blocks, length: int) -> Blocks:
+def blocks_side_by_side(first: Blocks, second: Blocks, length: int) -> Blocks:
     """Return the blocks of `length` elements, at least one, each a pair of elements of `first` and `second`.
 
-    >>> side_by_side(Blocks(np.array([0, 4, 8]), 2), Blocks(np.array([0, 3, 6]), 3), 6).bounds.tolist()
+    >>> blocks_side_by_side(Blocks(np.array([0, 4, 8]), 2), Blocks(np.array([0, 3, 6]), 3), 6).bounds.tolist()
     [0, 3, 4, 6]
     """
     bounds = np.union1d(first.bounds, second.bounds)
     return Blocks(np.append(bounds[bounds < length], length), min(first.window, second.window))
 
 
-def end_to_end(first: Blocks, second: Blocks) -> Blocks:
+def blocks_end_to_end(first: Blocks, second: Blocks) -> Blocks:
     """Return the blocks of the elements of `first`, followed by those of `second`.
 
-    >>> end_to_end(Blocks(np.array([0, 4]), 2), Blocks(np.array([0, 3, 6]), 3)).bounds.tolist()
+    >>> blocks_end_to_end(Blocks(np.array([0, 4]), 2), Blocks(np.array([0, 3, 6]), 3)).bounds.tolist()
     [0, 4, 7, 10]
     """
     return Blocks(np.concatenate([first.bounds, second.bounds[1:] + first.length]), min(first.window, second.window))

@@ -41,17 +41,6 @@ def positions(rows: Rows, length: int) -> Rows:
     return strided(rows, length=length, input_stride=0)
 
 
-def position(row: int, length: int) -> int:
-    """Return the position of one row in its epoch. A negative row raises a `ValueError`.
-
-    >>> position(7, length=3)
-    1
-    """
-    if row < 0:
-        raise ValueError(f"row {row} is negative")
-    return row % length
-
-
 def check_last(epochs: Rows | np.int64, stride: int) -> None:
     """Raise an `OverflowError` if the last epoch's rows, `stride` to an epoch, cannot be counted in an int64."""
     last = int(epochs.max())

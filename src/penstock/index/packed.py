@@ -52,12 +52,12 @@ def fitted(lengths: Rows, length: int, fit: Fit, *, keep_positions: bool = False
     return Packed(_table(documents, starts, sizes, bins, keep_positions).take(order, axis=0), sequences)
 
 
-def joined(lengths: Rows, length: int, *, offset: int = 0, keep_positions: bool = False) -> Packed:
+def join_documents(lengths: Rows, length: int, *, offset: int = 0, keep_positions: bool = False) -> Packed:
     """Join documents end to end, from token `offset` of the first one on, and cut them every `length` tokens.
 
     The last sequence holds the remainder. A piece begins at each document and at each cut.
 
-    >>> joined(np.array([3, 2, 1]), 4).pieces.tolist()
+    >>> join_documents(np.array([3, 2, 1]), 4).pieces.tolist()
     [[0, 0, 3, 0, 0], [1, 0, 1, 0, 0], [1, 1, 1, 0, 1], [2, 0, 1, 0, 1]]
     """
     ends = np.cumsum(lengths)

@@ -53,10 +53,10 @@ class Steady:
 
     @cached_property
     def _whole(self) -> Rows:
-        return whole(self.weights)
+        return whole_weights(self.weights)
 
     def __str__(self) -> str:
-        return shown(self.weights)
+        return weights_text(self.weights)
 
 
 @dataclass(frozen=True)
@@ -69,14 +69,14 @@ class Stepped:
     def at(self, slot: int, /) -> tuple[Rows, int | None]:
         after = bisect_right(self.steps, slot, key=lambda step: step[0])
         change = self.steps[after][0] if after < len(self.steps) else None
-        return whole(self.steps[after - 1][1]), change
+        return whole_weights(self.steps[after - 1][1]), change
 
     def thinned(self, step: int) -> Stepped:
         """Return the weights of every `step`-th slot."""
         return Stepped(tuple({-(-slot // step): weights for slot, weights in self.steps}.items()))
 
     def __str__(self) -> str:
-        return f"{{{', '.join(f'{slot}: {shown(weights)}' for slot, weights in self.steps)}}}"
+        return f"{{{', '.join(f'{slot}: {weights_text(weights)}' for slot, weights in self.steps)}}}"
 
 
 @dataclass(frozen=True)
@@ -94,7 +94,7 @@ class Asked:
         end = begin + 1
         while end < begin + MOST_EQUAL and self._weights(end) == weights:
             end += 1
-        return whole(weights), end * ASKED_EVERY
+        return whole_weights(weights), end * ASKED_EVERY
 
     def thinned(self, step: int) -> Asked:
         """Return the weights of every `step`-th slot."""
@@ -102,16 +102,16 @@ class Asked:
 
     def _weights(self, block: int) -> tuple[float, ...]:
         slot = self.step * block * ASKED_EVERY
-        return checked(self.function(slot), self.count, f"weights({slot}) returned ")
+        return check_weights(self.function(slot), self.count, f"weights({slot}) returned ")
 
     def __str__(self) -> str:
         return getattr(self.function, "__qualname__", type(self.function).__qualname__).rpartition("<locals>.")[2]
 
 
-def checked(weights: Any, count: int, told: str, of: str = "dataset") -> tuple[float, ...]:
+def check_weights(weights: Any, count: int, told: str, of: str = "dataset") -> tuple[float, ...]:
     """Return `count` weights as floats; raise a `ValueError` that begins with `told` if they are invalid.
 
-    >>> checked([1, -1], 2, "weights=")
+    >>> check_weights([1, -1], 2, "weights=")
     Traceback (most recent call last):
     ValueError: weights=[1, -1]: expected finite numbers of at least 0
     """
@@ -128,13 +128,13 @@ def checked(weights: Any, count: int, told: str, of: str = "dataset") -> tuple[f
     return values
 
 
-def whole(weights: Sequence[float]) -> Rows:
+def whole_weights(weights: Sequence[float]) -> Rows:
     """Return weights in the same proportions as whole numbers, `int64[n]`, that add up to 2**30 or less.
 
     Whole numbers with such a sum stay exact; others are rounded to a 2**30th of their sum, and weights above 0 to at
     least that.
 
-    >>> whole([3, 1]).tolist(), whole([1e-20, 1.0]).tolist()
+    >>> whole_weights([3, 1]).tolist(), whole_weights([1e-20, 1.0]).tolist()
     ([3, 1], [1, 1073741824])
     """
     if all(weight == int(weight) for weight in weights) and sum(map(int, weights)) <= SCALE:
@@ -145,6 +145,6 @@ def whole(weights: Sequence[float]) -> Rows:
     return np.array([max(round(share / total * SCALE), weight > 0) for share, weight in pairs], np.int64)
 
 
-def shown(weights: Sequence[float]) -> str:
+def weights_text(weights: Sequence[float]) -> str:
     """Return a list of weights as the user would write it."""
     return f"[{', '.join(f'{weight:.12g}' for weight in weights)}]"

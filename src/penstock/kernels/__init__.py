@@ -12,7 +12,7 @@ from penstock.kernels.order import (
     unpermute,
     unpermute_rows,
 )
-from penstock.kernels.pack import MOST_CAPACITY, Fit, Held, begin_filling, fill_bins, pack_bins
+from penstock.kernels.pack import MOST_CAPACITY, Fit, HeldArrays, begin_filling, fill_bins, pack_bins
 from penstock.kernels.rows import group_rows, stride_rows
 
 __all__ = [
@@ -20,7 +20,7 @@ __all__ = [
     "Ahead",
     "Begun",
     "Fit",
-    "Held",
+    "HeldArrays",
     "MappedFile",
     "Pool",
     "SideThread",

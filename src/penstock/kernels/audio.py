@@ -53,7 +53,9 @@ def wav_samples(
     return out
 
 
-def resample(samples: NDArray[np.float32], weights: NDArray[np.float32], down: int, count: int) -> NDArray[Any]:
+def resample_waveform(
+    samples: NDArray[np.float32], weights: NDArray[np.float32], down: int, count: int
+) -> NDArray[Any]:
     """Return `count` samples of a filter's output: float32 (frames,) in, weights (up, taps).
 
     Output i is the sum over k of `weights[i * down % up, k] * samples[i * down // up + k - taps // 2]`, with silence

@@ -26,7 +26,7 @@ _INT64 = np.dtype(np.int64)
 _NO_SPLITS = np.zeros(0, _INT64)
 
 
-class Kind(IntEnum):
+class FeatureKind(IntEnum):
     """The kind of a feature's values, numbered like the fields of tf.train.Feature."""
 
     BYTES = 1
@@ -34,10 +34,10 @@ class Kind(IntEnum):
     INT64 = 3
 
 
-_DTYPES = {Kind.FLOAT: np.dtype(np.float32), Kind.INT64: _INT64}
+_DTYPES = {FeatureKind.FLOAT: np.dtype(np.float32), FeatureKind.INT64: _INT64}
 
 
-class Status(IntEnum):
+class ParseStatus(IntEnum):
     """The result of the kernel."""
 
     DONE = 0
@@ -49,7 +49,7 @@ class Status(IntEnum):
     NO_TEXT = 6
 
 
-class Slot(NamedTuple):
+class WantedFeature(NamedTuple):
     """One requested feature: `size` values, or `ANY` number, in each record, or in each step if `in_lists`.
 
     A record without a `required` feature is a fault; otherwise a slot of fixed size has the `default`: an array of that
@@ -57,7 +57,7 @@ class Slot(NamedTuple):
     """
 
     name: str
-    kind: Kind
+    kind: FeatureKind
     size: int = ANY
     in_lists: bool = False
     required: bool = False
@@ -90,7 +90,7 @@ class Values(NamedTuple):
 class Fault(NamedTuple):
     """The first invalid record; `slot` is `None` if the record is damaged as a whole."""
 
-    status: Status
+    status: ParseStatus
     record: int
     slot: int | None
     found: int = 0
@@ -108,7 +108,7 @@ def features_in(record: bytes) -> dict[str, tuple[int, int]] | None:
 class ExampleKernel:
     """Parses records by one list of slots; any thread may use it."""
 
-    def __init__(self, slots: Sequence[Slot]) -> None:
+    def __init__(self, slots: Sequence[WantedFeature]) -> None:
         self.slots = tuple(slots)
         self.spec = _native.ExampleSpec(
             [(slot.name.encode(), int(slot.kind), slot.size, slot.in_lists, slot.required) for slot in self.slots]
@@ -145,7 +145,7 @@ class ExampleKernel:
         `out` may hold, for a slot of fixed size, a contiguous array of its dtype for the values of k records, which are
         written there. No byte outside a record is read.
 
-        >>> kernel = ExampleKernel([Slot("x", Kind.INT64)])
+        >>> kernel = ExampleKernel([WantedFeature("x", FeatureKind.INT64)])
         >>> kernel.parse([b"", b""])
         [Values(values=array([], dtype=int64), splits=array([0, 0, 0]), step_splits=array([], dtype=int64))]
         """
@@ -156,21 +156,21 @@ class ExampleKernel:
             for i, slot in enumerate(self.slots)
         ]
         status, record, slot, found, in_steps = parsing.run([room.column() for room in rooms])
-        while status == Status.NO_ROOM:
+        while status == ParseStatus.NO_ROOM:
             rooms[slot].grow(found, record, in_steps=in_steps)
             status, record, slot, found, in_steps = parsing.run([room.column() for room in rooms])
-        if status != Status.DONE:
-            return Fault(Status(status), record, slot if slot < len(self.slots) else None, found)
+        if status != ParseStatus.DONE:
+            return Fault(ParseStatus(status), record, slot if slot < len(self.slots) else None, found)
         return self._filled(parsing, rooms, count)
 
     def _filled(self, parsing: _native.ExampleParsing, rooms: list[_Room], count: int) -> list[Values] | Fault:
         made: list[Values] = []
         for i, room in enumerate(rooms):
-            if room.slot.kind == Kind.BYTES:
+            if room.slot.kind == FeatureKind.BYTES:
                 slot = room.slot
                 texts, bad = parsing.texts(i, room.used, slot.text, [] if slot.default is None else slot.default)
                 if bad >= 0:
-                    return Fault(Status.NO_TEXT, room.record_of(bad), i)
+                    return Fault(ParseStatus.NO_TEXT, room.record_of(bad), i)
                 room.take(texts)
             made.append(room.made())
         self.learn([room.used for room in rooms], count, [room.steps for room in rooms])
@@ -181,7 +181,7 @@ class _Room:
     """Memory for the values of one slot, which grows when necessary."""
 
     def __init__(
-        self, slot: Slot, count: int, out: NDArray[Any] | None, guess: tuple[float, float], allocate: Allocate
+        self, slot: WantedFeature, count: int, out: NDArray[Any] | None, guess: tuple[float, float], allocate: Allocate
     ) -> None:
         self.slot, self._count, self._allocate = slot, count, allocate
         self._splits = self._step_splits = _NO_SPLITS
@@ -192,12 +192,12 @@ class _Room:
             self._step_splits = _splits(steps)
         self._room = count * slot.size if slot.fixed else values
         self._values = np.empty(0, object)  # texts are kept elsewhere until complete
-        if slot.kind != Kind.BYTES:
+        if slot.kind != FeatureKind.BYTES:
             self._values = out.reshape(-1) if out is not None else allocate((self._room,), slot.dtype)
 
     def column(self) -> tuple[Any, ...]:
         """Return the memory in the form for the kernel."""
-        values = self._room if self.slot.kind == Kind.BYTES else self._values
+        values = self._room if self.slot.kind == FeatureKind.BYTES else self._values
         return values, self.slot.default, self._splits, self._step_splits
 
     def grow(self, needed: int, record: int, *, in_steps: bool) -> None:
@@ -209,7 +209,7 @@ class _Room:
             self._step_splits = larger
             return
         self._room = size
-        if self.slot.kind != Kind.BYTES:
+        if self.slot.kind != FeatureKind.BYTES:
             more = self._allocate((size,), self.slot.dtype)
             more[: len(self._values)] = self._values
             self._values = more
@@ -270,7 +270,7 @@ def places_in_rows(splits: NDArray[np.int64]) -> tuple[NDArray[np.int64], int]:
     return pairs, longest
 
 
-def example_features(record: bytes) -> dict[str, tuple[Kind, list[Any]]] | None:
+def example_features(record: bytes) -> dict[str, tuple[FeatureKind, list[Any]]] | None:
     """Return the kind and the values of every feature of a record; `None` if the record is not an Example.
 
     Use this function to inspect single records: the slow twin does the work.
@@ -279,6 +279,8 @@ def example_features(record: bytes) -> dict[str, tuple[Kind, list[Any]]] | None:
     {}
     """
     try:
-        return {name: (Kind(kind), values) for name, (kind, values) in reference.example_features(record).items()}
+        return {
+            name: (FeatureKind(kind), values) for name, (kind, values) in reference.example_features(record).items()
+        }
     except reference.WireError:
         return None

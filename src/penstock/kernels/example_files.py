@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from penstock.core.arrays import Allocate, Rows
 from penstock.kernels import _native
-from penstock.kernels.example import ExampleKernel, Kind
+from penstock.kernels.example import ExampleKernel, FeatureKind
 from penstock.kernels.records import RecordReader
 
 MOST_SHARED = 1 << 16
@@ -93,7 +93,9 @@ class _Layout:
         places: list[int] = []
         for i, slot in enumerate(kernel.slots):
             room = kernel.room(i, count)
-            block, at = _NOWHERE if slot.kind == Kind.BYTES else self._place(slot.dtype, room, "fixed" * slot.fixed)
+            block, at = (
+                _NOWHERE if slot.kind == FeatureKind.BYTES else self._place(slot.dtype, room, "fixed" * slot.fixed)
+            )
             beside, start = _NOWHERE if slot.fixed else self._place(splits[i], count + 1, "splits")
             self.values.append((block, at))
             self.splits.append((beside, slice(start, start + count + 1)))

@@ -31,7 +31,7 @@ class GeometryKind(IntEnum):
     RANDOM_FLIP = 6
 
 
-class Status(IntEnum):
+class ImageStatus(IntEnum):
     """The result of the kernel for an image."""
 
     DONE = 0

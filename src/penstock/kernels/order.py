@@ -21,7 +21,7 @@ def permute(positions: Rows, length: int, key: int) -> Rows:
     >>> sorted(permute(np.arange(5), 5, key=1).tolist())
     [0, 1, 2, 3, 4]
     """
-    positions = as_rows(positions)
+    positions = native_rows(positions)
     out = np.empty(len(positions), _INT64)
     _native.permute(positions, out, length, key)
     return out
@@ -29,7 +29,7 @@ def permute(positions: Rows, length: int, key: int) -> Rows:
 
 def unpermute(positions: Rows, length: int, key: int) -> Rows:
     """Return the inverse of `permute`: `unpermute(permute(x, n, key), n, key) == x`."""
-    positions = as_rows(positions)
+    positions = native_rows(positions)
     out = np.empty(len(positions), _INT64)
     _native.unpermute(positions, out, length, key)
     return out
@@ -43,7 +43,7 @@ def permute_rows(rows: Rows, length: int, key: int, reshuffle: bool = True) -> R
     one key gives unrelated orders to datasets of nearly equal lengths. A negative row raises a `ValueError`, a row
     whose epoch ends beyond 2**63 - 1 an `OverflowError`.
     """
-    rows = as_rows(rows)
+    rows = native_rows(rows)
     out = np.empty(len(rows), _INT64)
     _native.permute_rows(rows, out, length, key, reshuffle)
     return out
@@ -51,7 +51,7 @@ def permute_rows(rows: Rows, length: int, key: int, reshuffle: bool = True) -> R
 
 def unpermute_rows(rows: Rows, length: int, key: int, reshuffle: bool = True) -> Rows:
     """Return the inverse of `permute_rows`."""
-    rows = as_rows(rows)
+    rows = native_rows(rows)
     out = np.empty(len(rows), _INT64)
     _native.unpermute_rows(rows, out, length, key, reshuffle)
     return out
@@ -68,7 +68,7 @@ def permute_within(positions: Rows, length: int, window: int, key: int) -> Rows:
     >>> bool(moved.min() > -15), bool(moved.max() < 60)
     (True, True)
     """
-    positions = as_rows(positions)
+    positions = native_rows(positions)
     out = np.empty(len(positions), _INT64)
     _native.permute_within(positions, out, length, min(window, _WINDOW_LIMIT), key)
     return out
@@ -76,7 +76,7 @@ def permute_within(positions: Rows, length: int, window: int, key: int) -> Rows:
 
 def permute_rows_within(rows: Rows, length: int, window: int, key: int, reshuffle: bool = True) -> Rows:
     """Apply `permute_within` to global rows within their epochs, keyed as in `permute_rows`."""
-    rows = as_rows(rows)
+    rows = native_rows(rows)
     out = np.empty(len(rows), _INT64)
     _native.permute_rows_within(rows, out, length, min(window, _WINDOW_LIMIT), key, reshuffle)
     return out
@@ -84,7 +84,7 @@ def permute_rows_within(rows: Rows, length: int, window: int, key: int, reshuffl
 
 def first_draws(key: int, rows: Rows) -> NDArray[np.uint64]:
     """Return for each row the first raw 64-bit draw of `core.seeds.row_generator(key, row)`; shapes `(k,)`."""
-    rows = as_rows(rows)
+    rows = native_rows(rows)
     draws = np.empty(len(rows), np.uint64)
     _native.first_draws(key, rows, draws)
     return draws
@@ -93,7 +93,7 @@ def first_draws(key: int, rows: Rows) -> NDArray[np.uint64]:
 _WINDOW_LIMIT = 1 << 62  # the largest length: a larger window means the same
 
 
-def as_rows(rows: Rows) -> Rows:
+def native_rows(rows: Rows) -> Rows:
     """Return `rows` in the form for native code: C-contiguous; raise a `TypeError` for any dtype but int64."""
     if rows.dtype is not _INT64 and rows.dtype != _INT64:
         raise TypeError(f"rows must be an array of int64, not of {rows.dtype}")

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from penstock.core.arrays import Rows
 from penstock.kernels import _native
 from penstock.kernels.memory import Begun, SideThread
-from penstock.kernels.order import as_rows
+from penstock.kernels.order import native_rows
 
 Fit: TypeAlias = Literal["first_fit", "best_fit"]
 
@@ -36,17 +36,17 @@ def pack_bins(lengths: Rows, capacity: int, strategy: Fit = "best_fit") -> tuple
     >>> pack_bins(np.array([1, 8, 7, 2, 3]), 10, "first_fit")[0].tolist()
     [0, 0, 1, 1, 2]
     """
-    lengths = as_rows(lengths)
+    lengths = native_rows(lengths)
     bins = np.empty(len(lengths), _INT64)
     return bins, _native.pack_bins(lengths, bins, capacity, _FITS[strategy])
 
 
-class Held:
+class HeldArrays:
     """One-dimensional arrays of one dtype, with memory held for `fill_bins`; `lengths` are the lengths of the arrays.
 
     Any other object raises a `TypeError` that names the first. A held array cannot be resized.
 
-    >>> Held([np.arange(2), np.arange(3)], np.dtype(np.int64)).lengths.tolist()
+    >>> HeldArrays([np.arange(2), np.arange(3)], np.dtype(np.int64)).lengths.tolist()
     [2, 3]
     """
 
@@ -59,7 +59,7 @@ class Held:
 
 
 def fill_bins(
-    documents: list[Held],
+    documents: list[HeldArrays],
     pieces: NDArray[np.int64],
     out: tuple[NDArray[Any], NDArray[np.int32], NDArray[np.int32]],
     pad: int = 0,
@@ -72,7 +72,7 @@ def fill_bins(
     segment 0, position 0. A piece that does not fit raises a `ValueError`. Long calls run without the GIL.
 
     >>> out = np.empty((1, 4), np.uint16), np.empty((1, 4), np.int32), np.empty((1, 4), np.int32)
-    >>> texts = Held([np.array([7, 8, 9], np.uint16)], np.dtype(np.uint16))
+    >>> texts = HeldArrays([np.array([7, 8, 9], np.uint16)], np.dtype(np.uint16))
     >>> fill_bins([texts], np.array([[0, 0, 1, 0, 0], [0, 1, 2, 0, 0]]), out)
     >>> [array[0].tolist() for array in out]
     [[7, 8, 9, 0], [1, 2, 2, 0], [0, 0, 1, 0]]
@@ -81,7 +81,7 @@ def fill_bins(
 
 
 def begin_filling(
-    documents: list[Held],
+    documents: list[HeldArrays],
     pieces: NDArray[np.int64],
     out: tuple[NDArray[Any], NDArray[np.int32], NDArray[np.int32]],
     pad: int,
@@ -92,7 +92,7 @@ def begin_filling(
     `out` is filled after `wait()` of the result, which holds references to all the arrays. Errors are raised here.
 
     >>> out = np.empty((1, 4), np.int64), np.empty((1, 4), np.int32), np.empty((1, 4), np.int32)
-    >>> texts = Held([np.array([7, 8, 9])], np.dtype(np.int64))
+    >>> texts = HeldArrays([np.array([7, 8, 9])], np.dtype(np.int64))
     >>> begun = begin_filling([texts], np.array([[0, 0, 3, 0, 0]]), out, 0, SideThread())
     >>> len(begun.wait()), out[0].tolist()
     (2, [[7, 8, 9, 0]])

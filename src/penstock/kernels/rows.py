@@ -6,7 +6,7 @@ import numpy as np
 
 from penstock.core.arrays import Rows
 from penstock.kernels import _native
-from penstock.kernels.order import as_rows
+from penstock.kernels.order import native_rows
 
 _INT64 = np.dtype(np.int64)
 
@@ -16,7 +16,7 @@ def stride_rows(rows: Rows, length: int, input_stride: int, start: int, step: in
 
     Shapes `(k,)`. A negative row raises a `ValueError`, a result outside `[0, 2**63)` an `OverflowError`.
     """
-    rows = as_rows(rows)
+    rows = native_rows(rows)
     out = np.empty(len(rows), _INT64)
     _native.stride_rows(rows, out, length, input_stride, start, step)
     return out
@@ -27,7 +27,7 @@ def group_rows(rows: Rows, size: int, batches: int, length: int, input_stride: i
 
     A negative row raises a `ValueError`, an element beyond row 2**63 - 1 an `OverflowError`.
     """
-    rows = as_rows(rows)
+    rows = native_rows(rows)
     counts = np.empty(len(rows), _INT64)
     elements = np.empty(_native.group_counts(rows, counts, size, batches, length, input_stride), _INT64)
     _native.group_elements(rows, elements, size, batches, length, input_stride)

@@ -138,10 +138,10 @@ def keys_of_archives(archives: Sequence[Samples]) -> Callable[[Rows, Rows], list
     return lambda of, numbers: keys.read(np.ascontiguousarray(of, np.int64), np.ascontiguousarray(numbers, np.int64))
 
 
-def text_of(name: bytes) -> str:
+def _text_of(name: bytes) -> str:
     """Return a name as text, with invalid UTF-8 escaped as in Python's file names.
 
-    >>> text_of("café".encode())
+    >>> _text_of("café".encode())
     'café'
     """
     return name.decode("utf-8", "surrogateescape")
@@ -242,11 +242,11 @@ class _Gathered:
             np.concatenate(part) for part in zip(*self._parts, strict=True)
         )
         members = np.append(np.flatnonzero(fresh), len(fresh))
-        names = [text_of(name) for name in self._groups.extensions]
+        names = [_text_of(name) for name in self._groups.extensions]
         return Samples(heads, begins, ends, extension, members, keys, key_ends, names, skipped)
 
     def _refuse(self, status: int, name: bytes, position: int) -> NoReturn:
-        where = f"{self._path}: {text_of(name)!r}, at byte {position}"
+        where = f"{self._path}: {_text_of(name)!r}, at byte {position}"
         if status == 1:
             raise DataError(f"{where}: the sample already has a file of that extension; each may occur once")
         raise DataError(
@@ -258,5 +258,5 @@ class _Gathered:
 def _failure(path: str, status: int, position: int, name: bytes) -> DataError:
     if status in (_Status.ZEROED, _Status.NO_END):
         return DataError(f"{path}, at byte {position}: {_REASONS[_Status(status)]}")
-    member = f"{text_of(name)!r}" if name else "the member"
+    member = f"{_text_of(name)!r}" if name else "the member"
     return DataError(f"{path}: {member}, at byte {position}: {_REASONS[_Status(status)]}")

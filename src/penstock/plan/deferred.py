@@ -26,12 +26,12 @@ class Deferred:
         return [settled(parts.get(number)) for number in range(last + 1)]
 
 
-class Parts:
+class PartMarks:
     """The marks of numbered parts that change one at a time.
 
     All marks are copied once per as many changes as there are parts, so a change takes constant time on average.
 
-    >>> parts = Parts()
+    >>> parts = PartMarks()
     >>> parts.change(1, 70)
     >>> before = parts.now
     >>> parts.change(0, 80)

@@ -10,11 +10,11 @@ from penstock.plan.graph import post_order, with_depth
 from penstock.plan.node import Node
 from penstock.plan.types import INFINITE, UNKNOWN
 
-DEEPEST = 16  # maximum number of indentation steps
-WIDEST = 48  # maximum width of an operation that shares a line with its elements
+DEEPEST_INDENT = 16  # maximum number of indentation steps
+_WIDEST = 48  # maximum width of an operation that shares a line with its elements
 
 
-class Line(NamedTuple):
+class ExplainedNode(NamedTuple):
     """One node: its depth, operation, number of elements, and spec."""
 
     depth: int
@@ -45,19 +45,19 @@ def _order(plan: Node) -> str:
     return "\n".join([order, *(f"restored, {node.label()} {redone}" for node in streams if (redone := node.redone()))])
 
 
-def _lines(plan: Node) -> list[Line]:
-    lines: list[Line] = []
+def _lines(plan: Node) -> list[ExplainedNode]:
+    lines: list[ExplainedNode] = []
     for node, depth in with_depth(plan):
         spec = node.spec()
         rows = {INFINITE: "endless", UNKNOWN: "?"}.get(node.length, f"{node.length:,}")
         lines += [line._replace(depth=line.depth + depth) for each in node.subplans[:1] for line in _lines(each)]
         if not node.internal:
-            lines.append(Line(depth, node.label(), rows, "?" if spec is None else describe(spec)))
+            lines.append(ExplainedNode(depth, node.label(), rows, "?" if spec is None else describe(spec)))
     return lines
 
 
-def _table(lines: list[Line]) -> list[str]:
-    width = min(max(len(_operation(line)) for line in lines), WIDEST)
+def _table(lines: list[ExplainedNode]) -> list[str]:
+    width = min(max(len(_operation(line)) for line in lines), _WIDEST)
     table: list[str] = []
     for line in lines:
         name, what = _operation(line), f"  {line.rows:>7} × {line.element}"
@@ -65,5 +65,5 @@ def _table(lines: list[Line]) -> list[str]:
     return table
 
 
-def _operation(line: Line) -> str:
-    return "  " * (min(line.depth, DEEPEST) + 1) + line.operation
+def _operation(line: ExplainedNode) -> str:
+    return "  " * (min(line.depth, DEEPEST_INDENT) + 1) + line.operation

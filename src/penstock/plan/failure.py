@@ -9,7 +9,7 @@ import numpy as np
 from penstock.core.blame import blames_of, note_blames
 from penstock.core.frames import is_ours
 from penstock.plan.failed import Failure
-from penstock.plan.locate import base_of, ground_of, number_of, records
+from penstock.plan.locate import base_of, element_number, ground_of, records
 from penstock.plan.node import Node
 
 MOST_RECORDS = 16
@@ -32,7 +32,7 @@ def located(failure: Failure, node: Node) -> Failure:
     if failure.records:
         return failure
     node = node if node.guard is None else ground_of(node)  # guards report what tasks were given
-    base, number = base_of(node), number_of(node, failure.row)
+    base, number = base_of(node), element_number(node, failure.row)
     if number is not None:
         return failure._replace(row=number)
     return failure if base is None else _made_from(failure, base)

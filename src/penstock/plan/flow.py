@@ -92,7 +92,7 @@ long to make, or be made only after this one is received.
 """
 
 
-Asked: TypeAlias = Generator[Piece, int | None]
+AskedFlow: TypeAlias = Generator[Piece, int | None]
 """A flow that can be sent the number of elements wanted."""
 
 
@@ -189,7 +189,7 @@ class Reader:
         while missing and (part := self.read(missing, missing)) is not None:
             parts.append(part)
             missing -= len(part)
-        return joined(parts)
+        return join_pieces(parts)
 
     def skip(self, count: int) -> int:
         """Skip up to `count` elements; return how many there were."""
@@ -211,7 +211,7 @@ class Reader:
         self.close()
 
 
-def read_all(source: Open, epoch: int, mark: Mark = None) -> Asked:
+def read_all(source: Open, epoch: int, mark: Mark = None) -> AskedFlow:
     """Yield the pieces of `source` from a reader's mark on."""
     wanted: int | None = None
     with Reader(source, epoch, mark) as reader:
@@ -289,7 +289,7 @@ def left_out(elements: Iterator[Any], count: int, mark: Mark) -> Flow:
             run *= 2
 
 
-def joined(parts: list[Piece]) -> Piece:
+def join_pieces(parts: list[Piece]) -> Piece:
     """Return the elements of all parts as one piece, without a mark."""
     if len(parts) == 1:
         return parts[0]

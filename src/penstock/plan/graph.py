@@ -80,7 +80,7 @@ def _blocks(node: Node, inputs: tuple[Blocks | None, ...]) -> Blocks | None:
     return node.blocks(inputs)
 
 
-def same(one: Node, other: Node) -> bool:
+def same_plan(one: Node, other: Node) -> bool:
     """Return True if two plans have the same operations, with identical sources and values, and the same functions."""
 
     def told(node: Node | None) -> list[object]:

@@ -18,13 +18,26 @@ from penstock.core.digest import digest, digest_array
 from penstock.elements.nested.structure import Structure
 from penstock.elements.spec import is_array_like
 
-DEEPEST = 8  # maximum depth of objects within objects
+_DEEPEST = 8  # maximum depth of objects within objects
 
-CONSTANT_TYPES = (bool, int, float, complex, str, bytes, tuple, frozenset, np.ndarray, np.generic, np.dtype, re.Pattern)
+_CONSTANT_TYPES = (
+    bool,
+    int,
+    float,
+    complex,
+    str,
+    bytes,
+    tuple,
+    frozenset,
+    np.ndarray,
+    np.generic,
+    np.dtype,
+    re.Pattern,
+)
 CALLABLE_TYPES = (functools.partial, type(functools.lru_cache(len)))
 DESCRIPTORS = types.MethodDescriptorType | types.WrapperDescriptorType | types.ClassMethodDescriptorType
 EXPENSIVE = 1 << 20  # bytes of an array that takes a millisecond to read, and more from a disk
-BOUND = types.BuiltinFunctionType | types.MethodWrapperType
+_BOUND = types.BuiltinFunctionType | types.MethodWrapperType
 FOLDERS = re.compile(r"^penstock\.(dataset|elements)\.(?:arguments|chunks|leaves|methods|nested|readers)\.")
 """Folders that fingerprints leave out: `penstock.dataset.readers.records` counts as `penstock.dataset.records`."""
 
@@ -45,7 +58,7 @@ class Content:
         return repr(self.digest)
 
 
-def identity(value: Any, depth: int = DEEPEST) -> Iterator[Any]:
+def identity(value: Any, depth: int = _DEEPEST) -> Iterator[Any]:
     """Yield plain data that differs for values with which a pipeline would yield other elements.
 
     A function counts by its code, constants, defaults and closure; by the functions of its own module that it calls; by
@@ -133,7 +146,7 @@ def _callable(value: Any, depth: int) -> Iterator[Any]:
         yield value.__name__
     elif isinstance(value, DESCRIPTORS):
         yield value.__qualname__
-    elif isinstance(value, BOUND):
+    elif isinstance(value, _BOUND):
         owner = value.__self__
         yield f"{getattr(value, '__module__', '')}.{value.__qualname__}"
         if owner is not None and not isinstance(owner, types.ModuleType):
@@ -182,7 +195,7 @@ def _function(function: Callable[..., Any], depth: int) -> Iterator[Any]:
 
 
 def _is_constant(name: str, used: Any) -> bool:
-    if isinstance(used, CONSTANT_TYPES + CALLABLE_TYPES):
+    if isinstance(used, _CONSTANT_TYPES + CALLABLE_TYPES):
         return True
     # lists, dicts and objects are as often caches or logs as settings; the name tells which
     return used is not None and name.isupper() and not name.startswith("_") and not isinstance(used, types.ModuleType)

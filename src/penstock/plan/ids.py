@@ -31,7 +31,7 @@ def child_ids(parents: Rows, counts: Rows, first: int = 0) -> Rows:
     """
     ends = np.cumsum(counts)
     place = np.arange(first, first + (int(ends[-1]) if len(ends) else 0), dtype=np.int64)
-    return np.repeat(mixed(parents) - (ends - counts), counts) + place
+    return np.repeat(scatter(parents) - (ends - counts), counts) + place
 
 
 def first_child_id(parent: int) -> int:
@@ -55,13 +55,13 @@ def origin_of(child: int, parents: Sequence[Rows]) -> tuple[int, tuple[int, ...]
     """
     places: tuple[int, ...] = ()
     for ids in reversed(parents):
-        place = child - mixed(ids)  # among the children of each
+        place = child - scatter(ids)  # among the children of each
         at = int(np.argmin(np.where(place < 0, np.iinfo(np.int64).max, place)))
         child, places = int(ids[at]), (int(place[at]), *places)
     return child, places
 
 
-def mixed(ids: Rows) -> Rows:
+def scatter(ids: Rows) -> Rows:
     """Scatter ids over [0, 2**62): `mix` of each, with room above for its children."""
     with np.errstate(over="ignore"):
         words = _scrambled((np.uint64(START) ^ ids.astype(np.uint64)) + np.uint64(INCREMENT))

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from penstock.plan.node import Node
 
 
-class Listed(NamedTuple):
+class ListedNode(NamedTuple):
     """A node, with the numbers of other nodes in the list instead of its inputs."""
 
     kind: type[Node]
@@ -17,10 +17,10 @@ class Listed(NamedTuple):
     memo: dict[str, Any]
 
 
-def listed(plan: Node) -> list[Listed]:
+def listed(plan: Node) -> list[ListedNode]:
     """Return all nodes of the plan, inputs before their readers, each once."""
     numbers: dict[int, int] = {}
-    nodes: list[Listed] = []
+    nodes: list[ListedNode] = []
     path = [plan]
     while path:
         node = path[-1]
@@ -35,7 +35,7 @@ def listed(plan: Node) -> list[Listed]:
     return nodes
 
 
-def assembled(nodes: list[Listed]) -> Node:
+def assembled(nodes: list[ListedNode]) -> Node:
     """Return the plan whose nodes are listed."""
     made: list[Node] = []
     for kind, values, inputs, memo in nodes:
@@ -50,7 +50,7 @@ def assembled(nodes: list[Listed]) -> Node:
     return made[-1]
 
 
-def _listed(node: Node, numbers: dict[int, int]) -> Listed:
+def _listed(node: Node, numbers: dict[int, int]) -> ListedNode:
     values: dict[str, Any] = {}
     inputs: dict[str, int | tuple[int, ...]] = {}
     for field in fields(node):
@@ -61,4 +61,4 @@ def _listed(node: Node, numbers: dict[int, int]) -> Listed:
             inputs[field.name] = tuple(numbers[id(each)] for each in value)
         else:
             values[field.name] = value
-    return Listed(type(node), values, inputs, node.memo)
+    return ListedNode(type(node), values, inputs, node.memo)

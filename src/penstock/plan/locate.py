@@ -65,7 +65,7 @@ def place_of(node: Node, row: int, *, is_named: bool = True) -> ElementPlace | N
         epoch, position = divmod(row, begin.stride)
         epoch = 0 if begin.length == INFINITE else epoch
         return ElementPlace("row", position, epoch, "" if is_clear else f"the input of {first.reported_as}")
-    number = number_of(node, row)
+    number = element_number(node, row)
     if number is None:
         return None
     is_clear = is_named and (begin is node or begin.internal)
@@ -85,7 +85,7 @@ def ground_of(node: Node) -> Node:
     return node
 
 
-def number_of(node: Node, row: int) -> int | None:
+def element_number(node: Node, row: int) -> int | None:
     """Return the number, in its epoch, of the element that an id of a stream's elements comes from, if counted."""
     origin = _origin(node)
     if origin is None or origin[0].indexed:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 from penstock import plan as plans
 from penstock.core.arrays import Allocate, Rows
 from penstock.plan.derived import derived
-from penstock.plan.step import Step, same_memory, stepped
+from penstock.plan.step import Step, program_of_steps, same_memory
 from penstock.plan.types import ENDLESS_EPOCHS, INFINITE, INFINITE_STRIDE, UNKNOWN, Program, Spec
 
 if TYPE_CHECKING:
@@ -162,7 +162,7 @@ class Node:
         step = self.as_step(allocate)
         if step is None:
             raise NotImplementedError
-        return stepped(inputs[0], (step,))
+        return program_of_steps(inputs[0], (step,))
 
     def as_step(self, allocate: Allocate) -> Step | None:
         """Return the work of the program before and after its single input's, if called once.

@@ -34,7 +34,7 @@ def same_memory(out: list[np.ndarray], rows: Rows, below: Rows) -> Out:
     return out
 
 
-def stepped(source: Program, steps: Iterable[Step]) -> Program:
+def program_of_steps(source: Program, steps: Iterable[Step]) -> Program:
     """Return the program of consecutive steps, the topmost first, over that of `source`."""
     down = tuple(steps)
 

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
 from penstock.core.arrays import Rows
+from penstock.core.lengths import INFINITE, UNKNOWN
+from penstock.elements.spec import Spec
 
 if TYPE_CHECKING:
     from penstock.elements.chunks.chunk import Chunk
 
-Spec: TypeAlias = Any  # nested structure of ArraySpec and ObjectSpec
+__all__ = ["ENDLESS_EPOCHS", "INFINITE", "INFINITE_STRIDE", "UNKNOWN", "Program", "Spec"]
 
-INFINITE = -1
-"""The length of a dataset that never ends."""
-UNKNOWN = -2
-"""The length of a dataset that only iterating can determine."""
 INFINITE_STRIDE = 1 << 48
 """The number of rows counted to one epoch of an infinite dataset."""
 ENDLESS_EPOCHS = 1 << 14

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from penstock.kernels.example import Kind, example_features
+from penstock.kernels.example import FeatureKind, example_features
 from penstock.records.faults import refuse
 from penstock.records.serialized import is_record
 
-_DTYPES = {Kind.FLOAT: np.float32, Kind.INT64: np.int64}
+_DTYPES = {FeatureKind.FLOAT: np.float32, FeatureKind.INT64: np.int64}
 
 
 def decode_example(record: bytes) -> dict[str, list[bytes] | NDArray[Any]]:
@@ -30,7 +30,7 @@ def decode_example(record: bytes) -> dict[str, list[bytes] | NDArray[Any]]:
     if found is None:
         refuse("it is not a tf.train.Example", 0)
     return {
-        name: values if kind is Kind.BYTES else np.array(values, _DTYPES[kind])
+        name: values if kind is FeatureKind.BYTES else np.array(values, _DTYPES[kind])
         for name, (kind, values) in found.items()
         if values
     }

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import NoReturn
 
 from penstock.core.errors import DataError
-from penstock.kernels.example import Fault, Kind, Slot, Status
+from penstock.kernels.example import Fault, FeatureKind, ParseStatus, WantedFeature
 
-_KINDS = {0: "nothing", Kind.BYTES: "bytes", Kind.FLOAT: "float32", Kind.INT64: "int64"}
+_KINDS = {0: "nothing", FeatureKind.BYTES: "bytes", FeatureKind.FLOAT: "float32", FeatureKind.INT64: "int64"}
 
 
 def refuse(reason: str, record: int, feature: str | None = None) -> NoReturn:
@@ -17,7 +17,7 @@ def refuse(reason: str, record: int, feature: str | None = None) -> NoReturn:
     raise error
 
 
-def refuse_fault(fault: Fault, slots: tuple[Slot, ...]) -> NoReturn:
+def refuse_fault(fault: Fault, slots: tuple[WantedFeature, ...]) -> NoReturn:
     """Raise the error for a fault that the kernel found."""
     if fault.slot is None:
         message = "SequenceExample" if any(slot.in_lists for slot in slots) else "Example"
@@ -26,21 +26,21 @@ def refuse_fault(fault: Fault, slots: tuple[Slot, ...]) -> NoReturn:
     refuse(_reason(fault, slot), fault.record, slot.name)
 
 
-def _reason(fault: Fault, slot: Slot) -> str:
+def _reason(fault: Fault, slot: WantedFeature) -> str:
     of_step = " in a step" if slot.in_lists else ""
     wanted = _KINDS[slot.kind]
     match fault.status:
-        case Status.DAMAGED:
+        case ParseStatus.DAMAGED:
             return "its values are damaged"
-        case Status.WRONG_KIND:
+        case ParseStatus.WRONG_KIND:
             found = _KINDS[fault.found]
             return f'it holds {found}{of_step}, not {wanted}; ask for dtype="{found}"'
-        case Status.WRONG_COUNT:
+        case ParseStatus.WRONG_COUNT:
             values = "value" if fault.found == 1 else "values"
             return f"it has {fault.found} {values}{of_step}, and its shape has {slot.size}; {_REMEDY}"
-        case Status.MISSING if slot.in_lists:
+        case ParseStatus.MISSING if slot.in_lists:
             return "it is missing; if records may lack it, pass allow_missing=True"
-        case Status.MISSING:
+        case ParseStatus.MISSING:
             return "it is missing; if records may lack it, pass default_value="
         case _:
             return 'its text is not UTF-8; ask for dtype="bytes"'

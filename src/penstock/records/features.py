@@ -259,7 +259,7 @@ class SparseFeature(_Shown):
 
 
 @dataclass(frozen=True)
-class Keyed:
+class FeaturePartition:
     """A partition by another feature."""
 
     key: str
@@ -272,27 +272,27 @@ class Keyed:
 
 
 @dataclass(frozen=True, repr=False)
-class RowSplits(Keyed):
+class RowSplits(FeaturePartition):
     """A partition by the begins and ends of rows in the feature `key`: from 0, one number more than rows."""
 
 
 @dataclass(frozen=True, repr=False)
-class RowLengths(Keyed):
+class RowLengths(FeaturePartition):
     """A partition by the lengths of rows in the feature `key`."""
 
 
 @dataclass(frozen=True, repr=False)
-class RowStarts(Keyed):
+class RowStarts(FeaturePartition):
     """A partition by the begins of rows in the feature `key`, the first at 0."""
 
 
 @dataclass(frozen=True, repr=False)
-class RowLimits(Keyed):
+class RowLimits(FeaturePartition):
     """A partition by the ends of rows in the feature `key`."""
 
 
 @dataclass(frozen=True, repr=False)
-class ValueRowIds(Keyed):
+class ValueRowIds(FeaturePartition):
     """A partition by the row number of each value in the feature `key`, in ascending order."""
 
 
@@ -311,7 +311,7 @@ class UniformRowLength:
         return f"ps.records.RaggedFeature.UniformRowLength({self.length})"
 
 
-Partition: TypeAlias = Keyed | UniformRowLength
+Partition: TypeAlias = FeaturePartition | UniformRowLength
 
 
 @dataclass(frozen=True, repr=False)

@@ -11,11 +11,11 @@ import numpy as np
 
 from penstock.core.checks import check_count, check_iterable
 from penstock.core.errors import DataError
-from penstock.kernels.example import Kind, features_in
+from penstock.kernels.example import FeatureKind, features_in
 from penstock.records.features import Feature, FixedLenFeature, RaggedFeature
 from penstock.records.serialized import is_record
 
-_NAMES = {Kind.BYTES: "bytes", Kind.FLOAT: "float32", Kind.INT64: "int64"}
+_NAMES = {FeatureKind.BYTES: "bytes", FeatureKind.FLOAT: "float32", FeatureKind.INT64: "int64"}
 _DEFAULTS: dict[str, Any] = {"bytes": b"", "float32": 0.0, "int64": 0}
 
 
@@ -84,9 +84,9 @@ def _sample(records: Any, count: int) -> Iterable[Any]:
 def _feature(name: str, found: set[tuple[int, int]], always: bool) -> Feature:
     kinds, sizes = ({each[i] for each in found} for i in (0, 1))
     if len(kinds) > 1:
-        shown = " and ".join(_NAMES[Kind(kind)] for kind in sorted(kinds))
+        shown = " and ".join(_NAMES[FeatureKind(kind)] for kind in sorted(kinds))
         raise DataError(f'infer_features: feature "{name}" holds {shown}, and a parser reads only one of them')
-    dtype = _NAMES[Kind(kinds.pop())]
+    dtype = _NAMES[FeatureKind(kinds.pop())]
     if sizes == {1}:
         return FixedLenFeature([], dtype, None if always else _DEFAULTS[dtype])
     if len(sizes) == 1 and always and sizes != {0}:

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from penstock.core.errors import DataError, PlanError
-from penstock.elements.ragged import Ragged, made
+from penstock.elements.ragged import Ragged, make_ragged
 from penstock.elements.spec import ArraySpec, LeafSpec, ObjectSpec, RaggedSpec, SparseSpec
-from penstock.kernels.example import Kind, Slot, Values
+from penstock.kernels.example import FeatureKind, Values, WantedFeature
 from penstock.records.faults import refuse
 from penstock.records.features import (
     INT64,
@@ -29,12 +29,17 @@ from penstock.records.features import (
 from penstock.records.leaves import Fixed, Leaf, Listed, Padded, Placed, Uneven, placed
 from penstock.records.partitions import partitioned
 
-_KINDS = {"int64": Kind.INT64, "float32": Kind.FLOAT, "bytes": Kind.BYTES, "str": Kind.BYTES}
+_KINDS = {
+    "int64": FeatureKind.INT64,
+    "float32": FeatureKind.FLOAT,
+    "bytes": FeatureKind.BYTES,
+    "str": FeatureKind.BYTES,
+}
 
 
-def slots_of(features: Mapping[str, Feature], call: str, *, in_lists: bool = False) -> list[Slot]:
+def slots_of(features: Mapping[str, Feature], call: str, *, in_lists: bool = False) -> list[WantedFeature]:
     """Return the slots of all features; features with equal requirements may share one."""
-    slots: dict[str, Slot] = {}
+    slots: dict[str, WantedFeature] = {}
     for name, feature in features.items():
         for slot in _slots(name, feature, call, in_lists=in_lists):
             if slots.setdefault(slot.name, slot) != slot:
@@ -45,7 +50,7 @@ def slots_of(features: Mapping[str, Feature], call: str, *, in_lists: bool = Fal
     return list(slots.values())
 
 
-def _slots(name: str, feature: Feature, call: str, *, in_lists: bool) -> list[Slot]:
+def _slots(name: str, feature: Feature, call: str, *, in_lists: bool) -> list[WantedFeature]:
     if in_lists and isinstance(feature, FixedLenFeature | SparseFeature):
         raise PlanError(
             f'{call}: feature "{name}": the lists of a SequenceExample are FixedLenSequenceFeature, VarLenFeature or '
@@ -78,8 +83,8 @@ def _slots(name: str, feature: Feature, call: str, *, in_lists: bool) -> list[Sl
             )
 
 
-def _slot(name: str, dtype: FeatureType, **told: Any) -> Slot:
-    return Slot(name, _KINDS[type_name(dtype)], text=dtype is str, **told)
+def _slot(name: str, dtype: FeatureType, **told: Any) -> WantedFeature:
+    return WantedFeature(name, _KINDS[type_name(dtype)], text=dtype is str, **told)
 
 
 def _size(shape: Any) -> int:
@@ -106,7 +111,7 @@ def list_of(name: str, feature: Feature, found: Mapping[str, Values]) -> Leaf:
     match feature:
         case FixedLenSequenceFeature(shape=shape):
             values, splits, steps = found[name]
-            return Padded(made(values.reshape(len(steps) - 1, *shape), splits), feature.fill)
+            return Padded(make_ragged(values.reshape(len(steps) - 1, *shape), splits), feature.fill)
         case RaggedFeature(value_key=value_key, partitions=partitions, row_splits_dtype=dtype):
             key = value_key or name
             for partition in partitions:
@@ -118,10 +123,10 @@ def list_of(name: str, feature: Feature, found: Mapping[str, Values]) -> Leaf:
             except DataError as error:  # the error names a step
                 error.element = int(np.searchsorted(splits, error.element or 0, side="right")) - 1
                 raise
-            return Uneven(made(values, splits), dtype)
+            return Uneven(make_ragged(values, splits), dtype)
         case _:
             values, splits, steps = found[name]
-            return Listed(made(made(values, steps), splits))
+            return Listed(make_ragged(make_ragged(values, steps), splits))
 
 
 def steps_of(name: str, found: Mapping[str, Values]) -> NDArray[np.int64]:
@@ -145,7 +150,7 @@ def _check_aligned(name: str, values: Values, key: str, said: Values) -> None:
 
 
 def _ragged(values: Values) -> Ragged:
-    return made(values.values, values.splits)
+    return make_ragged(values.values, values.splits)
 
 
 def _items(name: str, shape: tuple[int, ...], values: Values) -> Ragged:
@@ -155,7 +160,7 @@ def _items(name: str, shape: tuple[int, ...], values: Values) -> Ragged:
         at = int(uneven[0])
         found = int(values.splits[at + 1] - values.splits[at])
         refuse(f"its {found} values do not make items of shape {list(shape)}", at, name)
-    return made(values.values.reshape(-1, *shape), values.splits // size)
+    return make_ragged(values.values.reshape(-1, *shape), values.splits // size)
 
 
 def _sparse(name: str, feature: SparseFeature, found: Mapping[str, Values], count: int) -> Any:

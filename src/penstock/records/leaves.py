@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from penstock.elements.chunks.chunk import Column
 from penstock.elements.leaves.offsets import spread
 from penstock.elements.ragged import Ragged
-from penstock.elements.sparse import Sparse, made
+from penstock.elements.sparse import Sparse, make_sparse
 from penstock.kernels.example import places_in_rows
 
 
@@ -99,7 +99,7 @@ class Listed(Leaf):
         places = np.arange(max(lengths, default=0), dtype=np.int64)[:, None]
         places.flags.writeable = False  # all of them share it
         rows = zip(lengths, self.values, strict=True)
-        return [made(places[:length], row, (length,)) for length, row in rows]
+        return [make_sparse(places[:length], row, (length,)) for length, row in rows]
 
     def batch(self, low: int, high: int) -> Any:
         return sparse_of(self.values[low:high])
@@ -126,7 +126,7 @@ def sparse_of(ragged: Ragged) -> Sparse:
     """
     if ragged.ragged_rank == 1:
         indices, longest = places_in_rows(ragged.row_splits)
-        return made(indices, ragged.flat_values, (len(ragged), longest))
+        return make_sparse(indices, ragged.flat_values, (len(ragged), longest))
     columns = [np.arange(len(ragged), dtype=np.int64)]
     sizes = [len(ragged)]
     for splits in ragged.nested_row_splits:
@@ -134,11 +134,11 @@ def sparse_of(ragged: Ragged) -> Sparse:
         columns = [np.repeat(column, lengths) for column in columns]
         columns.append(spread(np.zeros(len(lengths), np.int64), lengths))
         sizes.append(int(lengths.max(initial=0)))
-    return made(np.stack(columns, axis=1), ragged.flat_values, tuple(sizes))
+    return make_sparse(np.stack(columns, axis=1), ragged.flat_values, tuple(sizes))
 
 
 def _drop_first(sparse: Sparse) -> Sparse:
-    return made(np.ascontiguousarray(sparse.indices[:, 1:]), sparse.values, sparse.dense_shape[1:])
+    return make_sparse(np.ascontiguousarray(sparse.indices[:, 1:]), sparse.values, sparse.dense_shape[1:])
 
 
 def placed(indices: Sequence[NDArray[np.int64]], values: NDArray[Any], shape: tuple[int, ...]) -> Sparse:
@@ -150,4 +150,4 @@ def placed(indices: Sequence[NDArray[np.int64]], values: NDArray[Any], shape: tu
         order = np.argsort(np.ravel_multi_index(tuple(indices), shape) if len(values) else values, kind="stable")
     else:
         order = np.lexsort(tuple(reversed(indices)))
-    return made(np.stack([column[order] for column in indices], axis=1), values[order], shape)
+    return make_sparse(np.stack([column[order] for column in indices], axis=1), values[order], shape)

@@ -14,12 +14,12 @@ from penstock.core.errors import DataError, PlanError
 from penstock.elements.chunks.chunk import Chunk, Column, Columns
 from penstock.elements.nested.structure import Structure, flatten, unflatten
 from penstock.elements.spec import ArraySpec, Spec, uneven_splits
-from penstock.kernels.example import ExampleKernel, Fault, Slot
+from penstock.kernels.example import ExampleKernel, Fault, WantedFeature
 from penstock.records.faults import refuse_fault
 from penstock.records.features import Feature
 from penstock.records.layout import leaf_of, list_of, slots_of, spec_of_feature, steps_of
 from penstock.records.leaves import Leaf, Lengths
-from penstock.records.serialized import Counts, Given, batches_of, given_records, is_record
+from penstock.records.serialized import Counts, SerializedRecords, given_records, is_record, records_in_batches
 
 Features: TypeAlias = tuple[tuple[str, Feature], ...]
 
@@ -48,17 +48,17 @@ class RecordParser:
     def __call__(self, serialized: Any, *, rng: Any = None) -> Any:
         """Parse one record, or a batch of records: a list, an array of objects, or `Ragged` of `uint8`."""
         if is_record(serialized):
-            leaves = self._parsed(Given([serialized], None, 1))
+            leaves = self._parsed(SerializedRecords([serialized], None, 1))
             return unflatten(self.structures[False], [leaf.column()[0] for leaf in leaves])
         given = given_records(serialized, self.name)
         if given.counts is not None:
             raise TypeError(f"{self.name} takes one record or one batch, not several batches")
-        leaves = self._parsed(Given(given.runs, np.array([given.total]), given.total))
+        leaves = self._parsed(SerializedRecords(given.runs, np.array([given.total]), given.total))
         return unflatten(self.structures[True], [leaf.batch(0, given.total) for leaf in leaves])
 
     def spec(self, spec: Spec) -> Spec | None:
         """Return the spec of the result for records, or batches, of the given spec."""
-        found = batches_of(spec)
+        found = records_in_batches(spec)
         return None if found is None else self._spec(found[1:] if found[0] else None)
 
     def columns(self, values: Column, rows: Rows, out: Sequence[NDArray[Any]] | None, allocate: Allocate) -> Chunk:
@@ -73,7 +73,7 @@ class RecordParser:
         return Columns(self.structures[True], [[leaf.batch(*span) for span in spans] for leaf in leaves], len(rows))
 
     def _parsed(
-        self, given: Given, out: Sequence[NDArray[Any] | None] | None = None, allocate: Allocate = np.empty
+        self, given: SerializedRecords, out: Sequence[NDArray[Any] | None] | None = None, allocate: Allocate = np.empty
     ) -> list[Leaf]:
         """Return the leaves of all records, in the order of the structure."""
         try:
@@ -142,7 +142,7 @@ class RecordParser:
         self.__dict__.update(state)
 
 
-def _fits(memory: NDArray[Any], slot: Slot, count: int) -> bool:
+def _fits(memory: NDArray[Any], slot: WantedFeature, count: int) -> bool:
     flags = memory.flags
     same = memory.dtype == slot.dtype and memory.size == count * slot.size
     return same and not slot.dtype.hasobject and flags.c_contiguous and flags.writeable

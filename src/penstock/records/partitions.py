@@ -9,9 +9,9 @@ from penstock.elements.leaves.offsets import begins, spread
 from penstock.elements.ragged import Ragged
 from penstock.records import features as kinds
 from penstock.records.faults import refuse
-from penstock.records.features import Keyed, Partition
+from penstock.records.features import FeaturePartition, Partition
 
-MOST_ROWS = 1 << 20
+MOST_PARTITION_ROWS = 1 << 20
 """The largest row number of `ValueRowIds`: a damaged record must not demand unlimited memory."""
 
 
@@ -51,7 +51,7 @@ def _nested(flat: NDArray[np.generic], levels: list[NDArray[np.int64]]) -> Ragge
 
 
 def _rows(
-    partition: Keyed, said: Ragged, counts: NDArray[np.int64], feature: str
+    partition: FeaturePartition, said: Ragged, counts: NDArray[np.int64], feature: str
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return the length of each row of all records, and the splits of rows between records."""
     numbers, ends = said.flat_values, said.row_splits.astype(np.int64, copy=False)
@@ -59,7 +59,9 @@ def _rows(
     record = np.repeat(np.arange(len(sizes)), sizes)  # the record of each number
     wrong = np.zeros(len(sizes), bool)
     # numbers beyond all values are invalid, and made harmless before any computation
-    beyond = (numbers < 0) | (numbers > (MOST_ROWS if isinstance(partition, kinds.ValueRowIds) else counts[record]))
+    beyond = (numbers < 0) | (
+        numbers > (MOST_PARTITION_ROWS if isinstance(partition, kinds.ValueRowIds) else counts[record])
+    )
     wrong[record[beyond]] = True
     numbers = np.where(beyond, 0, numbers)
     if isinstance(partition, kinds.RowLengths):
@@ -84,7 +86,7 @@ def _rows(
     return lengths, ends
 
 
-_NAMES: dict[type[Keyed], str] = {
+_NAMES: dict[type[FeaturePartition], str] = {
     kinds.RowSplits: "row splits",
     kinds.RowLengths: "row lengths",
     kinds.RowStarts: "row starts",
@@ -94,7 +96,7 @@ _NAMES: dict[type[Keyed], str] = {
 
 
 def _between(
-    partition: Keyed,
+    partition: FeaturePartition,
     numbers: NDArray[np.int64],
     ends: NDArray[np.int64],
     counts: NDArray[np.int64],

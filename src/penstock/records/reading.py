@@ -14,7 +14,7 @@ from penstock.core.arrays import Allocate, Rows
 from penstock.core.errors import DataError
 from penstock.elements.chunks.chunk import Chunk, Items
 from penstock.elements.nested.structure import flatten, unflatten
-from penstock.elements.ragged import Ragged, made
+from penstock.elements.ragged import Ragged, make_ragged
 from penstock.elements.spec import Spec
 from penstock.kernels.example import Values
 from penstock.kernels.example_files import ExampleFiles, Parsed
@@ -111,7 +111,7 @@ def _leaf_of(name: str, feature: Feature, at: Mapping[str, int], narrow: set[int
         case RaggedFeature(value_key=key) if _is_plainly_ragged(
             feature, "int32" if at[key or name] in narrow else "int64"
         ):
-            return lambda parsed, _, i=at[key or name]: made(parsed.values[i], parsed.splits[i])  # pyright: ignore[reportArgumentType]
+            return lambda parsed, _, i=at[key or name]: make_ragged(parsed.values[i], parsed.splits[i])  # pyright: ignore[reportArgumentType]
         case _:
             own = {slot.name: at[slot.name] for slot in slots_of({name: feature}, "")}
             return lambda parsed, count: leaf_of(name, feature, _values(parsed, own), count).batch(0, count)

@@ -19,7 +19,7 @@ Counts: TypeAlias = NDArray[np.int64]
 """The number of records in each of several batches; shape `(batches,)`."""
 
 
-class Given(NamedTuple):
+class SerializedRecords(NamedTuple):
     """Records end to end, with the number in each batch if they came in batches."""
 
     runs: RecordRuns
@@ -34,32 +34,32 @@ def is_record(value: Any) -> bool:
     return isinstance(value, bytes | bytearray | memoryview)
 
 
-def given_records(values: Any, call: str) -> Given:
+def given_records(values: Any, call: str) -> SerializedRecords:
     """Take records, or batches of records, from a column of a chunk or from one batch (a list, an array, `Ragged`).
 
     A value that is not a record raises a `TypeError` with its position as `element`.
     """
     if isinstance(values, Ragged) and values.dtype == _UINT8 and values.flat_values.ndim == 1:
         if values.ragged_rank == 1:
-            return Given([_joined(values)], None, len(values))
+            return SerializedRecords([_joined(values)], None, len(values))
         if values.ragged_rank == 2:
             records = values.values
-            return Given([_joined(records)], np.diff(values.row_splits).astype(np.int64), len(records))
+            return SerializedRecords([_joined(records)], np.diff(values.row_splits).astype(np.int64), len(records))
     if isinstance(values, np.ndarray) and values.dtype.hasobject and values.ndim in (1, 2):
         counts = None if values.ndim == 1 else np.full(len(values), values.shape[1], np.int64)
         records = values.reshape(-1).tolist()
         _check(records, call)
-        return Given(records, counts, len(records))
+        return SerializedRecords(records, counts, len(records))
     if isinstance(values, Ragged | Sparse | np.ndarray) or not isinstance(values, Sequence):
         shown = f"{values.dtype}{list(values.shape)}" if isinstance(values, np.ndarray) else type(values).__name__
         raise TypeError(f"{call} takes records as bytes, or a list or object array of them, not {shown}{_hint(values)}")
     if values and not is_record(values[0]) and _is_batch(values[0]):
         return _batches(values, call)
     _check(values, call)
-    return Given(list(values), None, len(values))
+    return SerializedRecords(list(values), None, len(values))
 
 
-def batches_of(spec: Spec | None) -> tuple[bool, int | None] | None:
+def records_in_batches(spec: Spec | None) -> tuple[bool, int | None] | None:
     """Return whether elements of this spec are batches, and of how many records; `None` if not records."""
     if isinstance(spec, ObjectSpec) and issubclass(spec.type, bytes | bytearray | memoryview):
         return False, None
@@ -80,7 +80,7 @@ def _is_batch(value: Any) -> bool:
     return isinstance(value, Ragged | list | tuple)
 
 
-def _batches(values: Sequence[Any], call: str) -> Given:
+def _batches(values: Sequence[Any], call: str) -> SerializedRecords:
     runs: RecordRuns = []
     counts = np.empty(len(values), np.int64)
     for i, batch in enumerate(values):
@@ -91,7 +91,7 @@ def _batches(values: Sequence[Any], call: str) -> Given:
             raise
         runs += given.runs
         counts[i] = len(batch)
-    return Given(runs, counts, int(counts.sum()))
+    return SerializedRecords(runs, counts, int(counts.sum()))
 
 
 def _check(records: Sequence[Any], call: str) -> None:

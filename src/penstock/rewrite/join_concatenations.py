@@ -9,7 +9,7 @@ from penstock.plan.node import Node
 from penstock.plan.types import INFINITE
 
 
-class Chain:
+class Concatenation:
     """Inputs to put end to end, and, if there are only two, the node as written."""
 
     def __init__(self, written: Node, members: list[Node]) -> None:
@@ -21,7 +21,7 @@ class Chain:
         """The one node for the chain."""
         return self._written if len(self.members) < 3 else EndToEnd(tuple(self.members))
 
-    def then(self, written: Node, more: Node) -> Chain:
+    def then(self, written: Node, more: Node) -> Concatenation:
         """Return the chain with one more input, for a chain that has no other reader."""
         self._written = written
         self.members.append(more)
@@ -31,14 +31,14 @@ class Chain:
 def join_concatenations(plan: Node, applied: list[str]) -> Node:
     """`x.concatenate(y).concatenate(z) -> x, y and z end to end`, at once: single-node rules would copy chains."""
 
-    def join(node: Node, inputs: tuple[Chain, ...]) -> Chain:
+    def join(node: Node, inputs: tuple[Concatenation, ...]) -> Concatenation:
         if isinstance(node, Concatenate) and len(inputs[0].members) > 1 and node.first.length != INFINITE:
             chain = inputs[0].then(node, inputs[1].node)
             applied.append(join_concatenations.__name__)
             return chain
         own = with_inputs(node, tuple(chain.node for chain in inputs))
         if isinstance(own, Concatenate):
-            return Chain(own, [own.first, own.second])
-        return Chain(own, [own])
+            return Concatenation(own, [own.first, own.second])
+        return Concatenation(own, [own])
 
     return fold(plan, join).node

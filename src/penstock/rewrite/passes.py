@@ -13,7 +13,7 @@ from penstock.plan.graph import post_order, rebuild
 from penstock.plan.node import Node
 
 
-class Rule(NamedTuple):
+class RewriteRule(NamedTuple):
     """The location of a rewrite of single nodes, and the operations that it concerns: a plan without them skips it.
 
     A file of rules is imported for the first plan that the rules may apply to. Rules about the functions of a `room`
@@ -29,32 +29,32 @@ class Rule(NamedTuple):
         return not present.isdisjoint(self.about) and self.room in sys.modules
 
 
-Passes: TypeAlias = tuple[tuple[Rule, ...], ...]
+RewritePasses: TypeAlias = tuple[tuple[RewriteRule, ...], ...]
 
-UNTRACED: Passes = (
+UNTRACED: RewritePasses = (
     (
-        Rule(("prefetch", "with_options"), lambda: rewrite.simplify.drop_run_settings),
-        Rule(("take",), lambda: rewrite.simplify.drop_full_take),
-        Rule(("skip",), lambda: rewrite.simplify.drop_empty_skip),
-        Rule(("repeat",), lambda: rewrite.simplify.drop_single_repeat),
-        Rule(("shard",), lambda: rewrite.simplify.drop_single_shard),
-        Rule(("take",), lambda: rewrite.simplify.merge_takes),
-        Rule(("skip",), lambda: rewrite.simplify.merge_skips),
+        RewriteRule(("prefetch", "with_options"), lambda: rewrite.simplify.drop_run_settings),
+        RewriteRule(("take",), lambda: rewrite.simplify.drop_full_take),
+        RewriteRule(("skip",), lambda: rewrite.simplify.drop_empty_skip),
+        RewriteRule(("repeat",), lambda: rewrite.simplify.drop_single_repeat),
+        RewriteRule(("shard",), lambda: rewrite.simplify.drop_single_shard),
+        RewriteRule(("take",), lambda: rewrite.simplify.merge_takes),
+        RewriteRule(("skip",), lambda: rewrite.simplify.merge_skips),
     ),
-    (Rule(("map",), lambda: rewrite.fuse_images.fuse_image_chain, "penstock.image"),),
+    (RewriteRule(("map",), lambda: rewrite.fuse_images.fuse_image_chain, "penstock.image"),),
     (
-        Rule(("map",), lambda: rewrite.fuse_images.read_in_kernel, "penstock.image"),
-        Rule(("map",), lambda: rewrite.parse_records.parse_in_kernel, "penstock.records"),
+        RewriteRule(("map",), lambda: rewrite.fuse_images.read_in_kernel, "penstock.image"),
+        RewriteRule(("map",), lambda: rewrite.parse_records.parse_in_kernel, "penstock.records"),
     ),
 )
-PASSES: Passes = (
+PASSES: RewritePasses = (
     *UNTRACED,
     (
-        Rule(("map", "flat_map", "interleave", "group_by_window"), lambda: rewrite.trace_functions.trace_map),
-        Rule(("filter",), lambda: rewrite.trace_functions.trace_filter),
+        RewriteRule(("map", "flat_map", "interleave", "group_by_window"), lambda: rewrite.trace_functions.trace_map),
+        RewriteRule(("filter",), lambda: rewrite.trace_functions.trace_filter),
     ),
 )
-PLAIN: Passes = (UNTRACED[0][:1],)
+PLAIN: RewritePasses = (UNTRACED[0][:1],)
 
 SHORT = 512
 """The number of rows for which tracing a function costs about as much as calling it."""
@@ -68,7 +68,7 @@ class Rewritten:
     applied: tuple[str, ...]
 
 
-def rewritten(plan: Node, passes: Passes = PASSES) -> Rewritten:
+def rewritten(plan: Node, passes: RewritePasses = PASSES) -> Rewritten:
     """Apply every pass, from the sources up, until no rule of the pass applies any more."""
     applied: list[str] = []
     if any(node.name == "shard" for node in post_order(plan)):
@@ -83,13 +83,13 @@ def rewritten(plan: Node, passes: Passes = PASSES) -> Rewritten:
     return Rewritten(plan, tuple(applied))
 
 
-def passes_within(plan: Node) -> Passes:
+def passes_within(plan: Node) -> RewritePasses:
     """Return the passes for a plan that is an element of another, one of many: trace functions only if it pays."""
     sources = [node for node in post_order(plan) if not node.inputs]
     return UNTRACED if all(0 <= source.length < SHORT for source in sources) else PASSES
 
 
-def _in_turns(node: Node, passes: Passes, applied: list[str]) -> Node:
+def _in_turns(node: Node, passes: RewritePasses, applied: list[str]) -> Node:
     """Return the node run for virtual streams. Streams are cut before rewriting, which depends on lengths."""
     if not isinstance(node, order.streams.VirtualStreams):
         return node

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from penstock.elements.nested.nesting import Part, part_in
+from penstock.elements.nested.nesting import PathStep, part_in
 from penstock.elements.spec import ArraySpec
 from penstock.ops import elementwise
 from penstock.ops.elementwise.map import Map
@@ -22,7 +22,7 @@ from penstock.plan.types import Spec
 if TYPE_CHECKING:
     from penstock.tracing.traced import Traced
 
-PLAIN = (FunctionType, BuiltinFunctionType, partial, type, np.ufunc)
+_PLAIN = (FunctionType, BuiltinFunctionType, partial, type, np.ufunc)
 """Types of functions that can be inspected; declarative functions are other objects."""
 
 LISTS = ("from_generator", "from_tensors")
@@ -48,7 +48,7 @@ def trace_filter(node: Node) -> Node | None:
 
 
 def _may_trace(node: Map | elementwise.filter.Filter, function: object) -> bool:
-    return node.traceable and not node.vectorized and not node.draws and isinstance(function, PLAIN)
+    return node.traceable and not node.vectorized and not node.draws and isinstance(function, _PLAIN)
 
 
 def _comes_in_lists(node: Node) -> bool:
@@ -60,7 +60,7 @@ def _is_of_lists(node: Node, below: tuple[bool, ...]) -> bool:
     return not isinstance(node, Grouping) and (node.name in LISTS or any(below))
 
 
-def _spec_of(node: Node, on: Part | None = None) -> Spec | None:
+def _spec_of(node: Node, on: PathStep | None = None) -> Spec | None:
     """Return the spec of a node or of a part of its elements, including specs of traced functions."""
     try:
         spec = fold_once(node, _telling).spec()
@@ -71,7 +71,7 @@ def _spec_of(node: Node, on: Part | None = None) -> Spec | None:
 
 def _telling(node: Node, inputs: tuple[Node, ...]) -> Node:
     node = with_inputs(node, inputs)
-    if isinstance(node, Map) and not isinstance(node.function, PLAIN) and isinstance(node.function, TracedFunction):
+    if isinstance(node, Map) and not isinstance(node.function, _PLAIN) and isinstance(node.function, TracedFunction):
         return replace(node, function=_Declared(node.function))
     return node
 

@@ -11,7 +11,7 @@ from penstock.core.errors import DataError
 from penstock.kernels.clocks import process_reads
 from penstock.storage.local import Extent, advise_extents
 
-AHEAD_BYTES = 32 << 20  # read ahead of decoding, for one task
+ADVISED_BYTES = 32 << 20  # read ahead of decoding, for one task
 _TOLD = 64  # most recently announced blocks that are remembered
 
 
@@ -55,7 +55,7 @@ class BlockAdvice:
 
         def decoded(block: int) -> None:
             sizes.pop(block, None)
-            while coming and sum(sizes.values()) < AHEAD_BYTES:
+            while coming and sum(sizes.values()) < ADVISED_BYTES:
                 following = coming.popleft()
                 sizes[following] = self.tell([following])
 

@@ -14,7 +14,7 @@ from penstock.elements.spec import ArraySpec, LeafSpec, RaggedSpec
 from penstock.kernels import gather
 
 
-class Parts(Protocol):
+class ColumnParts(Protocol):
     """One column assembled from rows of several blocks."""
 
     def put(self, column: Any, rows: Rows, low: int) -> None:
@@ -26,7 +26,7 @@ class Parts(Protocol):
         ...
 
 
-def parts(spec: LeafSpec, count: int) -> Parts:
+def column_parts(spec: LeafSpec, count: int) -> ColumnParts:
     """Return an assembler for `count` rows of a column."""
     if isinstance(spec, ArraySpec) and spec.known:
         return _ArrayParts(spec, count)

@@ -21,7 +21,7 @@ from penstock.elements.spec import ArraySpec, LeafSpec, RaggedSpec, Spec
 from penstock.index.blocked import Blocks
 from penstock.kernels import gather
 from penstock.sources.block_advice import BlockAdvice
-from penstock.sources.block_parts import given, parts, picked
+from penstock.sources.block_parts import column_parts, given, picked
 from penstock.storage.recent import Recent
 
 CACHE_BYTES = 1 << 30
@@ -41,7 +41,7 @@ class Lazy(Protocol):
     def take(self, rows: Rows) -> list[Any]: ...
 
 
-Held: TypeAlias = NDArray[Any] | Ragged | Lazy
+DecodedColumn: TypeAlias = NDArray[Any] | Ragged | Lazy
 """One column of a decoded block of k rows."""
 
 
@@ -51,12 +51,12 @@ class Loose(Protocol):
     @property
     def nbytes(self) -> int: ...
 
-    def columns(self, rows: Rows, /) -> list[Held]:
+    def columns(self, rows: Rows, /) -> list[DecodedColumn]:
         """Return the columns of some rows, or raise the error of the first unreadable row, its place as `element`."""
         ...
 
 
-class Store(Protocol):
+class BlockStore(Protocol):
     """A provider of blocks: picklable, and safe to decode from any number of threads."""
 
     @property
@@ -79,7 +79,7 @@ class Store(Protocol):
         """The approximate number of bytes of a decoded block; `None` if decoding is almost free."""
         ...
 
-    def decode(self, block: int) -> list[Held] | Loose:
+    def decode(self, block: int) -> list[DecodedColumn] | Loose:
         """Return the columns of a block, in the order of the leaves of `spec`."""
         ...
 
@@ -98,13 +98,13 @@ class Store(Protocol):
         ...
 
 
-class Block:
+class DecodedBlock:
     """The columns of some consecutive rows.
 
     When scattered rows are picked, narrow columns are first packed row by row, so that one copy takes them all.
     """
 
-    def __init__(self, columns: list[Held]) -> None:
+    def __init__(self, columns: list[DecodedColumn]) -> None:
         self.columns = columns
         self.nbytes = sum(column.nbytes for column in columns)
         self._packed: NDArray[np.uint8] | None = None
@@ -117,7 +117,7 @@ class Block:
             for place in narrow:
                 records[f"f{place}"] = self.columns[place]
             packed = records.view(np.uint8).reshape(len(records), layout.itemsize)
-            views: dict[int, Held] = {place: records[f"f{place}"] for place in narrow}
+            views: dict[int, DecodedColumn] = {place: records[f"f{place}"] for place in narrow}
             self.columns = [views.get(place, column) for place, column in enumerate(self.columns)]
             self._packed = packed
         return packed
@@ -130,7 +130,7 @@ class BlockedSource:
     Consecutive rows of a block are views; rows from several blocks are gathered block by block.
     """
 
-    store: Store
+    store: BlockStore
     cache_bytes: int = CACHE_BYTES
 
     @property
@@ -194,7 +194,7 @@ class BlockedSource:
         """Return the fingerprint of the store."""
         return self.store.fingerprint()
 
-    def _of_one(self, block: Block, rows: Rows, memory: Sequence[NDArray[Any] | None]) -> Columns:
+    def _of_one(self, block: DecodedBlock, rows: Rows, memory: Sequence[NDArray[Any] | None]) -> Columns:
         low = int(rows[0])
         run = len(rows) == 1 or (int(rows[-1]) - low == len(rows) - 1 and bool((np.diff(rows) == 1).all()))
         columns: list[Column] = []
@@ -231,7 +231,9 @@ class BlockedSource:
     ) -> Columns:
         narrow, layout = self._narrow, self._layout
         packed = np.empty((len(rows), layout.itemsize), np.uint8)
-        by_place = {place: parts(spec, len(rows)) for place, spec in enumerate(self._specs) if place not in narrow}
+        by_place = {
+            place: column_parts(spec, len(rows)) for place, spec in enumerate(self._specs) if place not in narrow
+        }
         decoded = self._ahead(spans)
         for number, found in self._recent.each(spans):
             decoded(number)
@@ -272,14 +274,14 @@ class BlockedSource:
         return None if extents is None else BlockAdvice(extents)
 
     @cached_property
-    def _recent(self) -> Recent[Block | Loose]:
+    def _recent(self) -> Recent[DecodedBlock | Loose]:
         return Recent(self._decoded, self.cache_bytes)
 
-    def _decoded(self, number: int) -> Block | Loose:
+    def _decoded(self, number: int) -> DecodedBlock | Loose:
         if self._advice is not None and self.store.block_bytes is not None:
             self._advice.decoding(number)
         made = self.store.decode(number)
-        return Block(made) if isinstance(made, list) else made
+        return DecodedBlock(made) if isinstance(made, list) else made
 
     @cached_property
     def _flat(self) -> tuple[list[LeafSpec], Structure]:
@@ -310,11 +312,11 @@ class BlockedSource:
         return BlockedSource, (self.store, self.cache_bytes)
 
 
-def _whole(block: Block | Loose, rows: Rows) -> tuple[Block, Rows]:
+def _whole(block: DecodedBlock | Loose, rows: Rows) -> tuple[DecodedBlock, Rows]:
     """Return the block and its rows; for a loose block, a new block of these rows alone."""
-    if isinstance(block, Block):
+    if isinstance(block, DecodedBlock):
         return block, rows
-    return Block(block.columns(rows)), np.arange(len(rows))
+    return DecodedBlock(block.columns(rows)), np.arange(len(rows))
 
 
 def _width(spec: LeafSpec) -> float:

@@ -17,7 +17,7 @@ from penstock.elements.chunks.chunk import Column, Columns
 from penstock.elements.nested.structure import LEAF, Structure, flatten
 from penstock.elements.spec import ArraySpec, ObjectSpec, Spec
 from penstock.kernels import advise_files
-from penstock.storage.local import read_files
+from penstock.storage.local import read_whole
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,7 +50,7 @@ class FileBytes:
     def read_many(self, rows: Rows, out: list[NDArray[Any]] | None = None) -> Columns:
         paths = self.paths
         wanted = [paths[row] for row in rows.tolist()]
-        contents: list[Any] = wanted if self.unread else list(read_files(wanted))
+        contents: list[Any] = wanted if self.unread else list(read_whole(wanted))
         if self.labels is None:
             return Columns(LEAF, [contents], len(rows))
         columns: list[Column] = [contents, self.labels.take(rows)]

@@ -11,10 +11,10 @@ from numpy.typing import DTypeLike, NDArray
 
 from penstock.core.arrays import Rows
 from penstock.core.errors import ElementError, PlanError
+from penstock.core.lengths import INFINITE
 from penstock.elements.chunks.chunk import Columns
 from penstock.elements.nested.structure import LEAF
 from penstock.elements.spec import ArraySpec, Spec
-from penstock.sources.protocol import INFINITE
 
 _INT64 = np.dtype(np.int64)
 _LOWEST, _HIGHEST = -(2**63), 2**63 - 1

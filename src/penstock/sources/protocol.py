@@ -10,9 +10,6 @@ from penstock.core.arrays import Rows
 from penstock.elements.chunks.chunk import Chunk
 from penstock.elements.spec import Spec
 
-INFINITE = -1
-"""The length of a source that never ends."""
-
 
 class Called(NamedTuple):
     """The user's functions that a source calls, of one object or several, and their declared thread safety."""

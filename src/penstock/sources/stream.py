@@ -44,7 +44,7 @@ class Stream(Protocol):
         ...
 
 
-class Form(Protocol):
+class FileFormat(Protocol):
     """The elements of files once decompressed."""
 
     @property
@@ -54,7 +54,7 @@ class Form(Protocol):
     def spec(self) -> Spec: ...
 
 
-F = TypeVar("F", bound=Form)
+F = TypeVar("F", bound=FileFormat)
 
 
 @dataclass(frozen=True, eq=False)

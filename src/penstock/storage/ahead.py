@@ -11,12 +11,12 @@ from typing import Generic, Self, TypeVar
 T = TypeVar("T")
 
 
-class Ahead(Generic[T]):
+class ItemsAhead(Generic[T]):
     """The items of `begin()`, in order, with up to `most` made ahead; an error is raised after the items before it.
 
     The thread begins at once, and ends with the items or with `close`, which waits for the current item.
 
-    >>> list(Ahead(lambda: iter("abc"), most=2))
+    >>> list(ItemsAhead(lambda: iter("abc"), most=2))
     ['a', 'b', 'c']
     """
 

@@ -27,7 +27,7 @@ class Writer(Protocol):
     def finish(self) -> None: ...
 
 
-class Plain:
+class UncompressedFile:
     """A file written without compression."""
 
     def __init__(self, file: IO[bytes]) -> None:
@@ -106,10 +106,10 @@ class FramedZstd:
             self._sizes.append((len(frame), len(part)))
 
 
-def opened(file: IO[bytes], compression: str | None) -> Writer:
+def open_writer(file: IO[bytes], compression: str | None) -> Writer:
     """Return a writer of content to a file with this compression, or none for `None`."""
     if compression is None:
-        return Plain(file)
+        return UncompressedFile(file)
     return FramedZstd(file, FRAME_BYTES) if compression == "zstd" else Deflated(file, gzip=compression == "gzip")
 
 

@@ -15,8 +15,8 @@ SUFFIXES: Mapping[str, str] = {
     "gz": "gzip", "bz2": "bz2", "xz": "xz", "zst": "zstd", "zstd": "zstd", "lz4": "lz4",
 }  # fmt: skip
 """The compression for each extension of file names."""
-NAMES = ("gzip", "zlib", "bz2", "xz", "zstd", "lz4")
-LARGEST = 1 << 30
+_NAMES = ("gzip", "zlib", "bz2", "xz", "zstd", "lz4")
+_LARGEST = 1 << 30
 """The largest size, in bytes, of a value that is decompressed as a whole."""
 
 _MAGIC: Mapping[bytes, str] = {
@@ -96,9 +96,9 @@ def named_compression(call: str, given: object) -> str | None:
     if is_one_of(given, None, ""):
         return None
     name = given.lower() if isinstance(given, str) else None
-    if name not in ("auto", *NAMES):
+    if name not in ("auto", *_NAMES):
         raise PlanError(
-            f"{call}(compression={given!r}): expected 'auto', None, or one of {', '.join(map(repr, NAMES))}"
+            f"{call}(compression={given!r}): expected 'auto', None, or one of {', '.join(map(repr, _NAMES))}"
         )
     return name
 
@@ -122,7 +122,7 @@ def open_decompressed(path: str, compression: str | None = "auto") -> io.Buffere
     return _UpToDamage(_Steady(path) if compression is None else _Decompressed(path, compression), _AT_ONCE)
 
 
-def decompress(data: bytes, compression: str, where: str, most: int = LARGEST) -> bytes:
+def decompress(data: bytes, compression: str, where: str, most: int = _LARGEST) -> bytes:
     """Return the content of compressed bytes; raise a `DataError` that names `where` if damaged or over `most` bytes.
 
     >>> import gzip

@@ -22,7 +22,7 @@ from penstock.storage.progress import Progress
 from penstock.storage.sidecar import Sidecar, Stamp
 from penstock.storage.state import FileState
 
-Scan = Callable[[str, Callable[[int], None]], Mapping[str, NDArray[Any]]]
+ScanFile = Callable[[str, Callable[[int], None]], Mapping[str, NDArray[Any]]]
 """A function that makes the arrays of a file's index; it takes the path and a callback for the bytes seen so far."""
 
 IsSound = Callable[[Mapping[str, NDArray[Any]], int], bool]
@@ -30,14 +30,14 @@ IsSound = Callable[[Mapping[str, NDArray[Any]], int], bool]
 
 
 @dataclass(frozen=True)
-class Kind:
+class IndexKind:
     """A kind of index: a format with parameters, the scan that makes it, and the check of its arrays.
 
     Indexes of other kinds for the same file are independent.
     """
 
     format: str
-    scan: Scan
+    scan: ScanFile
     is_sound: IsSound
     parameters: tuple[tuple[str, Any], ...] = ()
     nothing: Mapping[str, NDArray[Any]] = field(default_factory=lambda: {"offsets": np.zeros(1, np.int64)})
@@ -52,7 +52,7 @@ class Kind:
     def named(self, path: str) -> str:
         """Return the name of the index of a file, one for each format and each choice of parameters.
 
-        >>> kind = Kind("tfrecord", dict, lambda arrays, size: True)
+        >>> kind = IndexKind("tfrecord", dict, lambda arrays, size: True)
         >>> kind.named("a.tfrecord"), kind.named("a.bin")
         ('a.tfrecord.psindex', 'a.bin.tfrecord.psindex')
         """
@@ -63,7 +63,7 @@ class Kind:
 
 def index_files(
     paths: Sequence[str],
-    kind: Kind,
+    kind: IndexKind,
     *,
     save: bool = True,
     refresh: bool = False,
@@ -98,7 +98,7 @@ def index_files(
 T = TypeVar("T")
 
 
-def _unless_wrong(make: Callable[[str, Kind], T], kind: Kind, path: str, _: Kind) -> T | Sidecar:
+def _unless_wrong(make: Callable[[str, IndexKind], T], kind: IndexKind, path: str, _: IndexKind) -> T | Sidecar:
     """Return `make(file)`, or the index of the sound part of the file with the error that follows it."""
     try:
         return make(path, kind)
@@ -112,7 +112,7 @@ def _unless_wrong(make: Callable[[str, Kind], T], kind: Kind, path: str, _: Kind
         return Sidecar(kind.format, dict(kind.parameters), stamp, arrays or kind.nothing, state=state, fault=error)
 
 
-def index_path(path: str, kind: Kind) -> str:
+def index_path(path: str, kind: IndexKind) -> str:
     """Return the path of a file's index if its folder is writable: in a hidden folder next to the file.
 
     Patterns for the data, such as `train-*`, match nothing in that folder, in any program.
@@ -121,12 +121,12 @@ def index_path(path: str, kind: Kind) -> str:
     return os.path.join(folder, INDEX_FOLDER, kind.named(name))
 
 
-def visible_index_path(path: str, kind: Kind) -> str:
+def visible_index_path(path: str, kind: IndexKind) -> str:
     """Return the path of a file's index in early versions: next to the file, where patterns for the data match."""
     return kind.named(path)
 
 
-def cached_index_path(path: str, kind: Kind) -> str:
+def cached_index_path(path: str, kind: IndexKind) -> str:
     """Return the path of a file's index if its folder is not writable."""
     root = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
     named = digest(os.fsencode(os.path.abspath(path)), size=8)
@@ -145,7 +145,7 @@ def save_index(sidecar: Sidecar, place: str) -> None:
         raise
 
 
-def _load(path: str, kind: Kind) -> Sidecar | None:
+def _load(path: str, kind: IndexKind) -> Sidecar | None:
     _hide(path, kind)
     for place in (index_path(path, kind), cached_index_path(path, kind)):
         try:
@@ -160,7 +160,7 @@ def _load(path: str, kind: Kind) -> Sidecar | None:
     return None
 
 
-def _hide(path: str, kind: Kind) -> None:
+def _hide(path: str, kind: IndexKind) -> None:
     """Move the index of an early version to its present path, if possible."""
     visible = visible_index_path(path, kind)
     if not is_index(visible):
@@ -171,7 +171,7 @@ def _hide(path: str, kind: Kind) -> None:
         os.replace(visible, place)
 
 
-def _make(path: str, kind: Kind, progress: Progress, *, save: bool) -> Sidecar:
+def _make(path: str, kind: IndexKind, progress: Progress, *, save: bool) -> Sidecar:
     state = FileState.of(path)
     stamp = Stamp.of(path)
     seen = 0
@@ -188,7 +188,7 @@ def _make(path: str, kind: Kind, progress: Progress, *, save: bool) -> Sidecar:
     return _kept(sidecar, path, kind) if save else sidecar
 
 
-def _kept(sidecar: Sidecar, path: str, kind: Kind) -> Sidecar:
+def _kept(sidecar: Sidecar, path: str, kind: IndexKind) -> Sidecar:
     """Return the index, saved if possible; otherwise it lives as long as the process."""
     for place in (index_path(path, kind), cached_index_path(path, kind)):
         try:

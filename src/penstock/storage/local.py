@@ -18,7 +18,7 @@ Extent: TypeAlias = tuple[str, int, int]
 """A part of a file: its path, begin, and end (limited to the end of the file)."""
 
 
-def read_files(paths: list[str]) -> list[bytes]:
+def read_whole(paths: list[str]) -> list[bytes]:
     """Return the content of each file.
 
     An `OSError` keeps its type, and has the path as `filename` and its index in `paths` as `element`.
@@ -70,14 +70,14 @@ def advise_extents(extents: Iterable[Extent]) -> None:
     Errors of a file are raised when it is read.
     """
     for path, of_file in groupby(sorted(extents), key=lambda extent: extent[0]):
-        begins, ends = zip(*joined(of_file), strict=True)
+        begins, ends = zip(*_joined(of_file), strict=True)
         advise_ranges(path, np.array(begins, np.int64), np.array(ends, np.int64))
 
 
-def joined(extents: Iterable[Extent]) -> list[tuple[int, int]]:
+def _joined(extents: Iterable[Extent]) -> list[tuple[int, int]]:
     """Return the bounds of sorted parts of one file, with nearby parts joined.
 
-    >>> joined([("a", 0, 5), ("a", 3, 9), ("a", 1000, 2000), ("a", 1 << 20, 1 << 21)])
+    >>> _joined([("a", 0, 5), ("a", 3, 9), ("a", 1000, 2000), ("a", 1 << 20, 1 << 21)])
     [(0, 2000), (1048576, 2097152)]
     """
     found: list[tuple[int, int]] = []

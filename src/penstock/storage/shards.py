@@ -9,9 +9,9 @@ from typing import IO, Any, Self
 
 from numpy.typing import NDArray
 
-from penstock.storage.compressing import Writer, opened
+from penstock.storage.compressing import Writer, open_writer
 from penstock.storage.compression import SUFFIXES
-from penstock.storage.indexing import Kind, index_path, save_index
+from penstock.storage.indexing import IndexKind, index_path, save_index
 from penstock.storage.sidecar import Sidecar, Stamp
 
 
@@ -43,7 +43,7 @@ class Shards:
         self._hidden: list[str] = []
         self._file: IO[bytes] | None = None
         self._writer: Writer | None = None
-        self._indexes: dict[int, tuple[Kind, Mapping[str, NDArray[Any]]]] = {}
+        self._indexes: dict[int, tuple[IndexKind, Mapping[str, NDArray[Any]]]] = {}
         self.names: list[str] = []
         """The paths of the files, after `with`."""
 
@@ -81,14 +81,14 @@ class Shards:
         folder, name = os.path.split(self._path)
         self._hidden.append(os.path.join(folder, f".{name}.{self._mark}.{len(self._hidden)}"))
         self._file = open(self._hidden[-1], "xb", buffering=1 << 20)  # noqa: SIM115 - closed by the next, or at the end
-        self._writer = opened(self._file, self._compression)
+        self._writer = open_writer(self._file, self._compression)
         return self._writer, True
 
     def finish(self) -> None:
         """Write buffered bytes and close the current file: the next piece begins another."""
         self._sync()
 
-    def index(self, shard: int, kind: Kind, arrays: Mapping[str, NDArray[Any]]) -> None:
+    def index(self, shard: int, kind: IndexKind, arrays: Mapping[str, NDArray[Any]]) -> None:
         """Save an index for a shard, once the shard has its final name."""
         self._indexes[shard] = (kind, arrays)
 

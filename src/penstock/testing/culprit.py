@@ -19,7 +19,7 @@ from penstock.plan.step import Out, Step
 from penstock.plan.types import Program
 from penstock.testing.alike import text_of
 
-Made: TypeAlias = tuple[int, str]
+ElementKey: TypeAlias = tuple[int, str]
 """The row of an element, or the key of its randomness, and the element as a text."""
 ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")  # in the text of an object without one of its own
 PYTHONS, NUMPYS = "Python's", "NumPy's"
@@ -31,7 +31,7 @@ class Book:
 
     label: str
     in_order: bool
-    made: list[Made] = field(default_factory=list)
+    made: list[ElementKey] = field(default_factory=list)
     drew_from: set[str] = field(default_factory=set)
 
     def enter(self, ids: Rows, chunk: Chunk) -> None:

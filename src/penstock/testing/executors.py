@@ -14,7 +14,7 @@ from penstock.core.options import Options
 from penstock.dataset.dataset import Dataset
 from penstock.testing.laws import difference, multiset, same, verify_resume
 
-Check = Callable[[Executor], None]
+ExecutorCheck = Callable[[Executor], None]
 
 
 def verify_executor(executor: Executor) -> None:
@@ -105,7 +105,7 @@ def stays_open(executor: Executor) -> None:
         raise AssertionError("the executor no longer works")
 
 
-CHECKS: tuple[Check, ...] = (
+CHECKS: tuple[ExecutorCheck, ...] = (
     *(yields_what_inline_yields, takes_functions_that_no_module_has, hands_errors_on, resumes, serves_out_of_order),
     stays_open,
 )

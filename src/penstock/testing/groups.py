@@ -15,7 +15,7 @@ from penstock.ops.group.unbatch import Unbatch
 from penstock.plan.types import INFINITE
 from penstock.testing import functions
 from penstock.testing.draft import Draft, Draw
-from penstock.testing.leaves import repeated
+from penstock.testing.leaves import repeat_leaf
 
 POLICIES: tuple[dict[str, Any], ...] = (
     *({}, {"drop_remainder": True}, {"remainder": "keep"}, {"remainder": "drop"}),
@@ -30,7 +30,7 @@ def batch(draw: Draw, draft: Draft) -> Draft:
         return draft
     size, left = draw(st.integers(1, 5)), _policy(draw, draft.example)
     leaves, structure = flatten(draft.example)
-    example = unflatten(structure, [repeated(leaf, size) for leaf in leaves])
+    example = unflatten(structure, [repeat_leaf(leaf, size) for leaf in leaves])
     return Draft(draft.dataset.batch(size, **left), _with_flags(example, size, left), _all_full(draft, size, left))
 
 
@@ -43,7 +43,7 @@ def batch_unevenly(draw: Draw, draft: Draft) -> Draft:
     if not kinds:
         return draft
     size, left, kind = draw(st.integers(1, 5)), _policy(draw, draft.example), draw(st.sampled_from(kinds))
-    many = [repeated(leaf, size) for leaf in leaves]
+    many = [repeat_leaf(leaf, size) for leaf in leaves]
     if kind == "padded":
         ds = draft.dataset.padded_batch(size, **left)
     elif kind == "ragged":
@@ -59,7 +59,7 @@ def _uneven(whole: Any, kind: type[Ragged | Sparse]) -> Any:
     return kind.from_dense(whole) if isinstance(whole, np.ndarray) and whole.ndim > 1 else whole
 
 
-def pad(draw: Draw, draft: Draft) -> Draft:
+def pad_draft(draw: Draw, draft: Draft) -> Draft:
     """Pad to some more elements."""
     flagged = _flagged(draft.example, "valid", np.bool_(True))
     if draft.length in (0, INFINITE) or flagged is None:
@@ -80,7 +80,7 @@ def unbatch(draw: Draw, draft: Draft) -> Draft:
         uniform = not any(isinstance(leaf, Ragged) for leaf in leaves)
         return Draft(draft.dataset.unbatch(), example, uniform)
     sizes, left = draw(st.sampled_from([2, [1, 2], [3, 1, 2]])), _policy(draw, draft.example)
-    whole = unflatten(structure, [repeated(leaf[0], 2) for leaf in leaves])
+    whole = unflatten(structure, [repeat_leaf(leaf[0], 2) for leaf in leaves])
     return Draft(draft.dataset.rebatch(sizes, **left), _with_flags(whole, 2, left), uniform=False)
 
 

@@ -35,15 +35,15 @@ def rows_like(leaf: Any, count: int) -> Any:
 
 
 def _uneven_rows(leaf: Ragged | Sparse, count: int) -> Ragged | Sparse:
-    rows = repeated(leaf, count + 1)[:count].owned()
+    rows = repeat_leaf(leaf, count + 1)[:count].owned()
     rows.arrays()[0][:] += np.arange(len(rows.arrays()[0])).astype(rows.dtype)
     return rows
 
 
-def repeated(leaf: Any, count: int) -> Any:
+def repeat_leaf(leaf: Any, count: int) -> Any:
     """Return the leaf `count` times, as in a batch.
 
-    >>> repeated(3, 2).tolist(), repeated("a", 2).tolist()
+    >>> repeat_leaf(3, 2).tolist(), repeat_leaf("a", 2).tolist()
     ([3, 3], ['a', 'a'])
     """
     if isinstance(leaf, Ragged):

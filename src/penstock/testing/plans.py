@@ -17,7 +17,7 @@ from penstock.elements.nested.structure import flatten, unflatten
 from penstock.plan.types import INFINITE
 from penstock.testing import functions, groups
 from penstock.testing.draft import LONGEST, SEEDS, Draft, Draw
-from penstock.testing.leaves import LEAVES, repeated, rows_like
+from penstock.testing.leaves import LEAVES, repeat_leaf, rows_like
 
 SIZES = st.one_of(st.integers(0, 3), st.integers(0, 9))
 
@@ -139,7 +139,7 @@ def _map_columns(draw: Draw, draft: Draft) -> Draft:
         return draft
     function = draw(st.sampled_from(functions.VECTORIZED))
     leaves, structure = flatten(draft.example)
-    columns = flatten(_called(function, unflatten(structure, [repeated(leaf, 1) for leaf in leaves])))
+    columns = flatten(_called(function, unflatten(structure, [repeat_leaf(leaf, 1) for leaf in leaves])))
     example = unflatten(columns[1], [column[0] for column in columns[0]])
     return Draft(draft.dataset.map(function, vectorized=True), example, draft.uniform)
 
@@ -276,7 +276,7 @@ def _prefetch(draw: Draw, draft: Draft) -> Draft:
 
 
 _MOVES = (_shuffle, _repeat, _take, _skip, _shard, _slice, _expand, _exclude, _split)
-_GROUPS = (groups.batch, groups.batch, groups.batch_unevenly, groups.pad, groups.unbatch, groups.window)
+_GROUPS = (groups.batch, groups.batch, groups.batch_unevenly, groups.pad_draft, groups.unbatch, groups.window)
 _STEPS = (
     *_MOVES,
     *_GROUPS,

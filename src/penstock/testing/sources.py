@@ -20,8 +20,8 @@ from penstock.index.blocked import Blocks
 from penstock.sources.protocol import Source
 from penstock.testing.alike import difference
 
-Check = Callable[[Source], None]
-MOST = 200
+SourceCheck = Callable[[Source], None]
+_MOST = 200
 """The number of elements to check at the beginning, and at the end."""
 
 
@@ -148,7 +148,7 @@ def lies_in_blocks_that_add_up(source: Source) -> None:
     assert bool((np.diff(bounds) > 0).all()), "a block is empty"
 
 
-CHECKS: tuple[Check, ...] = (
+CHECKS: tuple[SourceCheck, ...] = (
     *(has_a_length_and_a_name, reads_any_rows_in_any_order, writes_into_memory_that_fits),
     *(does_not_change_with_what_is_read, says_what_elements_look_like, names_every_record, travels),
     *(serves_many_threads, lies_in_blocks_that_add_up),
@@ -159,8 +159,8 @@ CHECKS: tuple[Check, ...] = (
 def _rows(source: Source) -> list[int]:
     """Return the rows to check: those at both ends."""
     if source.length < 0:
-        return list(range(MOST))
-    return sorted({*range(min(source.length, MOST)), *range(max(source.length - MOST, 0), source.length)})
+        return list(range(_MOST))
+    return sorted({*range(min(source.length, _MOST)), *range(max(source.length - _MOST, 0), source.length)})
 
 
 def _read(source: Source, rows: Sequence[int]) -> list[Any]:

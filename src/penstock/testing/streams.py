@@ -21,7 +21,7 @@ from penstock.testing.groups import POLICIES
 from penstock.testing.plans import datasets
 
 Begin: TypeAlias = Callable[[Dataset[Any]], Dataset[Any]]
-Step: TypeAlias = Callable[[Draw, Dataset[Any]], Dataset[Any]]
+StreamStep: TypeAlias = Callable[[Draw, Dataset[Any]], Dataset[Any]]
 
 
 @st.composite
@@ -370,12 +370,12 @@ COMPUTED: tuple[Begin, ...] = (
     lambda ds: ds.filter(is_low_inverted, on_error=skip(999)),
 )
 """The beginnings of streams of numbers, for functions made of arithmetic."""
-BEGINNINGS: tuple[Step, ...] = (
+BEGINNINGS: tuple[StreamStep, ...] = (
     *(_filter, _take_while, _unique, _scan, _flat_map, _interleave, _resample, _ignore_errors),
     *(_group_by_window, _bucket, _group_by_reducer),
 )
 """Operations that make a stream of a dataset."""
-STEPS: tuple[Step, ...] = (
+STEPS: tuple[StreamStep, ...] = (
     *BEGINNINGS,
     *(_map, _skip_errors, _batch, _enumerate, _shuffle, _take, _skip, _shard, _repeat, _concatenate, _zip, _mix),
     *(_choose, _prefetch, _unbatch, _window, _uneven_batch, _expand, _exclude, _cache, _shard_streams),

@@ -138,7 +138,7 @@ class _Fitted:
             leaves = []
         fitted = list(map(_fitted, leaves, self._dtypes))
         if self._checked and not (leaves and all(map(_is_of, fitted, self._dtypes))):
-            wanted = structures.describe(
+            wanted = structures.describe_structure(
                 self._structure, [getattr(dtype, "__name__", str(dtype)) for dtype in self._dtypes]
             )
             raise ElementError(

@@ -10,13 +10,13 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from penstock.tracing.casting import cast, weak
-from penstock.tracing.forms import PYTHON_TYPES, Form, Kind, form_of_value, is_number, is_plain
-from penstock.tracing.guards import BOUNDS, Guard, constant_of, is_constant, nonzero, settled, within
+from penstock.tracing.forms import PYTHON_TYPES, Kind, ValueForm, form_of_value, is_plain, is_python_number
+from penstock.tracing.guards import BOUNDS, ValueGuard, constant_of, constant_operand, is_constant, nonzero, within
 from penstock.tracing.lanes import Operand, Trial, is_exact, same_in_columns
 from penstock.tracing.program import Frame
 from penstock.tracing.standin import Trace, Value
 
-Read: TypeAlias = Callable[[Frame], Any]
+OperandRead: TypeAlias = Callable[[Frame], Any]
 
 OPERATORS: dict[str, tuple[Callable[..., Any], np.ufunc]] = {
     "+": (operator.add, np.add),
@@ -70,7 +70,9 @@ def small(operand: Any) -> Any:
     return PYTHON_TYPES[form.dtype](1) if form.kind is Kind.PYTHON else form.dtype.type(1)
 
 
-def reading(operand: Any, dimensions: int, dtype: np.dtype[Any] | None = None, *, exact: bool = True) -> Read:
+def operand_reader(
+    operand: Any, dimensions: int, dtype: np.dtype[Any] | None = None, *, exact: bool = True
+) -> OperandRead:
     """Return the way a step reads an operand next to others of up to `dimensions`: (k, 1, ..., *shape), or a constant.
 
     A Python number becomes `dtype` if that is given; a step that is not `exact` reads contiguous memory.
@@ -95,7 +97,7 @@ def numpy_binary(trace: Trace, symbol: str, a: Any, b: Any) -> Any:
     """Record `a + b` and the like, where one operand is an array or a NumPy scalar."""
     evaluate, ufunc = OPERATORS[symbol]
     if is_constant(a) and is_constant(b):
-        return evaluate(settled(a), settled(b))
+        return evaluate(constant_operand(a), constant_operand(b))
     if Kind.ARRAY not in (kind_of(a), kind_of(b)):
         return elementary(trace, ufunc, (a, b), evaluate, guards=_scalar_guards(trace, symbol, a, b))
     if symbol == "**":
@@ -108,7 +110,7 @@ def numpy_unary(trace: Trace, symbol: str, a: Value) -> Any:
     evaluate, ufunc = UNARY[symbol]
     if is_constant(a):
         return evaluate(a.settled)
-    guards: list[Guard] = []
+    guards: list[ValueGuard] = []
     if a.form.kind is Kind.NUMPY and a.form.dtype.kind in "iu" and symbol in ("-", "abs"):
         guards = [within(trace, a.form.dtype, lambda low, high: (-high, -low), a)]
     return elementary(trace, ufunc, (a,), evaluate, guards=guards)
@@ -138,7 +140,7 @@ def universal(trace: Trace, ufunc: np.ufunc, args: Sequence[Any], keywords: dict
         trace.refuse(f"{ufunc.__name__} with unsupported arguments")
     operands = [trace.lift(np.asarray(arg)) if isinstance(arg, list | tuple) else arg for arg in args]
     if all(map(is_constant, operands)):
-        return ufunc(*map(settled, operands), **keywords)
+        return ufunc(*map(constant_operand, operands), **keywords)
     return elementary(trace, ufunc, operands, ufunc, keywords=keywords)
 
 
@@ -148,7 +150,7 @@ def elementary(
     operands: Sequence[Any],
     evaluate: Callable[..., Any],
     *,
-    guards: Sequence[Guard] = (),
+    guards: Sequence[ValueGuard] = (),
     keywords: dict[str, Any] | None = None,
 ) -> Value:
     """Record a step that calls `ufunc` on columns; `evaluate` computes one element."""
@@ -159,14 +161,14 @@ def elementary(
     found = form_of_value(example)
     if found is None:
         trace.refuse(f"{ufunc.__name__} of these")
-    form = Form(found.kind, found.dtype, shape)
+    form = ValueForm(found.kind, found.dtype, shape)
     strong = any(kind_of(operand) is not Kind.PYTHON for operand in operands)
     if keywords and strong and any(kind_of(each) is Kind.PYTHON and not is_constant(each) for each in operands):
         trace.refuse("a dtype for numbers of several kinds")
     loop = _loop(trace, ufunc, operands, keywords, strong=strong)
     exact = exact_or_tried(trace, ufunc, loop, operands, evaluate, keywords)
     reads = [
-        reading(operand, len(shape), taken if strong and kind_of(operand) is Kind.PYTHON else None, exact=exact)
+        operand_reader(operand, len(shape), taken if strong and kind_of(operand) is Kind.PYTHON else None, exact=exact)
         for operand, taken in zip(operands, loop, strict=True)
     ]
 
@@ -251,7 +253,7 @@ def _loop(
             given.append(operand.form.dtype)
         elif isinstance(operand, Value):
             given.append(PYTHON_TYPES[operand.form.dtype] if strong else operand.form.dtype)
-        elif is_number(operand):
+        elif is_python_number(operand):
             given.append(np.dtype(np.bool_) if operand is True or operand is False else type(operand))
         else:
             trace.refuse(f"{ufunc.__name__} with a {type(operand).__name__}")
@@ -274,19 +276,19 @@ def _power(trace: Trace, a: Any, b: Any) -> Any:
         trace.refuse("this power")
     loop = _loop(trace, np.power, (a, b), {})
     exact = exponent in PLAIN_POWERS or exact_or_tried(trace, np.power, loop, (a, b), operator.pow)
-    read = reading(a, len(a.form.shape), exact=exact)
-    form = Form(Kind.ARRAY, made.dtype, a.form.shape)
+    read = operand_reader(a, len(a.form.shape), exact=exact)
+    form = ValueForm(Kind.ARRAY, made.dtype, a.form.shape)
     return trace.record(form, (a.register,), lambda frame, out: read(frame) ** exponent, fresh=True, ordered=a.upright)
 
 
-def _scalar_guards(trace: Trace, symbol: str, a: Any, b: Any) -> list[Guard]:
+def _scalar_guards(trace: Trace, symbol: str, a: Any, b: Any) -> list[ValueGuard]:
     """Return guards for where NumPy scalars differ from columns: integer overflow and division by zero warn."""
     if symbol in ("**", "<<", ">>"):
         trace.refuse("a power or shift of NumPy scalars")
     with np.errstate(all="ignore"):
         made = OPERATORS[symbol][0](small(a), small(b))
     dtype = np.asarray(made).dtype
-    guards: list[Guard] = []
+    guards: list[ValueGuard] = []
     if symbol in ("//", "%"):
         guards.append(nonzero(b))
     if dtype.kind in "iu" and symbol in BOUNDS:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from penstock.tracing.forms import Form, Kind, is_plain, limits
+from penstock.tracing.forms import Kind, ValueForm, is_plain, limits
 from penstock.tracing.program import Frame, UnequalError
 from penstock.tracing.standin import Trace, Value
 
@@ -68,7 +68,7 @@ def cast(trace: Trace, value: Value, dtype: np.dtype[Any]) -> Value:
         np.copyto(out, column, casting="unsafe")
         return out
 
-    form = Form(value.form.kind, dtype, value.form.shape)
+    form = ValueForm(value.form.kind, dtype, value.form.shape)
     return trace.record(form, (register,), run, takes_memory=True, fresh=True, ordered=value.upright)
 
 
@@ -94,7 +94,7 @@ def converted(trace: Trace, given: Any, dtype: np.dtype[Any], kind: Kind) -> Any
         def run(frame: Frame, out: np.ndarray | None) -> np.ndarray:
             return exactly(frame, register, dtype)
 
-    return trace.record(Form(kind, dtype), (register,), run)
+    return trace.record(ValueForm(kind, dtype), (register,), run)
 
 
 def exactly(frame: Frame, register: int, dtype: np.dtype[Any]) -> np.ndarray:

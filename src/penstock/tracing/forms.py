@@ -32,7 +32,7 @@ PYTHON_DTYPES = {cls: dtype for dtype, cls in PYTHON_TYPES.items()}
 
 
 @dataclass(frozen=True, slots=True)
-class Form:
+class ValueForm:
     """The form of a value in one element; in a column, the shape is (k, *shape)."""
 
     kind: Kind
@@ -45,7 +45,7 @@ class Form:
         return math.prod(self.shape) * self.dtype.itemsize
 
 
-OBJECT = Form(Kind.OBJECT, np.dtype(object))
+OBJECT = ValueForm(Kind.OBJECT, np.dtype(object))
 
 
 def is_plain(dtype: np.dtype[Any]) -> bool:
@@ -60,24 +60,24 @@ def limits(dtype: np.dtype[Any]) -> tuple[int, int]:
     return int(info.min), int(info.max)
 
 
-def is_number(value: object) -> TypeGuard[bool | int | float]:
+def is_python_number(value: object) -> TypeGuard[bool | int | float]:
     """Return True for a Python number of an exact type, not of a subclass."""
     return type(value) is int or type(value) is float or type(value) is bool
 
 
-def form_of_leaf(leaf: Any) -> Form:
+def form_of_leaf(leaf: Any) -> ValueForm:
     """Return the form of a leaf of this spec, as seen by a function."""
     if not isinstance(leaf, ArraySpec) or not leaf.known or not is_plain(leaf.dtype):
         return OBJECT
     if leaf.shape:
-        return Form(Kind.ARRAY, leaf.dtype, tuple(int(size or 0) for size in leaf.shape))
-    return Form(Kind.PYTHON if leaf.dtype in PYTHON_TYPES else Kind.NUMPY, leaf.dtype)
+        return ValueForm(Kind.ARRAY, leaf.dtype, tuple(int(size or 0) for size in leaf.shape))
+    return ValueForm(Kind.PYTHON if leaf.dtype in PYTHON_TYPES else Kind.NUMPY, leaf.dtype)
 
 
-def form_of_value(value: Any) -> Form | None:
+def form_of_value(value: Any) -> ValueForm | None:
     """Return the form of a NumPy array or scalar, or `None` if unsupported; 0-dimensional arrays count."""
     if isinstance(value, np.generic):
-        return Form(Kind.NUMPY, value.dtype) if is_plain(value.dtype) else None
+        return ValueForm(Kind.NUMPY, value.dtype) if is_plain(value.dtype) else None
     if type(value) is np.ndarray and value.ndim > 0 and is_plain(value.dtype):
-        return Form(Kind.ARRAY, value.dtype, value.shape)
+        return ValueForm(Kind.ARRAY, value.dtype, value.shape)
     return None

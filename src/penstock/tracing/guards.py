@@ -14,7 +14,7 @@ from penstock.tracing.forms import limits
 from penstock.tracing.program import Frame, UnequalError
 from penstock.tracing.standin import Trace, Value
 
-Guard: TypeAlias = Callable[[Frame], None]
+ValueGuard: TypeAlias = Callable[[Frame], None]
 
 
 def constant_of(operand: Any) -> Any:
@@ -22,7 +22,7 @@ def constant_of(operand: Any) -> Any:
     return operand.constant if isinstance(operand, Value) else operand
 
 
-def settled(operand: Any) -> Any:
+def constant_operand(operand: Any) -> Any:
     """Return a constant operand for a computation done only once."""
     return operand.settled if isinstance(operand, Value) else operand
 
@@ -61,7 +61,7 @@ def bounds_of(operand: Any, frame: Frame) -> tuple[int, int]:
     return frame.bounds(operand.register)
 
 
-def within(trace: Trace, dtype: np.dtype[Any], bounds: Callable[..., tuple[int, int]], *operands: Any) -> Guard:
+def within(trace: Trace, dtype: np.dtype[Any], bounds: Callable[..., tuple[int, int]], *operands: Any) -> ValueGuard:
     """Require that an integer result fits `dtype`, and record its bounds."""
     made = trace.next_register
     least, most = limits(dtype)
@@ -75,7 +75,7 @@ def within(trace: Trace, dtype: np.dtype[Any], bounds: Callable[..., tuple[int, 
     return guard
 
 
-def nonzero(divisor: Any) -> Guard:
+def nonzero(divisor: Any) -> ValueGuard:
     """Require a divisor without zeros."""
     if is_constant(divisor):
         bad = constant_of(divisor) == 0

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from penstock.tracing.arithmetic import kind_of, reading, registers, small
+from penstock.tracing.arithmetic import kind_of, operand_reader, registers, small
 from penstock.tracing.casting import exactly, weak
-from penstock.tracing.forms import Kind, form_of_value, is_number, is_plain
+from penstock.tracing.forms import Kind, form_of_value, is_plain, is_python_number
 from penstock.tracing.guards import is_constant
 from penstock.tracing.program import Frame
 from penstock.tracing.shaping import array, blank, plain
@@ -21,7 +21,7 @@ def concatenate(trace: Trace, arrays: Any, axis: int = 0) -> Any:
     return _joined(trace, arrays, np.concatenate, axis, extra=0)
 
 
-def stack(trace: Trace, arrays: Any, axis: int = 0) -> Any:
+def trace_stack(trace: Trace, arrays: Any, axis: int = 0) -> Any:
     """Record `np.stack(arrays, axis)` of arrays, or of single numbers."""
     if all(kind_of(each) is not Kind.ARRAY for each in arrays):
         return vector(trace, arrays) if axis in (0, -1) else trace.refuse("unsupported axis")
@@ -40,7 +40,7 @@ def vstack(trace: Trace, arrays: Any) -> Any:
     flat = {len(value.form.shape) == 1 for value in values}
     if len(flat) > 1:
         trace.refuse("arrays of several dimensions")
-    return stack(trace, values) if flat == {True} else concatenate(trace, values)
+    return trace_stack(trace, values) if flat == {True} else concatenate(trace, values)
 
 
 def _joined(trace: Trace, arrays: Any, function: Callable[..., Any], axis: int, *, extra: int) -> Any:
@@ -54,7 +54,7 @@ def _joined(trace: Trace, arrays: Any, function: Callable[..., Any], axis: int, 
     if form is None:
         trace.refuse("unsupported dtype")
     place = axis % (len(values[0].form.shape) + extra) + 1
-    reads = [reading(value, 0) for value in values]
+    reads = [operand_reader(value, 0) for value in values]
     traced = [value.register is not None for value in values]
 
     def run(frame: Frame, out: np.ndarray | None) -> np.ndarray:
@@ -71,7 +71,7 @@ def _joined(trace: Trace, arrays: Any, function: Callable[..., Any], axis: int, 
 
 def vector(trace: Trace, numbers: Sequence[Any], dtype: np.dtype[Any] | None = None) -> Any:
     """Record `np.array([a, b, ...], dtype)` of single numbers."""
-    if not numbers or not all(isinstance(each, Value) or is_number(each) for each in numbers):
+    if not numbers or not all(isinstance(each, Value) or is_python_number(each) for each in numbers):
         trace.refuse("an array of unsupported things")
     made = np.array([small(each) for each in numbers], dtype)
     form = form_of_value(made)

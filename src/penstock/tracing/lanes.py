@@ -29,7 +29,7 @@ EXACT: frozenset[np.ufunc] = frozenset(
 ROWS = (1, 2, 3, 7, 16, 33)  # lengths of columns
 TRIED = 1024  # numbers in the largest operand of a trial, unless the fewest rows have more
 FEWEST, MOST = 7, 400  # rows
-LARGEST = 1 << 12  # numbers in one element of a trial
+_LARGEST = 1 << 12  # numbers in one element of a trial
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ class Trial:
     operands: tuple[Operand, ...]
     alone: Callable[..., Any] = field(compare=False)
     whole: Callable[..., Any] = field(compare=False)
-    largest: int = LARGEST
+    largest: int = _LARGEST
 
 
 def is_exact(ufunc: np.ufunc, dtypes: tuple[np.dtype[Any], ...]) -> bool:

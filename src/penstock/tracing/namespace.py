@@ -31,17 +31,17 @@ MAKERS = FRESH | {
 """Pure functions that are called with constants only; results of the `FRESH` ones may be written into."""
 
 
-class Plain(NamedTuple):
+class PlainTuple(NamedTuple):
     """A class of named tuples without additions."""
 
     field: object
 
 
-NAMED_TUPLE = frozenset(vars(Plain)) - {"field"}
+NAMED_TUPLE = frozenset(vars(PlainTuple)) - {"field"}
 """The names that every class of named tuples has."""
 
 
-class Known:
+class KnownFunction:
     """A NumPy function: computes with constants, and records operations on stand-ins."""
 
     def __init__(self, function: Any, trace: Trace) -> None:
@@ -115,7 +115,7 @@ def known(thing: Any, trace: Trace) -> Any:
         kind = Kind.PYTHON if thing in PYTHON_NUMBERS else Kind.NUMPY
         return NumberType(thing, np.dtype(thing), kind, trace)
     if thing in FUNCTIONS or thing in MAKERS or _is_ufunc(thing):
-        return Known(thing, trace)
+        return KnownFunction(thing, trace)
     of_math = isinstance(thing, types.BuiltinFunctionType) and thing.__module__ == "math"
     if of_math or thing in PURE_BUILTINS or thing in ABSTRACT_TYPES or is_named_tuple(thing):
         return thing

@@ -9,7 +9,7 @@ import numpy as np
 
 from penstock.tracing import arithmetic, casting, joining, python_numbers, reductions, shaping
 from penstock.tracing.arithmetic import kind_of
-from penstock.tracing.forms import Kind, is_number
+from penstock.tracing.forms import Kind, is_python_number
 from penstock.tracing.guards import is_constant
 from penstock.tracing.lanes import Trial
 from penstock.tracing.standin import Trace, Value
@@ -27,7 +27,7 @@ class Rules:
             return python_numbers.python_binary(trace, symbol, a, b)
         if Kind.ARRAY in kinds:
             a, b = (trace.lift(np.asarray(each)) if isinstance(each, list | tuple) else each for each in (a, b))
-        if not all(isinstance(each, Value) or is_number(each) for each in (a, b)):
+        if not all(isinstance(each, Value) or is_python_number(each) for each in (a, b)):
             trace.refuse("an operand of another type")
         return arithmetic.numpy_binary(trace, symbol, a, b)
 
@@ -90,7 +90,7 @@ def _array(trace: Trace, x: Any, dtype: Any = None) -> Any:
     if isinstance(x, list | tuple):
         values: list[Any] = list(x)
         if values and all(kind_of(each) is Kind.ARRAY for each in values):
-            made = joining.stack(trace, values)
+            made = joining.trace_stack(trace, values)
             return made if wanted is None else casting.cast(trace, trace.lift(trace.lower(made)), wanted)
         return joining.vector(trace, values, wanted)
     value = shaping.array(trace, x)
@@ -144,12 +144,12 @@ def _where(trace: Trace, condition: Any, x: Any, y: Any) -> Any:
         trace.refuse("unsupported choice")
     shape = np.broadcast_shapes(*map(arithmetic.shape_of, operands))
     reads = [
-        arithmetic.reading(each, len(shape), form.dtype if at and kind_of(each) is Kind.PYTHON else None)
+        arithmetic.operand_reader(each, len(shape), form.dtype if at and kind_of(each) is Kind.PYTHON else None)
         for at, each in enumerate(operands)
     ]
     ordered = all(each.upright for each in operands if isinstance(each, Value))
     return trace.record(
-        arithmetic.Form(Kind.ARRAY, form.dtype, shape),
+        arithmetic.ValueForm(Kind.ARRAY, form.dtype, shape),
         arithmetic.registers(operands),
         lambda frame, out: np.where(*[read(frame) for read in reads]),
         fresh=True,
@@ -161,7 +161,7 @@ def _clip(trace: Trace, a: Any, a_min: Any = None, a_max: Any = None, **bounds: 
     """Record `np.clip(a, low, high)` between known bounds."""
     low, high = bounds.pop("min", a_min), bounds.pop("max", a_max)
     low, high = shaping.plain(trace, low), shaping.plain(trace, high)
-    if bounds or not all(each is None or is_number(each) for each in (low, high)):
+    if bounds or not all(each is None or is_python_number(each) for each in (low, high)):
         trace.refuse("unsupported bounds")
     name = (np.clip, *((type(each), repr(each)) for each in (low, high)))
     return _alone(trace, a, lambda x: np.clip(x, low, high), name)
@@ -182,7 +182,7 @@ def _alone(trace: Trace, a: Any, function: Callable[[Any], Any], name: Hashable)
         trace.refuse("unsupported function")
     if name is not None and made.dtype.kind == "f":
         arithmetic.require_same(trace, Trial(name, (arithmetic.operand_of(trace, a),), function, function), (a,))
-    form = arithmetic.Form(made.kind, made.dtype, a.form.shape)
+    form = arithmetic.ValueForm(made.kind, made.dtype, a.form.shape)
     register: int = a.register  # type: ignore[assignment] - not a constant
     return trace.record(
         form, (register,), lambda frame, out: function(frame.columns[register]), fresh=True, ordered=True
@@ -247,7 +247,7 @@ FUNCTIONS: dict[Any, Callable[..., Any]] = {
     np.moveaxis: shaping.moveaxis,
     np.ndim: lambda trace, x: len(shaping.array(trace, x).form.shape),
     np.ones_like: _same_shape(np.ones_like),
-    np.pad: shaping.pad,
+    np.pad: shaping.trace_pad,
     np.ravel: _ravel,
     np.repeat: shaping.along(np.repeat),
     np.reshape: shaping.reshape,
@@ -256,7 +256,7 @@ FUNCTIONS: dict[Any, Callable[..., Any]] = {
     np.shape: lambda trace, x: shaping.array(trace, x).form.shape,
     np.size: lambda trace, x: np.empty(shaping.array(trace, x).form.shape, "b").size,
     np.squeeze: shaping.squeeze,
-    np.stack: joining.stack,
+    np.stack: joining.trace_stack,
     np.swapaxes: shaping.swapaxes,
     np.take: shaping.along(np.take),
     np.transpose: lambda trace, x, axes=None: shaping.transpose(trace, x, *(() if axes is None else (axes,))),

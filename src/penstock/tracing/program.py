@@ -10,13 +10,13 @@ import numpy as np
 
 from penstock.core.arrays import Allocate
 from penstock.elements.chunks.chunk import Column
-from penstock.tracing.forms import PYTHON_DTYPES, PYTHON_TYPES, Form, Kind
+from penstock.tracing.forms import PYTHON_DTYPES, PYTHON_TYPES, Kind, ValueForm
 
-BLOCK = 1 << 18  # bytes of the largest column of a block
+_BLOCK = 1 << 18  # bytes of the largest column of a block
 OWN_MEMORY = 1 << 16  # bytes from which reused memory beats NumPy's new memory
 MOST_AT_ONCE = 1 << 26  # bytes of the largest column up to which all rows are made at once
 
-Run: TypeAlias = Callable[["Frame", np.ndarray | None], np.ndarray]
+StepRun: TypeAlias = Callable[["Frame", np.ndarray | None], np.ndarray]
 """Makes a step's column from the columns of a frame, in the given memory if any."""
 
 
@@ -47,21 +47,21 @@ class Frame:
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Step:
+class ColumnStep:
     """One operation on columns: `run(frame, out)`; unless it can `take_memory`, `out` is `None`.
 
     A `view` costs nothing, whatever the number of rows.
     """
 
-    form: Form
+    form: ValueForm
     reads: tuple[int, ...]
-    run: Run
+    run: StepRun
     takes_memory: bool = False
     view: bool = False
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Result:
+class ResultLeaf:
     """A leaf of the resulting element: a register, or the same `constant` for every row.
 
     A leaf passed on from the chunk has no `form`. If the leaf is `ordered`, each element of it is contiguous in memory.
@@ -70,26 +70,31 @@ class Result:
 
     register: int | None
     constant: Any = None
-    form: Form | None = None
+    form: ValueForm | None = None
     ordered: bool = False
     shared: bool = False
 
 
 @dataclass(frozen=True, eq=False)
-class Program:
+class ColumnProgram:
     """Steps over columns: the first registers are the columns of the chunk, the others those of the steps."""
 
-    inputs: tuple[Form, ...]
-    steps: tuple[Step, ...]
-    results: tuple[Result, ...]
+    inputs: tuple[ValueForm, ...]
+    steps: tuple[ColumnStep, ...]
+    results: tuple[ResultLeaf, ...]
     ordered: bool
     """True if elements must be contiguous in memory, because sums of floats depend on it."""
     _layout: _Layout
 
     @classmethod
     def of(
-        cls, inputs: tuple[Form, ...], steps: tuple[Step, ...], results: tuple[Result, ...], *, ordered: bool
-    ) -> Program:
+        cls,
+        inputs: tuple[ValueForm, ...],
+        steps: tuple[ColumnStep, ...],
+        results: tuple[ResultLeaf, ...],
+        *,
+        ordered: bool,
+    ) -> ColumnProgram:
         """Return the program of these steps."""
         return cls(inputs, steps, results, ordered, _laid_out(len(inputs), steps, results))
 
@@ -101,7 +106,7 @@ class Program:
         whole: list[Any] = [*columns, *[None] * len(self.steps)]
         for at in self._layout.early:
             whole[at] = self._step(at).run(Frame(whole), None)
-        rows = max(BLOCK // self._layout.widest, 1)
+        rows = max(_BLOCK // self._layout.widest, 1)
         memory = self._memory(length, out, allocate, least=OWN_MEMORY if rows >= length else 0)
         if rows < length and len(memory) == len(self._layout.targets):
             for low in range(0, length, rows):
@@ -157,7 +162,7 @@ class Program:
                 memory[at] = allocate(shape, form.dtype)
         return memory
 
-    def _made(self, result: Result, whole: list[Any], length: int, *, stacked: bool) -> Column:
+    def _made(self, result: ResultLeaf, whole: list[Any], length: int, *, stacked: bool) -> Column:
         if result.register is None:
             return [result.constant] * length if result.shared else _repeated(result.constant, length)
         column: Any = whole[result.register]
@@ -166,7 +171,7 @@ class Program:
             return list(column)  # an array of this dtype would stand for Python numbers
         return column
 
-    def _step(self, at: int) -> Step:
+    def _step(self, at: int) -> ColumnStep:
         return self.steps[at - len(self.inputs)]
 
 
@@ -186,7 +191,7 @@ class _Layout:
     """The bytes of the largest computed value of one row."""
 
 
-def _laid_out(inputs: int, steps: tuple[Step, ...], results: tuple[Result, ...]) -> _Layout:
+def _laid_out(inputs: int, steps: tuple[ColumnStep, ...], results: tuple[ResultLeaf, ...]) -> _Layout:
     early: list[int] = []
     late: list[int] = []
     last: dict[int, int] = {}

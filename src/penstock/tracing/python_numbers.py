@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from penstock.tracing.arithmetic import OPERATORS, UNARY, registers
-from penstock.tracing.forms import PYTHON_DTYPES, Form, Kind, is_number
-from penstock.tracing.guards import BOUNDS, Guard, bounds_of, constant_of, is_constant, nonzero, within
+from penstock.tracing.forms import PYTHON_DTYPES, Kind, ValueForm, is_python_number
+from penstock.tracing.guards import BOUNDS, ValueGuard, bounds_of, constant_of, is_constant, nonzero, within
 from penstock.tracing.program import Frame, UnequalError
 from penstock.tracing.standin import Trace, Value
 
@@ -26,7 +26,7 @@ COMPARISONS = ("<", "<=", ">", ">=", "==", "!=")
 
 def python_binary(trace: Trace, symbol: str, a: Any, b: Any) -> Any:
     """Record `a + b` and the like of Python numbers, at least one of which is a column."""
-    if not all(isinstance(each, Value) or is_number(each) for each in (a, b)):
+    if not all(isinstance(each, Value) or is_python_number(each) for each in (a, b)):
         trace.refuse("an operand of another type")
     kinds = _dtype(a).kind + _dtype(b).kind
     if symbol in COMPARISONS:
@@ -50,7 +50,7 @@ def python_unary(trace: Trace, symbol: str, a: Value) -> Value:
     dtype = INT64 if a.form.dtype == BOOL else a.form.dtype
     if symbol == "~" and a.form.dtype != INT64:
         trace.refuse("~ of a number other than an integer")
-    guards: list[Guard] = []
+    guards: list[ValueGuard] = []
     if dtype == INT64 and symbol in ("-", "abs"):
         guards = [within(trace, INT64, _negated if symbol == "-" else _absolute, a)]
     return _recorded(trace, UNARY[symbol][1], dtype, dtype, (a,), guards)
@@ -59,7 +59,7 @@ def python_unary(trace: Trace, symbol: str, a: Value) -> Value:
 def _integers(trace: Trace, symbol: str, a: Any, b: Any) -> Value:
     if symbol == "**":
         return _power(trace, a, b)
-    guards: list[Guard] = [nonzero(b)] if symbol in ("//", "%") else []
+    guards: list[ValueGuard] = [nonzero(b)] if symbol in ("//", "%") else []
     if symbol in ("<<", ">>"):
         guards.append(_shiftable(b, MOST_SHIFT if symbol == "<<" else (1 << 63) - 1))
     bounds = {"<<": _shifted, "%": _remainder, **BOUNDS}.get(symbol)
@@ -88,7 +88,7 @@ def _comparison(trace: Trace, symbol: str, a: Any, b: Any, *, mixed: bool) -> Va
     return _recorded(trace, OPERATORS[symbol][1], taken, BOOL, (a, b), guards)
 
 
-def _step(trace: Trace, symbol: str, dtype: np.dtype[Any], a: Any, b: Any, guards: Sequence[Guard]) -> Value:
+def _step(trace: Trace, symbol: str, dtype: np.dtype[Any], a: Any, b: Any, guards: Sequence[ValueGuard]) -> Value:
     return _recorded(trace, OPERATORS[symbol][1], dtype, dtype, (a, b), guards)
 
 
@@ -98,7 +98,7 @@ def _recorded(
     taken: np.dtype[Any],
     made: np.dtype[Any],
     operands: tuple[Any, ...],
-    guards: Sequence[Guard],
+    guards: Sequence[ValueGuard],
 ) -> Value:
     """Record a step that converts all operands to `taken`, as Python does, and makes `made`."""
     reads = [_reading(trace, operand, taken) for operand in operands]
@@ -109,7 +109,7 @@ def _recorded(
         with np.errstate(all="ignore"):  # Python numbers never warn
             return ufunc(*[read(frame) for read in reads], out=out)
 
-    return trace.record(Form(Kind.PYTHON, made), registers(operands), run, takes_memory=True)
+    return trace.record(ValueForm(Kind.PYTHON, made), registers(operands), run, takes_memory=True)
 
 
 def _reading(trace: Trace, operand: Any, dtype: np.dtype[Any]) -> Any:
@@ -129,7 +129,7 @@ def _dtype(operand: Any) -> np.dtype[Any]:
     return operand.form.dtype if isinstance(operand, Value) else PYTHON_DTYPES[type(operand)]
 
 
-def _small(operand: Any) -> Guard:
+def _small(operand: Any) -> ValueGuard:
     """Require integers that are exact as floats."""
 
     def guard(frame: Frame) -> None:
@@ -140,7 +140,7 @@ def _small(operand: Any) -> Guard:
     return guard
 
 
-def _shiftable(count: Any, most: int) -> Guard:
+def _shiftable(count: Any, most: int) -> ValueGuard:
     def guard(frame: Frame) -> None:
         low, high = bounds_of(count, frame)
         if low < 0 or high > most:

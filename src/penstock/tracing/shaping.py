@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from penstock.tracing.arithmetic import kind_of
-from penstock.tracing.forms import Form, Kind, form_of_value, is_number
+from penstock.tracing.forms import Kind, ValueForm, form_of_value, is_python_number
 from penstock.tracing.guards import is_constant
 from penstock.tracing.program import Frame
 from penstock.tracing.standin import Trace, Value
@@ -129,7 +129,7 @@ def _lookup(trace: Trace, table: Value, index: Value) -> Value:
     rows: np.ndarray = table.constant
     register: int = index.register  # type: ignore[assignment] - not a constant
     shape = (*index.form.shape, *rows.shape[1:])
-    form = Form(Kind.ARRAY if shape else Kind.NUMPY, rows.dtype, shape)
+    form = ValueForm(Kind.ARRAY if shape else Kind.NUMPY, rows.dtype, shape)
     return trace.record(form, (register,), lambda frame, out: rows[frame.columns[register]], ordered=True)
 
 
@@ -232,12 +232,12 @@ def diff(trace: Trace, a: Any, n: int = 1, axis: int = -1) -> Any:
     return along(np.diff)(trace, a, n, axis)
 
 
-def pad(trace: Trace, x: Any, pad_width: Any, mode: str = "constant", **keywords: Any) -> Any:
+def trace_pad(trace: Trace, x: Any, pad_width: Any, mode: str = "constant", **keywords: Any) -> Any:
     """Record `np.pad(x, pad_width, mode)`, for modes that move numbers without computing."""
     value = array(trace, x)
     if mode not in ("constant", "edge", "reflect", "symmetric", "wrap") or set(keywords) - {"constant_values"}:
         trace.refuse("unsupported padding")
-    if not is_number(keywords.get("constant_values", 0)):
+    if not is_python_number(keywords.get("constant_values", 0)):
         trace.refuse("padding by several values")
     widths = np.broadcast_to(np.asarray(plain(trace, pad_width)), (len(value.form.shape), 2)).tolist()
     return moved(

@@ -8,11 +8,11 @@ from typing import Any, NoReturn, Protocol
 
 import numpy as np
 
-from penstock.tracing.forms import Form, Kind, form_of_value
-from penstock.tracing.program import Run, Step
+from penstock.tracing.forms import Kind, ValueForm, form_of_value
+from penstock.tracing.program import ColumnStep, StepRun
 
 MOST_STEPS = 256
-MOST_ITEMS = 256  # items of an array that a function may iterate over
+_MOST_ITEMS = 256  # items of an array that a function may iterate over
 
 
 class GiveUpError(Exception):
@@ -35,7 +35,7 @@ class Trace:
 
     def __init__(self, inputs: int, operations: Operations) -> None:
         self.operations = operations
-        self.steps: list[Step] = []
+        self.steps: list[ColumnStep] = []
         self.failed = False
         self.ordered = False
         """True if a step depends on the elements being contiguous in memory."""
@@ -55,9 +55,9 @@ class Trace:
 
     def record(
         self,
-        form: Form,
+        form: ValueForm,
         reads: tuple[int, ...],
-        run: Run,
+        run: StepRun,
         *,
         takes_memory: bool = False,
         view: bool = False,
@@ -68,7 +68,7 @@ class Trace:
         """Add a step and return its value."""
         if len(self.steps) == MOST_STEPS:
             self.refuse("too many steps")
-        self.steps.append(Step(form, reads, run, takes_memory, view))
+        self.steps.append(ColumnStep(form, reads, run, takes_memory, view))
         register = self.next_register - 1
         ordered = ordered or form.kind is not Kind.ARRAY
         return Value(self, form, register, fresh=fresh, ordered=ordered, upright=ordered or upright)
@@ -124,7 +124,7 @@ class Value:
     """
 
     trace: Trace
-    form: Form
+    form: ValueForm
     register: int | None
     constant: Any = None
     fresh: bool = False
@@ -265,7 +265,7 @@ class StandIn:
 
     def __iter__(self) -> Iterator[Any]:
         count = self._dimension()
-        if count > MOST_ITEMS:
+        if count > _MOST_ITEMS:
             self._value.trace.refuse("iterating over a long array")
         return iter([self[i] for i in range(count)])
 

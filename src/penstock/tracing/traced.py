@@ -17,11 +17,11 @@ from penstock.elements.chunks.chunk import Chunk, Column, Columns, Items
 from penstock.elements.nested.structure import Structure, flatten, is_leaf, unflatten
 from penstock.elements.spec import ArraySpec, Spec, leaf_spec
 from penstock.plan.functions import name_of
-from penstock.tracing.forms import OBJECT, PYTHON_TYPES, Form, Kind, form_of_leaf
+from penstock.tracing.forms import OBJECT, PYTHON_TYPES, Kind, ValueForm, form_of_leaf
 from penstock.tracing.lanes import equal
 from penstock.tracing.namespace import is_named_tuple
 from penstock.tracing.operations import Rules
-from penstock.tracing.program import Program, Result, UnequalError
+from penstock.tracing.program import ColumnProgram, ResultLeaf, UnequalError
 from penstock.tracing.purity import Purity
 from penstock.tracing.standin import StandIn, Trace, Value, value_of
 
@@ -38,7 +38,7 @@ class Traced:
     function: Callable[..., Any]
     given: Spec
     made: Spec
-    _program: Program
+    _program: ColumnProgram
     _taken: Structure
     _structure: Structure
     _seen: tuple[Callable[[], bool], ...]
@@ -118,7 +118,7 @@ def traced(function: Callable[..., Any], spec: Spec) -> Traced | None:
     if trace.failed or purity.changed() or found is None:
         return None
     results, made_spec, made_structure = found
-    program = Program.of(forms, tuple(trace.steps), results, ordered=trace.ordered)
+    program = ColumnProgram.of(forms, tuple(trace.steps), results, ordered=trace.ordered)
     return Traced(function, spec, made_spec, program, structure, made_structure, tuple(purity.seen))
 
 
@@ -160,26 +160,26 @@ def _is_plain(element: Any) -> bool:
 
 def _results(
     trace: Trace, made: Any, given: Sequence[Any], purity: Purity
-) -> tuple[tuple[Result, ...], Spec, Structure] | None:
+) -> tuple[tuple[ResultLeaf, ...], Spec, Structure] | None:
     leaves, structure = flatten(made)
-    results: list[Result] = []
+    results: list[ResultLeaf] = []
     specs: list[Any] = []
     for leaf in leaves:
         value = value_of(leaf) if isinstance(leaf, StandIn) else None
         if value is None:
             if type(leaf) not in CONSTANTS and not isinstance(leaf, np.generic):
                 return None
-            results.append(Result(None, leaf))
+            results.append(ResultLeaf(None, leaf))
             specs.append(leaf_spec(leaf))
         elif value.register is None:
             if not value.ordered:
                 return None
             shared = any(np.may_share_memory(value.constant, array) for array in purity.arrays)
-            results.append(Result(None, value.constant, shared=shared))
+            results.append(ResultLeaf(None, value.constant, shared=shared))
             specs.append(leaf_spec(value.constant))
         else:
             handed_on = value.register < len(given)
-            results.append(Result(value.register, None, None if handed_on else value.form, value.ordered))
+            results.append(ResultLeaf(value.register, None, None if handed_on else value.form, value.ordered))
             specs.append(given[value.register] if handed_on else ArraySpec(value.form.shape, value.form.dtype))
     if not leaves or not all(map(_is_plain, [unflatten(structure, specs)])):
         return None
@@ -191,7 +191,7 @@ def _alike(one: Structure, other: Structure) -> bool:
     return one is other or (one == other and repr(one) == repr(other))
 
 
-def _agree(column: Column, wanted: Column, form: Form | None) -> bool:
+def _agree(column: Column, wanted: Column, form: ValueForm | None) -> bool:
     if form is None or isinstance(column, list) or not isinstance(wanted, list):
         return form is None or (isinstance(column, list) and _agree(np.array(column, form.dtype), wanted, form))
     types = set(map(type, wanted))

@@ -14,9 +14,9 @@ import numpy as np
 from penstock.core.arrays import Rows
 from penstock.elements.chunks.chunk import Chunk, Column, Columns, Mended
 from penstock.elements.ragged import Ragged
-from penstock.elements.size import size_of
+from penstock.elements.size import size_of_element
 from penstock.elements.sparse import Sparse
-from penstock.plan.flow import Asked, Mark, Open, Piece, Spread, close, pulled
+from penstock.plan.flow import AskedFlow, Mark, Open, Piece, Spread, close, pulled
 from penstock.plan.node import Node
 from penstock.plan.step import Step
 from penstock.plan.types import Program
@@ -32,11 +32,11 @@ SAMPLE = 16  # reading a thread's CPU time is expensive: of many calls, one in 1
 
 
 @dataclass(eq=False)
-class Operation:
+class OperationCounters:
     """The counts of one node's program, a cell for each thread, so that no thread waits for another."""
 
     label: str
-    inputs: list[Operation]
+    inputs: list[OperationCounters]
     contains_inputs: bool = False  # whether the time of the inputs counts for this one
     selects: bool = False  # whether it passes on only some of its input
     cells: dict[int, Cell] = field(default_factory=dict)
@@ -58,7 +58,7 @@ class Operation:
             self.each = nbytes // max(count, 1)
             return nbytes
         if count and _stands_for(calls):
-            self.each = size_of(chunk.element(0))
+            self.each = size_of_element(chunk.element(0))
         return self.each * count
 
     def total(self) -> Cell:
@@ -75,16 +75,16 @@ class Counters:
     looks_at_elements = False
 
     def __init__(self) -> None:
-        self._operations: list[Operation] = []
+        self._operations: list[OperationCounters] = []
         self._wrapped = 0  # number of operations wrapped in this round
         self._parts_begun = 0
-        self._open: list[Operation] = []  # operations whose reader is not wrapped yet
-        self._nodes: dict[int, tuple[Node, Operation]] = {}
+        self._open: list[OperationCounters] = []  # operations whose reader is not wrapped yet
+        self._nodes: dict[int, tuple[Node, OperationCounters]] = {}
         self._parts: list[Counters] = []
         self._inside = threading.local()  # per thread: the time spent in the flows below
 
     @property
-    def operations(self) -> list[Operation]:
+    def operations(self) -> list[OperationCounters]:
         """Return all counted operations, from the sources up."""
         return [operation for part in self._parts for operation in part.operations] + self._operations
 
@@ -149,7 +149,9 @@ class Counters:
         """Return the same for a stretch whose operations are measured where they run, not as its reader's time."""
         return partial(self._measured_flow, None, begin)
 
-    def _measured_flow(self, operation: Operation | None, begin: Open, epoch: int, mark: Mark = None) -> Asked:
+    def _measured_flow(
+        self, operation: OperationCounters | None, begin: Open, epoch: int, mark: Mark = None
+    ) -> AskedFlow:
         flow, inside, calls = begin(epoch, mark), self._inside, 0
         wanted: int | None = None
         try:
@@ -209,7 +211,7 @@ class Counters:
             self._wrapped, self._parts_begun = wrapped, parts
             yield number
 
-    def _operation(self, node: Node) -> Operation:
+    def _operation(self, node: Node) -> OperationCounters:
         """Return the counts of a node whose inputs were wrapped just before; a node that is read twice has two."""
         taken = max(len(self._open) - len(node.inputs), 0)
         operation = self._next(node, self._open[taken:])
@@ -217,10 +219,10 @@ class Counters:
         self._nodes[id(node)] = node, operation
         return operation
 
-    def _next(self, node: Node, inputs: list[Operation]) -> Operation:
+    def _next(self, node: Node, inputs: list[OperationCounters]) -> OperationCounters:
         """Return the counts of the next operation to be wrapped."""
         if self._wrapped == len(self._operations):
-            self._operations.append(Operation(node.label(), inputs))
+            self._operations.append(OperationCounters(node.label(), inputs))
         self._wrapped += 1
         return self._operations[self._wrapped - 1]
 
@@ -242,7 +244,7 @@ class Counters:
         return (Counters, ())  # in another process, counts begin at zero
 
 
-def _counted(operation: Operation, make: Callable[..., Chunk] | None, *, rows_at: int) -> Callable[..., Chunk]:
+def _counted(operation: OperationCounters, make: Callable[..., Chunk] | None, *, rows_at: int) -> Callable[..., Chunk]:
     """Return `make`, which makes a chunk, measured and counted; the rows are its argument number `rows_at`.
 
     If `make` only passes a chunk on, the chunk is its first argument.
@@ -290,4 +292,4 @@ def _size_of_column(column: Column) -> int:
         column = column.flat_values if isinstance(column, Ragged) else column.values
     if isinstance(column, np.ndarray) and column.dtype.kind not in "OSU":
         return column.nbytes
-    return size_of(column[0]) * len(column) if len(column) else 0
+    return size_of_element(column[0]) * len(column) if len(column) else 0

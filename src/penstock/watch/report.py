@@ -22,7 +22,7 @@ from penstock.watch.counters import (
     WALL,
     Cell,
     Counters,
-    Operation,
+    OperationCounters,
 )
 from penstock.watch.operations import operation_parts
 from penstock.watch.stats import OperationStats, Stats
@@ -78,9 +78,9 @@ def _operations(counters: Counters) -> tuple[OperationStats, ...]:
     return tuple(own)
 
 
-def _spent(totals: dict[Operation, Cell]) -> dict[Operation, tuple[int, int]]:
+def _spent(totals: dict[OperationCounters, Cell]) -> dict[OperationCounters, tuple[int, int]]:
     """Return the wall and CPU time of each operation including its inputs, which come before it."""
-    spent: dict[Operation, tuple[int, int]] = {}
+    spent: dict[OperationCounters, tuple[int, int]] = {}
     for operation, total in totals.items():
         below = [] if operation.contains_inputs else [spent[each] for each in operation.inputs]
         spent[operation] = total[WALL] + sum(wall for wall, _ in below), total[CPU] + sum(cpu for _, cpu in below)

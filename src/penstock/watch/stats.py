@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 PLURALS = {"batch": "batches", "element": "elements"}
-LONGEST = 64  # characters of an operation's name
+_LONGEST = 64  # characters of an operation's name
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ class Stats:
     alone: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        return as_text(self)
+        return stats_text(self)
 
     @property
     def seconds(self) -> float:
@@ -107,7 +107,7 @@ class Stats:
         return max(self.operations, key=lambda operation: operation.wall, default=None)
 
 
-def as_text(stats: Stats) -> str:
+def stats_text(stats: Stats) -> str:
     """Return a text of the items received, their rate, and the time of each operation."""
     rows = f", {stats.rows:,} rows" if stats.unit == "batch" else ""
     rates = f" ({rate(stats.rate)} {PLURALS[stats.unit]}/s)" if stats.items and stats.seconds else ""
@@ -131,7 +131,7 @@ def operations_table(stats: Stats) -> list[list[str]]:
     total = sum(operation.wall for operation in stats.operations)
     table = [["operation", "rows", "µs a row", "waiting", "share"]] + [
         [
-            cut(operation.name, LONGEST),
+            cut(operation.name, _LONGEST),
             f"{operation.rows:,}",
             f"{operation.wall / operation.rows * 1e6:,.2f}" if operation.rows else "",
             f"{100 * operation.wait / operation.wall:.0f} %" if operation.wall > 0 else "",

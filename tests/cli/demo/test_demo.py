@@ -4,7 +4,7 @@ import subprocess
 import sys
 
 import penstock.cli.demo.demo as story
-from penstock.cli.demo.reading import read_lines
+from penstock.cli.demo.reading import check_lines
 
 
 def test_the_quick_demo_holds():
@@ -26,7 +26,7 @@ def test_a_demo_that_does_not_hold_says_so(monkeypatch, capsys):
     monkeypatch.setattr(story, "EPOCHS", 1)
     monkeypatch.setattr(story, "ENOUGH", 0.9999)
     monkeypatch.setattr(story, "resumed_elsewhere", lambda folder, cursor, workers: ["another"])
-    monkeypatch.setattr(story, "read_lines", lambda folder: read_lines(folder)._replace(equal=1))
+    monkeypatch.setattr(story, "check_lines", lambda folder: check_lines(folder)._replace(equal=1))
     assert not story.demo(Terminal(), quick=True, seconds=0.1)
     told = capsys.readouterr().out
     assert "A check failed." in told

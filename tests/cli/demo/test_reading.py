@@ -8,7 +8,7 @@ import pytest
 
 import penstock as ps
 from penstock.cli.demo import reading
-from penstock.cli.demo.reading import copy_text, parsed_records, read_lines, read_records, write_records
+from penstock.cli.demo.reading import check_lines, copy_text, parsed_records, read_records, write_records
 
 
 @pytest.fixture(scope="module")
@@ -24,13 +24,13 @@ def records(tmp_path_factory):
 
 
 def test_every_line_is_read_and_is_what_plain_python_reads(text):
-    told = read_lines(text)
+    told = check_lines(text)
     assert told.files == len(list(text.glob("*.py"))) > 100
     assert told.equal == told.lines > 50_000
 
 
 def test_the_lines_that_are_shown_stand_where_it_is_said(text):
-    for _, place, shown in read_lines(text).some:
+    for _, place, shown in check_lines(text).some:
         name, line = place.split(", line ")
         assert linecache.getline(str(text / name), int(line)).strip() == shown
 
@@ -40,7 +40,7 @@ def test_a_line_that_is_not_as_it_should_be_is_counted(text, monkeypatch):
     monkeypatch.setattr(
         reading, "_plain_lines", lambda file: [line.replace("import sys", "import os") for line in plain(file)]
     )
-    told = read_lines(text)
+    told = check_lines(text)
     assert 0 < told.lines - told.equal < 1000
 
 

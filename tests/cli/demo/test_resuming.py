@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from penstock.cli.demo.digits import pipelines, write_digits
-from penstock.cli.demo.resuming import digest, remaining, resumed_elsewhere
+from penstock.cli.demo.resuming import batch_digest, remaining, resumed_elsewhere
 
 
 @pytest.fixture(scope="module")
@@ -19,7 +19,7 @@ def interrupted(tmp_path_factory):
             next(batches)
         cursor = folder.parent / "cursor.json"
         cursor.write_text(json.dumps(batches.state_dict()))
-        return folder, cursor, [digest(batch) for batch in batches]
+        return folder, cursor, [batch_digest(batch) for batch in batches]
 
 
 def test_a_new_process_gets_the_same_batches(interrupted):
@@ -41,5 +41,5 @@ def test_a_process_that_fails_says_why(interrupted, tmp_path):
 def test_a_digest_sees_every_byte_shape_and_dtype():
     batch = {"x": np.zeros(4, np.int32)}
     others = [{"x": np.array([0, 0, 0, 1], np.int32)}, {"x": np.zeros((2, 2), np.int32)}, {"x": np.zeros(4, np.uint32)}]
-    assert digest(batch) == digest({"x": np.zeros(4, np.int32)})
-    assert len({digest(each) for each in [batch, *others]}) == 4
+    assert batch_digest(batch) == batch_digest({"x": np.zeros(4, np.int32)})
+    assert len({batch_digest(each) for each in [batch, *others]}) == 4

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 import penstock as ps
-from penstock.cli.files.stored import STORED, columns_of, features_of, opened, sample_of
+from penstock.cli.files.stored import STORED, columns_of, features_of, sample_of, unwrap_example
 from penstock.core.errors import ElementError
 
 SAMPLE = {"image": b"\xff\xd8\xff\xe0...", "label": 3, "weight": 0.5, "ids": [1, 2, 3]}
@@ -43,8 +43,8 @@ def test_parquet_has_lists_where_any_sample_has_several_values(tmp_path):
 
 
 def test_examples_are_opened_and_nothing_else_is():
-    assert opened(ps.records.encode_example({"label": 3})) == {"label": 3}
-    assert [opened(element) for element in (b"", b"text", {"a": b""}, 3)] == [b"", b"text", {"a": b""}, 3]
+    assert unwrap_example(ps.records.encode_example({"label": 3})) == {"label": 3}
+    assert [unwrap_example(element) for element in (b"", b"text", {"a": b""}, 3)] == [b"", b"text", {"a": b""}, 3]
 
 
 def test_an_example_is_its_features_and_other_bytes_are_a_record():

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 import penstock as ps
-from penstock.cli.files.words import LONGEST, cut, kind_of, lines_of
+from penstock.cli.files.words import LONGEST_VALUE, cut_text, kind_of_bytes, lines_of
 
 
 def test_each_leaf_has_a_line_with_its_path():
@@ -30,9 +30,9 @@ def test_a_leaf_says_what_it_is_and_how_it_begins(leaf, told):
 
 def test_a_long_value_is_cut():
     (line,) = lines_of("a" * 10_000)
-    assert len(line) < LONGEST + 10
+    assert len(line) < LONGEST_VALUE + 10
     assert line.endswith("…")
-    assert cut("a" * LONGEST) == "a" * LONGEST
+    assert cut_text("a" * LONGEST_VALUE) == "a" * LONGEST_VALUE
 
 
 def test_an_element_without_leaves_has_no_lines():
@@ -40,4 +40,9 @@ def test_an_element_without_leaves_has_no_lines():
 
 
 def test_kinds_are_told_by_their_beginning():
-    assert [kind_of(content) for content in (b"\x89PNG\r\n\x1a\n", b"fLaC...", b"", b"none")] == ["PNG", "FLAC", "", ""]
+    assert [kind_of_bytes(content) for content in (b"\x89PNG\r\n\x1a\n", b"fLaC...", b"", b"none")] == [
+        "PNG",
+        "FLAC",
+        "",
+        "",
+    ]

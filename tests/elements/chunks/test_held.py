@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from penstock.elements.chunks.chunk import Columns, Items
-from penstock.elements.chunks.held import Held
+from penstock.elements.chunks.held import HeldElements
 from penstock.elements.nested.structure import LEAF
 from penstock.elements.ragged import Ragged
 
@@ -29,7 +29,7 @@ INTS = Columns(LEAF, [np.arange(3)], 3)
 @pytest.mark.parametrize("first", [INTS, Items([0, 1, 2]), Columns(LEAF, [["x", "y", "z"]], 3)])
 def test_what_is_put_is_what_is_taken_in_whatever_form(first, new):
     kept = first.element(1)
-    held = Held(first.select(np.arange(3)))
+    held = HeldElements(first.select(np.arange(3)))
     held.put(new, np.array([2, 0]))
     taken = held.take(np.array([0, 1, 2])).elements()
     for found, wanted in zip(taken, [new.element(1), kept, new.element(0)], strict=True):
@@ -39,13 +39,13 @@ def test_what_is_put_is_what_is_taken_in_whatever_form(first, new):
 
 def test_ragged_rows_keep_their_values():
     rows = Ragged.from_rows([[1], [2, 3], []])
-    held = Held(Columns(LEAF, [rows], 3))
+    held = HeldElements(Columns(LEAF, [rows], 3))
     held.put(Columns(LEAF, [rows], 3).slice(1, 2), np.array([2]))
     assert [len(row) for row in held.take(np.array([0, 1, 2])).elements()] == [1, 2, 2]
 
 
 def test_what_was_taken_does_not_change_when_others_are_put_there():
-    held = Held(INTS.select(np.arange(3)))
+    held = HeldElements(INTS.select(np.arange(3)))
     taken = held.take(np.array([1]))
     held.put(Columns(LEAF, [np.array([9])], 1), np.array([1]))
     assert taken.elements() == [1]
@@ -54,14 +54,14 @@ def test_what_was_taken_does_not_change_when_others_are_put_there():
 def test_read_only_arrays_are_held_in_copies():
     array = np.arange(6.0).reshape(3, 2)
     array.flags.writeable = False
-    held = Held(Columns(LEAF, [array], 3))
+    held = HeldElements(Columns(LEAF, [array], 3))
     held.put(Columns(LEAF, [np.zeros((1, 2))], 1), np.array([1]))
     assert held.take(np.arange(3)).columns[0].tolist() == [[0, 1], [0, 0], [4, 5]]
     assert array.tolist() == [[0, 1], [2, 3], [4, 5]]
 
 
 def test_rows_of_ragged_stay_ragged():
-    held = Held(Columns(LEAF, [Ragged.from_rows([[1], [2, 3]])], 2))
+    held = HeldElements(Columns(LEAF, [Ragged.from_rows([[1], [2, 3]])], 2))
     held.put(Columns(LEAF, [Ragged.from_rows([[4, 5, 6]])], 1), np.array([0]))
     (column,) = held.take(np.array([1, 0])).columns
     assert column == Ragged.from_rows([[2, 3], [4, 5, 6]])
@@ -81,7 +81,7 @@ class Element:
 )
 def test_objects_that_are_let_go_of_live_no_longer_and_others_take_their_places(form):
     elements = [Element(), Element(), Element()]
-    held, gone = Held(form(list(elements))), weakref.ref(elements[1])
+    held, gone = HeldElements(form(list(elements))), weakref.ref(elements[1])
     held.clear(np.array([1]))
     del elements[1]
     assert gone() is None

@@ -10,7 +10,7 @@ from hypothesis.extra import numpy as hnp
 
 from penstock import Dataset
 from penstock.core.errors import ElementError
-from penstock.elements.chunks.stacking import folded, joined, stack
+from penstock.elements.chunks.stacking import folded, join_stacks, stack
 from penstock.elements.ragged import Ragged
 from penstock.elements.sparse import Sparse
 
@@ -242,7 +242,7 @@ def test_folded_and_joined_are_for_every_kind():
         whole = folded(rows, 2)
         assert len(whole) == 2
         assert list(whole[1][0]) == list(rows[2])
-        assert list(joined([rows[:1], rows[1:]])[3]) == list(rows[3])
+        assert list(join_stacks([rows[:1], rows[1:]])[3]) == list(rows[3])
     assert folded(np.zeros((4, 0)), 2).shape == (2, 2, 0)
 
 

@@ -8,7 +8,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.core.errors import ElementError
-from penstock.elements.leaves.offsets import alike, begins, checked_splits, position, positions, split_dtype, spread
+from penstock.elements.leaves.offsets import (
+    alike,
+    begins,
+    checked_splits,
+    offset_positions,
+    position,
+    split_dtype,
+    spread,
+)
 
 ROWS = st.lists(st.tuples(st.integers(0, 50), st.integers(0, 5)), max_size=8)
 
@@ -57,12 +65,12 @@ def test_a_dtype_for_splits():
 
 
 def test_positions_may_be_negative_or_a_mask():
-    assert positions([0, -1], 3).tolist() == [0, 2]
-    assert positions([True, False, True], 3).tolist() == [0, 2]
-    assert positions([], 3).tolist() == []
+    assert offset_positions([0, -1], 3).tolist() == [0, 2]
+    assert offset_positions([True, False, True], 3).tolist() == [0, 2]
+    assert offset_positions([], 3).tolist() == []
     for wrong in ([3], [-4], [True], [0.5], [[0]]):
         with pytest.raises(IndexError, match=r"row -?\d of 3; there are rows 0 to 2, and -3 to -1|expected"):
-            positions(wrong, 3)
+            offset_positions(wrong, 3)
 
 
 def test_a_position_is_one_row_and_another_is_refused_with_what_there_is():

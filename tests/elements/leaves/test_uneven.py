@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from penstock.core.errors import ElementError
 from penstock.elements.chunks.stacking import Origin
-from penstock.elements.leaves.uneven import fill_value, padded, ragged, sparse
+from penstock.elements.leaves.uneven import fill_value, pad_column, ragged, sparse
 from penstock.elements.ragged import Ragged
 from penstock.elements.sparse import Sparse
 from penstock.testing.laws import difference, same
@@ -42,7 +42,7 @@ def check_own(value, *others):
 @given(columns(), st.integers(0, 2), st.booleans())
 def test_padded_values_stand_in_a_corner_and_the_fill_around_them(arrays, room, fixed):
     longest = np.max([array.shape for array in arrays], axis=0) + room * fixed
-    made = padded(arrays, tuple(longest.tolist()) if fixed else None, -1, Origin(), np.empty)
+    made = pad_column(arrays, tuple(longest.tolist()) if fixed else None, -1, Origin(), np.empty)
     assert made.shape == (len(arrays), *longest)
     assert made.dtype == np.int16
     for row, array in zip(made, arrays, strict=True):
@@ -57,8 +57,8 @@ def test_padded_values_stand_in_a_corner_and_the_fill_around_them(arrays, room, 
 def test_padding_ragged_rows_is_padding_arrays(arrays, size):
     shape = None if size is None else (size,)
     rows = Ragged.from_rows(arrays)
-    made = padded(rows, shape, -1, Origin(), np.empty)
-    assert difference(made, padded(arrays, shape, -1, Origin(), np.empty)) is None
+    made = pad_column(rows, shape, -1, Origin(), np.empty)
+    assert difference(made, pad_column(arrays, shape, -1, Origin(), np.empty)) is None
     check_own(made, rows.flat_values)
 
 
@@ -84,7 +84,7 @@ def test_sparse_rows_are_the_values(arrays, fixed):
     made = sparse(arrays, shape, Origin(), np.empty)
     assert same(made, Sparse(made.indices, made.values, made.dense_shape))  # its indices are in order
     np.testing.assert_array_equal(
-        made.to_dense(fill=-1), padded(arrays, shape if fixed else None, -1, Origin(), np.empty)
+        made.to_dense(fill=-1), pad_column(arrays, shape if fixed else None, -1, Origin(), np.empty)
     )
     check_own(made, *arrays)
 
@@ -92,15 +92,15 @@ def test_sparse_rows_are_the_values(arrays, fixed):
 @pytest.mark.parametrize("column", [[1, 2], np.arange(2), ["a", "b"], Sparse.from_dense([1, 2]), [b"", object()]])
 def test_numbers_and_text_are_stacked(column):
     for shape in (None, ()):
-        made = padded(column, shape, None, Origin(), np.empty)
+        made = pad_column(column, shape, None, Origin(), np.empty)
         assert made.shape == (2,)
         assert list(made) == list(column)
     assert same(ragged(column, None, np.int64, Origin(), np.empty), made)
     assert same(ragged(column, 0, np.int64, Origin(), np.empty), made)
     assert same(sparse(column, (), Origin(), np.empty), made)
-    for collect in (padded, sparse):
+    for collect in (pad_column, sparse):
         with pytest.raises(ElementError, match=r'values at \["x"\] have 0 dimensions, but the shape \(3,\) has 1'):
-            collect(column, (3,), *([0] if collect is padded else []), ORIGIN, np.empty)
+            collect(column, (3,), *([0] if collect is pad_column else []), ORIGIN, np.empty)
 
 
 def test_ragged_values_get_one_more_dimension():
@@ -110,9 +110,9 @@ def test_ragged_values_get_one_more_dimension():
         assert made.tolist() == [[[1], [2, 3]], [[4]]]
         assert made.row_splits.dtype == np.int32
         assert made.writeable
-        for collect in (padded, sparse):
+        for collect in (pad_column, sparse):
             with pytest.raises(TypeError, match=r'example: the values at \["x"\] are Ragged; use batch'):
-                collect(column, *{padded: (None, 0), sparse: ((3, 3),)}[collect], ORIGIN, np.empty)
+                collect(column, *{pad_column: (None, 0), sparse: ((3, 3),)}[collect], ORIGIN, np.empty)
 
 
 def test_sparse_values_keep_what_they_have():
@@ -127,25 +127,25 @@ def test_sparse_values_keep_what_they_have():
     with pytest.raises(ElementError, match=r"rows 30 and 11 differ at .*: sparse int64\[\?\] against float64\[\?\]"):
         sparse([parts[0], np.zeros(2)], (2,), ORIGIN, np.empty)
     with pytest.raises(TypeError, match="are Sparse; use batch"):
-        padded(parts, None, None, ORIGIN, np.empty)
+        pad_column(parts, None, None, ORIGIN, np.empty)
 
 
 @pytest.mark.parametrize("kind", ["list", "rows"])
 def test_what_is_larger_than_its_shape_names_the_row(kind):
     column = as_column([np.zeros(1), np.zeros(4), np.zeros(3)], kind)
-    for collect in (padded, sparse):
+    for collect in (pad_column, sparse):
         with pytest.raises(
             ElementError, match=r'^example: row 11 has shape \(4,\) at \["x"\], larger than \(2,\); crop'
         ):
-            collect(column, (2,), *([0.0] if collect is padded else []), ORIGIN, np.empty)
+            collect(column, (2,), *([0.0] if collect is pad_column else []), ORIGIN, np.empty)
     with pytest.raises(ElementError, match=r"values at .* have 1 dimensions, but the shape \(2, 3\) has 2"):
-        padded(column, (2, 3), None, ORIGIN, np.empty)
+        pad_column(column, (2, 3), None, ORIGIN, np.empty)
 
 
 def test_inner_dimensions_of_ragged_rows_are_padded_too():
     column = [np.ones((1, 2)), np.ones((0, 2)), np.ones((2, 2))]
-    made = padded(Ragged.from_rows(column), (None, 3), -1.0, Origin(), np.empty)
-    assert same(made, padded(column, (None, 3), -1.0, Origin(), np.empty))
+    made = pad_column(Ragged.from_rows(column), (None, 3), -1.0, Origin(), np.empty)
+    assert same(made, pad_column(column, (None, 3), -1.0, Origin(), np.empty))
     assert made.shape == (3, 2, 3)
 
 
@@ -158,10 +158,10 @@ def test_inner_dimensions_of_ragged_rows_are_padded_too():
         ([np.zeros(2), "a"], r"float64[?] against str"),
     ],
 )
-@pytest.mark.parametrize("collect", [padded, ragged, sparse])
+@pytest.mark.parametrize("collect", [pad_column, ragged, sparse])
 def test_values_that_differ_in_more_than_sizes_name_the_rows(column, message, collect):
     with pytest.raises(ElementError) as caught:
-        collect(column, *{padded: (None, 0), ragged: (1, "i8"), sparse: ((3,),)}[collect], ORIGIN, np.empty)
+        collect(column, *{pad_column: (None, 0), ragged: (1, "i8"), sparse: ((3,),)}[collect], ORIGIN, np.empty)
     assert str(caught.value).startswith('example: elements of rows 30 and 11 differ at ["x"]: ')
     assert message in str(caught.value)
 
@@ -173,10 +173,10 @@ def test_only_ragged_dimensions_may_differ():
 
 def test_text_is_padded_with_empty_text():
     words = [np.array(["a"], object), np.array([], object), np.array(["b", "c"], object)]
-    assert padded(words, None, None, Origin(), np.empty).tolist() == [["a", ""], ["", ""], ["b", "c"]]
-    assert padded(words, None, "-", Origin(), np.empty).tolist() == [["a", "-"], ["-", "-"], ["b", "c"]]
+    assert pad_column(words, None, None, Origin(), np.empty).tolist() == [["a", ""], ["", ""], ["b", "c"]]
+    assert pad_column(words, None, "-", Origin(), np.empty).tolist() == [["a", "-"], ["-", "-"], ["b", "c"]]
     raw = [np.array([], object), np.array([b"b"], object)]
-    assert padded(raw, None, None, Origin(), np.empty).tolist() == [[b""], [b"b"]]
+    assert pad_column(raw, None, None, Origin(), np.empty).tolist() == [[b""], [b"b"]]
     assert ragged(words, None, np.int64, Origin(), np.empty).tolist() == [["a"], [], ["b", "c"]]
 
 
@@ -188,9 +188,9 @@ def test_memory_comes_from_where_it_is_asked_for():
         return np.empty(shape, dtype)
 
     arrays = [np.zeros(1), np.zeros(2)]
-    padded(arrays, (3,), None, Origin(), allocate)
-    padded(Ragged.from_rows(arrays), None, None, Origin(), allocate)
-    padded([np.zeros(2)] * 2, None, None, Origin(), allocate)
+    pad_column(arrays, (3,), None, Origin(), allocate)
+    pad_column(Ragged.from_rows(arrays), None, None, Origin(), allocate)
+    pad_column([np.zeros(2)] * 2, None, None, Origin(), allocate)
     ragged(arrays, 1, np.int64, Origin(), allocate)
     sparse(arrays, (3,), Origin(), allocate)
     assert asked == [(2, 3), (2, 2), (2, 2), (3,), (3,)]

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.elements.nested.structure import LEAF, all_leaves, describe, flatten, is_leaf, paths, unflatten
+from penstock.elements.nested.structure import LEAF, all_leaves, describe_structure, flatten, is_leaf, paths, unflatten
 
 
 class Point(NamedTuple):
@@ -125,7 +125,7 @@ def test_a_structure_reads_like_the_element(element, expected):
 
 
 def test_texts_of_leaves_stand_where_the_leaves_are():
-    assert describe(flatten({"b": 1, "a": 2})[1], ["first", "second"]) == '{"b": second, "a": first}'
+    assert describe_structure(flatten({"b": 1, "a": 2})[1], ["first", "second"]) == '{"b": second, "a": first}'
 
 
 @pytest.mark.parametrize(

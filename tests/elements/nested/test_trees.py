@@ -7,7 +7,15 @@ from typing import NamedTuple
 
 import pytest
 
-from penstock.elements.nested.trees import LEAF, assembler, dataclass_nodes, describe, is_leaf, paths, taken_apart
+from penstock.elements.nested.trees import (
+    TREE_LEAF,
+    assembler,
+    dataclass_nodes,
+    describe_tree,
+    is_tree_leaf,
+    taken_apart,
+    tree_paths,
+)
 
 LEAF_TYPES = frozenset({int, str})
 
@@ -38,10 +46,10 @@ def test_what_is_to_be_kept_is_a_leaf():
 
 
 def test_each_leaf_has_its_path():
-    assert paths(taken_apart(NESTED, LEAF_TYPES, None)[1]) == [
+    assert tree_paths(taken_apart(NESTED, LEAF_TYPES, None)[1]) == [
         *('["a"][0]', '["a"][1][0]', '["b"]', '["c"].left', '["c"].right', '["d"].image', '["d"].boxes["x"]'),
     ]
-    assert paths(LEAF) == [""]
+    assert tree_paths(TREE_LEAF) == [""]
 
 
 @pytest.mark.parametrize("element", [5, {"x": 1}, {"y": 1, "x": 2}, {"c": 1, "a": 2, "b": 3}, (1, 2), [1], (), NESTED])
@@ -56,7 +64,7 @@ def test_what_was_taken_apart_is_put_together_from_columns(element):
 
 def test_it_is_described_in_the_users_order_and_takes_the_texts_of_its_leaves():
     texts = [*"abcdefg", "more"]
-    told = describe(taken_apart(NESTED, LEAF_TYPES, None)[1], texts)
+    told = describe_tree(taken_apart(NESTED, LEAF_TYPES, None)[1], texts)
     assert told == '{"b": c, "a": (a, [b, None]), "c": Pair(left=d, right=e), "d": Example(image=f, boxes={"x": g})}'
     assert texts == ["more"]
 
@@ -66,7 +74,7 @@ def test_dataclasses_are_nodes_once_they_were_met():
     class Met:
         value: int
 
-    assert not is_leaf(Met(1))
+    assert not is_tree_leaf(Met(1))
     assert taken_apart(Met(1), LEAF_TYPES, None)[0] == [1]
     assert dataclass_nodes(taken_apart([Met(1), Met(2)], LEAF_TYPES, None)[1]) == [Met, Met]
-    assert is_leaf(object())
+    assert is_tree_leaf(object())

@@ -11,7 +11,7 @@ from penstock.core.errors import CursorError
 from penstock.elements.chunks.chunk import Items
 from penstock.engine.cursors.cursor import Cursor
 from penstock.engine.cursors.position import RowPosition, StreamPosition
-from penstock.plan.deferred import Parts
+from penstock.plan.deferred import PartMarks
 from penstock.plan.flow import Piece
 
 
@@ -100,7 +100,7 @@ def test_items_received_before_are_left_out_of_a_stream_that_goes_on(sizes, offs
 
 
 def test_the_mark_of_a_cursor_is_settled():
-    position, parts = StreamPosition(Cursor(0, 0, 0)), Parts()
+    position, parts = StreamPosition(Cursor(0, 0, 0)), PartMarks()
     parts.change(0, [1, 2])
     position.hand_out(piece(0, 2, mark=parts.now))
     assert position.cursor().mark == [[1, 2]]

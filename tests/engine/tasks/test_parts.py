@@ -9,7 +9,7 @@ import penstock as ps
 from penstock.core.errors import ElementError
 from penstock.elements.chunks.chunk import Items
 from penstock.engine.tasks.observer import Unobserved
-from penstock.engine.tasks.parts import parts_of
+from penstock.engine.tasks.parts import batch_parts
 from penstock.engine.tasks.slots import Slots
 from penstock.engine.tasks.task import Job, Task
 from penstock.engine.tasks.works import RowWork
@@ -26,7 +26,7 @@ def row_task(ds, low, high):
 
 
 def rows_of(ds, low, high):
-    return parts_of(ds._plan, np.empty, Unobserved()).rows(row_task(ds, low, high))
+    return batch_parts(ds._plan, np.empty, Unobserved()).rows(row_task(ds, low, high))
 
 
 def made_in(parts, ds, item=0, slot=None):
@@ -70,7 +70,7 @@ def test_the_rows_of_batches_that_were_moved_are_those_of_their_elements():
     ],
 )
 def test_only_plain_batches_are_made_in_parts(ds):
-    assert parts_of(ds._plan, np.empty, Unobserved()) is None
+    assert batch_parts(ds._plan, np.empty, Unobserved()) is None
 
 
 # Cutting
@@ -79,7 +79,7 @@ def test_only_plain_batches_are_made_in_parts(ds):
 @pytest.mark.parametrize("count", [1, 2, 3, 7, 20])
 def test_the_tasks_of_a_batch_share_its_rows(count):
     ds = D.range(27).batch(7)
-    parts = parts_of(ds._plan, np.empty, Unobserved())
+    parts = batch_parts(ds._plan, np.empty, Unobserved())
     task = row_task(ds, 2, 3)._replace(upcoming=np.arange(3))
     rows = parts.rows(task)
     tasks = parts.cut(task, rows, 0, 7, count)

@@ -7,7 +7,7 @@ import pytest
 
 from penstock import Dataset, Options
 from penstock.elements.chunks.chunk import Items
-from penstock.ops.combine.unpack import AT_A_TIME, Held, Unpack
+from penstock.ops.combine.unpack import AT_A_TIME, HeldResult, Unpack
 from penstock.ops.read.given import Given
 from penstock.plan.flow import Piece
 from penstock.plan.ids import child_ids
@@ -32,7 +32,7 @@ def test_what_is_no_sequence_keeps_its_place():
     held, array = iter([7]), np.array([3, 4])
     made = unpacked([[1, 2], held, "text", array, (), [5]], np.array([10, 20, 30, 40, 50, 60]))
     elements = made.chunk.elements()
-    assert [type(element) is Held for element in elements] == [False, False, True, True, False, False, False]
+    assert [type(element) is HeldResult for element in elements] == [False, False, True, True, False, False, False]
     assert [element.result for element in elements[2:4]] == [held, "text"]
     assert elements[4:] == [3, 4, 5]
     assert made.ids[2:4].tolist() == [20, 30]

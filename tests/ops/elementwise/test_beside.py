@@ -10,12 +10,12 @@ from penstock.core.errors import ElementError
 from penstock.elements.chunks.chunk import Columns, Items
 from penstock.elements.nested.structure import flatten
 from penstock.elements.spec import ObjectSpec
-from penstock.ops.elementwise.beside import Beside, parted, truth, whole
+from penstock.ops.elementwise.beside import Beside, parted, truth, whole_number
 
 PAIR = flatten((0, 0))[1]
 
 
-def pairs(ds, function, read=whole):
+def pairs(ds, function, read=whole_number):
     node = Beside(ds._plan, "key", function, read)
     return node, Dataset(node)
 
@@ -51,14 +51,14 @@ def test_pairs_come_apart_again(chunk):
 
 @pytest.mark.parametrize("value", [3, np.int32(3), np.uint8(3), np.array(3)])
 def test_whole_numbers(value):
-    assert whole(value) == 3
-    assert type(whole(value)) is int
+    assert whole_number(value) == 3
+    assert type(whole_number(value)) is int
 
 
 @pytest.mark.parametrize("value", [3.0, "3", None, np.array([3]), True, np.bool_(True), np.float32(3)])
 def test_what_is_no_whole_number_is_refused(value):
     with pytest.raises(ElementError, match="one whole number"):
-        whole(value)
+        whole_number(value)
 
 
 @pytest.mark.parametrize("value", [True, np.bool_(True), np.array(True)])
@@ -110,7 +110,7 @@ def test_an_error_names_the_operation_and_the_record():
     def picky(x):
         return 1 // (x - 3)
 
-    for read, function in ((whole, picky), (whole, lambda x: "text" if x == 3 else 0)):
+    for read, function in ((whole_number, picky), (whole_number, lambda x: "text" if x == 3 else 0)):
         with pytest.raises((ZeroDivisionError, ElementError)) as caught:
             list(pairs(Dataset.range(9).filter(lambda x: True), function, read)[1])
         notes = "\n".join(caught.value.__notes__)

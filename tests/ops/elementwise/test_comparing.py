@@ -7,7 +7,7 @@ import pytest
 
 from penstock import Dataset
 from penstock.elements.nested.nesting import leaf_column
-from penstock.ops.elementwise.apply import traced
+from penstock.ops.elementwise.apply import apply_traced
 from penstock.ops.elementwise.comparing import FIRST, RARELY, Comparing
 
 NODE = Dataset.range(100).map(abs)._plan
@@ -73,7 +73,7 @@ class Doubled:
 @pytest.mark.parametrize(("wrong", "size"), [(20, 19), (250, 16), (100_000, 1000), (300, 500)])
 def test_a_difference_is_found_whenever_it_begins(wrong, size):
     function = Doubled(wrong)
-    apply = traced(NODE, function, np.empty)
+    apply = apply_traced(NODE, function, np.empty)
     made = []
     for low in range(0, 400_000, size):
         rows = np.arange(low, min(low + size, 400_000))

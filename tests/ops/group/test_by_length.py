@@ -7,14 +7,14 @@ import pytest
 
 from penstock import Dataset
 from penstock.elements.spec import ArraySpec
-from penstock.ops.elementwise.beside import Beside, whole
+from penstock.ops.elementwise.beside import Beside, whole_number
 from penstock.ops.group.by_length import ByLength, with_size
 from penstock.ops.group.pending import Full
 from penstock.plan.flow import Piece
 
 
 def over(ds, **padding):
-    return ByLength(Beside(ds._plan, "length", len, whole), **padding)
+    return ByLength(Beside(ds._plan, "length", len, whole_number), **padding)
 
 
 WORDS = Dataset.from_source([np.array([1]), np.array([2, 3])])

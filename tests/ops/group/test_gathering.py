@@ -9,14 +9,14 @@ import pytest
 
 from penstock import INFINITE, UNKNOWN, Dataset
 from penstock.core.errors import CursorError
-from penstock.ops.elementwise.beside import Beside, whole
-from penstock.ops.group.gathering import Gathering
+from penstock.ops.elementwise.beside import Beside, whole_number
+from penstock.ops.group.gathering import Gather
 from penstock.ops.read.given import Given
 from tests.plan.flows import assert_streams, stream_of
 
 
 @dataclass(frozen=True)
-class Threes(Gathering):
+class Threes(Gather):
     """Gather three elements of each key."""
 
     drop: bool = False
@@ -35,7 +35,7 @@ class Threes(Gathering):
 
 
 def over(ds, *, drop=False):
-    return Threes(Beside(ds._plan, "key", None, whole), drop)
+    return Threes(Beside(ds._plan, "key", None, whole_number), drop)
 
 
 NUMBERS = [1, 2, 1, 2, 1, 0, 0, 2, 2, 0, 1, 5]
@@ -44,7 +44,7 @@ WANTED = [(1, [1, 1, 1]), (2, [2, 2, 2]), (0, [0, 0, 0]), (1, [1]), (2, [2]), (5
 
 @pytest.mark.parametrize("drop", [False, True])
 def test_what_is_left_comes_in_the_order_of_the_keys_or_not_at_all(drop):
-    node = Threes(Beside(Given(), "key", None, whole), drop)
+    node = Threes(Beside(Given(), "key", None, whole_number), drop)
     assert_streams(node, [[(x, x) for x in NUMBERS]], WANTED[:3] if drop else WANTED)
 
 
@@ -64,7 +64,7 @@ def test_an_error_names_the_operation_after_what_came_before():
 
 def test_groups_come_together_as_far_as_no_more_has_to_be_made():
     pairs = [(x, x) for x in NUMBERS]
-    node = Threes(Beside(Given(), "key", None, whole), True)
+    node = Threes(Beside(Given(), "key", None, whole_number), True)
 
     def sizes(pieces):
         return [len(piece) for piece in node.flow((stream_of(pairs, pieces),), 0, None, np.empty) if len(piece)]
@@ -75,6 +75,6 @@ def test_groups_come_together_as_far_as_no_more_has_to_be_made():
 
 @pytest.mark.parametrize("mark", [[-1, None], [0], [1, [None, 0]], [1, [None, -2, []]], [1, [None, 2, [0, 7]]], "x"])
 def test_a_mark_that_nobody_gave_is_refused(mark):
-    node = Threes(Beside(Given(), "key", None, whole), False)
+    node = Threes(Beside(Given(), "key", None, whole_number), False)
     with pytest.raises(CursorError):
         list(node.flow((stream_of([(x, x) for x in NUMBERS], (2,)),), 0, mark, np.empty))

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from penstock import INFINITE, UNKNOWN, Dataset, Options
 from penstock.core.errors import ElementError
-from penstock.ops.elementwise.beside import Beside, whole
+from penstock.ops.elementwise.beside import Beside, whole_number
 from penstock.ops.group import pending
 from penstock.ops.group.group_by_window import GroupByWindow
 from penstock.ops.read.given import Given
@@ -122,7 +122,7 @@ def test_many_keys(most_keys, monkeypatch):
 
 def test_where_pieces_end_does_not_matter():
     numbers = [x * x % 7 for x in range(23)]
-    node = GroupByWindow(Beside(Given(), "key", None, whole), 3, Dataset)
+    node = GroupByWindow(Beside(Given(), "key", None, whole_number), 3, Dataset)
 
     def windows(sizes, mark=None):
         source = stream_of([(x, (x, at)) for at, x in enumerate(numbers)], sizes)

@@ -7,7 +7,7 @@ import pytest
 
 from penstock.core.errors import CursorError
 from penstock.kernels import permute_within
-from penstock.ops.order.lanes import buffered
+from penstock.ops.order.lanes import shuffle_buffered
 from tests.plan.flows import elements_of, ids_of, stream_of
 
 
@@ -17,7 +17,7 @@ def test_the_order_is_that_of_the_kernel(buffer, size, sizes):
     source = stream_of(range(size), sizes)
 
     def begin(epoch, mark=None):
-        return buffered(source, epoch, mark, buffer, 7)
+        return shuffle_buffered(source, epoch, mark, buffer, 7)
 
     wanted = permute_within(np.arange(size), size, buffer, 7).tolist()
     assert elements_of(begin) == wanted
@@ -25,8 +25,11 @@ def test_the_order_is_that_of_the_kernel(buffer, size, sizes):
 
 
 def test_a_mark_beyond_the_end_is_an_error():
-    marks = [piece.after for piece in buffered(stream_of(range(500), (9,)), 0, None, 20, 7)]
+    marks = [piece.after for piece in shuffle_buffered(stream_of(range(500), (9,)), 0, None, 20, 7)]
     for mark in (marks[2], marks[-2]):
         with pytest.raises(CursorError, match="beyond the end"):
-            list(buffered(stream_of(range(10), (9,)), 0, mark, 20, 7))
-    assert elements_of(lambda epoch, mark=None: buffered(stream_of(range(500), (9,)), epoch, marks[-1], 20, 7)) == []
+            list(shuffle_buffered(stream_of(range(10), (9,)), 0, mark, 20, 7))
+    assert (
+        elements_of(lambda epoch, mark=None: shuffle_buffered(stream_of(range(500), (9,)), epoch, marks[-1], 20, 7))
+        == []
+    )

@@ -7,7 +7,7 @@ import threading
 
 import pytest
 
-from penstock.plan.safety.guard import Turns, guard_of, held_here, is_in_turn, seen_of
+from penstock.plan.safety.guard import LockSet, guard_of, held_here, is_in_turn, seen_of
 
 
 class Thing:
@@ -16,7 +16,7 @@ class Thing:
 
 def test_an_object_has_one_guard_for_as_long_as_it_is_used():
     thing = Thing()
-    turns = Turns([thing])
+    turns = LockSet([thing])
     turns.note("changes `x`")
     assert guard_of(thing) is guard_of(thing)
     assert seen_of(thing) == "changes `x`"
@@ -27,7 +27,7 @@ def test_an_object_has_one_guard_for_as_long_as_it_is_used():
 
 def test_one_thread_at_a_time_is_let_in_and_it_may_come_again():
     things = [Thing(), Thing()]
-    one, other, inside, most = Turns(things), Turns(reversed(things)), [], []
+    one, other, inside, most = LockSet(things), LockSet(reversed(things)), [], []
 
     def work(turns):
         for _ in range(200):
@@ -47,14 +47,14 @@ def test_one_thread_at_a_time_is_let_in_and_it_may_come_again():
 def test_the_time_in_turns_is_counted_for_the_thread():
     before = held_here()
     assert not is_in_turn()
-    with Turns([Thing()]):
+    with LockSet([Thing()]):
         assert is_in_turn()
     assert not is_in_turn()
     assert held_here().alone > before.alone
 
 
 def test_in_another_process_there_are_other_locks():
-    turns = pickle.loads(pickle.dumps(Turns([[1, 2]])))
+    turns = pickle.loads(pickle.dumps(LockSet([[1, 2]])))
     with turns:
         assert is_in_turn()
 
@@ -62,7 +62,7 @@ def test_in_another_process_there_are_other_locks():
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
 @pytest.mark.filterwarnings("ignore:.*fork:RuntimeWarning", "ignore:.*fork:DeprecationWarning")  # of others' threads
 def test_a_forked_child_does_not_wait_for_threads_that_it_does_not_have():
-    turns, held, go = Turns([Thing()]), threading.Event(), threading.Event()
+    turns, held, go = LockSet([Thing()]), threading.Event(), threading.Event()
 
     def hold():
         with turns:

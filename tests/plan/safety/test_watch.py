@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 
 from penstock.plan.safety.instructions import Known
-from penstock.plan.safety.watch import WHOLE, Look
+from penstock.plan.safety.watch import WHOLE, Snapshot
 
 
 class Held:
@@ -16,9 +16,9 @@ class Held:
 
 def changed(act):
     held = Held()
-    before = Look([Known(held, "held")])
+    before = Snapshot([Known(held, "held")])
     act(held)
-    after = Look([Known(held, "held")])
+    after = Snapshot([Known(held, "held")])
     return before.changed(after), before.has_new(after)
 
 

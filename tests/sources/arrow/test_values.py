@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from penstock.core.errors import DataError
 from penstock.sources.arrow.layout import layout_of
-from penstock.sources.arrow.values import Codes, NullError, Texts, held, null_rows
+from penstock.sources.arrow.values import ArrowTexts, Codes, NullError, held, null_rows
 
 pa = pytest.importorskip("pyarrow")
 
@@ -38,7 +38,7 @@ def leaves_of(of, call="read"):
 
 
 def plain(column):
-    if isinstance(column, Texts | Codes):
+    if isinstance(column, ArrowTexts | Codes):
         return column.take(np.arange(len(column)))
     return column.tolist()
 
@@ -112,7 +112,7 @@ def test_numbers_are_views_and_text_stays_arrows_until_it_is_asked_for():
     (leaf,) = leaves_of(pa.int64())
     assert held(leaf, array, {}).ctypes.data == array.buffers()[1].address
     (leaf,) = leaves_of(pa.string())
-    assert isinstance(held(leaf, pa.array(["a"]), {}), Texts)
+    assert isinstance(held(leaf, pa.array(["a"]), {}), ArrowTexts)
     assert isinstance(held(leaf, pa.array(["a"]).dictionary_encode(), {}), Codes)
 
 
@@ -120,9 +120,9 @@ def test_numbers_are_views_and_text_stays_arrows_until_it_is_asked_for():
 def test_few_rows_of_text_and_many_are_made_alike(texts, data):
     rows = np.array(data.draw(st.lists(st.integers(0, len(texts) - 1), max_size=90)), np.int64)
     for array in (pa.array(texts), pa.array(texts, pa.large_string()), pa.array(["", *texts]).slice(1)):
-        assert Texts(array).take(rows) == [texts[row] for row in rows]
+        assert ArrowTexts(array).take(rows) == [texts[row] for row in rows]
     raw = [text.encode() for text in texts]
-    assert Texts(pa.array(raw)).take(rows) == [raw[row] for row in rows]
+    assert ArrowTexts(pa.array(raw)).take(rows) == [raw[row] for row in rows]
 
 
 def test_text_that_is_none_is_refused():

@@ -9,7 +9,7 @@ import pytest
 
 from penstock.core.errors import DataError, PlanError
 from penstock.elements.spec import ArraySpec, ObjectSpec
-from penstock.sources.chunked.arrays import Described, chunked_files
+from penstock.sources.chunked.arrays import DescribedArray, chunked_files
 
 ARRAYS = {
     "a": {
@@ -36,7 +36,7 @@ class Memory:
 
     def described(self):
         return {
-            name: Described(
+            name: DescribedArray(
                 len(array),
                 ObjectSpec(str) if array.dtype == object else ArraySpec(array.shape[1:], array.dtype),
                 self.chunk,

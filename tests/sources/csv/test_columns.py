@@ -9,7 +9,7 @@ import pytest
 
 from penstock.core.errors import DataError, PlanError
 from penstock.dataset.readers.tables import read_csv
-from penstock.sources.csv.columns import BLOCKS, Block, check_names, names_in, schema_of, types_in
+from penstock.sources.csv.columns import BLOCKS, RecordBlock, check_same_names, names_in, schema_of, types_in
 from penstock.sources.csv.parsing import Form, Records
 from penstock.sources.csv.records import Dialect
 
@@ -27,13 +27,13 @@ def test_names_are_the_fields_of_the_first_record():
 
 
 def test_files_have_the_same_names_in_any_order():
-    check_names("a.csv", ["x", "y"], "b.csv", ["y", "x"])
+    check_same_names("a.csv", ["x", "y"], "b.csv", ["y", "x"])
     with pytest.raises(DataError, match=r"a\.csv and b\.csv differ: column 'y'"):
-        check_names("a.csv", ["x", "y"], "b.csv", ["x", "z"])
+        check_same_names("a.csv", ["x", "y"], "b.csv", ["x", "z"])
 
 
 def test_types_are_those_given_and_else_those_found():
-    found = types_in([Block("a.csv", ["a", "b", "c"], Records(b"1,2.5,\n3,4,\n", 2, 0, 0))], (), FORM)
+    found = types_in([RecordBlock("a.csv", ["a", "b", "c"], Records(b"1,2.5,\n3,4,\n", 2, 0, 0))], (), FORM)
     assert [str(field.type) for field in schema_of(["c", "b", "a"], None, found)] == ["string", "double", "int64"]
     given = schema_of(["a", "b", "c"], {"a": str, "b": np.float32, "c": pa.int8()}, found)
     assert [str(field.type) for field in given] == ["string", "float", "int8"]
@@ -46,7 +46,7 @@ def test_types_of_columns_that_are_empty_are_looked_for_further_on_but_not_for_e
     def blocks(empty, last):
         for content in [b"1,\n"] * empty + [last]:
             asked.append(content)
-            yield Block("a.csv", ["a", "b"], Records(content, 1, 0, 0))
+            yield RecordBlock("a.csv", ["a", "b"], Records(content, 1, 0, 0))
 
     assert {name: str(of) for name, of in types_in(blocks(3, b"x,2.5\n"), (), FORM).items()} == {
         "a": "int64",

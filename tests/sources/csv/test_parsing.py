@@ -178,13 +178,13 @@ def test_an_index_that_says_otherwise_is_an_error():
 @pytest.mark.parametrize("name", ["a.csv", "a.csv.gz"])
 def test_one_bad_record_costs_a_few_times_its_block_and_not_that_for_each_row(tmp_path, name, monkeypatch):
     path = write(tmp_path, ["fine"] * 500 + ["oops,b"] + ["fine"] * 499, name)
-    parsed, made = csv_parsing.parsed, []
+    parsed, made = csv_parsing.parse_records, []
 
     def counting(records, *rest):
         made.append(records.rows)
         return parsed(records, *rest)
 
-    monkeypatch.setattr(csv_parsing, "parsed", counting)
+    monkeypatch.setattr(csv_parsing, "parse_records", counting)
     monkeypatch.setattr(Tuner, "group_items", lambda self, **told: 64)  # however fast the machine
     ds = read_csv(path, types=TYPES)
     made.clear()

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from penstock.sources.litdata.folder import litdata_samples
 from penstock.sources.litdata.frames import FramedShards, scan_frames
-from penstock.sources.shards.files import Shard
+from penstock.sources.shards.files import ShardFile
 from tests.sources.shard_files import frames, simple_litdata
 
 pytest.importorskip("zstandard")
@@ -22,7 +22,7 @@ def test_samples_come_back(tmp_path_factory, samples, each):
     found = scan_frames(str(path), lambda seen: None)
     assert len(found["frames"]) == -(-len(samples) // each) + 1
     assert np.diff(found["offsets"]).tolist() == list(map(len, samples))
-    shards = FramedShards([Shard(str(path), len(samples), 0)])
+    shards = FramedShards([ShardFile(str(path), len(samples), 0)])
     assert shards.read(np.arange(len(samples))[::-1]) == samples[::-1]
 
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from penstock.core.errors import DataError
 from penstock.sources.shards import files as shards
-from penstock.sources.shards.files import PackedShards, PlainShards, Shard, read_table
+from penstock.sources.shards.files import PackedShards, PlainShards, ShardFile, read_table
 from penstock.sources.shards.mds import MDS, mds_samples
 from tests.sources.shard_files import simple_mds, table, u32
 
@@ -58,7 +58,9 @@ def test_only_shards_that_are_not_at_hand_are_read_ahead(tmp_path, monkeypatch):
 
 
 def test_blocks_are_shards_that_have_samples(tmp_path):
-    packed = PackedShards([Shard("a", 3, 100, "gzip"), Shard("b", 0, 8, "gzip"), Shard("c", 2, 100, "gzip")])
+    packed = PackedShards(
+        [ShardFile("a", 3, 100, "gzip"), ShardFile("b", 0, 8, "gzip"), ShardFile("c", 2, 100, "gzip")]
+    )
     assert packed.blocks().bounds.tolist() == [0, 3, 5]
     assert packed.length == 5
     assert PackedShards([]).blocks() is None

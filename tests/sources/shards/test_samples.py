@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 
 from penstock.core.errors import DataError
 from penstock.sources.shards import encodings
-from penstock.sources.shards.samples import Layout, Stored
+from penstock.sources.shards.samples import Layout, StoredColumn
 
 LAYOUT = Layout(
     (
-        Stored("n", encodings.fixed("n", "<i4"), 4),
-        Stored("t", encodings.text("t")),
-        Stored("b", encodings.as_bytes("b")),
+        StoredColumn("n", encodings.fixed("n", "<i4"), 4),
+        StoredColumn("t", encodings.text("t")),
+        StoredColumn("b", encodings.as_bytes("b")),
     ),
     {"t": 1, "rest": (2, 0)},
 )
@@ -34,7 +34,7 @@ def test_what_was_written_is_read(values):
 
 
 def test_values_that_are_nested_keep_what_their_numbers_are():
-    columns = (Stored("j", encodings.json_values("j")), Stored("u", encodings.fixed("u", "|u1"), 1))
+    columns = (StoredColumn("j", encodings.json_values("j")), StoredColumn("u", encodings.fixed("u", "|u1"), 1))
     (element,) = Layout(columns, {"j": 0, "u": 1}).chunk([struct.pack("<I", 3) + b"[1]\7"], str).elements()
     assert element == {"j": [1], "u": 7}
     assert isinstance(element["u"], np.uint8)

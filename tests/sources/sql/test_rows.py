@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from penstock import Options
 from penstock.core.errors import DataError, PlanError
 from penstock.dataset.readers.tables import read_sql
-from penstock.sources.sql.rows import Connections, Dialect
+from penstock.sources.sql.rows import Connections, SqlDialect
 from penstock.testing.laws import verify_determinism
 from penstock.testing.sources import verify_source
 
@@ -140,7 +140,7 @@ def test_drivers_that_format_get_percent_signs_doubled_and_values_apart(path, mo
     ],
 )
 def test_every_style_of_values(style, where, values):
-    made, passed = Dialect('"', style).between("SELECT", '"k"', [1, 2], closed=True)
+    made, passed = SqlDialect('"', style).between("SELECT", '"k"', [1, 2], closed=True)
     assert made == f'SELECT WHERE {where} ORDER BY "k"'
     assert passed == values
 

@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 
 from penstock.core.errors import DataError, PlanError
-from penstock.sources.tar.decoders import Decoders, decoded, split
+from penstock.sources.tar.decoders import Decoders, decode_file, split_extension
 
 
 def by_default(extension, data):
-    return decoded(data, extension, Decoders(True)(extension), "here")
+    return decode_file(data, extension, Decoders(True)(extension), "here")
 
 
 def saved(save, *args, **kwargs):
@@ -61,16 +61,16 @@ def test_what_cannot_be_decoded_says_where(extension, data):
 def test_a_mapping_decodes_what_it_names():
     decoders = Decoders({"cls": float, "txt": str, "json": True, "raw.gz": bytes, "x": len})
     assert decoders("jpg") is None
-    assert decoded(b"1.5", "cls", decoders("cls"), "") == 1.5
-    assert decoded(b"a", "txt", decoders("txt"), "") == "a"
-    assert decoded(json.dumps({"a": 1}).encode(), "json", decoders("json"), "") == {"a": 1}
-    assert decoded(gzip.compress(b"abc"), "raw.gz", decoders("raw.gz"), "") == b"abc"
-    assert decoded(b"abc", "y.x", decoders("y.x"), "") == 3
+    assert decode_file(b"1.5", "cls", decoders("cls"), "") == 1.5
+    assert decode_file(b"a", "txt", decoders("txt"), "") == "a"
+    assert decode_file(json.dumps({"a": 1}).encode(), "json", decoders("json"), "") == {"a": 1}
+    assert decode_file(gzip.compress(b"abc"), "raw.gz", decoders("raw.gz"), "") == b"abc"
+    assert decode_file(b"abc", "y.x", decoders("y.x"), "") == 3
 
 
 def test_a_function_s_own_error_keeps_its_type():
     with pytest.raises(KeyError) as caught:
-        decoded(b"", "x", {}.__getitem__, "here")
+        decode_file(b"", "x", {}.__getitem__, "here")
     assert caught.value.__notes__ == ["decoding here"]
 
 
@@ -87,7 +87,11 @@ def test_wrong_arguments_are_refused():
 
 
 def test_compression_is_split_off():
-    assert [split(name) for name in ("a.b.zst", "jpg", "xz")] == [("a.b", "zstd"), ("jpg", None), ("xz", None)]
+    assert [split_extension(name) for name in ("a.b.zst", "jpg", "xz")] == [
+        ("a.b", "zstd"),
+        ("jpg", None),
+        ("xz", None),
+    ]
 
 
 def test_settings_tell_each_other_apart():

@@ -8,14 +8,14 @@ import pytest
 from penstock.core.errors import PlanError
 from penstock.elements.spec import ArraySpec, ObjectSpec
 from penstock.sources.tar.decoders import Decoders
-from penstock.sources.tar.samples import Part, Shape, parts_of
+from penstock.sources.tar.samples import SampleField, Shape, parts_of
 
 
 def test_lists_and_dicts_are_read():
-    assert parts_of(["jpg", "Seg.PNG"]) == (Part("jpg", ("jpg",)), Part("seg.png", ("seg.png",)))
+    assert parts_of(["jpg", "Seg.PNG"]) == (SampleField("jpg", ("jpg",)), SampleField("seg.png", ("seg.png",)))
     assert parts_of({"image": "jpg;png", "text": "txt?"}) == (
-        Part("image", ("jpg", "png")),
-        Part("text", ("txt",), required=False),
+        SampleField("image", ("jpg", "png")),
+        SampleField("text", ("txt",), required=False),
     )
     assert parts_of([]) == ()
 

@@ -14,12 +14,12 @@ import pytest
 from penstock.core.errors import ElementError, PlanError
 from penstock.sources.tar.archives import tar_files
 from penstock.sources.tar.decoders import Decoders
-from penstock.sources.tar.writing import write
+from penstock.sources.tar.writing import write_archives
 from tests.sources.archives import read_by_tarfile
 
 
 def write_all(samples, path, *, max_bytes=None, overwrite=False, index=True, encoders=None):
-    return write(samples, path, max_bytes=max_bytes, overwrite=overwrite, index=index, encoders=encoders or {})
+    return write_archives(samples, path, max_bytes=max_bytes, overwrite=overwrite, index=index, encoders=encoders or {})
 
 
 def contents(path):

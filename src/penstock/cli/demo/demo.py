@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 from penstock.cli.demo.classifier import Classifier
 from penstock.cli.demo.digits import SIDE, Pipelines, pipelines, write_digits
 from penstock.cli.demo.photos import Speeds, measure, pipeline, write_photos
-from penstock.cli.demo.reading import Lines, Records, copy_text, read_lines, read_records, write_records
-from penstock.cli.demo.resuming import digest, resumed_elsewhere
+from penstock.cli.demo.reading import Lines, RecordsRead, check_lines, copy_text, read_records, write_records
+from penstock.cli.demo.resuming import batch_digest, resumed_elsewhere
 from penstock.cli.terminal import Terminal
 from penstock.core.lazy import require
 
@@ -108,7 +108,7 @@ def _epochs(terminal: Terminal, data: Pipelines, classifier: Classifier) -> Inte
                     loss = classifier.learn(batch["image"], batch["label"], RATE * (1 - done / total))
                     update(done, f"epoch {epoch + 1}, loss {loss:.2f}")
                     if epoch == last and step >= half:
-                        digests.append(digest(batch))
+                        digests.append(batch_digest(batch))
                     if epoch == last and step == half - 1:
                         cursor = batches.state_dict()
     return Interruption(last, half, cursor, digests)
@@ -146,10 +146,10 @@ def _resume(terminal: Terminal, folder: Path, interruption: Interruption) -> boo
     return got == expected and len(expected) > 0
 
 
-def _read(terminal: Terminal, folder: Path) -> tuple[Lines, Records]:
+def _read(terminal: Terminal, folder: Path) -> tuple[Lines, RecordsRead]:
     terminal.heading("4. Real text and records, at random")
     copy_text(folder / "text")
-    lines = read_lines(folder / "text")
+    lines = check_lines(folder / "text")
     terminal.say(
         f"Python's standard library, {lines.files} files: found and indexed its {lines.lines:,} lines, and read all in "
         f"an order shuffled over all files, in {lines.seconds:.2f} s; {lines.equal:,} are equal to plain Python's:"

@@ -14,7 +14,7 @@ from penstock.core.lazy import require
 
 SIDE = 32  # pixels; the digits are 8×8
 HELD_OUT = 360  # of 1,797
-BATCH = 50
+_BATCH = 50
 SHIFT = 3  # pixels
 
 
@@ -48,10 +48,10 @@ def pipelines(folder: Path, *, workers: int | None = None) -> Pipelines:
         .shuffle()
         .map(ps.image.decode(channels=1), on="image")
         .map(shift, on="image")
-        .batch(BATCH)
+        .batch(_BATCH)
         .with_options(ps.Options(workers=workers, seed=5))
     )
-    held_out = digits.take(HELD_OUT).map(ps.image.decode(channels=1), on="image").batch(BATCH)
+    held_out = digits.take(HELD_OUT).map(ps.image.decode(channels=1), on="image").batch(_BATCH)
     return Pipelines(training, held_out)
 
 

@@ -12,10 +12,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import penstock as ps
-from penstock.cli.demo.resuming import digest
+from penstock.cli.demo.resuming import batch_digest
 from penstock.core.lazy import require
 
-BATCH = 64  # records
+_BATCH = 64  # records
 SHARD = 50_000  # bytes of records in one file
 
 
@@ -30,7 +30,7 @@ class Lines(NamedTuple):
     """A row, its file and line, and its text."""
 
 
-class Records(NamedTuple):
+class RecordsRead(NamedTuple):
     """The numbers of records, files and unchanged records; and the row that a reader resumed from.
 
     The resumed reader's batches were right for `resumed` of `left`.
@@ -52,7 +52,7 @@ def copy_text(folder: Path) -> None:
         shutil.copyfile(file, folder / file.name)
 
 
-def read_lines(folder: Path) -> Lines:
+def check_lines(folder: Path) -> Lines:
     """Read every line once, in an order shuffled over all files, and compare it with what plain Python reads there."""
     files = sorted(folder.glob("*.py"))
     expected = [line for file in files for line in _plain_lines(file)]
@@ -89,10 +89,10 @@ def parsed_records(paths: Sequence[str]) -> ps.Dataset[dict[str, Any]]:
         "label": ps.records.FixedLenFeature([], "int64"),
         "number": ps.records.FixedLenFeature([], "int64"),
     }
-    return ps.read_tfrecord(paths).shuffle(seed=0).batch(BATCH).map(ps.records.parse_example(features))
+    return ps.read_tfrecord(paths).shuffle(seed=0).batch(_BATCH).map(ps.records.parse_example(features))
 
 
-def read_records(paths: Sequence[str]) -> Records:
+def read_records(paths: Sequence[str]) -> RecordsRead:
     """Read the digits back and compare them with their source; resume a second reader by the row of the first one."""
     digits = require("sklearn.datasets", extra="demo", purpose="penstock demo").load_digits()
     dataset = parsed_records(paths)
@@ -110,13 +110,13 @@ def read_records(paths: Sequence[str]) -> Records:
             if step == half - 1:
                 state = batches.state_dict()
             elif step >= half:
-                digests.append(digest(batch))
+                digests.append(batch_digest(batch))
     seconds = perf_counter() - began
     with parsed_records(paths).iterator() as batches:
         batches.load_state_dict(state)
-        resumed = [digest(batch) for batch in batches]
+        resumed = [batch_digest(batch) for batch in batches]
     alike = sum(a == b for a, b in zip(digests, resumed, strict=False)) if len(digests) == len(resumed) else 0
-    return Records(len(paths), len(seen), int((seen == 1).sum()), seconds, state["row"], len(digests), alike)
+    return RecordsRead(len(paths), len(seen), int((seen == 1).sum()), seconds, state["row"], len(digests), alike)
 
 
 def _plain_lines(file: Path) -> list[str]:

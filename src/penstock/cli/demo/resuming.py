@@ -15,7 +15,7 @@ from typing import Any
 from penstock.cli.demo.digits import pipelines
 
 
-def digest(batch: dict[str, Any]) -> str:
+def batch_digest(batch: dict[str, Any]) -> str:
     """Return twelve digits that stand for all bytes, shapes and dtypes of a batch."""
     hashed = hashlib.blake2b(digest_size=6)
     for key, array in sorted(batch.items()):
@@ -37,7 +37,7 @@ def remaining(folder: Path, cursor: Path, workers: int) -> list[str]:
     """Resume here; return the digests of the remaining batches of the epoch."""
     with pipelines(folder, workers=workers).training.iterator() as batches:
         batches.load_state_dict(json.loads(cursor.read_text()))
-        return [digest(batch) for batch in batches]
+        return [batch_digest(batch) for batch in batches]
 
 
 if __name__ == "__main__":

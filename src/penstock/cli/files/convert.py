@@ -17,7 +17,7 @@ import penstock as ps
 from penstock.cli.files.amounts import many, size
 from penstock.cli.files.formats import WHOLE_FILES, find_format, group_files, named_format
 from penstock.cli.files.named_files import NamedFiles, image_kinds, root_of
-from penstock.cli.files.stored import STORED, Columns, Sample, columns_of, same, sample_of
+from penstock.cli.files.stored import STORED, ColumnTypes, StoredSample, columns_of, same_stored, sample_of
 from penstock.cli.loading import TargetError
 from penstock.cli.terminal import Terminal
 from penstock.core.errors import DataError
@@ -43,7 +43,7 @@ class Conversion:
     target: str
     names: list[str]
     bounds: list[int]
-    columns: Columns
+    columns: ColumnTypes
     compression: str | None
     rounding: bool
 
@@ -166,7 +166,7 @@ def _read(source: str, paths: list[str], root: str, target: str) -> ps.Dataset[A
     return find_format(source).read(paths)
 
 
-def _some(dataset: ps.Dataset[Any], count: int) -> Iterator[Sample]:
+def _some(dataset: ps.Dataset[Any], count: int) -> Iterator[StoredSample]:
     """Yield elements spread over the dataset, or the first elements of a stream."""
     if count < 0:
         yield from map(sample_of, dataset.take(_SAMPLED))
@@ -252,7 +252,7 @@ def _write_shard(plan: Conversion, shard: int, report: Callable[[str], None] = l
         stored.write(made, begun, plan.columns, plan.compression)
         again = _reporting(_made(plan, shard, dataset), "compared", report)
         for wanted, got in zip_longest(again, stored.read(begun)):
-            if not same(got, wanted):
+            if not same_stored(got, wanted):
                 record = plan.bounds[shard] + count
                 raise DataError(f"record {record} was written to {plan.names[shard]} and read again as another")
             count += 1

@@ -12,7 +12,7 @@ from penstock.cli.files.formats import group_files
 from penstock.cli.terminal import Terminal
 from penstock.ops.read.source import Read
 from penstock.plan.graph import post_order
-from penstock.storage.indexing import Kind, cached_index_path, index_path
+from penstock.storage.indexing import IndexKind, cached_index_path, index_path
 
 
 def index(patterns: Sequence[str], terminal: Terminal, *, name: str | None = None, force: bool = False) -> bool:
@@ -41,10 +41,10 @@ def index(patterns: Sequence[str], terminal: Terminal, *, name: str | None = Non
     return True
 
 
-def _kind_of(source: Any) -> Kind | None:
+def _kind_of(source: Any) -> IndexKind | None:
     """Return the kind of index of a source, or of the source of the blocks that it reads."""
     kinds = [getattr(each, "kind", None) for each in (source, getattr(source, "store", None))]
-    return next((kind for kind in kinds if isinstance(kind, Kind)), None)
+    return next((kind for kind in kinds if isinstance(kind, IndexKind)), None)
 
 
 def source_of(dataset: Any) -> Any:
@@ -54,11 +54,11 @@ def source_of(dataset: Any) -> Any:
     return sources[0] if len(sources) == 1 else None
 
 
-def _forget(paths: Sequence[str], kind: Kind) -> None:
+def _forget(paths: Sequence[str], kind: IndexKind) -> None:
     for path in paths:
         for place in _places(path, kind):
             os.unlink(place)
 
 
-def _places(path: str, kind: Kind) -> list[str]:
+def _places(path: str, kind: IndexKind) -> list[str]:
     return [place for place in (index_path(path, kind), cached_index_path(path, kind)) if os.path.exists(place)]

@@ -13,7 +13,7 @@ import penstock as ps
 from penstock.cli.files.amounts import many, size
 from penstock.cli.files.formats import Format, group_files
 from penstock.cli.files.index import source_of
-from penstock.cli.files.stored import opened
+from penstock.cli.files.stored import unwrap_example
 from penstock.cli.files.words import lines_of
 from penstock.cli.terminal import Terminal
 from penstock.core.errors import DataError
@@ -55,7 +55,7 @@ def _show_elements(first: ps.Dataset[Any], terminal: Terminal) -> bool:
     try:
         for i, element in enumerate(first):
             terminal.show(f"\nelement {i}")
-            terminal.show("\n".join(lines_of(opened(element))), 6)
+            terminal.show("\n".join(lines_of(unwrap_example(element))), 6)
     except (DataError, OSError) as error:
         terminal.say(f"element   cannot be read: {error}")
         return False

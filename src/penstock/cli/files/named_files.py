@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from glob import has_magic
 
 import penstock as ps
-from penstock.cli.files.stored import KEY, Sample
+from penstock.cli.files.stored import StoredSample
 from penstock.sources.folder import IMAGE_EXTENSIONS
+from penstock.sources.tar.samples import KEY
 
 PATH = "path"
 """The name of the part that holds a file's path below the folder."""
@@ -30,13 +31,13 @@ class NamedFiles:
     root: str
     members: bool
 
-    def dataset(self) -> ps.Dataset[Sample]:
+    def dataset(self) -> ps.Dataset[StoredSample]:
         """Return the dataset of the samples."""
         below = [os.path.relpath(path, self.root) for path in self.paths]
         classes = classes_of(below)
         parts = [_extension(path) if self.members else ("image" if classes else _FILE) for path in below]
         keys = [os.path.splitext(path)[0] for path in below]
-        known: list[Sample] = [{KEY: key} for key in keys]
+        known: list[StoredSample] = [{KEY: key} for key in keys]
         if not self.members or any(f"{key}.{part}" != path for key, part, path in zip(keys, parts, below, strict=True)):
             known = [{**sample, PATH: path} for sample, path in zip(known, below, strict=True)]
         if classes:
@@ -44,7 +45,7 @@ class NamedFiles:
         named = (ps.Dataset.from_source(known), ps.Dataset.from_source(parts), ps.read_files(list(self.paths)))
         return ps.Dataset.zip(named).map(lambda sample, part, content: {**sample, part: content})
 
-    def _labelled(self, path: str, classes: dict[str, int]) -> Sample:
+    def _labelled(self, path: str, classes: dict[str, int]) -> StoredSample:
         label = classes[_first(path)]
         return {"cls": str(label)} if self.members else {"label": label, "class": _first(path)}
 

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 import penstock as ps
 from penstock.cli.files.formats import group_files
 from penstock.cli.files.sheet import contact_sheet, save_png
-from penstock.cli.files.stored import opened
-from penstock.cli.files.words import kind_of, lines_of
+from penstock.cli.files.stored import unwrap_example
+from penstock.cli.files.words import kind_of_bytes, lines_of
 from penstock.cli.terminal import Terminal
 from penstock.core.errors import DataError
 from penstock.elements.nested.structure import flatten
@@ -39,8 +39,8 @@ def peek(
         try:
             for i, element in enumerate(dataset.take(count)):
                 terminal.show(_place_of(dataset, i), 0)
-                terminal.show("\n".join(lines_of(opened(element))))
-                images.extend(images_in(opened(element)))
+                terminal.show("\n".join(lines_of(unwrap_example(element))))
+                images.extend(images_in(unwrap_example(element)))
         except (DataError, OSError) as error:
             terminal.say(f"cannot be read: {error}", 0)
             return False
@@ -61,7 +61,7 @@ def _place_of(dataset: ps.Dataset[Any], row: int) -> str:
 def images_in(element: Any) -> Iterator[NDArray[np.uint8]]:
     """Yield the images among an element's leaves: encoded ones that can be decoded, and arrays that look like one."""
     for leaf in flatten(element)[0]:
-        if isinstance(leaf, bytes) and (kind_of(leaf) in _PICTURES or leaf.startswith(_ELSEWHERE)):
+        if isinstance(leaf, bytes) and (kind_of_bytes(leaf) in _PICTURES or leaf.startswith(_ELSEWHERE)):
             try:
                 yield ps.image.decode()(leaf)
             except DataError:

@@ -11,30 +11,29 @@ from typing import Any
 import numpy as np
 
 import penstock as ps
-from penstock.cli.files.words import kind_of
+from penstock.cli.files.words import kind_of_bytes
 from penstock.core.errors import DataError, ElementError
 from penstock.core.lazy import require
 from penstock.elements.ragged import Ragged
 from penstock.elements.sparse import Sparse
 from penstock.sources.tar import writing as tar
+from penstock.sources.tar.samples import KEY
 from penstock.sources.tfrecord import writing as tfrecord
 from penstock.storage.compressing import WRITTEN, written_compression
 
-KEY = "__key__"
-"""The part that holds the name of a sample in a tar file."""
 _EXTENSIONS = {"JPEG": "jpg", "PNG": "png", "GIF": "gif", "FLAC": "flac"}
 _KNOWN = {"jpg", "jpeg", "png", "gif", "webp", "bmp", "ppm", "flac", "wav", "mp3", "npy", "json", "txt", "cls", "cls2"}
 _RECORD = "record"
 _ROW_GROUP = 10_000  # rows
 
-Sample = dict[str, Any]
+StoredSample = dict[str, Any]
 """Parts by name: `bytes`, `str`, a number, or an array or a list of these."""
 
-Columns = dict[str, tuple[str, bool]]
+ColumnTypes = dict[str, tuple[str, bool]]
 """For each part, the Arrow type of its values, and whether a sample may have several."""
 
 
-def sample_of(element: Any) -> Sample:
+def sample_of(element: Any) -> StoredSample:
     """Return an element of any reader as a sample; for the bytes of a tf.train.Example, its features."""
     if isinstance(element, bytes):
         return features_of(element) or {_RECORD: element}
@@ -43,7 +42,7 @@ def sample_of(element: Any) -> Sample:
     return {_RECORD: _plain(_RECORD, element)}
 
 
-def features_of(record: bytes) -> Sample:
+def features_of(record: bytes) -> StoredSample:
     """Return the features of a record that is a tf.train.Example, single values unchanged; else no features.
 
     >>> features_of(ps.records.encode_example({"name": "a"})), features_of(b"text")
@@ -55,7 +54,7 @@ def features_of(record: bytes) -> Sample:
         return {}
 
 
-def opened(element: Any) -> Any:
+def unwrap_example(element: Any) -> Any:
     """Return the features of an element that is a tf.train.Example, and any other element unchanged."""
     return (features_of(element) if isinstance(element, bytes) else None) or element
 
@@ -71,20 +70,20 @@ def _plain(name: str, value: Any) -> Any:
 
 
 @dataclass(frozen=True)
-class Stored:
+class StoredFormat:
     """A format to convert to: how a sample is stored, and how stored samples are written and read again.
 
     A sample that the format cannot hold unchanged raises an `ElementError` in `store`, which takes the sample, its
     number, the columns, and whether numbers may be rounded. `compressions` are the available ones.
     """
 
-    store: Callable[[Sample, int, Columns, bool], Any]
-    write: Callable[[Iterable[Any], str, Columns, str | None], object]
+    store: Callable[[StoredSample, int, ColumnTypes, bool], Any]
+    write: Callable[[Iterable[Any], str, ColumnTypes, str | None], object]
     read: Callable[[str], Iterable[Any]]
     compressions: Sequence[str] = ()
 
 
-def _as_record(sample: Sample, number: int, columns: Columns, rounding: bool) -> bytes:
+def _as_record(sample: StoredSample, number: int, columns: ColumnTypes, rounding: bool) -> bytes:
     if sample.keys() == {_RECORD} and isinstance(sample[_RECORD], bytes):
         return sample[_RECORD]
     if not rounding:
@@ -110,7 +109,7 @@ def _check_float32(name: str, value: Any, number: int) -> None:
         )
 
 
-def _as_members(sample: Sample, number: int, columns: Columns, rounding: bool) -> dict[str, Any]:
+def _as_members(sample: StoredSample, number: int, columns: ColumnTypes, rounding: bool) -> dict[str, Any]:
     """Return a sample as the members of a tar file: bytes and text unchanged, all other values as JSON."""
     members: dict[str, Any] = {KEY: _key(sample, number)}
     for name, value in sample.items():
@@ -127,7 +126,7 @@ def _as_members(sample: Sample, number: int, columns: Columns, rounding: bool) -
     return members
 
 
-def _key(sample: Sample, number: int) -> str:
+def _key(sample: StoredSample, number: int) -> str:
     key = sample.get(KEY, f"{number:09d}")
     if isinstance(key, bytes):
         try:
@@ -140,7 +139,7 @@ def _key(sample: Sample, number: int) -> str:
 def _as_member(name: str, value: Any, number: int) -> tuple[str, bytes]:
     last = name.rpartition(".")[2].lower()
     if isinstance(value, bytes):
-        extension = _EXTENSIONS.get(kind_of(value), "")
+        extension = _EXTENSIONS.get(kind_of_bytes(value), "")
         return (name if not extension or last in _KNOWN else f"{name}.{extension}"), value
     if isinstance(value, str):
         return name if last in _KNOWN else f"{name}.txt", value.encode()
@@ -151,26 +150,26 @@ def _as_member(name: str, value: Any, number: int) -> tuple[str, bytes]:
         raise ElementError(f"record {number}: {name!r} has no place in one member of a tar file ({error})") from None
 
 
-def same(one: Any, other: Any) -> bool:
+def same_stored(one: Any, other: Any) -> bool:
     """Return whether a stored value and the value read back are equal, where a NaN equals a NaN.
 
-    >>> same({"x": [1.0, float("nan")]}, {"x": [1.0, float("nan")]}), same({"x": 1}, {"x": 2})
+    >>> same_stored({"x": [1.0, float("nan")]}, {"x": [1.0, float("nan")]}), same_stored({"x": 1}, {"x": 2})
     (True, False)
     """
     if isinstance(one, dict) and isinstance(other, dict):
-        return one.keys() == other.keys() and all(same(one[name], other[name]) for name in one)
+        return one.keys() == other.keys() and all(same_stored(one[name], other[name]) for name in one)
     if isinstance(one, list) and isinstance(other, list):
-        return len(one) == len(other) and all(map(same, one, other))
+        return len(one) == len(other) and all(map(same_stored, one, other))
     return bool(one == other) or (one != one and other != other)  # noqa: PLR0124 - a NaN
 
 
-def columns_of(samples: Iterable[Sample]) -> Columns:
+def columns_of(samples: Iterable[StoredSample]) -> ColumnTypes:
     """Return the columns that hold these samples.
 
     >>> columns_of([{"label": 1, "ids": [1, 2]}, {"label": 2, "ids": 7}])
     {'label': ('int64', False), 'ids': ('int64', True)}
     """
-    columns: Columns = {}
+    columns: ColumnTypes = {}
     for sample in samples:
         for name, value in sample.items():
             several = _is_several(value)
@@ -201,7 +200,7 @@ def _wider(first: str, second: str) -> str:
     return "float64" if {first, second} == {"int64", "float64"} else first
 
 
-def _as_row(sample: Sample, number: int, columns: Columns, rounding: bool) -> dict[str, Any]:
+def _as_row(sample: StoredSample, number: int, columns: ColumnTypes, rounding: bool) -> dict[str, Any]:
     """Return a sample as a row; missing values are null, and so left out, or an empty list."""
     row: dict[str, Any] = {name: [] for name, (_, several) in columns.items() if several}
     for name, value in sample.items():
@@ -216,7 +215,7 @@ def _as_row(sample: Sample, number: int, columns: Columns, rounding: bool) -> di
     return row
 
 
-def _write_parquet(rows: Iterable[Any], path: str, columns: Columns, compression: str | None) -> None:
+def _write_parquet(rows: Iterable[Any], path: str, columns: ColumnTypes, compression: str | None) -> None:
     arrow: Any = require("pyarrow", extra="arrow", purpose="writing Parquet")
     parquet: Any = require("pyarrow.parquet", extra="arrow", purpose="writing Parquet")
     fields = []
@@ -238,9 +237,9 @@ def _read_parquet(path: str) -> Iterable[Any]:
                 yield {name: value for name, value in row.items() if value is not None}
 
 
-def _write_tfrecord(records: Iterable[Any], path: str, columns: Columns, compression: str | None) -> None:
+def _write_tfrecord(records: Iterable[Any], path: str, columns: ColumnTypes, compression: str | None) -> None:
     how = written_compression("convert", compression, path)
-    tfrecord.write(records, path, max_bytes=None, overwrite=True, index=True, compression=how)
+    tfrecord.write_record_files(records, path, max_bytes=None, overwrite=True, index=True, compression=how)
 
 
 def _read_tar(path: str) -> Iterable[Any]:
@@ -248,13 +247,13 @@ def _read_tar(path: str) -> Iterable[Any]:
         yield {extension: content for extension, content in sample.items() if content is not None}
 
 
-def _write_tar(members: Iterable[Any], path: str, columns: Columns, compression: str | None) -> None:
-    tar.write(members, path, max_bytes=None, overwrite=True, index=True, encoders={})
+def _write_tar(members: Iterable[Any], path: str, columns: ColumnTypes, compression: str | None) -> None:
+    tar.write_archives(members, path, max_bytes=None, overwrite=True, index=True, encoders={})
 
 
 STORED = {
-    "TFRecord": Stored(_as_record, _write_tfrecord, ps.read_tfrecord, WRITTEN),
-    "tar": Stored(_as_members, _write_tar, _read_tar),
-    "Parquet": Stored(_as_row, _write_parquet, _read_parquet, ("gzip", "zstd", "snappy", "lz4")),
+    "TFRecord": StoredFormat(_as_record, _write_tfrecord, ps.read_tfrecord, WRITTEN),
+    "tar": StoredFormat(_as_members, _write_tar, _read_tar),
+    "Parquet": StoredFormat(_as_row, _write_parquet, _read_parquet, ("gzip", "zstd", "snappy", "lz4")),
 }
 """The formats that files can be converted to."""

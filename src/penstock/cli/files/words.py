@@ -12,7 +12,7 @@ from penstock.elements.nested.structure import flatten, paths
 from penstock.elements.ragged import Ragged
 from penstock.elements.sparse import Sparse
 
-LONGEST = 60  # characters of a value
+LONGEST_VALUE = 60  # characters of a value
 _VALUES = 6
 _KINDS = (
     (b"\xff\xd8\xff", "JPEG"),
@@ -37,7 +37,7 @@ def lines_of(element: Any) -> list[str]:
     return ["  ".join([p.ljust(widths[0]), k.ljust(widths[1]), value]).strip() for p, k, value in cells]
 
 
-def kind_of(content: bytes) -> str:
+def kind_of_bytes(content: bytes) -> str:
     """Return the kind of bytes by their beginning, or an empty text if unknown."""
     return next((name for magic, name in _KINDS if content.startswith(magic)), "")
 
@@ -49,25 +49,25 @@ def _plain(path: str) -> str:
 
 def _kind_and_value(leaf: Any) -> tuple[str, str]:
     if isinstance(leaf, bytes):
-        known = kind_of(leaf)
-        return f"bytes ({size(len(leaf))})", known or cut(repr(leaf[: LONGEST + 1]))
+        known = kind_of_bytes(leaf)
+        return f"bytes ({size(len(leaf))})", known or cut_text(repr(leaf[: LONGEST_VALUE + 1]))
     if isinstance(leaf, str):
-        return "str", cut(repr(leaf[: LONGEST + 1]))
+        return "str", cut_text(repr(leaf[: LONGEST_VALUE + 1]))
     if isinstance(leaf, (Ragged, Sparse)):
-        return type(leaf).__name__, cut(repr(leaf))
+        return type(leaf).__name__, cut_text(repr(leaf))
     if isinstance(leaf, np.ndarray) and leaf.ndim:
         flat = leaf.reshape(-1)[: _VALUES + 1].tolist()
         shown = ", ".join(f"{value:.4g}" if isinstance(value, float) else str(value) for value in flat[:_VALUES])
-        return f"{leaf.dtype}{list(leaf.shape)}", cut(f"[{shown}{', ...' if len(flat) > _VALUES else ''}]")
+        return f"{leaf.dtype}{list(leaf.shape)}", cut_text(f"[{shown}{', ...' if len(flat) > _VALUES else ''}]")
     if isinstance(leaf, (np.generic, np.ndarray)):
-        return str(leaf.dtype), cut(str(leaf))
-    return type(leaf).__name__, cut(repr(leaf))
+        return str(leaf.dtype), cut_text(str(leaf))
+    return type(leaf).__name__, cut_text(repr(leaf))
 
 
-def cut(text: str) -> str:
+def cut_text(text: str) -> str:
     """Return the text, or its beginning if it is long.
 
-    >>> cut("a" * 100) == "a" * 59 + "…"
+    >>> cut_text("a" * 100) == "a" * 59 + "…"
     True
     """
-    return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
+    return text if len(text) <= LONGEST_VALUE else text[: LONGEST_VALUE - 1] + "…"

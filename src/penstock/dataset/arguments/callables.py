@@ -23,5 +23,5 @@ class AnyCall(Protocol[R_co]):
     def __call__(self, *args: Any, **named: Any) -> R_co: ...  # pyright: ignore[reportOverlappingOverload]
 
 
-ElementFunction: TypeAlias = Callable[[T], U] | Callable[[Any, Any], U] | Callable[[Any, Any, Any], U] | AnyCall[U]
+ElementCallable: TypeAlias = Callable[[T], U] | Callable[[Any, Any], U] | Callable[[Any, Any, Any], U] | AnyCall[U]
 """A function of an element of type `T`, or of the parts of a tuple, that returns a `U`."""

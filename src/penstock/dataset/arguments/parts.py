@@ -18,7 +18,7 @@ from penstock.plan.node import Node
 from penstock.plan.types import INFINITE
 
 
-def positions(plan: Node, rows: Any) -> np.ndarray:
+def excluded_positions(plan: Node, rows: Any) -> np.ndarray:
     """Return the positions to exclude, sorted and distinct: `int64[m]`."""
     given = np.asarray(list(cast("Any", rows)) if isinstance(rows, set | frozenset | range) else rows)
     if given.size == 0:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 U = TypeVar("U")
 
 
-class Buffer(Handle[T_co]):
+class BufferMethods(Handle[T_co]):
     """`cache`, `prefetch`, `with_options`, `options` and `apply`."""
 
     def cache(self) -> Dataset[T_co]:

@@ -11,7 +11,7 @@ from penstock.core.on_error import OnError, on_error_of
 from penstock.core.options import AUTOTUNE
 from penstock.dataset.arguments.constructors import on_the_class
 from penstock.dataset.handle import Handle, T_co
-from penstock.dataset.methods.elementwise import tolerating
+from penstock.dataset.methods.elementwise import with_on_error
 from penstock.elements.nested.structure import flatten
 from penstock.elements.spec import describe, relax
 from penstock.ops import combine, elementwise
@@ -20,7 +20,7 @@ from penstock.plan.node import Node
 from penstock.plan.types import INFINITE
 
 if TYPE_CHECKING:
-    from penstock.dataset.arguments.callables import ElementFunction
+    from penstock.dataset.arguments.callables import ElementCallable
     from penstock.dataset.dataset import Dataset
 
 
@@ -32,7 +32,7 @@ def plan_of(result: Any) -> Node | None:
     return getattr(result, "_plan", None) if isinstance(result, Handle) else None
 
 
-class Combine(Handle[T_co]):
+class CombineMethods(Handle[T_co]):
     """`zip`, `concatenate`, `flat_map` and `interleave`."""
 
     @on_the_class
@@ -68,7 +68,7 @@ class Combine(Handle[T_co]):
 
     def flat_map(
         self,
-        map_func: ElementFunction[T_co, Any],
+        map_func: ElementCallable[T_co, Any],
         *,
         on_error: str | OnError = "raise",
         thread_safe: bool | None = None,
@@ -92,11 +92,13 @@ class Combine(Handle[T_co]):
         True
         """
         calls = self._calling("flat_map", map_func, thread_safe)
-        return self._over(combine.flat_map.FlatMap(tolerating(calls, on_error_of("flat_map", on_error)), plan_of, None))
+        return self._over(
+            combine.flat_map.FlatMap(with_on_error(calls, on_error_of("flat_map", on_error)), plan_of, None)
+        )
 
     def interleave(
         self,
-        map_func: ElementFunction[T_co, Any],
+        map_func: ElementCallable[T_co, Any],
         cycle_length: int | None = None,
         block_length: int | None = None,
         num_parallel_calls: int | None = None,
@@ -127,7 +129,7 @@ class Combine(Handle[T_co]):
             raise ValueError(
                 f"interleave(num_parallel_calls={num_parallel_calls}): expected at most cycle_length={cycle}"
             )
-        forgiving = tolerating(calls, on_error_of("interleave", on_error))
+        forgiving = with_on_error(calls, on_error_of("interleave", on_error))
         return self._over(combine.interleave.Interleave(forgiving, plan_of, None, cycle, block))
 
     def _calling(

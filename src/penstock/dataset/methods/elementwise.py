@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
 
 from penstock.core.checks import check_count, check_flag, check_flag_or_none, check_path
 from penstock.core.errors import ElementError, PlanError
-from penstock.core.on_error import NOTHING, ErrorBudget, OnError, budget_of, on_error_of, skip
+from penstock.core.on_error import NO_VALUE, ErrorBudget, OnError, budget_of, on_error_of, skip
 from penstock.core.options import AUTOTUNE
 from penstock.dataset.handle import Handle, T_co
 from penstock.elements.nested.nesting import part_in
@@ -19,7 +19,7 @@ from penstock.plan.node import Node
 from penstock.plan.operation import Operation
 
 if TYPE_CHECKING:
-    from penstock.dataset.arguments.callables import ElementFunction
+    from penstock.dataset.arguments.callables import ElementCallable
     from penstock.dataset.dataset import Dataset
     from penstock.ops.elementwise.error_budget import EnforceErrorBudget
 
@@ -27,13 +27,13 @@ U = TypeVar("U")
 T_node = TypeVar("T_node", bound=Node)
 
 
-class Elementwise(Handle[T_co]):
+class ElementwiseMethods(Handle[T_co]):
     """`map`, `filter`, `ignore_errors`, `scan` and `enumerate`."""
 
     @overload
     def map(
         self,
-        map_func: ElementFunction[T_co, U],
+        map_func: ElementCallable[T_co, U],
         num_parallel_calls: int | None = None,
         deterministic: bool | None = None,
         *,
@@ -45,7 +45,7 @@ class Elementwise(Handle[T_co]):
     @overload
     def map(
         self,
-        map_func: ElementFunction[Any, Any],
+        map_func: ElementCallable[Any, Any],
         num_parallel_calls: int | None = None,
         deterministic: bool | None = None,
         *,
@@ -139,11 +139,11 @@ class Elementwise(Handle[T_co]):
             deterministic=deterministic,
             thread_safe=check_flag_or_none("map", "thread_safe", thread_safe),
         )
-        return self._over(tolerating(plan, on_error_of("map", on_error)))
+        return self._over(with_on_error(plan, on_error_of("map", on_error)))
 
     def filter(
         self,
-        predicate: ElementFunction[T_co, Any],
+        predicate: ElementCallable[T_co, Any],
         *,
         vectorized: bool | None = None,
         on_error: str | OnError = "raise",
@@ -175,7 +175,9 @@ class Elementwise(Handle[T_co]):
             traceable=vectorized is None,
             thread_safe=check_flag_or_none("filter", "thread_safe", thread_safe),
         )
-        return self._over(tolerating(plan, standing_for("filter", on_error, elementwise.beside.truth, "True or False")))
+        return self._over(
+            with_on_error(plan, standing_for("filter", on_error, elementwise.beside.truth, "True or False"))
+        )
 
     def ignore_errors(
         self,
@@ -225,7 +227,7 @@ class Elementwise(Handle[T_co]):
     def scan(
         self,
         initial_state: Any,
-        scan_func: ElementFunction[Any, tuple[Any, U]],
+        scan_func: ElementCallable[Any, tuple[Any, U]],
         *,
         on_error: str | OnError = "raise",
         thread_safe: bool | None = None,
@@ -253,7 +255,7 @@ class Elementwise(Handle[T_co]):
         safe = check_flag_or_none("scan", "thread_safe", thread_safe)
         draws = takes_rng(scan_func)
         plan = elementwise.scan.Scan(self._plan, initial_state, scan_func, draws=draws, thread_safe=safe)
-        return self._over(tolerating(plan, on_error_of("scan", on_error)))
+        return self._over(with_on_error(plan, on_error_of("scan", on_error)))
 
     def enumerate(self, start: int = 0) -> Dataset[tuple[int, T_co]]:
         """Pair every element with its position in the epoch, an `int64` that counts from `start`.
@@ -265,7 +267,7 @@ class Elementwise(Handle[T_co]):
         return self._over(elementwise.enumerate.Enumerate(self._plan, first))
 
 
-def tolerating(plan: T_node, on_error: OnError | None) -> T_node | EnforceErrorBudget[T_node]:
+def with_on_error(plan: T_node, on_error: OnError | None) -> T_node | EnforceErrorBudget[T_node]:
     """Return the operation with the error policy `on_error`."""
     return plan if on_error is None else elementwise.tolerant.tolerant(plan, on_error)
 
@@ -273,7 +275,7 @@ def tolerating(plan: T_node, on_error: OnError | None) -> T_node | EnforceErrorB
 def standing_for(call: str, given: object, read: Callable[[Any], Any], expected: str) -> OnError | None:
     """Read an `on_error=` argument whose value stands for what `read` takes, such as a predicate's True or False."""
     on_error = on_error_of(call, given)
-    if on_error is not None and on_error.value is not NOTHING:
+    if on_error is not None and on_error.value is not NO_VALUE:
         try:
             read(on_error.value)
         except ElementError:

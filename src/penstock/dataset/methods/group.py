@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from penstock.dataset.dataset import Dataset
 
 
-class Group(Handle[T_co]):
+class GroupMethods(Handle[T_co]):
     """`batch`, `unbatch`, `rebatch`, `window`, `pad_to_cardinality` and `pack`."""
 
     def batch(
@@ -151,7 +151,7 @@ class Group(Handle[T_co]):
                 "window(remainder='pad'): a window is a dataset and cannot be filled up; batch it: "
                 'window.batch(size, remainder="pad")'
             )
-        return self._over(group.window.Window(plan, many, apart, step, drop, type(self)))
+        return self._over(group.window.SlidingWindow(plan, many, apart, step, drop, type(self)))
 
     def pad_to_cardinality(self, cardinality: int, mask_key: str = "valid") -> Dataset[Any]:
         """Add elements of zeros and empty texts until there are `cardinality`, and flag the real ones.
@@ -171,7 +171,7 @@ class Group(Handle[T_co]):
         if plan.length == 0 < count and chunks.padding.zero_of(plan.spec()) is None:
             raise PlanError(f"pad_to_cardinality({count}): this dataset is empty, and nothing tells what to pad with")
         key = check_mask_key("pad_to_cardinality", plan.spec(), mask_key)
-        return self._over(group.pad.Pad(plan, count, key))
+        return self._over(group.pad.PadToCardinality(plan, count, key))
 
     def pack(
         self,

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 from penstock.core.checks import check_count, check_flag, check_flag_or_none, check_list, whole
 from penstock.core.errors import ElementError, PlanError
-from penstock.core.on_error import NOTHING, OnError, on_error_of
+from penstock.core.on_error import NO_VALUE, OnError, on_error_of
 from penstock.dataset.arguments.remainder import Remainder, policy
 from penstock.dataset.handle import Handle, T_co
 from penstock.dataset.methods.combine import plan_of
-from penstock.dataset.methods.elementwise import standing_for, tolerating
+from penstock.dataset.methods.elementwise import standing_for, with_on_error
 from penstock.elements.nested.structure import flatten, unflatten
 from penstock.elements.spec import ObjectSpec, describe
 from penstock.ops import combine, elementwise, group
@@ -21,18 +21,18 @@ from penstock.plan.functions import name_of
 from penstock.plan.types import INFINITE
 
 if TYPE_CHECKING:
-    from penstock.dataset.arguments.callables import ElementFunction
+    from penstock.dataset.arguments.callables import ElementCallable
     from penstock.dataset.dataset import Dataset
     from penstock.ops.elementwise.beside import Beside
     from penstock.ops.elementwise.error_budget import EnforceErrorBudget
 
 
-class Keyed(Handle[T_co]):
+class KeyedMethods(Handle[T_co]):
     """`bucket_by_sequence_length`, `batch_by_tokens`, `group_by_window` and `group_by_reducer`."""
 
     def bucket_by_sequence_length(  # noqa: PLR0913 - tf.data's own eight, and the policy
         self,
-        element_length_func: ElementFunction[T_co, Any],
+        element_length_func: ElementCallable[T_co, Any],
         bucket_boundaries: Sequence[int],
         bucket_batch_sizes: Sequence[int],
         padded_shapes: Any = None,
@@ -98,7 +98,7 @@ class Keyed(Handle[T_co]):
 
     def batch_by_tokens(  # noqa: PLR0913 - as its sibling
         self,
-        element_length_func: ElementFunction[T_co, Any],
+        element_length_func: ElementCallable[T_co, Any],
         max_tokens: int,
         padded_shapes: Any = None,
         padding_values: Any = None,
@@ -156,7 +156,7 @@ class Keyed(Handle[T_co]):
 
     def group_by_window(
         self,
-        key_func: ElementFunction[T_co, Any],
+        key_func: ElementCallable[T_co, Any],
         reduce_func: Callable[[int, Any], Any],
         window_size: int | None = None,
         window_size_func: Callable[[int], Any] | None = None,
@@ -196,13 +196,13 @@ class Keyed(Handle[T_co]):
         windows = group.group_by_window.GroupByWindow(keyed, size, type(self), name_of(reduce_func))
         calls = elementwise.map.Map(windows, reduce_func, thread_safe=thread_safe, called=call)
         forgives = on_error_of(call, on_error)
-        if forgives is not None and forgives.value is NOTHING:
-            return self._over(combine.flat_map.FlatMap(tolerating(calls, forgives), plan_of, None))
+        if forgives is not None and forgives.value is NO_VALUE:
+            return self._over(combine.flat_map.FlatMap(with_on_error(calls, forgives), plan_of, None))
         return self._over(combine.flat_map.FlatMap(calls, plan_of, None))
 
     def group_by_reducer(
         self,
-        key_func: ElementFunction[T_co, Any],
+        key_func: ElementCallable[T_co, Any],
         init_func: Callable[[int], Any],
         reduce_func: Callable[[Any, Any], Any],
         finalize_func: Callable[[Any], Any] | None = None,
@@ -249,9 +249,9 @@ class Keyed(Handle[T_co]):
         if not callable(function):
             raise TypeError(f"{call}({argument}=): expected a function, not {type(function).__name__}")
         safe = check_flag_or_none(call, "thread_safe", thread_safe)
-        read = elementwise.beside.whole
+        read = elementwise.beside.whole_number
         node = elementwise.beside.Beside(self._plan, said, function, read, call, argument, safe)
-        return tolerating(node, standing_for(call, on_error, read, "a whole number"))
+        return with_on_error(node, standing_for(call, on_error, read, "a whole number"))
 
     def _padding(self, plan: group.by_length.ByLength) -> Dataset[Any]:
         """Return the dataset; refuse a plan whose known spec shows that it must fail."""

@@ -13,7 +13,7 @@ from penstock.core.checks import MOST, check_count, check_flag, check_flag_or_no
 from penstock.core.errors import PlanError
 from penstock.core.on_error import OnError
 from penstock.dataset.handle import Handle, T_co
-from penstock.dataset.methods.elementwise import standing_for, tolerating
+from penstock.dataset.methods.elementwise import standing_for, with_on_error
 from penstock.elements.spec import ArraySpec, describe, relax
 from penstock.ops import buffer, combine, elementwise, order
 from penstock.plan.graph import post_order
@@ -21,7 +21,7 @@ from penstock.plan.node import Node
 from penstock.plan.types import INFINITE, UNKNOWN
 
 if TYPE_CHECKING:
-    from penstock.dataset.arguments.callables import ElementFunction
+    from penstock.dataset.arguments.callables import ElementCallable
     from penstock.dataset.dataset import Dataset
 
 Stop: TypeAlias = Literal["first", "all", "never", "exact"]
@@ -29,7 +29,7 @@ MOST_KNOWN = 1 << 22  # choices that are made and counted when the dataset is bu
 MOST_KNOWN_ENDLESS = 1 << 16  # of those, where the choices repeat without end
 
 
-class Mixtures(Handle[T_co]):
+class MixtureMethods(Handle[T_co]):
     """`sample_from_datasets`, `choose_from_datasets`, `draw_counts` and `rejection_resample`."""
 
     @staticmethod
@@ -182,7 +182,7 @@ class Mixtures(Handle[T_co]):
 
     def rejection_resample(
         self,
-        class_func: ElementFunction[T_co, Any],
+        class_func: ElementCallable[T_co, Any],
         target_dist: Sequence[float],
         initial_dist: Sequence[float] | None = None,
         seed: int | None = None,
@@ -210,21 +210,21 @@ class Mixtures(Handle[T_co]):
         if not callable(class_func):
             raise TypeError(f"{call}(class_func=): expected a function, not {type(class_func).__name__}")
         count = _count_of(call, target_dist)
-        target = index.weights.checked(target_dist, count, f"{call}(target_dist=): ", "class")
+        target = index.weights.check_weights(target_dist, count, f"{call}(target_dist=): ", "class")
         seed = check_seed(call, seed)
         node = elementwise.resample.Classify(
             self._plan, class_func, count, check_flag_or_none(call, "thread_safe", thread_safe)
         )
         forgives = standing_for(call, on_error, node.number_of, f"a whole number from 0 to {count - 1}")
-        classes = tolerating(node, forgives)
+        classes = with_on_error(node, forgives)
         if initial_dist is None:
             return self._over(elementwise.resample.ResampleEstimated(classes, target, seed))
-        initial = index.weights.checked(initial_dist, count, f"{call}(initial_dist=): ", "class")
+        initial = index.weights.check_weights(initial_dist, count, f"{call}(initial_dist=): ", "class")
         missing = [number for number in range(count) if target[number] and not initial[number]]
         if missing:
             raise ValueError(f"{call}(initial_dist=): class {missing[0]} is 0, but not in target_dist")
         keep = elementwise.resample.keep_chances(np.array(target), np.array(initial))
-        return self._over(elementwise.resample.Resample(classes, tuple(keep.tolist()), seed))
+        return self._over(elementwise.resample.RejectionResample(classes, tuple(keep.tolist()), seed))
 
 
 def _dataset(plan: Node) -> Dataset[Any]:
@@ -293,11 +293,11 @@ def _weights(weights: Any, count: int) -> index.weights.Steady | index.weights.S
         starts = [check_count("sample_from_datasets", "weights", start, least=0) for start, _ in steps]
         if not starts or starts[0] != 0:
             raise ValueError(f"{place}{weights!r:.80}: expected weights from position 0 on")
-        each = [index.weights.checked(vector, count, place) for _, vector in steps]
+        each = [index.weights.check_weights(vector, count, place) for _, vector in steps]
         return index.weights.Stepped(tuple(zip(starts, each, strict=True)))
     if callable(weights):
         return index.weights.Asked(weights, count)
-    return index.weights.Steady(index.weights.checked(weights, count, place))
+    return index.weights.Steady(index.weights.check_weights(weights, count, place))
 
 
 def _known_choices(guide: Node, members: int) -> combine.choose.Choices | None:

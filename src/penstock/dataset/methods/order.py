@@ -14,18 +14,18 @@ from penstock.core.on_error import OnError
 from penstock.core.options import Options
 from penstock.dataset import arguments
 from penstock.dataset.handle import Handle, T_co
-from penstock.dataset.methods.elementwise import standing_for, tolerating
+from penstock.dataset.methods.elementwise import standing_for, with_on_error
 from penstock.ops import buffer, elementwise, order
 from penstock.plan.graph import blocks_of, rebuild
 from penstock.plan.node import Node
 from penstock.plan.types import INFINITE, UNKNOWN
 
 if TYPE_CHECKING:
-    from penstock.dataset.arguments.callables import ElementFunction
+    from penstock.dataset.arguments.callables import ElementCallable
     from penstock.dataset.dataset import Dataset
 
 
-class Order(Handle[T_co]):
+class OrderMethods(Handle[T_co]):
     """`shuffle`, `repeat`, `expand`, `take`, `skip`, `exclude`, `shard`, `split` and `assert_cardinality`."""
 
     def shuffle(
@@ -161,7 +161,7 @@ class Order(Handle[T_co]):
 
     def take_while(
         self,
-        predicate: ElementFunction[T_co, Any],
+        predicate: ElementCallable[T_co, Any],
         *,
         on_error: str | OnError = "raise",
         thread_safe: bool | None = None,
@@ -184,11 +184,11 @@ class Order(Handle[T_co]):
         safe = check_flag_or_none("take_while", "thread_safe", thread_safe)
         judged = beside.Beside(self._plan, "predicate", predicate, beside.truth, "take_while", "predicate", safe)
         forgives = standing_for("take_while", on_error, beside.truth, "True or False")
-        return self._over(order.take_while.TakeWhile(tolerating(judged, forgives)))
+        return self._over(order.take_while.TakeWhile(with_on_error(judged, forgives)))
 
     def unique(
         self,
-        key_func: ElementFunction[T_co, Any] | None = None,
+        key_func: ElementCallable[T_co, Any] | None = None,
         *,
         on_error: str | OnError = "raise",
         thread_safe: bool | None = None,
@@ -215,7 +215,7 @@ class Order(Handle[T_co]):
             self._plan, "key", key_func, elements.distinct.distinct, "unique", "key_func", safe
         )
         forgives = standing_for("unique", on_error, elements.distinct.distinct, "what can be compared")
-        return self._over(order.unique.Unique(tolerating(keyed, forgives)))
+        return self._over(order.unique.Unique(with_on_error(keyed, forgives)))
 
     def take(self, count: int) -> Dataset[T_co]:
         """Keep the first `count` elements, or all if `count` is -1.
@@ -256,7 +256,7 @@ class Order(Handle[T_co]):
         another element each time, and a function raises a `PlanError`.
         """
         plan = self._plan
-        positions = arguments.parts.positions_where if callable(rows) else arguments.parts.positions
+        positions = arguments.parts.positions_where if callable(rows) else arguments.parts.excluded_positions
         return self._over(order.exclude.Exclude(plan, positions(plan, rows)))
 
     def split(
@@ -264,7 +264,7 @@ class Order(Handle[T_co]):
         parts: Mapping[str, float],
         seed: int = 0,
         *,
-        key_func: ElementFunction[T_co, str | bytes | int] | None = None,
+        key_func: ElementCallable[T_co, str | bytes | int] | None = None,
         thread_safe: bool | None = None,
     ) -> dict[str, Dataset[T_co]]:
         """Split into named parts that share no element and together have all; `parts` maps each name to a fraction.

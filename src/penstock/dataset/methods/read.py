@@ -28,7 +28,7 @@ def reading(source: sources.protocol.Source) -> Dataset[Any]:
     return Dataset(read.source.Read(source))
 
 
-class Read(Handle[T_co]):
+class ReadMethods(Handle[T_co]):
     """The constructors of `Dataset`."""
 
     @staticmethod

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from penstock.dataset.dataset import Dataset
 
 
-class Uneven(Handle[T_co]):
+class UnevenMethods(Handle[T_co]):
     """`padded_batch`, `ragged_batch` and `sparse_batch`."""
 
     def padded_batch(

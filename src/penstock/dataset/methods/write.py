@@ -71,7 +71,7 @@ class Write(Iterate[T_co]):
         >>> [name.removeprefix(folder) for name in names]
         ['/x-00000-of-00002.tfrecord', '/x-00001-of-00002.tfrecord']
         """
-        from penstock.sources.tfrecord.writing import write
+        from penstock.sources.tfrecord.writing import write_record_files
         from penstock.storage.compressing import written_compression
 
         call = "write_tfrecord"
@@ -80,7 +80,7 @@ class Write(Iterate[T_co]):
         how = written_compression(call, compression, path)
         settings = _shared(call, max_bytes, overwrite) | {"index": check_flag(call, "index", index)}
         with self.iterator() as it:
-            return write(it, path, compression=how, **settings)
+            return write_record_files(it, path, compression=how, **settings)
 
     def write_tar(
         self,
@@ -107,7 +107,7 @@ class Write(Iterate[T_co]):
         >>> [name.removeprefix(folder) for name in names]
         ['/x-00000-of-00002.tar', '/x-00001-of-00002.tar']
         """
-        from penstock.sources.tar.writing import write
+        from penstock.sources.tar.writing import write_archives
 
         call = "write_tar"
         self._check_ends(call)
@@ -115,7 +115,7 @@ class Write(Iterate[T_co]):
         given = {} if encoders is None else check_mapping(call, "encoders", encoders)
         settings = _shared(call, max_bytes, overwrite) | {"index": check_flag(call, "index", index)}
         with self.iterator() as it:
-            return write(cast("Iterator[Any]", it), path, encoders=given, **settings)
+            return write_archives(cast("Iterator[Any]", it), path, encoders=given, **settings)
 
     def write_parquet(
         self,
@@ -142,7 +142,7 @@ class Write(Iterate[T_co]):
         >>> ps.read_parquet(path, columns=["text"])[1]
         {'text': 'ab'}
         """
-        from penstock.sources.arrow.writing import write
+        from penstock.sources.arrow.writing import write_parquet_files
 
         call = "write_parquet"
         self._check_ends(call)
@@ -153,7 +153,7 @@ class Write(Iterate[T_co]):
             )
         settings = _shared(call, max_bytes, overwrite)
         with self.iterator() as it:
-            return write(it, path, compression=compression, **settings)
+            return write_parquet_files(it, path, compression=compression, **settings)
 
     def _check_ends(self, call: str) -> None:
         if self._plan.length == INFINITE:

@@ -13,10 +13,10 @@ from penstock.elements.chunks.chunk import Chunk, Column, Columns, Items, values
 from penstock.elements.ragged import Ragged
 
 
-class Held:
+class HeldElements:
     """The elements of a chunk by position; the chunk must be a copy that nobody else holds.
 
-    >>> held = Held(Items(["a", "b", "c"]))
+    >>> held = HeldElements(Items(["a", "b", "c"]))
     >>> held.put(Items(["d"]), np.array([1]))
     >>> held.take(np.array([2, 1])).elements()
     ['c', 'd']

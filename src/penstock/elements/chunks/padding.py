@@ -16,9 +16,9 @@ from penstock.elements.leaves.values import memory
 from penstock.elements.nested.nesting import leaf_column, nested
 from penstock.elements.nested.structure import flatten, paths, unflatten
 from penstock.elements.ragged import Ragged
-from penstock.elements.ragged import made as made_ragged
+from penstock.elements.ragged import make_ragged as made_ragged
 from penstock.elements.sparse import Sparse
-from penstock.elements.sparse import made as made_sparse
+from penstock.elements.sparse import make_sparse as made_sparse
 from penstock.elements.spec import ArraySpec, ObjectSpec, Spec
 
 _PAIR = flatten((0, 0))[1]

@@ -137,12 +137,12 @@ def folded(array: Stack, size: int) -> Stack:
     return array.fold(size)
 
 
-def joined(parts: Sequence[Stack], allocate: Allocate = np.empty) -> Stack:
+def join_stacks(parts: Sequence[Stack], allocate: Allocate = np.empty) -> Stack:
     """Return the values of all parts, which must fit together, end to end: a copy, in memory from `allocate`.
 
     `Sparse` values become as large as the largest.
 
-    >>> joined([np.arange(2), np.arange(1)]).tolist()
+    >>> join_stacks([np.arange(2), np.arange(1)]).tolist()
     [0, 1, 0]
     """
     first: Any = parts[0]

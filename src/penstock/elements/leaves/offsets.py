@@ -98,7 +98,7 @@ def _missing(row: int, count: int) -> str:
     return f"row {row} of {count}; there are rows 0 to {count - 1}, and -{count} to -1 counted from the end"
 
 
-def positions(rows: Any, count: int) -> NDArray[np.int64]:
+def offset_positions(rows: Any, count: int) -> NDArray[np.int64]:
     """Return a mask, or positions that may be negative, as positions among `count` rows."""
     found = np.asarray(rows)
     if found.dtype == np.bool_:

@@ -17,19 +17,19 @@ from penstock.elements.chunks.gathering import owned
 from penstock.elements.chunks.stacking import Origin, refuse_different, stack
 from penstock.elements.leaves.offsets import begins, spread
 from penstock.elements.leaves.values import empty_value, end_to_end, memory
-from penstock.elements.nested.per_leaf import Shape
+from penstock.elements.nested.per_leaf import PartialShape
 from penstock.elements.ragged import Ragged
-from penstock.elements.sparse import Sparse, made
+from penstock.elements.sparse import Sparse, make_sparse
 from penstock.elements.spec import ArraySpec, LeafSpec, ObjectSpec, SparseSpec, leaf_spec
 
 
-def padded(column: Column, shape: Shape | None, fill: Any, origin: Origin, allocate: Allocate) -> Any:
+def pad_column(column: Column, shape: PartialShape | None, fill: Any, origin: Origin, allocate: Allocate) -> Any:
     """Return k values as one array of shape `(k, *shape)`, with `fill` at the end of every shorter dimension.
 
     A size of `None` is that of the longest value. Values that differ in dtype or in number of dimensions, or are larger
     than the shape, raise an `ElementError`; `Ragged` and `Sparse` values, and a `fill` of another type, a `TypeError`.
 
-    >>> padded([np.array([1]), np.array([2, 3])], (3,), -1, Origin(), np.empty).tolist()
+    >>> pad_column([np.array([1]), np.array([2, 3])], (3,), -1, Origin(), np.empty).tolist()
     [[1, -1, -1], [2, 3, -1]]
     """
     _refuse_kinds(column, (Ragged, Sparse), origin)
@@ -86,7 +86,7 @@ def ragged(column: Column, rank: int | None, splits: DTypeLike, origin: Origin, 
     return rows
 
 
-def sparse(column: Column, shape: Shape, origin: Origin, allocate: Allocate) -> Any:
+def sparse(column: Column, shape: PartialShape, origin: Origin, allocate: Allocate) -> Any:
     """Return k arrays as `Sparse` of `dense_shape` `(k, *shape)` that holds all their values, including zeros.
 
     A size of `None` is that of the longest value; for the shape `()`, numbers and text become one array. `Sparse`
@@ -110,7 +110,7 @@ def sparse(column: Column, shape: Shape, origin: Origin, allocate: Allocate) -> 
         sizes, values = _sizes(arrays), end_to_end([array.reshape(-1) for array in arrays], allocate)
     whole = _whole_shape(sizes, shape, origin)
     which = np.repeat(np.arange(len(sizes), dtype=np.int64), sizes.prod(axis=1))
-    return made(np.concatenate([which[:, None], _places(sizes)], axis=1), values, (len(sizes), *whole))
+    return make_sparse(np.concatenate([which[:, None], _places(sizes)], axis=1), values, (len(sizes), *whole))
 
 
 def refuse_datasets(kind: type, origin: Origin) -> None:
@@ -207,7 +207,7 @@ def _sizes(arrays: Sequence[NDArray[Any]] | Sequence[Sparse]) -> NDArray[np.int6
     return np.array([array.shape for array in arrays], np.int64)
 
 
-def _whole_shape(sizes: NDArray[np.int64], shape: Shape | None, origin: Origin) -> tuple[int, ...]:
+def _whole_shape(sizes: NDArray[np.int64], shape: PartialShape | None, origin: Origin) -> tuple[int, ...]:
     """Return the shape that holds values of all these sizes."""
     longest: list[int] = sizes.max(axis=0).tolist()
     _check_dimensions(len(longest), shape, origin)
@@ -227,7 +227,7 @@ def _places(sizes: NDArray[np.int64]) -> NDArray[np.int64]:
     return np.concatenate(grids, axis=1).T
 
 
-def _check_dimensions(count: int, shape: Shape | None, origin: Origin) -> None:
+def _check_dimensions(count: int, shape: PartialShape | None, origin: Origin) -> None:
     if shape is not None and len(shape) != count:
         raise ElementError(
             f"{origin.operation}: values{origin.where} have {count} dimensions, but the shape {shape} has {len(shape)}"

@@ -13,10 +13,10 @@ import numpy as np
 
 from penstock.core.errors import ElementError
 from penstock.elements.chunks.chunk import Chunk, Columns, Items
-from penstock.elements.nested.structure import LEAF, Structure, describe, flatten, is_leaf, unflatten
+from penstock.elements.nested.structure import LEAF, Structure, describe_structure, flatten, is_leaf, unflatten
 from penstock.elements.ragged import Ragged
 
-Part = Hashable  # a key of a dict or the position in a sequence: one step into an element
+PathStep = Hashable  # a key of a dict or the position in a sequence: one step into an element
 
 
 def leaf_column(column: np.ndarray) -> Columns:
@@ -58,27 +58,29 @@ def nested(outer: Structure, chunks: Sequence[Chunk]) -> Chunk:
     return Items([unflatten(outer, parts) for parts in zip(*(chunk.held() for chunk in chunks), strict=True)])
 
 
-def part_of(structure: Structure, part: Part) -> tuple[int, int, Structure]:
+def part_of(structure: Structure, part: PathStep) -> tuple[int, int, Structure]:
     """Return the leaves of `structure` that are under `part`, as a half-open range, and their own structure."""
     return _part_of(Same(structure), part)
 
 
 @lru_cache(maxsize=256)
-def _part_of(same: Same, part: Part) -> tuple[int, int, Structure]:
+def _part_of(same: Same, part: PathStep) -> tuple[int, int, Structure]:
     treespec = same.structure.treespec
-    at = treespec.entries().index(_entry(_hollow(same.structure), part, f"structure {describe(same.structure)}"))
+    at = treespec.entries().index(
+        _entry(_hollow(same.structure), part, f"structure {describe_structure(same.structure)}")
+    )
     children = treespec.children()
     low = sum(child.num_leaves for child in children[:at])
     return low, low + children[at].num_leaves, Structure(children[at])
 
 
-def exchanged(structure: Structure, part: Part, inner: Structure) -> Structure:
+def exchanged(structure: Structure, part: PathStep, inner: Structure) -> Structure:
     """Return the structure with the part `part` replaced by `inner`."""
     return _exchanged(Same(structure), part, Same(inner))
 
 
 @lru_cache(maxsize=256)
-def _exchanged(same: Same, part: Part, inner: Same) -> Structure:
+def _exchanged(same: Same, part: PathStep, inner: Same) -> Structure:
     return flatten(with_part(_hollow(same.structure), part, _hollow(inner.structure)))[1]
 
 
@@ -86,7 +88,7 @@ def _hollow(structure: Structure) -> Any:
     return unflatten(structure, [0] * structure.num_leaves)
 
 
-def part_of_chunk(chunk: Chunk, part: Part) -> tuple[Chunk, int | None]:
+def part_of_chunk(chunk: Chunk, part: PathStep) -> tuple[Chunk, int | None]:
     """Return the chunk of the part `part`, and the number of its leaf if the part is a leaf."""
     if isinstance(chunk, Columns):
         low, high, inner = part_of(chunk.structure, part)
@@ -94,7 +96,7 @@ def part_of_chunk(chunk: Chunk, part: Part) -> tuple[Chunk, int | None]:
     return Items([part_in(element, part) for element in chunk.held()]), None
 
 
-def with_part_of_chunk(chunk: Chunk, part: Part, made: Chunk) -> Chunk:
+def with_part_of_chunk(chunk: Chunk, part: PathStep, made: Chunk) -> Chunk:
     """Return the chunk with the part `part` replaced by the elements of `made`.
 
     Columns of `Ragged` rows stay columns if the elements have one structure.
@@ -112,13 +114,13 @@ def with_part_of_chunk(chunk: Chunk, part: Part, made: Chunk) -> Chunk:
     return Items([with_part(element, part, value) for element, value in pairs])
 
 
-def part_in(element: Any, part: Part) -> Any:
+def part_in(element: Any, part: PathStep) -> Any:
     """Return the part `part` of one element."""
     entry: Any = _entry(element, part)
     return getattr(element, entry) if is_dataclass(element) else element[entry]
 
 
-def with_part(element: Any, part: Part, value: Any) -> Any:
+def with_part(element: Any, part: PathStep, value: Any) -> Any:
     """Return a copy of one element with `value` as its part `part`."""
     entry: Any = _entry(element, part)
     if isinstance(element, tuple):
@@ -132,7 +134,7 @@ def with_part(element: Any, part: Part, value: Any) -> Any:
     return changed
 
 
-def _entry(element: Any, part: Part, shown: str | None = None) -> Part:
+def _entry(element: Any, part: PathStep, shown: str | None = None) -> PathStep:
     """Return the key, field or position that `part` means: negative positions count from the end; names are fields."""
     if isinstance(element, dict):
         if part in element:

@@ -14,7 +14,7 @@ from penstock.elements.nested.structure import Structure
 if TYPE_CHECKING:
     import optree
 
-Shape: TypeAlias = tuple[int | None, ...]
+PartialShape: TypeAlias = tuple[int | None, ...]
 """The shape of a leaf; `None` is a size to be determined."""
 
 
@@ -66,7 +66,7 @@ def is_shape(value: Any) -> bool:
     return isinstance(value, list | tuple) and all(map(_is_size, value))
 
 
-def as_shape(value: Any) -> Shape | None:
+def as_shape(value: Any) -> PartialShape | None:
     """Return a sequence of sizes, or a single size, as a tuple, with `None` for -1.
 
     >>> as_shape([3, -1]), as_shape(24)
@@ -77,7 +77,7 @@ def as_shape(value: Any) -> Shape | None:
     return None if value is None else tuple(None if size is None or size == -1 else int(size) for size in value)
 
 
-def shape_per_leaf(given: Any, structure: Structure, *, argument: str, wanted: str) -> list[Shape | None]:
+def shape_per_leaf(given: Any, structure: Structure, *, argument: str, wanted: str) -> list[PartialShape | None]:
     """Return the shape `given` for each leaf of `structure`; `None` for leaves without one.
 
     In a nesting, a single size is a shape of one dimension.
@@ -92,7 +92,7 @@ def shape_per_leaf(given: Any, structure: Structure, *, argument: str, wanted: s
     return list(map(as_shape, per_leaf(given, structure, is_shape, argument=argument, wanted=wanted)))
 
 
-def fits(shape: Shape, known: Shape) -> bool:
+def fits(shape: PartialShape, known: PartialShape) -> bool:
     """Return True if a value of the shape `known`, as far as known, may fit into `shape`.
 
     >>> fits((3, None), (None, 8)), fits((3,), (4,)), fits((3,), ())
@@ -102,7 +102,7 @@ def fits(shape: Shape, known: Shape) -> bool:
     return len(shape) == len(known) and all(room is None or size is None or room >= size for room, size in pairs)
 
 
-def filled(shape: Shape, known: Shape) -> Shape:
+def filled(shape: PartialShape, known: PartialShape) -> PartialShape:
     """Return the shape with open sizes taken from `known`."""
     return tuple(size if room is None else room for room, size in zip(shape, known, strict=True))
 

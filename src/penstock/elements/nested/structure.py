@@ -53,7 +53,7 @@ class Structure:
     def treespec(self) -> optree.PyTreeSpec:
         """The nesting as an optree treespec."""
         if self._treespec is None:
-            self._treespec = nested.trees.LEAF
+            self._treespec = nested.trees.TREE_LEAF
         return self._treespec
 
     @property
@@ -68,7 +68,7 @@ class Structure:
 
     def paths(self) -> list[str]:
         if self._paths is None:
-            self._paths = [""] if self is LEAF else nested.trees.paths(self.treespec)
+            self._paths = [""] if self is LEAF else nested.trees.tree_paths(self.treespec)
         return self._paths
 
     def __eq__(self, other: object) -> bool:
@@ -78,7 +78,7 @@ class Structure:
         return hash(self.treespec)
 
     def __repr__(self) -> str:
-        return describe(self)
+        return describe_structure(self)
 
     def __reduce__(self) -> tuple[Any, ...]:
         # The registrations come first, so that unpickling the treespec finds them in force.
@@ -122,7 +122,7 @@ def joining(structure: Structure) -> Callable[[Sequence[Any]], Any]:
 def is_leaf(element: Any) -> bool:
     """Return True if `element` is one leaf rather than a nesting of leaves."""
     cls = type(element)
-    return cls in LEAF_TYPES or _is_surely_a_leaf(cls) or nested.trees.is_leaf(element)
+    return cls in LEAF_TYPES or _is_surely_a_leaf(cls) or nested.trees.is_tree_leaf(element)
 
 
 def are_leaves(types: set[type]) -> bool:
@@ -145,14 +145,14 @@ def paths(structure: Structure) -> list[str]:
     return structure.paths()
 
 
-def describe(structure: Structure, leaves: Iterable[str] | None = None) -> str:
+def describe_structure(structure: Structure, leaves: Iterable[str] | None = None) -> str:
     """Return one line that shows the nesting, with these texts for leaves, or a `*` for each.
 
-    >>> describe(flatten({"image": 0, "label": 1})[1], ["uint8[28, 28]", "int64"])
+    >>> describe_structure(flatten({"image": 0, "label": 1})[1], ["uint8[28, 28]", "int64"])
     '{"image": uint8[28, 28], "label": int64}'
     """
     texts = ["*"] * structure.num_leaves if leaves is None else list(leaves)
-    return texts[0] if structure is LEAF else nested.trees.describe(structure.treespec, texts)
+    return texts[0] if structure is LEAF else nested.trees.describe_tree(structure.treespec, texts)
 
 
 def _is_surely_a_leaf(cls: type) -> bool:

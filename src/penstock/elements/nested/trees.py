@@ -13,7 +13,7 @@ import optree
 
 NAMESPACE = "penstock"
 
-LEAF: optree.PyTreeSpec = optree.treespec_leaf(namespace=NAMESPACE)
+TREE_LEAF: optree.PyTreeSpec = optree.treespec_leaf(namespace=NAMESPACE)
 
 _REGISTRATION = threading.Lock()
 
@@ -31,19 +31,19 @@ def taken_apart(
     return leaves, treespec
 
 
-def is_leaf(element: Any) -> bool:
+def is_tree_leaf(element: Any) -> bool:
     """Return True if `element` is one leaf rather than a nesting of leaves."""
     return optree.tree_is_leaf(element, namespace=NAMESPACE) and not _register_if_dataclass(type(element))
 
 
-def paths(treespec: optree.PyTreeSpec) -> list[str]:
+def tree_paths(treespec: optree.PyTreeSpec) -> list[str]:
     """Return the path from the element to each leaf."""
     return ["".join(map(_step, accessor)) for accessor in treespec.accessors()]
 
 
 def assembler(treespec: optree.PyTreeSpec) -> Callable[[Sequence[Iterable[Any]], int], list[Any]]:
     """Return the fastest function that builds elements of this structure from columns."""
-    if treespec == LEAF:
+    if treespec == TREE_LEAF:
         return lambda columns, _: list(columns[0])
     skeleton: Any = treespec.unflatten(range(treespec.num_leaves))
     flat = treespec.num_leaves > 0 and treespec.num_nodes == treespec.num_leaves + 1
@@ -70,13 +70,13 @@ def _dict_assembler(keys: list[Any], order: list[int]) -> Callable[[Sequence[Ite
     return lambda columns, _: list(map(dict, map(zip, repeat(keys), zip(*[columns[i] for i in order], strict=True))))
 
 
-def describe(treespec: optree.PyTreeSpec, texts: list[str]) -> str:
+def describe_tree(treespec: optree.PyTreeSpec, texts: list[str]) -> str:
     """Return one line that shows the nesting, and consume the texts of its leaves from `texts`, in order."""
     if treespec.is_leaf():
         return texts.pop(0)
     node: Any = treespec.type
     entries = treespec.entries()
-    inside = dict(zip(entries, [describe(child, texts) for child in treespec.children()], strict=True))
+    inside = dict(zip(entries, [describe_tree(child, texts) for child in treespec.children()], strict=True))
     if node is type(None):
         return "None"
     if node is list:

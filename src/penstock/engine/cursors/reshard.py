@@ -17,7 +17,7 @@ from penstock.plan.node import Node
 from penstock.plan.types import INFINITE_STRIDE
 from penstock.rewrite.seeds import seeds_of
 
-StreamPosition: TypeAlias = tuple[Mark, int, int]
+ReaderPosition: TypeAlias = tuple[Mark, int, int]
 """The position of a virtual stream: the mark of its reader, the elements given, and 1 if the stream has ended."""
 
 
@@ -139,7 +139,7 @@ def _items_before(parts: Sequence[ShardState], here: Sharding) -> int:
     return items
 
 
-def _positions(part: ShardState, here: Sharding, streams: int) -> list[StreamPosition]:
+def _positions(part: ShardState, here: Sharding, streams: int) -> list[ReaderPosition]:
     """Return the position of each virtual stream of a saved shard, in the order of its turns."""
     count = len(range(part.index, streams, part.num_shards))
     mark, offset = None, part.elements
@@ -148,7 +148,7 @@ def _positions(part: ShardState, here: Sharding, streams: int) -> list[StreamPos
     turn, marks = resumed(mark, (0, [None] * count))
     if turn >= count:
         raise CursorError(f"the saved state's mark is at turn {turn} of {count} streams")
-    positions: list[StreamPosition] = [cast("StreamPosition", tuple(resumed(each, (None, 0, 0)))) for each in marks]
+    positions: list[ReaderPosition] = [cast("ReaderPosition", tuple(resumed(each, (None, 0, 0)))) for each in marks]
     live = [stream for stream in (*range(turn, count), *range(turn)) if not positions[stream][2]]
     for rank, stream in enumerate(live):
         more = offset // len(live) + (rank < offset % len(live))
@@ -158,7 +158,7 @@ def _positions(part: ShardState, here: Sharding, streams: int) -> list[StreamPos
     return positions
 
 
-def _next_turn(positions: Sequence[StreamPosition]) -> int:
+def _next_turn(positions: Sequence[ReaderPosition]) -> int:
     """Return the stream whose turn is next: of those that have not ended, the first that has given the fewest."""
     live = [(given, stream) for stream, (_, given, ended) in enumerate(positions) if not ended]
     return min(live, default=(0, 0))[1]

@@ -24,7 +24,7 @@ from penstock.engine.tuning.tuner import THREAD_PAYS
 from penstock.engine.workers.inline import NativeThread, made_here
 from penstock.engine.workers.protocol import Workers
 from penstock.plan.blame import blame_given
-from penstock.plan.flow import Asked, Flow, Piece
+from penstock.plan.flow import AskedFlow, Flow, Piece
 from penstock.plan.ids import NO_IDS
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ class Loop:
     def _window(self) -> Window:
         return self._session.window(ordered=self._session.settings.ordered or not self._stage.top)
 
-    def pieces(self) -> Asked:
+    def pieces(self) -> AskedFlow:
         """Yield what the jobs made, each piece with the mark after it."""
         wanted: int | None = None
         producer: Producer[Job] | None = None

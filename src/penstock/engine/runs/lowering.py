@@ -19,7 +19,7 @@ from penstock.ops.combine.turns import Turns
 from penstock.ops.order.streams import StreamRows, VirtualStreams
 from penstock.ops.read.given import Given
 from penstock.plan.fingerprint import form
-from penstock.plan.flow import Asked, Flow, Mark, Open, close, pulled
+from penstock.plan.flow import AskedFlow, Flow, Mark, Open, close, pulled
 from penstock.plan.graph import fold, post_order, rebuild, with_inputs
 from penstock.plan.node import Node
 from penstock.rewrite.passes import PLAIN, passes_within, rewritten
@@ -131,7 +131,7 @@ def _begin(node: Node, sources: tuple[Open, ...], session: Session, epoch: int, 
     return flow if sources else _while_open(flow, session)
 
 
-def _while_open(flow: Flow, session: Session) -> Asked:
+def _while_open(flow: Flow, session: Session) -> AskedFlow:
     """The pieces of a flow while the run goes on: no stage below would end it, and who asks may ask for ever."""
     wanted: int | None = None
     try:

@@ -19,7 +19,7 @@ from penstock.engine.tasks.works import Work
 from penstock.engine.tuning.tuner import Tuner
 from penstock.engine.workers.protocol import Workers
 from penstock.engine.workers.window import WHILE_WAITING, Window
-from penstock.plan.graph import same
+from penstock.plan.graph import same_plan
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
@@ -121,7 +121,11 @@ class Session:
     def _remote_workers(self, work: Work, executor: Executor, observer: Observer) -> Workers:
         """Return the same workers for all stages that do the same, so that their plan travels once."""
         for remote in self._remote:
-            if remote.observer is observer and type(remote.work) is type(work) and same(remote.work.plan, work.plan):
+            if (
+                remote.observer is observer
+                and type(remote.work) is type(work)
+                and same_plan(remote.work.plan, work.plan)
+            ):
                 return remote
         remote = workers.executors.RemoteWorkers(work, executor, observer)
         self._remote.append(remote)

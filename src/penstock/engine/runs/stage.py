@@ -10,7 +10,7 @@ from penstock.engine.tasks.read_ahead import spacing
 from penstock.engine.tasks.works import PieceWork, RowWork, Work
 from penstock.ops.group.grouping import Grouping
 from penstock.ops.group.unit import batching_of
-from penstock.plan.flow import Asked, Mark
+from penstock.plan.flow import AskedFlow, Mark
 from penstock.plan.node import Node
 
 
@@ -49,7 +49,7 @@ class Stage:
         """The item that failed last."""
         self._open_feed = open_feed
 
-    def open(self, epoch: int, mark: Mark = None) -> Asked:
+    def open(self, epoch: int, mark: Mark = None) -> AskedFlow:
         """Yield the items of an epoch as pieces, from a mark on."""
         return Loop(self, self._open_feed(epoch, mark)).pieces()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from penstock.plan.flow import Asked, Mark, Open, close, pulled
+from penstock.plan.flow import AskedFlow, Mark, Open, close, pulled
 
 T = TypeVar("T")
 
@@ -47,7 +47,7 @@ def flow_on_another_stack(begin: Open) -> Open:
     """The same of what opens pieces: each piece is made in a new thread."""
     begin_there, next_piece, close_there = on_another_stack(begin), on_another_stack(pulled), on_another_stack(close)
 
-    def flow(epoch: int, mark: Mark = None) -> Asked:
+    def flow(epoch: int, mark: Mark = None) -> AskedFlow:
         pieces = begin_there(epoch, mark)
         wanted: int | None = None
         try:

@@ -10,7 +10,7 @@ from penstock.engine.tasks.observer import Observer
 from penstock.plan.flow import Piece, Spread
 from penstock.plan.graph import fold
 from penstock.plan.node import Guard, Node
-from penstock.plan.step import Step, stepped
+from penstock.plan.step import Step, program_of_steps
 from penstock.plan.types import Program
 
 Steps: TypeAlias = "tuple[Step, Steps] | None"
@@ -32,7 +32,7 @@ class Line(NamedTuple):
         while below is not None:
             step, below = below
             steps.append(step)
-        return stepped(self.source, steps) if steps else self.source
+        return program_of_steps(self.source, steps) if steps else self.source
 
 
 def lined(node: Node, inputs: tuple[Line, ...], allocate: Allocate, observer: Observer) -> Line:

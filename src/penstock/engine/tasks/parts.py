@@ -11,7 +11,7 @@ import numpy as np
 from penstock.core.arrays import Allocate, Rows
 from penstock.elements.chunks.chunk import Chunk, Columns
 from penstock.elements.chunks.gathering import stack_all
-from penstock.elements.chunks.stacking import Stack, joined
+from penstock.elements.chunks.stacking import Stack, join_stacks
 from penstock.elements.sparse import Sparse
 from penstock.engine.tasks.compile import compiled
 from penstock.engine.tasks.observer import Observer
@@ -63,7 +63,9 @@ class Parts:
         parts: list[Any] = [result.piece.chunk for result in job.results if isinstance(result, Made)]
         whole = self._in_place(job, parts)
         if whole is None and all(_fit(parts[0], other) for other in parts[1:]):
-            arrays = [joined(columns, self.allocate) for columns in zip(*(part.columns for part in parts), strict=True)]
+            arrays = [
+                join_stacks(columns, self.allocate) for columns in zip(*(part.columns for part in parts), strict=True)
+            ]
             whole = Columns(parts[0].structure, [*arrays], sum(map(len, parts)))
         if whole is None:
             return None
@@ -94,7 +96,7 @@ class Parts:
         return Columns(parts[0].structure, whole, last[1])
 
 
-def parts_of(plan: Node, allocate: Allocate, observer: Observer) -> Parts | None:
+def batch_parts(plan: Node, allocate: Allocate, observer: Observer) -> Parts | None:
     """Return the way to make a batch of the plan in parts; `None` where it does not end in a `Batch`, moved perhaps."""
     batch, moves = plan, list[RowMap]()
     while isinstance(batch, RowMap):

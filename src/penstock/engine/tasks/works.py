@@ -64,7 +64,7 @@ class RowWork:
     def parts(self) -> Parts | None:
         """The way to make a batch in parts, if the plan ends in one that can be."""
         next(self._alike)
-        return tasks.parts.parts_of(self.plan, self._allocate, self._observer)
+        return tasks.parts.batch_parts(self.plan, self._allocate, self._observer)
 
 
 class PieceWork:

@@ -30,10 +30,12 @@ def pcm_samples(data: bytes, kind: str, channels: int, *, mixed: bool) -> NDArra
     return frames.astype(np.float64).mean(axis=1).astype(np.float32) if mixed else frames
 
 
-def resample(samples: NDArray[np.float32], weights: NDArray[np.float32], down: int, count: int) -> NDArray[np.float64]:
+def resample_waveform(
+    samples: NDArray[np.float32], weights: NDArray[np.float32], down: int, count: int
+) -> NDArray[np.float64]:
     """Return `count` samples of a filter's output, in double precision.
 
-    >>> resample(np.ones(3, np.float32), np.ones((1, 3), np.float32), 1, 3).tolist()
+    >>> resample_waveform(np.ones(3, np.float32), np.ones((1, 3), np.float32), 1, 3).tolist()
     [2.0, 3.0, 2.0]
     """
     up, taps = weights.shape

@@ -12,16 +12,18 @@ import numpy as np
 BYTES, FLOAT, INT64 = 1, 2, 3
 DAMAGED, WRONG_KIND, WRONG_COUNT, MISSING = 2, 3, 4, 5
 
-Slot: TypeAlias = tuple[str, int, int, bool, bool, Any]  # name, kind, size (-1: any), in_lists, required, default
+WantedFeature: TypeAlias = tuple[
+    str, int, int, bool, bool, Any
+]  # name, kind, size (-1: any), in_lists, required, default
 Fault: TypeAlias = tuple[int, int, int | None, int]  # status, record, slot, found
-Feature: TypeAlias = tuple[int, list[Any]]  # kind (0: none), values
+FoundFeature: TypeAlias = tuple[int, list[Any]]  # kind (0: none), values
 
 
 class WireError(Exception):
     """Bytes that are not a valid message."""
 
 
-def parse_examples(slots: Sequence[Slot], records: Sequence[bytes]) -> list[tuple[Any, ...]] | Fault:
+def parse_examples(slots: Sequence[WantedFeature], records: Sequence[bytes]) -> list[tuple[Any, ...]] | Fault:
     """Return (values, splits, step splits) of each slot, or the first fault: (status, record, slot, found)."""
     values: list[list[Any]] = [[] for _ in slots]
     splits: list[list[int]] = [[0] for _ in slots]
@@ -71,7 +73,7 @@ def features_in(record: bytes) -> dict[str, tuple[int, int]] | None:
     return found
 
 
-def _columns(slot: Slot, values: list[Any], splits: list[int], steps: list[int]) -> tuple[Any, ...]:
+def _columns(slot: WantedFeature, values: list[Any], splits: list[int], steps: list[int]) -> tuple[Any, ...]:
     dtype = {BYTES: object, FLOAT: np.float32, INT64: np.int64}[slot[1]]
     array = np.empty(len(values), dtype)
     array[:] = values
@@ -79,10 +81,10 @@ def _columns(slot: Slot, values: list[Any], splits: list[int], steps: list[int])
     return array, None if fixed else splits, steps if slot[3] else None
 
 
-def example_features(record: bytes) -> dict[str, Feature]:
+def example_features(record: bytes) -> dict[str, FoundFeature]:
     """Return the kind and the values of every feature of a record, or its context; raise a `WireError` if invalid."""
     features, _ = _message(record)
-    found: dict[str, Feature] = {}
+    found: dict[str, FoundFeature] = {}
     for name, parts in features.items():
         message = b"".join(parts)
         kind, _ = _feature(message, 0)
@@ -107,19 +109,19 @@ def _message(record: bytes) -> tuple[dict[str, list[bytes]], dict[str, list[byte
     return maps
 
 
-def _values_of(parts: list[bytes] | None, wanted: int) -> Feature | None:
+def _values_of(parts: list[bytes] | None, wanted: int) -> FoundFeature | None:
     """Return a feature's kind and values; `None` if missing or of no kind."""
     kind, values = _feature(b"".join(parts or []), wanted)
     return (kind, values) if kind else None
 
 
-def _list_of(parts: list[bytes] | None, wanted: int) -> list[Feature] | None:
+def _list_of(parts: list[bytes] | None, wanted: int) -> list[FoundFeature] | None:
     if parts is None:
         return None
     return [_feature(step, wanted) for n, wire, step in _fields(b"".join(parts)) if (n, wire) == (1, 2)]
 
 
-def _feature(message: bytes, wanted: int) -> Feature:
+def _feature(message: bytes, wanted: int) -> FoundFeature:
     """Return the kind that was set last, and its values if that kind is wanted: others are not read."""
     kind, values = 0, list[Any]()
     for number, wire, content in _fields(message):

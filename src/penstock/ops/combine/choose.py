@@ -15,7 +15,7 @@ from penstock.ops.combine.guided import Chooser, Guided
 from penstock.ops.combine.mixture import Mixture
 from penstock.plan.types import INFINITE
 
-NAME = "choose_from_datasets"
+_NAME = "choose_from_datasets"
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,7 +39,7 @@ class Choose(Mixture):
 
     @property
     def name(self) -> str:
-        return NAME
+        return _NAME
 
     @cached_property
     def chosen(self) -> Chosen:
@@ -71,7 +71,7 @@ class ChooseGuided(Guided):
 
     @property
     def name(self) -> str:
-        return NAME
+        return _NAME
 
     def chooser(self, guides: Chunk, epoch: int, first: int) -> Chooser:
         which = choices_of(guides, len(self.members), first)
@@ -87,7 +87,7 @@ def choices_of(chunk: Chunk, members: int, first: int) -> Rows:
     for at, value in enumerate(values):
         choice = np.asarray(value)
         if choice.dtype.kind not in "iu" or choice.shape != ():
-            raise ElementError(f"{NAME}: choice {first + at} is {value!r:.60}; expected a whole number")
+            raise ElementError(f"{_NAME}: choice {first + at} is {value!r:.60}; expected a whole number")
         if not 0 <= choice < members:
-            raise ElementError(f"{NAME}: choice {first + at} is {choice}, but there are {members} datasets")
+            raise ElementError(f"{_NAME}: choice {first + at} is {choice}, but there are {members} datasets")
     return np.array(values, np.int64)

@@ -10,9 +10,9 @@ import numpy as np
 from penstock.core.arrays import Allocate, Rows
 from penstock.elements.chunks.chunk import Chunk, concat
 from penstock.elements.spec import relax
-from penstock.index.blocked import Blocks, end_to_end, even
+from penstock.index.blocked import Blocks, blocks_end_to_end, even
 from penstock.index.concatenated import concatenated
-from penstock.plan.flow import MOST_READ, Asked, Mark, Open, Piece, Reader, resumed
+from penstock.plan.flow import MOST_READ, AskedFlow, Mark, Open, Piece, Reader, resumed
 from penstock.plan.ids import ordinals
 from penstock.plan.node import Node
 from penstock.plan.types import INFINITE, UNKNOWN, Program, Spec
@@ -74,7 +74,7 @@ class Concatenate(Node):
 
         return run
 
-    def flow(self, inputs: tuple[Open, ...], epoch: int, mark: Mark, allocate: Allocate) -> Asked:
+    def flow(self, inputs: tuple[Open, ...], epoch: int, mark: Mark, allocate: Allocate) -> AskedFlow:
         wanted: int | None = None
         which, made, at = resumed(mark, (0, 0, None))
         while which < 2:
@@ -99,4 +99,4 @@ def blocks_of_both(both: tuple[Blocks | None, ...], lengths: tuple[int, int]) ->
         even(length, size, known.window) if blocks is None else blocks
         for length, blocks in zip(lengths, both, strict=True)
     )
-    return end_to_end(first, second)
+    return blocks_end_to_end(first, second)

@@ -12,8 +12,8 @@ from penstock.core.arrays import Rows
 from penstock.core.errors import CursorError
 from penstock.elements.chunks.chunk import Chunk, Items
 from penstock.ops.combine.inner import OpenWithin, Unfolding
-from penstock.ops.combine.unpack import Held, Unpack
-from penstock.plan.flow import BEYOND, MOST_READ, Asked, Flow, Mark, Open, Piece, Reader, resumed
+from penstock.ops.combine.unpack import HeldResult, Unpack
+from penstock.plan.flow import BEYOND, MOST_READ, AskedFlow, Flow, Mark, Open, Piece, Reader, resumed
 from penstock.plan.ids import first_child_id
 from penstock.plan.node import Node
 from penstock.plan.types import INFINITE, UNKNOWN
@@ -64,7 +64,7 @@ class FlatMap(Unfolding):
                 if low < len(piece):
                     yield Piece(*_part(piece, low, len(piece)), [reader.mark, None])
 
-    def _one_by_one(self, holder: Piece, here: Mark, inside: Mark, open_within: OpenWithin) -> Asked:
+    def _one_by_one(self, holder: Piece, here: Mark, inside: Mark, open_within: OpenWithin) -> AskedFlow:
         given, mark = resumed(inside, (0, None))
         begin = first_child_id(int(holder.ids[0]))
         with self.elements_of(holder, mark, open_within) as elements:
@@ -77,9 +77,9 @@ class FlatMap(Unfolding):
 
 def _held(piece: Piece) -> list[int]:
     """Return the positions of the results that are not elements yet."""
-    if not isinstance(piece.chunk, Items) or Held not in piece.chunk.types:
+    if not isinstance(piece.chunk, Items) or HeldResult not in piece.chunk.types:
         return []
-    return [place for place, element in enumerate(piece.chunk.held()) if type(element) is Held]
+    return [place for place, element in enumerate(piece.chunk.held()) if type(element) is HeldResult]
 
 
 def _part(piece: Piece, low: int, high: int) -> tuple[Chunk, Rows]:

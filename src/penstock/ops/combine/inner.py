@@ -19,10 +19,10 @@ from penstock.elements.exact import PLAIN_TYPES
 from penstock.elements.nested.nesting import leaf_column
 from penstock.ops.elementwise.map import Map
 from penstock.plan.blame import blame
-from penstock.plan.flow import Asked, Flow, Mark, Open, Piece, Reader, left_out, resumed
+from penstock.plan.flow import AskedFlow, Flow, Mark, Open, Piece, Reader, left_out, resumed
 from penstock.plan.node import Node, RowMap, Streamed
 from penstock.plan.safety.calls import entered, turns_of
-from penstock.plan.safety.guard import Turns
+from penstock.plan.safety.guard import LockSet
 from penstock.plan.types import Spec
 
 PlanOf: TypeAlias = Callable[[Any], Node | None]
@@ -30,7 +30,7 @@ PlanOf: TypeAlias = Callable[[Any], Node | None]
 OpenWithin: TypeAlias = Callable[[Node | Open, int], Open]
 """Opens a plan within the run; a number keys its unseeded operations, `None` is for a plan without any."""
 
-AT_A_TIME = 64  # elements taken from an iterator at most before they are passed on
+_AT_A_TIME = 64  # elements taken from an iterator at most before they are passed on
 
 
 @dataclass(frozen=True)
@@ -112,7 +112,7 @@ class Unfolding(Streamed):
         return lambda epoch, mark=None: _of_iterator(elements, mark, self._turns)
 
     @cached_property
-    def _turns(self) -> Turns | None:
+    def _turns(self) -> LockSet | None:
         """The turns that serialize calls of the user's function and steps of an iterator that it returned."""
         return None if self._calls is None else turns_of(self._calls.function, thread_safe=self._calls.thread_safe)
 
@@ -138,7 +138,7 @@ def _elements(sequence: Any) -> list[Any]:
     return leaf_column(sequence).elements() if isinstance(sequence, np.ndarray) else sequence
 
 
-def _of_iterator(elements: Iterator[Any], mark: Mark, turns: Turns | None) -> Asked:
+def _of_iterator(elements: Iterator[Any], mark: Mark, turns: LockSet | None) -> AskedFlow:
     """Yield copies of the elements of a new iterator, one by one unless more are wanted.
 
     Elements before the mark are made again and dropped. If tasks call the user's function in `turns`, the iterator is
@@ -152,7 +152,7 @@ def _of_iterator(elements: Iterator[Any], mark: Mark, turns: Turns | None) -> As
         run: list[Any] = []
         try:
             with entered(turns):
-                run.extend(map(_own, islice(elements, min(wanted or 1, AT_A_TIME))))
+                run.extend(map(_own, islice(elements, min(wanted or 1, _AT_A_TIME))))
         except Exception as error:  # noqa: BLE001 - raised after the elements before it
             failure = error
         if not run:

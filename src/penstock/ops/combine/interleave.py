@@ -14,13 +14,13 @@ import numpy as np
 from penstock.core.errors import CursorError
 from penstock.elements.chunks.chunk import concat
 from penstock.ops.combine.inner import OpenWithin, Unfolding
-from penstock.plan.deferred import Parts
-from penstock.plan.flow import Asked, Mark, Open, Piece, Reader, resumed
+from penstock.plan.deferred import PartMarks
+from penstock.plan.flow import AskedFlow, Mark, Open, Piece, Reader, resumed
 from penstock.plan.ids import first_child_id
 from penstock.plan.types import INFINITE, UNKNOWN
 
 
-class Slot:
+class CycleSlot:
     """One open result: the position of its input element, and how many of its elements were yielded.
 
     `ids` is the id of its first element; the ids of the others follow.
@@ -40,16 +40,16 @@ class Slot:
         return [self.here, self.given, self.reader.mark]
 
 
-class Slots:
+class Cycle:
     """The open slots by number, and the current turn; the cost of a turn does not depend on the number of slots.
 
     While the input has elements, every number gets its turn, because an empty slot is filled at its turn. After the end
     of the input (`stay_empty`), `order` holds the slots that were open when the round began.
     """
 
-    def __init__(self, count: int, turn: int, opened: dict[int, Slot]) -> None:
+    def __init__(self, count: int, turn: int, opened: dict[int, CycleSlot]) -> None:
         self.opened = opened
-        self.marks = Parts()
+        self.marks = PartMarks()
         for number, slot in opened.items():
             self.marks.change(number, slot.mark)
         self._order: Sequence[int] = range(count)
@@ -63,13 +63,13 @@ class Slots:
         return self._order[self._at]
 
     @property
-    def now(self) -> Slot | None:
+    def now(self) -> CycleSlot | None:
         """The slot whose turn it is, if it is open."""
         if self._waits_for == self.turn:
             self._waits_for = None
         return self.opened.get(self.turn)
 
-    def fill(self, slot: Slot) -> None:
+    def fill(self, slot: CycleSlot) -> None:
         """Open the slot whose turn it is."""
         self.opened[self.turn] = slot
 
@@ -142,18 +142,18 @@ class Interleave(Unfolding):
     def length(self) -> int:
         return INFINITE if self.input.length == INFINITE else UNKNOWN
 
-    def unfold(self, source: Open, epoch: int, mark: Mark, open_within: OpenWithin) -> Asked:
+    def unfold(self, source: Open, epoch: int, mark: Mark, open_within: OpenWithin) -> AskedFlow:
         at, turn, used, saved = resumed(mark, (None, 0, 0, None))
         self._check(turn, used, saved)
         with ExitStack() as stack:
-            opened: dict[int, Slot] = {}
+            opened: dict[int, CycleSlot] = {}
             stack.callback(lambda: [slot.reader.close() for slot in opened.values()])
             for number, each in enumerate(saved or ()):
                 slot = self._reopened(source, epoch, each, open_within)
                 if slot is not None:
                     opened[number] = slot
             reader = stack.enter_context(Reader(source, epoch, at))
-            slots = Slots(self.cycle_length, turn, opened)
+            slots = Cycle(self.cycle_length, turn, opened)
             wanted: int | None = None
             while not slots.over:
                 if used == 0 and (piece := self._rounds(slots)) is not None:
@@ -190,7 +190,7 @@ class Interleave(Unfolding):
         if saved is not None and not (isinstance(saved, list) and len(cast("list[Any]", saved)) <= self.cycle_length):
             raise CursorError(f"the saved state's mark has {saved!r:.80} instead of the slots of {self.label()}")
 
-    def _rounds(self, slots: Slots) -> Piece | None:
+    def _rounds(self, slots: Cycle) -> Piece | None:
         """Return as many whole rounds as all slots have ready, in one piece; `None` if some slot has no block ready."""
         rounds, numbers = slots.rounds(self.block_length)
         if rounds == 0:
@@ -207,20 +207,20 @@ class Interleave(Unfolding):
             slots.marks.change(number, slot.mark)
         return Piece(chunk.select((starts + within).ravel()), ids.ravel())
 
-    def _next(self, reader: Reader, open_within: OpenWithin) -> Slot | None:
+    def _next(self, reader: Reader, open_within: OpenWithin) -> CycleSlot | None:
         """Return a slot for the input's next element, or `None` at the end."""
         if not reader.ready():
             return None
         here, holder = reader.mark, reader.read(1)
-        return None if holder is None else Slot(holder, here, 0, self.elements_of(holder, None, open_within))
+        return None if holder is None else CycleSlot(holder, here, 0, self.elements_of(holder, None, open_within))
 
-    def _reopened(self, source: Open, epoch: int, saved: Mark, open_within: OpenWithin) -> Slot | None:
+    def _reopened(self, source: Open, epoch: int, saved: Mark, open_within: OpenWithin) -> CycleSlot | None:
         if saved is None:
             return None
         here, given, mark = resumed(saved, (None, 0, None))
         with Reader(source, epoch, here) as reader:
             holder = reader.read(1)
-        return None if holder is None else Slot(holder, here, given, self.elements_of(holder, mark, open_within))
+        return None if holder is None else CycleSlot(holder, here, given, self.elements_of(holder, mark, open_within))
 
     def arguments(self) -> str:
         block = [] if self.block_length == 1 else [f"block_length={self.block_length}"]

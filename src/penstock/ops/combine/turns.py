@@ -13,12 +13,12 @@ import numpy as np
 from penstock.core.arrays import Allocate, Rows
 from penstock.core.errors import CursorError
 from penstock.elements.chunks.chunk import Items
-from penstock.plan.flow import Flow, Mark, Open, Piece, Reader, joined, resumed
-from penstock.plan.ids import mixed
+from penstock.plan.flow import Flow, Mark, Open, Piece, Reader, join_pieces, resumed
+from penstock.plan.ids import scatter
 from penstock.plan.node import Node
 from penstock.plan.types import INFINITE, UNKNOWN, Spec
 
-NOTHING = Piece(Items([]), np.zeros(0, np.int64))
+_NOTHING = Piece(Items([]), np.zeros(0, np.int64))
 
 
 class Lane:
@@ -106,7 +106,7 @@ class Turns(Node):
             ]
             stack.callback(lambda: [lane.close() for lane in lanes])
             while any(lane.reader is not None for lane in lanes):
-                piece = NOTHING
+                piece = _NOTHING
                 if lanes[turn].is_over():  # check the mark before any element that it would not explain
                     turn = (turn + 1) % len(lanes)
                 else:
@@ -125,17 +125,17 @@ class Turns(Node):
             turn = live[len(ready)]
         parts = [self._part(lanes[place], rounds) for place in ready]
         if rounds == 1 or len(parts) == 1:
-            return joined(parts), turn
+            return join_pieces(parts), turn
         # place[i]: position of element i of the rounds among the parts end to end
         place = np.arange(len(parts) * rounds).reshape(len(parts), rounds).T
-        return joined(parts).select(place.ravel()), turn
+        return join_pieces(parts).select(place.ravel()), turn
 
     def _part(self, lane: Lane, count: int) -> Piece:
         piece = lane.read(count)
         return Piece(piece.chunk, self._ids(lane.number, piece.ids))
 
     def _ids(self, number: int, ids: Rows) -> Rows:
-        return ids if self.keyed else mixed(ids) + number
+        return ids if self.keyed else scatter(ids) + number
 
     def arguments(self) -> str:
         return f"{len(self.plans)} of {self.streams} streams"

@@ -12,7 +12,7 @@ from penstock.core.arrays import Allocate, Rows
 from penstock.elements.chunks.chunk import Columns, Items
 from penstock.elements.nested.nesting import leaf_column
 from penstock.ops.combine.inner import chunk_of, is_sequence
-from penstock.plan.flow import Piece, Spread, joined
+from penstock.plan.flow import Piece, Spread, join_pieces
 from penstock.plan.ids import child_ids
 from penstock.plan.node import Node, Streamed
 from penstock.plan.types import Spec
@@ -21,7 +21,7 @@ AT_A_TIME = 512
 """Results kept at a time: with 700 new containers Python starts to look for cycles among them."""
 
 
-class Held:
+class HeldResult:
     """A result whose elements are still to be made, as a placeholder for them."""
 
     __slots__ = ("result",)
@@ -32,7 +32,7 @@ class Held:
 
 @dataclass(frozen=True)
 class Unpack(Streamed):
-    """Yield the elements of the sequences that `input` yields; wrap any other result in one `Held` element."""
+    """Yield the elements of the sequences that `input` yields; wrap any other result in one `HeldResult` element."""
 
     elementwise = True
     calls_input = True
@@ -85,13 +85,13 @@ class _Unpacked:
             those = list(run)
             ids = piece.ids[low : low + len(those)]
             low += len(those)
-            chunk, counts = chunk_of(those) if is_there else (Items(list(map(Held, those))), None)
+            chunk, counts = chunk_of(those) if is_there else (Items(list(map(HeldResult, those))), None)
             self._parts.append(Piece(chunk, ids if counts is None else child_ids(ids, counts)))
 
     def together(self) -> Piece:
         """Return all elements as one piece."""
         self._end_part()
-        return joined(self._parts)
+        return join_pieces(self._parts)
 
     def _end_part(self) -> None:
         if self._ids:

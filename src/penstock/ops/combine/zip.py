@@ -13,7 +13,7 @@ from penstock.core.arrays import Allocate, Rows
 from penstock.elements.chunks.chunk import Chunk
 from penstock.elements.nested.nesting import nested
 from penstock.elements.nested.structure import unflatten
-from penstock.index.blocked import Blocks, side_by_side
+from penstock.index.blocked import Blocks, blocks_side_by_side
 from penstock.index.paired import paired
 from penstock.plan.flow import MOST_READ, Flow, Mark, Open, Piece, Reader, resumed
 from penstock.plan.node import Node, rows_within
@@ -46,7 +46,7 @@ class Zip(Node):
         blocked = [blocks for blocks in inputs if blocks is not None]
         if not blocked or self.length < 1:
             return None
-        return reduce(lambda one, other: side_by_side(one, other, self.length), blocked, blocked[0])
+        return reduce(lambda one, other: blocks_side_by_side(one, other, self.length), blocked, blocked[0])
 
     def program(self, inputs: tuple[Program, ...], allocate: Allocate) -> Program:
         def run(rows: Rows, out: list[np.ndarray] | None = None) -> Chunk:

@@ -67,7 +67,7 @@ def drawing(node: Node, function: Callable[..., Any], key: int) -> Apply:
     return lambda chunk, rows, out: _collected(node, calls(elements_of(chunk), rows), rows)
 
 
-def traced(node: Node, function: TracedFunction, allocate: Allocate) -> Apply:
+def apply_traced(node: Node, function: TracedFunction, allocate: Allocate) -> Apply:
     """Run the function's program on the chunk's columns, or call the function per element if that does not fit.
 
     `Comparing` selects elements to be made both ways; if the results differ, the program is not used again.

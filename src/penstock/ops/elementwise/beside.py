@@ -20,12 +20,12 @@ from penstock.plan.flow import Piece, Spread
 from penstock.plan.functions import name_of
 from penstock.plan.node import Node
 from penstock.plan.safety.calls import entered, turns_of
-from penstock.plan.safety.guard import Turns
+from penstock.plan.safety.guard import LockSet
 from penstock.plan.safety.writing import elements_for
 from penstock.plan.step import Step
 from penstock.plan.types import Spec
 
-PAIR = flatten((0, 0))[1]
+_PAIR = flatten((0, 0))[1]
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,7 @@ class Beside(Node):
         return partial(self._paired, elements_for(self.function), turns)
 
     def _paired(
-        self, elements_of: Callable[[Chunk], list[Any]], turns: Turns | None, chunk: Chunk, rows: Rows
+        self, elements_of: Callable[[Chunk], list[Any]], turns: LockSet | None, chunk: Chunk, rows: Rows
     ) -> Chunk:
         function, read = self.function, self.read
         values: list[Any] = []
@@ -107,7 +107,7 @@ class Beside(Node):
         except BLAMED as error:
             blame(error, self, int(rows[len(values)]))
             raise
-        return paired(values, chunk)
+        return pair_with_values(values, chunk)
 
     def arguments(self) -> str:
         return self.called
@@ -123,10 +123,10 @@ class Beside(Node):
         return []
 
 
-def paired(values: list[Any], chunk: Chunk) -> Chunk:
+def pair_with_values(values: list[Any], chunk: Chunk) -> Chunk:
     """Put before each element what was said of it."""
     if isinstance(chunk, Columns):
-        return nested(PAIR, [Columns(LEAF, [values], len(values)), chunk])
+        return nested(_PAIR, [Columns(LEAF, [values], len(values)), chunk])
     return Items(list(zip(values, chunk.held(), strict=True)))
 
 
@@ -156,7 +156,7 @@ def truth(value: Any) -> bool:
     return bool(array)
 
 
-def whole(value: Any) -> int:
+def whole_number(value: Any) -> int:
     """Return one whole number, also from a 0-dimensional array; raise an `ElementError` for any other value."""
     if type(value) is int:
         return value

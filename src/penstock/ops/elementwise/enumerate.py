@@ -14,12 +14,12 @@ from penstock.elements.nested.structure import flatten
 from penstock.elements.spec import ArraySpec
 from penstock.index.blocked import Blocks
 from penstock.index.epochs import positions
-from penstock.plan.flow import MOST_READ, Asked, Mark, Open, Piece, Reader, resumed
+from penstock.plan.flow import MOST_READ, AskedFlow, Mark, Open, Piece, Reader, resumed
 from penstock.plan.node import Node
 from penstock.plan.step import Out, Step
 from penstock.plan.types import Spec
 
-PAIR = flatten((0, 0))[1]
+_PAIR = flatten((0, 0))[1]
 
 
 @dataclass(frozen=True)
@@ -52,16 +52,16 @@ class Enumerate(Node):
 
     def _numbered(self, chunk: Chunk, rows: Rows, out: Out) -> Chunk:
         numbers = positions(rows, self.stride) * self.step + self.start
-        return nested(PAIR, [leaf_column(numbers), chunk])
+        return nested(_PAIR, [leaf_column(numbers), chunk])
 
-    def flow(self, inputs: tuple[Open, ...], epoch: int, mark: Mark, allocate: Allocate) -> Asked:
+    def flow(self, inputs: tuple[Open, ...], epoch: int, mark: Mark, allocate: Allocate) -> AskedFlow:
         wanted: int | None = None
         made, at = resumed(mark, (0, None))
         with Reader(inputs[0], epoch, at) as reader:
             while (piece := reader.read(MOST_READ, wanted)) is not None:
                 numbers = self.start + self.step * np.arange(made, made + len(piece), dtype=np.int64)
                 made += len(piece)
-                wanted = yield Piece(nested(PAIR, [leaf_column(numbers), piece.chunk]), piece.ids, [made, reader.mark])
+                wanted = yield Piece(nested(_PAIR, [leaf_column(numbers), piece.chunk]), piece.ids, [made, reader.mark])
 
     def arguments(self) -> str:
         return "" if self.start == 0 else f"start={self.start}"

@@ -12,7 +12,7 @@ from penstock.core.errors import FailuresError
 from penstock.core.on_error import ErrorBudget
 from penstock.plan.failed import Failure
 from penstock.plan.failure import located
-from penstock.plan.flow import Asked, Mark, Open, Piece, close, pulled, resumed
+from penstock.plan.flow import AskedFlow, Mark, Open, Piece, close, pulled, resumed
 from penstock.plan.node import Node, RowMap
 
 LAST_SHOWN = 3  # failures shown in the error that ends an epoch
@@ -46,7 +46,7 @@ class EnforceErrorBudget(RowMap, Generic[T_node]):
     def internal(self) -> bool:
         return self.input.internal
 
-    def flow(self, inputs: tuple[Open, ...], epoch: int, mark: Mark, allocate: Allocate) -> Asked:
+    def flow(self, inputs: tuple[Open, ...], epoch: int, mark: Mark, allocate: Allocate) -> AskedFlow:
         (seen, failed, run), below, elements_before, failures_before = resumed(mark, ([0, 0, 0], None, 0, 0))
         counting = _Counting(self.budget, seen, failed, run)
         tell = self._told(epoch)

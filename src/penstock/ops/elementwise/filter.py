@@ -13,12 +13,12 @@ from penstock.core.arrays import Allocate, Rows
 from penstock.core.errors import ElementError
 from penstock.elements.chunks.chunk import Chunk, Columns, Items
 from penstock.elements.nested.structure import LEAF
-from penstock.ops.elementwise.apply import Apply, column_wise, drawing, element_wise, traced
+from penstock.ops.elementwise.apply import Apply, apply_traced, column_wise, drawing, element_wise
 from penstock.plan.blame import blame
 from penstock.plan.flow import Piece, Spread
 from penstock.plan.functions import TracedFunction, name_of
 from penstock.plan.node import Node, Streamed
-from penstock.plan.safety.calls import in_turns
+from penstock.plan.safety.calls import called_in_turns
 from penstock.plan.types import Spec
 
 
@@ -58,13 +58,13 @@ class Filter(Streamed):
 
     def _judge(self, allocate: Allocate) -> Callable[[Chunk, Rows], Chunk]:
         if isinstance(self.predicate, TracedFunction):
-            judge = traced(replace(self, predicate=self.predicate.function), self.predicate, allocate)
+            judge = apply_traced(replace(self, predicate=self.predicate.function), self.predicate, allocate)
             return lambda chunk, ids: judge(chunk, ids, [np.empty(len(chunk), np.bool_)])
         apply = self._apply(allocate)
         return lambda chunk, ids: apply(chunk, ids, None)
 
     def _apply(self, allocate: Allocate) -> Apply:
-        return in_turns(self._build(allocate), self.predicate, self.thread_safe)
+        return called_in_turns(self._build(allocate), self.predicate, self.thread_safe)
 
     def _build(self, allocate: Allocate) -> Callable[[Callable[..., Any]], Apply]:
         if self.vectorized:

@@ -11,21 +11,21 @@ import numpy as np
 
 from penstock.core.arrays import Allocate, Rows
 from penstock.elements.chunks.chunk import Chunk, Columns
-from penstock.elements.nested.nesting import Part, part_in, part_of_chunk, with_part, with_part_of_chunk
+from penstock.elements.nested.nesting import PathStep, part_in, part_of_chunk, with_part, with_part_of_chunk
 from penstock.index.blocked import Blocks
 from penstock.ops.elementwise.apply import (
     Apply,
+    apply_traced,
     column_wise,
     drawing,
     element_wise,
     in_one_call,
     in_one_chunk,
-    traced,
 )
 from penstock.plan.flow import Piece, Spread
 from penstock.plan.functions import UNDECLARED, ChunkFunction, ColumnFunction, ElementFunction, TracedFunction, name_of
 from penstock.plan.node import Node
-from penstock.plan.safety.calls import in_turns
+from penstock.plan.safety.calls import called_in_turns
 from penstock.plan.step import Step
 from penstock.plan.types import Spec
 
@@ -47,7 +47,7 @@ class Map(Node):
 
     input: Node
     function: Callable[..., Any] | ColumnFunction | ChunkFunction
-    on: Part | None = None
+    on: PathStep | None = None
     vectorized: bool = False
     draws: bool = False
     seed: int | None = None
@@ -130,19 +130,19 @@ class Map(Node):
     def _apply(self, allocate: Allocate) -> Apply:
         of_elements, function = self._of_elements, self.function
         if of_elements is not None and not self.draws:
-            return in_turns(partial(element_wise, self), of_elements, self.thread_safe)
+            return called_in_turns(partial(element_wise, self), of_elements, self.thread_safe)
         if of_elements is not None:
             if self.seed is None:
                 raise RuntimeError("a random map without a seed reached the compiler; run bind_seeds first")
             seed = self.seed
-            return in_turns(lambda function: drawing(self, function, seed), of_elements, self.thread_safe)
+            return called_in_turns(lambda function: drawing(self, function, seed), of_elements, self.thread_safe)
         if isinstance(function, ColumnFunction):
             return in_one_call(self, function)
         if isinstance(function, ChunkFunction):
             return in_one_chunk(self, function, allocate)
         if isinstance(function, TracedFunction):
-            return traced(replace(self, function=function.function), function, allocate)
-        return in_turns(lambda function: column_wise(self, function, allocate), function, self.thread_safe)
+            return apply_traced(replace(self, function=function.function), function, allocate)
+        return called_in_turns(lambda function: column_wise(self, function, allocate), function, self.thread_safe)
 
     def arguments(self) -> str:
         on = [] if self.on is None else [f"on={self.on!r}"]

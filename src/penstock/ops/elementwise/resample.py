@@ -22,7 +22,7 @@ from penstock.plan.blame import blame
 from penstock.plan.flow import MOST_READ, Flow, Mark, Open, Piece, Reader, Spread, resumed
 from penstock.plan.functions import name_of
 from penstock.plan.node import Node, Streamed
-from penstock.plan.safety.calls import in_turns
+from penstock.plan.safety.calls import called_in_turns
 from penstock.plan.step import Step
 from penstock.plan.types import Spec
 
@@ -79,7 +79,7 @@ class Classify(Node):
         return run
 
     def _classify(self) -> Apply:
-        return in_turns(partial(element_wise, self), self.class_func, self.thread_safe)
+        return called_in_turns(partial(element_wise, self), self.class_func, self.thread_safe)
 
     def _paired(self, chunk: Chunk, ids: Rows, classify: Apply) -> Chunk:
         values = classify(chunk, ids, None).held()
@@ -106,9 +106,10 @@ class Classify(Node):
 
 
 @dataclass(frozen=True)
-class Resample(Streamed):
+class RejectionResample(Streamed):
     """Keep an element of class c, the first part of its pair, with probability `keep[c]`."""
 
+    kind = "Resample"
     selects = True
     elementwise = True
     keeps_ids = True

@@ -24,7 +24,7 @@ from penstock.plan.safety.calls import entered, turns_of
 from penstock.plan.safety.writing import elements_for
 from penstock.plan.types import Spec
 
-Step: TypeAlias = Callable[[Any, Any, int], Any]
+ScanStep: TypeAlias = Callable[[Any, Any, int], Any]
 """`(state, element, id) -> (state, out)`."""
 
 CHARACTERS_AN_ELEMENT = 256
@@ -82,7 +82,7 @@ class Scan(Streamed):
                 if passed.error is not None:
                     raise passed.error
 
-    def _passed(self, step: Step, state: Any, elements: list[Any], ids: Rows) -> Passed:
+    def _passed(self, step: ScanStep, state: Any, elements: list[Any], ids: Rows) -> Passed:
         """Pass the state along the elements, up to a failing one."""
         passed = Passed()
         made, places = passed.made, passed.places
@@ -114,7 +114,7 @@ class Scan(Streamed):
         """Return whether to go on after an error, and note in `passed` what becomes of the element."""
         return False
 
-    def _step(self) -> Step:
+    def _step(self) -> ScanStep:
         function, key = self.function, self.seed
         if not self.draws:
             return lambda state, element, row: function(state, element)

@@ -8,13 +8,13 @@ from functools import cached_property, partial
 from typing import Any, TypeAlias, TypeVar
 
 from penstock.core.arrays import Allocate, Rows
-from penstock.core.on_error import NOTHING, OnError
+from penstock.core.on_error import NO_VALUE, OnError
 from penstock.elements.chunks.chunk import Chunk, Items, Mended
 from penstock.elements.chunks.variants import duplicate
 from penstock.elements.exact import copied
 from penstock.elements.nested.nesting import with_part
 from penstock.elements.spec import relax, spec_of
-from penstock.ops.elementwise.beside import Beside, paired
+from penstock.ops.elementwise.beside import Beside, pair_with_values
 from penstock.ops.elementwise.error_budget import EnforceErrorBudget
 from penstock.ops.elementwise.filter import Filter
 from penstock.ops.elementwise.map import Map
@@ -22,7 +22,7 @@ from penstock.ops.elementwise.resample import Classify, with_classes
 from penstock.ops.elementwise.scan import Passed, Scan
 from penstock.plan.failed import UNTOLD, Failure
 from penstock.plan.failure import failure_of
-from penstock.plan.flow import Piece, Spread, joined
+from penstock.plan.flow import Piece, Spread, join_pieces
 from penstock.plan.ids import origin_of
 from penstock.plan.locate import base_of, ground_of
 from penstock.plan.node import Guard, Node, Streamed
@@ -79,18 +79,18 @@ class Tolerant(Node):
     """
 
     input: Node
-    value: Any = NOTHING
+    value: Any = NO_VALUE
     counted: bool = False
 
     @property
     def keeps(self) -> bool:
         """Whether an element comes in the place of one that fails."""
-        return self.value is not NOTHING
+        return self.value is not NO_VALUE
 
     @property
     def handling(self) -> list[str]:
         """The argument `on_error=` as the user would write it, without its budget."""
-        return ["on_error='skip'" if self.value is NOTHING else f"on_error=replace({self.value!r:.40})"]
+        return ["on_error='skip'" if self.value is NO_VALUE else f"on_error=replace({self.value!r:.40})"]
 
     def arguments(self) -> str:
         return ", ".join(filter(None, [super().arguments(), *self.handling]))
@@ -105,7 +105,7 @@ class TolerantElementwise(Tolerant):
         return lambda piece: own(source(piece))
 
     def _tolerating(self, allocate: Allocate, *, counted: bool) -> Spread:
-        return tolerating(self, super().spread(_given, allocate), self._instead, counted=counted)
+        return _tolerating(self, super().spread(_given, allocate), self._instead, counted=counted)
 
     def _instead(self, piece: Piece) -> Piece:
         return self.instead(piece) if self.keeps else piece.slice(0, 0)
@@ -183,7 +183,7 @@ class TolerantBeside(TolerantRows, Beside):
     """Put before each element what `function` says of it; where that raises, `value`, or leave out the element."""
 
     def instead(self, piece: Piece) -> Piece:
-        return Piece(paired([self.read(self.value)], piece.chunk), piece.ids)
+        return Piece(pair_with_values([self.read(self.value)], piece.chunk), piece.ids)
 
 
 @dataclass(frozen=True)
@@ -240,7 +240,7 @@ def tolerant(node: T_node, on_error: OnError | None) -> T_node | EnforceErrorBud
     return EnforceErrorBudget(made, on_error.budget, on_error.quarantine, kept=int(made.keeps))
 
 
-def tolerating(node: Node, make: Spread, instead: Instead | None = None, *, counted: bool) -> Spread:
+def _tolerating(node: Node, make: Spread, instead: Instead | None = None, *, counted: bool) -> Spread:
     """Return a function that makes the elements that do not fail, and replaces the others by `instead`, if given.
 
     `lost` of its pieces counts the failures; if `counted`, `failed` describes them.
@@ -333,7 +333,7 @@ def _made(make: Spread, piece: Piece, at_fault: Callable[[Exception, Piece, list
 
 def _end_to_end(parts: list[Piece], given: Piece) -> Piece:
     full = [part for part in parts if len(part)]
-    return joined(full) if full else Piece(Items([]), given.ids[:0])
+    return join_pieces(full) if full else Piece(Items([]), given.ids[:0])
 
 
 def _given(piece: Piece) -> Piece:

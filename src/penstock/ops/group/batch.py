@@ -18,7 +18,7 @@ from penstock.elements.nested.structure import Structure, unflatten
 from penstock.elements.ragged import Ragged
 from penstock.elements.spec import batched, of_any_largest
 from penstock.ops.group.grouping import Grouping, spans
-from penstock.ops.group.in_slot import Slot
+from penstock.ops.group.in_slot import OptionalSlot
 from penstock.plan.types import Spec
 
 
@@ -47,7 +47,7 @@ class Batch(Grouping):
         its_rows: Rows,
         counts: np.ndarray,
         rows: Rows,
-        out: Slot,
+        out: OptionalSlot,
         allocate: Allocate,
         ids: Rows | None = None,
     ) -> Chunk:
@@ -65,10 +65,10 @@ class Batch(Grouping):
         return self._cut(structure, arrays, counts, allocate)
 
     @property
-    def memory_below(self) -> Callable[[list[np.ndarray], Rows, Rows], Slot] | None:
+    def memory_below(self) -> Callable[[list[np.ndarray], Rows, Rows], OptionalSlot] | None:
         return lambda out, rows, its_rows: self.memory_of_elements(out, len(rows), len(its_rows))
 
-    def memory_of_elements(self, out: list[np.ndarray], batches: int, count: int) -> Slot:
+    def memory_of_elements(self, out: list[np.ndarray], batches: int, count: int) -> OptionalSlot:
         """Return memory for k batches, without that of their flags, as memory for `count` elements."""
         if self.mask_key is not None:
             below = chunks.padding.without_flags(out, self.input.spec(), self.mask_key)
@@ -78,7 +78,7 @@ class Batch(Grouping):
         return [_for_elements(array, batches, count) for array in out]
 
     def _stacked(
-        self, chunk: Chunk, rows: Rows, out: Slot, allocate: Allocate, *, to_largest: bool = False
+        self, chunk: Chunk, rows: Rows, out: OptionalSlot, allocate: Allocate, *, to_largest: bool = False
     ) -> tuple[Structure, list[Stack]]:
         """Return the elements stacked; `Ragged` rows stay ragged if the plan did not know that they were."""
         uneven = isinstance(chunk, Columns) and any(isinstance(column, Ragged) for column in chunk.columns)

@@ -12,7 +12,7 @@ from penstock.elements.nested.structure import Structure, flatten, unflatten
 from penstock.elements.spec import of_size
 from penstock.ops.group.batch import Batch
 from penstock.ops.group.batching import Batching
-from penstock.ops.group.gathering import Gathering
+from penstock.ops.group.gathering import Gather
 from penstock.ops.group.grouping import Grouping
 from penstock.ops.group.padded import PaddedBatch
 from penstock.ops.group.pending import Full
@@ -20,7 +20,7 @@ from penstock.plan.types import Spec
 
 
 @dataclass(frozen=True)
-class ByLength(Batching, Gathering):
+class ByLength(Batching, Gather):
     """Batch elements of similar length together, padded as by `padded_batch`, or not padded if `no_padding`.
 
     `shapes_known` is True if the plan knew the shapes of the elements when it was built.

@@ -17,7 +17,7 @@ from penstock.elements.chunks.chunk import Chunk, Columns, Items
 from penstock.elements.nested.nesting import part_of_chunk
 from penstock.elements.nested.structure import LEAF
 from penstock.elements.ragged import Ragged
-from penstock.kernels import Held
+from penstock.kernels import HeldArrays
 from penstock.plan.flow import Mark, Open, Reader
 
 Key: TypeAlias = str | int | None
@@ -28,13 +28,13 @@ MarkAfter: TypeAlias = Callable[[int], Mark]
 _ANY = np.dtype(np.void)  # before the first token
 
 
-class Texts(NamedTuple):
+class DocumentParts(NamedTuple):
     """Documents as slices of held arrays: document i is `lengths[i]` tokens of array `of[i]` from `starts[i]`.
 
     Arrays are numbered across all that are held. A document without tokens may belong to none.
     """
 
-    held: list[Held]
+    held: list[HeldArrays]
     of: Rows
     starts: Rows
     lengths: Rows
@@ -111,7 +111,9 @@ class Documents:
         self.first += count
         self._dropped += int(lengths[:count].sum())
         self._ends = self._ends[count:]
-        self.texts = Texts(held[gone:], of[count:] - used if used else of[count:], starts[count:], lengths[count:])
+        self.texts = DocumentParts(
+            held[gone:], of[count:] - used if used else of[count:], starts[count:], lengths[count:]
+        )
         left = self._runs[max(self._run_of(count), 0) :]
         self._runs = [(first - count, mark_after) for first, mark_after in left]
 
@@ -124,7 +126,7 @@ class Documents:
     def _run_of(self, index: int) -> int:
         return bisect_right(self._runs, index, key=lambda run: run[0]) - 1
 
-    def _texts(self, chunk: Chunk, first: int) -> Texts:
+    def _texts(self, chunk: Chunk, first: int) -> DocumentParts:
         """Return the documents of one run: arrays, lists of numbers, or the rows of one `Ragged`."""
         if self._key is not None:
             chunk = part_of_chunk(chunk, self._key)[0]
@@ -132,25 +134,29 @@ class Documents:
         nothing = np.zeros(len(chunk), np.int64)
         if ragged is not None:
             splits = ragged.row_splits.astype(np.int64, copy=False)
-            return Texts(self._held([ragged.flat_values], first), nothing, splits[:-1], np.diff(splits))
+            return DocumentParts(self._held([ragged.flat_values], first), nothing, splits[:-1], np.diff(splits))
         # tokens are read here; no array is passed on
         values = chunk.values if isinstance(chunk, Items) else chunk.held()
         held = self._held(values, first)
-        return Texts(held, np.arange(len(chunk)), nothing, held[0].lengths) if held else Texts([], *[nothing] * 3)
+        return (
+            DocumentParts(held, np.arange(len(chunk)), nothing, held[0].lengths)
+            if held
+            else DocumentParts([], *[nothing] * 3)
+        )
 
-    def _held(self, values: list[Any], first: int) -> list[Held]:
+    def _held(self, values: list[Any], first: int) -> list[HeldArrays]:
         """Return the arrays of these values; none before the first token, which sets the dtype."""
         if self.dtype is _ANY and values and type(values[0]) is np.ndarray and values[0].size:
             self._check(values[:1], first)
         if self.dtype is not _ANY:
             with suppress(TypeError):  # arrays of different dtypes, or not arrays yet
-                return [Held(values, self.dtype)]
+                return [HeldArrays(values, self.dtype)]
         arrays = [value if type(value) is np.ndarray else _array(value) for value in values]
         self._check(arrays, first)
         if self.dtype is _ANY:
             return []
         nothing = np.zeros(0, self.dtype)
-        return [Held([array if array.size else nothing for array in arrays], self.dtype)]
+        return [HeldArrays([array if array.size else nothing for array in arrays], self.dtype)]
 
     def _check(self, arrays: list[NDArray[Any]], first: int) -> None:
         """Raise an error for what is no document, or has another dtype than those before; an empty one may have any."""
@@ -182,15 +188,15 @@ def fault(row: int, message: str) -> ElementError:
     return error
 
 
-def _joined(parts: list[Texts]) -> Texts:
+def _joined(parts: list[DocumentParts]) -> DocumentParts:
     if not parts:
         nothing = np.zeros(0, np.int64)
-        return Texts([], nothing, nothing, nothing)
+        return DocumentParts([], nothing, nothing, nothing)
     before, of = 0, list[Rows]()
     for part in parts:
         of.append(part.of + before)
         before += sum(len(held.lengths) for held in part.held)
-    return Texts(
+    return DocumentParts(
         [held for part in parts for held in part.held],
         np.concatenate(of),
         np.concatenate([part.starts for part in parts]),

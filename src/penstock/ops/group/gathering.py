@@ -24,7 +24,7 @@ from penstock.plan.types import INFINITE, UNKNOWN
 
 
 @dataclass(frozen=True)
-class Gathering(Streamed):
+class Gather(Streamed):
     """Gather elements by the numbers that `input` pairs with them.
 
     A subclass decides which elements belong together (`keys`), how many a group holds (`most`), and how a group becomes

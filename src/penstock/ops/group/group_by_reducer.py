@@ -19,7 +19,7 @@ from penstock.plan.functions import name_of
 from penstock.plan.ids import ordinals
 from penstock.plan.node import Streamed
 from penstock.plan.safety.calls import entered, turns_of
-from penstock.plan.safety.guard import Turns
+from penstock.plan.safety.guard import LockSet
 from penstock.plan.types import Spec
 
 
@@ -64,7 +64,7 @@ class GroupByReducer(Streamed):
             made += 1
             yield Piece(Items([out]), ordinals(epoch, made - 1, 1), [made])
 
-    def _states(self, source: Open, epoch: int, turns: Turns | None) -> dict[int, Any]:
+    def _states(self, source: Open, epoch: int, turns: LockSet | None) -> dict[int, Any]:
         states: dict[int, Any] = {}
         with Reader(source, epoch) as reader:
             for piece, _ in reader.runs():

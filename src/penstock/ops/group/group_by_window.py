@@ -13,8 +13,8 @@ from penstock.core.errors import ElementError
 from penstock.elements.chunks.chunk import Columns
 from penstock.elements.leaves.values import read_only
 from penstock.elements.spec import ObjectSpec
-from penstock.ops.elementwise.beside import whole
-from penstock.ops.group.gathering import Gathering
+from penstock.ops.elementwise.beside import whole_number
+from penstock.ops.group.gathering import Gather
 from penstock.ops.group.pending import Full
 from penstock.ops.read.source import Read
 from penstock.plan.blame import blame
@@ -25,7 +25,7 @@ from penstock.sources.indexable import indexable
 
 
 @dataclass(frozen=True)
-class GroupByWindow(Gathering):
+class GroupByWindow(Gather):
     """Pair each `size` elements of one key, or as many as `size(key)`, as (key, dataset of the elements).
 
     `dataset` is the class that wraps a plan.
@@ -50,7 +50,7 @@ class GroupByWindow(Gathering):
         if isinstance(self.size, int):
             return self.size
         try:
-            size = whole(self.size(key))
+            size = whole_number(self.size(key))
             if size < 1:
                 raise ElementError(f"group_by_window: window_size_func returned {size} for {key}; expected at least 1")
         except Exception as error:

@@ -16,7 +16,7 @@ from penstock.elements.chunks.chunk import Chunk, Items
 from penstock.elements.size import bytes_of
 from penstock.index.grouped import grouped
 from penstock.ops.group.batching import Batching
-from penstock.ops.group.in_slot import InSlot, Slot
+from penstock.ops.group.in_slot import InSlot, OptionalSlot
 from penstock.plan.blame import blame
 from penstock.plan.flow import Flow, Mark, Open, Piece, Reader, resumed
 from penstock.plan.ids import ordinals
@@ -69,7 +69,7 @@ class Grouping(Batching):
         its_rows: Rows,
         counts: np.ndarray,
         rows: Rows,
-        out: Slot,
+        out: OptionalSlot,
         allocate: Allocate,
         ids: Rows | None = None,
     ) -> Chunk:
@@ -110,14 +110,14 @@ class Grouping(Batching):
         return (self.grouped(rows)[0],)
 
     def as_step(self, allocate: Allocate) -> Step | None:
-        def change(chunk: Chunk, rows: Rows, out: Slot) -> Chunk:
+        def change(chunk: Chunk, rows: Rows, out: OptionalSlot) -> Chunk:
             its_rows, counts = self.grouped(rows)
             return self.collect_all(chunk, its_rows, counts, rows, out, allocate)
 
         return Step(lambda rows: self.grouped(rows)[0], change, self.memory_below)
 
     @property
-    def memory_below(self) -> Callable[[list[np.ndarray], Rows, Rows], Slot] | None:
+    def memory_below(self) -> Callable[[list[np.ndarray], Rows, Rows], OptionalSlot] | None:
         """Return the input's memory inside that of the groups, if elements are written there directly."""
         return None
 

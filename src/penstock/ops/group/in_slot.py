@@ -10,14 +10,14 @@ from penstock.core.arrays import Allocate
 from penstock.elements.chunks.chunk import Chunk, Column, Columns, Items
 from penstock.elements.nested.structure import flatten
 
-Slot: TypeAlias = list[np.ndarray] | None
+OptionalSlot: TypeAlias = list[np.ndarray] | None
 """Memory for some elements, one array of shape (elements, ...) for each leaf; `None` if there is none."""
 
 
 class InSlot:
     """The memory of one group after another, for callers that allocate arrays of these shapes and dtypes."""
 
-    def __init__(self, out: Slot, groups: int, allocate: Allocate) -> None:
+    def __init__(self, out: OptionalSlot, groups: int, allocate: Allocate) -> None:
         self._out = [array for array in out or () if not array.dtype.hasobject and len(array) == groups]
         self._whole = out if out is not None and len(self._out) == len(out) else None
         self._allocate = allocate

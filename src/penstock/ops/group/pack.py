@@ -18,9 +18,9 @@ from penstock.elements.chunks.chunk import Columns
 from penstock.elements.nested.nesting import part_in
 from penstock.elements.nested.structure import flatten
 from penstock.elements.spec import ArraySpec
-from penstock.index.packed import Packed, fitted, joined
-from penstock.kernels import Begun, Fit, Held, SideThread, begin_filling
-from penstock.ops.group.documents import Documents, Key, Texts, fault
+from penstock.index.packed import Packed, fitted, join_documents
+from penstock.kernels import Begun, Fit, HeldArrays, SideThread, begin_filling
+from penstock.ops.group.documents import DocumentParts, Documents, Key, fault
 from penstock.plan.blame import blame
 from penstock.plan.flow import Flow, Mark, Open, Piece, resumed
 from penstock.plan.ids import ordinals
@@ -34,7 +34,7 @@ WINDOW_SEQUENCES = 1024
 WINDOW_TOKENS = 1 << 24
 """Tokens of a window: a thousand sequences leave little room; for long sequences this many are enough."""
 PIECE_BYTES = 1 << 22
-AHEAD = 4
+_AHEAD = 4
 """Runs of sequences whose filling starts in the background before the earlier runs are yielded."""
 QUICKLY = 5_000_000
 """Time (ns) in which a run of documents may be read while sequences wait to be yielded."""
@@ -49,7 +49,7 @@ class Filling(NamedTuple):
     """Sequences to be filled from arrays of a dtype, and the mark after them."""
 
     packed: Packed
-    held: list[Held]
+    held: list[HeldArrays]
     dtype: np.dtype[Any]
     after: Mark
 
@@ -156,7 +156,7 @@ class Pack(Node):
             more = documents.fill(wanted)
             texts = documents.texts
             lengths = texts.lengths[: documents.holding(wanted)]
-            packed = joined(lengths, self.size, offset=out, keep_positions=self.keep_positions)
+            packed = join_documents(lengths, self.size, offset=out, keep_positions=self.keep_positions)
             if more:  # the last document may hold more
                 (packed,) = packed.parts([0, at_once])
             elif not self.keeps_left:
@@ -198,7 +198,7 @@ class Pack(Node):
             if filling is not None:
                 most = max(most, filling.packed.sequences)  # memory of one size is reused
                 under_way.append((*self._begun(filling, most, allocate, side), filling.after))
-            while len(under_way) > (AHEAD if filling is not None else 0):
+            while len(under_way) > (_AHEAD if filling is not None else 0):
                 chunk, begun, after = under_way.popleft()
                 begun.wait()
                 yield chunk, after
@@ -237,7 +237,7 @@ class PackFull(Pack):
         return "pack"
 
 
-def _placed(packed: Packed, texts: Texts) -> Packed:
+def _placed(packed: Packed, texts: DocumentParts) -> Packed:
     """Return the same with the position of each piece in an array instead of its document."""
     documents = packed.pieces[:, 0].copy()
     packed.pieces[:, 0] = texts.of[documents]

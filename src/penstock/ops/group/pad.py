@@ -22,11 +22,13 @@ from penstock.plan.types import Program, Spec
 
 
 @dataclass(frozen=True)
-class Pad(Node):
+class PadToCardinality(Node):
     """Append elements of zeros up to `count` elements; a flag marks the real elements.
 
     A dict element holds the flag under `mask_key`; any other element becomes the pair (element, flag).
     """
+
+    kind = "Pad"
 
     input: Node
     count: int

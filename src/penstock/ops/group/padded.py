@@ -12,8 +12,8 @@ from penstock.core.arrays import Allocate
 from penstock.core.errors import ElementError
 from penstock.elements.chunks.chunk import Column
 from penstock.elements.chunks.stacking import Origin
-from penstock.elements.leaves.uneven import check_text_fill, fill_value, padded, refuse_datasets
-from penstock.elements.nested.per_leaf import Shape, filled, fits, per_leaf, shape_per_leaf
+from penstock.elements.leaves.uneven import check_text_fill, fill_value, pad_column, refuse_datasets
+from penstock.elements.nested.per_leaf import PartialShape, filled, fits, per_leaf, shape_per_leaf
 from penstock.elements.nested.structure import Structure
 from penstock.elements.spec import ArraySpec, LeafSpec, ObjectSpec
 from penstock.ops.group.leafwise import LeafwiseGrouping
@@ -35,7 +35,7 @@ class PaddedBatch(LeafwiseGrouping):
     def name(self) -> str:
         return self.operation
 
-    def told(self, structure: Structure) -> Sequence[tuple[Shape | None, Any]]:
+    def told(self, structure: Structure) -> Sequence[tuple[PartialShape | None, Any]]:
         call, wanted = f"{self.name}(padded_shapes=", "a shape such as [None, 3]"
         shapes = shape_per_leaf(self.padded_shapes, structure, argument=call, wanted=wanted)
         call, wanted = f"{self.name}(padding_values=", "a number or a text"
@@ -47,7 +47,7 @@ class PaddedBatch(LeafwiseGrouping):
 
     def leaf(self, column: Column, told: Any, origin: Origin, allocate: Allocate) -> Any:
         shape, fill = told
-        return padded(column, shape, fill, origin, allocate)
+        return pad_column(column, shape, fill, origin, allocate)
 
     def leaf_spec(self, leaf: LeafSpec, told: Any, size: int | None, origin: Origin) -> LeafSpec:
         if isinstance(leaf, ObjectSpec):
@@ -57,7 +57,7 @@ class PaddedBatch(LeafwiseGrouping):
             leaf = ArraySpec((), np.dtype(object))
         if not isinstance(leaf, ArraySpec):
             raise TypeError(f"{self.name}: {leaf!r}{origin.where} is not padded; use batch, or to_dense() in a map")
-        shape: Shape = (None,) * len(leaf.shape) if told[0] is None else told[0]
+        shape: PartialShape = (None,) * len(leaf.shape) if told[0] is None else told[0]
         if not fits(shape, leaf.shape):
             raise ElementError(f"{self.name}: {leaf!r}{origin.where} does not fit into the shape {list(shape)}")
         if leaf.shape or self.pads:

@@ -9,13 +9,13 @@ import numpy as np
 
 from penstock.core.errors import CursorError
 from penstock.ops.elementwise.beside import parted
-from penstock.plan.flow import BEYOND, MOST_READ, Mark, Open, Piece, Reader, joined, resumed
+from penstock.plan.flow import BEYOND, MOST_READ, Mark, Open, Piece, Reader, join_pieces, resumed
 
 MOST_KEYS = 1024
 """Groups whose beginnings a mark lists; if more wait, the epoch is read again from its beginning."""
 
 
-class Rule(Protocol):
+class GroupingRule(Protocol):
     """The rule for which elements belong together, and how many."""
 
     def keys(self, numbers: list[int]) -> list[int]:
@@ -36,7 +36,7 @@ class Full(NamedTuple):
     after: Mark
 
 
-class Group:
+class PendingGroup:
     """The waiting elements of one key, in order of arrival; elements of the current piece by position.
 
     `first` is the position of the oldest of them in the input, `here` the reader's mark of the piece that holds it, and
@@ -72,11 +72,11 @@ class Pending:
     again finds them.
     """
 
-    def __init__(self, rule: Rule, source: Open, epoch: int, mark: Mark) -> None:
+    def __init__(self, rule: GroupingRule, source: Open, epoch: int, mark: Mark) -> None:
         since, at, firsts = resumed(mark, (0, None, []))
         self._rule = rule
         self._reader = Reader(source, epoch, at)
-        self._groups: dict[int, Group] = {}  # the group with the oldest element first
+        self._groups: dict[int, PendingGroup] = {}  # the group with the oldest element first
         self._place = 0  # position of the next element, counted from where the reader began
         self._here: Mark = None  # reader's mark of the current piece, and the position of its first element
         self._begin = 0
@@ -95,7 +95,7 @@ class Pending:
         rule, groups = self._rule, self._groups
         while (read := self._next(MOST_READ)) is not None:
             numbers, piece = read
-            touched: list[Group] = []
+            touched: list[PendingGroup] = []
             for at, (key, number) in enumerate(zip(rule.keys(numbers), numbers, strict=True)):
                 group = groups.get(key)
                 most = rule.most(key, number) if group is None or number > group.largest else group.most
@@ -103,7 +103,7 @@ class Pending:
                     yield self._gone([group], self._begin + at, piece)
                     group = None
                 if group is None:
-                    group = groups[key] = Group(key, self._here, self._begin, self._begin + at)
+                    group = groups[key] = PendingGroup(key, self._here, self._begin, self._begin + at)
                     most = rule.most(key, number)
                 if not group.positions:
                     touched.append(group)
@@ -121,7 +121,7 @@ class Pending:
         With `join`, as many groups as fit become one.
         """
         while self._groups:
-            together, count, largest = list[Group](), 0, 0
+            together, count, largest = list[PendingGroup](), 0, 0
             for key in sorted(self._groups):
                 group = self._groups[key]
                 count, largest = count + group.count, max(largest, group.largest)
@@ -130,13 +130,13 @@ class Pending:
                 together.append(group)
             yield self._gone(together, self._place)
 
-    def _gone(self, groups: list[Group], place: int, piece: Piece | None = None) -> Full:
+    def _gone(self, groups: list[PendingGroup], place: int, piece: Piece | None = None) -> Full:
         """Return the elements of groups that leave when all input before `place` was read and `piece` is current."""
         for group in groups:
             if piece is not None:
                 group.settle(piece)
             del self._groups[group.key]
-        elements = joined([part for group in groups for part in group.parts])
+        elements = join_pieces([part for group in groups for part in group.parts])
         key, most = groups[0].key, groups[0].most
         if len(groups) > 1:
             most = self._rule.most(key, max(group.largest for group in groups))
@@ -174,7 +174,7 @@ class Pending:
                 if self._begin + at == first:
                     if group is not None:
                         raise CursorError(BEYOND)
-                    group = groups[key] = Group(key, self._here, self._begin, self._begin + at)
+                    group = groups[key] = PendingGroup(key, self._here, self._begin, self._begin + at)
                     first = next(coming, None)
                 if group is not None:
                     group.positions.append(at)

@@ -13,14 +13,14 @@ from penstock.core.errors import ElementError
 from penstock.elements.chunks.chunk import Column
 from penstock.elements.chunks.stacking import Origin
 from penstock.elements.leaves.uneven import ragged
-from penstock.elements.nested.per_leaf import Shape, filled, fits, shape_per_leaf
+from penstock.elements.nested.per_leaf import PartialShape, filled, fits, shape_per_leaf
 from penstock.elements.nested.structure import Structure, flatten
 from penstock.elements.ragged import Ragged
 from penstock.elements.spec import ArraySpec, LeafSpec, RaggedSpec, batched, leaf_spec
 from penstock.ops.group.leafwise import LeafwiseGrouping
 from penstock.plan.types import Spec
 
-Told: TypeAlias = tuple[int | None, Shape | None]
+RaggedShape: TypeAlias = tuple[int | None, PartialShape | None]
 """How many dimensions of a leaf may differ, and its shape; `None` for no instruction."""
 
 
@@ -41,7 +41,7 @@ class RaggedBatch(LeafwiseGrouping):
     def name(self) -> str:
         return "ragged_batch"
 
-    def told(self, structure: Structure) -> Sequence[Told]:
+    def told(self, structure: Structure) -> Sequence[RaggedShape]:
         ranks = [None] * structure.num_leaves if self.ranks is None else self.ranks
         if self.row_shapes is None:
             return [(rank, None) for rank in ranks]
@@ -49,7 +49,7 @@ class RaggedBatch(LeafwiseGrouping):
         shapes = shape_per_leaf(self.row_shapes, structure, argument=call, wanted=wanted)
         return [(rank if shape is None else _rank(shape), shape) for rank, shape in zip(ranks, shapes, strict=True)]
 
-    def leaf(self, column: Column, told: Told, origin: Origin, allocate: Allocate) -> Any:
+    def leaf(self, column: Column, told: RaggedShape, origin: Origin, allocate: Allocate) -> Any:
         rank, shape = told
         made = ragged(column, rank, self.row_splits_dtype, origin, allocate)
         if shape is not None and not _has_rows(made, shape):
@@ -59,7 +59,7 @@ class RaggedBatch(LeafwiseGrouping):
             )
         return made
 
-    def leaf_spec(self, leaf: LeafSpec, told: Told, size: int | None, origin: Origin) -> LeafSpec:
+    def leaf_spec(self, leaf: LeafSpec, told: RaggedShape, size: int | None, origin: Origin) -> LeafSpec:
         rank, shape = told
         if isinstance(leaf, ArraySpec):
             if shape is not None and not (fits(shape, leaf.shape) and fits(leaf.shape, shape)):
@@ -90,11 +90,11 @@ def ranks_of(spec: Spec | None) -> tuple[int, ...] | None:
     return tuple(map(_rank, shapes))
 
 
-def _rank(shape: Shape) -> int:
+def _rank(shape: PartialShape) -> int:
     return max((i + 1 for i, size in enumerate(shape) if size is None), default=0)
 
 
-def _has_rows(batch: Any, shape: Shape) -> bool:
+def _has_rows(batch: Any, shape: PartialShape) -> bool:
     """Return True if the rows of a batch have these sizes, or if there are none."""
     for size in shape[: _rank(shape)]:
         if not isinstance(batch, Ragged) or (size is not None and (batch.row_lengths() != size).any()):

@@ -11,7 +11,7 @@ from penstock.core.errors import ElementError
 from penstock.elements.chunks.chunk import Column
 from penstock.elements.chunks.stacking import Origin
 from penstock.elements.leaves.uneven import sparse
-from penstock.elements.nested.per_leaf import Shape, filled, fits, shape_per_leaf
+from penstock.elements.nested.per_leaf import PartialShape, filled, fits, shape_per_leaf
 from penstock.elements.nested.structure import Structure
 from penstock.elements.spec import LeafSpec, ObjectSpec, RaggedSpec, SparseSpec, batched
 from penstock.ops.group.leafwise import LeafwiseGrouping
@@ -31,7 +31,7 @@ class SparseBatch(LeafwiseGrouping):
     def name(self) -> str:
         return "sparse_batch"
 
-    def told(self, structure: Structure) -> Sequence[Shape]:
+    def told(self, structure: Structure) -> Sequence[PartialShape]:
         call, wanted = "sparse_batch(row_shape=", "a shape such as [1000]"
         shapes = shape_per_leaf(self.row_shape, structure, argument=call, wanted=wanted)
         return [shape or () for shape in shapes]

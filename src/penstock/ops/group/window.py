@@ -19,7 +19,7 @@ from penstock.index.windowed import windowed, windows_in
 from penstock.ops.group.grouping import spans
 from penstock.ops.read.source import Read
 from penstock.plan.blame import blame
-from penstock.plan.flow import Flow, Mark, Open, Piece, Reader, joined, resumed
+from penstock.plan.flow import Flow, Mark, Open, Piece, Reader, join_pieces, resumed
 from penstock.plan.ids import ordinals
 from penstock.plan.node import Node
 from penstock.plan.types import Program, Spec
@@ -27,12 +27,13 @@ from penstock.sources.arrays import ArraySource
 
 
 @dataclass(frozen=True)
-class Window(Node):
+class SlidingWindow(Node):
     """Collect `size` elements, `step` apart, from every `shift`-th element on, into one: a dataset for each leaf.
 
     `dataset` is the class that wraps a plan.
     """
 
+    kind = "Window"
     has_own_ids = True
 
     input: Node
@@ -41,6 +42,10 @@ class Window(Node):
     step: int
     drop_remainder: bool
     dataset: type[Any] = field(metadata={"runs": True})
+
+    @property
+    def name(self) -> str:
+        return "window"
 
     @cached_property
     def length(self) -> int:
@@ -103,7 +108,7 @@ class Window(Node):
         span = (self.size - 1) * self.step + 1
         with Reader(inputs[0], epoch, at) as reader:
             reader.skip(left_out)
-            ahead = Ahead(reader)
+            ahead = LookAhead(reader)
             while (run := ahead.first(span)) is not None and not (len(run) < span and self.drop_remainder):
                 run = run.select(np.arange(0, len(run), self.step))
                 element = self.collect(run.chunk, run.ids, made)
@@ -122,7 +127,7 @@ class Window(Node):
         return ", ".join([str(self.size), *shift, *step, *drop])
 
 
-class Ahead:
+class LookAhead:
     """A reader with lookahead: elements can be looked at before the reader moves past them, and be read again."""
 
     def __init__(self, reader: Reader) -> None:
@@ -136,7 +141,7 @@ class Ahead:
         mark = self._reader.mark
         if held < count and (more := self._reader.take(count - held)) is not None:
             self._marks.append((held, mark))
-            self._held = more if self._held is None else joined([self._held, more])
+            self._held = more if self._held is None else join_pieces([self._held, more])
         return self._held if self._held is None or len(self._held) <= count else self._held.slice(0, count)
 
     def leave(self, count: int) -> None:

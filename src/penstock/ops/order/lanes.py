@@ -10,17 +10,17 @@ from penstock.core.arrays import Rows
 from penstock.core.delays import HEAD, LANES, OUT, POOL, SHIFT, TAIL, Delays
 from penstock.core.errors import CursorError
 from penstock.core.seeds import mix
-from penstock.elements.chunks.held import Held
+from penstock.elements.chunks.held import HeldElements
 from penstock.index.keyed import mix_each
 from penstock.kernels import permute, permute_rows
-from penstock.plan.flow import BEYOND, Flow, Mark, Open, Piece, Reader, joined, resumed
+from penstock.plan.flow import BEYOND, Flow, Mark, Open, Piece, Reader, join_pieces, resumed
 from penstock.plan.ids import NO_IDS
 
 _AT_ONCE = 512
 """Elements to move at once if rounds are smaller and that many are ready: 3 times as fast with a buffer of 100."""
 
 
-def buffered(source: Open, epoch: int, mark: Mark, buffer: int, key: int) -> Flow:
+def shuffle_buffered(source: Open, epoch: int, mark: Mark, buffer: int, key: int) -> Flow:
     """Yield the elements of `source` in the order set by `key` and a buffer of `buffer` elements, at least 2.
 
     A mark holds the number of rounds yielded, counted from 1, and the mark to read from: a fixed number of rounds back,
@@ -38,11 +38,11 @@ def buffered(source: Open, epoch: int, mark: Mark, buffer: int, key: int) -> Flo
                 if given:
                     raise CursorError(BEYOND)
                 if pool is not None:
-                    yield mixed(mixed(pool, mix(key, POOL)), mix(key, HEAD), [0, reader.mark])
+                    yield shuffle_piece(shuffle_piece(pool, mix(key, POOL)), mix(key, HEAD), [0, reader.mark])
                 return
             head = lanes.fill(pool)
             if not given:
-                yield mixed(head, mix(key, HEAD), [1, begin])
+                yield shuffle_piece(head, mix(key, HEAD), [1, begin])
         starts: deque[Mark] = deque(maxlen=most)  # marks of the rounds to be read again
         again = max(given - 1, 0)
         number = max(again - most, 0)
@@ -63,7 +63,7 @@ def buffered(source: Open, epoch: int, mark: Mark, buffer: int, key: int) -> Flo
         yield lanes.rest(number, piece, [0, reader.mark])
 
 
-def mixed(piece: Piece, key: int, after: Mark = None) -> Piece:
+def shuffle_piece(piece: Piece, key: int, after: Mark = None) -> Piece:
     """Return the elements of a piece in the order of `key`."""
     chosen = piece.select(permute(np.arange(len(piece)), len(piece), key))
     return Piece(chosen.chunk, chosen.ids, after)
@@ -77,7 +77,7 @@ class _Lanes:
         self._delays = delays
         self._key = key
         self._at_once = at_once
-        self._held: Held | None = None  # allocated with the first elements, like the arrays below
+        self._held: HeldElements | None = None  # allocated with the first elements, like the arrays below
         self._ids = self._depths = self._firsts = self._ends = self._spread = NO_IDS
         self._latest = (-2, NO_IDS)  # places of all lanes in one round
 
@@ -130,7 +130,7 @@ class _Lanes:
     def rest(self, number: int, piece: Piece | None, after: Mark) -> Piece:
         """Return all elements that wait after `number` rounds, then the elements of a piece."""
         waiting = self._piece(self._waiting(number), None)
-        return mixed(waiting if piece is None else joined([waiting, piece]), mix(self._key, TAIL), after)
+        return shuffle_piece(waiting if piece is None else join_pieces([waiting, piece]), mix(self._key, TAIL), after)
 
     def _begin(self) -> None:
         size = self._delays.round
@@ -150,8 +150,8 @@ class _Lanes:
             places.append(self._firsts[lanes] + (at + self._at_once) % self._depths[lanes])
         return np.concatenate(places)
 
-    def _hold(self, piece: Piece) -> Held:
-        self._held, self._ids = Held(piece.chunk), piece.ids
+    def _hold(self, piece: Piece) -> HeldElements:
+        self._held, self._ids = HeldElements(piece.chunk), piece.ids
         return self._held
 
     def _piece(self, places: Rows, after: Mark) -> Piece:

@@ -7,7 +7,7 @@ from functools import cached_property
 
 from penstock.core.arrays import Allocate, Rows
 from penstock.index.strided import strided
-from penstock.plan.flow import MOST_READ, Asked, Mark, Open, Piece, Reader, resumed
+from penstock.plan.flow import MOST_READ, AskedFlow, Mark, Open, Piece, Reader, resumed
 from penstock.plan.node import RowMap
 from penstock.plan.types import INFINITE, UNKNOWN
 
@@ -50,7 +50,7 @@ class Repeat(RowMap):
             return strided(rows, length=self.stride, input_stride=self._cycles * self.input.stride)
         return rows
 
-    def flow(self, inputs: tuple[Open, ...], epoch: int, mark: Mark, allocate: Allocate) -> Asked:
+    def flow(self, inputs: tuple[Open, ...], epoch: int, mark: Mark, allocate: Allocate) -> AskedFlow:
         wanted: int | None = None
         (source,) = inputs
         passes, at = resumed(mark, (0, None))

@@ -38,7 +38,9 @@ class Shuffle(RowMap):
         (source,) = inputs
         if self.window == 1:
             return source(epoch, mark)
-        return order.lanes.buffered(source, epoch, mark, self.window, mix(self.seed, epoch if self.reshuffle else 0))
+        return order.lanes.shuffle_buffered(
+            source, epoch, mark, self.window, mix(self.seed, epoch if self.reshuffle else 0)
+        )
 
     def redone(self) -> str:
         if self.window in (None, 1):

@@ -12,12 +12,12 @@ from penstock.core.arrays import Allocate, Rows
 from penstock.core.errors import CursorError
 from penstock.core.seeds import mix
 from penstock.elements.chunks.chunk import Items, concat
-from penstock.elements.chunks.held import Held
+from penstock.elements.chunks.held import HeldElements
 from penstock.elements.size import sizes_of
 from penstock.index.keyed import mix_each
-from penstock.ops.order.lanes import mixed
+from penstock.ops.order.lanes import shuffle_piece
 from penstock.ops.order.shuffle import Shuffle
-from penstock.plan.flow import BEYOND, Flow, Mark, Open, Piece, Reader, joined, resumed
+from penstock.plan.flow import BEYOND, Flow, Mark, Open, Piece, Reader, join_pieces, resumed
 
 _FIRST, _WAITS, _OUT, _TAIL = range(4)  # purposes of the keys derived from an epoch's key
 _LONGEST = 7  # maximum number of halvings of the elements that still wait
@@ -65,12 +65,14 @@ class ShuffleBytes(Shuffle):
                     starts.popleft()
                 if ordinal > known and len(left):
                     since, bytes_before, begin = starts[0]
-                    yield mixed(left, mix(key, _OUT, ordinal), [since, bytes_before, ordinal - since, gone, begin])
+                    yield shuffle_piece(
+                        left, mix(key, _OUT, ordinal), [since, bytes_before, ordinal - since, gone, begin]
+                    )
                 del left
             if ordinal < known:
                 raise CursorError(BEYOND)
             if len(rest := waiting.take(_NEVER)):
-                yield mixed(rest, mix(key, _TAIL), [ordinal, taken, 0, gone, reader.mark])
+                yield shuffle_piece(rest, mix(key, _TAIL), [ordinal, taken, 0, gone, reader.mark])
 
     def redone(self) -> str:
         held = self.buffer + self.buffer // 2
@@ -120,7 +122,7 @@ class _Waiting:
     """The waiting elements, in places that are reused after elements leave."""
 
     def __init__(self) -> None:
-        self._held = Held(Items([]))
+        self._held = HeldElements(Items([]))
         self._told = np.zeros((4, 0), np.int64)  # per place: due time, bytes, ordinal and id of the element
         self._taken = np.zeros(0, bool)
 
@@ -135,7 +137,7 @@ class _Waiting:
             both = (
                 [self._held.take(before), piece.chunk] if len(before) else [piece.select(np.arange(len(piece))).chunk]
             )
-            self._held = Held(concat(both))
+            self._held = HeldElements(concat(both))
             self._told = np.concatenate([self._told[:, before], np.empty_like(told)], axis=1)
             self._taken = np.ones(self._told.shape[1], bool)
             places = np.arange(len(before), len(self._taken))
@@ -189,6 +191,6 @@ def _rounds(reader: Reader, first: int, others: int) -> Iterator[tuple[Piece, Ro
 
 def _closed(parts: list[Piece]) -> Piece:
     """Return the elements of all parts, and empty the list so that it no longer holds them."""
-    whole = joined(parts)
+    whole = join_pieces(parts)
     parts.clear()
     return whole

@@ -7,7 +7,7 @@ from functools import cached_property
 
 from penstock.core.arrays import Allocate, Rows
 from penstock.index.strided import strided
-from penstock.plan.flow import MOST_READ, Asked, Mark, Open, Piece, Reader
+from penstock.plan.flow import MOST_READ, AskedFlow, Mark, Open, Piece, Reader
 from penstock.plan.node import RowMap
 
 
@@ -29,7 +29,7 @@ class Skip(RowMap):
     def rows_of(self, rows: Rows) -> Rows:
         return strided(rows, length=self.stride, input_stride=self.input.stride, start=self.count)
 
-    def flow(self, inputs: tuple[Open, ...], epoch: int, mark: Mark, allocate: Allocate) -> Asked:
+    def flow(self, inputs: tuple[Open, ...], epoch: int, mark: Mark, allocate: Allocate) -> AskedFlow:
         wanted: int | None = None
         (source,) = inputs
         if self.count == -1:

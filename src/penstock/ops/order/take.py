@@ -7,7 +7,7 @@ from functools import cached_property
 
 from penstock.core.arrays import Allocate, Rows
 from penstock.index.strided import strided
-from penstock.plan.flow import Asked, Mark, Open, Piece, Reader, resumed
+from penstock.plan.flow import AskedFlow, Mark, Open, Piece, Reader, resumed
 from penstock.plan.node import RowMap, rows_within
 from penstock.plan.types import INFINITE, UNKNOWN
 
@@ -31,7 +31,7 @@ class Take(RowMap):
         rows = rows_within(rows, self.length, self.input)
         return strided(rows, length=self.stride, input_stride=self.input.stride)
 
-    def flow(self, inputs: tuple[Open, ...], epoch: int, mark: Mark, allocate: Allocate) -> Asked:
+    def flow(self, inputs: tuple[Open, ...], epoch: int, mark: Mark, allocate: Allocate) -> AskedFlow:
         wanted: int | None = None
         (source,) = inputs
         if self.count == -1:

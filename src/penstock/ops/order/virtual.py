@@ -15,7 +15,7 @@ from penstock.ops.elementwise.enumerate import Enumerate
 from penstock.ops.elementwise.resample import ResampleEstimated
 from penstock.ops.elementwise.scan import Scan
 from penstock.ops.group.group_by_reducer import GroupByReducer
-from penstock.ops.group.pad import Pad
+from penstock.ops.group.pad import PadToCardinality
 from penstock.ops.order.assert_cardinality import AssertCardinality
 from penstock.ops.order.exclude import Exclude
 from penstock.ops.order.shuffle import Shuffle
@@ -31,7 +31,7 @@ from penstock.plan.graph import fold, with_inputs
 from penstock.plan.node import Node, RowMap
 from penstock.plan.types import INFINITE
 
-WHOLE: dict[type[Node], str] = {
+_WHOLE: dict[type[Node], str] = {
     FromGenerator: (
         "can only be run as a whole; list its parts, such as files, in an indexed dataset, and read them by "
         "flat_map() or interleave()"
@@ -84,11 +84,11 @@ def virtual_stream(plan: Node, number: int, streams: int) -> Cut:
 
 def _part_of(node: Node, number: int, place: int, streams: int) -> Node:
     """Return the operation for one stream, if it depends on the number of elements."""
-    if type(node) in WHOLE and not (isinstance(node, AssertCardinality) and node.count == INFINITE):
-        raise PlanError(f"shard(streams={streams}): {node.label()} {WHOLE[type(node)]}")
+    if type(node) in _WHOLE and not (isinstance(node, AssertCardinality) and node.count == INFINITE):
+        raise PlanError(f"shard(streams={streams}): {node.label()} {_WHOLE[type(node)]}")
     changed: dict[str, Any] = {}
     match node:
-        case Take(count=int(count)) | Skip(count=int(count)) | Pad(count=int(count)):
+        case Take(count=int(count)) | Skip(count=int(count)) | PadToCardinality(count=int(count)):
             changed = {"count": share(count, place, streams)}
         case Exclude(positions=positions):
             changed = {"positions": positions[positions % streams == place] // streams}
@@ -116,4 +116,6 @@ def _drawn_apart(node: Node, number: int, *, keyed: bool) -> Node:
 
 def _keeps_ids(node: Node) -> bool:
     """Return True if elements keep the ids of their inputs, or ids derived from these, instead of new numbers."""
-    return node.elementwise or isinstance(node, RowMap | Enumerate | Scan | Unfolding | ResampleEstimated | Zip | Pad)
+    return node.elementwise or isinstance(
+        node, RowMap | Enumerate | Scan | Unfolding | ResampleEstimated | Zip | PadToCardinality
+    )

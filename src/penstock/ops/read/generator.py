@@ -16,14 +16,14 @@ from penstock.elements.chunks.sharing import with_own_arrays
 from penstock.elements.exact import PLAIN_TYPES
 from penstock.elements.spec import compatible, describe, spec_of
 from penstock.plan.blame import blame
-from penstock.plan.flow import Asked, Mark, Open, Piece, close, left_out, resumed
+from penstock.plan.flow import AskedFlow, Mark, Open, Piece, close, left_out, resumed
 from penstock.plan.functions import name_of
 from penstock.plan.ids import ordinals
 from penstock.plan.node import Streamed
 from penstock.plan.types import Spec
 
 AT_ONCE = 1_000_000  # ns to collect elements at most, so that a consumer waiting for many can be stopped
-MOST = 256
+_MOST = 256
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class FromGenerator(Streamed):
     def spec(self) -> Spec | None:
         return self.signature
 
-    def flow(self, inputs: tuple[Open, ...], epoch: int, mark: Mark, allocate: Allocate) -> Asked:
+    def flow(self, inputs: tuple[Open, ...], epoch: int, mark: Mark, allocate: Allocate) -> AskedFlow:
         count, state = resumed(mark, (0, None))
         elements = self._begun()
         try:
@@ -92,7 +92,7 @@ class FromGenerator(Streamed):
     def _run(self, elements: Iterator[Any], count: int, wanted: int) -> tuple[list[Any], Exception | None]:
         """Return as many elements as are wanted, or as came in a millisecond; and the exception that ended them."""
         run: list[Any] = []
-        most = min(wanted, MOST)
+        most = min(wanted, _MOST)
         end = perf_counter_ns() + AT_ONCE if most > 1 else 0
         try:
             for element in elements:

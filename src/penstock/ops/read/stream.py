@@ -23,7 +23,7 @@ from penstock.plan.node import Node, Streamed
 from penstock.plan.types import Spec
 from penstock.sources.powers import called_by
 from penstock.sources.stream import Faulty, Stream
-from penstock.storage.ahead import Ahead
+from penstock.storage.ahead import ItemsAhead
 
 FILES_AT_A_TIME = 2
 CHUNKS_AHEAD = 4  # per file
@@ -35,7 +35,7 @@ class ReadStream(Streamed):
 
     The mark holds the current file, the number of its elements already yielded, and the number of all elements yielded.
     The current file and the next one are read ahead, each by a thread. An element that cannot be made ends the stream;
-    if `faults`, and if others can follow, a `Fault` replaces it, which `Sound` raises.
+    if `faults`, and if others can follow, a `FailedElement` replaces it, which `Sound` raises.
     """
 
     has_own_ids = True
@@ -68,7 +68,7 @@ class ReadStream(Streamed):
         file, done, count = resumed(mark, (0, 0, 0))
         files = range(self.first, len(self.source.paths), self.step)
         coming = iter(range(file, len(files)))
-        opened: deque[Ahead[Chunk]] = deque()
+        opened: deque[ItemsAhead[Chunk]] = deque()
         try:
             while True:
                 while len(opened) < FILES_AT_A_TIME and (number := next(coming, None)) is not None:
@@ -107,16 +107,16 @@ class ReadStream(Streamed):
     def _kept(self, faulty: Faulty) -> Chunk:
         if not self.faults:
             raise faulty.error
-        return Items([Fault(faulty.error)])
+        return Items([FailedElement(faulty.error)])
 
-    def _opened(self, file: int, done: int) -> Ahead[Chunk]:
+    def _opened(self, file: int, done: int) -> ItemsAhead[Chunk]:
         turns = safety.calls.turns_of(self.source) if self.functions else None
 
         def read() -> Iterator[Chunk]:
             chunks = self.source.read(file)
             return without_first(self._with_end(chunks if turns is None else _one_by_one(chunks, turns)), done)
 
-        return Ahead(read, CHUNKS_AHEAD)
+        return ItemsAhead(read, CHUNKS_AHEAD)
 
     def arguments(self) -> str:
         return "" if self.step == 1 else f"every {self.step}-th file from file {self.first} on"
@@ -140,7 +140,7 @@ def _one_by_one(chunks: Iterable[Chunk], turns: AbstractContextManager[None]) ->
 
 
 @dataclass(frozen=True, eq=False)
-class Fault:
+class FailedElement:
     """A placeholder for an element that could not be made."""
 
     error: Exception
@@ -167,8 +167,8 @@ class Sound(Streamed):
             piece = source(piece)
             chunk = piece.chunk
             for values in [chunk.values] if isinstance(chunk, Items) else chunk.columns:
-                if isinstance(values, list) and Fault in set(map(type, values)):
-                    raise _again(next(value.error for value in values if type(value) is Fault))
+                if isinstance(values, list) and FailedElement in set(map(type, values)):
+                    raise _again(next(value.error for value in values if type(value) is FailedElement))
             return piece
 
         return run

@@ -7,10 +7,10 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec, TypeVar
 
 from penstock.elements.chunks.sharing import with_own_arrays
-from penstock.plan.safety.guard import Turns, seen_of
+from penstock.plan.safety.guard import LockSet, seen_of
 from penstock.plan.safety.hazards import Hazard
 from penstock.plan.safety.walk import Walk
-from penstock.plan.safety.watch import Look
+from penstock.plan.safety.watch import Snapshot
 from penstock.sources.protocol import Called
 
 if TYPE_CHECKING:
@@ -50,16 +50,16 @@ class Calls:
 
     def __init__(self, function: Callable[..., Any], thread_safe: bool | None) -> None:
         self._function = function
-        self.turns: Turns | None = None
+        self.turns: LockSet | None = None
         self.settled = True
         hazards, walk = _found(function, thread_safe)
         if hazards:
-            self.turns = Turns(hazard.owner for hazard in hazards)
+            self.turns = LockSet(hazard.owner for hazard in hazards)
         elif walk is not None and not walk.for_threads and (walk.owners or walk.contents or walk.caches):
             self.settled = False
             self._objects = [*walk.owners.values(), *walk.contents.values(), *walk.caches.values()]
             self._has_caches = bool(walk.caches)
-            self._first = Turns(known.thing for known in self._objects)
+            self._first = LockSet(known.thing for known in self._objects)
 
     def __call__(self, *args: Any, **named: Any) -> Any:
         if not self.settled:
@@ -72,17 +72,17 @@ class Calls:
             return _own(self._function(*args, **named))
 
     def _watched(self, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
-        before = Look(self._objects)
+        before = Snapshot(self._objects)
         try:
             return _own(self._function(*args, **named))
         finally:
-            after = Look(self._objects)
+            after = Snapshot(self._objects)
             changed = before.changed(after)
             if changed:
                 self._first.note(f"changes `{changed}`")
                 self.turns = self._first
             elif (self._has_caches or before.has_new(after)) and (hazards := Walk([self._function]).hazards):
-                self.turns = Turns(hazard.owner for hazard in hazards)
+                self.turns = LockSet(hazard.owner for hazard in hazards)
             self.settled = True
 
 
@@ -95,7 +95,7 @@ def _copying(function: Callable[..., Any]) -> Callable[..., Any]:
     return lambda *args, **named: _own(function(*args, **named))
 
 
-def in_turns(
+def called_in_turns(
     build: Callable[[Callable[..., Any]], Callable[P, T]], function: Any, thread_safe: bool | None
 ) -> Callable[P, T]:
     """Return `build(function)`, which calls the function many times; as one turn, if turns are needed."""
@@ -119,13 +119,13 @@ def one_by_one(function: Callable[..., Any], thread_safe: bool | None) -> Callab
     return function if calls.settled and calls.turns is None else calls
 
 
-def turns_of(*functions: Any, thread_safe: bool | None = None) -> Turns | None:
+def turns_of(*functions: Any, thread_safe: bool | None = None) -> LockSet | None:
     """Return the turns for calls of functions that only one thread at a time may call; `None` if any number may."""
     hazards = [hazard for function in functions for hazard in _found(function, thread_safe)[0]]
-    return Turns(hazard.owner for hazard in hazards) if hazards else None
+    return LockSet(hazard.owner for hazard in hazards) if hazards else None
 
 
-def entered(turns: Turns | None) -> AbstractContextManager[None]:
+def entered(turns: LockSet | None) -> AbstractContextManager[None]:
     """Return the turns as a context, or a context that does nothing."""
     return turns or nullcontext()
 

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from weakref import WeakValueDictionary
 
 
-class Guard:
+class ObjectLock:
     """The lock of one object, for as long as some function that uses the object may run.
 
     `what` holds observations of the object that its functions' code does not show.
@@ -27,7 +27,7 @@ class Guard:
         self.what = ""
 
 
-class Held(NamedTuple):
+class LockTimes(NamedTuple):
     """The time that this thread spent in guarded calls, and waiting for its turn, in ns."""
 
     alone: int
@@ -45,14 +45,14 @@ class _Here(threading.local):
 
 
 # Which objects are in use, and by which threads, is a fact about the process.
-_guards: WeakValueDictionary[int, Guard] = WeakValueDictionary()
+_guards: WeakValueDictionary[int, ObjectLock] = WeakValueDictionary()
 _told: WeakValueDictionary[int, Any] = WeakValueDictionary()
 _numbers = count()
 _lock = threading.Lock()
 _here = _Here()
 
 
-class Turns:
+class LockSet:
     """A context for one thread at a time among all users of one of the objects; reentrant."""
 
     def __init__(self, owners: Iterable[Any]) -> None:
@@ -89,12 +89,12 @@ class Turns:
             guard.what = guard.what or what
 
 
-def guard_of(owner: Any) -> Guard:
+def guard_of(owner: Any) -> ObjectLock:
     """Return the guard of an object: the same one for as long as it is referenced."""
     with _lock:
         guard = _guards.get(id(owner))
         if guard is None:
-            guard = _guards[id(owner)] = Guard(owner, next(_numbers))
+            guard = _guards[id(owner)] = ObjectLock(owner, next(_numbers))
         return guard
 
 
@@ -115,9 +115,9 @@ def tell(thing: Any) -> bool:
         return True
 
 
-def held_here() -> Held:
+def held_here() -> LockTimes:
     """Return the times of this thread so far."""
-    return Held(_here.alone, _here.queued)
+    return LockTimes(_here.alone, _here.queued)
 
 
 def is_in_turn() -> bool:

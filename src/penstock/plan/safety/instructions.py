@@ -42,7 +42,7 @@ AUGMENTED = Known(None, "")
 """The result of an in-place operation, such as `+=`, on its way back to its operand's origin."""
 
 
-class Step(NamedTuple):
+class Instruction(NamedTuple):
     """An instruction: its name and argument, its effect on the stack's height, its position and its jump target."""
 
     op: str
@@ -53,7 +53,7 @@ class Step(NamedTuple):
     target: int | None
 
 
-class Told(Protocol):
+class Listener(Protocol):
     """The receiver of the findings."""
 
     def global_of(self, name: str) -> Known | None: ...
@@ -65,7 +65,7 @@ class Told(Protocol):
     def writes_name(self, name: str) -> None: ...
 
 
-def follow(code: types.CodeType, names: Mapping[str, Known], told: Told, outer: frozenset[str]) -> None:
+def follow(code: types.CodeType, names: Mapping[str, Known], told: Listener, outer: frozenset[str]) -> None:
     """Report how the code uses the objects of `names`; names of `outer` are variables of an enclosing function."""
     reading = _Reading(code, dict(names), told, outer)
     reading.follow()
@@ -76,23 +76,25 @@ def follow(code: types.CodeType, names: Mapping[str, Known], told: Told, outer: 
 
 
 @lru_cache(maxsize=1024)
-def steps_of(code: types.CodeType) -> tuple[Step, ...]:
+def instructions_of(code: types.CodeType) -> tuple[Instruction, ...]:
     """Return the instructions of some code, in order."""
     """Return the instructions of some code, in order."""
-    steps: list[Step] = []
+    steps: list[Instruction] = []
     for each in dis.get_instructions(code):
         effect = dis.stack_effect(each.opcode, each.arg, jump=False)
         jumps = each.opcode in dis.hasjrel or each.opcode in dis.hasjabs
         target = each.argval if jumps else None
         value = each.argrepr if each.opname == "BINARY_OP" else each.argval
-        steps.append(Step(each.opname, each.arg or 0, value, effect, each.offset, target))
+        steps.append(Instruction(each.opname, each.arg or 0, value, effect, each.offset, target))
     return tuple(steps)
 
 
 class _Reading:
     """One reading of one code object."""
 
-    def __init__(self, code: types.CodeType, names: dict[str, Known | None], told: Told, outer: frozenset[str]) -> None:
+    def __init__(
+        self, code: types.CodeType, names: dict[str, Known | None], told: Listener, outer: frozenset[str]
+    ) -> None:
         self.names = names
         self._code = code
         self._told = told
@@ -105,7 +107,7 @@ class _Reading:
         """Process all instructions once."""
         coming: dict[int, list[Known | None]] = {}  # the stack at jump targets
         goes_on = True
-        for step in steps_of(self._code):
+        for step in instructions_of(self._code):
             if not goes_on:
                 self._stack = list(coming.get(step.offset, ()))
             self._take(step)
@@ -113,7 +115,7 @@ class _Reading:
                 coming.setdefault(step.target, list(self._stack))
             goes_on = step.op not in ENDS
 
-    def _take(self, step: Step) -> None:
+    def _take(self, step: Instruction) -> None:
         op = step.op
         if op.startswith(LOADS) or op in ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_CONST", "LOAD_SMALL_INT", "COPY", "SWAP"):
             self._load(step)
@@ -138,7 +140,7 @@ class _Reading:
         if known is not None:
             self._told.reaches(known)
 
-    def _move(self, step: Step) -> None:
+    def _move(self, step: Instruction) -> None:
         """Adjust the stack's height to that after the instruction; results are unknown."""
         if step.effect > 0:
             self._stack += [None] * step.effect
@@ -150,7 +152,7 @@ class _Reading:
         if self._stack and step.op == "BINARY_OP" and step.value.endswith("="):
             self._stack[-1] = AUGMENTED
 
-    def _load(self, step: Step) -> None:
+    def _load(self, step: Instruction) -> None:
         if step.op == "COPY":
             self._stack.append(self._at(step.arg))
         elif step.op == "SWAP":
@@ -165,7 +167,7 @@ class _Reading:
             for name in step.value if isinstance(step.value, tuple) else (step.value,):
                 self._push(self.names.get(name))
 
-    def _attribute(self, step: Step) -> None:
+    def _attribute(self, step: Instruction) -> None:
         if step.op == "LOAD_SUPER_ATTR":
             if (known := self._at(1)) is not None:
                 self._told.parent_method(known, step.value)
@@ -178,7 +180,7 @@ class _Reading:
         self._push(found)
         self._stack += [None] * step.effect
 
-    def _store_name(self, step: Step) -> None:
+    def _store_name(self, step: Instruction) -> None:
         if step.op.endswith("GLOBAL") or (step.op.endswith("DEREF") and step.value in self._outer):
             self._told.writes_name(step.value)
             self._move(step)
@@ -191,7 +193,7 @@ class _Reading:
         for name in loaded:
             self._push(self.names.get(name))
 
-    def _change(self, step: Step) -> None:
+    def _change(self, step: Instruction) -> None:
         """Report the object that the instruction writes into."""
         op, told = step.op, self._told
         if op in ("STORE_ATTR", "DELETE_ATTR") and (known := self._at(1)) is not None:

@@ -22,13 +22,13 @@ from penstock.plan.safety.instructions import Known, follow
 from penstock.plan.safety.watch import kept_by
 
 MOST_FOLLOWED = 256  # functions and methods
-MOST_ITEMS = 32  # items of a collection that are examined
-DEEPEST = 4  # collections within collections
+_MOST_ITEMS = 32  # items of a collection that are examined
+_DEEPEST = 4  # collections within collections
 ABSENT = object()
 
-PLAIN = (type(None), bool, int, float, complex, str, bytes, np.generic, np.dtype, np.ufunc, type, range, slice)
+_PLAIN = (type(None), bool, int, float, complex, str, bytes, np.generic, np.dtype, np.ufunc, type, range, slice)
 COLLECTIONS = (list, tuple, dict, set, frozenset)
-BOUND = (types.BuiltinFunctionType, types.MethodWrapperType)
+_BOUND = (types.BuiltinFunctionType, types.MethodWrapperType)
 CACHED = (functools.cached_property, type(functools.lru_cache(len)))
 DYNAMIC = frozenset(["getattr", "setattr", "vars", "globals", "locals", "exec", "eval", "__import__"])
 
@@ -74,7 +74,7 @@ class Walk:
         """Record a hazard; only the first of an object is reported."""
         self._hazards.setdefault(id(owner), Hazard(owner, what))
 
-    def call(self, known: Known, *, depth: int = DEEPEST) -> None:
+    def call(self, known: Known, *, depth: int = _DEEPEST) -> None:
         """Examine the effects of calling an object."""
         thing = known.thing
         if isinstance(thing, types.FunctionType):
@@ -85,12 +85,12 @@ class Walk:
             self._partial(cast("functools.partial[Any]", thing), depth)
         elif isinstance(thing, CACHED):
             self._cached(known, depth)
-        elif isinstance(thing, BOUND):
+        elif isinstance(thing, _BOUND):
             owner = thing.__self__
             if owner is not None and not isinstance(owner, types.ModuleType | type):
                 self.reaches(Known(owner, known.name), depth=depth)
                 self._called_on(Known(owner, known.name), thing.__name__)
-        elif not isinstance(thing, (*PLAIN, types.ModuleType)):
+        elif not isinstance(thing, (*_PLAIN, types.ModuleType)):
             self._call_object(known)
 
     def _call_object(self, known: Known) -> None:
@@ -105,7 +105,7 @@ class Walk:
         self.caches.setdefault(id(known.thing), known)
         if depth:
             self.call(Known(getattr(known.thing, "__wrapped__", known.thing), known.name))
-        for result in islice(kept_by(known.thing), MOST_ITEMS):
+        for result in islice(kept_by(known.thing), _MOST_ITEMS):
             self.reaches(Known(result, f"{known.name}()"), depth=depth - 1)
 
     def _partial(self, partial: functools.partial[Any], depth: int) -> None:
@@ -161,7 +161,7 @@ class Walk:
             for key in left:
                 seen.add(key)
                 thing = self._reached[key]
-                if isinstance(thing, (types.FunctionType, *PLAIN)) or is_library(type(thing).__module__):
+                if isinstance(thing, (types.FunctionType, *_PLAIN)) or is_library(type(thing).__module__):
                     continue
                 for name in sorted(self._names):
                     method = _behind(_class_attribute(type(thing), name))
@@ -174,13 +174,13 @@ class Walk:
         if "setattr" in self._names:
             self.found(function, "sets attributes by their names")
 
-    def reaches(self, known: Known, *, depth: int = DEEPEST) -> None:
+    def reaches(self, known: Known, *, depth: int = _DEEPEST) -> None:
         """Examine an object that the code uses."""
         thing = known.thing
         self._uses[id(thing)] += 1
         if isinstance(thing, np.ndarray | list | bytearray):
             self.contents.setdefault(id(thing), known)
-        if isinstance(thing, (*PLAIN, np.ndarray)):
+        if isinstance(thing, (*_PLAIN, np.ndarray)):
             return
         if id(thing) in self._reached:
             return
@@ -196,7 +196,7 @@ class Walk:
         elif isinstance(thing, types.FunctionType):
             if not is_library(thing.__module__):
                 self._follow(thing, {})
-        elif isinstance(thing, (types.MethodType, functools.partial, *BOUND, *CACHED)):
+        elif isinstance(thing, (types.MethodType, functools.partial, *_BOUND, *CACHED)):
             self.call(known, depth=depth)
         elif not isinstance(thing, types.ModuleType):
             self._object(known)
@@ -213,8 +213,8 @@ class Walk:
             self.is_known = False
             return
         items = known.thing.values() if isinstance(known.thing, dict) else known.thing
-        for item in islice(list(items), MOST_ITEMS):
-            if not isinstance(item, (*PLAIN, np.ndarray)):
+        for item in islice(list(items), _MOST_ITEMS):
+            if not isinstance(item, (*_PLAIN, np.ndarray)):
                 self.reaches(Known(item, f"{known.name}[...]"), depth=depth - 1)
 
     def attribute(self, known: Known, name: str, scope: types.FunctionType) -> Known | None:
@@ -296,7 +296,7 @@ class _Scope:
             self._walk.found(known.thing, f"writes `{what}`")
 
     def writes_item(self, known: Known, *, again: bool, constant: bool) -> None:
-        if isinstance(known.thing, (*PLAIN, tuple)):
+        if isinstance(known.thing, (*_PLAIN, tuple)):
             return
         if isinstance(known.thing, dict) and not (again or constant):
             return  # one item stored under its own key, as in a cache

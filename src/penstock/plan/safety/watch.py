@@ -14,10 +14,10 @@ from penstock.plan.safety.instructions import Known
 
 WHOLE = 1 << 18  # bytes of an array that is compared as a whole; larger arrays are sampled
 SAMPLES, SAMPLE = 32, 1 << 12
-MOST_ITEMS = 256
+_MOST_ITEMS = 256
 
 
-class Look:
+class Snapshot:
     """The objects at one moment, with all their attributes and items."""
 
     def __init__(self, objects: Iterable[Known]) -> None:
@@ -26,7 +26,7 @@ class Look:
             for name, value in _attributes(known.thing).items():
                 self._states[id(known.thing), name] = (f"{known.name}.{name}", value, _content(value))
 
-    def changed(self, after: Look) -> str | None:
+    def changed(self, after: Snapshot) -> str | None:
         """Return the name of an object that was replaced or modified between this look and the look `after`."""
         for key, (name, thing, content) in self._states.items():
             if key not in after._states:
@@ -39,7 +39,7 @@ class Look:
                 return name
         return None
 
-    def has_new(self, after: Look) -> bool:
+    def has_new(self, after: Snapshot) -> bool:
         """Return True if attributes `after` were absent or `None` before: the first call made them."""
         return any(
             key not in self._states or (self._states[key][1] is None and state[1] is not None)
@@ -80,7 +80,7 @@ def _content(thing: Any) -> Any:
     if isinstance(thing, bytearray):
         return zlib.crc32(thing)
     if isinstance(thing, list):
-        return list(islice(thing, MOST_ITEMS))
+        return list(islice(thing, _MOST_ITEMS))
     return None
 
 

@@ -11,10 +11,10 @@ import numpy as np
 
 from penstock.elements.chunks.chunk import Chunk, Column, Items
 from penstock.elements.chunks.variants import duplicate
-from penstock.plan.safety.instructions import steps_of
+from penstock.plan.safety.instructions import instructions_of
 
 STORES = ("STORE_SUBSCR", "STORE_SLICE", "DELETE_SUBSCR")
-NAMES = frozenset(
+_NAMES = frozenset(
     [
         *("copyto", "fill", "itemset", "partition", "place", "put", "put_along_axis", "putmask", "resize", "setfield"),
         *(
@@ -32,7 +32,7 @@ NAMES = frozenset(
     ]
 )
 """Methods and functions of NumPy, `random` and OpenCV that write into an argument; PyTorch's end in `_`."""
-DEEPEST = 3
+_DEEPEST = 3
 """Maximum depth of called functions that are examined."""
 
 
@@ -45,7 +45,7 @@ def may_write(function: Any) -> bool:
     >>> may_write(lambda x: x + 1), may_write(lambda x: x.sort())
     (False, True)
     """
-    return any(_code_writes(code) for code in _codes(function, DEEPEST))
+    return any(_code_writes(code) for code in _codes(function, _DEEPEST))
 
 
 def elements_for(*functions: Any) -> Callable[[Chunk], list[Any]]:
@@ -72,7 +72,7 @@ def _repeats(column: Column) -> bool:
 
 def _code_writes(code: types.CodeType) -> bool:
     names_a_key = False
-    for step in steps_of(code):
+    for step in instructions_of(code):
         if step.op in STORES and not names_a_key:
             return True
         if step.op == "BINARY_OP" and step.value.endswith("="):
@@ -89,7 +89,7 @@ def _code_writes(code: types.CodeType) -> bool:
 
 
 def _is_writer(name: str) -> bool:
-    return name in NAMES or (name.endswith("_") and not name.startswith("_"))
+    return name in _NAMES or (name.endswith("_") and not name.startswith("_"))
 
 
 def _codes(function: Any, depth: int) -> Iterator[types.CodeType]:

@@ -12,7 +12,7 @@ from penstock.core.errors import DataError
 from penstock.core.lazy import require
 from penstock.sources.arrow.tables import Table, errors_at
 from penstock.sources.arrow.values import wrong_code
-from penstock.sources.blocked import Held
+from penstock.sources.blocked import DecodedColumn
 
 T = TypeVar("T")
 
@@ -62,17 +62,17 @@ class TableApart:
         self._numbers = numbers
         self.nbytes = int(found.nbytes)
 
-    def columns(self, rows: Rows) -> list[Held]:
+    def columns(self, rows: Rows) -> list[DecodedColumn]:
         """Return the columns of some rows; the error of the first invalid row has its place as `element`."""
         return made_apart(rows, self._made)
 
-    def _made(self, rows: Rows) -> list[Held]:
+    def _made(self, rows: Rows) -> list[DecodedColumn]:
         with errors_at(self._place, int(self._numbers[rows[0]])):
             indices = require("pyarrow", extra="arrow", purpose=self._place).array(rows)
             return self._table.columns(self._found.take(indices))
 
 
-def columns_or_apart(found: Any, table: Table, place: str, numbers: Rows) -> list[Held] | TableApart:
+def columns_or_apart(found: Any, table: Table, place: str, numbers: Rows) -> list[DecodedColumn] | TableApart:
     """Return the columns of an Arrow table, or a `TableApart` if some of its rows are invalid."""
     try:
         with errors_at(place):

@@ -27,7 +27,7 @@ from penstock.sources.arrow.tables import (
     side_by_side,
     table_of,
 )
-from penstock.sources.blocked import BlockedSource, Held
+from penstock.sources.blocked import BlockedSource, DecodedColumn
 from penstock.sources.unreadable import starts_of
 from penstock.storage.local import Extent
 from penstock.storage.state import FileState, mapped_as, states_again, states_of
@@ -36,7 +36,7 @@ _MAGIC = b"ARROW1"
 _ALL = 1 << 62
 
 
-class Batch(NamedTuple):
+class RecordBatch(NamedTuple):
     """One record batch with rows."""
 
     file: int
@@ -59,7 +59,7 @@ class ArrowFiles:
     paths: list[str]
     states: list[FileState]
     table: Table
-    batches: list[Batch]
+    batches: list[RecordBatch]
     bounds: NDArray[np.int64]
     block_bytes: int | None
 
@@ -76,7 +76,7 @@ class ArrowFiles:
     def spec(self) -> Spec:
         return self.table.layout.spec
 
-    def decode(self, block: int) -> list[Held] | TableApart:
+    def decode(self, block: int) -> list[DecodedColumn] | TableApart:
         found = self.batches[block]
         path = self.paths[found.file]
         try:
@@ -110,7 +110,7 @@ class ArrowFiles:
 
     @cached_property
     def _schemas(self) -> list[Any]:
-        return [schema_of(path) for path in self.paths]
+        return [_schema_of(path) for path in self.paths]
 
     @cached_property
     def _wanted(self) -> list[list[int]]:
@@ -143,7 +143,7 @@ def arrow_files(paths: list[str], columns: Sequence[str] | None, nulls: Nulls, c
     call = "read_arrow"
     require("pyarrow.ipc", extra="arrow", purpose=call)
     states = states_of(paths)
-    schemas = [schema_of(path) for path in paths]
+    schemas = [_schema_of(path) for path in paths]
     with errors_at(paths[0]):
         table = table_of(schemas[0], columns, nulls, f"{call}: {paths[0]}")
     for path, schema in zip(paths[1:], schemas[1:], strict=True):
@@ -160,7 +160,7 @@ def arrow_files(paths: list[str], columns: Sequence[str] | None, nulls: Nulls, c
     return BlockedSource(store, cache_bytes if expensive else _ALL)  # mapped batches take no memory
 
 
-def schema_of(path: str) -> Any:
+def _schema_of(path: str) -> Any:
     """Return the schema of an Arrow file or stream; raise a `DataError` for another file."""
     arrow = require("pyarrow", extra="arrow", purpose="read_arrow")
     with errors_at(f"{path} cannot be read as an Arrow file or stream"), _opened(MappedFile(path)) as source:
@@ -186,7 +186,7 @@ def _opened(mapped: MappedFile) -> Generator[Any]:
         mapped.check()
 
 
-def read_batch(mapped: MappedFile, found: Batch, schema: Any, columns: Sequence[int]) -> Any:
+def read_batch(mapped: MappedFile, found: RecordBatch, schema: Any, columns: Sequence[int]) -> Any:
     """Return some columns of one record batch, as views of the mapped file if not compressed."""
     arrow = require("pyarrow", extra="arrow", purpose="read_arrow")
     chosen = sorted(set(columns)) if found.compressed else None  # skipping mapped columns costs nothing
@@ -219,13 +219,13 @@ def _chosen(schema: Any, columns: Sequence[str] | None) -> Any:
     return arrow.schema([schema.field(name) for name in dict.fromkeys(columns) if name in schema.names])
 
 
-def batches_of(path: str) -> list[Batch]:
+def batches_of(path: str) -> list[RecordBatch]:
     """Return the record batches of a file; raise a `DataError` if unreadable."""
-    schema_of(path)
+    _schema_of(path)
     return list(_batches_of(path, 0))
 
 
-def _batches_of(path: str, file: int) -> Iterator[Batch]:
+def _batches_of(path: str, file: int) -> Iterator[RecordBatch]:
     arrow = require("pyarrow", extra="arrow", purpose="read_arrow")
     with errors_at(path), _opened(MappedFile(path)) as source:
         if is_stream(path):
@@ -237,7 +237,7 @@ def _batches_of(path: str, file: int) -> Iterator[Batch]:
             for number in range(count):
                 source.seek(0)
                 rows, extent = _rows_of(arrow, source, number), lies[number] if len(lies) == count else (0, 0)
-                yield Batch(file, number, -1, rows, compressed, None, *extent)
+                yield RecordBatch(file, number, -1, rows, compressed, None, *extent)
 
 
 def _rows_of(arrow: Any, source: Any, number: int) -> int:
@@ -246,7 +246,7 @@ def _rows_of(arrow: Any, source: Any, number: int) -> int:
     return arrow.ipc.open_file(source, options=options).get_batch(number).num_rows
 
 
-def _of_stream(arrow: Any, source: Any, file: int) -> Iterator[Batch]:
+def _of_stream(arrow: Any, source: Any, file: int) -> Iterator[RecordBatch]:
     schema = arrow.ipc.read_schema(arrow.ipc.read_message(source))
     number = 0
     while True:
@@ -258,7 +258,7 @@ def _of_stream(arrow: Any, source: Any, file: int) -> Iterator[Batch]:
         if message.type != "record batch":
             raise DataError(f"a stream with a {message.type} cannot be read at random; write it as an IPC file")
         batch = arrow.ipc.read_record_batch(message, schema)
-        yield Batch(
+        yield RecordBatch(
             file, number, position, batch.num_rows, not _is_mapped(batch, source), None, position, source.tell()
         )
         number += 1
@@ -274,11 +274,11 @@ def _is_mapped(batch: Any, source: Any) -> bool:
     return all(memory.address <= buffer.address <= memory.address + memory.size for buffer in buffers)
 
 
-def _whole(paths: list[str], schemas: list[Any], table: Table, batches: list[Batch]) -> list[Batch]:
+def _whole(paths: list[str], schemas: list[Any], table: Table, batches: list[RecordBatch]) -> list[RecordBatch]:
     """Return the batches that have rows without missing values, each with those rows."""
     arrow = require("pyarrow", extra="arrow", purpose="read_arrow")
 
-    def look(at: int) -> Batch:
+    def look(at: int) -> RecordBatch:
         found = batches[at]
         with errors_at(f"{paths[found.file]}, record batch {found.batch}"):
             schema = schemas[found.file]

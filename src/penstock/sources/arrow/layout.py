@@ -13,7 +13,7 @@ from penstock.core.lazy import require
 from penstock.elements.nested.structure import flatten, unflatten
 from penstock.elements.spec import ArraySpec, LeafSpec, ObjectSpec, RaggedSpec, Spec
 
-Step: TypeAlias = tuple[Literal["field", "list", "fixed", "extension", "tensor", "size"], int]
+DescentStep: TypeAlias = tuple[Literal["field", "list", "fixed", "extension", "tensor", "size"], int]
 """One step down: to a field of a struct, the values of lists or fixed-size lists, or the storage of an extension.
 
 The storage of a tensor is one list of all its values; `size` steps with its dimensions follow.
@@ -25,7 +25,7 @@ _TEXTS: dict[str, type] = {
 
 
 @dataclass(frozen=True)
-class Leaf:
+class TableLeaf:
     """One leaf: its column in a table, the steps down to its values, and their type."""
 
     __penstock_leaf__: ClassVar[bool] = True
@@ -33,7 +33,7 @@ class Leaf:
     path: str
     """Its name in messages and `nulls=`: `person.age`."""
     column: int
-    steps: tuple[Step, ...]
+    steps: tuple[DescentStep, ...]
     dtype: np.dtype[Any] | None
     """The dtype of the values; `None` for text or bytes."""
     text: type = object
@@ -52,14 +52,14 @@ class Leaf:
         return ArraySpec((*[None] * levels, *inner), dtype)
 
 
-class Layout(NamedTuple):
+class TableLayout(NamedTuple):
     """The leaves of a table's elements, in the order of an element's leaves."""
 
-    leaves: list[Leaf]
+    leaves: list[TableLeaf]
     spec: Spec
 
 
-def layout_of(schema: Any, call: str) -> Layout:
+def layout_of(schema: Any, call: str) -> TableLayout:
     """Return the layout of tables with this `pyarrow.Schema`; raise a `PlanError` for a type without a counterpart."""
     seen = [name for name in schema.names if schema.names.count(name) > 1]
     if seen:
@@ -70,10 +70,10 @@ def layout_of(schema: Any, call: str) -> Layout:
     leaves, structure = flatten(nested)
     if not leaves:
         raise PlanError(f"{call}: no column has values; there are only structs without fields")
-    return Layout(leaves, unflatten(structure, [leaf.spec for leaf in leaves]))
+    return TableLayout(leaves, unflatten(structure, [leaf.spec for leaf in leaves]))
 
 
-def _down(of: Any, path: str, column: int, steps: tuple[Step, ...], call: str) -> Any:
+def _down(of: Any, path: str, column: int, steps: tuple[DescentStep, ...], call: str) -> Any:
     """Return the leaves below a type, in dicts for structs."""
     arrow = require("pyarrow", extra="arrow", purpose=call)
     types = arrow.types
@@ -95,21 +95,21 @@ def _down(of: Any, path: str, column: int, steps: tuple[Step, ...], call: str) -
     plain = of.value_type if types.is_dictionary(of) or types.is_run_end_encoded(of) else of
     text = _TEXTS.get(str(plain), bytes if types.is_fixed_size_binary(plain) else None)
     if text is not None:
-        return Leaf(path, column, steps, None, text)
+        return TableLeaf(path, column, steps, None, text)
     dtype = _dtype(plain, types)
     if dtype is None:
         raise _unknown(of, path, call)
-    return Leaf(path, column, steps, dtype)
+    return TableLeaf(path, column, steps, dtype)
 
 
-def _stored(of: Any, path: str, column: int, steps: tuple[Step, ...], call: str) -> Any:
+def _stored(of: Any, path: str, column: int, steps: tuple[DescentStep, ...], call: str) -> Any:
     """Return the leaves of an extension's storage: for a tensor all its values, whose dimensions become a shape."""
     shape = getattr(of, "shape", None)
     if shape is None:
         return _down(of.storage_type, path, column, steps, call)
     if getattr(of, "permutation", None) not in (None, list(range(len(shape)))):
         raise _unknown(of, path, call)
-    sizes: tuple[Step, ...] = (("tensor", 0), *(("size", size) for size in shape))
+    sizes: tuple[DescentStep, ...] = (("tensor", 0), *(("size", size) for size in shape))
     return _down(of.storage_type.value_type, path, column, (*steps, *sizes), call)
 
 

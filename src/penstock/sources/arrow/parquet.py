@@ -26,7 +26,7 @@ from penstock.sources.arrow.tables import (
     side_by_side,
     table_of,
 )
-from penstock.sources.blocked import BlockedSource, Held
+from penstock.sources.blocked import BlockedSource, DecodedColumn
 from penstock.sources.unreadable import starts_of
 from penstock.storage.local import Extent
 from penstock.storage.recent import Recent
@@ -40,7 +40,7 @@ _TAIL = 8  # bytes after the footer: its length, and "PAR1"
 _FEW_DIFFERENT = 8  # minimum repetitions of each text among them to read the column as a dictionary
 
 
-class Group(NamedTuple):
+class RowGroup(NamedTuple):
     """One row group with rows to read."""
 
     file: int
@@ -66,7 +66,7 @@ class Footer:
         return self.metadata.serialized_size
 
 
-class Sample(NamedTuple):
+class RowGroupSample(NamedTuple):
     """An estimate from some rows of text and list columns: bytes for each row, and columns with few distinct values."""
 
     row_bytes: float
@@ -80,10 +80,10 @@ class ParquetFiles:
     paths: list[str]
     states: list[FileState]
     table: Table
-    groups: list[Group]
+    groups: list[RowGroup]
     bounds: NDArray[np.int64]
     filters: str
-    sample: Sample
+    sample: RowGroupSample
     _footer: Recent[Footer] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -106,7 +106,7 @@ class ParquetFiles:
     def spec(self) -> Spec:
         return self.table.layout.spec
 
-    def decode(self, block: int) -> list[Held] | TableApart:
+    def decode(self, block: int) -> list[DecodedColumn] | TableApart:
         found = self.groups[block]
         path = self.paths[found.file]
         self.states[found.file].check(path)
@@ -176,7 +176,7 @@ def parquet_files(
     for path, schema in zip(paths[1:], schemas[1:], strict=True):
         _check_columns(call, paths[0], schemas[0], path, schema, columns)
     groups = [
-        Group(file, group, None)
+        RowGroup(file, group, None)
         for file, kept in enumerate(footers)
         for group in range(kept.metadata.num_row_groups)
         if kept.metadata.row_group(group).num_rows
@@ -187,7 +187,7 @@ def parquet_files(
         footers[file].metadata.row_group(group).num_rows if kept is None else len(kept) for file, group, kept in groups
     ]
     bounds = np.concatenate([[0], np.cumsum(counts, dtype=np.int64)]).astype(np.int64)
-    sample = Sample(0, ())
+    sample = RowGroupSample(0, ())
     if groups:
         file, group, _ = groups[0]
         sample = _sampled(paths[file], footers[file], group, table)
@@ -282,21 +282,23 @@ def _first_line(error: Exception) -> str:
     return (str(error).splitlines() or [type(error).__name__])[0]
 
 
-def _matching(paths: list[str], footers: list[Footer], groups: list[Group], table: Table, wanted: Any) -> list[Group]:
+def _matching(
+    paths: list[str], footers: list[Footer], groups: list[RowGroup], table: Table, wanted: Any
+) -> list[RowGroup]:
     """Return the groups with their matching rows, reading the filtered columns where statistics do not decide."""
     possible = groups
     if wanted is not None:
         ruled_in = _possible(paths, footers, wanted)
         possible = [group for group in groups if group[:2] in ruled_in]
 
-    def match(at: int) -> Group | None:
+    def match(at: int) -> RowGroup | None:
         file, group, _ = possible[at]
         metadata = footers[file].metadata
         with errors_at(f"{paths[file]}, row group {group}"):
             rows = _rows_of(paths[file], metadata, group, table, wanted)
         if len(rows) == metadata.row_group(group).num_rows:
             return possible[at]
-        return Group(file, group, rows) if len(rows) else None
+        return RowGroup(file, group, rows) if len(rows) else None
 
     return [group for group in side_by_side(match, len(possible)) if group is not None]
 
@@ -336,17 +338,17 @@ def _rows_of(path: str, metadata: Any, group: int, table: Table, wanted: Any) ->
     return kept
 
 
-def _sampled(path: str, kept: Footer, group: int, table: Table) -> Sample:
+def _sampled(path: str, kept: Footer, group: int, table: Table) -> RowGroupSample:
     """Return the estimate from the first rows of a row group."""
     parquet = require("pyarrow.parquet", extra="arrow", purpose="read_parquet")
     names = table.loose()
     if not names:
-        return Sample(table.fixed_bytes(), ())
+        return RowGroupSample(table.fixed_bytes(), ())
     with errors_at(f"{path}, row group {group}"), parquet.ParquetFile(path, metadata=kept.metadata) as file:
         rows = next(file.iter_batches(_SAMPLED, row_groups=[group], columns=names, use_threads=False), None)
         if rows is None or not rows.num_rows:
-            return Sample(table.fixed_bytes(), ())
+            return RowGroupSample(table.fixed_bytes(), ())
         texts = [leaf.path for leaf in table.layout.leaves if leaf.dtype is None and not leaf.steps]
         few = rows.num_rows // _FEW_DIFFERENT
         coded = tuple(name for name in texts if len(rows.column(name).unique()) <= few)
-        return Sample(table.fixed_bytes() + rows.nbytes / rows.num_rows, coded)
+        return RowGroupSample(table.fixed_bytes() + rows.nbytes / rows.num_rows, coded)

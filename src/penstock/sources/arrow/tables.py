@@ -17,9 +17,9 @@ from penstock.core.checks import is_one_of
 from penstock.core.errors import DataError, ElementError, PlanError
 from penstock.core.lazy import require
 from penstock.elements.spec import ArraySpec
-from penstock.sources.arrow.layout import Layout, differences, layout_of
+from penstock.sources.arrow.layout import TableLayout, differences, layout_of
 from penstock.sources.arrow.values import CodeError, NullError, held, null_rows
-from penstock.sources.blocked import Held
+from penstock.sources.blocked import DecodedColumn
 
 Nulls: TypeAlias = Literal["raise", "drop"] | Mapping[str, Any]
 _TEXT_BYTES = 64  # of a value of unknown length, about
@@ -30,7 +30,7 @@ class Table:
     """The mapping of tables to elements: the columns, and replacements of missing values."""
 
     schema: Any
-    layout: Layout
+    layout: TableLayout
     fill: Mapping[str, Any]
     drops: bool
 
@@ -55,7 +55,7 @@ class Table:
         """Return the number of bytes of a row in the columns whose values have a fixed size."""
         return sum(spec.dtype.itemsize * int(np.prod(spec.shape)) for spec in self._specs if _fixed(spec))
 
-    def columns(self, table: Any) -> list[Held]:
+    def columns(self, table: Any) -> list[DecodedColumn]:
         """Return the columns of a block, from a table with the columns of the schema."""
         by_name = {name: table.column(name) for name in self.schema.names}
         names = self.schema.names

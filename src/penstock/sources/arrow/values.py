@@ -14,15 +14,15 @@ from penstock.core.arrays import Rows
 from penstock.core.errors import DataError
 from penstock.core.lazy import require
 from penstock.elements.ragged import Ragged
-from penstock.sources.arrow.layout import Leaf
-from penstock.sources.blocked import Held
+from penstock.sources.arrow.layout import TableLeaf
+from penstock.sources.blocked import DecodedColumn
 
 _FEW = 40  # rows of text up to which making each here is cheaper than calling Arrow
 _MOST_OFFSET = (1 << 31) - 1
 
 
 @dataclass(frozen=True)
-class Texts:
+class ArrowTexts:
     """Text or bytes in Arrow's memory, with offsets and without nulls, made Python objects on request."""
 
     array: Any
@@ -99,7 +99,7 @@ class CodeError(DataError):
         return CodeError(self.path, rows + self.row, self.code, self.count)
 
 
-def held(leaf: Leaf, column: Any, fill: Mapping[str, Any]) -> Held:
+def held(leaf: TableLeaf, column: Any, fill: Mapping[str, Any]) -> DecodedColumn:
     """Return the values of a leaf from its column of a table; `fill` has replacements for missing values, by path.
 
     A missing value without a replacement raises a `NullError` with its row.
@@ -157,7 +157,7 @@ def null_rows(array: Any, path: str, row_of: Callable[[int], int] = int) -> NDAr
     return found
 
 
-def _filled(leaf: Leaf, array: Any, fill: Mapping[str, Any], splits: list[Any], sizes: list[int]) -> Any:
+def _filled(leaf: TableLeaf, array: Any, fill: Mapping[str, Any], splits: list[Any], sizes: list[int]) -> Any:
     """Return the innermost array as plain values without nulls."""
     arrow = _arrow()
     coded = arrow.types.is_dictionary(array.type)
@@ -206,7 +206,9 @@ def _plain(array: Any) -> Any:
     return array.dictionary_decode() if types.is_dictionary(array.type) else array
 
 
-def _shaped(leaf: Leaf, array: Any, splits: list[NDArray[np.int64]], sizes: list[int], count: int) -> Held:
+def _shaped(
+    leaf: TableLeaf, array: Any, splits: list[NDArray[np.int64]], sizes: list[int], count: int
+) -> DecodedColumn:
     """Return the values as `count` arrays of the shape `sizes`, in rows of lists."""
     if leaf.dtype is None and not splits and not sizes:
         return _texts(array)
@@ -219,7 +221,7 @@ def _shaped(leaf: Leaf, array: Any, splits: list[NDArray[np.int64]], sizes: list
     return held
 
 
-def _texts(array: Any) -> Held:
+def _texts(array: Any) -> DecodedColumn:
     arrow = _arrow()
     if arrow.types.is_dictionary(array.type):
         return Codes(_objects(array.dictionary), array.indices.to_numpy(zero_copy_only=False))
@@ -228,7 +230,7 @@ def _texts(array: Any) -> Held:
     elif arrow.types.is_fixed_size_binary(array.type):
         array = array.cast(arrow.binary())
     array.validate(full=True)  # check ascending offsets and UTF-8 once, not for each row
-    return Texts(array)
+    return ArrowTexts(array)
 
 
 def _objects(array: Any) -> NDArray[Any]:

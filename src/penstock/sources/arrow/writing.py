@@ -17,7 +17,7 @@ from penstock.elements.sparse import Sparse
 from penstock.storage.compressing import Writer
 from penstock.storage.shards import Shards
 
-CALL = "write_parquet"
+_CALL = "write_parquet"
 _GROUP_ROWS = 10_000
 _GROUP_BYTES = 1 << 26
 
@@ -40,7 +40,7 @@ class _File:
         """Closing is left to who opened the file."""
 
 
-def write(
+def write_parquet_files(
     elements: Iterable[Any],
     path: str | os.PathLike[str],
     *,
@@ -76,7 +76,7 @@ def _groups(elements: Iterable[Any], most_bytes: int) -> Iterator[tuple[int, lis
     for number, element in enumerate(elements):
         if not isinstance(element, dict):
             raise ElementError(
-                f"{CALL}: element {number} is {type(element).__name__}, and a row is a dict of columns; map it first"
+                f"{_CALL}: element {number} is {type(element).__name__}, and a row is a dict of columns; map it first"
             )
         rows.append(cast("Row", _plain(element, number)))
         held += bytes_of(element)
@@ -92,10 +92,10 @@ def _plain(value: Any, number: int) -> Any:
     if isinstance(value, dict):
         parts = cast("dict[Any, Any]", value)
         if not parts or not all(isinstance(name, str) for name in parts):
-            raise ElementError(f"{CALL}: element {number}: columns are named by text, and there is {list(parts)!r:.80}")
+            raise ElementError(f"{_CALL}: element {number}: columns are named by text; found {list(parts)!r:.80}")
         return {name: _plain(part, number) for name, part in parts.items()}
     if isinstance(value, Sparse):
-        raise ElementError(f"{CALL}: element {number} has a Sparse, which no column holds; map it to an array first")
+        raise ElementError(f"{_CALL}: element {number} has a Sparse, which no column holds; map it to an array first")
     if isinstance(value, Ragged):
         return [_plain(row, number) for row in value]
     if isinstance(value, np.ndarray):
@@ -128,14 +128,14 @@ def _column(arrow: Any, values: list[Any], name: str, where: str, kind: Any) -> 
         kinds = dict.fromkeys(names) if kind is None else {field.name: field.type for field in kind}
         for value in values:
             if set(value) != set(names):
-                raise ElementError(f"{CALL}: the columns {where} differ: {list(value)} against {names}")
+                raise ElementError(f"{_CALL}: the columns {where} differ: {list(value)} against {names}")
         parts = [_column(arrow, [value[part] for value in values], part, where, kinds[part]) for part in names]
         return arrow.StructArray.from_arrays(parts, names=names)
     except (arrow.ArrowException, TypeError, ValueError, OverflowError) as error:
         if isinstance(error, ElementError):
             raise
         expected = "one type" if kind is None else f"{kind}, as before"
-        raise ElementError(f"{CALL}: column {name!r} {where} is not all {expected}: {error}") from None
+        raise ElementError(f"{_CALL}: column {name!r} {where} is not all {expected}: {error}") from None
 
 
 def _joined(values: list[Any]) -> list[Any] | np.ndarray:

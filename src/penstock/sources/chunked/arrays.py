@@ -20,7 +20,7 @@ from penstock.elements.nested.structure import LEAF, Structure, flatten, unflatt
 from penstock.elements.ragged import Ragged
 from penstock.elements.spec import ArraySpec, LeafSpec, ObjectSpec, Spec
 from penstock.sources.arrow.tables import relative, shown
-from penstock.sources.blocked import BlockedSource, Held
+from penstock.sources.blocked import BlockedSource, DecodedColumn
 from penstock.sources.unreadable import OfFiles, WithUnreadable, with_unreadable
 from penstock.storage.local import Extent
 from penstock.storage.state import FileState
@@ -29,7 +29,7 @@ _BLOCK_BYTES = 1 << 20
 _OBJECT_BYTES = 64  # of a value of unknown length, about
 
 
-class Described(NamedTuple):
+class DescribedArray(NamedTuple):
     """One array of a file: its length, the spec of a row, and the number of rows read together."""
 
     length: int
@@ -37,10 +37,10 @@ class Described(NamedTuple):
     chunk: int
 
 
-class Opened(Protocol):
+class OpenFile(Protocol):
     """A file open for reading, in this process."""
 
-    def described(self) -> Mapping[str, Described]:
+    def described(self) -> Mapping[str, DescribedArray]:
         """Return the arrays in the file, by path."""
         ...
 
@@ -56,11 +56,11 @@ class Opened(Protocol):
 class Library(Protocol):
     """A function that opens files: at the top of a module, so that pickling stores its name."""
 
-    def __call__(self, path: str, /) -> Opened: ...
+    def __call__(self, path: str, /) -> OpenFile: ...
 
 
 @dataclass(frozen=True)
-class Texts:
+class ObjectTexts:
     """Text or bytes of a block."""
 
     values: list[Any]
@@ -101,7 +101,7 @@ class ChunkedFiles:
     def block_bytes(self) -> int:
         return _row_bytes(flatten(self.spec)[0]) * int(self.bounds[-1]) // max(len(self.bounds) - 1, 1)
 
-    def decode(self, block: int) -> list[Held]:
+    def decode(self, block: int) -> list[DecodedColumn]:
         low, high = self.bounds[block : block + 2].tolist()
         file = int(self.starts.searchsorted(low, "right")) - 1
         first = int(self.starts[file])
@@ -141,7 +141,7 @@ class ChunkedFiles:
         sizes = [-1 if state is None else state.size for state in self.states]
         return ("chunked", relative(self.paths), sizes, self.names, specs, self.bounds.tolist())
 
-    def _opened(self, file: int) -> Opened:
+    def _opened(self, file: int) -> OpenFile:
         key = (os.getpid(), file)  # files opened before a fork belong to the parent
         found = self._open_files.get(key)
         if found is None:
@@ -151,7 +151,7 @@ class ChunkedFiles:
         return found
 
     @cached_property
-    def _open_files(self) -> dict[tuple[int, int], Opened]:
+    def _open_files(self) -> dict[tuple[int, int], OpenFile]:
         return {}
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -220,7 +220,7 @@ def _chunked_files(
 
 
 def _chosen(
-    call: str, path: str, arrays: Mapping[str, Described], columns: str | Sequence[str] | None
+    call: str, path: str, arrays: Mapping[str, DescribedArray], columns: str | Sequence[str] | None
 ) -> tuple[list[str], Structure]:
     """Return the names of the arrays, in the order of an element's leaves, and its structure: groups are dicts."""
     for name in (
@@ -259,11 +259,11 @@ def _row_bytes(specs: Iterable[LeafSpec]) -> int:
     )
 
 
-def _held(values: NDArray[Any], spec: LeafSpec, rows: int, place: str) -> Held:
+def _held(values: NDArray[Any], spec: LeafSpec, rows: int, place: str) -> DecodedColumn:
     if len(values) != rows:
         raise DataError(f"{place}: {len(values):,} of {rows:,} rows found; make the dataset again")
     if isinstance(spec, ObjectSpec):
-        return Texts(values.tolist())
+        return ObjectTexts(values.tolist())
     if isinstance(spec, ArraySpec) and not spec.known:
         return Ragged.from_rows([np.asarray(row, spec.dtype) for row in values], spec.dtype)
     return values.astype(spec.dtype, copy=False) if isinstance(spec, ArraySpec) else values

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from penstock.core.errors import DataError
 from penstock.core.lazy import require
 from penstock.elements.spec import ArraySpec, LeafSpec, ObjectSpec
-from penstock.sources.chunked.arrays import Described, corners
+from penstock.sources.chunked.arrays import DescribedArray, corners
 from penstock.storage.local import Extent
 
 
@@ -25,9 +25,9 @@ class Hdf5:
     path: str
     file: Any
 
-    def described(self) -> Mapping[str, Described]:
+    def described(self) -> Mapping[str, DescribedArray]:
         h5py = require("h5py", extra="hdf5", purpose="read_hdf5")
-        found: dict[str, Described] = {}
+        found: dict[str, DescribedArray] = {}
 
         def visit(name: str | bytes, item: Any) -> None:
             if isinstance(name, bytes):
@@ -35,7 +35,7 @@ class Hdf5:
             if isinstance(item, h5py.Dataset) and item.shape:
                 spec = _spec(h5py, item)
                 if spec is not None:
-                    found[name] = Described(item.shape[0], spec, item.chunks[0] if item.chunks else 1)
+                    found[name] = DescribedArray(item.shape[0], spec, item.chunks[0] if item.chunks else 1)
 
         with _errors_at(self.path):
             self.file.visititems(visit)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from penstock.core.errors import DataError
 from penstock.core.lazy import require
 from penstock.elements.spec import ArraySpec, LeafSpec, ObjectSpec
-from penstock.sources.chunked.arrays import Described, corners
+from penstock.sources.chunked.arrays import DescribedArray, corners
 from penstock.storage.local import Extent
 
 _WHOLE = 1 << 62  # bytes: beyond the end of any file
@@ -27,7 +27,7 @@ class Zarr:
     path: str
     node: Any
 
-    def described(self) -> Mapping[str, Described]:
+    def described(self) -> Mapping[str, DescribedArray]:
         with _errors_at(self.path):
             return {name: described for name, array in self._arrays() if (described := _described(array)) is not None}
 
@@ -61,11 +61,11 @@ def open_zarr(path: str) -> Zarr:
         return Zarr(path, zarr.open(path, mode="r"))
 
 
-def _described(array: Any) -> Described | None:
+def _described(array: Any) -> DescribedArray | None:
     if not array.shape:
         return None
     spec = _spec(array)
-    return None if spec is None else Described(array.shape[0], spec, _chunks(array)[0])
+    return None if spec is None else DescribedArray(array.shape[0], spec, _chunks(array)[0])
 
 
 def _chunks(array: Any) -> tuple[int, ...]:

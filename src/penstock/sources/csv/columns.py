@@ -11,12 +11,12 @@ import numpy as np
 from penstock.core.errors import DataError, PlanError
 from penstock.core.lazy import require
 from penstock.sources.arrow.tables import errors_at
-from penstock.sources.csv.parsing import Form, Records, parsed, parsed_freely
+from penstock.sources.csv.parsing import Form, Records, parse_records, parsed_freely
 
 BLOCKS = 64  # at most, read for the types of columns that are empty in earlier blocks
 
 
-class Block(NamedTuple):
+class RecordBlock(NamedTuple):
     """Some records of a file, with the names of its columns."""
 
     path: str
@@ -24,7 +24,7 @@ class Block(NamedTuple):
     records: Records
 
 
-def types_in(blocks: Iterable[Block], known: Collection[str], form: Form) -> dict[str, Any]:
+def types_in(blocks: Iterable[RecordBlock], known: Collection[str], form: Form) -> dict[str, Any]:
     """Return the type of each column that is not `known`, from the first block in which it has a value.
 
     Columns that are empty in the first `BLOCKS` have none.
@@ -43,12 +43,12 @@ def types_in(blocks: Iterable[Block], known: Collection[str], form: Form) -> dic
     return types
 
 
-def _types_of(block: Block, form: Form) -> Any:
+def _types_of(block: RecordBlock, form: Form) -> Any:
     """Return the `pyarrow.Schema` of some records, ignoring invalid ones, which fail when read."""
     path, names, records = block
     with errors_at(path, records.row):
         try:
-            return parsed(records, names, {}, form).schema
+            return parse_records(records, names, {}, form).schema
         except DataError as error:
             try:
                 found = parsed_freely(records.content, names, {}, form, lenient=True)
@@ -100,7 +100,7 @@ def names_in(content: bytes, path: str, form: Form) -> list[str]:
     return names
 
 
-def check_names(first: str, names: list[str], path: str, theirs: list[str]) -> None:
+def check_same_names(first: str, names: list[str], path: str, theirs: list[str]) -> None:
     """Raise a `DataError` if two files have different columns, in any order."""
     if sorted(theirs) != sorted(names):
         odd = next(iter(sorted(set(theirs) ^ set(names))), "")

@@ -14,18 +14,18 @@ from penstock.core.errors import DataError
 from penstock.core.lazy import require
 from penstock.elements.spec import Spec
 from penstock.sources.arrow.tables import Nulls, Table, relative, shown, side_by_side, table_of
-from penstock.sources.blocked import BlockedSource, Held
-from penstock.sources.csv.columns import Block, check_names, names_in, schema_of, types_in
+from penstock.sources.blocked import BlockedSource, DecodedColumn
+from penstock.sources.csv.columns import RecordBlock, check_same_names, names_in, schema_of, types_in
 from penstock.sources.csv.parsing import Apart, Form, Records, Rowmaker, described
 from penstock.sources.csv.records import NO_BLOCKS, Dialect, has_blocks, index_of
 from penstock.sources.unreadable import starts_of
-from penstock.storage.indexing import Kind, index_files
+from penstock.storage.indexing import IndexKind, index_files
 from penstock.storage.local import Extent
 from penstock.storage.sidecar import Sidecar, Stamp
 from penstock.storage.state import FileState, states_again
 
 
-class Stretch(NamedTuple):
+class BlockExtent(NamedTuple):
     """The bytes of one block of records."""
 
     file: int
@@ -48,12 +48,12 @@ class CsvFiles:
     states: list[FileState]
     form: Form
     table: Table
-    stretches: list[Stretch]
+    stretches: list[BlockExtent]
     bounds: NDArray[np.int64]
     stretch_bytes: int
 
     @property
-    def kind(self) -> Kind:
+    def kind(self) -> IndexKind:
         """The kind of index that locates the blocks."""
         return _kind_of_index(self.form.dialect, self.stretch_bytes)
 
@@ -78,7 +78,7 @@ class CsvFiles:
     def block_bytes(self) -> int:
         return self.table.row_bytes * int(self.bounds[-1]) // max(len(self.stretches), 1)
 
-    def decode(self, block: int) -> list[Held] | Apart:
+    def decode(self, block: int) -> list[DecodedColumn] | Apart:
         found = self.stretches[block]
         maker = self.makers[found.file]
         records = _records(maker.path, found)
@@ -134,9 +134,9 @@ def csv_files(  # noqa: PLR0913 - files are written in many ways
     ]
     found = [list(_stretches(file, sidecar, headed=headed)) for file, sidecar in enumerate(sidecars)]
     for path, theirs in zip(paths, listed, strict=True):
-        check_names(paths[0], listed[0], path, theirs)
+        check_same_names(paths[0], listed[0], path, theirs)
     stretches = list(chain(*found))
-    blocks = (Block(paths[each.file], listed[each.file], _records(paths[each.file], each)) for each in stretches)
+    blocks = (RecordBlock(paths[each.file], listed[each.file], _records(paths[each.file], each)) for each in stretches)
     inferred = types_in(blocks, types or (), form)
     table = table_of(schema_of(listed[0], types, inferred), columns, nulls, f"read_csv: {paths[0]}")
     makers = [Rowmaker(path, names, table, form) for path, names in zip(paths, listed, strict=True)]
@@ -162,16 +162,16 @@ def begins_as_csv(path: str, form: Form, block_bytes: int) -> bool:
     return sidecar.fault is not None and len(sidecar.arrays["offsets"]) > 1
 
 
-def _kind_of_index(dialect: Dialect, block_bytes: int) -> Kind:
+def _kind_of_index(dialect: Dialect, block_bytes: int) -> IndexKind:
     parameters = (("delimiter", dialect.delimiter), ("quote", dialect.quote), ("block_bytes", block_bytes))
 
     def scan(path: str, tell: Any) -> Mapping[str, NDArray[Any]]:
         return index_of(path, dialect, block_bytes, tell)
 
-    return Kind("csv", scan, has_blocks, parameters, NO_BLOCKS)
+    return IndexKind("csv", scan, has_blocks, parameters, NO_BLOCKS)
 
 
-def _records(path: str, found: Stretch) -> Records:
+def _records(path: str, found: BlockExtent) -> Records:
     with open(path, "rb") as file:
         file.seek(found.begin)
         content = file.read(found.end - found.begin)
@@ -186,20 +186,20 @@ def _header(path: str, sidecar: Sidecar, form: Form) -> list[str]:
         return names_in(file.read(int(sidecar.arrays["head"][0])), path, form)
 
 
-def _stretches(file: int, sidecar: Sidecar, *, headed: bool) -> list[Stretch]:
+def _stretches(file: int, sidecar: Sidecar, *, headed: bool) -> list[BlockExtent]:
     arrays = sidecar.arrays
     offsets, rows, lines = (arrays[name].copy() for name in ("offsets", "rows", "lines"))
     if headed and len(offsets) > 1:
         offsets[0], lines[0] = arrays["head"]
         rows[1:] -= 1
     table = np.stack([offsets[:-1], offsets[1:], np.diff(rows), lines[:-1], rows[:-1]], axis=1)
-    return [Stretch(file, *block) for block in table[np.diff(rows) > 0].tolist()]
+    return [BlockExtent(file, *block) for block in table[np.diff(rows) > 0].tolist()]
 
 
-def _whole(makers: list[Rowmaker], stretches: list[Stretch]) -> list[Stretch]:
+def _whole(makers: list[Rowmaker], stretches: list[BlockExtent]) -> list[BlockExtent]:
     """Return the blocks that have rows without missing values, each with those rows; invalid rows fail when read."""
 
-    def look(at: int) -> Stretch:
+    def look(at: int) -> BlockExtent:
         found = stretches[at]
         maker = makers[found.file]
         records = _records(maker.path, found)

@@ -18,7 +18,7 @@ from penstock.core.errors import DataError
 from penstock.core.lazy import require
 from penstock.sources.arrow.apart import made_apart
 from penstock.sources.arrow.tables import Table, errors_at
-from penstock.sources.blocked import Held
+from penstock.sources.blocked import DecodedColumn
 from penstock.sources.csv.records import Dialect, record_ends
 from penstock.sources.stream import Faulty, with_faults
 
@@ -65,13 +65,13 @@ class Rowmaker:
     table: Table
     form: Form
 
-    def columns(self, records: Records, kept: Rows | None = None) -> list[Held]:
+    def columns(self, records: Records, kept: Rows | None = None) -> list[DecodedColumn]:
         """Return the columns of all rows, or of those at `kept`."""
         with errors_at(self.path, records.row):
             table = self._parsed(records)
             return self.table.columns(table if kept is None else table.take(kept))
 
-    def kept_columns(self, records: Records) -> tuple[list[Held], int]:
+    def kept_columns(self, records: Records) -> tuple[list[DecodedColumn], int]:
         """Return the columns and the number of the kept rows: without incomplete ones if the table drops them."""
         with errors_at(self.path, records.row):
             table = self._parsed(records)
@@ -89,7 +89,7 @@ class Rowmaker:
         return {field.name: field.type for field in self.table.schema}
 
     def _parsed(self, records: Records) -> Any:
-        table = parsed(records, self.names, self._types, self.form)
+        table = parse_records(records, self.names, self._types, self.form)
         if table.num_rows != records.rows:
             raise DataError(f"{records.rows:,} records after line {records.line:,} make {table.num_rows:,} rows")
         return table
@@ -118,7 +118,7 @@ class Apart:
         self._lines = lines.tolist()
         self.nbytes = len(records.content) + 128 * len(ends)
 
-    def columns(self, rows: Rows) -> list[Held]:
+    def columns(self, rows: Rows) -> list[DecodedColumn]:
         """Return the columns of some rows; the error of the first invalid row has its place as `element`."""
         return self.made(rows if self._kept is None else self._kept[rows], self._maker.columns)
 
@@ -169,7 +169,7 @@ def _ends_of(records: Records, dialect: Dialect) -> tuple[NDArray[np.int64], NDA
     return np.concatenate(ends), np.concatenate(lines)
 
 
-def parsed(records: Records, names: list[str], types: Mapping[str, Any], form: Form) -> Any:
+def parse_records(records: Records, names: list[str], types: Mapping[str, Any], form: Form) -> Any:
     """Return whole records as a `pyarrow.Table` of the columns that have a type; an error names its line."""
     try:
         return parsed_freely(records.content, names, types, form)

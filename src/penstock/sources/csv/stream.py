@@ -16,8 +16,8 @@ from penstock.elements.nested.structure import flatten
 from penstock.elements.ragged import Ragged
 from penstock.elements.spec import Spec
 from penstock.sources.arrow.tables import Nulls, Table, shown, table_of
-from penstock.sources.blocked import Held
-from penstock.sources.csv.columns import Block, check_names, names_in, schema_of, types_in
+from penstock.sources.blocked import DecodedColumn
+from penstock.sources.csv.columns import RecordBlock, check_same_names, names_in, schema_of, types_in
 from penstock.sources.csv.parsing import Apart, Form, Records, Rowmaker, described
 from penstock.sources.csv.records import record_ends
 from penstock.sources.stream import LARGEST, content_of_files
@@ -52,7 +52,7 @@ class CsvStream:
         blocks = _blocks(path, self.compressions[file], self.form, self.block_bytes, headed=self.headed)
         with closing(blocks):
             names = _names(blocks, path, self.form) if self.headed else self.names
-            check_names(self.first, self.names, path, names)
+            check_same_names(self.first, self.names, path, names)
             maker = Rowmaker(path, names, self.table, self.form)
             for block in blocks:
                 for chunk in self._chunks(block, maker):
@@ -99,7 +99,7 @@ def csv_stream(
         try:
             with closing(_blocks(path, compression, form, block_bytes, headed=headed)) as blocks:
                 first = _names(blocks, path, form) if names is None else list(names)
-                found = types_in((Block(path, first, block) for block in blocks), types or (), form)
+                found = types_in((RecordBlock(path, first, block) for block in blocks), types or (), form)
         except DataError as error:
             failure = failure or error
             continue
@@ -157,5 +157,5 @@ def _blocks(
         raise failure
 
 
-def _column(held: Held) -> Column:
+def _column(held: DecodedColumn) -> Column:
     return held if isinstance(held, np.ndarray | Ragged) else held.take(np.arange(len(held), dtype=np.int64))

@@ -22,8 +22,8 @@ from penstock.index.blocked import Blocks
 from penstock.kernels.records import Framing, RecordReader
 from penstock.sources.arrow.tables import errors_at
 from penstock.sources.records.files import content_of
-from penstock.sources.shards.files import CACHE_BYTES, Shard, faults_of
-from penstock.storage.indexing import Kind, index_files
+from penstock.sources.shards.files import SAMPLE_CACHE_BYTES, ShardFile, shard_faults
+from penstock.storage.indexing import IndexKind, index_files
 from penstock.storage.recent import Recent
 from penstock.storage.sidecar import Sidecar
 from penstock.storage.soundness import Arrays, are_offsets, are_within, has_form
@@ -68,10 +68,10 @@ def _is_sound(arrays: Arrays, size: int) -> bool:
 
 
 _NOTHING = {"table": np.zeros(2, np.int64), "rows": np.zeros(1, np.int64)}
-ARROW = Kind("litdata-arrow", _scan, _is_sound, nothing=_NOTHING)
+ARROW = IndexKind("litdata-arrow", _scan, _is_sound, nothing=_NOTHING)
 
 
-class Batch:
+class SampleBatch:
     """The samples of one record batch, in Arrow's memory."""
 
     def __init__(self, batch: Any) -> None:
@@ -83,7 +83,7 @@ class Batch:
 class ArrowRows:
     """The samples of such chunks, as the Python values that were written, decoded one record batch at a time."""
 
-    shards: Sequence[Shard]
+    shards: Sequence[ShardFile]
     name: str
 
     @property
@@ -97,7 +97,7 @@ class ArrowRows:
     @cached_property
     def faults(self) -> Mapping[int, Exception]:
         """Faults of chunks, by number: each is the error of all samples of the chunk according to index.json."""
-        return faults_of(self.shards, self._sidecars, [int(one.arrays["rows"][-1]) for one in self._sidecars])
+        return shard_faults(self.shards, self._sidecars, [int(one.arrays["rows"][-1]) for one in self._sidecars])
 
     @cached_property
     def _rows(self) -> list[Rows]:
@@ -123,7 +123,7 @@ class ArrowRows:
         """The record batches."""
         bounds = np.unique(self._bounds)
         size = sum(int(sidecar.arrays["table"][1]) for sidecar in self._sidecars) // max(len(bounds) - 1, 1)
-        return Blocks(bounds, max(CACHE_BYTES // 2 // max(size, 1), 1)) if len(bounds) > 1 else None
+        return Blocks(bounds, max(SAMPLE_CACHE_BYTES // 2 // max(size, 1), 1)) if len(bounds) > 1 else None
 
     def spec(self) -> Spec:
         return None
@@ -161,10 +161,10 @@ class ArrowRows:
         return RecordReader(paths, begins, ends, sizes, framing=Framing.PLAIN)
 
     @cached_property
-    def _recent(self) -> Recent[Batch]:
-        return Recent(self._loaded, CACHE_BYTES)
+    def _recent(self) -> Recent[SampleBatch]:
+        return Recent(self._loaded, SAMPLE_CACHE_BYTES)
 
-    def _loaded(self, piece: int) -> Batch:
+    def _loaded(self, piece: int) -> SampleBatch:
         chunk = int(np.searchsorted(self._firsts, piece, side="right")) - 1
         if chunk in self.faults:
             error = copy(self.faults[chunk])  # notes belong to one raise
@@ -181,7 +181,7 @@ class ArrowRows:
             error.piece = piece  # type: ignore[attr-defined] - the caller knows which samples failed
             raise
         self._sidecars[chunk].check(self.shards[chunk].path)
-        return Batch(batch)
+        return SampleBatch(batch)
 
     def _where(self, piece: int) -> str:
         chunk = int(np.searchsorted(self._firsts, piece, side="right")) - 1

@@ -18,10 +18,10 @@ from penstock.sources.litdata.arrow import MAGIC, ArrowRows, ends_in_arrow
 from penstock.sources.litdata.frames import FramedShards, SampledShards
 from penstock.sources.shards import encodings
 from penstock.sources.shards.encodings import Encoding, shaped
-from penstock.sources.shards.files import PackedShards, Payloads, PlainShards, Shard, has_table, scan_table
+from penstock.sources.shards.files import PackedShards, Payloads, PlainShards, ShardFile, has_table, scan_table
 from penstock.sources.shards.folder_index import FolderIndex, chosen, read_index
-from penstock.sources.shards.samples import Layout, SampleFiles, Stored
-from penstock.storage.indexing import Kind
+from penstock.sources.shards.samples import Layout, SampleFiles, StoredColumn
+from penstock.storage.indexing import IndexKind
 
 CALL = "read_litdata"
 _NUMPY = tuple(
@@ -70,14 +70,14 @@ def _scan(path: str, seen: Callable[[int], None]) -> Mapping[str, NDArray[Any]]:
     return scan_table(path, seen)
 
 
-LITDATA = Kind("litdata", _scan, has_table)
+LITDATA = IndexKind("litdata", _scan, has_table)
 
 
 def litdata_samples(
     folder: str | os.PathLike[str], *, columns: Sequence[str] | None = None, decode: bool = True
 ) -> SampleFiles | ArrowRows:
     """Return the samples of a folder, nested as they were written; of dicts only `columns`."""
-    index, config, shards = opened(folder)
+    index, config, shards = open_folder(folder)
     if (loader := config.get("item_loader", str, "PyTreeLoader")) != "PyTreeLoader":
         hint = "; say block_size=" if loader == "TokensLoader" else ""
         raise PlanError(f"{CALL}: {index.path} was written for {loader}{hint}")
@@ -94,16 +94,16 @@ def litdata_samples(
         if not isinstance(nested, dict):
             raise PlanError(f"{CALL}(columns=): samples are no dicts, but {type(nested).__name__}")
         nested = {name: nested[name] for name in chosen(CALL, list(nested), columns)}
-    layout = Layout(tuple(Stored(name, encoding) for name, encoding in zip(named, made, strict=True)), nested)
+    layout = Layout(tuple(StoredColumn(name, encoding) for name, encoding in zip(named, made, strict=True)), nested)
     return SampleFiles(payloads(config, shards), layout, shown, "litdata")
 
 
-def _are_arrow(shards: list[Shard]) -> bool:
+def _are_arrow(shards: list[ShardFile]) -> bool:
     """Return whether the samples are Arrow tables, by any of the first chunks, as one may be damaged."""
     return any(ends_in_arrow(shard.path) for shard in shards[:_TELLING] if os.path.isfile(shard.path))
 
 
-def opened(folder: str | os.PathLike[str]) -> tuple[FolderIndex, FolderIndex, list[Shard]]:
+def open_folder(folder: str | os.PathLike[str]) -> tuple[FolderIndex, FolderIndex, list[ShardFile]]:
     """Return the index of a folder, the description of its chunks, and the chunks."""
     index = read_index(folder, CALL)
     config = index.part("config")
@@ -112,10 +112,10 @@ def opened(folder: str | os.PathLike[str]) -> tuple[FolderIndex, FolderIndex, li
     if config.part("encryption") is not None:
         raise PlanError(f"{CALL}: {index.path} says that the chunks are encrypted")
     parts = index.parts("chunks")
-    return index, config, [Shard(p.file("filename"), p.count("chunk_size"), p.count("chunk_bytes")) for p in parts]
+    return index, config, [ShardFile(p.file("filename"), p.count("chunk_size"), p.count("chunk_bytes")) for p in parts]
 
 
-def payloads(config: FolderIndex, shards: list[Shard]) -> Payloads:
+def payloads(config: FolderIndex, shards: list[ShardFile]) -> Payloads:
     """Return the reader of the bytes of samples, for any supported compression."""
     compression = config.get("compression", str, None)
     if compression is None:

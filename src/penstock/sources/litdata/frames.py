@@ -17,9 +17,9 @@ from penstock.core.arrays import Rows
 from penstock.core.errors import DataError
 from penstock.index.blocked import Blocks
 from penstock.kernels.records import Framing, RecordReader
-from penstock.sources.shards.files import CACHE_BYTES, PackedShards, PlainShards, Samples, faults_of
+from penstock.sources.shards.files import SAMPLE_CACHE_BYTES, PackedShards, PlainShards, ShardSamples, shard_faults
 from penstock.storage.compression import decompress
-from penstock.storage.indexing import Kind, index_files
+from penstock.storage.indexing import IndexKind, index_files
 from penstock.storage.sidecar import Sidecar
 from penstock.storage.soundness import Arrays, are_offsets, are_within, has_form
 
@@ -90,7 +90,7 @@ def _is_sound(arrays: Arrays, size: int) -> bool:
     return fits and _misfit(offsets, table, np.diff(table[:, 0]), 0) is None
 
 
-FRAMES = Kind("litdata-frames", scan_frames, _is_sound)
+FRAMES = IndexKind("litdata-frames", scan_frames, _is_sound)
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,7 +108,7 @@ class FramedShards(PackedShards):
 
     @cached_property
     def _faults(self) -> Mapping[int, Exception]:
-        return faults_of(self.shards, self._sidecars, [len(one.arrays["offsets"]) - 1 for one in self._sidecars])
+        return shard_faults(self.shards, self._sidecars, [len(one.arrays["offsets"]) - 1 for one in self._sidecars])
 
     @cached_property
     def _tables(self) -> list[NDArray[np.int64]]:
@@ -138,10 +138,10 @@ class FramedShards(PackedShards):
 
     def blocks(self) -> Blocks | None:
         largest = max((int(table[:, 3].max()) for table in self._tables), default=1)
-        window = max(CACHE_BYTES // 2 // max(largest, 1), 1)
+        window = max(SAMPLE_CACHE_BYTES // 2 // max(largest, 1), 1)
         return Blocks(self.bounds, window) if len(self.bounds) > 1 else None
 
-    def load(self, piece: int) -> Samples:
+    def load(self, piece: int) -> ShardSamples:
         chunk = int(np.searchsorted(self._starts, piece, side="right")) - 1
         if chunk in self.faults:
             raise copy(self.faults[chunk])  # notes belong to one raise
@@ -155,7 +155,7 @@ class FramedShards(PackedShards):
         if len(found) != content:
             raise DataError(f"{where}: it holds {len(found)} bytes; its table says {content}")
         last = int(arrays["frames"][number + 1, 0])
-        return Samples(found, arrays["offsets"][first : last + 1] - arrays["offsets"][first])
+        return ShardSamples(found, arrays["offsets"][first : last + 1] - arrays["offsets"][first])
 
     def advise(self, rows: Rows) -> None:
         pieces = np.unique(self.bounds.searchsorted(rows, "right") - 1)

@@ -9,7 +9,7 @@ from functools import cached_property
 
 from penstock.core.errors import DataError, PlanError
 from penstock.kernels.records import RecordReader
-from penstock.sources.litdata.folder import CALL, dtype_of, opened
+from penstock.sources.litdata.folder import CALL, dtype_of, open_folder
 from penstock.sources.records.fixed import FixedFiles
 from penstock.sources.unreadable import OfFiles, WithUnreadable, with_unreadable
 from penstock.storage.state import states_of
@@ -33,7 +33,7 @@ class TokenBlocks(FixedFiles):
 
 def litdata_tokens(folder: str | os.PathLike[str], block_size: int) -> OfFiles | WithUnreadable:
     """Return the tokens of a folder that was written for LitData's `TokensLoader`, `block_size` at a time."""
-    index, config, shards = opened(folder)
+    index, config, shards = open_folder(folder)
     formats = config.names("data_format")
     kind, _, number = formats[0].partition(":") if formats else ("", "", "")
     if config.get("item_loader", str, "") != "TokensLoader" or len(formats) != 1 or not kind.startswith("no_header_"):

@@ -22,7 +22,7 @@ from penstock.elements.spec import ArraySpec, Spec, sliced
 from penstock.kernels import gather
 from penstock.kernels.records import RecordReader
 from penstock.sources.arrow.tables import relative, shown
-from penstock.sources.numpy.headers import Array, Part, begins_as_npy, members_of, torn_array
+from penstock.sources.numpy.headers import Array, FilePart, begins_as_npy, members_of, torn_array
 from penstock.sources.unreadable import OfFiles, WithUnreadable, with_unreadable
 from penstock.storage.sidecar import Stamp
 from penstock.storage.state import FileState, states_again, states_of
@@ -148,7 +148,7 @@ class NumpyFiles:
                 self._wholes[at] = found
             return found
 
-    def _loaded(self, part: Part, array: Array) -> NDArray[Any]:
+    def _loaded(self, part: FilePart, array: Array) -> NDArray[Any]:
         path, state = self.paths[part.file], self.states[part.file]
         state.check(path)
         found = _load(path, part, array)
@@ -261,7 +261,7 @@ def _texts_in(values: NDArray[Any]) -> Iterator[NDArray[Any]]:
         yield from _texts_in(values[name])
 
 
-def _load(path: str, part: Part, array: Array) -> NDArray[Any]:
+def _load(path: str, part: FilePart, array: Array) -> NDArray[Any]:
     try:
         if not part.member:
             found: NDArray[Any] = np.load(path, allow_pickle=False)

@@ -26,7 +26,7 @@ _UTF8 = 1 << 11  # the flag of a name in UTF-8
 _ENDLESS = 1 << 200  # bytes, more than any array
 
 
-class Part(NamedTuple):
+class FilePart(NamedTuple):
     """The rows of an array in one file."""
 
     file: int
@@ -46,7 +46,7 @@ class Array:
     dtype: np.dtype[Any]
     shape: tuple[int, ...]
     """The shape of one row."""
-    parts: tuple[Part, ...]
+    parts: tuple[FilePart, ...]
     swapped: bool = False
     """True if the byte order of the file differs from the machine's."""
 
@@ -153,7 +153,7 @@ def _described(source: IO[bytes], place: str, file: int, begin: int, end: int, m
         raise DataError(f"{place}: an array of shape {shape} has no rows")
     header += begin
     native = dtype if dtype.fields else dtype.newbyteorder("=")
-    described = Array(native, tuple(shape[1:]), (Part(file, header, shape[0], member),), native != dtype)
+    described = Array(native, tuple(shape[1:]), (FilePart(file, header, shape[0], member),), native != dtype)
     return _elsewhere(described) if fortran and len(shape) > 1 else described
 
 

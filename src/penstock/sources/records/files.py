@@ -14,14 +14,14 @@ from penstock.core.arrays import Rows
 from penstock.core.digest import hasher
 from penstock.elements.chunks.chunk import Chunk, Column, Columns
 from penstock.elements.nested.structure import LEAF
-from penstock.elements.ragged import Ragged, made
+from penstock.elements.ragged import Ragged, make_ragged
 from penstock.elements.spec import ObjectSpec, Spec
 from penstock.kernels.records import Framing, RecordReader
-from penstock.storage.indexing import Kind, index_files
+from penstock.storage.indexing import IndexKind, index_files
 from penstock.storage.sidecar import Sidecar, check_mapped
 
 
-class Opened:
+class KnownFiles:
     """Lazily computed facts about files, shared by sources that read the same files in different ways.
 
     An iterator over a rewritten plan thus reuses the files that the previous one mapped.
@@ -42,13 +42,13 @@ class RecordFiles:
     """
 
     paths: list[str]
-    kind: Kind
+    kind: IndexKind
     framing: Framing
     name: str
     verify: bool = True
     joined: bool = False
     unread: bool = False
-    opened: Opened = field(default_factory=Opened, repr=False)
+    opened: KnownFiles = field(default_factory=KnownFiles, repr=False)
 
     @property
     def sidecars(self) -> list[Sidecar]:
@@ -113,7 +113,7 @@ class RecordFiles:
     def read_joined(self, rows: Rows) -> Ragged:
         """Return the records at `rows`, `uint8[k, ~]`."""
         values, splits = self.reader.join(rows)
-        return made(values, splits)
+        return make_ragged(values, splits)
 
     def advise(self, rows: Rows) -> None:
         """Ask the system to begin to read the records at `rows`."""
@@ -134,7 +134,7 @@ class RecordFiles:
     def __getstate__(self) -> Mapping[str, Any]:
         """Return the description alone: the receiver opens the files again, and finds their stored index."""
         told = {part.name: self.__dict__[part.name] for part in fields(self)}
-        return {**told, "opened": Opened()}
+        return {**told, "opened": KnownFiles()}
 
     def __setstate__(self, state: Mapping[str, Any]) -> None:
         self.__dict__.update(state)

@@ -18,18 +18,18 @@ from penstock.kernels.records import crc32c
 
 NAME = "penstock.json"
 FORMAT = "penstock dataset"
-VERSION = 2
+_VERSION = 2
 VERSIONS = (1, 2)
 """The supported versions: the first has no checksums."""
 SUMS = "penstock.crc32c"
-BLOCK = 1 << 18
+CHECKSUM_BLOCK = 1 << 18
 """Bytes of a file that share one checksum."""
 _MOST = 1 << 62
 TEXTS: dict[str, type] = {"bytes": bytes, "str": str}
 
 
 @dataclass(frozen=True)
-class Leaf:
+class SavedLeaf:
     """One leaf of the elements: `array`, `uneven` (arrays whose shapes differ), `bytes` or `str`.
 
     File names begin with `file`. An array has `.npy`, of shape (n, *shape); the others have `.values.npy`, all values
@@ -66,7 +66,7 @@ class Manifest:
 
     length: int
     nesting: Any
-    leaves: tuple[Leaf, ...]
+    leaves: tuple[SavedLeaf, ...]
     sizes: dict[str, int]
     digest: str
     fingerprint: str
@@ -83,7 +83,7 @@ class Manifest:
 
     def write(self, folder: str) -> None:
         """Write the manifest into the folder, once all other files are complete."""
-        told = {"format": FORMAT, "version": VERSION, **asdict(self)}
+        told = {"format": FORMAT, "version": _VERSION, **asdict(self)}
         told["checksum"] = _checksum(told)
         with open(os.path.join(folder, NAME), "w", encoding="utf-8") as file:
             json.dump(told, file, indent=1)
@@ -121,7 +121,9 @@ def read_manifest(folder: str) -> Manifest:
 
 
 def _from_json(told: dict[str, Any]) -> Manifest:
-    leaves = tuple(Leaf(leaf["file"], leaf["kind"], leaf["dtype"], _shape(leaf["shape"])) for leaf in told["leaves"])
+    leaves = tuple(
+        SavedLeaf(leaf["file"], leaf["kind"], leaf["dtype"], _shape(leaf["shape"])) for leaf in told["leaves"]
+    )
     sizes = {str(name): operator.index(size) for name, size in told["sizes"].items()}
     length = operator.index(told["length"])
     crc = operator.index(told["crc32c"]) if told["version"] > 1 else None

@@ -19,8 +19,8 @@ from penstock.elements.spec import ArraySpec, Spec
 from penstock.kernels import MappedFile
 from penstock.sources.arrays import ArraySource
 from penstock.sources.numpy.headers import array_header
-from penstock.sources.saved.manifest import Leaf, Manifest, read_manifest
-from penstock.sources.saved.sums import Blocks, Sums, read_sums
+from penstock.sources.saved.manifest import Manifest, SavedLeaf, read_manifest
+from penstock.sources.saved.sums import CheckedBlocks, Sums, read_sums
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,7 +82,7 @@ class Checked:
     """The array of a file, and the position of its values there."""
 
     array: NDArray[Any]
-    blocks: Blocks
+    blocks: CheckedBlocks
     begin: int
 
     def read(self, lows: Rows, highs: Rows) -> None:
@@ -98,7 +98,7 @@ class Reading(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class Arrays:
+class ArrayRows:
     """Arrays of one shape, as the rows of one array."""
 
     source: ArraySource
@@ -113,7 +113,7 @@ class Arrays:
 
 
 @dataclass(frozen=True, eq=False)
-class Uneven:
+class UnevenRows:
     """Arrays of different shapes: all values end to end, with the begin and shape of each."""
 
     path: str
@@ -137,7 +137,7 @@ class Uneven:
 
 
 @dataclass(frozen=True, eq=False)
-class Texts:
+class TextRows:
     """Texts or bytes: all end to end, with the begin of each."""
 
     path: str
@@ -162,7 +162,7 @@ class Texts:
         return texts
 
 
-def _reading(folder: str, leaf: Leaf, length: int, files: list[MappedFile], sums: dict[str, Sums]) -> Reading:
+def _reading(folder: str, leaf: SavedLeaf, length: int, files: list[MappedFile], sums: dict[str, Sums]) -> Reading:
     found = [_mapped(os.path.join(folder, name), files, sums.get(name)) for name in leaf.files]
     arrays = [file.array for file in found]
     for name, array, (dtype, shape) in zip(leaf.files, arrays, _forms(leaf, length), strict=True):
@@ -173,13 +173,13 @@ def _reading(folder: str, leaf: Leaf, length: int, files: list[MappedFile], sums
             )
     base = os.path.join(folder, leaf.file)
     if leaf.kind == "array":
-        return Arrays(ArraySource(LEAF, [arrays[0]]), found[0])
+        return ArrayRows(ArraySource(LEAF, [arrays[0]]), found[0])
     if leaf.kind == "uneven":
-        return Uneven(base, (found[0], found[1], found[2]))
-    return Texts(base, (found[0], found[1]), decode=leaf.kind == "str")
+        return UnevenRows(base, (found[0], found[1], found[2]))
+    return TextRows(base, (found[0], found[1]), decode=leaf.kind == "str")
 
 
-def _forms(leaf: Leaf, length: int) -> list[tuple[Any, tuple[int | None, ...]]]:
+def _forms(leaf: SavedLeaf, length: int) -> list[tuple[Any, tuple[int | None, ...]]]:
     """Return the dtype and the shape of each file of a leaf."""
     spec = leaf.spec()
     if not isinstance(spec, ArraySpec):
@@ -218,14 +218,14 @@ def _mapped(path: str, files: list[MappedFile], sums: Sums | None) -> Checked:
     if not math.prod(shape) * dtype.itemsize:  # there is nothing to map
         array = np.empty(shape, dtype, order)
         array.flags.writeable = False
-        return Checked(array, Blocks(path, np.empty(0, np.uint8), None), begin)
+        return Checked(array, CheckedBlocks(path, np.empty(0, np.uint8), None), begin)
     mapped = MappedFile(path)
     files.append(mapped)
     try:
         array = np.ndarray(shape, dtype, mapped.content.data, begin, order=order)
     except TypeError:
         raise DataError(f"{path}: the file was cut short; save the dataset again") from None
-    checked = Checked(array, Blocks(path, mapped.content, sums), begin)
+    checked = Checked(array, CheckedBlocks(path, mapped.content, sums), begin)
     seen = len(mapped.content) if by_columns else begin  # rows in Fortran order are scattered
     checked.blocks.check(np.zeros(1, np.int64), np.full(1, seen))
     return checked

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from penstock.core.arrays import Rows
 from penstock.core.errors import DataError
 from penstock.kernels.records import crc32c
-from penstock.sources.saved.manifest import BLOCK, SUMS, Manifest
+from penstock.sources.saved.manifest import CHECKSUM_BLOCK, SUMS, Manifest
 
 Sums = NDArray[np.uint32]
 
@@ -21,7 +21,7 @@ def write_sums(folder: str, names: Sequence[str]) -> int:
     found: list[int] = []
     for name in names:
         with open(os.path.join(folder, name), "rb") as file:
-            while block := file.read(BLOCK):
+            while block := file.read(CHECKSUM_BLOCK):
                 found.append(crc32c(block))
     content = np.array(found, "<u4").tobytes()
     with open(os.path.join(folder, SUMS), "wb") as file:
@@ -42,14 +42,14 @@ def read_sums(folder: str, manifest: Manifest) -> dict[str, Sums]:
     except FileNotFoundError:
         content = b""
     names = [name for leaf in manifest.leaves for name in leaf.files]
-    counts = [-(-manifest.sizes[name] // BLOCK) for name in names]
+    counts = [-(-manifest.sizes[name] // CHECKSUM_BLOCK) for name in names]
     if len(content) != 4 * sum(counts) or crc32c(content) != manifest.crc32c:
         raise DataError(f"{path} is missing or damaged; copy the whole folder again, or save it again")
     sums, ends = np.frombuffer(content, "<u4"), np.cumsum(counts, dtype=np.int64)
     return {name: sums[end - count : end] for name, count, end in zip(names, counts, ends.tolist(), strict=True)}
 
 
-class Blocks:
+class CheckedBlocks:
     """The blocks of a file, mapped as `content`, each verified against its checksum once.
 
     Several threads may verify a block at the same time, with the same result.
@@ -70,8 +70,8 @@ class Blocks:
         if not self._left or not len(begins):
             return
         most = len(self._seen) - 1
-        first = np.clip(begins // BLOCK, 0, most)
-        last = np.clip((np.maximum(ends, begins + 1) - 1) // BLOCK, first, most)
+        first = np.clip(begins // CHECKSUM_BLOCK, 0, most)
+        last = np.clip((np.maximum(ends, begins + 1) - 1) // CHECKSUM_BLOCK, first, most)
         wanted = np.zeros(
             len(self._seen) + 1, np.int64
         )  # number of parts that begin in a block minus those that ended before
@@ -82,8 +82,8 @@ class Blocks:
         self._left = len(self._seen) - int(np.count_nonzero(self._seen))
 
     def _look(self, block: int, first: Rows, last: Rows) -> None:
-        begin = block * BLOCK
-        if self._sums is None or crc32c(self._content[begin : begin + BLOCK]) == self._sums[block]:
+        begin = block * CHECKSUM_BLOCK
+        if self._sums is None or crc32c(self._content[begin : begin + CHECKSUM_BLOCK]) == self._sums[block]:
             self._seen[block] = True
             return
         error = DataError(

@@ -17,11 +17,11 @@ from penstock.elements.chunks.chunk import Items
 from penstock.elements.nested.structure import paths
 from penstock.elements.size import bytes_of
 from penstock.elements.spec import ArraySpec, ObjectSpec, leaf_spec
-from penstock.sources.saved.manifest import NAME, TEXTS, Leaf, Manifest, nesting_of
+from penstock.sources.saved.manifest import NAME, TEXTS, Manifest, SavedLeaf, nesting_of
 from penstock.sources.saved.sums import write_sums
 
 MOST_ELEMENTS = 1 << 12  # written at once
-MOST_BYTES = 1 << 24  # the same, about
+_MOST_BYTES = 1 << 24  # the same, about
 
 
 def save(elements: Iterable[Any], folder: str, *, fingerprint: str, overwrite: bool) -> None:
@@ -104,7 +104,7 @@ def _runs(elements: Iterator[Any]) -> Iterator[list[Any]]:
     count = 1
     while run := list(islice(elements, count)):
         yield run
-        count = max(min(MOST_ELEMENTS, MOST_BYTES // max(bytes_of(run[-1]), 1)), 1)
+        count = max(min(MOST_ELEMENTS, _MOST_BYTES // max(bytes_of(run[-1]), 1)), 1)
 
 
 def _files_for(value: Any, base: str, path: str) -> TextFiles | ArrayFiles:
@@ -140,12 +140,12 @@ class TextFiles:
         self._values.write(np.frombuffer(b"".join(contents), np.uint8))
         self._offsets.write(ends)
 
-    def finish(self) -> Leaf:
+    def finish(self) -> SavedLeaf:
         """Complete the files and return their description."""
         for array in (self._values, self._offsets):
             array.finish((array.count,))
         kind = next(name for name, cls in TEXTS.items() if cls is self._cls)
-        return Leaf(os.path.basename(self._base), kind, "", ())
+        return SavedLeaf(os.path.basename(self._base), kind, "", ())
 
     def digests(self) -> list[str]:
         """Return a digest of the content of each file."""
@@ -181,13 +181,13 @@ class ArrayFiles:
         self._shapes.append(np.broadcast_to(self._first, shapes.shape) if alike else shapes)
         self._values.write(np.concatenate([array.reshape(-1) for array in arrays]))
 
-    def finish(self) -> Leaf:
+    def finish(self) -> SavedLeaf:
         """Complete the files and return their description."""
         name, dtype = os.path.basename(self._base), str(self._dtype)
         if all((shapes == self._first).all() for shapes in self._shapes):
             shape = tuple(self._first.tolist())
             self._values.finish((sum(map(len, self._shapes)), *shape))
-            return Leaf(name, "array", dtype, shape)
+            return SavedLeaf(name, "array", dtype, shape)
         self._values.finish((self._values.count,))
         os.rename(f"{self._base}.npy", f"{self._base}.values.npy")
         shapes = np.concatenate(self._shapes)
@@ -199,7 +199,7 @@ class ArrayFiles:
             other.finish(content.shape)
         same = (shapes == self._first).all(axis=0).tolist()
         known = [size if alike else None for size, alike in zip(self._first.tolist(), same, strict=True)]
-        return Leaf(name, "uneven", dtype, tuple(known))
+        return SavedLeaf(name, "uneven", dtype, tuple(known))
 
     def digests(self) -> list[str]:
         """Return a digest of the content of each file."""

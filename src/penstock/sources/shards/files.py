@@ -21,18 +21,18 @@ from penstock.kernels import advise_files
 from penstock.kernels.records import Framing, RecordReader
 from penstock.sources.records.files import RecordFiles
 from penstock.storage.compression import decompress
-from penstock.storage.indexing import Kind
+from penstock.storage.indexing import IndexKind
 from penstock.storage.recent import Recent
 from penstock.storage.sidecar import Sidecar, Stamp, check_mapped
 from penstock.storage.soundness import Arrays, are_offsets
 from penstock.storage.state import FileState, states_of
 
-CACHE_BYTES = 1 << 28
+SAMPLE_CACHE_BYTES = 1 << 28
 """Default size, in bytes, of the cache of decompressed samples."""
 TABLE = "the table of its samples"
 
 
-class Shard(NamedTuple):
+class ShardFile(NamedTuple):
     """One file, as described by the index of its folder: number of samples, and uncompressed bytes with the table."""
 
     path: str
@@ -105,8 +105,8 @@ def has_table(arrays: Arrays, size: int) -> bool:
 class PlainShards:
     """Uncompressed shards, mapped, with random access to samples."""
 
-    shards: Sequence[Shard]
-    kind: Kind
+    shards: Sequence[ShardFile]
+    kind: IndexKind
 
     @property
     def length(self) -> int:
@@ -187,7 +187,7 @@ class PlainShards:
         return PlainShards, (self.shards, self.kind)
 
 
-class Samples:
+class ShardSamples:
     """Consecutive samples: their bytes, the begin of each, and the end of the last."""
 
     def __init__(self, content: bytes, offsets: NDArray[np.int64]) -> None:
@@ -203,7 +203,7 @@ class PackedShards:
     A *piece* is the unit of decompression.
     """
 
-    shards: Sequence[Shard]
+    shards: Sequence[ShardFile]
 
     @property
     def faults(self) -> Mapping[int, Exception]:
@@ -222,9 +222,9 @@ class PackedShards:
     def blocks(self) -> Blocks | None:
         bounds = np.unique(self.bounds)
         most = max((shard.nbytes for shard in self.shards), default=1)
-        return Blocks(bounds, max(CACHE_BYTES // 2 // max(most, 1), 1)) if len(bounds) > 1 else None
+        return Blocks(bounds, max(SAMPLE_CACHE_BYTES // 2 // max(most, 1), 1)) if len(bounds) > 1 else None
 
-    def load(self, piece: int) -> Samples:
+    def load(self, piece: int) -> ShardSamples:
         """Decompress a piece."""
         shard = self.shards[piece]
         with open(shard.path, "rb") as file:
@@ -234,8 +234,8 @@ class PackedShards:
         if len(content) != shard.nbytes:
             raise DataError(f"{shard.path} decompresses to {len(content)} bytes; index.json says {shard.nbytes}")
         offsets = read_table(io.BytesIO(content), len(content), f"{shard.path}, decompressed")
-        check_count(shard, len(offsets) - 1)
-        return Samples(content, offsets)
+        _check_count(shard, len(offsets) - 1)
+        return ShardSamples(content, offsets)
 
     @cached_property
     def _states(self) -> list[FileState]:
@@ -280,10 +280,10 @@ class PackedShards:
         return hashed.hexdigest()
 
     @cached_property
-    def _recent(self) -> Recent[Samples]:
-        return Recent(self._loaded, CACHE_BYTES)
+    def _recent(self) -> Recent[ShardSamples]:
+        return Recent(self._loaded, SAMPLE_CACHE_BYTES)
 
-    def _loaded(self, piece: int) -> Samples:
+    def _loaded(self, piece: int) -> ShardSamples:
         try:
             return self.load(piece)
         except (DataError, OSError) as error:
@@ -294,7 +294,7 @@ class PackedShards:
         return type(self), (self.shards,)
 
 
-def _wrong_with(shard: Shard, sidecar: Sidecar, offsets: NDArray[np.int64]) -> Exception | None:
+def _wrong_with(shard: ShardFile, sidecar: Sidecar, offsets: NDArray[np.int64]) -> Exception | None:
     """Return the fault of an uncompressed shard, by its index."""
     if sidecar.fault is not None:
         return sidecar.fault
@@ -306,21 +306,23 @@ def _wrong_with(shard: Shard, sidecar: Sidecar, offsets: NDArray[np.int64]) -> E
     return wrong_count(shard, len(offsets) - 1)
 
 
-def faults_of(shards: Sequence[Shard], sidecars: Sequence[Sidecar], samples: Sequence[int]) -> Mapping[int, Exception]:
+def shard_faults(
+    shards: Sequence[ShardFile], sidecars: Sequence[Sidecar], samples: Sequence[int]
+) -> Mapping[int, Exception]:
     """Return the faults of shards, by number, given the numbers of samples in their own indexes."""
     looked = enumerate(zip(shards, sidecars, samples, strict=True))
     found = {number: sidecar.fault or wrong_count(shard, count) for number, (shard, sidecar, count) in looked}
     return {number: error for number, error in found.items() if error is not None}
 
 
-def wrong_count(shard: Shard, found: int) -> DataError | None:
+def wrong_count(shard: ShardFile, found: int) -> DataError | None:
     """Return the error of a shard whose number of samples differs from the folder's index."""
     if found == shard.samples:
         return None
     return DataError(f"{shard.path}, at byte 0: it has {found} samples; index.json says {shard.samples}")
 
 
-def check_count(shard: Shard, found: int) -> None:
+def _check_count(shard: ShardFile, found: int) -> None:
     """Raise a `DataError` if a shard's number of samples differs from the folder's index."""
     if (error := wrong_count(shard, found)) is not None:
         raise error

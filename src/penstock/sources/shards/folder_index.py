@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from penstock.core.errors import DataError, PlanError
 
-NAME = "index.json"
+_NAME = "index.json"
 T = TypeVar("T")
 _MISSING = object()
 
@@ -70,12 +70,12 @@ class FolderIndex:
 
 def read_index(folder: str | os.PathLike[str], call: str) -> FolderIndex:
     """Return the index of a folder; raise a `FileNotFoundError` if missing, a `DataError` if not JSON."""
-    path = os.path.join(os.path.expanduser(os.fspath(folder)), NAME)
+    path = os.path.join(os.path.expanduser(os.fspath(folder)), _NAME)
     try:
         with open(path, "rb") as file:
             value = json.loads(file.read())
     except FileNotFoundError as error:
-        error.add_note(f"{call}: expected a folder that a dataset was written to, with its {NAME}")
+        error.add_note(f"{call}: expected a folder that a dataset was written to, with its {_NAME}")
         raise
     except (ValueError, RecursionError) as error:
         raise DataError(f"{path}: it is not JSON: {error}") from error

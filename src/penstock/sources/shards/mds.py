@@ -13,13 +13,13 @@ from numpy.typing import NDArray
 from penstock.core.errors import DataError, PlanError
 from penstock.sources.shards import encodings
 from penstock.sources.shards.encodings import Encoding, shaped
-from penstock.sources.shards.files import PackedShards, PlainShards, Shard, has_table, scan_table
+from penstock.sources.shards.files import PackedShards, PlainShards, ShardFile, has_table, scan_table
 from penstock.sources.shards.folder_index import FolderIndex, chosen, read_index
-from penstock.sources.shards.samples import Layout, SampleFiles, Stored
-from penstock.storage.indexing import Kind
+from penstock.sources.shards.samples import Layout, SampleFiles, StoredColumn
+from penstock.storage.indexing import IndexKind
 
-MDS = Kind("mds", scan_table, has_table)
-CALL = "read_mds"
+MDS = IndexKind("mds", scan_table, has_table)
+_CALL = "read_mds"
 _VERSION = 2
 _COMPRESSIONS = {"gz": "gzip", "zstd": "zstd", "bz2": "bz2"}
 _SHAPE_DTYPES = tuple(map(np.dtype, ("|u1", "<u2", "<u4", "<u8")))
@@ -62,7 +62,7 @@ def mds_samples(
     folder: str | os.PathLike[str], *, columns: Sequence[str] | None = None, decode: bool = True
 ) -> SampleFiles:
     """Return the samples of a folder as dicts of their columns."""
-    index = read_index(folder, CALL)
+    index = read_index(folder, _CALL)
     if (version := index.get("version", int)) != _VERSION:
         raise index.wrong(f"its version is {version}, and only {_VERSION} is supported")
     parts = index.parts("shards")
@@ -73,8 +73,8 @@ def mds_samples(
         if _columns(part, decode=decode) != stored:
             raise part.wrong("its columns differ from those of the shards before")
     names = [column.name for column in stored]
-    layout = Layout(stored, {name: names.index(name) for name in chosen(CALL, names, columns)})
-    shown = f"{CALL}({os.fspath(folder)!r})"
+    layout = Layout(stored, {name: names.index(name) for name in chosen(_CALL, names, columns)})
+    shown = f"{_CALL}({os.fspath(folder)!r})"
     shards = [_shard(part) for part in parts]
     packed = [shard.compression is not None for shard in shards]
     if any(packed) and not all(packed):
@@ -82,7 +82,7 @@ def mds_samples(
     return SampleFiles(PackedShards(shards) if any(packed) else PlainShards(shards, MDS), layout, shown, "mds")
 
 
-def _shard(part: FolderIndex) -> Shard:
+def _shard(part: FolderIndex) -> ShardFile:
     """Return the file of a shard: the uncompressed one if present, else the compressed one."""
     if (kind := part.get("format", str)) != "mds":
         raise part.wrong(f"its format is {kind!r:.20}, and only 'mds' is supported")
@@ -92,29 +92,29 @@ def _shard(part: FolderIndex) -> Shard:
     samples, nbytes = part.count("samples"), plain.count("bytes")
     path = plain.file("basename")
     if packed is None or os.path.exists(path):
-        return Shard(path, samples, nbytes)
+        return ShardFile(path, samples, nbytes)
     given = part.get("compression", str)
     compression = _COMPRESSIONS.get(given.partition(":")[0])
     if compression is None:
         raise PlanError(
-            f"{CALL}: {packed.file('basename')} is compressed with {given!r}; {', '.join(_COMPRESSIONS)} are "
+            f"{_CALL}: {packed.file('basename')} is compressed with {given!r}; {', '.join(_COMPRESSIONS)} are "
             "supported. Decompress the shards into the same folder, which also gives random access"
         )
-    return Shard(packed.file("basename"), samples, nbytes, compression)
+    return ShardFile(packed.file("basename"), samples, nbytes, compression)
 
 
-def _columns(part: FolderIndex, *, decode: bool) -> tuple[Stored, ...]:
+def _columns(part: FolderIndex, *, decode: bool) -> tuple[StoredColumn, ...]:
     names, kinds, sizes = part.names("column_names"), part.names("column_encodings"), part.get("column_sizes", list)
     if not len(names) == len(kinds) == len(sizes) or len(set(names)) < len(names) or not names:
         raise part.wrong(f"it has {len(names)} names, {len(kinds)} encodings and {len(sizes)} sizes of columns")
-    stored: list[Stored] = []
+    stored: list[StoredColumn] = []
     for name, kind, size in zip(names, kinds, sizes, strict=True):
         if size is not None and (not isinstance(size, int) or isinstance(size, bool) or not 0 <= size < 1 << 32):
             raise part.wrong(f"the size of column {name!r} is {size!r:.20}")
         encoding = _encoding(part, name, kind) if decode else encodings.as_bytes(kind)
         if size and encoding.size not in (None, size):
             raise part.wrong(f"column {name!r} has {size} bytes, and {encoding.size} as {kind}")
-        stored.append(Stored(name, encoding, size or None))
+        stored.append(StoredColumn(name, encoding, size or None))
     return tuple(stored)
 
 
@@ -126,7 +126,7 @@ def _encoding(part: FolderIndex, column: str, kind: str) -> Encoding:
         raise part.wrong(f"column {column!r}: {error}") from error
     if found is None:
         raise PlanError(
-            f"{CALL}: column {column!r} of {part.path} has the encoding {kind!r:.40}, which is not known here; take "
+            f"{_CALL}: column {column!r} of {part.path} has the encoding {kind!r:.40}, which is not known here; take "
             "the bytes of all with decode=False"
         )
     return found

@@ -21,7 +21,7 @@ from penstock.sources.shards.files import Payloads
 
 
 @dataclass(frozen=True)
-class Stored:
+class StoredColumn:
     """A column of samples: its name in errors, its encoding, and its size in bytes if fixed."""
 
     name: str
@@ -36,7 +36,7 @@ class Layout:
     A sample begins with the sizes, `uint32`, of the columns without a fixed size; all columns follow.
     """
 
-    columns: tuple[Stored, ...]
+    columns: tuple[StoredColumn, ...]
     element: Any
 
     @cached_property

@@ -20,7 +20,7 @@ from penstock.core.digest import digest
 from penstock.core.errors import DataError, PlanError
 from penstock.elements.nested.structure import flatten
 from penstock.elements.spec import ArraySpec, Spec
-from penstock.sources.blocked import BlockedSource, Held
+from penstock.sources.blocked import BlockedSource, DecodedColumn
 from penstock.sources.sql.values import spec_of_values, values_of
 
 Connect = Callable[[], Any]
@@ -44,7 +44,7 @@ class Sqlite:
 
 
 @dataclass(frozen=True)
-class Dialect:
+class SqlDialect:
     """The quoting of names and passing of values for a database: `paramstyle` is that of its module."""
 
     quote: str
@@ -53,7 +53,7 @@ class Dialect:
     def identifier(self, name: str) -> str:
         """Return a name in quotes, with any quotes inside doubled.
 
-        >>> Dialect("`", "qmark").identifier("odd `name`")
+        >>> SqlDialect("`", "qmark").identifier("odd `name`")
         '`odd ``name```'
         """
         return f"{self.quote}{name.replace(self.quote, self.quote * 2)}{self.quote}"
@@ -61,7 +61,7 @@ class Dialect:
     def between(self, select: str, key: str, values: Sequence[Any], *, closed: bool) -> tuple[str, Any]:
         """Return the statement for the rows in a range of keys (including the end if `closed`), and its parameters.
 
-        >>> Dialect('"', "numeric").between("SELECT x FROM t", '"id"', [3, 5], closed=False)
+        >>> SqlDialect('"', "numeric").between("SELECT x FROM t", '"id"', [3, 5], closed=False)
         ('SELECT x FROM t WHERE "id" >= :1 AND "id" < :2 ORDER BY "id"', (3, 5))
         """
         form = {"qmark": "?", "numeric": ":{}", "named": ":p{}", "format": "%s", "pyformat": "%(p{})s"}[self.paramstyle]
@@ -82,7 +82,7 @@ class Relation:
     """The name in quotes, or the query in parentheses."""
     key: str
     columns: tuple[str, ...]
-    dialect: Dialect
+    dialect: SqlDialect
 
     @property
     def quoted_key(self) -> str:
@@ -116,7 +116,7 @@ class SqlRows:
         size = sum(spec.dtype.itemsize if isinstance(spec, ArraySpec) else _TEXT_BYTES for spec in specs)
         return size * int(self.bounds[-1]) // max(len(self.bounds) - 1, 1)
 
-    def decode(self, block: int) -> list[Held]:
+    def decode(self, block: int) -> list[DecodedColumn]:
         low, high = self.edges[block], self.edges[block + 1]
         closed = block == len(self.bounds) - 2
         relation = self.relation
@@ -269,7 +269,7 @@ def _columns(connections: Connections, text: str) -> list[str]:
         return [described[0] for described in cursor.description]
 
 
-def _dialect(connection: Any, paramstyle: str | None) -> Dialect:
+def _dialect(connection: Any, paramstyle: str | None) -> SqlDialect:
     """Return the dialect for a connection, by its module."""
     module = type(connection).__module__
     name = module
@@ -278,4 +278,4 @@ def _dialect(connection: Any, paramstyle: str | None) -> Dialect:
         name = name.rpartition(".")[0]
     if paramstyle is None or not is_one_of(paramstyle, "qmark", "numeric", "named", "format", "pyformat"):
         raise PlanError(f"read_sql: {module} has no paramstyle; pass paramstyle= as in DB-API")
-    return Dialect("`" if "mysql" in module.lower() or "mariadb" in module.lower() else '"', paramstyle)
+    return SqlDialect("`" if "mysql" in module.lower() or "mariadb" in module.lower() else '"', paramstyle)

@@ -11,8 +11,8 @@ import numpy as np
 
 from penstock.core.errors import DataError, PlanError
 from penstock.elements.spec import ArraySpec, LeafSpec, ObjectSpec
-from penstock.sources.blocked import Held
-from penstock.sources.chunked.arrays import Texts
+from penstock.sources.blocked import DecodedColumn
+from penstock.sources.chunked.arrays import ObjectTexts
 
 _NUMBERS: dict[type, str] = {
     bool: "?",
@@ -51,7 +51,7 @@ def _refused(place: str, reason: str) -> LeafSpec:
 
 def values_of(
     values: Sequence[Any], spec: LeafSpec, fill: Mapping[str, Any], place: str, name: str, first: int
-) -> Held:
+) -> DecodedColumn:
     """Return the values of a column; `first` is the number of their first row."""
     if None in values:
         if name not in fill:
@@ -65,7 +65,7 @@ def values_of(
         for at, value in enumerate(values):
             if _TEXTS.get(type(value)) is not wanted:
                 raise _other(place, first + at, value, wanted.__name__)
-        return Texts([bytes(value) for value in values] if wanted is bytes else list(values))
+        return ObjectTexts([bytes(value) for value in values] if wanted is bytes else list(values))
     odd = next((at for at, value in enumerate(values) if not _fits(value, spec)), None)
     if odd is not None:
         raise _other(place, first + odd, values[odd], str(spec.dtype))

@@ -20,8 +20,8 @@ from penstock.kernels.tar import NO_SAMPLES, Samples, TarError, keys_of_archives
 from penstock.sources.protocol import Called
 from penstock.sources.records.files import content_of
 from penstock.sources.tar.decoders import Decoders
-from penstock.sources.tar.samples import Archive, Part, Shape, Where, lacking, of_sample, parts_found
-from penstock.storage.indexing import Kind, index_files
+from penstock.sources.tar.samples import Archive, SampleField, Shape, Where, lacking, of_sample, parts_found
+from penstock.storage.indexing import IndexKind, index_files
 from penstock.storage.sidecar import Sidecar, check_mapped
 from penstock.storage.soundness import Arrays, are_in_order, are_offsets, are_within, has_form, is_sorted
 
@@ -77,7 +77,7 @@ def _samples_fit(arrays: Arrays) -> bool:
     )
 
 
-TAR = Kind("tar", _scan, _is_sound, nothing=_arrays_of(NO_SAMPLES))
+TAR = IndexKind("tar", _scan, _is_sound, nothing=_arrays_of(NO_SAMPLES))
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,7 +88,7 @@ class TarFiles:
     """
 
     paths: list[str]
-    parts: tuple[Part, ...] | None
+    parts: tuple[SampleField, ...] | None
     decoders: Decoders
     name: str
 
@@ -253,7 +253,7 @@ def samples_of(sidecar: Sidecar) -> Samples:
     return samples
 
 
-def tar_files(paths: Sequence[str], parts: tuple[Part, ...] | None, decoders: Decoders) -> TarFiles:
+def tar_files(paths: Sequence[str], parts: tuple[SampleField, ...] | None, decoders: Decoders) -> TarFiles:
     """Return the samples of archives that are not compressed."""
     shown = repr(paths[0]) if len(paths) == 1 else f"{len(paths)} files"
     return TarFiles(list(paths), parts, decoders, f"read_tar({shown})")

@@ -18,21 +18,21 @@ from penstock.storage.compression import SUFFIXES, decompress
 Decoder: TypeAlias = Callable[[bytes], Any]
 
 
-def text(data: bytes) -> str:
+def utf8_text(data: bytes) -> str:
     """Return the text of UTF-8 bytes, without a byte order mark.
 
-    >>> text("café".encode())
+    >>> utf8_text("café".encode())
     'café'
     """
     return data.decode("utf-8-sig")
 
 
-def array(data: bytes) -> NDArray[Any]:
+def npy_array(data: bytes) -> NDArray[Any]:
     """Return the array of a `.npy` file; refuse Python objects."""
     return np.load(io.BytesIO(data), allow_pickle=False)
 
 
-def arrays(data: bytes) -> dict[str, NDArray[Any]]:
+def npz_arrays(data: bytes) -> dict[str, NDArray[Any]]:
     """Return the arrays of a `.npz` file by name."""
     with np.load(io.BytesIO(data), allow_pickle=False) as file:
         return {name: file[name] for name in file.files}
@@ -42,24 +42,24 @@ _TEXT = ("txt", "text", "transcript", "caption")
 _NUMBERS = ("cls", "cls2", "class", "count", "id", "index", "inx")
 
 OF_EXTENSION: Mapping[str, Decoder] = {
-    **dict.fromkeys(_TEXT, text),
+    **dict.fromkeys(_TEXT, utf8_text),
     **dict.fromkeys(_NUMBERS, int),
     "json": json.loads,
     "jsn": json.loads,
-    "npy": array,
-    "npz": arrays,
+    "npy": npy_array,
+    "npz": npz_arrays,
 }
 """The decoders of `decode=True`; files with other extensions stay as they are."""
 
-_NAMED: Mapping[Any, Decoder] = {str: text, int: int, float: float}
+_NAMED: Mapping[Any, Decoder] = {str: utf8_text, int: int, float: float}
 _SPECS: Mapping[Any, Spec] = {
     None: ObjectSpec(bytes),
     bytes: ObjectSpec(bytes),
-    text: ObjectSpec(str),
+    utf8_text: ObjectSpec(str),
     int: ArraySpec((), np.dtype(np.int64)),
     float: ArraySpec((), np.dtype(np.float64)),
 }
-LEAVES = frozenset([*_SPECS, array])
+LEAF_DECODERS = frozenset([*_SPECS, npy_array])
 """Decoders whose results are leaves, not nested."""
 
 
@@ -86,7 +86,7 @@ class Decoders:
         whole = self._by_extension.get(extension)
         if whole is not None:
             return whole
-        plain, _ = split(extension)
+        plain, _ = split_extension(extension)
         whole = self._by_extension.get(plain)
         return whole if whole is not None else self._by_extension.get(plain.rpartition(".")[2])
 
@@ -109,7 +109,7 @@ def _decoder(extension: object, given: Any) -> Decoder:
     if not isinstance(extension, str) or extension.startswith("."):
         raise PlanError(f"read_tar(decode=): extensions are text without a leading dot, not {extension!r}")
     if given is True:
-        known = OF_EXTENSION.get(split(extension)[0].rpartition(".")[2])
+        known = OF_EXTENSION.get(split_extension(extension)[0].rpartition(".")[2])
         if known is None:
             raise PlanError(
                 f"read_tar(decode=): there is no built-in decoder for {extension!r}; pass a function of bytes"
@@ -121,21 +121,21 @@ def _decoder(extension: object, given: Any) -> Decoder:
     return made
 
 
-def split(extension: str) -> tuple[str, str | None]:
+def split_extension(extension: str) -> tuple[str, str | None]:
     """Return an extension without that of a compression, and the compression.
 
-    >>> split("json.gz"), split("gz"), split("jpg")
+    >>> split_extension("json.gz"), split_extension("gz"), split_extension("jpg")
     (('json', 'gzip'), ('gz', None), ('jpg', None))
     """
     plain, _, last = extension.rpartition(".")
     return (plain, SUFFIXES[last]) if plain and last in SUFFIXES else (extension, None)
 
 
-def decoded(data: bytes, extension: str, decoder: Decoder | None, where: str) -> Any:
+def decode_file(data: bytes, extension: str, decoder: Decoder | None, where: str) -> Any:
     """Return the result of `decoder` for the content of a file; name `where` in its errors."""
     if decoder is None:
         return data
-    _, compression = split(extension)
+    _, compression = split_extension(extension)
     if compression is not None:
         data = decompress(data, compression, where)
     try:
@@ -150,6 +150,6 @@ def decoded(data: bytes, extension: str, decoder: Decoder | None, where: str) ->
 _OURS = frozenset([*_NAMED.values(), *OF_EXTENSION.values()])
 
 
-def spec_of(decoder: Decoder | None) -> Spec | None:
+def decoder_spec(decoder: Decoder | None) -> Spec | None:
     """Return the spec of what a decoder returns, or `None` if unknown before decoding."""
     return _SPECS.get(decoder)

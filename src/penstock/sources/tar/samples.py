@@ -17,13 +17,13 @@ from penstock.elements.chunks.chunk import Chunk, Column, Columns, Items
 from penstock.elements.nested.structure import flatten
 from penstock.elements.spec import ObjectSpec, Spec
 from penstock.kernels.tar import Samples, skipped_in_words
-from penstock.sources.tar.decoders import LEAVES, Decoders, decoded, spec_of, split
+from penstock.sources.tar.decoders import LEAF_DECODERS, Decoders, decode_file, decoder_spec, split_extension
 
 KEY = "__key__"
 MOST_COLUMNS = 256
 
 
-class Part(NamedTuple):
+class SampleField(NamedTuple):
     """One entry of an element: the file with the first of these extensions that a sample has."""
 
     name: str
@@ -35,7 +35,7 @@ class Part(NamedTuple):
 class Shape:
     """The entries of an element, and the decoders of their content."""
 
-    parts: tuple[Part, ...]
+    parts: tuple[SampleField, ...]
     decoders: Decoders
 
     @cached_property
@@ -47,7 +47,7 @@ class Shape:
     @cached_property
     def _is_flat(self) -> bool:
         """True if each entry is a leaf."""
-        return all(self.decoders(extension) in LEAVES for part in self.parts for extension in part.extensions)
+        return all(self.decoders(extension) in LEAF_DECODERS for part in self.parts for extension in part.extensions)
 
     @cached_property
     def structure(self) -> Any:
@@ -58,7 +58,7 @@ class Shape:
         """Return the spec of an element, or `None` if unknown before reading."""
         entries: dict[str, Spec] = {KEY: ObjectSpec(str)}
         for part in self.parts:
-            specs = [spec_of(self.decoders(extension)) for extension in part.extensions]
+            specs = [decoder_spec(self.decoders(extension)) for extension in part.extensions]
             if not part.required or None in specs or any(spec != specs[0] for spec in specs):
                 return None
             entries[part.name] = specs[0]
@@ -101,7 +101,7 @@ class Shape:
                 files[row[found], column] = member[found]
         return files
 
-    def first_missing(self, files: NDArray[np.int64]) -> tuple[int, Part] | None:
+    def first_missing(self, files: NDArray[np.int64]) -> tuple[int, SampleField] | None:
         """Return the first sample that lacks a required file, and the part of that file."""
         missing = (files < 0) & np.array([part.required for part in self.parts], np.bool_)
         if not missing.any():
@@ -124,7 +124,7 @@ class Shape:
         if not any(decoders):
             return values
         one_by_one = (self._decoded_one(value, i, number, which) for i, value in enumerate(values))
-        if not part.required or len(decoders) > 1 or split(part.extensions[0])[1] is not None:
+        if not part.required or len(decoders) > 1 or split_extension(part.extensions[0])[1] is not None:
             return list(one_by_one)
         try:
             return list(map(decoders[0], values))  # type: ignore[arg-type]
@@ -136,14 +136,14 @@ class Shape:
             return None
         where = which(i, number)
         try:
-            return decoded(value, where.extension, self.decoders(where.extension), where.text)
+            return decode_file(value, where.extension, self.decoders(where.extension), where.text)
         except Exception as error:
             error.element = i  # type: ignore[attr-defined] - tells which element failed
             raise
 
     def _column(self, number: int, values: list[Any]) -> Column:
         part = self.parts[number]
-        spec = spec_of(self.decoders(part.extensions[0])) if part.required and len(part.extensions) == 1 else None
+        spec = decoder_spec(self.decoders(part.extensions[0])) if part.required and len(part.extensions) == 1 else None
         dtype = getattr(spec, "dtype", None)
         if dtype is None:
             return values
@@ -188,7 +188,7 @@ def of_sample(samples: Samples, sample: int) -> list[str]:
     return [samples.extensions[kind] for kind in kinds.tolist()]
 
 
-def lacking(samples: Samples, sample: int, part: Part, path: str, offset: int = 0) -> DataError:
+def lacking(samples: Samples, sample: int, part: SampleField, path: str, offset: int = 0) -> DataError:
     """Return the error for a sample without a file; `offset` is the archive position of the scanned bytes."""
     at_byte = offset + int(samples.heads[int(samples.members[sample])])
     skipped = skipped_in_words(samples.skipped)
@@ -199,11 +199,12 @@ def lacking(samples: Samples, sample: int, part: Part, path: str, offset: int = 
     )
 
 
-def parts_of(given: Sequence[str] | Mapping[str, str]) -> tuple[Part, ...]:
+def parts_of(given: Sequence[str] | Mapping[str, str]) -> tuple[SampleField, ...]:
     """Read a `columns=` argument of `read_tar`.
 
     >>> parts_of(["cls", "txt;text?"])
-    (Part(name='cls', extensions=('cls',), required=True), Part(name='txt', extensions=('txt', 'text'), required=False))
+    (SampleField(name='cls', extensions=('cls',), required=True),
+     SampleField(name='txt', extensions=('txt', 'text'), required=False))
     """
     if isinstance(given, str) or not isinstance(given, (Sequence, Mapping)):
         raise TypeError(f'read_tar(columns={given!r:.100}): expected a list like ["jpg", "cls"], or a dict by name')
@@ -216,17 +217,17 @@ def parts_of(given: Sequence[str] | Mapping[str, str]) -> tuple[Part, ...]:
     return parts
 
 
-def _part(name: str | None, text: object) -> Part:
+def _part(name: str | None, text: object) -> SampleField:
     if not isinstance(text, str) or (name is not None and not isinstance(name, str)):
         raise TypeError(f"read_tar(columns=): names and extensions are text, not {name or text!r:.100}")
     choices = tuple(text.removesuffix("?").lower().split(";"))
     for extension in choices:
         if not extension or extension.startswith(".") or "/" in extension:
             raise PlanError(f'read_tar(columns=): {text!r} should be as "jpg", "seg.png", "jpg;png" or "txt?"')
-    return Part(choices[0] if name is None else name, choices, not text.endswith("?"))
+    return SampleField(choices[0] if name is None else name, choices, not text.endswith("?"))
 
 
-def parts_found(of_files: Sequence[Samples], name: str) -> tuple[Part, ...]:
+def parts_found(of_files: Sequence[Samples], name: str) -> tuple[SampleField, ...]:
     """Return an entry for every extension, required if every sample has one.
 
     Entries are in the order of their first occurrence.
@@ -243,4 +244,4 @@ def parts_found(of_files: Sequence[Samples], name: str) -> tuple[Part, ...]:
             f"{name}: the files have {len(counts)} extensions ({some}, ...). All after the first dot of a file name is "
             "its extension, and what is before it the key of the sample; say which you want: columns=[...]"
         )
-    return tuple(Part(extension, (extension,), count == samples) for extension, count in counts.items())
+    return tuple(SampleField(extension, (extension,), count == samples) for extension, count in counts.items())

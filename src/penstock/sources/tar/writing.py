@@ -13,7 +13,7 @@ import numpy as np
 
 from penstock.core.errors import ElementError, PlanError
 from penstock.sources.tar.archives import TAR
-from penstock.sources.tar.decoders import split
+from penstock.sources.tar.decoders import split_extension
 from penstock.sources.tar.samples import KEY
 from penstock.storage.indexing import index_files
 from penstock.storage.shards import Shards
@@ -23,7 +23,7 @@ _BLOCK = 512
 _END = bytes(2 * _BLOCK)
 
 
-def write(
+def write_archives(
     samples: Iterable[Mapping[str, Any]],
     path: str | os.PathLike[str],
     *,
@@ -112,7 +112,7 @@ def _encoder(value: Any, extension: str) -> Encoder | None:
     found: Encoder | None = None
     if isinstance(value, (bytes, bytearray, memoryview)):
         found = bytes
-    elif split(extension)[1] is not None:  # the compression is the user's choice
+    elif split_extension(extension)[1] is not None:  # the compression is the user's choice
         found = None
     elif last in ("json", "jsn"):
         found = json.dumps

@@ -19,7 +19,7 @@ from penstock.elements.spec import ObjectSpec, Spec
 from penstock.kernels.lines import Wanted, scan_lines
 from penstock.kernels.records import Framing
 from penstock.sources.records.files import RecordFiles, memory_for_objects
-from penstock.storage.indexing import Kind
+from penstock.storage.indexing import IndexKind
 from penstock.storage.soundness import Arrays, are_offsets, is_sorted
 
 _STATEFUL = ("utf-7", "hz", "iso2022", "punycode", "idna")  # the meaning of a byte depends on the lines before
@@ -132,13 +132,13 @@ def undecodable(failure: UnicodeDecodeError, encoding: str, element: int) -> Lin
     return LineError(f"{why}; pass the encoding= of the file, or errors='replace'", element, failure.start)
 
 
-def line_kind(wanted: Wanted) -> Kind:
+def line_kind(wanted: Wanted) -> IndexKind:
     """Return the kind of index for these lines."""
     if wanted == Wanted.ALL:
-        return Kind("lines", _scan_all, _has_lines)
+        return IndexKind("lines", _scan_all, _has_lines)
     nothing = {"offsets": np.zeros(1, np.int64), "left_out": np.empty(0, np.int64)}
     told = (("wanted", wanted.name.lower()),)
-    return Kind("lines", partial(_scan_some, wanted=wanted), _has_some_lines, told, nothing)
+    return IndexKind("lines", partial(_scan_some, wanted=wanted), _has_some_lines, told, nothing)
 
 
 def _scan_all(path: str, seen: Callable[[int], None]) -> Mapping[str, NDArray[Any]]:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from penstock.kernels.records import Framing, scan_tfrecords
 from penstock.sources.records.files import RecordFiles
-from penstock.storage.indexing import Kind
+from penstock.storage.indexing import IndexKind
 from penstock.storage.soundness import Arrays, are_offsets
 
 
@@ -21,7 +21,7 @@ def _is_sound(arrays: Arrays, size: int) -> bool:
     return are_offsets(arrays, size, "offsets") and arrays["offsets"][0] == 0 and arrays["offsets"][-1] == size
 
 
-TFRECORD = Kind("tfrecord", _scan, _is_sound, is_checked=True)
+TFRECORD = IndexKind("tfrecord", _scan, _is_sound, is_checked=True)
 
 
 def tfrecord_files(paths: list[str], *, verify: bool = True) -> RecordFiles:

@@ -20,14 +20,14 @@ from penstock.index.blocked import Blocks
 from penstock.kernels.records import ScanError, scan_tfrecord_bytes
 from penstock.sources.records.files import content_of
 from penstock.sources.tfrecord.stream import TfRecordStream
-from penstock.storage.indexing import Kind, index_files
+from penstock.storage.indexing import IndexKind, index_files
 from penstock.storage.local import advise_extents
 from penstock.storage.recent import Recent
 from penstock.storage.seekable import LARGEST_FRAME, Frames, decompressed_frame, frames_of
 from penstock.storage.sidecar import Sidecar, check_mapped
 from penstock.storage.soundness import Arrays, are_offsets
 
-CACHE_BYTES = 1 << 28
+_CACHE_BYTES = 1 << 28
 """Default size, in bytes, of the cache of decompressed frames."""
 _HEAD, _TAIL = 12, 4  # bytes around a record
 _MOST = 1 << 62  # bytes of content
@@ -68,7 +68,7 @@ def _is_sound(arrays: Arrays, size: int) -> bool:
 
 
 _NOTHING: Mapping[str, NDArray[Any]] = dict.fromkeys(("offsets", "compressed", "content"), np.zeros(1, np.int64))
-TFRECORD_ZSTD = Kind("tfrecord-zstd", _scan, _is_sound, nothing=_NOTHING, is_checked=True)
+TFRECORD_ZSTD = IndexKind("tfrecord-zstd", _scan, _is_sound, nothing=_NOTHING, is_checked=True)
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,7 +80,7 @@ class SeekableRecords:
     verify: bool = True
 
     @property
-    def kind(self) -> Kind:
+    def kind(self) -> IndexKind:
         """The kind of index."""
         return TFRECORD_ZSTD
 
@@ -116,7 +116,7 @@ class SeekableRecords:
 
     @cached_property
     def _recent(self) -> Recent[NDArray[np.uint8]]:
-        return Recent(self._decompressed, CACHE_BYTES)
+        return Recent(self._decompressed, _CACHE_BYTES)
 
     @property
     def length(self) -> int:
@@ -131,7 +131,7 @@ class SeekableRecords:
         found = np.unique(np.concatenate([np.zeros(1, np.int64), *bounds]))
         check_mapped(self.sidecars)
         frame_bytes = max((int(np.diff(frames.content).max(initial=1)) for frames in self._frames), default=1)
-        return Blocks(found, max(CACHE_BYTES // 2 // max(frame_bytes, 1), 1)) if len(found) > 1 else None
+        return Blocks(found, max(_CACHE_BYTES // 2 // max(frame_bytes, 1), 1)) if len(found) > 1 else None
 
     def spec(self) -> Spec:
         return ObjectSpec(bytes)

@@ -14,7 +14,7 @@ from penstock.core.errors import ElementError
 from penstock.kernels.records import masked_crc32c
 from penstock.sources.tfrecord.files import TFRECORD
 from penstock.sources.tfrecord.seekable import TFRECORD_ZSTD
-from penstock.storage.compressing import FramedZstd, Plain, Writer
+from penstock.storage.compressing import FramedZstd, UncompressedFile, Writer
 from penstock.storage.shards import Shards
 
 _LENGTH = struct.Struct("<Q")
@@ -31,7 +31,7 @@ def framed(record: Any) -> bytes:
     return b"".join((length, _CHECKSUM.pack(masked_crc32c(length)), record, _CHECKSUM.pack(masked_crc32c(record))))
 
 
-def write(
+def write_record_files(
     records: Iterable[Any],
     path: str | os.PathLike[str],
     *,
@@ -70,5 +70,5 @@ def _index(shards: Shards, shard: int, writer: Writer, offsets: NDArray[np.int64
     """Write the index for random access to the records of a shard, if possible."""
     if isinstance(writer, FramedZstd):
         shards.index(shard, TFRECORD_ZSTD, {"offsets": offsets, **writer.frames._asdict()})
-    elif isinstance(writer, Plain):
+    elif isinstance(writer, UncompressedFile):
         shards.index(shard, TFRECORD, {"offsets": offsets})
