@@ -9,6 +9,7 @@ import re
 import subprocess
 import sys
 import tomllib
+from collections import defaultdict
 from itertools import chain
 from pathlib import Path
 from types import ModuleType
@@ -30,6 +31,14 @@ MACHINE_PATH = re.compile(r"(?<![\w./:~-])/(?:work|tmp|home|root|Users|opt)/")
 # Modules whose test is elsewhere, each with the reason.
 TESTED_ELSEWHERE: dict[str, str] = {
     "__init__.py": "the public names: test_house.py itself",
+}
+
+# Names that two files define because users know both by them, each with the reason.
+SAME_ON_PURPOSE: dict[str, str] = {
+    **dict.fromkeys(("decode", "Decode"), "`ps.image.decode` and `ps.audio.decode`"),
+    **dict.fromkeys(("center_crop", "CenterCrop"), "`ps.image.center_crop` and `ps.audio.center_crop`"),
+    **dict.fromkeys(("random_crop", "RandomCrop"), "`ps.image.random_crop` and `ps.audio.random_crop`"),
+    "CHECKS": "the conformance suites of `penstock.testing`, one for each protocol",
 }
 
 
@@ -170,6 +179,36 @@ def test_tests_mirror_the_source() -> None:
 
 def test_what_is_tested_elsewhere_still_exists() -> None:
     assert [name for name in TESTED_ELSEWHERE if not (SRC / name).exists()] == []
+
+
+def defined(path: Path) -> set[str]:
+    """The public names that a file gives a meaning at its top level; imports and type variables are none."""
+    names = set[str]()
+    for node in tree_of(path).body:
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            names.add(node.name)
+        elif isinstance(node, ast.Assign | ast.AnnAssign) and not is_type_variable(node.value):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            names |= {target.id for target in targets if isinstance(target, ast.Name)}
+    return {name for name in names if not name.startswith("_")}
+
+
+def is_type_variable(value: ast.expr | None) -> bool:
+    return isinstance(value, ast.Call) and ast.unparse(value.func) in {"TypeVar", "ParamSpec"}
+
+
+def test_a_public_name_means_one_thing() -> None:
+    kernels = set[str]().union(*map(defined, (SRC / "kernels").glob("*.py")))
+    files_of = defaultdict[str, list[str]](list)
+    for path in MODULES:
+        inside = path.relative_to(SRC)
+        twins = kernels if inside.parts[:2] == ("kernels", "reference") else set[str]()  # have their kernels' names
+        for name in defined(path) - twins:
+            if inside.parts[0] != "tf_data":  # has the names of TensorFlow
+                files_of[name].append(inside.as_posix())
+    several = {name: files for name, files in files_of.items() if len(files) > 1}
+    assert {name: files for name, files in several.items() if name not in SAME_ON_PURPOSE} == {}
+    assert several.keys() == SAME_ON_PURPOSE.keys()
 
 
 # The public surface
