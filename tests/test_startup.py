@@ -55,7 +55,7 @@ ELSEWHERE = {
         "engine.cursors.reshard",
         "engine.cursors.sharding",
     ),
-    *("storage.paths", "storage.sidecar", "testing", "tf_data", "watch.report", "watch.verdict", "watch.efficiency"),
+    *("storage.paths", "storage.sidecar", "testing", "tf_data", "watch.report", "watch.verdict"),
     *("engine.runs.lowering", "engine.workers.executors", "engine.workers.producer"),
     *("engine.workers.remote", "engine.workers.threads", "plan.described", "plan.explain", "plan.failure"),
     *("lint.buffer", "lint.calls", "lint.group", "lint.shards"),
