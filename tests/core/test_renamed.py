@@ -71,5 +71,5 @@ def test_other_names_get_no_hint():
 
 
 def test_a_misspelled_argument_of_a_reader_says_which_is_meant():
-    with pytest.raises(TypeError, match=r"^read_csv\(\) got .* 'colums'; columns= is meant perhaps$"):
+    with pytest.raises(TypeError, match=r"^read_csv\(\) got .* 'colums'; did you mean columns=\?$"):
         ps.read_csv("a", colums=["x"])

@@ -1,15 +1,18 @@
 """Every error of Penstock's own, in one tree; an exception of the user's function keeps its own type.
 
-PenstockError ├── PlanError(ValueError) a pipeline that cannot be built as described ├── ElementError(ValueError)
-elements that do not fit together ├── DataError(ValueError) input that cannot be read as the format it claims │ └──
-DecodeError an image or audio that cannot be decoded ├── CursorError(ValueError) a saved position that belongs to
-another plan or version ├── BudgetError(MemoryError) one batch needs more bytes than the whole budget ├──
-FailuresError(RuntimeError) more elements failed than the budget of their `on_error` allows ├──
-ClosedError(RuntimeError) an iterator used after it was closed, failed or cancelled ├── WorkerError(RuntimeError) an
-executor that lost or could not take a task └── MissingDependencyError(ImportError) an optional library that is not
-installed
+PenstockError
+├── PlanError(ValueError)             a pipeline that cannot be built as described
+├── ElementError(ValueError)          elements that do not fit together
+├── DataError(ValueError)             input that cannot be read as the format it claims
+│   └── DecodeError                   an image or audio that cannot be decoded
+├── CursorError(ValueError)           a saved position that belongs to another plan or version
+├── BudgetError(MemoryError)          one batch needs more bytes than the whole budget
+├── FailuresError(RuntimeError)       more elements failed than the budget of their `on_error` allows
+├── ClosedError(RuntimeError)         an iterator used after it was closed, failed or cancelled
+├── WorkerError(RuntimeError)         an executor that lost or could not take a task
+└── MissingDependencyError(ImportError)   an optional library that is not installed
 
-PlanWarning(UserWarning) a pipeline that runs, but is probably a mistake
+PlanWarning(UserWarning)              a pipeline that runs, but is probably a mistake
 """
 
 from __future__ import annotations
@@ -73,7 +76,7 @@ class PlanWarning(UserWarning):
     """A pipeline can run, but is probably a mistake; `code` names the finding in docs/lint.md.
 
     The warning comes with the first iterator of a dataset, or when a run shows the finding, at the line that wrote the
-    operation in question. To silence a finding, set `Options(ignore_lint="PS101")`.
+    operation in question. To silence a finding, set `Options(ignore="PS101")`.
     """
 
     def __init__(self, message: str, code: str = "") -> None:

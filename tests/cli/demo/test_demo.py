@@ -14,7 +14,7 @@ def test_the_quick_demo_holds():
     assert done.stderr == ""
     assert "Everything held." in done.stdout
     assert "15 of 15 remaining batches are bit-equal" in done.stdout
-    assert "1,797 of 1,797 are what was written" in " ".join(done.stdout.split())
+    assert "1,797 of 1,797 are as written" in " ".join(done.stdout.split())
     assert "fuse_image_chain" in done.stdout
     assert "\x1b" not in done.stdout
     assert "\r" not in done.stdout

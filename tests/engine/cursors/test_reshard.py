@@ -236,7 +236,7 @@ def test_states_of_shards_that_make_a_whole_stream_are_not_redistributed():
 def test_one_state_of_another_shard_says_what_to_pass():
     with pytest.raises(CursorError, match=r"- shard\(4, 0, streams=12\)") as caught:
         shards_of(STREAM, 2)[0].iterator().load_state_dict(states_of()[0])
-    assert "pass a list of all" in caught.value.__notes__[0]
+    assert "pass a list of the states of all" in caught.value.__notes__[0]
 
 
 def test_states_altered_to_be_beyond_the_end_of_a_stream_are_refused():

@@ -63,7 +63,7 @@ def test_the_plan_tells_which_sizes_to_pad_to_the_boundary():
     ds = Dataset.from_tensor_slices({"x": np.ones((4, 2)), "y": np.arange(4)})
     known = ds.bucket_by_sequence_length(lambda e: 1, [3], [2, 2], pad_to_bucket_boundary=True)
     assert [batch["x"].shape for batch in known] == [(2, 2), (2, 2)]
-    with pytest.raises(PlanError, match="give padded_shapes"):
+    with pytest.raises(PlanError, match="pass padded_shapes"):
         words([1]).bucket_by_sequence_length(len, [3], [2, 2], pad_to_bucket_boundary=True)
     with pytest.raises(PlanError, match="nothing to pad"):
         Dataset.from_tensor_slices(["a"]).bucket_by_sequence_length(len, [3], [2, 2], pad_to_bucket_boundary=True)

@@ -107,7 +107,7 @@ def test_fingerprints_tell_parts_apart_without_a_pass():
         raise AssertionError("a fingerprint needs no keys")
 
     ds = Dataset.range(20)
-    for how in ({}, {"key": key}):
+    for how in ({}, {"key_func": key}):
         parts = ds.split({"a": 0.5, "b": 0.5}, **how)
         again = ds.split({"a": 0.5, "b": 0.5}, **how)
         other = ds.split({"a": 0.5, "b": 0.5}, seed=1, **how)

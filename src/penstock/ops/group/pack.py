@@ -272,5 +272,5 @@ def pack_efficiency(batch: Any) -> float:
     segment_ids = np.asarray(batch)
     if segment_ids.ndim == 0 or (segment_ids.size and segment_ids.dtype.kind not in "iu"):
         kind = type(batch).__name__
-        raise TypeError(f"pack_efficiency(batch=): expected what pack() yields, or its segment_ids, not {kind}")
+        raise TypeError(f"pack_efficiency(batch=): expected an element of pack() or its segment_ids, not {kind}")
     return int(np.count_nonzero(segment_ids)) / segment_ids.size if segment_ids.size else 1.0
