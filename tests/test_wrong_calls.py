@@ -109,11 +109,6 @@ PAIRS: Any = ps.Dataset.from_tensor_slices({"x": [1, 2], "y": [3, 4]})
             r"read_csv\(encoding=None\): expected an encoding that extends ASCII",
         ),
         (
-            lambda: ps.read_csv(__file__, encoding=None),
-            ValueError,
-            r"read_csv\(encoding=None\): expected an encoding that extends ASCII",
-        ),
-        (
             lambda: ps.read_text(__file__, encoding=3),
             ps.errors.PlanError,
             r"read_text\(encoding=3\): unknown text encoding",

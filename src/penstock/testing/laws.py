@@ -49,7 +49,7 @@ def verify_determinism(
     >>> verify_determinism(Dataset.range(9).map(lambda x: x + np.random.rand()).batch(2))
     Traceback (most recent call last):
     AssertionError: element 0 of epoch 0 differs a second time: ...; the first operation to differ is map(lambda), which
-    draws from NumPy's global generator; give its function a parameter `rng` to draw from
+    draws from NumPy's global generator; add a parameter `rng` to its function and draw from that
     """
     _check("verify_determinism", dataset, epoch, most)
     with _naming_writes(dataset, epoch, most):
