@@ -73,11 +73,11 @@ STREAMED = {
     "interleave(listed)": lambda ds: ds.interleave(listed),
     "scan(..., one_more)": lambda ds: ds.scan(0, one_more),
     "take_while(predicate=accept)": lambda ds: ds.take_while(accept),
-    "unique(key=refuse)": lambda ds: ds.unique(refuse),
+    "unique(key_func=refuse)": lambda ds: ds.unique(refuse),
     "group_by_window(key_func=refuse)": lambda ds: ds.group_by_window(refuse, window, 2),
     "group_by_reducer(nothing, nothing, total)": lambda ds: ds.group_by_reducer(nothing, nothing, total),
     "rejection_resample(refuse)": lambda ds: ds.rejection_resample(refuse, [1 / 32] * 32, seed=0),
-    "batch_by_tokens(length_func=refuse)": lambda ds: ds.batch_by_tokens(64, refuse),
+    "batch_by_tokens(element_length_func=refuse)": lambda ds: ds.batch_by_tokens(refuse, 64),
 }
 EACH = INDEXED | STREAMED
 ITERATED = {
@@ -147,7 +147,7 @@ def test_who_asks_for_the_spec_is_told(operation):
 def test_who_writes_elements_is_told(operation, make, tmp_path):
     assert_says(told(lambda ds: ds.save(tmp_path / "saved"), make(NUMBERS)), operation)
     records = make(NUMBERS).map(lambda *x: b"", vectorized=False)
-    assert_says(told(lambda ds: ps.write_tfrecord(ds, tmp_path / "a.tfrecord"), records), operation)
+    assert_says(told(lambda ds: ds.write_tfrecord(tmp_path / "a.tfrecord"), records), operation)
 
 
 @pytest.mark.parametrize("operation", ["map(refuse)", "map(accept)", "map(same)", "filter(accept)"])
@@ -188,9 +188,9 @@ def test_a_row_of_another_dataset_is_said_before_the_row_that_asked_for_it():
 
 
 def test_the_keys_of_a_split_and_the_choices_of_a_mixture_are_told():
-    parts = NUMBERS.split({"a": 0.5, "b": 0.5}, key=refuse)
+    parts = NUMBERS.split({"a": 0.5, "b": 0.5}, key_func=refuse)
     notes = told(len, parts["a"]).__notes__
-    assert notes == ["in split(key=refuse), at row 4"]
+    assert notes == ["in split(key_func=refuse), at row 4"]
     with pytest.raises(RefusedError) as caught:
         ps.Dataset.choose_from_datasets([NUMBERS, NUMBERS], ps.Dataset.range(5, 9).map(refuse))
     assert_says(caught.value, "map(refuse)")

@@ -199,5 +199,5 @@ def test_the_first_element_that_does_not_fail_tells_the_spec():
     ds = Dataset.range(4).map(lambda x: np.full(2, 6 // x)).ignore_errors()
     assert repr(ds.element_spec) == "int64[2]"
     assert repr(ds.batch(2).element_spec) == "int64[?, 2]"
-    with pytest.raises(PlanError, match="no element to tell the spec from"):
+    with pytest.raises(PlanError, match="no element to take the spec from"):
         _ = Dataset.range(4).map(lambda x: np.full(2, 6 // (x - x))).ignore_errors().element_spec

@@ -116,6 +116,6 @@ def test_no_records_are_a_compressed_file_without_any(tmp_path, compression):
 
 @pytest.mark.parametrize(("name", "compression"), [("a.tfrecord", "lz4"), ("a.tfrecord.bz2", "auto")])
 def test_what_is_not_written_is_refused_before_anything_is(tmp_path, name, compression):
-    with pytest.raises(PlanError, match="write_tfrecord writes gzip, zlib, zstd, or files as they are"):
+    with pytest.raises(PlanError, match="write_tfrecord writes gzip, zlib, zstd or uncompressed files"):
         ps.Dataset.from_source([b"abc"]).write_tfrecord(tmp_path / name, compression=compression)
     assert os.listdir(tmp_path) == []
