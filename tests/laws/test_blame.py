@@ -196,7 +196,7 @@ def test_the_keys_of_a_split_and_the_choices_of_a_mixture_are_told():
     assert_says(caught.value, "map(refuse)")
     streams = [ps.Dataset.range(5, 9).filter(accept), NUMBERS.filter(bool)]
     with pytest.raises(RefusedError) as caught:
-        ps.Dataset.sample_from_datasets(streams, seed=0, stop="all").drawn(20)
+        ps.Dataset.sample_from_datasets(streams, seed=0, stop="all").draw_counts(20)
     assert_says(caught.value, blames_of(caught.value)[0].operation)
 
 
