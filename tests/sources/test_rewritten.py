@@ -133,7 +133,7 @@ def test_it_is_an_error_in_an_iterator_at_a_position_and_in_the_next_epoch(tmp_p
     with ds.shuffle(seed=1).batch(2).iterator() as it:  # more batches than are made in one go
         next(it)
         overwrite(path, format.content(2))
-        with pytest.raises(DataError, match="(changed|written to) (since|while)") as caught:
+        with pytest.raises(DataError, match=r"(changed|written to) (since|while)") as caught:
             list(it)
         assert path in str(caught.value)
         assert "make the dataset again" in str(caught.value)
