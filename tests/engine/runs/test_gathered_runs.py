@@ -152,17 +152,6 @@ def rows_of_operations(it):
     return {operation.name: operation.rows for operation in it.stats().operations}
 
 
-def test_batches_gathered_before_threads_took_over_are_counted(begun, monkeypatch):
-    monkeypatch.setattr("penstock.engine.tuning.tuner.Tuner.threads_pay", lambda tuner: tuner.looks > 5)
-    ds = ps.Dataset.from_tensor_slices(rows(50_000)).shuffle().batch(10).with_options(AUTO)
-    it = ds.iterator(epoch=0)
-    received = list(it)
-    assert begun[0] > 0
-    assert "thread" in it.stats().mode
-    assert rows_of_operations(it) == {"from_tensor_slices": 50_000, "shuffle()": 50_000, "batch(10)": 5_000}
-    assert all(map(same, received, ds.with_options(INLINE).iterator(epoch=0)))
-
-
 def test_stats_count_the_bytes_of_a_short_batch():
     ds = ps.Dataset.from_tensor_slices(np.zeros((1_001, 100))).shuffle().batch(10).with_options(AUTO)
     it = ds.iterator()

@@ -99,7 +99,8 @@ class Loop:
         current = self._workers
         if current is not None and not isinstance(current, NativeThread):
             return
-        if not self._session.is_inline(self._tuner):
+        # a native thread copies rows faster than threads that share the GIL
+        if self._gathering is None and not self._session.is_inline(self._tuner):
             self._leave_inline()
         elif current is not None and not current.gathers and not len(self._window):
             self._workers = self._gathering = None

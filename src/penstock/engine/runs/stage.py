@@ -56,7 +56,7 @@ class Stage:
     def gathering(self) -> Gathering | None:
         """Return the way to gather batches by a native thread, where that is possible and allowed."""
         settings = self.session.settings
-        allowed = self.top and settings.executor == "auto" and settings.depth is None
+        allowed = self.top and settings.executor == "auto" and settings.workers is None and settings.depth is None
         if not allowed or self.session.observer.looks_at_elements:
             return None
         return gathering_of(self.plan, self.session.memory)
