@@ -62,11 +62,11 @@ def test_decisions_give_the_reason_for_the_number_of_threads():
 
 
 def test_groups_double_up_to_a_share_of_work_and_of_bytes():
-    tuner = looked(1_000)
+    tuner = looked(2_000)
     groups = [tuner.group_items() for _ in range(20)]
     assert groups[:4] == [2, 4, 8, 16]
     assert groups[-1] == 256  # the power of two below what the bound on work allows
-    assert 256 <= INLINE_TASK // 1_000 < 512
+    assert 256 <= INLINE_TASK // 2_000 < 512
     tuner.item_bytes = INLINE_BYTES // 4
     assert tuner.group_items() == 4
     tuner.item_bytes = 10 * INLINE_BYTES
