@@ -1,4 +1,4 @@
-"""What a failure tells the user: what was being made, how to make it again, and where in their code it happened."""
+"""The words of a failure: what was being made, how to make it again, and where in their code it happened."""
 
 from __future__ import annotations
 

@@ -65,7 +65,7 @@ def _stretch(plan: Node) -> Iterator[Node]:
 
 
 def opened(plan: Node, session: Session) -> Open:
-    """What opens the pieces of a plan; seeds are bound and rewrites done."""
+    """Return the function that opens the pieces of a plan with its seeds bound and rewrites done."""
 
     def combine(node: Node, inputs: tuple[Stretch, ...]) -> Stretch:
         if node.indexed:
@@ -96,7 +96,7 @@ def _is_live(node: Node, inputs: tuple[Stretch, ...]) -> bool:
 
 
 def form_of(plan: Node, rewrite: bool | None) -> str:
-    """What marks of a plan as it is run look like, as a digest; `rewrite` is what its options say of rewrites.
+    """Return a digest of the form of a plan's marks; `rewrite` is the option of that name.
 
     Marks of datasets that are elements look otherwise where those are run as written.
     """
@@ -112,12 +112,12 @@ def _all_nodes(plan: Node) -> Iterator[Node]:
 
 
 def in_turns(node: Node) -> Node:
-    """What is run in the place of a node."""
+    """Return the node to run instead of another."""
     return node.turns if isinstance(node, VirtualStreams) else node
 
 
 def beginning(node: Node, sources: tuple[Open, ...], session: Session) -> Open:
-    """What opens the pieces of a node that goes one by one, given what opens those of its inputs."""
+    """Return the function that opens the pieces of a sequential node, given those of its inputs."""
     if isinstance(node, Unfolding):
         return partial(_unfold, node, *sources, session)
     if isinstance(node, Turns):

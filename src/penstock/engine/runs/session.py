@@ -91,7 +91,7 @@ class Session:
         self.turns //= count
 
     def is_inline(self, tuner: Tuner) -> bool:
-        """Whether a stage works in the thread that asks it for elements."""
+        """Return whether a stage works in the thread that asks for its elements."""
         settings = self.settings
         if settings.executor == "inline":
             return True

@@ -1,4 +1,4 @@
-"""What the options, and the hints in the plan, ask of a run."""
+"""The settings of a run, from the options and the hints in the plan."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the engine tells whoever measures it; measuring itself is done from outside, in `penstock.watch`."""
+"""The engine's side of measuring; `penstock.watch` measures from outside."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ class Observer(Protocol):
         ...
 
     def wrap_flow(self, node: Node, begin: Open, /) -> Open:
-        """What to open in the place of `begin`, which yields the pieces of `node`."""
+        """Return the function to open instead of `begin`, which yields the pieces of `node`."""
         ...
 
     def wrap_stage(self, begin: Open, /) -> Open:
-        """What to open in the place of `begin`, which yields the pieces of a stretch whose operations are wrapped."""
+        """Return the function to open instead of `begin`, for a stretch whose operations are wrapped."""
         ...
 
     def count(self, node: Node, rows: int, nbytes: int, wall: int, cpu: int, /) -> None:

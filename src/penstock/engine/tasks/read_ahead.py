@@ -1,4 +1,4 @@
-"""Which rows the system is to read soon: those after the window, for as long as tasks are seen to read from a disk."""
+"""The rows that the system is to read soon: those after the window, while tasks are seen to read from a disk."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def spacing(plan: Node, items: int, size: int) -> float:
 
 
 def telling(plan: Node) -> Tell | None:
-    """What tells the sources of rows that will be asked for; `None` where none listens.
+    """Return the function that tells the sources which rows will be read; `None` if no source listens.
 
     They are rows of the plan or, of a stretch of elementwise work, of the indexed node that it stands on.
     """

@@ -14,7 +14,7 @@ LAST_WAIT = 1.0  # seconds; native code ends a task within milliseconds, a user'
 
 
 class Running(Protocol):
-    """What lives between those moments."""
+    """A run as these moments see it."""
 
     def close(self) -> None: ...
     def after_fork(self) -> None: ...

@@ -145,7 +145,7 @@ class Scan(Streamed):
 
 
 class Passed:
-    """What comes of `count` elements, and at which `places` among them; the `state` after them, and what went wrong.
+    """Outputs of `count` elements and their `places` among them, the `state` after them, and the error, if any.
 
     Of elements that failed, `lost` is how many there were, and `failed` what is known of them where it is asked for.
     """

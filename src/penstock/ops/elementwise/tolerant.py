@@ -84,7 +84,7 @@ class Tolerant(Node):
 
     @property
     def keeps(self) -> bool:
-        """Whether an element comes in the place of one that fails."""
+        """True if a failing element is replaced by another."""
         return self.value is not NO_VALUE
 
     @property

@@ -25,7 +25,7 @@ Row = dict[str, Any]
 
 
 class _File:
-    """What pyarrow writes a file into: it closes none."""
+    """A sink that pyarrow writes a file into and does not close."""
 
     closed = False
 

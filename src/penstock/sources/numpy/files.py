@@ -226,7 +226,7 @@ def _numpy_files(paths: list[str], torn: Collection[str], columns: str | Sequenc
 
 
 def _chosen(members: dict[str, Array], columns: str | Sequence[str] | None, path: str) -> dict[str, Array]:
-    """Those of the arrays of a file that are to be read."""
+    """Return the arrays of a file that are to be read."""
     if columns is None:
         return members
     if list(members) == [""]:
