@@ -36,13 +36,12 @@ class Piece:
     """A run of elements that move together through a stream.
 
     `ids` key the elements' randomness, `int64[k]`; `after` is the mark after the elements. `failed` lists elements
-    among them that were dropped, for a node above that counts them; `lost` is the number that failed in the operation
-    that has just made the piece, and `given` the number that a selecting flow examined for it, for observers.
+    among them that were dropped, for a node above that counts them.
     `parents`, kept if errors are ignored, are the ids of the elements that these were taken out of: first the ids of a
     task's input, then those of elements taken out of them, and so on.
     """
 
-    __slots__ = ("after", "chunk", "failed", "given", "ids", "lost", "parents")
+    __slots__ = ("after", "chunk", "failed", "ids", "parents")
 
     def __init__(
         self,
@@ -50,16 +49,12 @@ class Piece:
         ids: Rows,
         after: Mark = None,
         failed: Sequence[Failure] = (),
-        lost: int = 0,
-        given: int = 0,
         parents: tuple[Rows, ...] = (),
     ) -> None:
         self.chunk = chunk
         self.ids = ids
         self.after = after
         self.failed = failed
-        self.lost = lost
-        self.given = given
         self.parents = parents
 
     def __len__(self) -> int:
@@ -67,7 +62,7 @@ class Piece:
 
     def over(self, chunk: Chunk) -> Piece:
         """Return the piece with the elements of another chunk."""
-        return Piece(chunk, self.ids, self.after, self.failed, self.lost, self.given, self.parents)
+        return Piece(chunk, self.ids, self.after, self.failed, self.parents)
 
     def slice(self, low: int, high: int) -> Piece:
         """Return elements `low` to `high`; the mark is no longer theirs."""

@@ -12,12 +12,13 @@ from typing import Any
 import numpy as np
 
 from penstock.core.arrays import Rows
-from penstock.elements.chunks.chunk import Chunk, Column, Columns, Mended
+from penstock.elements.chunks.chunk import Chunk, Column, Columns
 from penstock.elements.ragged import Ragged
 from penstock.elements.size import size_of_element
 from penstock.elements.sparse import Sparse
 from penstock.plan.flow import AskedFlow, Mark, Open, Piece, Spread, close, pulled
 from penstock.plan.node import Node
+from penstock.plan.outcomes import outcomes_here
 from penstock.plan.step import Step
 from penstock.plan.types import Program
 
@@ -120,7 +121,7 @@ class Counters:
 
         def measured(piece: Piece) -> Piece:
             cell = operation.cell()
-            stands_for = _stands_for(cell[CALLS])
+            stands_for, failed = _stands_for(cell[CALLS]), outcomes_here.failed
             cpu, wall = thread_time_ns() if stands_for else 0, perf_counter_ns()
             try:
                 made = spread(piece)
@@ -132,9 +133,7 @@ class Counters:
             cell[ROWS] += len(made)
             cell[BYTES] += operation.bytes_of(made.chunk, cell[CALLS])
             cell[GIVEN] += len(piece)
-            if made.lost:
-                cell[FAILED] += made.lost
-                made.lost = 0  # count these once, not where it is passed on too
+            _count_failed(cell, failed)
             return made
 
         return measured
@@ -160,6 +159,7 @@ class Counters:
                 if above is None:  # no flow reads this one; its inputs follow it
                     inside.stands_for = _stands_for(calls)
                 stands_for, inside.spent, calls = inside.stands_for, (0, 0), calls + 1
+                failed, examined = outcomes_here.failed, outcomes_here.examined
                 cpu = thread_time_ns() if stands_for else 0
                 wall = perf_counter_ns()
                 try:
@@ -173,12 +173,14 @@ class Counters:
                     cell = operation.cell()
                     cell[WALL] += max(wall - below[0], 0)
                     cell[CPU] += max(cpu - below[1], 0)
+                    _count_failed(cell, failed)
+                    if outcomes_here.examined != examined:
+                        cell[GIVEN] += outcomes_here.examined - examined
+                        outcomes_here.examined = examined
                     if piece is not None:
                         cell[CALLS] += 1
                         cell[ROWS] += len(piece)
                         cell[BYTES] += operation.bytes_of(piece.chunk, cell[CALLS])
-                        cell[GIVEN] += piece.given
-                        cell[FAILED] += piece.lost
                 if piece is None:
                     return
                 wanted = yield piece
@@ -256,6 +258,7 @@ def _counted(operation: OperationCounters, make: Callable[..., Chunk] | None, *,
         cell = cells.get(ident()) or operation.cell()
         calls, count = cell[CALLS], len(given[rows_at])
         stands_for = 1 if calls < SAMPLE else 0 if calls % SAMPLE else SAMPLE
+        failed = outcomes_here.failed
         if make is None:
             chunk = given[0]
         else:
@@ -269,12 +272,17 @@ def _counted(operation: OperationCounters, make: Callable[..., Chunk] | None, *,
         cell[CALLS] = calls + 1
         cell[ROWS] += count
         cell[BYTES] += operation.bytes_of(chunk, calls) if stands_for or count > FEW else operation.each * count
-        if type(chunk) is Mended:
-            cell[FAILED] += chunk.lost
-            chunk.lost = 0  # count these once, not where it is passed on too
+        _count_failed(cell, failed)
         return chunk
 
     return counted
+
+
+def _count_failed(cell: Cell, before: int) -> None:
+    """Count the elements that failed in an operation, and take them back: operations above count their own."""
+    if outcomes_here.failed != before:
+        cell[FAILED] += outcomes_here.failed - before
+        outcomes_here.failed = before
 
 
 def _stands_for(calls: int) -> int:

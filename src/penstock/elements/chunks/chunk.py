@@ -212,16 +212,6 @@ class Items:
         return columns.arrays(out, rows=rows, allocate=allocate, operation=operation)
 
 
-class Mended(Items):
-    """Elements of which `lost` replace failed ones: for the observer of the operation that made them."""
-
-    __slots__ = ("lost",)
-
-    def __init__(self, values: list[Any], lost: int) -> None:
-        super().__init__(values)
-        self.lost = lost
-
-
 class Fresh(Items):
     """Elements with a single holder, who may modify their containers."""
 

@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from functools import cached_property
 from typing import Any
 
+import numpy as np
+
 from penstock.core.arrays import Rows
 from penstock.elements.chunks.chunk import Items
 from penstock.elements.nested.structure import flatten, joining
@@ -17,6 +19,8 @@ from penstock.ops.group.batch import Batch
 from penstock.ops.read.source import Read, positions
 from penstock.plan.node import Node, RowMap
 from penstock.sources.powers import begin_reading_of
+
+PROBED = 8  # rows
 
 
 class Gathered(Items):
@@ -53,6 +57,13 @@ class Gathering:
         self._read = read
         self._memory = memory
         self.is_possible = True  # until rows are found to follow one another
+
+    def jumps(self) -> bool:
+        """Return whether the first rows of the plan do not all follow one another."""
+        ids = np.arange(min(PROBED, self._plan.stride))
+        its_rows, _ = self._batch.grouped(_moved(self._plan, ids, self._batch))
+        rows = positions(_moved(self._batch.input, its_rows[:PROBED], self._read), self._read.stride)
+        return bool((np.diff(rows) != 1).any())
 
     def begin(self, task: Task, item_bytes: int) -> Gathered | None:
         """Begin the batches of a task; `None` where their rows follow one another, or differ in number."""
@@ -101,7 +112,10 @@ def gathering_of(plan: Node, memory: Memory) -> Gathering | None:
         return None
     read = _below_moves(batch.input)
     begin = begin_reading_of(getattr(read, "source", None))
-    return Gathering(plan, batch, begin, read, memory) if isinstance(read, Read) and begin is not None else None
+    if not isinstance(read, Read) or begin is None:
+        return None
+    gathering = Gathering(plan, batch, begin, read, memory)
+    return gathering if gathering.jumps() else None
 
 
 def _is_move(node: Node) -> bool:

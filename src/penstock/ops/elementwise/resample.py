@@ -22,6 +22,7 @@ from penstock.plan.blame import blame
 from penstock.plan.flow import MOST_READ, Flow, Mark, Open, Piece, Reader, Spread, resumed
 from penstock.plan.functions import name_of
 from penstock.plan.node import Node, Streamed
+from penstock.plan.outcomes import outcomes_here
 from penstock.plan.safety.calls import called_in_turns
 from penstock.plan.step import Step
 from penstock.plan.types import Spec
@@ -169,13 +170,14 @@ class ResampleEstimated(Streamed):
         counts = np.array(seen, np.int64)
         with Reader(inputs[0], epoch, at) as reader:
             while (piece := reader.read(MOST_READ)) is not None:
+                outcomes_here.examined += len(piece)
                 classes = _classes(piece.chunk)
                 # counts up to and including each element: (k, classes)
                 running = counts + np.cumsum(classes[:, None] == np.arange(len(target)), axis=0)
                 counts = running[-1]
                 chances = keep_chances(target, running)[np.arange(len(classes)), classes]
                 kept = piece.select(np.flatnonzero(_draws(self.seed, piece.ids) < chances))
-                yield Piece(kept.chunk, kept.ids, [counts.tolist(), reader.mark], given=len(piece))
+                yield Piece(kept.chunk, kept.ids, [counts.tolist(), reader.mark])
 
     def arguments(self) -> str:
         return ", ".join([uncounted(self.input).arguments(), f"target_dist={_shown(self.target)}"])

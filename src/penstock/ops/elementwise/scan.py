@@ -20,6 +20,7 @@ from penstock.plan.failed import Failure
 from penstock.plan.flow import Flow, Mark, Open, Piece, Reader, resumed
 from penstock.plan.functions import name_of
 from penstock.plan.node import Node, Streamed
+from penstock.plan.outcomes import outcomes_here
 from penstock.plan.safety.calls import entered, turns_of
 from penstock.plan.safety.writing import elements_for
 from penstock.plan.types import Spec
@@ -76,9 +77,10 @@ class Scan(Streamed):
                 with entered(turns):
                     passed = self._passed(step, state, elements_of(piece.chunk), piece.ids)
                 state, count = passed.state, passed.count
+                outcomes_here.failed += passed.forgiven
                 if count:
                     after = keeper.mark(state, mark_after(count), count)
-                    yield Piece(Items(passed.made), piece.ids[passed.places], after, passed.failed, passed.lost)
+                    yield Piece(Items(passed.made), piece.ids[passed.places], after, passed.failed)
                 if passed.error is not None:
                     raise passed.error
 
@@ -147,16 +149,16 @@ class Scan(Streamed):
 class Passed:
     """Outputs of `count` elements and their `places` among them, the `state` after them, and the error, if any.
 
-    Of elements that failed, `lost` is how many there were, and `failed` what is known of them where it is asked for.
+    `forgiven` elements failed, and `failed` describes them where that is requested.
     """
 
-    __slots__ = ("count", "error", "failed", "lost", "made", "places", "state")
+    __slots__ = ("count", "error", "failed", "forgiven", "made", "places", "state")
 
     def __init__(self) -> None:
         self.made: list[Any] = []
         self.places: list[int] = []
         self.state: Any = None
-        self.count = self.lost = 0
+        self.count = self.forgiven = 0
         self.failed: list[Failure] = []
         self.error: BaseException | None = None
 

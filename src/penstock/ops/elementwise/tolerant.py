@@ -9,7 +9,7 @@ from typing import Any, TypeAlias, TypeVar
 
 from penstock.core.arrays import Allocate, Rows
 from penstock.core.on_error import NO_VALUE, OnError
-from penstock.elements.chunks.chunk import Chunk, Items, Mended
+from penstock.elements.chunks.chunk import Chunk, Items
 from penstock.elements.chunks.variants import duplicate
 from penstock.elements.exact import copied
 from penstock.elements.nested.nesting import with_part
@@ -26,6 +26,7 @@ from penstock.plan.flow import Piece, Spread, join_pieces
 from penstock.plan.ids import origin_of
 from penstock.plan.locate import base_of, ground_of
 from penstock.plan.node import Guard, Node, Streamed
+from penstock.plan.outcomes import outcomes_here
 from penstock.plan.step import Out, Step
 from penstock.plan.types import UNKNOWN, Spec
 
@@ -62,7 +63,8 @@ class IgnoreErrors(Streamed):
         def run(piece: Piece) -> Piece:
             made = source(piece)
             failed = made.failed if self.counted else ()
-            return Piece(made.chunk, made.ids, made.after, failed, lost=len(made.failed))
+            outcomes_here.failed += len(made.failed)
+            return Piece(made.chunk, made.ids, made.after, failed)
 
         return run
 
@@ -138,8 +140,7 @@ class TolerantRows(TolerantElementwise):
             except MemoryError:
                 raise
             except Exception:  # noqa: BLE001 - which element is at fault shows when each is made alone
-                piece = spread(Piece(chunk, rows))
-                return Mended(piece.chunk.held(), piece.lost)
+                return Items(spread(Piece(chunk, rows)).chunk.held())
 
         return Step(change=mended)
 
@@ -209,7 +210,7 @@ class TolerantScan(Tolerant, Scan):
     def is_forgiven(self, error: BaseException, passed: Passed, at: int, row: int) -> bool:
         if not isinstance(error, Exception) or isinstance(error, MemoryError):
             return False
-        passed.lost += 1
+        passed.forgiven += 1
         if self.counted:
             passed.failed.append(failure_of(error, len(passed.made), row, self, base_of(self)))
         if self.keeps:
@@ -243,24 +244,22 @@ def tolerant(node: T_node, on_error: OnError | None) -> T_node | EnforceErrorBud
 def _tolerating(node: Node, make: Spread, instead: Instead | None = None, *, counted: bool) -> Spread:
     """Return a function that makes the elements that do not fail, and replaces the others by `instead`, if given.
 
-    `lost` of its pieces counts the failures; if `counted`, `failed` describes them.
+    If `counted`, `failed` of its pieces describes the failures.
     """
     base = base_of(node)
 
     def run(piece: Piece) -> Piece:
         failed: list[Failure] = []
-        lost = 0
 
         def at_fault(error: Exception, part: Piece, made: list[Piece]) -> None:
-            nonlocal lost
-            lost += 1
+            outcomes_here.failed += 1
             if counted:
                 failed.append(failure_of(error, sum(map(len, made)), int(part.ids[0]), node, base))
             if instead is not None:
                 made.append(instead(part))
 
         together = _end_to_end(_made(make, piece, at_fault), piece)
-        return Piece(together.chunk, together.ids, piece.after, failed, lost)
+        return Piece(together.chunk, together.ids, piece.after, failed)
 
     return run
 
@@ -299,8 +298,7 @@ def guarded(node: Node, make: Spread, *, counted: bool) -> Spread:
             parts += _made(make, piece.slice(low, len(piece)) if low else piece, at_fault)
         together = _end_to_end(parts, piece)
         parents = piece.parents if keeps_ids else (*piece.parents, piece.ids)
-        lost = sum(part.lost for part in parts)
-        return Piece(together.chunk, together.ids, piece.after, failed, lost, parents=parents)
+        return Piece(together.chunk, together.ids, piece.after, failed, parents)
 
     return run
 

@@ -8,12 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from penstock.core.arrays import Allocate
-from penstock.elements.chunks.chunk import Items
 from penstock.ops.elementwise.beside import Beside, asked, parted
 from penstock.ops.elementwise.error_budget import EnforceErrorBudget
 from penstock.plan.flow import Flow, Mark, Open, Piece, Reader, resumed
-from penstock.plan.ids import NO_IDS
 from penstock.plan.node import Streamed
+from penstock.plan.outcomes import outcomes_here
 from penstock.plan.types import Spec
 
 
@@ -31,7 +30,7 @@ class Unique(Streamed):
 
     def flow(self, inputs: tuple[Open, ...], epoch: int, mark: Mark, allocate: Allocate) -> Flow:
         """Yield the first elements; the mark counts the elements examined, which are examined again after a restore."""
-        (before,), looked_at, given = resumed(mark, (0,)), 0, 0
+        (before,), looked_at = resumed(mark, (0,)), 0
         seen = set[Hashable]()
         with Reader(inputs[0], epoch) as reader:
             for piece, _ in reader.runs():
@@ -44,12 +43,9 @@ class Unique(Streamed):
                         seen.add(keys[at])
                         first.append(at)
                 looked_at += len(keys)
-                given += len(keys) - known
+                outcomes_here.examined += len(keys) - known
                 if first:
-                    yield Piece(chunk.select(np.array(first)), piece.ids[first], [looked_at], given=given)
-                    given = 0
-            if given:
-                yield Piece(Items([]), NO_IDS, [looked_at], given=given)
+                    yield Piece(chunk.select(np.array(first)), piece.ids[first], [looked_at])
 
     def arguments(self) -> str:
         return asked(self.input).arguments()
