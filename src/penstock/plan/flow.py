@@ -111,6 +111,7 @@ class Reader:
         self._before, self._at = resumed(mark, (None, 0))
         self._flow = source(epoch, self._before)
         self._piece: Piece | None = None
+        self._count = 0  # elements of the piece
         self._left_out = self._at  # elements to skip before the first
         self._begun = False
         self.empty = 0
@@ -119,14 +120,14 @@ class Reader:
     @property
     def mark(self) -> Mark:
         """The mark of the next element."""
-        if self._piece is not None and self._at >= len(self._piece):
+        if self._piece is not None and self._at >= self._count:
             return [self._piece.after, 0]
         return [self._before, self._at]
 
     @property
     def at_hand(self) -> int:
         """The number of elements that are ready."""
-        return 0 if self._piece is None else max(len(self._piece) - self._at, 0)
+        return max(self._count - self._at, 0)
 
     @property
     def chunk(self) -> Chunk | None:
@@ -138,24 +139,24 @@ class Reader:
 
         `wanted` is the number that the caller needs before it can pass any on, if that is more than one.
         """
-        while self._piece is None or self._at >= len(self._piece):
+        while self._at >= self._count:
             if self._piece is not None:
                 self._before, self._at = self._piece.after, 0
-                self._piece = None
+                self._piece, self._count = None, 0
             piece = pulled(self._flow, wanted if self._begun else None)
             self._begun = True
             if piece is None:
                 if self._left_out:
                     raise CursorError(BEYOND)
                 return 0
-            self._piece = piece
-            self.empty += not len(piece)
+            self._piece, self._count = piece, len(piece)
+            self.empty += not self._count
             if self._left_out:
-                self._at = min(self._left_out, len(piece))
+                self._at = min(self._left_out, self._count)
                 self._left_out -= self._at
                 if self._left_out:  # skipped elements may be spread over smaller pieces than before
                     continue
-        return len(self._piece) - self._at
+        return self._count - self._at
 
     def read(self, most: int, wanted: int | None = None) -> Piece | None:
         """Return between one and `most` elements that are ready; `None` at the end. `wanted` is as in `ready`."""
@@ -163,7 +164,7 @@ class Reader:
         if count == 0 or self._piece is None:
             return None
         low, self._at = self._at, self._at + count
-        return self._piece.slice(low, self._at) if count < len(self._piece) else self._piece
+        return self._piece.slice(low, self._at) if count < self._count else self._piece
 
     def runs(self) -> Iterator[tuple[Piece, Callable[[int], Mark]]]:
         """Yield ready elements until the end, each run with a function for the mark after its first k elements."""

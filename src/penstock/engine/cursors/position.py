@@ -83,12 +83,13 @@ class StreamPosition:
         )  # before and after the last piece
 
     def hand_out(self, piece: Piece) -> int:
-        left_out = min(self._left_out, len(piece))
+        count, row = len(piece), self._next.row
+        left_out = min(self._left_out, count)
         self._left_out -= left_out
-        self._place, row = self._next, self._next.row
-        if left_out < len(piece):
+        self._place = self._next
+        if left_out < count:
             self._place = StreamPlace(self._before, left_out, row)
-            self._next = StreamPlace(piece.after, 0, row + len(piece) - left_out)
+            self._next = StreamPlace(piece.after, 0, row + count - left_out)
         elif not self._left_out:
             self._place = self._next = StreamPlace(piece.after, 0, row)
         self._before = piece.after

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import suppress
 from functools import cached_property
+from itertools import islice
 from time import perf_counter_ns, process_time_ns
 from typing import TYPE_CHECKING, cast
 
@@ -297,15 +298,16 @@ class Loop:
         if piece is None:
             yield from self._replayed(job)
             return
-        if type(piece.chunk) is not Gathered:
-            self._note(job)
-        self._learn(piece, job)
-        # a piece of its own: `piece` may be the very one below
-        try:
-            yield Piece(piece.chunk, piece.ids, job.mark_after(len(job)), piece.failed)
-        finally:
-            if type(piece.chunk) is Gathered:
+        made = Piece(piece.chunk, piece.ids, job.mark_after(len(job)), piece.failed)
+        if type(piece.chunk) is Gathered:
+            try:
+                yield made
+            finally:
                 self._count_gathered(piece.chunk)
+            return
+        self._note(job)
+        self._learn(piece, job)
+        yield made
 
     def _piece_of(self, job: Job) -> Piece | None:
         """Return the items of a job; `None` if a task failed, or parts of a batch do not fit together."""
@@ -334,7 +336,7 @@ class Loop:
 
     def _note(self, job: Job) -> None:
         """Tell the tuner what the tasks of a job took, unless it knows."""
-        for task, result in zip(job.tasks[job.noted :], job.results[job.noted :], strict=True):
+        for task, result in islice(zip(job.tasks, job.results, strict=True), job.noted, None):
             if isinstance(result, Made):
                 self._observe(result.cost, job.share(task))
 
@@ -345,8 +347,6 @@ class Loop:
 
     def _learn(self, piece: Piece, job: Job) -> None:
         """Note how many bytes an item takes."""
-        if type(piece.chunk) is Gathered:
-            return
         if self._slots is not None:
             self._slots.learn(piece.chunk, job.tasks[0].slot)
             nbytes = self._slots.item_bytes

@@ -102,7 +102,10 @@ class Run:
     @property
     def is_parallel(self) -> bool:
         """True if several threads make the elements, or would if every thread could call the functions."""
-        return self.settings.workers != 1 and (self._session.has_threads or self.settings.would_pay(self.tuner))
+        settings = self.settings
+        if settings.workers == 1:
+            return False
+        return self._session.has_threads or (settings.kept_here and settings.would_pay(self.tuner))
 
     @property
     def pieces_ahead(self) -> int:

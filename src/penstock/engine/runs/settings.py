@@ -43,7 +43,7 @@ class Settings:
 
     def would_pay(self, tuner: Tuner) -> bool:
         """Return whether threads would make the items, if every thread could call the functions."""
-        return self.kept_here and (self.asked_for or tuner.threads_pay())
+        return self.asked_for or tuner.threads_pay()
 
 
 def settings_of(plan: Node) -> Settings:

@@ -68,7 +68,7 @@ class Tuner:
         if self.looking:  # first calls would raise the mean
             self.item_mean = self.item_wall
         steady = min(max(cost.wall - cost.starved, 0) / items, UNUSUAL * self.item_mean)
-        recent = min(max(self.looks - LOOKS + 1, 1), RECENT_TASKS)
+        recent = RECENT_TASKS if self.looks >= SETTLED else min(max(self.looks - LOOKS + 1, 1), RECENT_TASKS)
         self.item_mean += (steady - self.item_mean) / recent
         self.deviation += (abs(steady - self.item_mean) - self.deviation) / recent
         if self.climb is not None:
@@ -175,10 +175,13 @@ class Tuner:
 
     def _fitting(self, group: int, work: int, room: int, largest: int) -> int:
         """Return `group`, or the group that fits if that is clearly off this much work (ns) and `room` for items."""
+        fills = group * self.item_mean / work
+        too_large = group > room or fills > PLAINLY
+        if self.looks >= SETTLED and not too_large and fills * PLAINLY > 1:
+            return group
         most = min(math.ceil(work / self.item_mean), room, self.most_grouped)
-        too_small = self.looks < SETTLED or most >= PLAINLY * group
         fitting = 1 << (max(min(most, largest), 1).bit_length() - 1)
-        too_large = group > room or group * self.item_mean > PLAINLY * work
+        too_small = self.looks < SETTLED or most >= PLAINLY * group
         return fitting if too_large or (too_small and fitting > group) else group
 
     def split_item(self) -> int:
