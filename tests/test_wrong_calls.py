@@ -286,7 +286,7 @@ def test_an_iterator_that_failed_says_so():
     it = iter(NUMBERS.map(lambda x: 1 // x))
     with pytest.raises(ZeroDivisionError):
         next(it)
-    with pytest.raises(ps.errors.ClosedError, match=r"^this iterator has failed: begin a new one, or load"):
+    with pytest.raises(ps.errors.ClosedError, match=r"^this iterator has failed; create a new one, or load"):
         next(it)
 
 

@@ -70,7 +70,7 @@ def test_times_are_not_negative_and_add_up():
 def test_workers_that_were_asked_for_are_named_with_the_reason():
     stats = run(Dataset.range(20).batch(4).with_options(Options(workers=3)))
     assert (stats.workers, stats.mode) == (3, "3 threads")
-    assert stats.decisions[0].startswith("3 threads: as asked for")
+    assert stats.decisions[0].startswith("3 threads: as requested")
     assert run(Dataset.range(20).with_options(Options(executor="inline"))).chosen
 
 

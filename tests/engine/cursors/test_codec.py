@@ -155,7 +155,7 @@ def test_text_of_other_content_is_refused(content):
 
 def test_text_without_its_checksum_is_refused():
     content = zlib.compress(b"[[2],0,0]")
-    with pytest.raises(CursorError, match="which is damaged: it has no end"):
+    with pytest.raises(CursorError, match="which is damaged: the text is cut off"):
         unpacked(b2a_base64(content[:-1], newline=False).decode())
     with pytest.raises(CursorError, match=r"which is damaged: .*incorrect data check"):
         unpacked(b2a_base64(content[:-1] + b"\0", newline=False).decode())

@@ -58,10 +58,12 @@ def test_the_message_names_what_is_new_in_a_large_plan():
     changed = [*LARGE[:7], *lines("skip(3)", "take(7)"), *LARGE[7:]]
     told = plan_mismatch(summary_of(LARGE), changed)
     assert told.startswith(
-        "the saved state belongs to another plan, of 42 operations, more than a state names; this one "
+        "the saved state belongs to another plan, of 42 operations, too many to save their names; this one "
     )
     assert [line[:11] for line in told.splitlines()[1:]] == ["  + skip(3)", "  + take(7)"]
-    assert plan_mismatch(summary_of(LARGE), LARGE[3:]).endswith("this one has 39, and all of them are in that one too")
+    assert plan_mismatch(summary_of(LARGE), LARGE[3:]).endswith(
+        "this one has 39, and all of them are in the saved plan too"
+    )
 
 
 def test_the_message_names_the_region_that_differs_in_a_very_large_plan():
@@ -93,6 +95,6 @@ def test_a_state_of_another_large_plan_is_refused_with_the_difference():
 
     state = json.loads(json.dumps(mixed(1).state_dict()))
     assert isinstance(state["plan"], str)
-    with pytest.raises(CursorError, match=r"(?s)of 61 operations.*what differs is among.*\n  \+ skip\(2\) #") as error:
+    with pytest.raises(CursorError, match=r"(?s)61 operations.*the difference is among.*\n  \+ skip\(2\) #") as error:
         mixed(2).load_state_dict(state)
     assert len(str(error.value).splitlines()) <= 3

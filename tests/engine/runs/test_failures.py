@@ -63,7 +63,7 @@ def test_a_failure_that_would_end_the_loop_without_a_word_becomes_an_error(endin
     ("ended", "how"), [("failed", "has failed"), ("closed", "was closed"), ("cancelled", "was cancelled")]
 )
 def test_an_iterator_that_is_over_says_how_it_ended(ended, how):
-    assert str(over(ended)) == f"this iterator {how}: begin a new one, or load a saved state into it"
+    assert str(over(ended)) == f"this iterator {how}; create a new one, or load a saved state into it"
 
 
 # The traceback

@@ -96,12 +96,12 @@ def ran(program):
     ids=["rows", "stream"],
 )
 def test_an_interrupt_cancels_the_wait(dataset, executor, workers):
-    said = "interrupted True\nthis iterator was cancelled: begin a new one, or load a saved state into it\nTrue\n"
+    said = "interrupted True\nthis iterator was cancelled; create a new one, or load a saved state into it\nTrue\n"
     assert ran(INTERRUPTED.format(dataset=dataset, executor=executor, workers=workers)) == (said, "", 0)
 
 
 def test_an_interrupt_reaches_an_iterator_of_c_code_that_is_on_its_way_to_a_place_too_far_to_reach():
-    said = "interrupted\nthis iterator was cancelled: begin a new one, or load a saved state into it\n"
+    said = "interrupted\nthis iterator was cancelled; create a new one, or load a saved state into it\n"
     assert ran(FAR_INTERRUPTED) == (said, "", 0)
 
 

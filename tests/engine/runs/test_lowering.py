@@ -126,7 +126,7 @@ def test_the_first_element_leaves_nothing_open():
 
 
 def test_a_stretch_that_stands_on_nothing_is_refused():
-    with pytest.raises(RuntimeError, match="stands on nothing"):
+    with pytest.raises(RuntimeError, match="has no input to read"):
         Stretch(Given(), None, None).open(Session(settings_of(STREAM._plan), CarryOver(), Unobserved()))
 
 

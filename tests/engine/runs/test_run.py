@@ -130,7 +130,7 @@ def test_a_batch_larger_than_the_budget_is_refused_before_it_is_made(way):
         if fits:
             assert len(list(bounded)) == 2
         else:
-            with pytest.raises(BudgetError, match=r"one batch takes 32,000 bytes .* allows 31,999"):
+            with pytest.raises(BudgetError, match=r"one batch takes 32,000 bytes, .* allows 31,999"):
                 list(bounded)
     assert made == []
     assert len(ds) == 2

@@ -141,11 +141,11 @@ def test_decisions_say_in_words_what_was_found():
     tuner = Tuner(None)
     Machine(holding_the_gil, CORES).run(300, tuner)
     assert tuner.holds_gil
-    assert tuner.decisions[-1].startswith("1 thread in place of 2: they made 1.0")
+    assert tuner.decisions[-1].startswith("1 thread instead of 2: they made 1.0")
     assert tuner.decisions[-1].endswith("times as much: the functions hold the GIL")
     tuner = Tuner(None)
     Machine(reading_what_is_cold_at_first, CORES).run(600, tuner)
-    assert tuner.decisions[1].startswith(f"2 threads in place of {tuner.decisions[0].split()[0]}: they made ")
+    assert tuner.decisions[1].startswith(f"2 threads instead of {tuner.decisions[0].split()[0]}: they made ")
     tuner = Tuner(None)
     Machine(sleeping_and_computing, CORES).run(300, tuner)
     assert tuner.decisions[1].endswith(" threads stay: 2 made 0.19 times as much")
@@ -190,7 +190,7 @@ def test_more_threads_stay_if_throughput_grows():
     assert look(climbing, wall=5 * MS, cpu=MS) == 8
     assert look(climbing, wall=5 * MS, cpu=MS, rate=0.32 * WORTH * 1.01) is None
     assert climbing.threads == 8
-    assert climbing.decisions == ["8 threads in place of 2: they made 1.11 times as much"]
+    assert climbing.decisions == ["8 threads instead of 2: they made 1.11 times as much"]
 
 
 def test_more_threads_are_dropped_without_higher_throughput_and_tried_again_ever_later():

@@ -37,7 +37,7 @@ def test_an_executor_that_its_owner_shut_down_is_named_in_the_error():
     it = by(D.range(1000).batch(2), executor).iterator()
     first = next(it)
     executor.shutdown()
-    with pytest.raises(WorkerError, match=r"ThreadPoolExecutor took no task.*Keep it open"):
+    with pytest.raises(WorkerError, match=r"ThreadPoolExecutor accepted no task.*Keep it open"):
         list(it)
     assert first.tolist() == [0, 1]
     with pytest.raises(ps.errors.ClosedError, match="failed"):

@@ -1,4 +1,4 @@
-"""Saved positions of iterators: cursors, what was received, and how they become JSON data."""
+"""Saved positions of iterators: cursors, the items received, and their encoding as JSON data."""
 
 from typing import TYPE_CHECKING
 

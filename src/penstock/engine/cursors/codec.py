@@ -32,20 +32,20 @@ def packed(mark: Mark) -> Mark:
         is_packed = isinstance(mark, str) or SHORTEST_PACKED <= len(text) <= LONGEST_PACKED
         if not is_packed or json.loads(text) != items:  # JSON turns a tuple into a list, and keys into text
             return mark
-    except (TypeError, ValueError, RecursionError):  # the state of a user's generator may be no JSON data
+    except (TypeError, ValueError, RecursionError):  # the state of a user's generator may not be JSON data
         return mark
     return b2a_base64(zlib.compress(text.encode(), 9), newline=False).decode()
 
 
 def unpacked(mark: Mark, name: str = "mark") -> Mark:
-    """Return the mark that `packed` was given, or raise a `CursorError` that says that `name` is damaged."""
+    """Return the mark that was packed; raise a `CursorError` that mentions `name` if the text is damaged."""
     if not isinstance(mark, str):
         return mark
     try:
         inflate = zlib.decompressobj()
         text = inflate.decompress(a2b_base64(mark, strict_mode=True), LONGEST_PACKED + 1)
-        if not inflate.eof:  # there zlib compares its checksum
-            raise ValueError("it has no end")
+        if not inflate.eof:  # zlib compares its checksum at the end
+            raise ValueError("the text is cut off")
         return _nested(json.loads(text))
     except (ValueError, TypeError, RecursionError, zlib.error) as error:
         raise CursorError(
@@ -56,7 +56,7 @@ def unpacked(mark: Mark, name: str = "mark") -> Mark:
 def _flattened(mark: Mark) -> list[Mark]:
     """Return the parts of nested lists in order, with `[count]` before the parts of each list.
 
-    JSON is read and written by recursion, and marks may be nested deeper than that goes.
+    `json` reads and writes by recursion, and marks may be nested deeper than the recursion limit.
 
     >>> _flattened([7, [8, []]])
     [[2], 7, [2], 8, [0]]
@@ -75,7 +75,7 @@ def _flattened(mark: Mark) -> list[Mark]:
 
 
 def _nested(items: list[Mark]) -> Mark:
-    """Return the mark that `_flattened` was given."""
+    """Return the mark from the parts that `_flattened` returned."""
     parts: list[Mark] = []  # last first
     for item in reversed(items):
         if isinstance(item, list):

@@ -18,12 +18,12 @@ Pairs: TypeAlias = tuple[tuple[int, int], ...]
 
 @dataclass(frozen=True)
 class Cursor:
-    """The position of an iterator: all items before `row` of `epoch` were received, and those in `ahead`.
+    """The position of an iterator: all items before `row` of `epoch`, and the items in `ahead`, were received.
 
-    `ahead` holds half-open spans of items; it is empty unless items come in the order they finish. A stream is `offset`
-    elements after its `mark`, which only a plan run in the same `form` understands; `ended` is true if the end
-    of the stream was seen. `drawn` holds pairs of an operation's number and its seed, for seeds that are not derived
-    from `seed`.
+    `ahead` holds half-open spans of items; it is empty unless items come in the order they finish. The position in a
+    stream is `offset` elements after its `mark`, which is valid only for a plan run in the same `form`; `ended` is true
+    if the end of the stream was seen. `drawn` holds pairs of an operation's number and its seed, for seeds that are not
+    derived from `seed`.
     """
 
     seed: int
@@ -37,13 +37,13 @@ class Cursor:
     drawn: Pairs = ()
 
     def in_form(self, form: str) -> Cursor:
-        """Return the same position for a plan run in this form, which may have to skip all elements before it."""
+        """Return the same position for a plan run in this form; the run may have to skip all elements before it."""
         if form == self.form:
             return self
         return replace(self, form=form, mark=None, offset=self.offset if self.mark is None else self.row)
 
     def state_dict(self, fingerprint: str, plan: PlanSummary) -> dict[str, Any]:
-        """Return the cursor as JSON data that names its plan."""
+        """Return the cursor as JSON data, with a summary of its plan."""
         state: dict[str, Any] = {
             "version": STATE_VERSION,
             "fingerprint": fingerprint,
@@ -66,13 +66,13 @@ class Cursor:
 
 
 def cursor_of(state: object, fingerprint: str, plan: tuple[str, ...], items: int | None) -> Cursor:
-    """Return the cursor of a state that `state_dict` made for the same plan, or raise a `CursorError`.
+    """Return the cursor of a state that `state_dict` returned for the same plan, or raise a `CursorError`.
 
-    An epoch of the plan has `items` items, `None` if it is a stream.
+    `items` is the number of items in an epoch of the plan, `None` for a stream.
     """
     if not isinstance(state, dict):
         raise CursorError(
-            f"load_state_dict(state=): expected a dict as state_dict() returns it, not {type(state).__name__}"
+            f"load_state_dict(state=): expected the dict that state_dict() returned, not {type(state).__name__}"
         )
     fields = cast("dict[str, Any]", state)
     missing = [name for name in ("version", "fingerprint", "seed", "epoch", "row") if name not in fields]
@@ -105,7 +105,7 @@ def _checked(fields: dict[str, Any], items: int | None) -> Cursor:
         form, ended = str(fields.get("form", "")), fields.get("ended") is True
         return Cursor(**numbers, mark=mark, form=form, ended=ended, drawn=drawn)
     if numbers["row"] > items:
-        raise CursorError(f"the saved state stands at row {numbers['row']} of an epoch that has {items}")
+        raise CursorError(f"the saved state is at row {numbers['row']} of an epoch that has {items} rows")
     spans = _unpacked(fields.get("ahead", ()), "'ahead'")
     try:
         ahead = tuple(sorted((int(low), int(high)) for low, high in spans))
@@ -120,12 +120,12 @@ def _checked(fields: dict[str, Any], items: int | None) -> Cursor:
 
 
 def _unpacked(mark: Any, name: str) -> Any:
-    """Return the mark, unpacked if it is text; the codec is imported only for that."""
+    """Return the mark, unpacked if it is text; import the codec only in that case."""
     return cursors.codec.unpacked(mark, name) if isinstance(mark, str) else mark
 
 
 def _drawn(told: Any) -> Pairs:
-    """Return the seeds of a state that are not derived from its own, checked."""
+    """Check and return the seeds of a state that are not derived from its main seed."""
     try:
         drawn = tuple((int(number), int(seed)) for number, seed in told)
     except (TypeError, ValueError, OverflowError):
@@ -136,7 +136,7 @@ def _drawn(told: Any) -> Pairs:
 
 
 def _check_stream(row: int, offset: int) -> None:
-    """Refuse a position that no stream can have: resuming there would make elements again without end."""
+    """Reject a position that no stream can have; resuming there would make elements again without end."""
     if offset > row:
         raise CursorError(f"the saved state's offset is {offset}, more than the {row} items that were received")
     if row > INFINITE_STRIDE:

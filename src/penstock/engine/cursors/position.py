@@ -1,4 +1,4 @@
-"""The position of a run: which items of the epoch were received, whatever was made ahead of them."""
+"""The position of a run: the items of the epoch that the consumer received, not those made ahead."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from penstock.plan.flow import BEYOND, Mark, Piece
 
 
 class Position(Protocol):
-    """Counts the pieces that a run hands out, and makes the cursor to go on from."""
+    """Counter of the pieces that a run hands out, which makes the cursor to continue from."""
 
     def hand_out(self, piece: Piece) -> int:
-        """Count a piece as handed out, and those before it as received; return how many of its items to leave out."""
+        """Count a piece as handed out and earlier ones as received; return the number of its items to leave out."""
         ...
 
     def end(self) -> None:
@@ -24,12 +24,12 @@ class Position(Protocol):
         ...
 
     def cursor(self, left: int = 0) -> Cursor:
-        """Return the cursor to go on from, if `left` items of the piece handed out last were not received."""
+        """Return the cursor to continue from, if `left` items of the piece handed out last were not received."""
         ...
 
 
 class RowPosition:
-    """All items before a row were received, and spans ahead of it where items come as they are finished."""
+    """All items before a row were received, and spans of items after it if items come in the order they finish."""
 
     def __init__(self, cursor: Cursor) -> None:
         self._cursor = cursor
@@ -44,7 +44,7 @@ class RowPosition:
         return 0
 
     def end(self) -> None:
-        """Do nothing: rows end where they end."""
+        """Do nothing: an epoch of rows may end anywhere."""
 
     def cursor(self, left: int = 0) -> Cursor:
         row, ahead = _received(self._row, self._ahead, self._low, self._high - left)
@@ -52,7 +52,7 @@ class RowPosition:
 
 
 def _received(row: int, ahead: list[tuple[int, int]], low: int, high: int) -> tuple[int, list[tuple[int, int]]]:
-    """Return the first item that was not received, and the spans after it that were, with items `low` to `high`."""
+    """Return the first item not received, and the spans received after it, once items `low` to `high` are added."""
     if low == row and not ahead:
         return high, ahead
     ahead = ahead.copy()
@@ -72,7 +72,7 @@ class StreamPlace(NamedTuple):
 
 
 class StreamPosition:
-    """A mark of the stream, and how many items after it were received."""
+    """A mark of the stream, and the number of items received after it."""
 
     def __init__(self, cursor: Cursor) -> None:
         self._cursor = cursor

@@ -23,7 +23,7 @@ ReaderPosition: TypeAlias = tuple[Mark, int, int]
 
 @dataclass(frozen=True)
 class ShardState:
-    """The state of one shard: shard `index` of `num_shards` has given `elements`, the last `offset` after its mark."""
+    """The state of shard `index` of `num_shards`, which yielded `elements`, the last `offset` after its mark."""
 
     cursor: Cursor
     num_shards: int
@@ -36,18 +36,18 @@ class ShardState:
 
 
 def resharded(plan: Node, as_run: Callable[[Node, Cursor], Node], states: Sequence[object]) -> Cursor:
-    """Return the cursor of one shard, given the states of all shards of a run with any number of shards.
+    """Return the cursor of one shard from the states of all shards of a run with any number of shards.
 
-    `as_run` returns the plan that is run for a plan with the seeds of a cursor. The cursor is for the plan as run; its
-    `form` is left to the caller. States that do not fit together raise a `CursorError`.
+    `as_run` returns the plan to run, with the seeds of a cursor. The returned cursor is for that plan; the caller sets
+    its `form`. States that do not fit together raise a `CursorError`.
     """
     if not is_sharded(plan):
         raise CursorError(
-            f"a list of states is of several shards, and here is no shard() after which only {AFTER_SHARD} come, "
-            "with streams= where it is of a stream; pass what state_dict() returned, or write such a shard(1, 0)"
+            f"a list of saved states needs a shard() that is followed only by {AFTER_SHARD}, and that has streams= if "
+            "its input is a stream; pass the dict that state_dict() returned, or add shard(1, 0)"
         )
     if not states:
-        raise CursorError("there is no saved state in the list; pass those of all shards")
+        raise CursorError("the list of saved states is empty; pass the states of all shards")
     seeded = _cursor(states[0])
     here = Sharding(plan, lambda plan: as_run(plan, seeded))
     parts = sorted((_shard_state(state, here) for state in states), key=lambda part: part.index)
@@ -73,11 +73,13 @@ def _shard_state(state: object, here: Sharding) -> ShardState:
     cursor, fields = _cursor(state), cast("dict[str, Any]", state)
     shard: Any = fields.get("shard")
     if fields.get("ahead"):
-        raise CursorError("the saved state has items that came out of order (deterministic=False), as in no other run")
+        raise CursorError(
+            "the saved state has items that came out of order (deterministic=False), so it fits only its own shard"
+        )
     if not isinstance(shard, list):
         raise CursorError(
-            f"the saved state is of no shard whose states can be redistributed: after shard() only {AFTER_SHARD} may "
-            "come, and of a stream it needs streams="
+            f"the saved state cannot be redistributed: its plan needs a shard() followed only by {AFTER_SHARD}, with "
+            "streams= if its input is a stream"
         )
     try:
         *numbers, plan_digest, mark_form = cast("list[Any]", shard)
@@ -87,15 +89,15 @@ def _shard_state(state: object, here: Sharding) -> ShardState:
     if plan_digest != here.plan_digest:
         raise CursorError(plan_mismatch(fields.get("plan"), plan_lines(here.plan)))
     if not 0 <= index < num_shards or not 0 <= offset <= elements <= INFINITE_STRIDE:
-        raise CursorError(f"the saved state's shard is {shard!r:.80}, which cannot be")
+        raise CursorError(f"the saved state's shard is {shard!r:.80}, which is impossible")
     return ShardState(cursor, num_shards, index, elements, offset, bool(ended), plan_digest, mark_form)
 
 
 def _check_complete(parts: Sequence[ShardState]) -> None:
-    """Refuse states unless there is one of each shard of one run."""
+    """Reject the states unless there is one of each shard of one run."""
     counts = sorted({part.num_shards for part in parts})
     if len(counts) > 1:
-        raise CursorError(f"the saved states are of runs of {_listed(counts)} shards; pass those of one run")
+        raise CursorError(f"the saved states are of runs with {_listed(counts)} shards; pass those of one run")
     indices = [part.index for part in parts]
     twice = sorted({index for index in indices if indices.count(index) > 1})
     if twice:
@@ -110,40 +112,40 @@ def _listed(numbers: Sequence[int]) -> str:
 
 
 def _check_same_step(parts: Sequence[ShardState], plan: Node) -> None:
-    """Refuse states unless all were saved at the same step of one run."""
+    """Reject the states unless all were saved at the same step of one run."""
     if len({tuple(seeds_of(plan, part.cursor.seed, part.cursor.drawn)) for part in parts}) > 1:
         raise CursorError(
-            "the saved states have different seeds: each shard drew one, and they have no order in common; give "
-            "Options() a seed, the same on all"
+            "the saved states have different seeds: each shard drew its own, so the shards have no common order; set "
+            "the same Options(seed=) on all shards"
         )
     epochs = sorted({part.cursor.epoch for part in parts})
     if len(epochs) > 1:
-        raise CursorError(f"the saved states stand in the epochs {_listed(epochs)}; save all at the same step")
+        raise CursorError(f"the saved states are of the epochs {_listed(epochs)}; save all at the same step")
     for part in parts[1:] if not all(part.ended for part in parts) else ():
         if part.elements != parts[0].elements:
             raise CursorError(
-                f"the saved states stand at different steps: shard 0 has given {parts[0].elements:,} elements, shard "
+                f"the saved states are of different steps: shard 0 has yielded {parts[0].elements:,} elements, shard "
                 f"{part.index} {part.elements:,}; save all at the same step"
             )
 
 
 def _items_before(parts: Sequence[ShardState], here: Sharding) -> int:
-    """Return the number of items of this shard before the position of all."""
+    """Return the number of items of this shard before the common position."""
     elements, shards, size = sum(part.elements for part in parts), here.shard.num_shards, here.elements_per_item
     items, left = divmod(elements, shards * size)
     if left and not all(part.ended for part in parts):
         raise CursorError(
-            f"the saved states stand after {elements:,} elements of all shards, and {shards} shards that give {size} "
-            "at a time never do; choose batches such that all shards together give as many as before"
+            f"the saved states are after {elements:,} elements of all shards, which is not a multiple of {shards} "
+            f"shards × {size} elements per item; choose batches so that one step of all shards has as many as before"
         )
     return items
 
 
 def _positions(part: ShardState, here: Sharding, streams: int) -> list[ReaderPosition]:
-    """Return the position of each virtual stream of a saved shard, in the order of its turns."""
+    """Return the positions of a saved shard's virtual streams in the order of their turns."""
     count = len(range(part.index, streams, part.num_shards))
     mark, offset = None, part.elements
-    if part.mark_form == here.mark_form:  # else all elements before are made again and skipped
+    if part.mark_form == here.mark_form:  # else all earlier elements are made again and skipped
         mark, offset = here.shard_mark(part.cursor.mark), part.offset
     turn, marks = resumed(mark, (0, [None] * count))
     if turn >= count:
@@ -159,6 +161,6 @@ def _positions(part: ShardState, here: Sharding, streams: int) -> list[ReaderPos
 
 
 def _next_turn(positions: Sequence[ReaderPosition]) -> int:
-    """Return the stream whose turn is next: of those that have not ended, the first that has given the fewest."""
+    """Return the stream whose turn is next: of those that have not ended, the first with the fewest elements."""
     live = [(given, stream) for stream, (_, given, ended) in enumerate(positions) if not ended]
     return min(live, default=(0, 0))[1]

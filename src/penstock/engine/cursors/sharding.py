@@ -1,4 +1,4 @@
-"""The shard near the end of a plan: its own part of a state, and the plan and marks without the operations after it."""
+"""The shard near the end of a plan: its part of a state, and the plan and marks without the operations after it."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ PLAN_DIGITS = 16
 
 
 class Sharding:
-    """The shard of a plan, with the operations after it that change elements one by one and batch them.
+    """The shard of a plan, and the operations after it that change single elements and batch them.
 
-    `plan` is the plan as written. `as_run` returns the plan that is run for it, or for a plan like it.
+    `plan` is the plan as written. `as_run` returns the plan to run for that plan or a similar one.
     """
 
     def __init__(self, plan: Node, as_run: Callable[[Node], Node]) -> None:
@@ -72,7 +72,7 @@ class Sharding:
         return self._lowered(mark, 0)[0]
 
     def _lowered(self, mark: Mark, offset: int) -> tuple[Mark, int]:
-        """Return the shard's mark within a mark of the plan, and the elements from there to `offset` items later."""
+        """Return the shard's mark within a mark of the plan, and the number of elements in `offset` items after it."""
         per_item = self.elements_per_item
         elements = offset * per_item
         for elementwise, nodes in groupby(self._above, _is_elementwise):
@@ -85,8 +85,8 @@ class Sharding:
         return mark, elements
 
     def plan_mark(self, mark: Mark, items: int) -> Mark:
-        """Return the mark of the plan after `items` items, given that of the shard."""
-        counts: list[int | None] = []  # for each mark, from the end of the plan: elements made, if the mark has them
+        """Return the mark of the plan after `items` items, given the mark of the shard."""
+        counts: list[int | None] = []  # for each mark from the end of the plan: elements made, if the mark counts them
         for elementwise, nodes in groupby(self._above, _is_elementwise):
             if elementwise:
                 counts.append(None)
@@ -106,7 +106,7 @@ def is_sharded(plan: Node) -> bool:
 
 
 def _above_and_shard(plan: Node) -> tuple[list[Node], Node]:
-    """Return the nodes at the end of a plan that keep elements and their order, and the first node that does not."""
+    """Return the last nodes of a plan, which keep elements and their order, and the first node that does not."""
     above: list[Node] = []
     while isinstance(plan, Prefetch | WithOptions | Grouping | Enumerate | Map):
         if isinstance(plan, TolerantMap) and not plan.keeps:
@@ -117,7 +117,7 @@ def _above_and_shard(plan: Node) -> tuple[list[Node], Node]:
 
 
 def _above_turns(run: Node) -> list[Node]:
-    """Return the nodes after the one that takes turns between streams, from the end; none if there is no such node."""
+    """Return the nodes after the one that alternates between streams, last first; none if there is no such node."""
     above: list[Node] = []
     while not run.subplans:
         if not run.inputs:
@@ -136,7 +136,7 @@ def _is_elementwise(node: Node) -> bool:
 
 
 def _normalized(plan: Node, shards: int = 1) -> Node:
-    """Return the plan as the first of this many shards, with batches of one element after the shard."""
+    """Return the plan for the first of `shards` shards, with batches of one element after the shard."""
     above, shard = _above_and_shard(plan)
     changed = {id(node) for node in (*above, shard)}
 

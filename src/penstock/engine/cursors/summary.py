@@ -1,4 +1,4 @@
-"""A summary of the plan for saved states: with it, the error for a state of another plan names what differs."""
+"""A summary of the plan for saved states, so that the error for a state of another plan lists the differences."""
 
 from __future__ import annotations
 
@@ -9,24 +9,24 @@ from typing import TypeAlias, cast
 from penstock.core.digest import digest
 
 PlanSummary: TypeAlias = list[str] | str
-"""The lines of a small plan. Of a large one the number of lines, and digests of groups of lines, as text."""
+"""The lines of a small plan; for a large plan, text with the number of lines and digests of groups of lines."""
 
 LONGEST_SUMMARY = 320
-"""Characters of lines that are saved as they are."""
+"""The most characters of lines that are saved as they are."""
 MOST_DIGESTS = 48
 MOST_NAMED_LINES = 12
-"""Lines of a large plan that an error names."""
+"""The most lines of a large plan that an error lists."""
 LINE_DIGITS = 6
-"""Hexadecimal digits saved of the digest in a line. They only explain; the fingerprint is compared first."""
+"""Hexadecimal digits saved of the digest in a line. Digests only explain errors; the fingerprint is compared first."""
 SAME_LABELS = (
-    "\nWhat reads the same and has another # differs in its data, in the code of a function, or in what that refers to."
-    " What a function changes counts as it was before the dataset was first used; for it not to count, let an object "
-    "hold it as an attribute whose name begins with an underscore."
+    "\nLines with the same text but a different # differ in their data, in the code of a function, or in the values "
+    "that the function refers to. Values that the function changes count as of the first use of the dataset; to "
+    "exclude such a value, store it in an attribute whose name begins with an underscore."
 )
 
 
 def summary_of(plan: Sequence[str]) -> PlanSummary:
-    """Return the summary of the plan that has these lines.
+    """Return the summary of the plan with these lines.
 
     >>> summary_of(["range(9) #00112233445566", "batch(2) #8899aabbccddee"])
     ['range(9) #001122', 'batch(2) #8899aa']
@@ -41,7 +41,7 @@ def summary_of(plan: Sequence[str]) -> PlanSummary:
 
 
 def plan_mismatch(saved: object, plan: Sequence[str]) -> str:
-    """Return the message for a state whose plan had the summary `saved`, and is loaded into the plan of these lines."""
+    """Return the message for a state whose plan had the summary `saved` and that is loaded into another plan."""
     if isinstance(saved, str):
         return _mismatch_of_digests(saved, plan)
     import difflib  # only for this error
@@ -62,17 +62,17 @@ def _mismatch_of_digests(saved: str, plan: Sequence[str]) -> str:
     groups = [slice(low * size, high * size) for kind, _, _, low, high in parts if kind != "equal"]
     changed = [line for group in groups for line in _shortened(plan[group])]
     message = (
-        f"the saved state belongs to another plan, of {count:,} operations, more than a state names; "
+        f"the saved state belongs to another plan, of {count:,} operations, too many to save their names; "
         f"this one has {len(plan):,}, and "
     )
     if not changed:
-        return f"{message}all of them are in that one too"
+        return f"{message}all of them are in the saved plan too"
     more = [f"and {len(changed) - MOST_NAMED_LINES} more"] if len(changed) > MOST_NAMED_LINES else []
-    return "\n  + ".join([f"{message}what differs is among (+ this one):", *changed[:MOST_NAMED_LINES], *more])
+    return "\n  + ".join([f"{message}the difference is among (+ this one):", *changed[:MOST_NAMED_LINES], *more])
 
 
 def _parsed(saved: str) -> tuple[int, list[bytes]]:
-    """Return the number of lines of a large plan and its digests; none of them if the text is damaged."""
+    """Return the number of lines of a large plan and its digests; no digests if the text is damaged."""
     number, _, text = saved.partition(" ")
     try:
         count, digests = int(number), a2b_base64(text)

@@ -1,4 +1,4 @@
-"""A run: stages, their feeds, their session, and the plan lowered into them."""
+"""A run: its stages, their feeds, their session, and the lowering of a plan into stages."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""The words of a failure: what was being made, how to make it again, and where in their code it happened."""
+"""Error messages of runs: the item being made, how to make it again, and the location in the user's code."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from penstock.core.frames import is_ours
 
 
 def named_failure(failure: BaseException, what: str, epoch: int, again: str | None) -> BaseException:
-    """Return the failure with what was being made and how to make it again; its traceback begins at the user's frames.
+    """Return the failure with the item being made and how to make it again, and a traceback from the user's frames on.
 
-    A `StopIteration` would end the consumer's loop without a word: a `RuntimeError` stands for it.
+    A `StopIteration` would silently end the consumer's loop, so a `RuntimeError` replaces it.
     """
     of_epoch = f" of epoch {epoch}" if epoch else ""
     failure.__traceback__ = _without_ours(failure.__traceback__)
@@ -26,7 +26,7 @@ def named_failure(failure: BaseException, what: str, epoch: int, again: str | No
 
 
 def _without_ours(traceback: TracebackType | None) -> TracebackType | None:
-    """The traceback from the first frame that is not Penstock's on; all of it where there is none."""
+    """Return the traceback from the first frame outside Penstock on; all of it if there is no such frame."""
     own = traceback
     while own is not None and is_ours(own.tb_frame.f_code.co_filename):
         own = own.tb_next
@@ -34,10 +34,10 @@ def _without_ours(traceback: TracebackType | None) -> TracebackType | None:
 
 
 def over(ended: str) -> ClosedError:
-    """Return the error for an iterator of which more is asked, though it was closed, cancelled or failed.
+    """Return the error for `next` of an iterator that was closed, was cancelled or has failed.
 
     >>> print(over("failed"))
-    this iterator has failed: begin a new one, or load a saved state into it
+    this iterator has failed; create a new one, or load a saved state into it
     """
     how = "has failed" if ended == "failed" else f"was {ended}"
-    return ClosedError(f"this iterator {how}: begin a new one, or load a saved state into it")
+    return ClosedError(f"this iterator {how}; create a new one, or load a saved state into it")

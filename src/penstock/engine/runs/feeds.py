@@ -21,20 +21,20 @@ NOTHING = Items([])  # the elements of rows that are still to be made
 
 
 class Feed(Protocol):
-    """Gives a stage its jobs one after another, and knows the mark after each of their items."""
+    """A source of a stage's jobs, one after another, with the mark after each of their items."""
 
     end: int
-    """The end of the positions that `rows_of` knows."""
+    """The end of the positions that `rows_of` accepts."""
 
     @property
     def rows_of(self) -> RowsOf | None:
-        """The function that returns the rows of later positions, where they are known."""
+        """The function that returns the rows of later positions, if they are known."""
         ...
 
     def take(self, count: int, wanted: int | None = None) -> Job | None:
         """Return a job of up to `count` items with one bare task, or `None` at the end.
 
-        `wanted` is how many elements the caller needs before it can hand anything on.
+        `wanted` is the number of elements that the caller needs before it can pass anything on.
         """
         ...
 
@@ -42,13 +42,13 @@ class Feed(Protocol):
 
 
 OpenFeed = Callable[[int, Mark], Feed]
-"""Begin the feed of an epoch from a mark on."""
+"""Function that opens the feed of an epoch, from a mark on."""
 
 
 class RowFeed:
-    """Gives the rows of an epoch of an indexed plan, every `step`-th from `first` on; a mark is the next row.
+    """A feed of the rows of an epoch of an indexed plan, every `step`-th from `first` on; a mark is the next row.
 
-    Rows in `received`, half-open spans in their order, are left out.
+    Rows in `received`, which holds half-open spans in ascending order, are left out.
     """
 
     def __init__(
@@ -72,7 +72,7 @@ class RowFeed:
         self._received = list(received)
 
     def take(self, count: int, wanted: int | None = None) -> Job | None:
-        """Return a job of the next rows; those before a span that was received are one by themselves."""
+        """Return a job of the next rows; a job ends before a span that was received."""
         while self._received and self._received[0][0] <= self._row:
             self._row = max(self._row, self._received.pop(0)[1])
         low, step = self._row, self._step
@@ -84,7 +84,7 @@ class RowFeed:
         return Job(Task(low, high, Piece(NOTHING, rows)), lambda count: low + step * count)
 
     def rows_of(self, low: int, high: int) -> tuple[Rows, int]:
-        """Return the rows of positions `low` to `high`, and the end of those."""
+        """Return the rows of positions `low` to `high`, and the end of the positions returned."""
         begin, step = self._begin, self._step
         return np.arange(begin + low + (self._first - low) % step, begin + high, step), high
 
@@ -93,9 +93,9 @@ class RowFeed:
 
 
 class PieceFeed:
-    """Gives the elements of a stream; a mark is that of a reader.
+    """A feed of the elements of a stream; marks are those of a reader.
 
-    Where each element that is made is made from one of these (`each_from_one`), at least as many are wanted as of them.
+    With `each_from_one` (each output element is made from one of these) the feed requests as many as the caller wants.
     """
 
     rows_of = None
@@ -107,7 +107,7 @@ class PieceFeed:
         self._empty = 0
 
     def take(self, count: int, wanted: int | None = None) -> Job | None:
-        """Return a job of the elements at hand, up to `count`; it announces a mark that an empty piece told of."""
+        """Return a job of up to `count` elements at hand; the job announces the mark of an empty piece."""
         reader = self._reader
         if not reader.ready(wanted if self._each_from_one else None):
             return None
@@ -122,6 +122,6 @@ class PieceFeed:
 
 
 def _countable(epoch: int, plan: Node) -> int:
-    """Return the epoch, or one drawn by hash for an epoch whose rows an `int64` cannot count."""
+    """Return the epoch; a hash of it if an `int64` cannot count its rows."""
     epochs = (1 << 63) // max(node.stride for node in post_order(plan)) if plan.stride else 1
     return epoch if epoch < epochs else mix(epoch) % epochs

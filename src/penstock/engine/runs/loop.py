@@ -37,10 +37,10 @@ if TYPE_CHECKING:
 
 
 class Loop:
-    """The pieces of one epoch of a stage.
+    """The loop over one epoch of a stage, which yields pieces.
 
-    Jobs are made here at first. Once others make them, the window is filled up to its high watermark whenever one is
-    taken out, within the budget. An exception of the feed is raised once everything before it is handed out.
+    At first the loop makes jobs itself. Once workers make them, the loop fills the window up to its high watermark
+    whenever it takes a job out, within the budget. An exception of the feed is raised after everything before it.
     """
 
     def __init__(self, stage: Stage, feed: Feed) -> None:
@@ -56,7 +56,7 @@ class Loop:
         self._read_ahead = ReadAhead(heard=stage.work.tell is not None, size=stage.item_rows, spacing=stage.spacing)
         self._workers: Workers | None = None  # tasks run here
         self._gathering = stage.gathering()
-        self._held = 0  # bytes of items that were taken out of the window and wait for the consumer
+        self._held = 0  # bytes of items taken out of the window that wait for the consumer
         self._failure: Exception | None = None  # raised once the window is empty
         self._fed = False  # the feed has ended
 
@@ -65,7 +65,7 @@ class Loop:
         return self._session.window(ordered=self._session.settings.ordered or not self._stage.top)
 
     def pieces(self) -> AskedFlow:
-        """Yield what the jobs made, each piece with the mark after it."""
+        """Yield the results of the jobs as pieces with the mark after each."""
         wanted: int | None = None
         producer: Producer[Job] | None = None
         try:
@@ -89,14 +89,14 @@ class Loop:
         finally:
             if producer is not None:
                 producer.stop()
-            with suppress(ValueError):  # a producer is in it, and closes it
+            with suppress(ValueError):  # a producer is running the feed, and closes it
                 self._feed.close()
             self._window.close()
 
     # Workers
 
     def _choose_workers(self) -> None:
-        """Leave the inline start for threads, or for a native thread, once they pay."""
+        """Replace the inline start by threads, or by a native thread, once they pay."""
         current = self._workers
         if current is not None and not isinstance(current, NativeThread):
             return
@@ -116,7 +116,7 @@ class Loop:
     # Jobs
 
     def _made_inline(self, wanted: int | None) -> Job | None:
-        """Make the next job here, unless its first elements show that threads pay; `None` at the end."""
+        """Make the next job inline, unless its first elements show that threads pay; return `None` at the end."""
         job = self._feed.take(max(self._group(), 1), wanted)
         if job is None:
             return None
@@ -130,7 +130,7 @@ class Loop:
         return job
 
     def _next_job(self, current: Workers) -> Job | None:
-        """Return the next job that is done, with others begun behind it; `None` at the end."""
+        """Return the next job that is done, and begin others after it; `None` at the end."""
         self._held = 0
         if not len(self._window):
             self._fill(current)
@@ -165,7 +165,7 @@ class Loop:
                     return
                 self._prepare(job)
                 self._submit(job, current)
-        except Exception as error:  # noqa: BLE001 - raised once what was made before it is handed out
+        except Exception as error:  # noqa: BLE001 - raised after the items made before it
             self._failure = error
 
     def _begun(self) -> Iterator[Job]:
@@ -182,7 +182,7 @@ class Loop:
                 current.submit(job, number, self._window)
 
     def _room(self) -> int:
-        """Return how many items the next job is to have; 0 if the window has no room for another."""
+        """Return the number of items for the next job; 0 if the window has no room for another job."""
         window = self._window
         if not window.tasks:
             return max(self._group(), 1)
@@ -201,11 +201,11 @@ class Loop:
         high = self._tuner.depth() + self._stage.top
         if turns == 1 or window.tasks >= high:
             return window.tasks < high
-        # stages that take turns share what is made ahead; the one that is waited for may use idle workers
+        # alternating stages share the items made ahead; the one that the consumer waits for may use idle workers
         return window.tasks <= -(-high // turns) or (window.waits and self._session.unfinished < high)
 
     def _group(self, *, beside: bool = False) -> int:
-        """Return how many items one job makes, by the tuner, the depth and the budget."""
+        """Return the number of items in one job, from the tuner, the depth and the budget."""
         current, depth = self._workers, self._depth
         items = self._tuner.group_items(beside=beside or (current is not None and isinstance(current, NativeThread)))
         if current is None and not self._item_bytes:
@@ -218,7 +218,7 @@ class Loop:
         return min(items, max(self._budget - held, 0) // self._item_bytes)
 
     def _prepare(self, job: Job) -> None:
-        """Give a job its tasks: several where it is one expensive batch."""
+        """Give a job its tasks: several if it is one expensive batch."""
         if self._item_bytes:
             self._check_budget(self._item_bytes)
             job.nbytes = self._item_bytes * len(job)
@@ -235,35 +235,35 @@ class Loop:
         settings = self._session.settings
         if self._stage.top and settings.budget_is_given and nbytes > settings.memory_budget:
             raise BudgetError(
-                f"one {'batch' if self._stage.batching else 'element'} takes {nbytes:,} bytes and "
-                f"Options(memory_budget=) allows {settings.memory_budget:,}: make it smaller or the budget larger"
+                f"one {'batch' if self._stage.batching else 'element'} takes {nbytes:,} bytes, and "
+                f"Options(memory_budget=) allows {settings.memory_budget:,}; reduce its size or raise the budget"
             )
 
     def _prepared(self, task: Task) -> Task:
-        """Return a task with its slot, and with the rows that later tasks read."""
+        """Return a task with its slot and with the rows that later tasks read."""
         rows_of, given = self._feed.rows_of, task.given
         if rows_of is None:
             if len(given) == 1:
                 return task
-            return task._replace(given=given.over(duplicate(given.chunk)))  # some may have to be made again
+            return task._replace(given=given.over(duplicate(given.chunk)))  # elements may have to be made again
         upcoming, slot = self._read_ahead.after(task.high, self._feed.end, rows_of), None
         if self._slots is not None and not isinstance(self._workers, NativeThread):
             slot = self._slots.take(len(given), last=task.high >= self._feed.end)
         return task if upcoming is None and slot is None else task._replace(slot=slot, upcoming=upcoming)
 
     def _parts(self, job: Job) -> Parts | None:
-        """Return the way to cut the one batch of a job, if several tasks are to make it."""
+        """Return the way to cut the batch of a job, if several tasks are to make it."""
         tuner, stage = self._tuner, self._stage
         if stage.item_rows <= 1 or len(job) > 1 or not isinstance(stage.work, RowWork):
             return None
-        if self._workers is None:  # the first elements tell whether threads are to make the others
+        if self._workers is None:  # the first elements decide whether threads make the others
             pays = not tuner.looks and self._session.settings.executor == "auto" and self._gathering is None
         else:
             pays = not isinstance(self._workers, NativeThread) and tuner.split_item() > 1
         return stage.work.parts if pays else None
 
     def _begin_first(self, job: Job, task: Task, parts: Parts) -> None:
-        """Make a few elements of the first batch here, until it is known whether threads pay for the others."""
+        """Make a few elements of the first batch inline, until it is known whether threads pay for the others."""
         tuner, rows = self._tuner, parts.rows(task)
         done: list[Task] = []
         results: list[Result] = []
@@ -291,7 +291,7 @@ class Loop:
     # Results
 
     def _finished(self, job: Job) -> Flow:
-        """Yield the items of a job; if it failed, those before the one at fault, and raise the failure after them."""
+        """Yield the items of a job; if the job failed, yield the items before the one at fault, then raise."""
         if job.announces:
             yield Piece(NOTHING, NO_IDS, job.mark_after(0))
         piece = self._piece_of(job)
@@ -310,7 +310,7 @@ class Loop:
         yield made
 
     def _piece_of(self, job: Job) -> Piece | None:
-        """Return the items of a job; `None` if a task failed, or parts of a batch do not fit together."""
+        """Return the items of a job; `None` if a task failed or parts of a batch do not fit together."""
         result, work = job.results[0], self._stage.work
         if job.failed or not isinstance(result, Made):
             return None
@@ -335,7 +335,7 @@ class Loop:
     # Measures
 
     def _note(self, job: Job) -> None:
-        """Tell the tuner what the tasks of a job took, unless it knows."""
+        """Pass the cost of a job's tasks to the tuner, unless it has them already."""
         for task, result in islice(zip(job.tasks, job.results, strict=True), job.noted, None):
             if isinstance(result, Made):
                 self._observe(result.cost, job.share(task))
@@ -346,7 +346,7 @@ class Loop:
         self._session.spent += cost
 
     def _learn(self, piece: Piece, job: Job) -> None:
-        """Note how many bytes an item takes."""
+        """Note the number of bytes in an item."""
         if self._slots is not None:
             self._slots.learn(piece.chunk, job.tasks[0].slot)
             nbytes = self._slots.item_bytes
@@ -355,16 +355,16 @@ class Loop:
         else:
             nbytes = 0
         if not nbytes and len(piece):
-            each = max(len(piece), len(job)) / len(job)  # of elements that are unpacked, several come of one
+            each = max(len(piece), len(job)) / len(job)  # unpacking makes several elements of one
             nbytes = round(own_bytes_of(piece.chunk) * each)
         self._item_bytes = self._tuner.item_bytes = nbytes
 
     def _count_gathered(self, made: Gathered) -> None:
-        """Count the batches that were taken, and the time that the native thread took."""
+        """Count the batches taken and the time of the native thread."""
         taken, cost = made.taken()
         if self._gathering is not None:
             for node, rows in self._gathering.rows_of_nodes(taken, made.batch_rows):
-                spent = (0, 0) if node.inputs else (cost.wall, cost.cpu)  # the others only say which rows
+                spent = (0, 0) if node.inputs else (cost.wall, cost.cpu)  # the other nodes only compute rows
                 self._stage.observer.count(node, rows, taken * made.batch_bytes, *spent)
         if taken and cost.wall:
             self._observe(cost, taken)

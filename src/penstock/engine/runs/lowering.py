@@ -1,4 +1,4 @@
-"""From a streamed plan to what opens its pieces: stretches of elementwise work, and the nodes that go one by one."""
+"""Lower a streamed plan to functions that open its pieces: stretches of elementwise work, and sequential nodes."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ from penstock.rewrite.seeds import bind_seeds
 
 @dataclass(frozen=True)
 class Stretch:
-    """Elementwise nodes that tasks run in one go, on the rows of `base` or on the pieces of `source`, made by `below`.
+    """Elementwise nodes that one task runs together, on rows of `base` or on pieces of `source`, which `below` makes.
 
-    Where they are `live`, code of the user's says when pieces come. Of the rows it is all, or those of one virtual
-    stream: every `step`-th from `first` on.
+    In a `live` stretch the user's code decides when pieces come. A stretch on rows takes every `step`-th row from
+    `first` on: all rows, or those of one virtual stream.
     """
 
     plan: Node
@@ -41,7 +41,7 @@ class Stretch:
     live: bool = False
     first: int = 0
     step: int = 1
-    depth: int = 0  # of the flows that read one another on one stack
+    depth: int = 0  # of flows that read one another on one stack
 
     def open(self, session: Session) -> Open:
         """Return the function that opens the pieces of the stretch."""
@@ -50,7 +50,7 @@ class Stretch:
             feed = partial(RowFeed, self.base, first=self.first, step=self.step)
             return observer.wrap_stage(Stage(self.plan, self.base, feed, session).open)
         if self.source is None:
-            raise RuntimeError(f"{self.plan.label()} stands on nothing")
+            raise RuntimeError(f"{self.plan.label()} has no input to read")
         if isinstance(self.plan, Given):
             return self.source
         feed = partial(PieceFeed, self.source, each_from_one=all(node.keeps_ids for node in _stretch(self.plan)))
@@ -58,14 +58,14 @@ class Stretch:
 
 
 def _stretch(plan: Node) -> Iterator[Node]:
-    """The nodes of a stretch, from its end down to what it is given."""
+    """Yield the nodes of a stretch, from its end down to its input."""
     while not isinstance(plan, Given):
         yield plan
         (plan,) = plan.inputs
 
 
 def opened(plan: Node, session: Session) -> Open:
-    """Return the function that opens the pieces of a plan with its seeds bound and rewrites done."""
+    """Return the function that opens the pieces of a plan that has its seeds bound and its rewrites done."""
 
     def combine(node: Node, inputs: tuple[Stretch, ...]) -> Stretch:
         if node.indexed:
@@ -96,9 +96,9 @@ def _is_live(node: Node, inputs: tuple[Stretch, ...]) -> bool:
 
 
 def form_of(plan: Node, rewrite: bool | None) -> str:
-    """Return a digest of the form of a plan's marks; `rewrite` is the option of that name.
+    """Return a digest of the form of a plan's marks, for the option `rewrite`.
 
-    Marks of datasets that are elements look otherwise where those are run as written.
+    Datasets that are elements have marks of another form if they are run as written.
     """
     as_written = rewrite is False and any(isinstance(node, Unfolding) for node in _all_nodes(plan))
     return form(plan) + "w" * as_written
@@ -112,7 +112,7 @@ def _all_nodes(plan: Node) -> Iterator[Node]:
 
 
 def in_turns(node: Node) -> Node:
-    """Return the node to run instead of another."""
+    """Return the node to run instead of `node`."""
     return node.turns if isinstance(node, VirtualStreams) else node
 
 
@@ -132,7 +132,7 @@ def _begin(node: Node, sources: tuple[Open, ...], session: Session, epoch: int, 
 
 
 def _while_open(flow: Flow, session: Session) -> AskedFlow:
-    """The pieces of a flow while the run goes on: no stage below would end it, and who asks may ask for ever."""
+    """Yield the pieces of a flow until the run is closed: no stage below would end an endless flow."""
     wanted: int | None = None
     try:
         while (piece := pulled(flow, wanted)) is not None:
@@ -156,7 +156,7 @@ def _unfold(node: Unfolding, source: Open, session: Session, epoch: int, mark: M
 
 
 def first_element(plan: Node) -> Any:
-    """The first element of a stream, made here; a `StopIteration` where there is none."""
+    """Return the first element of a stream, made inline; raise `StopIteration` if the stream is empty."""
     session = Session(replace(settings_of(plan), executor="inline"), CarryOver(), Unobserved())
     flow = opened(plan, session)(0, None)
     try:

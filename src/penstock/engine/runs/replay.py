@@ -13,25 +13,25 @@ from penstock.plan.flow import Piece
 
 
 class AtFault(NamedTuple):
-    """The exception of a job, and which of its items it belongs to."""
+    """The exception of a job, and the number of the item that raised it."""
 
     failure: BaseException
     item: int
 
 
 def replayed(job: Job, work: Work, *, lone_too: bool) -> Generator[Piece, None, AtFault | None]:
-    """Yield the items of a failed job before the one at fault, made here and one by one; return what failed.
+    """Yield the items of a failed job before the one at fault, made inline one by one; return the failure.
 
-    So the items that the consumer receives before an error do not depend on how they were grouped. `None` is returned
-    if the failure passed, such as that of a disk. A job of one item is made again if its parts did not fit together, or
-    if `lone_too`.
+    So the items that the consumer receives before an error do not depend on the size of jobs. The function returns
+    `None` if the failure does not recur, as with a disk. A job of one item is made again if its parts did not fit
+    together, or if `lone_too`.
     """
     failure = job.failure()
     if isinstance(failure, WorkerError):  # a task that killed a worker would kill this process
         return AtFault(failure, 0)
     cut_apart = len(job.tasks) > 1 and isinstance(failure, ElementError | None)
     if len(job) == 1 and not cut_apart and not lone_too:
-        return AtFault(failure or RuntimeError("a task ended with nothing"), 0)
+        return AtFault(failure or RuntimeError("a task ended without a result"), 0)
     for item in range(len(job)):
         result = made_here(work, job.alone(item))
         if not isinstance(result, Made):

@@ -1,4 +1,4 @@
-"""One pass over one epoch: its position, its counters, and the four ways in which it ends."""
+"""One pass over one epoch: its position, its counters, and the four ways it can end."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ from penstock.plan.node import Node
 if TYPE_CHECKING:
     from penstock.engine.workers.producer import Producer
 
-AHEAD = 4  # elements of a stream that are kept ready, where nothing else is said
+AHEAD = 4  # elements of a stream that are kept ready by default
 AGAIN = "next() of another iterator, once it has loaded this one's state_dict()"
-"""The way to make a failed element of a stream again, and nothing that its mark says comes before it."""
+"""The way to make a failed element of a stream again, without the elements before it."""
 
 
 @dataclass(slots=True)
 class Totals:
-    """How much a run has made so far: items, the rows that they hold, and their bytes."""
+    """The items that a run has made so far, the rows that they hold, and their bytes."""
 
     items: int = 0
     rows: int = 0
@@ -48,10 +48,10 @@ class Totals:
 
 
 class Run:
-    """Makes the items of one epoch from a cursor on.
+    """A pass that makes the items of one epoch from a cursor on.
 
     A run ends in one of four ways: *exhausted* (the epoch is over), *closed* (by the consumer), *failed* (an exception
-    was raised) or *cancelled* (an interrupt reached the consumer while it waited). Afterwards nothing of it is left.
+    was raised) or *cancelled* (an interrupt reached the consumer while it waited). Afterwards no worker is left.
     """
 
     def __init__(
@@ -64,7 +64,7 @@ class Run:
         *,
         drawn_seed: int | None = None,
     ) -> None:
-        """Begin at `cursor`; `drawn_seed` is the seed of unseeded operations, where the user did not give it."""
+        """Begin at `cursor`; `drawn_seed` is the seed of unseeded operations, if the user did not set one."""
         self.plan = plan
         self.settings = settings
         self.ended: str | None = None
@@ -81,22 +81,22 @@ class Run:
         self._producer: Producer[Piece] | None = None
         self._flow: Flow = iter(())
         self._session = Session(settings, carry_over, observer)
-        self._is_begun = False  # by the first item that is asked for: an interrupt finds all that has begun by then
+        self._is_begun = False  # set by the first request for items, so that an interrupt finds all that has begun
         watch_over(self)
 
     @property
     def tuner(self) -> Tuner:
-        """The tuner of the stage which took most."""
+        """The tuner of the stage that took the most time."""
         return max(self._session.tuners, key=lambda tuner: tuner.item_wall, default=Tuner(None))
 
     @property
     def spent(self) -> Cost:
-        """The time that the tasks of all stages took."""
+        """The time spent in the tasks of all stages."""
         return self._session.spent
 
     @property
     def mode(self) -> str:
-        """Where tasks run: `inline`, in threads, or through whose executor."""
+        """The place where tasks run: `inline`, the number of threads, or the type of the user's executor."""
         return self._session.mode
 
     @property
@@ -109,15 +109,15 @@ class Run:
 
     @property
     def pieces_ahead(self) -> int:
-        """Jobs or pieces begun and not handed out yet."""
+        """The number of jobs or pieces begun and not handed out yet."""
         return self._session.jobs_ahead + (0 if self._producer is None else len(self._producer))
 
     def cursor(self, left: int) -> Cursor:
-        """Return the cursor to go on from, if `left` items of those handed out last were not received."""
+        """Return the cursor to continue from, if `left` of the items handed out last were not received."""
         return self._position.cursor(left)
 
     def items(self) -> list[Any] | Any | None:
-        """Return the next items, a list or a queue of them; `None` when the epoch is over."""
+        """Return a list or a queue of the next items; `None` when the epoch is over."""
         if self.ended is not None:
             if self.ended == "exhausted":
                 return None
@@ -147,20 +147,20 @@ class Run:
             raise ClosedError(WHILE_WAITING) from None
 
     def close(self, ended: str = "closed") -> None:
-        """Stop at once: whatever waits is dropped, and a task asleep in a user's function is left to end by itself."""
+        """Stop at once and drop all waiting work; a task asleep in a user's function is left to end by itself."""
         if self.ended is None:
             self.ended = ended
         self._session.close()
         if self._producer is not None:
             self._producer.stop()
             return
-        with suppress(ValueError):  # it is at work in another thread, which the closed session wakes
+        with suppress(ValueError):  # the flow is running in another thread, which the closed session wakes
             close(self._flow)
 
     def after_fork(self) -> None:
-        """In a forked child, without the parent's threads: begin again after the items handed out, once asked.
+        """Begin again in a forked child, after the items handed out, at the next request.
 
-        That is inline where the executor was handed in, which has no workers here.
+        The parent's threads do not exist in the child. A user's executor has no workers there, so the run is inline.
         """
         self._session.after_fork()
         self._carry_over.memory.after_fork()
@@ -216,7 +216,7 @@ class Run:
             return not waiting or waiting + len(pieces[-1]) <= depth
 
         self._producer = workers.producer.Producer(self._flow, has_room)
-        if self.ended is not None:  # closed meanwhile, from another thread
+        if self.ended is not None:  # another thread closed the run meanwhile
             self._producer.stop()
 
     def _count(self, piece: Piece, items: Any) -> None:
@@ -232,7 +232,7 @@ class Run:
         made.rows += rows_in_all(piece.chunk, items) if self.unit == "batch" else count
 
     def _named(self, failure: BaseException) -> BaseException:
-        """Return the failure with the item it belongs to, and the way to make that again."""
+        """Return the failure with the item it belongs to, and the way to make that item again."""
         if self._stage is None:
             item, again = self._position.cursor().row, AGAIN
         else:
@@ -244,9 +244,9 @@ class Run:
 
 
 class _Pause:
-    """The time between the elements of a stream, for as long as the consumer waits for them in its own thread.
+    """The time between the elements of a stream, while the consumer's thread makes them.
 
-    The first look does not count, nor the dearest: a stage may just have made many items to come.
+    The first measurement does not count, nor the most expensive one: a stage may have made many later items in it.
     """
 
     def __init__(self) -> None:
@@ -254,7 +254,7 @@ class _Pause:
         self._dearest = (0, 0)
 
     def is_long(self, took: int, items: int) -> bool:
-        """Return whether an element costs more than handing it over from another thread."""
+        """Return whether an element costs more than its transfer from another thread."""
         self._looks += 1
         if self._looks > 1:
             self._items += items

@@ -1,4 +1,4 @@
-"""The things that all stages of a run share: workers, memory, tuners and the end."""
+"""The session that all stages of a run share: workers, memory, tuners and the end of the run."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 class Session:
-    """Hands stages their workers, and stops them all at once. `close` may be called from any thread."""
+    """Provider of workers, memory and tuners for stages. `close` stops all of them, and may be called by any thread."""
 
     def __init__(
         self, settings: Settings, carry_over: CarryOver, observer: Observer, outer: Session | None = None
@@ -42,9 +42,9 @@ class Session:
         self._carry_over = carry_over
         self._outer = outer
         self._stages = 0
-        self.turns = 1  # how many stages of a kind go on side by side, and share what is made ahead
+        self.turns = 1  # stages of one kind that alternate, and share the items made ahead
         self._threads: Threads | None = None
-        self.has_threads = False  # our own, or the caller's
+        self.has_threads = False  # of the session, or of the user's executor
         self._remote: list[RemoteWorkers] = []
         self._inner: WeakSet[Session] = WeakSet()
         self._windows: WeakSet[Window] = WeakSet()
@@ -58,7 +58,7 @@ class Session:
         return self._carry_over.memory
 
     def tuner(self, *, of_stream: bool = True) -> Tuner:
-        """Return a tuner for one stage, which knows what that of the same stage knew in the run before."""
+        """Return a tuner for one stage, with the measurements of the same stage in the run before."""
         self._stages += 1
         if self._stages > len(self.tuners):
             tuner = self._carry_over.tuner(self.settings.workers, stage=len(self.tuners))
@@ -68,7 +68,7 @@ class Session:
         return self.tuners[self._stages - 1]
 
     def inner(self) -> Session:
-        """Return a session with the same workers for datasets that are elements, whose work is not counted."""
+        """Return a session with the same workers for datasets that are elements; their work is not counted."""
         settings = self.settings
         executor = settings.executor
         if not isinstance(executor, str) and not workers.executors.shares_memory(executor):
@@ -82,7 +82,7 @@ class Session:
         self._stages = 0
 
     def alike(self, count: int) -> Iterator[Session]:
-        """This session, for each of `count` plans of one kind that take turns: with the same tuners, counted as one."""
+        """Yield this session for each of `count` alternating plans of one kind, with shared tuners and counters."""
         stages = self._stages
         self.turns *= count
         for _ in self.observer.alike(count):
@@ -91,7 +91,7 @@ class Session:
         self.turns //= count
 
     def is_inline(self, tuner: Tuner) -> bool:
-        """Return whether a stage works in the thread that asks for its elements."""
+        """Return whether a stage runs in the thread that requests its elements."""
         settings = self.settings
         if settings.executor == "inline":
             return True
@@ -100,7 +100,7 @@ class Session:
         return settings.executor == "auto" and settings.workers is None and not (tuner.threads or tuner.threads_pay())
 
     def workers(self, work: Work, tuner: Tuner, observer: Observer) -> Workers:
-        """Return workers for a stage; all stages share the threads, as many as the stage that wants most."""
+        """Return workers for a stage; all stages share the threads of the stage that wants the most."""
         if self._outer is not None:
             return self._outer.workers(work, tuner, observer)
         executor = self.settings.executor
@@ -119,7 +119,7 @@ class Session:
         return workers.executors.ThreadWorkers(work, self._threads)
 
     def _remote_workers(self, work: Work, executor: Executor, observer: Observer) -> Workers:
-        """Return the same workers for all stages that do the same, so that their plan travels once."""
+        """Return the same workers for all stages that do the same work, so that their plan travels once."""
         for remote in self._remote:
             if (
                 remote.observer is observer
@@ -133,7 +133,7 @@ class Session:
         return remote
 
     def resize(self) -> None:
-        """Go on with as many threads as the stages want now."""
+        """Continue with the number of threads that the stages want now."""
         if self._outer is not None:
             self._outer.resize()
             return
@@ -144,12 +144,12 @@ class Session:
 
     @property
     def jobs_ahead(self) -> int:
-        """Jobs of all stages begun and not taken yet."""
+        """The number of jobs of all stages begun and not taken yet."""
         return sum(map(len, list(self._windows)))
 
     @property
     def unfinished(self) -> int:
-        """Units of all stages that workers have, or will have, to do."""
+        """The number of jobs of all stages that workers have not finished."""
         if self._outer is not None:
             return self._outer.unfinished
         return sum(window.unfinished for window in list(self._windows))
@@ -173,21 +173,21 @@ class Session:
         stop()
 
     def check_open(self) -> None:
-        """Raise a `ClosedError` once the run is over: work that may go on without end asks before each step."""
+        """Raise a `ClosedError` if the run is over; work that may be endless calls this before each step."""
         if self._outer is not None:
             self._outer.check_open()
         elif self._closed:
             raise ClosedError(WHILE_WAITING)
 
     def after_fork(self) -> None:
-        """In a forked child, which begins another session: forget all workers, and do without any of their locks."""
+        """Forget all workers and their locks in a forked child, which begins another session."""
         self._lock = threading.Lock()
         self._threads, self._remote, self._to_close = None, [], []
         for window in list(self._windows):
             window.after_fork()
 
     def close(self) -> None:
-        """Drop all that waits, wake whoever waits for it, and let the workers end with the task they are in."""
+        """Drop all waiting work, wake the threads that wait for it, and let workers end after the task in hand."""
         with self._lock:
             self._closed = True
             stops, self._to_close = self._to_close, []
@@ -199,7 +199,7 @@ class Session:
 
     @property
     def mode(self) -> str:
-        """Where stages work."""
+        """The place where tasks run, as in `Run.mode`."""
         executor = self.settings.executor
         if not isinstance(executor, str):
             return type(executor).__name__

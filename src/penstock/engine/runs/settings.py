@@ -24,11 +24,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Settings:
-    """How to run: `workers` and `depth` (items ahead) are `None` where the tuner chooses.
+    """Settings of a run: `workers` and `depth` (items ahead) are `None` if the tuner chooses.
 
-    `rewrite` is what the options say of rewrites, for the datasets that are elements: `None` is nothing. It is
-    `kept_here`, inline, where only the consumer's thread may call some function, though threads would have been
-    allowed, perhaps `asked_for`.
+    `rewrite` is the option of that name, for datasets that are elements; `None` if it is unset. `kept_here` is true if
+    the run is inline only because some function may be called by no other thread than the consumer's; `asked_for` is
+    true if the user requested threads.
     """
 
     executor: str | Executor
@@ -49,9 +49,9 @@ class Settings:
 def settings_of(plan: Node) -> Settings:
     """Read the settings from the plan as the user wrote it.
 
-    `num_parallel_calls` of the maps is the number of workers, since one task does all; a `prefetch(n)` is the depth of
-    the window, counted in what the plan ends in. What a map says of `deterministic` goes before what the options say.
-    Functions that only the consumer's thread may call are run inline.
+    The largest `num_parallel_calls` of the maps is the number of workers, since one task runs all maps; `prefetch(n)`
+    is the depth of the window, in items of the plan. `deterministic=` of a map overrides the options. Functions that
+    only the consumer's thread may call run inline.
     """
     options = options_of(plan)
     nodes = list(post_order(plan))
@@ -76,24 +76,24 @@ def settings_of(plan: Node) -> Settings:
 
 
 def _is_ordered(nodes: list[Node], options: Options) -> bool:
-    """Return whether items come in order: one map that allows another order is enough; without any, options say."""
+    """Return whether items come in order: not if a map allows another order; without such maps the options decide."""
     said = {getattr(node, "deterministic", None) for node in nodes} - {None}
     return False not in said if said else options.deterministic is not False
 
 
 def _has_function_of_one_thread(nodes: list[Node]) -> bool:
-    """Return whether some function may be called by no thread but that of the consumer."""
+    """Return whether some function may be called only by the consumer's thread."""
     alone = (safety.calls.alone(node) for node in nodes if node.functions)
     return any(each is not None and each.here for each in alone)
 
 
 def _is_in_a_turn() -> bool:
-    """Return whether the consumer is a function that one thread at a time calls: its workers would wait for ever."""
+    """Return whether the consumer is a function that one thread at a time calls: workers would wait for it forever."""
     return "penstock.plan.safety.guard" in sys.modules and safety.guard.is_in_turn()
 
 
 def _depth(plan: Node) -> int | None:
-    """The buffer of the last `prefetch`, in items of the plan; 0 means nothing is made ahead."""
+    """Return the buffer of the last `prefetch` in items of the plan; 0 means that no item is made ahead."""
     rows_per_item = 1
     node = plan
     while node.inputs:

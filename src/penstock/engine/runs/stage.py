@@ -1,4 +1,4 @@
-"""A stage: a stretch of the plan that tasks make, and what its loops share."""
+"""A stage: a stretch of the plan whose items tasks make, and the state that its loops share."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from penstock.plan.node import Node
 
 
 class Stage:
-    """Makes items of `plan`, as far as one task can make them, out of the jobs of a feed.
+    """A part of a plan that one task can run, which makes items of `plan` from the jobs of a feed.
 
-    The plan stands on an indexed `base`, which may be the plan itself, or on the elements that `below` yields; if it is
-    `live`, these may be long in coming. Items of the `top` stage are handed to the consumer as they are.
+    The input of the plan is an indexed `base`, which may be the plan itself, or the elements that `below` yields; the
+    elements of a `live` input may take long to come. The consumer receives the items of the `top` stage unchanged.
     """
 
     def __init__(
@@ -35,7 +35,7 @@ class Stage:
         self.session = session
         self.plan = plan
         self.base = base
-        self.below = plan if base is not None else below  # the node whose elements a task is given, or makes
+        self.below = plan if base is not None else below  # the node whose elements a task receives or makes
         self.live = live
         self.top = top
         self.observer = session.observer.part()
@@ -46,7 +46,7 @@ class Stage:
         self.tuner = session.tuner(of_stream=not top)
         self.tuner.item_rows = self.item_rows
         self.failed_at = 0
-        """The item that failed last."""
+        """The number of the item that failed last."""
         self._open_feed = open_feed
 
     def open(self, epoch: int, mark: Mark = None) -> AskedFlow:
@@ -54,7 +54,7 @@ class Stage:
         return Loop(self, self._open_feed(epoch, mark)).pieces()
 
     def gathering(self) -> Gathering | None:
-        """Return the way to gather batches by a native thread, where that is possible and allowed."""
+        """Return the way to gather batches by a native thread, if possible and allowed."""
         settings = self.session.settings
         allowed = self.top and settings.executor == "auto" and settings.workers is None and settings.depth is None
         if not allowed or self.session.observer.looks_at_elements:
@@ -62,5 +62,5 @@ class Stage:
         return gathering_of(self.plan, self.session.memory)
 
     def spacing(self) -> float:
-        """Return how many items come of one block, if data is read in blocks."""
+        """Return the number of items per block, 0 if data is not read in blocks."""
         return 0.0 if self.base is None else spacing(self.base, self.base.stride, self.item_rows)

@@ -1,4 +1,4 @@
-"""Tasks: what one worker is given, the two works that make it, and the memory it is written to."""
+"""Tasks: the units of work for one worker, the two works that make them, and the memory for their results."""
 
 from typing import TYPE_CHECKING
 

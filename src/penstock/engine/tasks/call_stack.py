@@ -1,4 +1,4 @@
-"""Calls on the stack of a thread of their own, for what is nested deeper than Python lets one thread go."""
+"""Calls on the stack of a new thread, for nesting deeper than Python's recursion limit for one thread."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from penstock.plan.flow import AskedFlow, Mark, Open, close, pulled
 T = TypeVar("T")
 
 DEEPEST = 40
-"""Programs, spreads or flows that call one another on one stack: each takes up to six of Python's 1000 frames."""
+"""The most programs, spreads or flows nested on one stack: each takes up to six of Python's 1000 frames."""
 
 
 def on_another_stack(function: Callable[..., T]) -> Callable[..., T]:
-    """The function, each call of which is made in a new thread that its caller waits for, in the caller's context.
+    """Return a function that runs each call in a new thread, in the caller's context, and waits for the result.
 
-    An interrupt reaches the caller alone; what is under way then ends by itself.
+    An interrupt reaches only the caller; a call under way then ends by itself.
     """
 
     def call(*args: Any) -> T:
-        import threading  # a plan that is not deep never pays for it
+        import threading  # only deep plans need it
         from contextvars import copy_context
 
         results: list[T] = []
@@ -44,7 +44,7 @@ def on_another_stack(function: Callable[..., T]) -> Callable[..., T]:
 
 
 def flow_on_another_stack(begin: Open) -> Open:
-    """The same of what opens pieces: each piece is made in a new thread."""
+    """Return a function that opens the same pieces, and makes each piece in a new thread."""
     begin_there, next_piece, close_there = on_another_stack(begin), on_another_stack(pulled), on_another_stack(close)
 
     def flow(epoch: int, mark: Mark = None) -> AskedFlow:

@@ -1,4 +1,4 @@
-"""From a plan to the program that makes its rows, or to what makes the elements that come of some."""
+"""Compile a plan to the program that makes its rows, or to the function that spreads rows into elements."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from penstock.plan.step import Step, program_of_steps
 from penstock.plan.types import Program
 
 Steps: TypeAlias = "tuple[Step, Steps] | None"
-"""A step, and those below it."""
+"""A step and the steps below it."""
 
 
 class Line(NamedTuple):
-    """A program as far as it is compiled: a run of steps over another program, which `depth` of them are nested in."""
+    """A partly compiled program: a run of steps over the program `source`, in which `depth` programs are nested."""
 
     source: Program
     steps: Steps = None
@@ -26,7 +26,7 @@ class Line(NamedTuple):
 
     @property
     def program(self) -> Program:
-        """The program of the whole run."""
+        """The program of the source and all steps."""
         steps: list[Step] = []
         below = self.steps
         while below is not None:
@@ -36,9 +36,9 @@ class Line(NamedTuple):
 
 
 def lined(node: Node, inputs: tuple[Line, ...], allocate: Allocate, observer: Observer) -> Line:
-    """The line up to `node`, given those of its inputs: one step more, or the program that calls those of its inputs.
+    """Return the line up to `node`: the input's line with one more step, or a program that calls the inputs' programs.
 
-    Every node's own part is passed through the observer, inputs first.
+    The observer wraps each node's part, inputs first.
     """
     step = node.as_step(allocate) if type(node).program is Node.program else None
     if step is not None:
@@ -50,12 +50,12 @@ def lined(node: Node, inputs: tuple[Line, ...], allocate: Allocate, observer: Ob
 
 
 def compiled(plan: Node, allocate: Allocate, observer: Observer) -> Program:
-    """The plan's program, observed."""
+    """Return the plan's program, wrapped by the observer."""
     return fold(plan, lambda node, inputs: lined(node, inputs, allocate, observer)).program
 
 
 class SpreadLine(NamedTuple):
-    """Spreads one after another: the last of them, and the line of those before."""
+    """Consecutive spreads: the last one, and the line of those before it."""
 
     last: Spread
     before: SpreadLine | None = None
@@ -63,7 +63,7 @@ class SpreadLine(NamedTuple):
 
     @property
     def spread(self) -> Spread:
-        """All of them in one."""
+        """One spread that applies all of them in turn."""
         spreads = [self.last]
         before = self.before
         while before is not None:
@@ -78,7 +78,7 @@ class SpreadLine(NamedTuple):
 def spread_after(
     node: Node, line: SpreadLine | None, allocate: Allocate, observer: Observer, guard: Guard | None = None
 ) -> SpreadLine:
-    """The line with the spread of an elementwise node, observed, at its end; `guard` runs it by itself."""
+    """Return the line with the wrapped spread of an elementwise node at its end; `guard` runs the node by itself."""
     line = line or SpreadLine(_given)
     alone = None if guard is None else guard(node, node.spread(_given, allocate))
     if not node.calls_input:
@@ -91,9 +91,9 @@ def spread_after(
 
 
 def spreading(plan: Node, allocate: Allocate, observer: Observer) -> Spread:
-    """Return the function that makes the elements of a stretch of elementwise nodes, of a piece or of its rows.
+    """Return the function that makes the elements of a stretch of elementwise nodes from a piece or from its rows.
 
-    Below a node that has a guard, that runs each of the others by itself.
+    The guard of a node runs each node below it by itself.
     """
     stretch: list[tuple[Node, Guard | None]] = []
     base, guard = plan, None
@@ -112,7 +112,7 @@ def spreading(plan: Node, allocate: Allocate, observer: Observer) -> Spread:
 
 
 def of_rows(program: Program) -> Spread:
-    """Return the function that makes, by a program, the elements of a piece that has only their rows."""
+    """Return the function that makes the elements of a piece of rows with a program."""
     return lambda piece: Piece(program(piece.ids), piece.ids, piece.after)
 
 

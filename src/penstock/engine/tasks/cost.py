@@ -1,4 +1,4 @@
-"""The time that a task takes, as its thread's clocks tell it."""
+"""The time that a task takes, by the clocks of its thread."""
 
 from __future__ import annotations
 
@@ -58,14 +58,14 @@ class Cost:
 
 
 Took: TypeAlias = tuple[int, Cost]
-"""The wall time of a task in ns, and the cost of the task measured in full that stands for it (perhaps itself)."""
+"""The wall time of a task in ns, and the cost of the task measured in full that represents it (perhaps itself)."""
 
 
 class Meter:
-    """Measures tasks of one kind, in any thread.
+    """A meter for tasks of one kind, in any thread.
 
     Reading a thread's account takes several system calls, which are expensive after a task that has waited. So most
-    tasks are measured by wall time only, and the last task measured in full stands for them. While tasks read from a
+    tasks are measured by wall time only, and the last task measured in full represents them. While tasks read from a
     disk, all of them are measured in full.
     """
 

@@ -1,4 +1,4 @@
-"""Batches that are nothing but rows of arrays in memory: gathered by a native thread that never takes the GIL."""
+"""Batches of plain rows of arrays in memory, gathered by a native thread that never takes the GIL."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ PROBED = 8  # rows
 
 
 class Gathered(Items):
-    """Batches that a native thread is making: whoever takes them takes one after another out of a queue."""
+    """A queue of batches that a native thread is making; the consumer takes them out one after another."""
 
     __slots__ = ("batch_bytes", "batch_rows", "queue", "size")
 
@@ -43,12 +43,12 @@ class Gathered(Items):
         return self.queue
 
     def taken(self) -> tuple[int, Cost]:
-        """Return the number of batches that were taken, and the time it took to make those that are made."""
+        """Return the number of batches taken, and the time spent on the batches made so far."""
         return self.size - len(self.queue), Cost(*self.queue.took())
 
 
 class Gathering:
-    """Begins to gather the batches of a task, each in memory of its own."""
+    """A native thread that gathers the batches of tasks, each in its own memory."""
 
     def __init__(self, plan: Node, batch: Batch, source: Any, read: Read, memory: Memory) -> None:
         self._plan = plan
@@ -56,7 +56,7 @@ class Gathering:
         self._begin = source
         self._read = read
         self._memory = memory
-        self.is_possible = True  # until rows are found to follow one another
+        self.is_possible = True  # until rows turn out to be consecutive
 
     def jumps(self) -> bool:
         """Return whether the first rows of the plan do not all follow one another."""
@@ -66,7 +66,7 @@ class Gathering:
         return bool((np.diff(rows) != 1).any())
 
     def begin(self, task: Task, item_bytes: int) -> Gathered | None:
-        """Begin the batches of a task; `None` where their rows follow one another, or differ in number."""
+        """Begin the batches of a task; return `None` if their rows are consecutive or differ in number."""
         batch = self._batch
         its_rows, counts = batch.grouped(_moved(self._plan, task.given.ids, batch))
         size = int(counts[0])
@@ -83,7 +83,7 @@ class Gathering:
         return None if made is None else Gathered(made, size, item_bytes * size // batch.size)
 
     def rows_of_nodes(self, batches: int, batch_rows: int) -> Iterator[tuple[Node, int]]:
-        """Yield every operation, and how many rows of it were made for some batches."""
+        """Yield each operation with the number of its rows made for `batches` batches."""
         node, rows = self._plan, batches
         while True:
             yield node, rows
@@ -93,7 +93,7 @@ class Gathering:
             (node,) = node.inputs
 
     def close(self) -> None:
-        """Let go of the thread."""
+        """Release the thread."""
         self.__dict__.pop("_side", None)
 
     @cached_property
@@ -106,7 +106,7 @@ class Gathering:
 
 
 def gathering_of(plan: Node, memory: Memory) -> Gathering | None:
-    """Return the way to gather the plan's batches natively; `None` where making them takes more than reading rows."""
+    """Return the way to gather the plan's batches natively; `None` if making them takes more than reading rows."""
     batch = _below_moves(plan)
     if type(batch) is not Batch:
         return None

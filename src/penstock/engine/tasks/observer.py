@@ -12,26 +12,26 @@ from penstock.plan.types import Program
 
 
 class Observer(Protocol):
-    """Sees every operation of the plan. It travels to other processes, and what it counted there comes back.
+    """An observer of every operation of the plan, which travels to other processes; its counts travel back.
 
-    One that `looks_at_elements` sees all of them; others may only be told how many there were.
+    An observer that `looks_at_elements` sees all elements; others may receive only their number.
     """
 
     @property
     def looks_at_elements(self) -> bool: ...
 
     def wrap(self, node: Node, program: Program, /) -> Program:
-        """The program to run in the place of `program`, which makes the rows of `node`."""
+        """Return the program to run instead of `program`, which makes the rows of `node`."""
         ...
 
     def wrap_step(self, node: Node, step: Step, /) -> Step:
-        """Return the step to take instead of `step`, which `node` takes before and after the program of its input."""
+        """Return the step to run instead of `step`, which `node` runs before and after the program of its input."""
         ...
 
     def wrap_spread(self, node: Node, spread: Spread, /) -> Spread:
-        """Return the function to run instead of `spread`, which makes `node`'s elements of those of its input.
+        """Return the function to run instead of `spread`, which makes `node`'s elements from those of its input.
 
-        The input was wrapped just before. Where the node `calls_input`, `spread` calls what that was wrapped into.
+        The input was wrapped just before. If the node `calls_input`, `spread` calls the wrapped input.
         """
         ...
 
@@ -44,28 +44,28 @@ class Observer(Protocol):
         ...
 
     def count(self, node: Node, rows: int, nbytes: int, wall: int, cpu: int, /) -> None:
-        """Count rows of a node that were made by no function that is wrapped; `wall` and `cpu` in ns."""
+        """Count rows of a node that no wrapped function made; `wall` and `cpu` are in ns."""
         ...
 
     def part(self) -> Observer:
-        """An observer of a stretch of the plan, whose counts are among this one's, and which travels alone."""
+        """Return an observer for a stretch of the plan, which travels separately and adds its counts to this one's."""
         ...
 
     def alike(self, count: int, /) -> Iterator[Any]:
-        """Yield `count` times, to take what is wrapped each time for the same operations."""
+        """Yield `count` times; wrapped functions of each time count as the same operations."""
         ...
 
     def drain(self) -> Any:
-        """Hand over what was counted since the last time, picklable."""
+        """Return the counts since the last call, as a picklable object."""
         ...
 
     def absorb(self, counted: Any, /) -> None:
-        """Add what an observer in another process counted."""
+        """Add the counts of an observer in another process."""
         ...
 
 
 class Unobserved:
-    """Measures nothing."""
+    """An observer that measures nothing."""
 
     looks_at_elements = False
 

@@ -25,16 +25,16 @@ from penstock.plan.types import Program
 
 @dataclass(frozen=True, eq=False)
 class Parts:
-    """Cuts a batch into tasks for some of its elements each, makes them, and joins them."""
+    """The way to cut a batch into tasks for some of its elements each, to make the parts, and to join them."""
 
     plan: Node
     batch: Batch
     allocate: Allocate
     program: Program  # of the elements
-    steps: tuple[Step, ...]  # that make one batch of them, and move it about
+    steps: tuple[Step, ...]  # that batch the elements and transfer the batch
 
     def rows(self, task: Task) -> Rows:
-        """Return the rows of the batch's input that the batch of a task is made of."""
+        """Return the rows of the batch's input that a task reads for its batch."""
         rows, node = task.given.ids, self.plan
         while isinstance(node, RowMap):
             rows, node = node.rows_of(rows), node.input
@@ -53,13 +53,13 @@ class Parts:
         ]
 
     def made(self, task: Task) -> Columns:
-        """Make the elements of a part, stacked: in the slot, where they fit."""
+        """Make the elements of a part, stacked in the slot if they fit."""
         rows, out, allocate = task.given.ids, self._memory(task), self.allocate
         structure, arrays = stack_all(self.program(rows, out), rows, out=out, allocate=allocate)
         return Columns(structure, [*arrays], len(rows))
 
     def joined(self, job: Job) -> Chunk | None:
-        """Return the batch of a job whose parts are all made; `None` if they do not fit together."""
+        """Return the batch of a job from its finished parts; `None` if the parts do not fit together."""
         parts: list[Any] = [result.piece.chunk for result in job.results if isinstance(result, Made)]
         whole = self._in_place(job, parts)
         if whole is None and all(_fit(parts[0], other) for other in parts[1:]):
@@ -97,7 +97,7 @@ class Parts:
 
 
 def batch_parts(plan: Node, allocate: Allocate, observer: Observer) -> Parts | None:
-    """Return the way to make a batch of the plan in parts; `None` where it does not end in a `Batch`, moved perhaps."""
+    """Return the way to make a batch of the plan in parts; `None` unless the plan ends in a `Batch`, perhaps moved."""
     batch, moves = plan, list[RowMap]()
     while isinstance(batch, RowMap):
         moves.insert(0, batch)

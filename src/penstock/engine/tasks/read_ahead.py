@@ -1,4 +1,4 @@
-"""The rows that the system is to read soon: those after the window, while tasks are seen to read from a disk."""
+"""The rows to announce for reading soon: those after the window, while tasks read from a disk."""
 
 from __future__ import annotations
 
@@ -17,37 +17,37 @@ from penstock.plan.node import Node
 from penstock.sources.powers import advise_of, blocks_of_source
 
 Tell: TypeAlias = Callable[[Rows], None]
-"""Tells of rows that will be asked for soon."""
+"""Function that announces rows that will be read soon."""
 RowsOf: TypeAlias = Callable[[int, int], tuple[Rows, int]]
-"""The rows that positions are made of, from the first up to one that is returned, at most the second."""
+"""Function from a first and a last position to the rows for them, and the position at which these rows end."""
 
-AHEAD_BYTES = 32 << 20  # that are read from the disk beyond the window
-MOST_ROWS = 1 << 14  # that one task tells of
-FEW_ROWS = 1 << 8  # that any task tells of: to name a row takes memory, and it may have read by chance
-GAIN = 8  # times the rows of a task is what it tells of, until that is as far ahead as it should be; tasks grow
-QUIET = 16  # tasks without a read, after which all data is taken to be in memory
-BLOCK = 512  # bytes of what a task is said to have read
-RECENT = 8  # tasks that the mean of their reads is of, or blocks that are read whole
-SAMPLES = 8  # positions of each block that are told of
-MOST_SAMPLES = 16  # that one task tells of
+AHEAD_BYTES = 32 << 20  # bytes to read from the disk beyond the window
+MOST_ROWS = 1 << 14  # the most rows that one task announces
+FEW_ROWS = 1 << 8  # rows that any task may announce: row numbers take memory, and a read may have been by chance
+GAIN = 8  # a task announces this multiple of its rows until it is far enough ahead; tasks grow
+QUIET = 16  # tasks without a read, after which all data counts as in memory
+BLOCK = 512  # bytes in the unit of `Cost.reads`
+RECENT = 8  # tasks, or blocks that are read whole, in the mean of bytes read
+SAMPLES = 8  # positions announced of each block
+MOST_SAMPLES = 16  # the most of these positions that one task announces
 
 
 class ReadAhead:
-    """Chooses the rows to tell of, each once, where somebody wants to be told (`heard`).
+    """Chooser of the rows to announce, each once, if some source listens (`heard`).
 
-    Data that is in memory costs nothing: nobody is told of anything until a task has read from a disk, nor after
-    `QUIET` tasks that have not. How far ahead follows from what tasks did read, and each tells of some times
-    the rows that it makes. Where many rows are read as one block, few tasks read at all: then blocks count in place of
-    tasks, and some rows of each are told of.
+    Data in memory needs no announcement: no row is announced until a task has read from a disk, nor after `QUIET`
+    tasks without a read. The distance ahead follows from the bytes that tasks read, and each task announces a multiple
+    of the rows that it makes. If many rows are read as one block, few tasks read at all: then the chooser counts blocks
+    instead of tasks, and announces some rows of each block.
     """
 
     def __init__(self, *, heard: bool, size: int = 1, spacing: Callable[[], float] = lambda: 0.0) -> None:
-        """Begin where all is in memory; a position is made of `size` rows, and a block of `spacing()` positions."""
+        """Assume that all data is in memory; a position has `size` rows, and a block has `spacing()` positions."""
         self._few, self._most = max(FEW_ROWS // size, 1), max(MOST_ROWS // size, 1)  # positions
-        self._asked = 0  # where it was last asked what to tell of
-        self._quiet: float = QUIET if heard else -1  # tasks since one that read; or nobody listens
-        self._told = 0  # the first position that nobody was told of
-        self._bytes = 0.0  # read from the disk for one position, of recent tasks
+        self._asked = 0  # the position in the last call of `after`
+        self._quiet: float = QUIET if heard else -1  # tasks since the last one that read; -1 if no source listens
+        self._told = 0  # the first position not announced yet
+        self._bytes = 0.0  # bytes read from the disk for one position, in recent tasks
         self._spacing_of: Callable[[], float] = spacing
 
     @cached_property
@@ -55,7 +55,7 @@ class ReadAhead:
         return self._spacing_of()
 
     def observe(self, cost: Cost, positions: float) -> None:
-        """Take in what a task took that made so many positions."""
+        """Add the cost of a task that made this many positions."""
         if self._quiet < 0 or (self._quiet >= QUIET and not cost.reads):
             return
         weight = min(positions / self._spacing, 1.0) if self._spacing else 1.0
@@ -65,7 +65,7 @@ class ReadAhead:
         self._quiet = 0 if cost.reads else self._quiet + weight
 
     def after(self, position: int, end: int, rows_of: RowsOf) -> Rows | None:
-        """The rows to tell of, where tasks have begun for all before `position` of `end`; `None`: none."""
+        """Return the rows to announce, if any, once tasks have begun for all positions before `position` of `end`."""
         if not 0 <= self._quiet < QUIET:
             self._asked = position
             return None
@@ -85,18 +85,18 @@ class ReadAhead:
 
 
 def spacing(plan: Node, items: int, size: int) -> float:
-    """How many of the `items`, each made of `size` rows of the plan, come of one block, about; 0: rows are read alone.
+    """Return about how many of the `items`, each of `size` rows of the plan, one block holds; 0 if there are no blocks.
 
-    Of several sources it is the one with the largest blocks, for it is read least often.
+    Of several sources, the one with the largest blocks counts, since it is read least often.
     """
     rows, blocks = fold(plan, _blocks_of)
     return min(items / blocks, rows / blocks / size) if blocks else 0.0
 
 
 def telling(plan: Node) -> Tell | None:
-    """Return the function that tells the sources which rows will be read; `None` if no source listens.
+    """Return the function that announces rows to the sources; `None` if no source listens.
 
-    They are rows of the plan or, of a stretch of elementwise work, of the indexed node that it stands on.
+    Its argument is rows of the plan or, for a stretch of elementwise work, of the indexed node at its base.
     """
     base = plan
     while not base.indexed and base.elementwise and base.inputs:
@@ -123,7 +123,7 @@ def telling(plan: Node) -> Tell | None:
 
 
 def _blocks_of(node: Node, inputs: tuple[tuple[int, int], ...]) -> tuple[int, int]:
-    """How many rows and blocks a source has that listens; none where it reads row by row."""
+    """Return the numbers of rows and blocks of a source that listens; zeros if the source reads row by row."""
     source = getattr(node, "source", None)
     if node.inputs or advise_of(source) is None:
         return max(inputs, key=lambda found: found[0] / max(found[1], 1), default=(0, 0))
@@ -139,7 +139,7 @@ def _of_source(node: Node) -> Tell | None:
         return None
 
     def run(rows: Rows) -> None:
-        with suppress(DataError, OSError):  # what is wrong with data is for those to say who read it
+        with suppress(DataError, OSError):  # the task that reads the rows raises it again
             advise(rows % stride)
 
     return run

@@ -1,4 +1,4 @@
-"""The memory of batches: allocated before their tasks begin, so that every part of a task writes in place."""
+"""The slots of batches, allocated before their tasks begin, so that every part of a task writes in place."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from penstock.plan.node import Node, RowMap
 
 @dataclass(frozen=True)
 class LeafShape:
-    """Shape and dtype of a leaf of one item, and its bytes `outside` of a slot: of ragged rows, and of texts."""
+    """Shape and dtype of a leaf of one item, and its bytes `outside` of a slot, such as ragged rows and texts."""
 
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
@@ -28,30 +28,30 @@ class LeafShape:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the leaf in one item."""
+        """The number of bytes of the leaf in one item."""
         return prod(self.shape) * self.dtype.itemsize + self.outside
 
 
 class Slots:
-    """Allocates slots for batches whose leaves have one shape, as told by the plan or else by the batch before."""
+    """Allocator of slots for batches whose leaves have one shape, taken from the plan or from the batch before."""
 
     def __init__(self, plan: Node, allocate: Allocate) -> None:
         self._allocate = allocate
         self._shapes = _static_shapes(plan)
-        self._is_sized = all(not leaf.dtype.hasobject for leaf in self._shapes or ())  # else the first batch tells
+        self._is_sized = all(not leaf.dtype.hasobject for leaf in self._shapes or ())  # else by the first batch
         self._varies = False
         self._is_given = self._is_used = False
-        self._items = 0  # of the slot before
+        self._items = 0  # in the slot before
 
     @property
     def item_bytes(self) -> int:
-        """Bytes of one batch; 0 while they are unknown."""
+        """The number of bytes in one batch; 0 while unknown."""
         return sum(leaf.nbytes for leaf in self._shapes or ()) if self._is_sized else 0
 
     def take(self, items: int, *, last: bool) -> Slot | None:
-        """Return memory for some batches; at the end of an epoch a part of as much as before, to reuse its block.
+        """Return a slot for `items` batches; the `last` one of an epoch is cut from a full one, to reuse its block.
 
-        One slot is given, and others once batches were written there: a function may have memory of its own.
+        The first slot is a trial: others follow once batches were written to it, as functions may use other memory.
         """
         if self._shapes is None or self._varies or (self._is_given and not self._is_used):
             return None
@@ -61,7 +61,7 @@ class Slots:
         return [self._allocate((count, *leaf.shape), leaf.dtype)[:items] for leaf in self._shapes]
 
     def learn(self, chunk: Chunk, slot: Slot | None = None) -> None:
-        """Note the shapes of batches that were made, perhaps in a `slot`; the last of an epoch may be shorter."""
+        """Note the shapes of batches made, perhaps in a `slot`; the last batch of an epoch may be shorter."""
         if not len(chunk):
             return
         self._is_used = self._is_used or (slot is not None and _is_written(chunk, slot))
@@ -92,7 +92,7 @@ def _is_shorter(new: LeafShape, known: LeafShape) -> bool:
 
 
 def _shape_of(column: Column) -> LeafShape:
-    """Return the memory that a leaf of one batch takes; rows of `Ragged` or `Sparse` have memory of their own."""
+    """Return the memory of a leaf of one batch; rows of `Ragged` or `Sparse` are outside of the slot."""
     if isinstance(column, list) and isinstance(column[0], np.ndarray):
         column = column[0][None]
     if isinstance(column, np.ndarray):
@@ -103,7 +103,7 @@ def _shape_of(column: Column) -> LeafShape:
 
 
 def _static_shapes(plan: Node) -> list[LeafShape] | None:
-    """Return the shapes of full batches where the plan tells all of them."""
+    """Return the shapes of full batches if the plan specifies all of them."""
     spec = plan.spec()
     if spec is None:
         return None

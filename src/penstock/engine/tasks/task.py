@@ -1,4 +1,4 @@
-"""A task is one call in one worker; a job is the tasks that make some consecutive items."""
+"""Tasks, which are calls in one worker, and jobs, which are the tasks for some consecutive items."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ Slot: TypeAlias = list[np.ndarray]
 
 
 class Task(NamedTuple):
-    """Items `low` to `high` of a stage, which are made of `given`: elements, or only the rows to make elements of.
+    """The work to make items `low` to `high` of a stage from `given`: a piece of elements, or only of their rows.
 
-    The result is written into `slot` where it fits. `part` is set if the task makes only these elements of a batch.
-    The source is told first of the rows `upcoming`, which later tasks read.
+    The result is written into `slot` if it fits. `part` is set if the task makes only these elements of a batch. The
+    task first announces the rows `upcoming`, which later tasks read, to the source.
     """
 
     low: int
@@ -36,7 +36,7 @@ class Task(NamedTuple):
 
 @dataclass(slots=True)
 class Made:
-    """The result of a task that succeeded, and the time it took."""
+    """The result of a successful task, and the time that the task took."""
 
     piece: Piece
     took: Took
@@ -53,10 +53,10 @@ Result: TypeAlias = Made | BaseException | Any
 
 
 class Job:
-    """Consecutive items under way: the `task` that a feed gave, run as it is or cut into several.
+    """Consecutive items under way: the `task` of a feed, run as it is or cut into several.
 
-    `results` has a place for each of `tasks`. `mark_after(k)` is the mark to continue with after the first `k` items;
-    the mark before the first of them is handed on too if the job `announces` it.
+    `results` has a place for each of `tasks`. `mark_after(k)` is the mark to continue from after the first `k` items.
+    If the job `announces` the mark before its first item, the loop passes that mark on too.
     """
 
     __slots__ = (
@@ -94,12 +94,12 @@ class Job:
         self.missing = len(tasks)
 
     def alone(self, item: int) -> Task:
-        """Return the task of one item, to be made by itself."""
+        """Return the task that makes one item by itself."""
         task = self.task
         return Task(task.low + item, task.low + item + 1, task.given.slice(item, item + 1))
 
     def share(self, task: Task) -> float:
-        """Return how many items a task makes: a fraction where several tasks make one."""
+        """Return the number of items that a task makes; a fraction if several tasks make one item."""
         if task.part is None:
             return max(len(self), 1)
         return len(task.given) / sum(len(each.given) for each in self.tasks)
@@ -112,5 +112,5 @@ class Job:
             self.failed = True
 
     def failure(self) -> BaseException | None:
-        """Return the exception of the first task that has one."""
+        """Return the exception of the first task that failed, if any."""
         return next((result for result in self.results if isinstance(result, BaseException)), None)

@@ -1,4 +1,4 @@
-"""The two works of a task: make rows of an indexed plan, batches in their slot; or make a piece of a stream."""
+"""The two kinds of work of a task: make rows of an indexed plan, with batches in slots, or make a piece of a stream."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class Work(Protocol):
-    """Makes tasks of one kind, in any thread; another process makes the same work of the plan."""
+    """Work of one kind, which makes tasks in any thread; another process can rebuild the work from the plan."""
 
     plan: Node
     tell: Tell | None
@@ -32,14 +32,14 @@ class Work(Protocol):
 
 
 class RowWork:
-    """Makes rows of an indexed plan. Batches are written into their slot, where one is given."""
+    """Work that makes rows of an indexed plan, with batches written into the slot of a task, if any."""
 
     def __init__(self, plan: Node, allocate: Allocate, observer: Observer) -> None:
         self.plan = plan
         self.tell = telling(plan)
         self._allocate = allocate
         self._observer = observer
-        self._alike = observer.alike(2)  # parts of batches are counted as the batches are
+        self._alike = observer.alike(2)  # parts of batches count as batches do
         next(self._alike)
         self._program = compiled(plan, allocate, observer)
         self._makes_batches = batching_of(plan) is not None
@@ -62,13 +62,13 @@ class RowWork:
 
     @cached_property
     def parts(self) -> Parts | None:
-        """The way to make a batch in parts, if the plan ends in one that can be."""
+        """The way to make a batch in parts, if the plan ends in a batch that allows it."""
         next(self._alike)
         return tasks.parts.batch_parts(self.plan, self._allocate, self._observer)
 
 
 class PieceWork:
-    """Makes pieces of a stretch of elementwise nodes, which stands on an indexed node or on the elements given."""
+    """Work that makes pieces of a stretch of elementwise nodes from rows of an indexed node or from given elements."""
 
     def __init__(self, plan: Node, allocate: Allocate, observer: Observer) -> None:
         self.plan = plan
@@ -77,7 +77,7 @@ class PieceWork:
         self._meter = Meter()
 
     def make(self, task: Task) -> Made:
-        """Make the elements that result from those given to a task."""
+        """Make the elements from the input of a task."""
         return Made(*self._meter.measure(self._made, task))
 
     def _made(self, task: Task) -> Piece:

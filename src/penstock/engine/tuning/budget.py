@@ -1,4 +1,4 @@
-"""The memory and the cores that this process may use: those its control group grants, not those of the machine."""
+"""The memory and cores that this process may use, by its control group and not only by the machine."""
 
 from __future__ import annotations
 

@@ -63,7 +63,7 @@ class Look:
     def waiting(self, threads: int) -> float:
         """Return the time tasks waited, within them or to begin, for anything but a core, in units of their CPU time.
 
-        Blocked tasks give up their core. Without that, the time is one that a virtual machine lost.
+        Tasks that block give up their core. Time blocked without that is time that a virtual machine lost.
         """
         spent = self.spent
         within = spent.blocked if spent.yields else 0
@@ -88,10 +88,10 @@ class Look:
 
 @dataclass(frozen=True)
 class Attempt:
-    """An attempt at another number of threads, with the number before and the look at it."""
+    """An attempt at another number of threads, with the number before and the look at that number."""
 
     before: int
-    look: Look  # at those
+    look: Look  # at that number
     need: float  # throughput ratio to stay
     suspects_gil: bool = False
 
@@ -225,7 +225,7 @@ class HillClimb:
             self.holds_gil = not more and ratio >= GUILTY
         made = f"made {ratio:.2f} times as much" + (": the functions hold the GIL" if self.holds_gil else "")
         if stays:
-            self.decisions.append(f"{_threads(tried)} in place of {before}: they {made}")
+            self.decisions.append(f"{_threads(tried)} instead of {before}: they {made}")
             self.look = Look()
             return None
         if before <= self.enough:  # if more threads made no more, tasks wait for each other

@@ -23,7 +23,7 @@ LOOKS = 3  # tasks measured inline before threads are considered
 BESIDE_ROWS = 1 << 13  # the most rows of such a task: 64 KiB of row numbers, in several copies
 INLINE_TASK = 600_000  # ns of work in a group of cheap items; a group costs some 60 µs of Python
 INLINE_BYTES = 2 << 20  # the most bytes of such a group: about a core's cache
-THREAD_TASK = 2 * MS  # the same if each task is handed to a thread
+THREAD_TASK = 2 * MS  # the same if threads run the tasks
 THREAD_BYTES = 2 << 20
 LONGEST_PIECE = 4 * MS  # ns; a batch that costs more is split over the workers
 MOST_GROUPED = 256
@@ -107,7 +107,7 @@ class Tuner:
         return not self.looking or (self.looks >= WARM and wall >= SURELY_PAYS)
 
     def pays_to_split(self, cost: Cost, rows: int, left: int) -> bool | None:
-        """Return whether threads are to make the `left` rows of a batch, of which a task has made some, if known.
+        """Return whether threads should make the other `left` rows of a batch begun by a task; `None` if unknown.
 
         The overhead of a task matters little only if the task is long, and the first task may have files to open.
         """
@@ -116,7 +116,7 @@ class Tuner:
         return True if self._knows(cost.wall) and cost.wall >= THREAD_PAYS else None
 
     def worth_beside(self, group: int) -> bool:
-        """Return whether a task of `group` items without the GIL is worth a thread while the consumer continues."""
+        """Return whether a native task of `group` items, which needs no GIL, is worth a thread beside the consumer."""
         return group > 0 and not self.looking and group * self.item_wall >= BESIDE_PAYS
 
     def heir(self) -> Tuner:
@@ -128,7 +128,7 @@ class Tuner:
         return replace(self, decisions=decisions, climb=self.climb.heir(decisions))
 
     def start_threads(self) -> int:
-        """Return the number of threads to begin with: that of the run before, if there was one."""
+        """Return the number of threads to begin with; that of the run before, if there was a run before."""
         if self.climb is not None:
             return self.threads
         cores, waiting = available_cores(), 0.0 if math.isinf(self.waiting) else self.waiting
@@ -137,7 +137,7 @@ class Tuner:
         chosen = self.workers or int(min(wanted, useful))
         why = f"{cores:g} cores × {1 + waiting:.1f}, the time of a task over its CPU time"
         if self.workers:
-            why = "as asked for"
+            why = "as requested"
         elif useful < wanted:
             why = f"{100 * self.alone:.0f} % of a task is in functions that one thread at a time calls"
         cost = f"; an item costs {self.item_wall / MS:.2f} ms" if self.looks else ""
@@ -202,7 +202,7 @@ class Tuner:
         return min(more, SPARE_BYTES // (self.item_bytes * self.group)) if self.item_bytes else more
 
     def spare(self) -> int:
-        """Return the number of small tasks to have under way beyond that, to start and take several at once.
+        """Return the number of small tasks to have under way beyond `depth`, to start and take several at once.
 
         There are fewer if tasks are uneven, and while more threads are tried, so that memory stays the same.
         """

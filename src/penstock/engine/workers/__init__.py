@@ -1,4 +1,4 @@
-"""Workers: the consumer's thread, threads, any executor; the window of jobs under way."""
+"""Workers: the consumer's thread, other threads, or any executor; and the window of jobs under way."""
 
 from typing import TYPE_CHECKING
 

@@ -16,7 +16,7 @@ from penstock.engine.workers.window import Window
 
 
 class ThreadWorkers:
-    """Run tasks in threads, which write straight into the slots."""
+    """Workers that run tasks in threads, which write directly into the slots."""
 
     shares_gil = True
 
@@ -49,7 +49,7 @@ class ThreadWorkers:
 
 
 class RemoteWorkers:
-    """Run tasks through an executor of other processes or hosts: the plan travels to them, and results back."""
+    """Workers of an executor in other processes or hosts: the plan travels to them, and results travel back."""
 
     shares_gil = False
 
@@ -87,15 +87,15 @@ def shares_memory(executor: Executor) -> bool:
 
 
 def _submitted(executor: Executor, job: Job, function: Any, *args: Any) -> Future[Any]:
-    """Return the task's future; if the executor takes no task, one that failed, so that earlier items come first."""
+    """Return the task's future; if the executor takes no task, a failed future, so that earlier items come first."""
     try:
         return executor.submit(function, *args)
-    except BrokenExecutor as error:  # it broke while earlier items were under way
+    except BrokenExecutor as error:  # the executor broke while earlier items were under way
         refused = _died(job, error)
     except RuntimeError as error:
         refused = WorkerError(
-            f"the {type(executor).__name__} took no task for {_items(job)}: {error}. "
-            "Keep it open for as long as the iterator is used"
+            f"the {type(executor).__name__} accepted no task for {_items(job)}: {error}. "
+            "Keep it open for as long as the iterator is in use"
         )
         refused.__cause__ = error
     future: Future[Any] = Future()
@@ -118,8 +118,8 @@ def _result(future: Future[Any], job: Job) -> Any:
 
 def _died(job: Job, error: BrokenExecutor) -> WorkerError:
     died = WorkerError(
-        f"a worker died while {_items(job)} were under way: {error}. Their rows are lost to the executor, not to the "
-        "cursor: load state_dict() into an iterator over a new one"
+        f"a worker died while {_items(job)} were under way: {error}. The saved state still counts these items as "
+        "not received: load state_dict() into an iterator with a new executor"
     )
     died.__cause__ = error
     return died

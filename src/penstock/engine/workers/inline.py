@@ -13,17 +13,17 @@ from penstock.plan.flow import Piece
 
 
 def made_here(work: Work, task: Task) -> Result:
-    """Make a task in the calling thread; an exception is returned, and raised when its turn comes."""
+    """Make a task in the calling thread; return an exception, which the loop raises in its turn."""
     try:
         return work.make(task)
-    except Exception as error:  # noqa: BLE001 - raised once everything before it is handed out
+    except Exception as error:  # noqa: BLE001 - raised after everything before it
         return error
 
 
 class NativeThread:
-    """Has batches gathered by a native thread while the consumer goes on; what it cannot gather is made at once.
+    """Workers that gather batches by a native thread while the consumer continues; other tasks run at once.
 
-    Batches of different sizes cannot be gathered together; where others cannot be gathered, `gathers` turns false.
+    Batches of different sizes cannot be gathered together. Once other batches cannot be gathered, `gathers` is false.
     """
 
     name = "inline"
@@ -36,7 +36,7 @@ class NativeThread:
 
     @property
     def gathers(self) -> bool:
-        """True as long as it is worthwhile to try."""
+        """True as long as an attempt is worthwhile."""
         return self._gathering.is_possible
 
     def submit(self, job: Job, number: int, window: Window) -> None:

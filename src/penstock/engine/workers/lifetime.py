@@ -1,4 +1,4 @@
-"""The two moments at which runs must act without being asked: a fork, and the end of the interpreter."""
+"""The two moments at which runs must act without a request: a fork, and the end of the interpreter."""
 
 from __future__ import annotations
 
@@ -9,31 +9,31 @@ import weakref
 from time import monotonic
 from typing import Protocol
 
-WORKER = "penstock-worker"  # what every worker thread is called
-LAST_WAIT = 1.0  # seconds; native code ends a task within milliseconds, a user's function may sleep for ever
+WORKER = "penstock-worker"  # the name of every worker thread
+LAST_WAIT = 1.0  # seconds; native code ends a task within milliseconds, a user's function may sleep forever
 
 
 class Running(Protocol):
-    """A run as these moments see it."""
+    """The methods of a run that these moments call."""
 
     def close(self) -> None: ...
     def after_fork(self) -> None: ...
 
 
-# Which runs are alive is a fact about the process, as the hooks are; nothing else is kept here.
+# The set of live runs belongs to the process, as the hooks do; nothing else is kept here.
 _alive: weakref.WeakSet[Running] = weakref.WeakSet()
 
 
 def watch_over(run: Running) -> None:
-    """Close `run` when the interpreter ends, and begin it again in a forked child, for as long as it is alive."""
+    """Close `run` when the interpreter ends, and begin it again in a forked child, as long as the run is alive."""
     _alive.add(run)
 
 
 def _at_exit() -> None:
-    """Close every run and wait for all worker threads, those of runs closed before too.
+    """Close every run and wait for all worker threads, including those of runs closed before.
 
-    A thread that came back from native code into an interpreter being torn down would be killed there, and take the
-    process with it.
+    A thread that returns from native code into an interpreter in shutdown would be killed, and would take the process
+    with it.
     """
     for run in list(_alive):
         run.close()

@@ -1,4 +1,4 @@
-"""Work in the background: a thread that takes items from an iterator ahead of whoever needs them."""
+"""Work in the background: a thread that takes items from an iterator ahead of the consumer."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ T = TypeVar("T")
 
 
 class Producer(Generic[T]):
-    """Takes items from an iterator in a thread of its own, as long as `has_room` says so of those not taken yet.
+    """A thread that takes items from an iterator as long as `has_room` is true of the items not consumed yet.
 
-    The iterator is not asked for more than that, and every item can be taken as soon as it is there.
+    The thread requests no more items than that, and every item can be consumed as soon as it is made.
     """
 
     def __init__(self, items: Iterator[T], has_room: Callable[[deque[T]], bool]) -> None:
@@ -37,7 +37,7 @@ class Producer(Generic[T]):
         return len(self._ready)
 
     def take(self) -> T | None:
-        """Wait for the next item; `None` at the end. The iterator's exception is raised after the items before it."""
+        """Wait for the next item; return `None` at the end. The iterator's exception is raised after earlier items."""
         with self._changed:
             self._changed.wait_for(lambda: self._ready or self._ended or self._stopped)
             if self._stopped:
@@ -51,13 +51,13 @@ class Producer(Generic[T]):
             return item
 
     def look_again(self) -> None:
-        """Ask again whether there is room."""
+        """Make the thread check again for room."""
         with self._changed:
             self._changed.notify_all()
 
     def stop(self) -> None:
-        """Take nothing more, and wake whoever waits; the thread ends with the item that it waits for."""
-        if self._process != os.getpid():  # the thread stayed in the parent, perhaps with the lock
+        """Take no more items, and wake all waiting threads; the thread ends after the item that it waits for."""
+        if self._process != os.getpid():  # the thread is in the parent process, perhaps with the lock
             return
         with self._changed:
             self._stopped = True
@@ -73,7 +73,7 @@ class Producer(Generic[T]):
         except BaseException as error:  # noqa: BLE001 - raised where the items are taken
             failure = error
         try:
-            with suppress(ValueError):  # whoever stopped this is closing it
+            with suppress(ValueError):  # the caller of `stop` is closing it
                 close(self._items)
         except BaseException as error:  # noqa: BLE001 - the same
             failure = failure or error
@@ -82,7 +82,7 @@ class Producer(Generic[T]):
             self._changed.notify_all()
 
     def _waited_for_room(self) -> bool:
-        """Return True once there is room for another item, False if nothing more is to be taken."""
+        """Return true once there is room for another item, false if the thread is to stop."""
         with self._changed:
             self._changed.wait_for(lambda: self._stopped or self._has_room(self._ready))
             return not self._stopped

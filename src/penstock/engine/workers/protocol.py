@@ -1,4 +1,4 @@
-"""Workers as a stage sees them, whoever they are."""
+"""The protocol of all workers."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from penstock.engine.workers.window import Window
 
 
 class Workers(Protocol):
-    """Begin the tasks of jobs, and store in the window how each ended."""
+    """Workers that begin the tasks of jobs, and store the result of each in the window."""
 
     @property
     def name(self) -> str: ...

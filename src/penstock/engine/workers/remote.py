@@ -1,4 +1,4 @@
-"""Run tasks where no memory is shared: the plan travels once in a file, or with each task where files do not reach."""
+"""Run tasks without shared memory: the plan travels once in a file, or with each task if workers share no files."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class PickledPlan:
     path: str | None
 
     def load(self) -> Any:
-        """Unpickle it."""
+        """Return the unpickled object."""
         import cloudpickle
 
         if self.data is not None:
@@ -34,14 +34,14 @@ class PickledPlan:
             return cloudpickle.load(file)
 
     def remove(self) -> None:
-        """Delete the file, if there is one."""
+        """Delete the file, if any."""
         if self.path is not None:
             with suppress(FileNotFoundError):
                 os.unlink(self.path)
 
 
 def pickled_plan(work: Work, observer: Observer) -> PickledPlan:
-    """Pickle the plan that a work makes, with functions by value, and the observer that measures it."""
+    """Pickle the plan of a work, with functions by value, and the observer that measures it."""
     import tempfile
 
     import cloudpickle
@@ -56,7 +56,7 @@ def pickled_plan(work: Work, observer: Observer) -> PickledPlan:
 
 
 def run_remotely(plan: PickledPlan, task: Task) -> tuple[Made, Any]:
-    """Make a task in the worker's process; return its result, and what its observer counted."""
+    """Make a task in the worker's process; return its result and the counts of its observer."""
     work, observer = _unpickled_from_file(plan) if plan.data is None else _unpickled_from_data(plan)
     return work.make(task), observer.drain()
 
@@ -67,7 +67,7 @@ def _unpickled(plan: PickledPlan) -> tuple[Work, Observer]:
 
 
 _unpickled_from_file = lru_cache(maxsize=4)(_unpickled)
-_unpickled_from_data = lru_cache(maxsize=64)(_unpickled)  # small: virtual streams have many that differ in a seed
+_unpickled_from_data = lru_cache(maxsize=64)(_unpickled)  # small plans: virtual streams have many that differ in a seed
 
 
 def _fresh(shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray:

@@ -16,7 +16,7 @@ T = TypeVar("T")
 
 
 class Awaited(NamedTuple):
-    """A call whose result somebody waits for."""
+    """A call with a future for its result."""
 
     future: Future[Any]
     function: Callable[..., Any]
@@ -27,7 +27,7 @@ class Awaited(NamedTuple):
         if self.future.set_running_or_notify_cancel():
             try:
                 result = self.function(*self.args, **self.kwargs)
-            except BaseException as error:  # noqa: BLE001 - the future carries it to whoever asked
+            except BaseException as error:  # noqa: BLE001 - the future carries it to the caller
                 self.future.set_exception(error)
             else:
                 self.future.set_result(result)
@@ -37,8 +37,7 @@ class Threads(Executor):
     """A pool of daemon threads whose number can change while it runs.
 
     `concurrent.futures.ThreadPoolExecutor` joins its threads when the interpreter ends; a task asleep in a user's
-    function would hold that up. Here `shutdown(wait=False)` lets go at once, and a thread ends when the task it is in
-    returns.
+    function would delay that. Here `shutdown(wait=False)` returns at once, and a thread ends after the task in hand.
     """
 
     def __init__(self, workers: int) -> None:
@@ -52,34 +51,34 @@ class Threads(Executor):
 
     @property
     def workers(self) -> int:
-        """How many threads take tasks."""
+        """The number of threads that take tasks."""
         return self._workers
 
     def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
         """Run `fn(*args, **kwargs)` in one of the threads."""
         if self._closed:
-            raise RuntimeError("these threads were shut down")
+            raise RuntimeError("the thread pool was shut down")
         future: Future[T] = Future()
         self._tasks.put(Awaited(future, fn, args, kwargs))
         return future
 
     def post(self, task: Callable[[], None]) -> bool:
-        """Run `task()`, which raises nothing and is awaited by nobody, in a thread; whether they still take any.
+        """Run `task()`, which raises nothing and has no result, in a thread; return whether the pool is still open.
 
-        It costs a third of what `submit` does.
+        The cost is a third of that of `submit`.
         """
         if not self._closed:
             self._tasks.put(task)
         return not self._closed
 
     def resize(self, workers: int) -> None:
-        """Go on with this many threads; those too many end after the task in hand."""
+        """Continue with this many threads; surplus threads end after the task in hand."""
         with self._lock:
             if self._closed:
                 return
             self._too_many += self._workers - workers
             for _ in range(self._too_many):
-                self._tasks.put(None)  # wakes those that wait for a task
+                self._tasks.put(None)  # wakes threads that wait for a task
             for _ in range(-self._too_many):
                 thread = threading.Thread(target=self._work, name=WORKER, daemon=True)
                 thread.start()
@@ -89,13 +88,13 @@ class Threads(Executor):
             self._threads = [thread for thread in self._threads if thread.is_alive()]
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """Take no more tasks; `cancel_futures` drops those not begun, `wait` stays until the threads have ended."""
+        """Take no more tasks; `cancel_futures` drops tasks not begun, `wait` waits for the threads to end."""
         with self._lock:
             if not self._closed:
                 self._closed = True
                 if cancel_futures:
                     self._cancel_waiting()
-                for _ in self._threads:  # those that `resize` told to end too: that may just have been cancelled
+                for _ in self._threads:  # also for threads that `resize` ended: their wake-up may have been dropped
                     self._tasks.put(None)
         if wait:
             self.join()

@@ -17,28 +17,28 @@ WHILE_WAITING = "this iterator was closed while it waited for its next item"
 
 
 class Window:
-    """Jobs in the order they were begun; `pop` takes out the oldest, or the first one done where not `ordered`."""
+    """Jobs in the order they were begun; `pop` takes out the oldest, or the first one done if not `ordered`."""
 
     def __init__(self, *, ordered: bool) -> None:
         self._ordered = ordered
         self._jobs: deque[Job] = deque()
         self._lock = threading.RLock()
         self._changed = threading.Condition(self._lock)
-        self._awaited = False  # True while somebody waits for the next job
+        self._awaited = False  # true while a thread waits for the next job
         self._closed = False
         self.tasks = 0
-        """Tasks of all jobs under way."""
+        """The number of tasks of all jobs under way."""
         self.items = 0
-        """Items of all jobs under way."""
+        """The number of items of all jobs under way."""
         self.nbytes = 0
-        """Bytes of all jobs under way."""
+        """The number of bytes of all jobs under way."""
 
     def __len__(self) -> int:
         return len(self._jobs)
 
     @property
     def unfinished(self) -> int:
-        """Jobs with tasks that have not ended."""
+        """The number of jobs with tasks that have not ended."""
         return sum(job.missing > 0 for job in list(self._jobs))
 
     @property
@@ -59,7 +59,7 @@ class Window:
         with self._lock:
             job.finish(number, result)
             if job.missing == 0:
-                job.futures.clear()  # they hold the job: a cycle would keep its memory until it is collected
+                job.futures.clear()  # futures hold the job: a cycle would keep its memory until collected
                 if self._awaited:
                     self._changed.notify_all()
 
@@ -94,7 +94,7 @@ class Window:
         return next((job for job in self._jobs if job.missing == 0), None)
 
     def close(self) -> None:
-        """Drop every job, cancel tasks that have not begun, and wake whoever waits."""
+        """Drop every job, cancel tasks that have not begun, and wake the waiting thread."""
         with self._lock:
             self._closed = True
             dropped = self._forget_all()
@@ -104,7 +104,7 @@ class Window:
             future.cancel()
 
     def after_fork(self) -> None:
-        """In a forked child: forget every job, without the lock, which a thread of the parent may have held."""
+        """Forget every job in a forked child, without the lock, which a thread of the parent may have held."""
         self._lock = threading.RLock()
         self._changed = threading.Condition(self._lock)
         self._awaited = False
