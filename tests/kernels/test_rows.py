@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.kernels import group_rows, stride_rows
+from penstock.kernels import group_rows, group_sizes, stride_rows
 from penstock.kernels.reference import rows as twin
 
 ROWS = st.lists(st.integers(0, 500), max_size=40).map(lambda rows: np.array(rows, np.int64))
@@ -26,6 +26,7 @@ def test_group_rows(rows: np.ndarray, size: int, batches: int, length: int, stri
     expected_elements, expected_counts = twin.group_rows(rows, size, batches, length, stride)
     assert elements.tolist() == expected_elements.tolist()
     assert counts.tolist() == expected_counts.tolist()
+    assert group_sizes(rows, size, batches, length, stride).tolist() == counts.tolist()
 
 
 def test_negative_rows_and_empty_datasets_are_refused() -> None:

@@ -199,9 +199,9 @@ class _Measuring(Unobserved):
     def wrap_step(self, node: Node, step: Step, /) -> Step:
         rows_of, change, passes = step
 
-        def measured(chunk: Chunk, rows: Rows, out: Out) -> Chunk:
+        def measured(chunk: Chunk, rows: Rows, below: Rows, out: Out) -> Chunk:
             with self._measured(self._stage):
-                chunk = chunk if change is None else change(chunk, rows, out)
+                chunk = chunk if change is None else change(chunk, rows, below, out)
                 self._stage.note(chunk)
                 return chunk
 

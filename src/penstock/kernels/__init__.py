@@ -13,7 +13,7 @@ from penstock.kernels.order import (
     unpermute_rows,
 )
 from penstock.kernels.pack import MOST_CAPACITY, Fit, HeldArrays, begin_filling, fill_bins, pack_bins
-from penstock.kernels.rows import group_rows, stride_rows
+from penstock.kernels.rows import group_rows, group_sizes, stride_rows
 
 __all__ = [
     "MOST_CAPACITY",
@@ -32,6 +32,7 @@ __all__ = [
     "first_draws",
     "gather",
     "group_rows",
+    "group_sizes",
     "maps_cut",
     "pack_bins",
     "permute",

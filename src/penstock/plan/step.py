@@ -15,17 +15,21 @@ if TYPE_CHECKING:
 Out: TypeAlias = list[np.ndarray] | None
 
 
+Change: TypeAlias = "Callable[[Chunk, Rows, Rows, Out], Chunk]"
+"""Makes elements from those of the input, given their rows, the rows of the input, and the memory to write to."""
+
+
 class Step(NamedTuple):
     """The program of a node with one input, without the input's program.
 
     `rows_of` returns the rows of the input that are needed; `None` means the same rows. `change` makes the elements
-    from the input's, given the rows and the memory to write to; `None` returns the input's elements. `memory` returns
-    the memory that the input is to write to, given that of the result, the rows, and the rows of the input; `change`
-    then receives that memory too. Without `memory` the input allocates its own.
+    from the input's; `None` returns the input's elements. `memory` returns the memory that the input is to write to,
+    given that of the result, the rows, and the rows of the input; `change` then receives that memory too. Without
+    `memory` the input allocates its own.
     """
 
     rows_of: Callable[[Rows], Rows] | None = None
-    change: Callable[[Chunk, Rows, Out], Chunk] | None = None
+    change: Change | None = None
     memory: Callable[[list[np.ndarray], Rows, Rows], Out] | None = None
 
 
@@ -39,19 +43,19 @@ def program_of_steps(source: Program, steps: Iterable[Step]) -> Program:
     down = tuple(steps)
 
     def run(rows: Rows, out: Out = None) -> Chunk:
-        waiting: list[tuple[Callable[[Chunk, Rows, Out], Chunk], Rows, Out]] = []
+        waiting: list[tuple[Change, Rows, Rows, Out]] = []
         for rows_of, change, memory in down:
             above = rows
             if rows_of is not None:
                 rows = rows_of(rows)
             below = None if out is None or memory is None else memory(out, above, rows)
             if change is not None:
-                waiting.append((change, above, out if memory is None else below))
+                waiting.append((change, above, rows, out if memory is None else below))
             out = below
         chunk = source(rows, out)
         while waiting:
-            change, rows, out = waiting.pop()
-            chunk = change(chunk, rows, out)
+            change, above, rows, out = waiting.pop()
+            chunk = change(chunk, above, rows, out)
         return chunk
 
     return run

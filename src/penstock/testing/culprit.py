@@ -74,9 +74,9 @@ class Recorder:
         book = self._book(node, in_order=False)
         rows_of, change, memory = step
 
-        def recorded(chunk: Chunk, rows: Rows, out: Out) -> Chunk:
+        def recorded(chunk: Chunk, rows: Rows, below: Rows, out: Out) -> Chunk:
             before = _generators()
-            chunk = chunk if change is None else change(chunk, rows, out)
+            chunk = chunk if change is None else change(chunk, rows, below, out)
             _note_draws(book, before)
             book.enter(rows, chunk)
             return chunk

@@ -70,9 +70,10 @@ class Parts:
         if whole is None:
             return None
         batch: Chunk = whole
+        ids = job.task.given.ids
         for step in self.steps:
             if step.change is not None:
-                batch = step.change(batch, job.task.given.ids, cast("Slot", whole.columns))
+                batch = step.change(batch, ids, ids, cast("Slot", whole.columns))
         return batch
 
     def _memory(self, task: Task) -> Slot | None:
@@ -105,7 +106,7 @@ def batch_parts(plan: Node, allocate: Allocate, observer: Observer) -> Parts | N
     if type(batch) is not Batch or observer.looks_at_elements:
         return None
 
-    def change(chunk: Chunk, rows: Rows, out: Any) -> Chunk:
+    def change(chunk: Chunk, rows: Rows, below: Rows, out: Any) -> Chunk:
         return batch.folded(cast("Columns", chunk).structure, out, len(chunk), 1, allocate)
 
     program = compiled(batch.input, allocate, observer)

@@ -74,7 +74,7 @@ class Beside(Node):
 
     def as_step(self, allocate: Allocate) -> Step | None:
         pair = self._pairing()
-        return Step(change=lambda chunk, rows, out: pair(chunk, rows))
+        return Step(change=lambda chunk, rows, below, out: pair(chunk, rows))
 
     def spread(self, source: Spread, allocate: Allocate) -> Spread:
         pair = self._pairing()

@@ -50,7 +50,7 @@ class Enumerate(Node):
     def as_step(self, allocate: Allocate) -> Step | None:
         return Step(change=self._numbered)
 
-    def _numbered(self, chunk: Chunk, rows: Rows, out: Out) -> Chunk:
+    def _numbered(self, chunk: Chunk, rows: Rows, below: Rows, out: Out) -> Chunk:
         numbers = positions(rows, self.stride) * self.step + self.start
         return nested(_PAIR, [leaf_column(numbers), chunk])
 

@@ -90,7 +90,8 @@ class Map(Node):
         return inputs[0]
 
     def as_step(self, allocate: Allocate) -> Step | None:
-        return Step(change=self._changed(allocate))
+        change = self._changed(allocate)
+        return Step(change=lambda chunk, rows, below, out: change(chunk, rows, out))
 
     def spread(self, source: Spread, allocate: Allocate) -> Spread:
         change = self._changed(allocate)

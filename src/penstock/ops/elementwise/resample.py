@@ -66,7 +66,7 @@ class Classify(Node):
 
     def as_step(self, allocate: Allocate) -> Step | None:
         classify = self._classify()
-        return Step(change=lambda chunk, rows, out: self._paired(chunk, rows, classify))
+        return Step(change=lambda chunk, rows, below, out: self._paired(chunk, rows, classify))
 
     def spread(self, source: Spread, allocate: Allocate) -> Spread:
         classify = self._classify()

@@ -134,9 +134,9 @@ class TolerantRows(TolerantElementwise):
         if step is None or (change := step.change) is None:
             raise NotImplementedError
 
-        def mended(chunk: Chunk, rows: Rows, out: Out) -> Chunk:
+        def mended(chunk: Chunk, rows: Rows, below: Rows, out: Out) -> Chunk:
             try:
-                return change(duplicate(chunk), rows, out)
+                return change(duplicate(chunk), rows, below, out)
             except MemoryError:
                 raise
             except Exception:  # noqa: BLE001 - which element is at fault shows when each is made alone

@@ -15,6 +15,7 @@ from penstock.core.blame import blames_of
 from penstock.elements.chunks.chunk import Chunk, Items
 from penstock.elements.size import bytes_of
 from penstock.index.grouped import grouped
+from penstock.kernels import group_sizes
 from penstock.ops.group.batching import Batching
 from penstock.ops.group.in_slot import InSlot, OptionalSlot
 from penstock.plan.blame import blame
@@ -110,8 +111,8 @@ class Grouping(Batching):
         return (self.grouped(rows)[0],)
 
     def as_step(self, allocate: Allocate) -> Step | None:
-        def change(chunk: Chunk, rows: Rows, out: OptionalSlot) -> Chunk:
-            its_rows, counts = self.grouped(rows)
+        def change(chunk: Chunk, rows: Rows, its_rows: Rows, out: OptionalSlot) -> Chunk:
+            counts = group_sizes(rows, self.size, self.stride, self.input.stride, self.input.stride)
             return self.collect_all(chunk, its_rows, counts, rows, out, allocate)
 
         return Step(lambda rows: self.grouped(rows)[0], change, self.memory_below)
