@@ -142,3 +142,27 @@ def test_in_a_forked_child_a_window_is_empty_and_its_lock_free():
     assert len(window) == 1
     release.set()
     holder.join(10)
+
+
+@pytest.mark.parametrize("ordered", [True, False])
+def test_jobs_that_are_done_and_follow_are_taken_together(ordered):
+    window, (first, second, third) = filled_window(ordered)
+    window.finish(second, 0, MADE)
+    window.finish(first, 0, MADE)
+    assert window.pop() is first
+    assert window.pop_ready(0, after=1) == []
+    assert window.pop_ready(5, after=1) == [second]
+    window.finish(third, 0, MADE)
+    assert window.pop_ready(5, after=2) == [third]
+    assert (len(window), window.tasks, window.items) == (0, 0, 0)
+
+
+def test_jobs_that_failed_have_several_tasks_or_do_not_follow_are_not_taken_along():
+    failed, cut, apart = job_of(0), job_of(0, tasks=2), job_of(7)
+    for job, result in ((failed, ValueError("no")), (cut, MADE), (apart, MADE)):
+        window = Window(ordered=True)
+        window.push(job)
+        for number in range(len(job.tasks)):
+            window.finish(job, number, result)
+        assert window.pop_ready(5, after=0) == []
+        assert window.pop() is job

@@ -9,7 +9,10 @@ from itertools import islice
 from time import perf_counter_ns, process_time_ns
 from typing import TYPE_CHECKING, cast
 
+import numpy as np
+
 from penstock.core.errors import BudgetError, WorkerError
+from penstock.elements.chunks.chunk import Fresh
 from penstock.elements.chunks.variants import duplicate
 from penstock.elements.size import own_bytes_of
 from penstock.engine import workers
@@ -139,7 +142,8 @@ class Loop:
                     raise self._failure
                 return None
         job = self._popped(current)
-        self._fill(current)
+        if self._is_low():
+            self._fill(current)
         return job
 
     def _popped(self, current: Workers | None) -> Job:
@@ -192,13 +196,20 @@ class Loop:
             return 0  # until the first is made
         return self._group()
 
+    def _is_low(self) -> bool:
+        """Return whether the window is below its low watermark; small tasks are started several at a time."""
+        return self._depth is not None or self._window.tasks < self._low()
+
+    def _low(self) -> int:
+        return self._tuner.depth() + self._stage.top
+
     def _has_place(self, window: Window) -> bool:
         depth, turns = self._depth, self._stage.turns
         if depth is not None:
             return window.items < depth
         if isinstance(self._workers, NativeThread):
             return False
-        high = self._tuner.depth() + self._stage.top
+        high = self._low() + (self._tuner.spare() if turns == 1 else 0)
         if turns == 1 or window.tasks >= high:
             return window.tasks < high
         # alternating stages share the items made ahead; the one that the consumer waits for may use idle workers
@@ -307,7 +318,24 @@ class Loop:
             return
         self._note(job)
         self._learn(piece, job)
-        yield made
+        yield self._with_those_behind(made, job)
+
+    def _with_those_behind(self, piece: Piece, job: Job) -> Piece:
+        """Return a piece joined with small ones that are done behind it, which takes less time than one by one."""
+        alone = self._depth is not None or not self._stage.top or isinstance(self._workers, NativeThread)
+        most = 0 if alone else self._tuner.spare()
+        behind = self._window.pop_ready(most, job.task.high) if most else []
+        if not behind:
+            return piece
+        elements, ids = [*piece.chunk.elements()], [piece.ids]
+        for each in behind:
+            made = cast("Made", each.results[0]).piece
+            self._note(each)
+            self._learn(made, each)
+            self._held += each.nbytes
+            elements += made.chunk.elements()
+            ids.append(made.ids)
+        return Piece(Fresh(elements), np.concatenate(ids), behind[-1].mark_after(len(behind[-1])))
 
     def _piece_of(self, job: Job) -> Piece | None:
         """Return the items of a job; `None` if a task failed or parts of a batch do not fit together."""

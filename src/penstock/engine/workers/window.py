@@ -78,6 +78,18 @@ class Window:
                     self._awaited = False
         raise ClosedError(WHILE_WAITING)
 
+    def pop_ready(self, most: int, after: int) -> list[Job]:
+        """Take out up to `most` more jobs of one task each that have succeeded and whose items follow item `after`."""
+        ready: list[Job] = []
+        with self._lock:
+            while len(ready) < most and self._jobs and (job := self._next_done()) is not None:
+                if job.failed or len(job.tasks) > 1 or job.task.low != after:
+                    break
+                self._take(job)
+                ready.append(job)
+                after = job.task.high
+        return ready
+
     def _take(self, job: Job) -> None:
         if job is self._jobs[0]:
             self._jobs.popleft()
