@@ -18,6 +18,7 @@ from penstock.ops.combine.inner import Unfolding
 from penstock.ops.combine.turns import Turns
 from penstock.ops.order.streams import StreamRows, VirtualStreams
 from penstock.ops.read.given import Given
+from penstock.plan.background import WorksAhead
 from penstock.plan.fingerprint import form
 from penstock.plan.flow import AskedFlow, Flow, Mark, Open, close, pulled
 from penstock.plan.graph import fold, post_order, rebuild, with_inputs
@@ -127,7 +128,10 @@ def beginning(node: Node, sources: tuple[Open, ...], session: Session) -> Open:
 
 
 def _begin(node: Node, sources: tuple[Open, ...], session: Session, epoch: int, mark: Mark = None) -> Flow:
-    flow = node.flow(sources, epoch, mark, session.allocate)
+    if isinstance(node, WorksAhead):
+        flow = node.flow(sources, epoch, mark, session.allocate, session)
+    else:
+        flow = node.flow(sources, epoch, mark, session.allocate)
     return flow if sources else _while_open(flow, session)
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from penstock.core.errors import ClosedError
 from penstock.elements.size import bytes_of
-from penstock.engine import runs, workers
+from penstock.engine import runs
 from penstock.engine.cursors.cursor import Cursor
 from penstock.engine.cursors.position import Position, RowPosition, StreamPosition
 from penstock.engine.runs.carry_over import CarryOver
@@ -148,8 +148,7 @@ class Run:
         if self.ended is None:
             self.ended = ended
         self._session.close()
-        if self._producer is not None:
-            self._producer.stop()
+        if self._producer is not None:  # closed with the session
             return
         with suppress(ValueError):  # it is at work in another thread, which the closed session wakes
             close(self._flow)
@@ -195,7 +194,7 @@ class Run:
 
     def _piece(self) -> Piece | None:
         if self._producer is not None:
-            return self._producer.take()
+            return next(self._producer, None)
         if self._stage is not None or self.settings.executor != "auto":
             return next(self._flow, None)
         began = perf_counter_ns()
@@ -212,9 +211,7 @@ class Run:
             waiting = sum(map(len, pieces))
             return not waiting or waiting + len(pieces[-1]) <= depth
 
-        self._producer = workers.producer.Producer(self._flow, has_room)
-        if self.ended is not None:  # closed meanwhile, from another thread
-            self._producer.stop()
+        self._producer = self._session.producer(self._flow, has_room)
 
     def _count(self, piece: Piece, items: Any) -> None:
         made, count = self.made, len(items)

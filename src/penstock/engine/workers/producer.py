@@ -7,7 +7,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from typing import Generic, TypeVar
+from typing import Generic, Self, TypeVar
 
 from penstock.core.errors import ClosedError
 from penstock.engine.workers.lifetime import WORKER
@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 
 class Producer(Generic[T]):
-    """Takes items from an iterator in a thread of its own, as long as `has_room` says so of those not taken yet.
+    """Yields the items of an iterator, which a thread takes ahead as long as `has_room` of those not yielded yet.
 
     The iterator is not asked for more than that, and every item can be taken as soon as it is there.
     """
@@ -36,16 +36,17 @@ class Producer(Generic[T]):
     def __len__(self) -> int:
         return len(self._ready)
 
-    def take(self) -> T | None:
-        """Wait for the next item; `None` at the end. The iterator's exception is raised after the items before it."""
+    def __iter__(self) -> Self:
+        return self
+
+    def __next__(self) -> T:
+        """Wait for the next item. The iterator's exception is raised after the items before it."""
         with self._changed:
             self._changed.wait_for(lambda: self._ready or self._ended or self._stopped)
             if self._stopped:
                 raise ClosedError(WHILE_WAITING)
             if not self._ready:
-                if self._failure is not None:
-                    raise self._failure
-                return None
+                raise StopIteration if self._failure is None else self._failure
             item = self._ready.popleft()
             self._changed.notify_all()
             return item
@@ -55,7 +56,7 @@ class Producer(Generic[T]):
         with self._changed:
             self._changed.notify_all()
 
-    def stop(self) -> None:
+    def close(self) -> None:
         """Take nothing more, and wake whoever waits; the thread ends with the item that it waits for."""
         if self._process != os.getpid():  # the thread stayed in the parent, perhaps with the lock
             return
