@@ -35,7 +35,7 @@ class Line(NamedTuple):
         return program_of_steps(self.source, steps) if steps else self.source
 
 
-def lined(node: Node, inputs: tuple[Line, ...], allocate: Allocate, observer: Observer) -> Line:
+def _lined(node: Node, inputs: tuple[Line, ...], allocate: Allocate, observer: Observer) -> Line:
     """The line up to `node`, given those of its inputs: one step more, or the program that calls those of its inputs.
 
     Every node's own part is passed through the observer, inputs first.
@@ -51,7 +51,7 @@ def lined(node: Node, inputs: tuple[Line, ...], allocate: Allocate, observer: Ob
 
 def compiled(plan: Node, allocate: Allocate, observer: Observer) -> Program:
     """The plan's program, observed."""
-    return fold(plan, lambda node, inputs: lined(node, inputs, allocate, observer)).program
+    return fold(plan, lambda node, inputs: _lined(node, inputs, allocate, observer)).program
 
 
 class SpreadLine(NamedTuple):
@@ -75,11 +75,10 @@ class SpreadLine(NamedTuple):
         return _in_turn(tuple(spreads))
 
 
-def spread_after(
-    node: Node, line: SpreadLine | None, allocate: Allocate, observer: Observer, guard: Guard | None = None
+def _spread_after(
+    node: Node, line: SpreadLine, allocate: Allocate, observer: Observer, guard: Guard | None
 ) -> SpreadLine:
     """The line with the spread of an elementwise node, observed, at its end; `guard` runs it by itself."""
-    line = line or SpreadLine(_given)
     alone = None if guard is None else guard(node, node.spread(_given, allocate))
     if not node.calls_input:
         return SpreadLine(observer.wrap_spread(node, alone or node.spread(_given, allocate)), line, line.depth)
@@ -107,7 +106,7 @@ def spreading(plan: Node, allocate: Allocate, observer: Observer) -> Spread:
     else:
         line = SpreadLine(base.spread(_given, allocate))
     for node, of_node in reversed(stretch):
-        line = spread_after(node, line, allocate, observer, of_node)
+        line = _spread_after(node, line, allocate, observer, of_node)
     return line.spread
 
 
