@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Sequence
+from dataclasses import fields
+from typing import Any, NamedTuple, cast
 
 from penstock.core.errors import DataError
 from penstock.kernels import MappedFile
@@ -81,9 +82,20 @@ def states_of(paths: Sequence[str]) -> list[FileState]:
     return [FileState.of(path) for path in paths]
 
 
-def states_again(states: Sequence[FileState], paths: Sequence[str]) -> list[FileState]:
-    """Return the state of each file to compare with in another process."""
-    return [state.again(path) for state, path in zip(states, paths, strict=True)]
+class OpenedAgain:
+    """A dataclass with the `paths` and `states` of files, which another process opens again, or copies of them.
+
+    It is pickled as its fields alone. The state of a folder is `None`.
+    """
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        told = {part.name: self.__dict__[part.name] for part in fields(cast("Any", self)) if part.init}
+        return _opened_again, (type(self), told)
+
+
+def _opened_again(files: Callable[..., Any], told: dict[str, Any]) -> Any:
+    states = [state and state.again(path) for state, path in zip(told["states"], told["paths"], strict=True)]
+    return files(**{**told, "states": states})
 
 
 def mapped_as(path: str, state: FileState) -> MappedFile:
