@@ -10,7 +10,6 @@ from time import perf_counter_ns
 from typing import TYPE_CHECKING, Any
 
 from penstock.core.errors import ClosedError
-from penstock.elements.size import bytes_of
 from penstock.engine import runs
 from penstock.engine.cursors.cursor import Cursor
 from penstock.engine.cursors.position import Position, RowPosition, StreamPosition
@@ -40,11 +39,10 @@ AGAIN = "next() of another iterator, once it has loaded this one's state_dict()"
 
 @dataclass(slots=True)
 class Totals:
-    """How much a run has made so far: items, the rows that they hold, and their bytes."""
+    """How much a run has made so far: items, and the rows that they hold."""
 
     items: int = 0
     rows: int = 0
-    nbytes: int = 0
 
 
 class Run:
@@ -75,7 +73,6 @@ class Run:
         self._observer = observer
         self._drawn_seed = drawn_seed
         self._carry_over = carry_over
-        self._item_bytes = 0
         self._pause = _Pause()
         self._stage: Stage | None = None
         self._producer: Producer[Piece] | None = None
@@ -218,11 +215,7 @@ class Run:
         made.items += count
         if isinstance(piece.chunk, Gathered):
             made.rows += count * piece.chunk.batch_rows
-            made.nbytes += count * piece.chunk.batch_bytes
             return
-        if not self._item_bytes:
-            self._item_bytes = bytes_of(items[0])
-        made.nbytes += count * self._item_bytes
         made.rows += rows_in_all(piece.chunk, items) if self.unit == "batch" else count
 
     def _named(self, failure: BaseException) -> BaseException:
