@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from penstock.core.checks import MOST, check_count, check_flag, check_seed
+from penstock.core.checks import MOST, check_content, check_count, check_flag, check_seed
+from penstock.core.errors import DecodeError
 
 
 @pytest.mark.parametrize("value", [3, np.int32(3), np.uint64(3), np.array(3)])
@@ -53,3 +54,22 @@ def test_seeds_are_words_of_64_bits():
             check_seed("shuffle", bad)
     with pytest.raises(TypeError, match=r"^shuffle\(seed='a'\)"):
         check_seed("shuffle", "a")
+
+
+@pytest.mark.parametrize("content", [b"abc", bytearray(b"abc"), memoryview(b"abc"), np.frombuffer(b"abc", np.uint8)])
+def test_the_content_of_a_file_is_bytes_in_any_form(content):
+    assert check_content("image", content) == b"abc"
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        (3, "the audio cannot be decoded: decode takes the bytes of an audio file, not int$"),
+        (np.zeros((2, 3), np.float32), r"not an array of float32\[2, 3\]$"),
+        (np.array([b"a", None]), r"not an array of object\[2\]; decode before batch$"),
+        (b"", r"the audio cannot be decoded: it is empty \(0 bytes\)$"),
+    ],
+)
+def test_anything_else_is_no_content_of_a_file(value, message):
+    with pytest.raises(DecodeError, match=message):
+        check_content("audio", value)

@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 import os
+import pickle
 import shutil
+from dataclasses import dataclass, field
 
 import pytest
 
 from penstock.core.errors import DataError
-from penstock.storage.state import FileState, mapped_as, states_again, states_of
+from penstock.storage.state import FileState, OpenedAgain, mapped_as, states_of
+
+
+@dataclass
+class Files(OpenedAgain):
+    paths: list
+    states: list
+    seen: dict = field(default_factory=dict, init=False)
 
 
 def test_it_is_that_of_the_file_until_somebody_writes(tmp_path):
@@ -52,11 +61,14 @@ def test_another_process_takes_a_copy_for_what_was_copied_and_not_what_was_writt
     path = str(tmp_path / "a")
     (tmp_path / "a").write_bytes(b"12345")
     (here,) = states_of([path])
-    assert states_again([here], [path]) == [here]
+    files = Files([path, "a folder"], [here, None])
+    files.seen[0] = "anything"
+    assert pickle.loads(pickle.dumps(files)) == Files(files.paths, files.states)
     shutil.copyfile(path, tmp_path / "b")
     os.utime(tmp_path / "b", ns=(1, 1))
     os.replace(tmp_path / "b", path)
-    (there,) = states_again([here], [path])
+    there, of_folder = pickle.loads(pickle.dumps(files)).states
+    assert of_folder is None
     there.check(path)
     (tmp_path / "a").write_bytes(b"54321")
     assert there.again(path) == there

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from penstock.core.checks import check_content
 from penstock.core.errors import DecodeError
 from penstock.core.lazy import require
 from penstock.kernels.audio import WavLayout, WavStatus, wav_layout, wav_samples
@@ -43,7 +44,7 @@ def info(data: bytes) -> AudioInfo:
     """
     if not isinstance(data, bytes | bytearray | memoryview | np.ndarray):
         raise TypeError(f"info(data={data!r:.80}): expected the bytes of an audio file, not {type(data).__name__}")
-    data = _as_bytes(data)
+    data = check_content("audio", data)
     layout = wav_layout(data)
     if layout.status != WavStatus.ELSEWHERE:
         check_layout(layout)
@@ -54,7 +55,7 @@ def info(data: bytes) -> AudioInfo:
 
 def read_audio(data: bytes, *, mono: bool, most_samples: int = MOST_FILE_SAMPLES) -> tuple[NDArray[np.float32], int]:
     """Return the samples of an audio file and their rate: float32 (frames, channels), or (frames,) for their mean."""
-    data = _as_bytes(data)
+    data = check_content("audio", data)
     layout = wav_layout(data)
     if layout.status != WavStatus.ELSEWHERE:
         check_layout(layout)
@@ -91,21 +92,6 @@ _REASONS = {
     WavStatus.BAD_FORMAT: "the format chunk of the WAV file contradicts itself",
     WavStatus.TRUNCATED: "the WAV file should have {stated} bytes of samples and has {held}; it was cut short",
 }
-
-
-def _as_bytes(value: Any) -> bytes:
-    """Return the bytes of a file, given as `bytes` or as an array of bytes."""
-    if isinstance(value, np.ndarray) and value.dtype == np.uint8 and value.ndim == 1:
-        value = value.tobytes()
-    elif isinstance(value, (bytearray, memoryview)):
-        value = bytes(value)
-    if not isinstance(value, bytes):
-        cure = "; decode before batch" if isinstance(value, np.ndarray) and value.dtype == object else ""
-        kind = type(value).__name__
-        raise DecodeError(f"the audio cannot be decoded: decode takes the bytes of an audio file, not {kind}{cure}")
-    if not value:
-        raise DecodeError("the audio cannot be decoded: it is empty (0 bytes)")
-    return value
 
 
 def _opened(data: bytes) -> Any:

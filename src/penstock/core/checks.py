@@ -7,6 +7,10 @@ import os
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+import numpy as np
+
+from penstock.core.errors import DecodeError
+
 MOST = 1 << 62
 """The largest count: twice as many rows still fit an `int64`."""
 
@@ -143,6 +147,26 @@ def whole(call: str, name: str, value: object) -> int:
         return operator.index(value)  # pyright: ignore[reportArgumentType] - refused just below
     except TypeError:
         raise TypeError(f"{call}({name}={value!r}): expected a whole number, not {type(value).__name__}") from None
+
+
+def check_content(what: str, value: Any) -> bytes:
+    """Return the content of an image or audio file, given as `bytes` or as an array of bytes.
+
+    >>> check_content("image", bytearray(b"GIF"))
+    b'GIF'
+    """
+    is_array = isinstance(value, np.ndarray)
+    if is_array and value.dtype == np.uint8 and value.ndim == 1:
+        value = value.tobytes()
+    elif isinstance(value, (bytearray, memoryview)):
+        value = bytes(value)
+    if not isinstance(value, bytes):
+        kind = f"an array of {value.dtype}{list(value.shape)}" if is_array else type(value).__name__
+        cure = "; decode before batch" if is_array and value.dtype == object else ""
+        raise DecodeError(f"the {what} cannot be decoded: decode takes the bytes of an {what} file, not {kind}{cure}")
+    if not value:
+        raise DecodeError(f"the {what} cannot be decoded: it is empty (0 bytes)")
+    return value
 
 
 def check_seed(call: str, seed: object) -> int | None:

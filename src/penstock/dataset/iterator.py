@@ -8,12 +8,12 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import replace
 from time import perf_counter_ns
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, cast
 
 from penstock import engine, watch
 from penstock import plan as plans
 from penstock.core.blame import note_blames
+from penstock.core.closing import Closing
 from penstock.core.errors import PlanError
 from penstock.engine.cursors.cursor import Cursor
 from penstock.engine.runs.carry_over import CarryOver
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-class Iterator(Generic[T]):
+class Iterator(Closing, Generic[T]):
     """One pass over a dataset.
 
     To stop early, use the iterator in a `with` block or `close()` it; the end of the epoch also closes it. Several
@@ -256,14 +256,6 @@ class Iterator(Generic[T]):
     def _end(self) -> None:
         if self._stop is not None:
             self._stop()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self.close()
 
 
 def _check_epoch(plan: Node, epoch: int) -> None:

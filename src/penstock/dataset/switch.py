@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator as Names
 from collections.abc import Mapping
 from contextlib import ExitStack
-from types import TracebackType
-from typing import Any, Self, cast
+from typing import Any, cast
 
 from penstock.core.checks import check_count
+from penstock.core.closing import Closing
 from penstock.core.errors import CursorError
 from penstock.core.options import Options
 from penstock.dataset.dataset import Dataset
@@ -18,7 +18,7 @@ from penstock.engine.tuning.budget import default_memory_budget
 _VERSION = 1
 
 
-class Switch:
+class Switch(Closing):
     """Several named datasets under way at once: `next(switch["train"])` at one step, `["val"]` at another.
 
     Drawing from one dataset leaves the positions of the others unchanged. One `state_dict()` has the positions of all
@@ -127,14 +127,6 @@ class Switch:
         with ExitStack() as stack:  # even if one raises, the others are closed
             for each in self._iterators.values():
                 stack.callback(each.close)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self.close()
 
     def __repr__(self) -> str:
         return f"Switch({', '.join(self._iterators)})"

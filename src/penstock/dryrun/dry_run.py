@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
-from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass, replace
+from collections.abc import Generator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field, replace
 from functools import partial
 from time import perf_counter_ns
 from typing import Any
@@ -15,24 +15,23 @@ from penstock.core.arrays import Rows
 from penstock.elements.chunks.chunk import Chunk
 from penstock.elements.spec import Spec, spec_of
 from penstock.engine.runs.carry_over import CarryOver
-from penstock.engine.runs.feeds import NOTHING
-from penstock.engine.runs.lowering import beginning
+from penstock.engine.runs.feeds import OpenFeed
+from penstock.engine.runs.lowering import Stretch, lowered
 from penstock.engine.runs.session import Session
 from penstock.engine.runs.settings import settings_of
-from penstock.engine.tasks.call_stack import DEEPEST, flow_on_another_stack
-from penstock.engine.tasks.compile import Line, SpreadLine, lined, of_rows, spread_after
+from penstock.engine.tasks.compile import compiled, spreading
 from penstock.engine.tasks.observer import Unobserved
 from penstock.ops.buffer.cache import Cache
-from penstock.ops.combine.inner import Unfolding
-from penstock.ops.read.given import Given
-from penstock.plan.flow import Flow, Mark, Open, Piece, Spread, close
-from penstock.plan.graph import fold, rebuild, with_depth
-from penstock.plan.node import Guard, Node, RowMap
+from penstock.plan.flow import MOST_READ, Flow, Mark, Open, Piece, Spread, close
+from penstock.plan.graph import rebuild, with_depth
+from penstock.plan.node import Node, RowMap
 from penstock.plan.step import Out, Step
 from penstock.plan.types import INFINITE, Program
 
 MOST_SOURCE_ELEMENTS = 10_000  # read of a source, which then counts as exhausted: a filter may drop all of them
 LONGEST_DRY_RUN = 10.0  # seconds, after which the sources of streams count as exhausted
+_STAGE = "dry run"
+"""The key of a node's stage among its facts, which persist whatever its inputs are."""
 
 
 @dataclass(eq=False)
@@ -47,6 +46,13 @@ class DryRunStage:
     first: Any = None
     element: Spec | None = None
     error: Exception | None = None
+    began: int = field(default_factory=perf_counter_ns)
+
+    @property
+    def is_over(self) -> bool:
+        """True if enough was read of a source."""
+        read = max(self.calls, self.made)  # all may fail and be skipped
+        return read >= MOST_SOURCE_ELEMENTS or (read > 0 and perf_counter_ns() - self.began > LONGEST_DRY_RUN * 1e9)
 
     @property
     def seconds(self) -> float | None:
@@ -61,32 +67,6 @@ class DryRunStage:
         self.made += len(chunk)
 
 
-@dataclass(frozen=True)
-class _Compiled:
-    """A node compiled with its inputs: the program of `line` if the node is indexed, else a stream of pieces.
-
-    Each piece of `base`, in which `depth` flows are nested, goes through `spreads`, a run of elementwise operations.
-    """
-
-    line: Line | None
-    base: Open
-    spreads: SpreadLine | None = None
-    depth: int = 0
-
-    def open(self, epoch: int, mark: Mark = None) -> Flow:
-        """Yield the pieces of an epoch."""
-        if self.line is not None:
-            spread = of_rows(self.line.program)
-        else:
-            spread = self.spreads.spread if self.spreads is not None else lambda piece: piece
-        flow = self.base(epoch, mark)
-        try:
-            for piece in flow:
-                yield spread(piece)
-        finally:
-            close(flow)
-
-
 class DryRun:
     """A run of the first `rows` elements of a plan whose seeds are bound, or as many as come before one fails.
 
@@ -95,54 +75,108 @@ class DryRun:
     """
 
     def __init__(self, plan: Node, rows: int) -> None:
-        self._began = perf_counter_ns()
-        self._inside = 0  # ns spent in the operations that the current one has called
-        self._failures: dict[int, tuple[Exception, DryRunStage]] = {}  # by the exception's id: it and where it arose
-        self._shop = Session(replace(settings_of(plan), executor="inline"), CarryOver(), Unobserved())
         self.stages: list[DryRunStage] = []
-        run = rebuild(plan, _without_cache)
-        self._guards = _guards_over(run)
-        compiled = fold(run, self._compile)
+        measuring = _Measuring()
+        run = rebuild(plan, self._with_stage)
         for stage, (_, depth) in zip(self.stages, with_depth(run), strict=True):
             stage.depth = depth
-        try:
-            _take(compiled, self.stages[-1], plan, rows)
-        except Exception as error:
-            if id(error) not in self._failures:
-                raise
-            self._failures[id(error)][1].error = error
-        finally:
-            self._shop.close()
+        settings = replace(settings_of(plan), executor="inline")
+        with closing(Session(settings, CarryOver(), measuring)) as session:
+            try:
+                self._take(run, rows, session)
+            except Exception as error:
+                if id(error) not in measuring.failures:
+                    raise
+                measuring.failures[id(error)][1].error = error
 
-    def _compile(self, node: Node, inputs: tuple[_Compiled, ...]) -> _Compiled:
-        own = DryRunStage(node)
-        self.stages.append(own)
-        measuring = _Measuring(own, self._measured)
-        if node.indexed:
-            lines = tuple(below.line for below in inputs if below.line is not None)
-            return _Compiled(lined(node, lines, np.empty, measuring), partial(self._one_by_one, own))
-        inputs = tuple(
-            _in_pieces(below, each, self._guards[id(each)]) for below, each in zip(inputs, node.inputs, strict=True)
-        )
-        if node.elementwise and inputs:
-            (below,) = inputs
-            guard = self._guards[id(node)] if node.guard is None else None
-            return replace(below, spreads=spread_after(node, below.spreads, np.empty, measuring, guard))
-        if isinstance(node, Unfolding):
-            unpack = node.in_tasks(Given())
-            inputs = tuple(
-                replace(below, spreads=spread_after(unpack, below.spreads, np.empty, Unobserved())) for below in inputs
-            )
-        flow = beginning(node, tuple(below.open for below in inputs), self._shop)
-        begin = partial(self._measured_flow, own, flow)
-        depth = 2 + max((below.depth for below in inputs), default=0)
-        return _Compiled(None, begin, depth=depth) if depth < DEEPEST else _Compiled(None, flow_on_another_stack(begin))
+    def _with_stage(self, node: Node) -> Node:
+        """Return a copy of the node that knows its stage, whatever its inputs are; without a cache."""
+        made = RowMap(node.input) if isinstance(node, Cache) else replace(node)
+        self.stages.append(DryRunStage(made))
+        made.memo.update({**node.memo, _STAGE: self.stages[-1]})
+        return made
+
+    def _take(self, plan: Node, rows: int, session: Session) -> None:
+        if plan.indexed:
+            count = rows if plan.length == INFINITE else min(rows, plan.length)
+            if count:
+                compiled(plan, np.empty, session.observer)(np.arange(count, dtype=np.int64))
+            return
+        flow = lowered(plan, session, _one_by_one)(0)
+        try:
+            while self.stages[-1].made < rows and next(flow, None) is not None:
+                pass
+        finally:
+            close(flow)
+
+
+def _one_by_one(stretch: Stretch, open_feed: OpenFeed, session: Session) -> Open:
+    """Return the function that opens the pieces of a stretch; rows are made one by one until their source is over."""
+    spread, base = spreading(stretch.plan, np.empty, session.observer), stretch.base
+
+    def pieces(epoch: int, mark: Mark = None) -> Flow:
+        feed, most = open_feed(epoch, mark), MOST_READ if base is None else 1
+        try:
+            while (base is None or not _stage_of(base).is_over) and (job := feed.take(most)) is not None:
+                yield spread(job.task.given)
+        finally:
+            feed.close()
+
+    return pieces
+
+
+class _Measuring(Unobserved):
+    """Measures the making of each stage's elements, and notes where exceptions were raised."""
+
+    def __init__(self) -> None:
+        self.failures: dict[int, tuple[Exception, DryRunStage]] = {}
+        """Exceptions and where they were raised, by the exception's id."""
+        self._inside = 0  # ns spent in the operations that the current one has called
+
+    def wrap(self, node: Node, program: Program, /) -> Program:
+        stage = _stage_of(node)
+
+        def run(rows: Rows, out: Out = None) -> Chunk:
+            with self._measured(stage):
+                chunk = program(rows, out)
+                stage.note(chunk)
+                return chunk
+
+        return run
+
+    def wrap_step(self, node: Node, step: Step, /) -> Step:
+        rows_of, change, passes = step
+        stage = _stage_of(node)
+
+        def measured(chunk: Chunk, rows: Rows, out: Out) -> Chunk:
+            with self._measured(stage):
+                chunk = chunk if change is None else change(chunk, rows, out)
+                stage.note(chunk)
+                return chunk
+
+        return Step(rows_of, measured, passes)
+
+    def wrap_spread(self, node: Node, spread: Spread, /) -> Spread:
+        stage = node.memo.get(_STAGE)
+        if stage is None:  # a part of the operation above it
+            return spread
+
+        def run(piece: Piece) -> Piece:
+            with self._measured(stage):
+                made = spread(piece)
+                stage.note(made.chunk)
+                return made
+
+        return run
+
+    def wrap_flow(self, node: Node, begin: Open, /) -> Open:
+        return partial(self._measured_flow, _stage_of(node), begin)
 
     def _measured_flow(self, stage: DryRunStage, begin: Open, epoch: int, mark: Mark = None) -> Flow:
         with self._measured(stage):
             flow = begin(epoch, mark)
         try:
-            while stage.node.inputs or not self._is_over(stage):
+            while stage.node.inputs or not stage.is_over:
                 with self._measured(stage):
                     piece = next(flow, None)
                     if piece is None:
@@ -152,18 +186,6 @@ class DryRun:
         finally:
             close(flow)
 
-    def _one_by_one(self, stage: DryRunStage, epoch: int, mark: Mark = None) -> Flow:
-        """Yield the rows of an indexed node one by one, without elements; the mark is the next row."""
-        stride = stage.node.stride
-        for row in range(mark or 0, stride):
-            if self._is_over(stage):
-                return
-            yield Piece(NOTHING, np.array([epoch * stride + row], np.int64), row + 1)
-
-    def _is_over(self, stage: DryRunStage) -> bool:
-        read = max(stage.calls, stage.made)  # all may fail and be skipped
-        return read >= MOST_SOURCE_ELEMENTS or (read > 0 and perf_counter_ns() - self._began > LONGEST_DRY_RUN * 1e9)
-
     @contextmanager
     def _measured(self, stage: DryRunStage) -> Generator[None]:
         above, self._inside = self._inside, 0
@@ -171,7 +193,7 @@ class DryRun:
         try:
             yield
         except Exception as error:
-            self._failures.setdefault(id(error), (error, stage))
+            self.failures.setdefault(id(error), (error, stage))
             raise
         finally:
             spent = perf_counter_ns() - began
@@ -180,6 +202,7 @@ class DryRun:
             self._inside = above + spent
 
 
+<<<<<<< HEAD
 class _Measuring(Unobserved):
     """A context that measures the making of one stage's elements."""
 
@@ -254,3 +277,7 @@ def _take(compiled: _Compiled, last: DryRunStage, plan: Node, rows: int) -> None
 
 def _without_cache(node: Node) -> Node:
     return RowMap(node.input) if isinstance(node, Cache) else node
+=======
+def _stage_of(node: Node) -> DryRunStage:
+    return node.memo[_STAGE]
+>>>>>>> nodes

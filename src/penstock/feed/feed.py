@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from types import TracebackType
 from typing import Any, Protocol, Self, TypeAlias
 
 import numpy as np
 
+from penstock.core.closing import Closing
 from penstock.elements.nested.structure import flatten, unflatten
 from penstock.elements.ragged import Ragged
 from penstock.elements.sparse import Sparse
@@ -40,7 +40,7 @@ Convert: TypeAlias = Callable[[np.ndarray | Ragged | Sparse], Any]
 """A function that converts an array, `Ragged` or `Sparse` to the framework's type, if it has one."""
 
 
-class FedIterator:
+class FedIterator(Closing):
     """An iterator whose elements have a framework's arrays, and which otherwise works like the iterator it wraps."""
 
     def __init__(self, source: ElementIterator, convert: Convert) -> None:
@@ -81,14 +81,6 @@ class FedIterator:
     def close(self) -> None:
         """Stop at once."""
         self._source.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self.close()
 
 
 class FrameworkFeed:

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from penstock.core.checks import check_count
+from penstock.core.checks import check_content, check_count
 from penstock.core.errors import DecodeError
 from penstock.core.lazy import require
 from penstock.elements.spec import ArraySpec, Spec
@@ -34,7 +34,7 @@ class Decode(ImageOperation):
     max_pixels: int = MAX_PIXELS
 
     def apply(self, image: Any, draw: int) -> NDArray[np.uint8]:
-        data = _as_bytes(image)
+        data = check_content("image", image)
         program = kernel.ImageProgram(self.max_pixels, self.channels)
         sizes, outcome = kernel.measure_images(program, [data], _NO_DRAWS)
         if outcome.elsewhere:
@@ -76,21 +76,6 @@ def raise_failure(outcome: kernel.Outcome) -> None:
     """Raise the `DecodeError` for an image that the kernel failed to decode."""
     if outcome.failed >= 0:
         raise DecodeError(f"the JPEG image cannot be decoded: {outcome.message}")
-
-
-def _as_bytes(value: Any) -> bytes:
-    if isinstance(value, np.ndarray) and value.dtype == np.uint8 and value.ndim == 1:
-        value = value.tobytes()
-    elif isinstance(value, (bytearray, memoryview)):
-        value = bytes(value)
-    if not isinstance(value, bytes):
-        is_array = isinstance(value, np.ndarray)
-        kind = f"an array of {value.dtype}{list(value.shape)}" if is_array else type(value).__name__
-        cure = "; decode before batch" if is_array and value.dtype == object else ""
-        raise DecodeError(f"the image cannot be decoded: decode takes the bytes of an image file, not {kind}{cure}")
-    if not value:
-        raise DecodeError("the image cannot be decoded: it is empty (0 bytes)")
-    return value
 
 
 def _decode_with_pillow(decode: Decode, data: bytes) -> NDArray[np.uint8]:

@@ -11,6 +11,14 @@ from numpy.typing import NDArray
 from penstock.core.errors import DataError
 from penstock.kernels import _native
 
+MAKE_AGAIN = (
+    "make the dataset again, and write a new file under another name and rename it, instead of writing into a file "
+    "that is read"
+)
+"""The advice about a file that was changed."""
+WRITTEN_TO = f"the file was written to since the dataset was made; {MAKE_AGAIN}"
+OTHER_SIZE = f"the file had {{then:,}} bytes when the dataset was made, and has {{now:,}} now; {MAKE_AGAIN}"
+
 
 def read_regular_files(paths: list[str]) -> list[bytes | None]:
     """Return the content of each path that is a regular, readable, non-empty file, and `None` for others.
@@ -85,10 +93,7 @@ class MappedFile:
         """
         self.check()
         if not self._native.is_unchanged(self._name):
-            raise DataError(
-                f"{self.path}: the file was written to while it was mapped; make the dataset again, and write a new "
-                "file under another name and rename it, instead of writing into a file that is read"
-            )
+            raise DataError(f"{self.path}: {WRITTEN_TO}")
 
 
 def maps_cut() -> int:

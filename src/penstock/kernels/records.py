@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from penstock.core.arrays import Rows
 from penstock.core.errors import DataError
 from penstock.kernels import _native
+from penstock.kernels.files import OTHER_SIZE, WRITTEN_TO
 
 
 class ScanError(DataError):
@@ -197,15 +198,13 @@ class RecordReader:
 
 
 _REASONS = {
-    _Status.OTHER_SIZE: "the file has {now} bytes, and had {then} when indexed; make the dataset again, which "
-    "indexes the file again",
+    _Status.OTHER_SIZE: OTHER_SIZE,
     _Status.BAD_INDEX: "its index points outside the file; remove the index, and make the dataset again",
     _Status.TRUNCATED: "the file was cut short, or became unreadable, while it was read",
     _Status.BAD_LENGTH: "its length field is damaged, or the file was rewritten since it was indexed",
     _Status.BAD_CHECKSUM: "its content is damaged: the checksum (CRC-32C) does not match; ds.ignore_errors() continues "
     "with the next record, verify=False reads it as it is",
-    _Status.REWRITTEN: "the file was changed since it was indexed; make the dataset again, and write a new file "
-    "under another name and rename it, instead of writing into a file that is read",
+    _Status.REWRITTEN: WRITTEN_TO,
 }
 
 

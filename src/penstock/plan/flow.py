@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Iterator, Sequence
 from itertools import islice
 from time import perf_counter_ns
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Protocol, Self, TypeAlias, cast, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, cast, runtime_checkable
 
 import numpy as np
 
 from penstock.core.arrays import Rows
+from penstock.core.closing import Closing
 from penstock.core.errors import CursorError
 from penstock.elements.chunks.chunk import Chunk, Items, concat
 from penstock.plan.ids import NO_IDS
@@ -101,7 +101,7 @@ Spread: TypeAlias = Callable[[Piece], Piece]
 """Makes the elements derived from some elements: a pure function, so any worker may call it."""
 
 
-class Reader:
+class Reader(Closing):
     """Reads elements from an input in runs of any length, and knows the mark of the next one.
 
     `mark` comes from a reader of the same input: `[mark of a piece, elements of it to skip]`.
@@ -197,14 +197,6 @@ class Reader:
     def close(self) -> None:
         """Stop the input."""
         close(self._flow)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self.close()
 
 
 def read_all(source: Open, epoch: int, mark: Mark = None) -> AskedFlow:

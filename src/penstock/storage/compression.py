@@ -10,6 +10,7 @@ from typing import Any, Protocol, TypeAlias, TypeVar
 from penstock.core.checks import is_one_of
 from penstock.core.errors import DataError, PlanError
 from penstock.core.lazy import require
+from penstock.kernels.files import WRITTEN_TO
 
 SUFFIXES: Mapping[str, str] = {
     "gz": "gzip", "bz2": "bz2", "xz": "xz", "zst": "zstd", "zstd": "zstd", "lz4": "lz4",
@@ -185,10 +186,7 @@ class _Steady(io.FileIO):
 
     def _checked(self, made: T) -> T:
         if not made and self._now() != self._state:
-            raise DataError(
-                f"{self.name}: the file was written to while it was read; write a new file under another name and "
-                "rename it, instead of writing into a file that is read"
-            )
+            raise DataError(f"{self.name}: {WRITTEN_TO}")
         return made
 
 

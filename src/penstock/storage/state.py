@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Sequence
+from dataclasses import fields
+from typing import Any, NamedTuple, cast
 
 from penstock.core.errors import DataError
 from penstock.kernels import MappedFile
+from penstock.kernels.files import MAKE_AGAIN, OTHER_SIZE, WRITTEN_TO
 
 _COARSE = 5 if sys.platform == "linux" else time.CLOCK_REALTIME  # the clock of most file systems
 _LONGEST_TICK = 20_000_000  # ns
@@ -45,14 +47,10 @@ class FileState(NamedTuple):
         """Raise a `DataError` if the file was changed or replaced."""
         status = os.stat(path)
         if status.st_size != self.size:
-            raise DataError(
-                f"{path}: it had {self.size:,} bytes when the dataset was made, and has {status.st_size:,} now; make "
-                f"the dataset again{_RENAME}"
-            )
+            raise DataError(f"{path}: {OTHER_SIZE.format(then=self.size, now=status.st_size)}")
         if status.st_mtime_ns != self.mtime_ns:
             is_same = (status.st_dev, status.st_ino) == (self.device, self.inode)
-            what = "written to" if is_same else "replaced by another"
-            raise DataError(f"{path}: the file was {what} since the dataset was made; make the dataset again{_RENAME}")
+            raise DataError(f"{path}: {WRITTEN_TO if is_same else _REPLACED}")
 
     def check_open(self, path: str) -> None:
         """Raise a `DataError` if a file held open was changed, whatever file is now at its path."""
@@ -73,7 +71,7 @@ class FileState(NamedTuple):
         return now if is_copy else self
 
 
-_RENAME = ", and write a new file under another name and rename it, instead of writing into a file that is read"
+_REPLACED = f"the file was replaced by another since the dataset was made; {MAKE_AGAIN}"
 
 
 def states_of(paths: Sequence[str]) -> list[FileState]:
@@ -81,9 +79,20 @@ def states_of(paths: Sequence[str]) -> list[FileState]:
     return [FileState.of(path) for path in paths]
 
 
-def states_again(states: Sequence[FileState], paths: Sequence[str]) -> list[FileState]:
-    """Return the state of each file to compare with in another process."""
-    return [state.again(path) for state, path in zip(states, paths, strict=True)]
+class OpenedAgain:
+    """A dataclass with the `paths` and `states` of files, which another process opens again, or copies of them.
+
+    It is pickled as its fields alone. The state of a folder is `None`.
+    """
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        told = {part.name: self.__dict__[part.name] for part in fields(cast("Any", self)) if part.init}
+        return _opened_again, (type(self), told)
+
+
+def _opened_again(files: Callable[..., Any], told: dict[str, Any]) -> Any:
+    states = [state and state.again(path) for state, path in zip(told["states"], told["paths"], strict=True)]
+    return files(**{**told, "states": states})
 
 
 def mapped_as(path: str, state: FileState) -> MappedFile:

@@ -122,4 +122,4 @@ def test_an_interrupt_while_a_thread_is_started_leaves_none_and_starts_no_other(
         next(it)
     (producer,) = producers
     with pytest.raises(ClosedError):
-        producer.take()
+        next(producer)

@@ -10,7 +10,7 @@ import pytest
 from penstock import Dataset, Options
 from penstock.engine.runs import lowering
 from penstock.engine.runs.carry_over import CarryOver
-from penstock.engine.runs.lowering import Stretch, first_element, opened
+from penstock.engine.runs.lowering import Stretch, first_element, in_stage, opened
 from penstock.engine.runs.session import Session
 from penstock.engine.runs.settings import settings_of
 from penstock.engine.tasks.observer import Unobserved
@@ -51,7 +51,7 @@ class Noted(Unobserved):
 
 def begun(ds, observer=None):
     settings = settings_of(ds.with_options(Options(executor="inline"))._plan)
-    return opened(ds._plan, Session(settings, CarryOver(), observer or Unobserved()))
+    return opened(ds._plan, Session(settings, CarryOver(), observer or Unobserved()), in_stage)
 
 
 @pytest.mark.parametrize(
@@ -127,7 +127,7 @@ def test_the_first_element_leaves_nothing_open():
 
 def test_a_stretch_that_stands_on_nothing_is_refused():
     with pytest.raises(RuntimeError, match="has no input to read"):
-        Stretch(Given(), None, None).open(Session(settings_of(STREAM._plan), CarryOver(), Unobserved()))
+        Stretch(Given(), None, None).open(Session(settings_of(STREAM._plan), CarryOver(), Unobserved()), in_stage)
 
 
 def test_virtual_streams_are_opened_in_one_session_and_as_one_operation():

@@ -232,3 +232,43 @@ def test_a_pool_of_threads_gives_the_same_elements_of_datasets_that_are_elements
         with ThreadPoolExecutor(2) as executor:
             assert list(ds.with_options(Options(executor=executor, seed=1)).iterator(epoch=0)) == wanted
         assert len(threads) > 1
+
+
+@pytest.mark.parametrize("options", [{}, {"workers": 1}, {"executor": "threads"}], ids=str)
+def test_items_are_made_ahead_by_a_thread_that_ends_with_the_session(session_with, options):
+    session, threads = session_with(**options), []
+
+    def items():
+        threads.append(threading.current_thread())
+        yield 1
+        while True:
+            yield 2
+
+    ahead = session.ahead(items(), 3)
+    assert next(ahead) == 1
+    assert threads != [threading.current_thread()]
+    assert session.side_thread() is not None
+    session.close()
+    with pytest.raises(ClosedError):
+        next(ahead)
+    with pytest.raises(ClosedError):
+        next(session.ahead(iter([1]), 3))
+
+
+def test_inline_items_are_made_when_they_are_taken(session_with):
+    session, items = session_with(executor="inline"), iter([1])
+    assert session.ahead(items, 3) is items
+    assert session.side_thread() is None
+
+
+def test_a_session_of_inner_datasets_asks_the_outer_one_for_threads(session_with):
+    class Elsewhere(Executor):
+        pass
+
+    outer = session_with(executor=Elsewhere())
+    ahead = outer.inner().ahead(iter([1]), 3)
+    assert list(ahead) == [1]
+    outer.close()
+    with pytest.raises(ClosedError):
+        next(ahead)
+    assert session_with(executor="inline").inner().side_thread() is None

@@ -18,13 +18,6 @@ def room_for(count):
     return lambda waiting: len(waiting) < count
 
 
-def taken(producer):
-    items = []
-    while (item := producer.take()) is not None:
-        items.append(item)
-    return items
-
-
 @pytest.fixture(autouse=True)
 def no_thread_is_left():
     yield
@@ -32,10 +25,10 @@ def no_thread_is_left():
 
 
 @pytest.mark.parametrize("ahead", [1, 2, 100])
-def test_all_items_come_in_order_and_then_none(ahead):
+def test_all_items_come_in_order_and_then_the_end(ahead):
     producer = Producer(iter(range(9)), room_for(ahead))
-    assert taken(producer) == list(range(9))
-    assert producer.take() is producer.take() is None
+    assert list(producer) == list(range(9))
+    assert next(producer, None) is next(producer, None) is None
 
 
 def test_items_are_made_in_a_daemon_thread_that_is_a_worker():
@@ -45,7 +38,7 @@ def test_items_are_made_in_a_daemon_thread_that_is_a_worker():
         threads.append(threading.current_thread())
         yield 1
 
-    assert taken(Producer(items(), room_for(1))) == [1]
+    assert list(Producer(items(), room_for(1))) == [1]
     assert threads[0] is not threading.current_thread()
     assert threads[0].daemon
     assert threads[0].name == WORKER
@@ -84,8 +77,8 @@ def test_as_many_items_are_made_ahead_as_there_is_room_for(ahead):
         with producer._changed:
             assert producer._changed.wait_for(lambda: len(producer) == ahead, PATIENCE)
         assert items.asked == received + ahead
-        assert producer.take() == received
-    producer.stop()
+        assert next(producer) == received
+    producer.close()
     assert items.ended.wait(PATIENCE)
 
 
@@ -96,7 +89,7 @@ def test_room_is_asked_of_the_items_that_wait():
     with producer._changed:
         assert producer._changed.wait_for(lambda: len(producer) == 4, PATIENCE)  # 0 + 1 + 2 + 3
     assert items.asked == 4
-    producer.stop()
+    producer.close()
 
 
 def test_room_that_is_made_elsewhere_is_found_when_told_to_look_again():
@@ -105,7 +98,7 @@ def test_room_that_is_made_elsewhere_is_found_when_told_to_look_again():
     assert items.asked == 0
     has_room.append(True)
     producer.look_again()
-    assert taken(producer) == [0, 1, 2]
+    assert list(producer) == [0, 1, 2]
 
 
 @pytest.mark.parametrize("error", [LookupError("here"), KeyboardInterrupt(), StopAsyncIteration()])
@@ -116,10 +109,10 @@ def test_the_exception_of_the_iterator_comes_after_the_items_before_it(error):
         raise error
 
     producer = Producer(items(), room_for(100))
-    assert [producer.take(), producer.take()] == [1, 2]
+    assert [next(producer), next(producer)] == [1, 2]
     for _ in range(2):
         with pytest.raises(type(error)):
-            producer.take()
+            next(producer)
 
 
 def test_the_exception_of_closing_the_iterator_is_raised():
@@ -134,23 +127,23 @@ def test_the_exception_of_closing_the_iterator_is_raised():
             raise LookupError("while it closed")
 
     with pytest.raises(LookupError, match="while it closed"):
-        Producer(iter(Items()), room_for(1)).take()
+        next(Producer(iter(Items()), room_for(1)))
 
 
-def test_stopped_it_drops_the_items_that_wait_and_closes_the_iterator():
+def test_closed_it_drops_the_items_that_wait_and_closes_the_iterator():
     items = Counted()
     producer = Producer(iter(items), room_for(3))
     assert items.wait_for(3)
-    producer.stop()
-    producer.stop()
+    producer.close()
+    producer.close()
     assert items.ended.wait(PATIENCE)
     assert items.asked <= 4
     assert len(producer) == 0
     with pytest.raises(ClosedError, match="closed"):
-        producer.take()
+        next(producer)
 
 
-def test_stopped_it_wakes_the_consumer_though_the_iterator_does_not_come_back():
+def test_closed_it_wakes_the_consumer_though_the_iterator_does_not_come_back():
     begun, wake, said = threading.Event(), threading.Event(), []
 
     def items():
@@ -162,28 +155,28 @@ def test_stopped_it_wakes_the_consumer_though_the_iterator_does_not_come_back():
 
     def take():
         try:
-            producer.take()
+            next(producer)
         except ClosedError as error:
             said.append(str(error))
 
     consumer = threading.Thread(target=take)
     consumer.start()
     assert begun.wait(PATIENCE)
-    producer.stop()
+    producer.close()
     consumer.join(PATIENCE)
     assert not wake.is_set()
     assert said == ["this iterator was closed while it waited for its next item"]
     wake.set()
 
 
-def test_stopping_in_a_forked_child_needs_no_lock(monkeypatch):
+def test_closing_in_a_forked_child_needs_no_lock(monkeypatch):
     items = Counted(count=2)
     producer = Producer(iter(items), room_for(1))
     assert items.wait_for(1)
     with monkeypatch.context() as patch, producer._changed:
         patch.setattr(os, "getpid", lambda: -1)
-        stopping = threading.Thread(target=producer.stop)
+        stopping = threading.Thread(target=producer.close)
         stopping.start()
         stopping.join(PATIENCE)
         assert not stopping.is_alive()
-    assert taken(producer) == [0, 1]
+    assert list(producer) == [0, 1]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 
 import numpy as np
@@ -13,9 +12,13 @@ from hypothesis import strategies as st
 
 from penstock import INFINITE, UNKNOWN, Dataset, Options, Ragged, pack_efficiency
 from penstock.core.errors import ElementError
+from penstock.elements.chunks.chunk import Items
 from penstock.elements.nested.nesting import leaf_column
+from penstock.kernels import SideThread
 from penstock.kernels.reference import pack as twin
 from penstock.ops.group.pack import Pack
+from penstock.ops.read.given import Given
+from penstock.plan.background import Inline
 from penstock.plan.flow import Piece
 from penstock.testing.laws import same, verify_resume
 
@@ -136,38 +139,32 @@ def test_however_many_documents_come_at_once_few_sequences_are_filled_at_a_time(
 def test_sequences_filled_in_the_background_come_as_those_of_small_pieces_do(monkeypatch):
     sizes = np.random.default_rng(3).integers(1, 1500, 1200)
     texts = Ragged.from_row_lengths(np.arange(sizes.sum(), dtype=np.int32), sizes)
-    dataset = Dataset.from_tensor_slices(texts).pack(1024, window=1 << 21).batch(3)
-    dataset = dataset.with_options(Options(executor="inline"))
-    threads = threads_alive()
+    dataset = Dataset.from_tensor_slices(texts).pack(1024, window=1 << 21)
     large = list(dataset)
     with dataset.iterator() as cut_short:
         assert same(next(cut_short), large[0])
-    assert threads_alive() == threads
+    assert all(map(same, large, dataset.with_options(Options(executor="inline"))))
     monkeypatch.setattr("penstock.ops.group.pack.PIECE_BYTES", 1 << 15)
     small = list(dataset)
-    assert len(large) == len(small) > 256
+    assert len(large) == len(small) > 768
     assert all(map(same, large, small))
 
 
 def test_where_reading_takes_long_the_next_window_is_not_read_before_this_one_is_out(monkeypatch):
+    class Aside(Inline):
+        def side_thread(self):
+            return SideThread()
+
+    def texts(epoch, mark):
+        for row, document in enumerate(documents([600] * 2000)):
+            read.append(row)
+            yield Piece(Items([document]), np.array([row]), row + 1)
+
     monkeypatch.setattr("penstock.ops.group.pack.QUICKLY", 0)
     read = []
-
-    def noted(document):
-        read.append(len(document))
-        return document
-
-    source = Dataset.from_source(documents([600] * 2000)).filter(lambda document: True).map(noted)
-    packed = source.pack(1024, window=437 * 600).with_options(Options(executor="inline"))  # a document a sequence
-    with packed.iterator() as it:
-        for _ in range(437):
-            next(it)
-        assert 437 <= len(read) < 2 * 437
-
-
-def threads_alive():
-    """How many threads the process has, also those that are not Python's; where the system tells."""
-    return len(os.listdir("/proc/self/task")) if os.path.isdir("/proc/self/task") else 0
+    flow = Pack(Given(), 1024, window=437 * 600).flow((texts,), 0, None, np.empty, Aside())  # a document a sequence
+    assert len(next(flow)) + len(next(flow)) == 437
+    assert len(read) < 2 * 437
 
 
 def test_windows_are_packed_by_themselves():

@@ -3,17 +3,26 @@
 from __future__ import annotations
 
 import gzip
-import threading
 from dataclasses import dataclass, field
 
+import numpy as np
 import pytest
 
 import penstock as ps
 from penstock.elements.chunks.chunk import Items
 from penstock.elements.spec import ObjectSpec
-from penstock.ops.read.stream import FILES_AT_A_TIME, ReadStream, Sound, with_sound_elements, without_first
+from penstock.ops.read.stream import (
+    CHUNKS_AHEAD,
+    FILES_AT_A_TIME,
+    ReadStream,
+    Sound,
+    with_sound_elements,
+    without_first,
+)
+from penstock.plan.background import Inline
 from penstock.sources.tfrecord.writing import framed
 from penstock.testing.laws import verify_determinism, verify_resume
+from tests.workers import await_workers
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,7 +88,47 @@ def test_no_more_files_are_opened_than_are_read_at_a_time():
     with ds.with_options(ps.Options(executor="inline")).iterator(epoch=0) as it:
         next(it)
         assert len(ds._plan.source.opened) <= FILES_AT_A_TIME
-    assert [thread for thread in threading.enumerate() if thread.name == "penstock-read-ahead"] == []
+
+
+class Recording(Inline):
+    """Makes nothing ahead, and notes what is to be."""
+
+    def __init__(self):
+        self.asked = []
+
+    def ahead(self, items, most):
+        self.asked.append(most)
+        return items
+
+
+def test_the_current_file_and_the_next_are_read_ahead_by_threads_of_the_run():
+    background = Recording()
+    flow = ReadStream(Numbers([7, 2, 9])).flow((), 0, None, np.empty, background)
+    next(flow)
+    assert background.asked == [CHUNKS_AHEAD] * FILES_AT_A_TIME
+    assert sum(map(len, flow)) == 15
+    assert background.asked == [CHUNKS_AHEAD] * 3
+
+
+def test_files_read_ahead_are_closed_with_the_flow():
+    closed = []
+
+    class Noted(Recording):
+        def ahead(self, items, most):
+            class Items:
+                __iter__ = items.__iter__
+                __next__ = items.__next__
+
+                def close(self):
+                    closed.append(most)
+                    items.close()
+
+            return Items()
+
+    flow = ReadStream(Numbers([7, 7, 7])).flow((), 0, None, np.empty, Noted())
+    next(flow)
+    flow.close()
+    assert closed == [CHUNKS_AHEAD] * FILES_AT_A_TIME
 
 
 def test_what_comes_before_an_error_arrives_first():
@@ -88,7 +137,7 @@ def test_what_comes_before_an_error_arrives_first():
     with pytest.raises(ps.errors.DataError, match="file 1 is damaged") as caught:
         next(it)
     assert "in numbers" in caught.value.__notes__
-    assert [thread for thread in threading.enumerate() if thread.name == "penstock-read-ahead"] == []
+    await_workers()
 
 
 @pytest.mark.parametrize("shorter", [[20], [20, 5], []])

@@ -36,9 +36,13 @@ def test_whole_rows_are_those_with_nothing_missing():
 
 
 def test_schemas_that_differ_are_refused_with_both_names():
-    check_same("read", "one", SCHEMA, "two", SCHEMA)
+    table = table_of(SCHEMA, None, "raise", "read")
+    check_same("read", "one", table, "two", SCHEMA, None)
     with pytest.raises(DataError, match="read: one and two differ: column 'b' is only in the first"):
-        check_same("read", "one", SCHEMA, "two", SCHEMA.remove(1))
+        check_same("read", "one", table, "two", SCHEMA.remove(1), None)
+    with pytest.raises(DataError, match="read: one and two differ: column 'b' is only in the first"):
+        check_same("read", "one", table_of(SCHEMA, ["b"], "raise", "read"), "two", SCHEMA.remove(1), ["b"])
+    check_same("read", "one", table_of(SCHEMA, ["a"], "raise", "read"), "two", SCHEMA.remove(1), ["a"])
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,6 @@ from penstock.core.errors import BudgetError, WorkerError
 from penstock.elements.chunks.chunk import Fresh
 from penstock.elements.chunks.variants import duplicate
 from penstock.elements.size import own_bytes_of
-from penstock.engine import workers
 from penstock.engine.runs.feeds import NOTHING
 from penstock.engine.runs.replay import replayed
 from penstock.engine.tasks.cost import Cost
@@ -76,23 +75,27 @@ class Loop:
                 self._session.check_open()
                 self._choose_workers()
                 if self._stage.live and self._workers is not None:
-                    producer = workers.producer.Producer(self._begun(), lambda _: self._room() > 0)
-                    self._session.at_close(producer.stop)
+                    producer = self._session.producer(self._begun(), lambda _: self._room() > 0)
                     break
                 job = self._made_inline(wanted) if self._workers is None else self._next_job(self._workers)
                 if job is None:
                     return
                 for piece in self._finished(job):
                     wanted = yield piece
-            while producer.take() is not None:
+            while next(producer, None) is not None:
                 self._session.check_open()
                 job = self._popped(self._workers)
                 producer.look_again()
                 yield from self._finished(job)
         finally:
             if producer is not None:
+<<<<<<< HEAD
                 producer.stop()
             with suppress(ValueError):  # a producer is running the feed, and closes it
+=======
+                producer.close()
+            with suppress(ValueError):  # a producer is in it, and closes it
+>>>>>>> nodes
                 self._feed.close()
             self._window.close()
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, TypeAlias
 
 from penstock.engine.runs.carry_over import CarryOver
-from penstock.engine.runs.feeds import PieceFeed, RowFeed
+from penstock.engine.runs.feeds import OpenFeed, PieceFeed, RowFeed
 from penstock.engine.runs.session import Session
 from penstock.engine.runs.settings import settings_of
 from penstock.engine.runs.stage import Stage
@@ -18,6 +18,7 @@ from penstock.ops.combine.inner import Unfolding
 from penstock.ops.combine.turns import Turns
 from penstock.ops.order.streams import StreamRows, VirtualStreams
 from penstock.ops.read.given import Given
+from penstock.plan.background import WorksAhead
 from penstock.plan.fingerprint import form
 from penstock.plan.flow import AskedFlow, Flow, Mark, Open, close, pulled
 from penstock.plan.graph import fold, post_order, rebuild, with_inputs
@@ -43,18 +44,33 @@ class Stretch:
     step: int = 1
     depth: int = 0  # of flows that read one another on one stack
 
-    def open(self, session: Session) -> Open:
+    def open(self, session: Session, open_stage: OpenStage) -> Open:
         """Return the function that opens the pieces of the stretch."""
-        observer = session.observer
         if self.base is not None:
             feed = partial(RowFeed, self.base, first=self.first, step=self.step)
+<<<<<<< HEAD
             return observer.wrap_stage(Stage(self.plan, self.base, feed, session).open)
         if self.source is None:
             raise RuntimeError(f"{self.plan.label()} has no input to read")
         if isinstance(self.plan, Given):
+=======
+        elif self.source is None:
+            raise RuntimeError(f"{self.plan.label()} stands on nothing")
+        elif isinstance(self.plan, Given):
+>>>>>>> nodes
             return self.source
-        feed = partial(PieceFeed, self.source, each_from_one=all(node.keeps_ids for node in _stretch(self.plan)))
-        return observer.wrap_stage(Stage(self.plan, None, feed, session, self.below, live=self.live).open)
+        else:
+            feed = partial(PieceFeed, self.source, each_from_one=all(node.keeps_ids for node in _stretch(self.plan)))
+        return session.observer.wrap_stage(open_stage(self, feed, session))
+
+
+OpenStage: TypeAlias = Callable[[Stretch, OpenFeed, Session], Open]
+"""Returns the function that opens the pieces of a stretch, made from what a feed gives."""
+
+
+def in_stage(stretch: Stretch, open_feed: OpenFeed, session: Session) -> Open:
+    """Return the function that opens the pieces that a stage makes of a stretch."""
+    return Stage(stretch.plan, stretch.base, open_feed, session, stretch.below, live=stretch.live).open
 
 
 def _stretch(plan: Node) -> Iterator[Node]:
@@ -65,7 +81,16 @@ def _stretch(plan: Node) -> Iterator[Node]:
 
 
 def opened(plan: Node, session: Session) -> Open:
+<<<<<<< HEAD
     """Return the function that opens the pieces of a plan that has its seeds bound and its rewrites done."""
+=======
+    """Return the function that opens the pieces of a plan with its seeds bound and rewrites done."""
+    return lowered(rebuild(plan, in_turns), session, in_stage)
+
+
+def lowered(plan: Node, session: Session, open_stage: OpenStage) -> Open:
+    """Return the function that opens the pieces of a plan as it is written, each stretch by `open_stage`."""
+>>>>>>> nodes
 
     def combine(node: Node, inputs: tuple[Stretch, ...]) -> Stretch:
         if node.indexed:
@@ -77,14 +102,14 @@ def opened(plan: Node, session: Session) -> Open:
             return replace(below, plan=with_inputs(node, (below.plan,)))
         if isinstance(node, Unfolding):
             inputs = tuple(replace(stretch, plan=node.in_tasks(stretch.plan)) for stretch in inputs)
-        begin = beginning(node, tuple(stretch.open(session) for stretch in inputs), session)
+        begin = beginning(node, tuple(stretch.open(session, open_stage) for stretch in inputs), session)
         begin = session.observer.wrap_flow(node, begin)
         depth = 2 + max((stretch.depth for stretch in inputs), default=0)  # itself and perhaps a stage
         if depth >= DEEPEST:
             begin, depth = session.observer.wrap_stage(flow_on_another_stack(begin)), 0
         return Stretch(Given(), None, begin, node, live=_is_live(node, inputs), depth=depth)
 
-    return fold(rebuild(plan, in_turns), combine).open(session)
+    return fold(plan, combine).open(session, open_stage)
 
 
 def _is_live(node: Node, inputs: tuple[Stretch, ...]) -> bool:
@@ -127,7 +152,10 @@ def beginning(node: Node, sources: tuple[Open, ...], session: Session) -> Open:
 
 
 def _begin(node: Node, sources: tuple[Open, ...], session: Session, epoch: int, mark: Mark = None) -> Flow:
-    flow = node.flow(sources, epoch, mark, session.allocate)
+    if isinstance(node, WorksAhead):
+        flow = node.flow(sources, epoch, mark, session.allocate, session)
+    else:
+        flow = node.flow(sources, epoch, mark, session.allocate)
     return flow if sources else _while_open(flow, session)
 
 

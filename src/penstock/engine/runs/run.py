@@ -10,8 +10,7 @@ from time import perf_counter_ns
 from typing import TYPE_CHECKING, Any
 
 from penstock.core.errors import ClosedError
-from penstock.elements.size import bytes_of
-from penstock.engine import runs, workers
+from penstock.engine import runs
 from penstock.engine.cursors.cursor import Cursor
 from penstock.engine.cursors.position import Position, RowPosition, StreamPosition
 from penstock.engine.runs.carry_over import CarryOver
@@ -40,11 +39,14 @@ AGAIN = "next() of another iterator, once it has loaded this one's state_dict()"
 
 @dataclass(slots=True)
 class Totals:
+<<<<<<< HEAD
     """The items that a run has made so far, the rows that they hold, and their bytes."""
+=======
+    """How much a run has made so far: items, and the rows that they hold."""
+>>>>>>> nodes
 
     items: int = 0
     rows: int = 0
-    nbytes: int = 0
 
 
 class Run:
@@ -75,7 +77,6 @@ class Run:
         self._observer = observer
         self._drawn_seed = drawn_seed
         self._carry_over = carry_over
-        self._item_bytes = 0
         self._pause = _Pause()
         self._stage: Stage | None = None
         self._producer: Producer[Piece] | None = None
@@ -151,8 +152,7 @@ class Run:
         if self.ended is None:
             self.ended = ended
         self._session.close()
-        if self._producer is not None:
-            self._producer.stop()
+        if self._producer is not None:  # closed with the session
             return
         with suppress(ValueError):  # the flow is running in another thread, which the closed session wakes
             close(self._flow)
@@ -198,7 +198,7 @@ class Run:
 
     def _piece(self) -> Piece | None:
         if self._producer is not None:
-            return self._producer.take()
+            return next(self._producer, None)
         if self._stage is not None or self.settings.executor != "auto":
             return next(self._flow, None)
         began = perf_counter_ns()
@@ -215,20 +215,20 @@ class Run:
             waiting = sum(map(len, pieces))
             return not waiting or waiting + len(pieces[-1]) <= depth
 
+<<<<<<< HEAD
         self._producer = workers.producer.Producer(self._flow, has_room)
         if self.ended is not None:  # another thread closed the run meanwhile
             self._producer.stop()
+=======
+        self._producer = self._session.producer(self._flow, has_room)
+>>>>>>> nodes
 
     def _count(self, piece: Piece, items: Any) -> None:
         made, count = self.made, len(items)
         made.items += count
         if isinstance(piece.chunk, Gathered):
             made.rows += count * piece.chunk.batch_rows
-            made.nbytes += count * piece.chunk.batch_bytes
             return
-        if not self._item_bytes:
-            self._item_bytes = bytes_of(items[0])
-        made.nbytes += count * self._item_bytes
         made.rows += rows_in_all(piece.chunk, items) if self.unit == "batch" else count
 
     def _named(self, failure: BaseException) -> BaseException:

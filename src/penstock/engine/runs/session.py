@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import threading
+from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import WeakSet
 
 from penstock.core.errors import ClosedError
@@ -19,13 +20,17 @@ from penstock.engine.tasks.works import Work
 from penstock.engine.tuning.tuner import Tuner
 from penstock.engine.workers.protocol import Workers
 from penstock.engine.workers.window import WHILE_WAITING, Window
+from penstock.kernels import SideThread
 from penstock.plan.graph import same_plan
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
 
     from penstock.engine.workers.executors import RemoteWorkers
+    from penstock.engine.workers.producer import Producer
     from penstock.engine.workers.threads import Threads
+
+T = TypeVar("T")
 
 
 class Session:
@@ -48,6 +53,7 @@ class Session:
         self._remote: list[RemoteWorkers] = []
         self._inner: WeakSet[Session] = WeakSet()
         self._windows: WeakSet[Window] = WeakSet()
+        self._producers: WeakSet[Producer[Any]] = WeakSet()
         self._to_close: list[Callable[[], Any]] = []
         self._lock = threading.Lock()
         self._closed = False
@@ -164,6 +170,31 @@ class Session:
             window.close()
         return window
 
+    def producer(self, items: Iterator[T], has_room: Callable[[deque[T]], bool]) -> Producer[T]:
+        """Return a producer that closes with the session."""
+        if self._outer is not None:
+            return self._outer.producer(items, has_room)
+        producer = workers.producer.Producer(items, has_room)
+        with self._lock:
+            self._producers.add(producer)
+        if self._closed:
+            producer.close()
+        return producer
+
+    def ahead(self, items: Iterator[T], most: int, /) -> Iterator[T]:
+        """Return the items, up to `most` of them made ahead by a thread unless the run is inline."""
+        if self._outer is not None:
+            return self._outer.ahead(items, most)
+        if self.settings.executor == "inline":
+            return items
+        return self.producer(items, lambda ready: len(ready) < most)
+
+    def side_thread(self) -> SideThread | None:
+        """Return a native thread, unless the run is inline."""
+        if self._outer is not None:
+            return self._outer.side_thread()
+        return None if self.settings.executor == "inline" else SideThread()
+
     def at_close(self, stop: Callable[[], Any]) -> None:
         """Call `stop` when the run ends."""
         with self._lock:
@@ -191,8 +222,8 @@ class Session:
         with self._lock:
             self._closed = True
             stops, self._to_close = self._to_close, []
-            windows = list(self._windows)
-        for stop in [*stops, *(window.close for window in windows)]:
+            waiting = [*self._windows, *self._producers]
+        for stop in [*stops, *(each.close for each in waiting)]:
             stop()
         if self._threads is not None:
             self._threads.shutdown(wait=False, cancel_futures=True)

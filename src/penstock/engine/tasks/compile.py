@@ -35,8 +35,13 @@ class Line(NamedTuple):
         return program_of_steps(self.source, steps) if steps else self.source
 
 
+<<<<<<< HEAD
 def lined(node: Node, inputs: tuple[Line, ...], allocate: Allocate, observer: Observer) -> Line:
     """Return the line up to `node`: the input's line with one more step, or a program that calls the inputs' programs.
+=======
+def _lined(node: Node, inputs: tuple[Line, ...], allocate: Allocate, observer: Observer) -> Line:
+    """The line up to `node`, given those of its inputs: one step more, or the program that calls those of its inputs.
+>>>>>>> nodes
 
     The observer wraps each node's part, inputs first.
     """
@@ -50,8 +55,13 @@ def lined(node: Node, inputs: tuple[Line, ...], allocate: Allocate, observer: Ob
 
 
 def compiled(plan: Node, allocate: Allocate, observer: Observer) -> Program:
+<<<<<<< HEAD
     """Return the plan's program, wrapped by the observer."""
     return fold(plan, lambda node, inputs: lined(node, inputs, allocate, observer)).program
+=======
+    """The plan's program, observed."""
+    return fold(plan, lambda node, inputs: _lined(node, inputs, allocate, observer)).program
+>>>>>>> nodes
 
 
 class SpreadLine(NamedTuple):
@@ -75,11 +85,15 @@ class SpreadLine(NamedTuple):
         return _in_turn(tuple(spreads))
 
 
-def spread_after(
-    node: Node, line: SpreadLine | None, allocate: Allocate, observer: Observer, guard: Guard | None = None
+def _spread_after(
+    node: Node, line: SpreadLine, allocate: Allocate, observer: Observer, guard: Guard | None
 ) -> SpreadLine:
+<<<<<<< HEAD
     """Return the line with the wrapped spread of an elementwise node at its end; `guard` runs the node by itself."""
     line = line or SpreadLine(_given)
+=======
+    """The line with the spread of an elementwise node, observed, at its end; `guard` runs it by itself."""
+>>>>>>> nodes
     alone = None if guard is None else guard(node, node.spread(_given, allocate))
     if not node.calls_input:
         return SpreadLine(observer.wrap_spread(node, alone or node.spread(_given, allocate)), line, line.depth)
@@ -107,7 +121,7 @@ def spreading(plan: Node, allocate: Allocate, observer: Observer) -> Spread:
     else:
         line = SpreadLine(base.spread(_given, allocate))
     for node, of_node in reversed(stretch):
-        line = spread_after(node, line, allocate, observer, of_node)
+        line = _spread_after(node, line, allocate, observer, of_node)
     return line.spread
 
 

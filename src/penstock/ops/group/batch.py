@@ -17,7 +17,7 @@ from penstock.elements.chunks.stacking import Stack, folded
 from penstock.elements.nested.structure import Structure, unflatten
 from penstock.elements.ragged import Ragged
 from penstock.elements.spec import batched, of_any_largest
-from penstock.ops.group.grouping import Grouping, spans
+from penstock.ops.group.grouping import Grouping, Groups, spans
 from penstock.ops.group.in_slot import OptionalSlot
 from penstock.plan.types import Spec
 
@@ -41,27 +41,17 @@ class Batch(Grouping):
         structure, arrays = self._stacked(chunk, rows, None, allocate, to_largest=True)
         return unflatten(structure, arrays)
 
-    def collect_all(
-        self,
-        chunk: Chunk,
-        its_rows: Rows,
-        counts: np.ndarray,
-        rows: Rows,
-        out: OptionalSlot,
-        allocate: Allocate,
-        ids: Rows | None = None,
-    ) -> Chunk:
+    def collect_all(self, groups: Groups, out: OptionalSlot, allocate: Allocate) -> Chunk:
         """Stack the elements of all batches at once, in the memory given for elements: without a step per batch."""
-        if out is None and len(rows) == 1:
-            return super().collect_all(chunk, its_rows, counts, rows, None, allocate, ids)
+        batches, chunk, rows, counts = groups
+        if out is None and len(batches) == 1:
+            return super().collect_all(groups, None, allocate)
         try:
-            structure, arrays = self._stacked(chunk, its_rows, out, allocate, to_largest=len(rows) == 1)
-        except (
-            ElementError
-        ):  # elements of one batch do not fit together, or those of several batches, which may fit separately
-            return super().collect_all(chunk, its_rows, counts, rows, None, allocate, ids)
-        if len(rows) and bool((counts == counts[0]).all()):
-            return self.folded(structure, arrays, int(counts[0]), len(rows), allocate)
+            structure, arrays = self._stacked(chunk, rows, out, allocate, to_largest=len(batches) == 1)
+        except ElementError:  # elements of one batch do not fit together, or those of several, which may fit separately
+            return super().collect_all(groups, None, allocate)
+        if len(batches) and bool((counts == counts[0]).all()):
+            return self.folded(structure, arrays, int(counts[0]), len(batches), allocate)
         return self._cut(structure, arrays, counts, allocate)
 
     @property

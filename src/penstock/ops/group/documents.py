@@ -6,12 +6,13 @@ from bisect import bisect_right
 from collections.abc import Callable
 from contextlib import suppress
 from time import perf_counter_ns
-from typing import Any, NamedTuple, Self, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from penstock.core.arrays import Rows
+from penstock.core.closing import Closing
 from penstock.core.errors import ElementError
 from penstock.elements.chunks.chunk import Chunk, Columns, Items
 from penstock.elements.nested.nesting import part_of_chunk
@@ -40,7 +41,7 @@ class DocumentParts(NamedTuple):
     lengths: Rows
 
 
-class Documents:
+class Documents(Closing):
     """The documents of an input from a mark on, read and not yet dropped.
 
     All share one integer dtype, `dtype` after the first token; `key` selects them within an element. `first` is the
@@ -117,10 +118,8 @@ class Documents:
         left = self._runs[max(self._run_of(count), 0) :]
         self._runs = [(first - count, mark_after) for first, mark_after in left]
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
+    def close(self) -> None:
+        """Stop the input."""
         self._reader.close()
 
     def _run_of(self, index: int) -> int:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
@@ -27,6 +27,18 @@ from penstock.plan.types import INFINITE, UNKNOWN
 
 MOST_IN_ONE_GO = 64  # groups of a stream
 BYTES_IN_ONE_GO = 1 << 20
+
+
+class Groups(NamedTuple):
+    """Groups of consecutive elements: group `numbers[i]` of `counts[i]` elements of `chunk`, one after another.
+
+    The elements are `rows` of the input.
+    """
+
+    numbers: Rows
+    chunk: Chunk
+    rows: Rows
+    counts: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -64,37 +76,26 @@ class Grouping(Batching):
         """Return one element made of the run of elements `chunk`, which are `rows` of the input."""
         raise NotImplementedError
 
-    def collect_all(
-        self,
-        chunk: Chunk,
-        its_rows: Rows,
-        counts: np.ndarray,
-        rows: Rows,
-        out: OptionalSlot,
-        allocate: Allocate,
-        ids: Rows | None = None,
-    ) -> Chunk:
-        """Return the groups `rows`, each made of `counts[i]` elements of `chunk`, which are `its_rows` of the input.
-
-        Results are written into `out` where they fit: an array of shape (groups, ...) for each leaf. In a stream the
-        elements have these `ids`.
-        """
+    def collect_all(self, groups: Groups, out: OptionalSlot, allocate: Allocate) -> Chunk:
+        """Return the groups, written into `out` where they fit: an array of shape (groups, ...) for each leaf."""
         made: list[Any] = []
-        slot = None if out is None else InSlot(out, len(rows), allocate)
-        for number, (low, high) in zip(rows.tolist(), spans(counts), strict=True):
+        slot = None if out is None else InSlot(out, len(groups.numbers), allocate)
+        for number, (low, high) in zip(groups.numbers.tolist(), spans(groups.counts), strict=True):
             own = allocate if slot is None else slot.next()
-            its_ids = None if ids is None else ids[low:high]
-            made.append(self.collect_one(chunk.slice(low, high), its_rows[low:high], number, own, its_ids))
+            made.append(self.collect_one(groups.chunk.slice(low, high), groups.rows[low:high], number, own))
         return Items(made) if slot is None else slot.whole(made)
 
-    def collect_one(self, chunk: Chunk, its_rows: Rows, row: int, allocate: Allocate, ids: Rows | None = None) -> Any:
-        """Return the group `row`, made of all elements of `chunk`, and filled up where that is the policy."""
+    def collect_one(self, chunk: Chunk, rows: Rows, number: int, allocate: Allocate, ids: Rows | None = None) -> Any:
+        """Return the group of all elements of `chunk`, which are `rows` of the input, filled up if that is the policy.
+
+        In a stream the elements have these `ids`.
+        """
         try:
-            return self.completed(self.collect(chunk, its_rows, allocate), len(chunk), self.size, allocate)
+            return self.completed(self.collect(chunk, rows, allocate), len(chunk), self.size, allocate)
         except Exception as error:
             if not blames_of(error):  # otherwise an input has added more
-                named = None if ids is None else dict(zip(its_rows.tolist(), ids.tolist(), strict=True))
-                blame(error, self, row, ids=named)
+                named = None if ids is None else dict(zip(rows.tolist(), ids.tolist(), strict=True))
+                blame(error, self, number, ids=named)
             raise
 
     def takes_views(self, chunk: Chunk | None) -> bool:
@@ -111,9 +112,15 @@ class Grouping(Batching):
         return (self.grouped(rows)[0],)
 
     def as_step(self, allocate: Allocate) -> Step | None:
+<<<<<<< HEAD
         def change(chunk: Chunk, rows: Rows, its_rows: Rows, out: OptionalSlot) -> Chunk:
             counts = group_sizes(rows, self.size, self.stride, self.input.stride, self.input.stride)
             return self.collect_all(chunk, its_rows, counts, rows, out, allocate)
+=======
+        def change(chunk: Chunk, rows: Rows, out: OptionalSlot) -> Chunk:
+            its_rows, counts = self.grouped(rows)
+            return self.collect_all(Groups(rows, chunk, its_rows, counts), out, allocate)
+>>>>>>> nodes
 
         return Step(lambda rows: self.grouped(rows)[0], change, self.memory_below)
 
@@ -150,9 +157,9 @@ class Grouping(Batching):
 
     def _several(self, run: Piece, rows: Rows, made: int, allocate: Allocate) -> Chunk | None:
         """Return all groups of a run, which are full; `None` if one is at fault, which making each alone will show."""
-        groups = np.arange(made, made + len(run) // self.size, dtype=np.int64)
+        numbers = np.arange(made, made + len(run) // self.size, dtype=np.int64)
         with suppress(Exception):
-            return self.collect_all(run.chunk, rows, np.full(len(groups), self.size), groups, None, allocate)
+            return self.collect_all(Groups(numbers, run.chunk, rows, np.full(len(numbers), self.size)), None, allocate)
         return None
 
     def arguments(self) -> str:

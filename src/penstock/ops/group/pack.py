@@ -21,6 +21,7 @@ from penstock.elements.spec import ArraySpec
 from penstock.index.packed import Packed, fitted, join_documents
 from penstock.kernels import Begun, Fit, HeldArrays, SideThread, begin_filling
 from penstock.ops.group.documents import DocumentParts, Documents, Key, fault
+from penstock.plan.background import INLINE, Background, WorksAhead
 from penstock.plan.blame import blame
 from penstock.plan.flow import Flow, Mark, Open, Piece, resumed
 from penstock.plan.ids import ordinals
@@ -59,7 +60,7 @@ Fillings: TypeAlias = Iterator[Filling | None]
 
 
 @dataclass(frozen=True)
-class Pack(Node):
+class Pack(WorksAhead):
     """Pack documents of tokens into sequences of `size` tokens, with segment numbers and positions.
 
     Windows of consecutive documents, each just long enough to hold `window` tokens, are packed separately; a mark is
@@ -106,7 +107,9 @@ class Pack(Node):
         like = ArraySpec((self.size,), _INT32)
         return {"tokens": ArraySpec((self.size,), spec.dtype), "segment_ids": like, "positions": like}
 
-    def flow(self, inputs: tuple[Open, ...], epoch: int, mark: Mark, allocate: Allocate) -> Flow:
+    def flow(
+        self, inputs: tuple[Open, ...], epoch: int, mark: Mark, allocate: Allocate, background: Background = INLINE
+    ) -> Flow:
         made, first, at, out = resumed(mark, (0, 0, None, 0))
         with Documents(inputs[0], epoch, at, self.key, first) as documents:
             if self.strategy == "split":
@@ -114,7 +117,7 @@ class Pack(Node):
             else:
                 fillings = self._fitted(documents, made, out, self.strategy)
             try:
-                for chunk, after in self._filled(fillings, allocate):
+                for chunk, after in self._filled(fillings, allocate, background.side_thread()):
                     yield Piece(chunk, ordinals(epoch, made, len(chunk)), after)
                     made += len(chunk)
             except ElementError as error:
@@ -191,19 +194,22 @@ class Pack(Node):
         """Return how many sequences to fill at a time: a power of two, so that few batches consist of two pieces."""
         return 1 << max(PIECE_BYTES // (self.size * (8 + documents.dtype.itemsize)), 1).bit_length() - 1
 
-    def _filled(self, fillings: Fillings, allocate: Allocate) -> Iterator[tuple[Columns, Mark]]:
-        """Yield the sequences with the mark after them; fill some while earlier ones are passed on."""
-        under_way, side, most = deque[tuple[Columns, Begun, Mark]](), SideThread(), 0
+    def _filled(
+        self, fillings: Fillings, allocate: Allocate, side: SideThread | None
+    ) -> Iterator[tuple[Columns, Mark]]:
+        """Yield the sequences with the mark after them; a side thread fills some while earlier ones are passed on."""
+        under_way, most = deque[tuple[Columns, Begun, Mark]](), 0
+        at_most = 0 if side is None else _AHEAD
         for filling in chain(fillings, [None]):
             if filling is not None:
                 most = max(most, filling.packed.sequences)  # memory of one size is reused
                 under_way.append((*self._begun(filling, most, allocate, side), filling.after))
-            while len(under_way) > (_AHEAD if filling is not None else 0):
+            while len(under_way) > (at_most if filling is not None else 0):
                 chunk, begun, after = under_way.popleft()
                 begun.wait()
                 yield chunk, after
 
-    def _begun(self, filling: Filling, room: int, allocate: Allocate, side: SideThread) -> tuple[Columns, Begun]:
+    def _begun(self, filling: Filling, room: int, allocate: Allocate, side: SideThread | None) -> tuple[Columns, Begun]:
         dtype = filling.dtype
         check_pad(self.pad, dtype)
         count = filling.packed.sequences

@@ -15,22 +15,22 @@ from penstock.elements.chunks.chunk import Chunk, Items
 from penstock.ops.buffer.options import WithOptions
 from penstock.ops.buffer.prefetch import Prefetch
 from penstock.plan import safety
+from penstock.plan.background import INLINE, Background, WorksAhead
 from penstock.plan.blame import blame
-from penstock.plan.flow import BEYOND, Flow, Mark, Open, Piece, Spread, resumed
+from penstock.plan.flow import BEYOND, Flow, Mark, Open, Piece, Spread, close, resumed
 from penstock.plan.graph import with_inputs
 from penstock.plan.ids import ordinals
 from penstock.plan.node import Node, Streamed
 from penstock.plan.types import Spec
 from penstock.sources.powers import called_by
 from penstock.sources.stream import Faulty, Stream
-from penstock.storage.ahead import ItemsAhead
 
 FILES_AT_A_TIME = 2
 CHUNKS_AHEAD = 4  # per file
 
 
 @dataclass(frozen=True)
-class ReadStream(Streamed):
+class ReadStream(WorksAhead, Streamed):
     """Yield the elements of every `step`-th file of `source` from the `first`-th on, one file after another.
 
     The mark holds the current file, the number of its elements already yielded, and the number of all elements yielded.
@@ -64,15 +64,18 @@ class ReadStream(Streamed):
     def calls_in_threads(self) -> bool:
         return True
 
-    def flow(self, inputs: tuple[Open, ...], epoch: int, mark: Mark, allocate: Allocate) -> Flow:
+    def flow(
+        self, inputs: tuple[Open, ...], epoch: int, mark: Mark, allocate: Allocate, background: Background = INLINE
+    ) -> Flow:
         file, done, count = resumed(mark, (0, 0, 0))
         files = range(self.first, len(self.source.paths), self.step)
         coming = iter(range(file, len(files)))
-        opened: deque[ItemsAhead[Chunk]] = deque()
+        opened: deque[Iterator[Chunk]] = deque()
         try:
             while True:
                 while len(opened) < FILES_AT_A_TIME and (number := next(coming, None)) is not None:
-                    opened.append(self._opened(files[number], done if number == file else 0))
+                    chunks = self._chunks(files[number], done if number == file else 0)
+                    opened.append(background.ahead(chunks, CHUNKS_AHEAD))
                 if not opened:
                     if done:  # in a file that no longer exists
                         raise CursorError(BEYOND)
@@ -82,7 +85,7 @@ class ReadStream(Streamed):
                     ids = ordinals(epoch, count, len(chunk))
                     done, count = done + len(chunk), count + len(chunk)
                     yield Piece(chunk, ids, [file, done, count])
-                opened.popleft().close()
+                opened.popleft()
                 file, done = file + 1, 0
         except CursorError:
             raise
@@ -90,8 +93,8 @@ class ReadStream(Streamed):
             blame(error, self, None)
             raise
         finally:
-            for ahead in opened:
-                ahead.close()
+            for chunks in opened:
+                close(chunks)
 
     def _with_end(self, chunks: Iterable[Chunk]) -> Iterator[Chunk]:
         """Yield the chunks of a file; if others can follow, the error that ends it early replaces the rest."""
@@ -109,14 +112,11 @@ class ReadStream(Streamed):
             raise faulty.error
         return Items([FailedElement(faulty.error)])
 
-    def _opened(self, file: int, done: int) -> ItemsAhead[Chunk]:
+    def _chunks(self, file: int, done: int) -> Iterator[Chunk]:
+        """Yield the chunks of a file, without its first `done` elements."""
         turns = safety.calls.turns_of(self.source) if self.functions else None
-
-        def read() -> Iterator[Chunk]:
-            chunks = self.source.read(file)
-            return without_first(self._with_end(chunks if turns is None else _one_by_one(chunks, turns)), done)
-
-        return ItemsAhead(read, CHUNKS_AHEAD)
+        chunks = self.source.read(file)
+        yield from without_first(self._with_end(chunks if turns is None else _one_by_one(chunks, turns)), done)
 
     def arguments(self) -> str:
         return "" if self.step == 1 else f"every {self.step}-th file from file {self.first} on"

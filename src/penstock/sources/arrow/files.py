@@ -13,24 +13,22 @@ from numpy.typing import NDArray
 
 from penstock.core.errors import DataError
 from penstock.core.lazy import require
-from penstock.elements.spec import Spec
 from penstock.kernels import MappedFile
 from penstock.sources.arrow.apart import TableApart, columns_or_apart
 from penstock.sources.arrow.footer import batch_extents
 from penstock.sources.arrow.tables import (
     Nulls,
     Table,
+    TableFiles,
     check_same,
     errors_at,
     relative,
-    shown,
     side_by_side,
     table_of,
 )
 from penstock.sources.blocked import BlockedSource, DecodedColumn
-from penstock.sources.unreadable import starts_of
 from penstock.storage.local import Extent
-from penstock.storage.state import FileState, mapped_as, states_again, states_of
+from penstock.storage.state import mapped_as, states_of
 
 _MAGIC = b"ARROW1"
 _ALL = 1 << 62
@@ -53,31 +51,15 @@ class RecordBatch(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class ArrowFiles:
+class ArrowFiles(TableFiles[RecordBatch]):
     """The rows of Arrow files, in the order of the files, without rows that `nulls="drop"` leaves out."""
 
-    paths: list[str]
-    states: list[FileState]
-    table: Table
-    batches: list[RecordBatch]
-    bounds: NDArray[np.int64]
+    format = "arrow"
+
     block_bytes: int | None
 
-    @property
-    def name(self) -> str:
-        return f"read_arrow({shown(self.paths)})"
-
-    @property
-    def file_starts(self) -> NDArray[np.int64]:
-        """The first row of each file."""
-        return starts_of([batch.file for batch in self.batches], self.bounds, len(self.paths))
-
-    @property
-    def spec(self) -> Spec:
-        return self.table.layout.spec
-
     def decode(self, block: int) -> list[DecodedColumn] | TableApart:
-        found = self.batches[block]
+        found = self.blocks[block]
         path = self.paths[found.file]
         try:
             place = f"{path}, record batch {found.batch}"
@@ -92,13 +74,12 @@ class ArrowFiles:
 
     def extents(self, block: int) -> list[Extent]:
         """Return the extents of a record batch; none if few columns are read, since their places are not known."""
-        found = self.batches[block]
+        found = self.blocks[block]
         wanted, every = len(self._wanted[found.file]), len(self._schemas[found.file])
         return [(self.paths[found.file], found.begin, found.end)] if 2 * wanted > every else []
 
     def check(self, block: int) -> None:
-        found = self.batches[block]
-        self._mapped(found.file).check_unchanged()
+        self._mapped(self.blocks[block].file).check_unchanged()
 
     def _mapped(self, file: int) -> MappedFile:
         mapped = self._maps.get(file)
@@ -119,23 +100,13 @@ class ArrowFiles:
         return [[schema.names.index(name) for name in names] for schema in self._schemas]
 
     def describe(self, block: int, row: int) -> str:
-        found = self.batches[block]
-        place = row if found.kept is None else int(found.kept[row])
-        return f"{self.paths[found.file]}, record batch {found.batch}, row {place:,}"
+        found = self.blocks[block]
+        return f"{self.paths[found.file]}, record batch {found.batch}, row {self.row_of(block, row):,}"
 
     def fingerprint(self) -> tuple[Any, ...]:
         """Return the files' names and sizes, the columns, and how many rows of each batch are read."""
         sizes = [state.size for state in self.states]
-        columns = [f"{leaf.path}: {leaf.spec!r}" for leaf in self.table.layout.leaves]
-        fill = sorted((path, repr(value)) for path, value in self.table.fill.items())
-        return ("arrow", relative(self.paths), sizes, columns, fill, self.bounds.tolist())
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return _opened_again, (self.paths, self.states, self.table, self.batches, self.bounds, self.block_bytes)
-
-
-def _opened_again(paths: list[str], states: list[FileState], *others: Any) -> ArrowFiles:
-    return ArrowFiles(paths, states_again(states, paths), *others)
+        return ("arrow", relative(self.paths), sizes, *self.table.described(), self.bounds.tolist())
 
 
 def arrow_files(paths: list[str], columns: Sequence[str] | None, nulls: Nulls, cache_bytes: int) -> BlockedSource:
@@ -147,7 +118,7 @@ def arrow_files(paths: list[str], columns: Sequence[str] | None, nulls: Nulls, c
     with errors_at(paths[0]):
         table = table_of(schemas[0], columns, nulls, f"{call}: {paths[0]}")
     for path, schema in zip(paths[1:], schemas[1:], strict=True):
-        check_same(call, paths[0], table.schema, path, _chosen(schema, columns))
+        check_same(call, paths[0], table, path, schema, columns)
     found = side_by_side(lambda file: list(_batches_of(paths[file], file)), len(paths))
     batches = [batch for of_file in found for batch in of_file if batch.rows]
     if table.drops:
@@ -210,13 +181,6 @@ def read_batch(mapped: MappedFile, found: RecordBatch, schema: Any, columns: Seq
 def _parts(arrow: Any, column: Any) -> tuple[Any, ...]:
     """Return the column, or its codes and dictionary; codes are checked where the error can name their row."""
     return (column.indices, column.dictionary) if arrow.types.is_dictionary(column.type) else (column,)
-
-
-def _chosen(schema: Any, columns: Sequence[str] | None) -> Any:
-    if columns is None:
-        return schema
-    arrow = require("pyarrow", extra="arrow", purpose="read_arrow")
-    return arrow.schema([schema.field(name) for name in dict.fromkeys(columns) if name in schema.names])
 
 
 def batches_of(path: str) -> list[RecordBatch]:

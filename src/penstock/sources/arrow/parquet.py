@@ -13,24 +13,22 @@ from numpy.typing import NDArray
 
 from penstock.core.errors import DataError, PlanError
 from penstock.core.lazy import require
-from penstock.elements.spec import Spec
 from penstock.kernels.footers import consistent_chunks
 from penstock.sources.arrow.apart import TableApart, columns_or_apart
 from penstock.sources.arrow.tables import (
     Nulls,
     Table,
+    TableFiles,
     check_same,
     errors_at,
     relative,
-    shown,
     side_by_side,
     table_of,
 )
 from penstock.sources.blocked import BlockedSource, DecodedColumn
-from penstock.sources.unreadable import starts_of
 from penstock.storage.local import Extent
 from penstock.storage.recent import Recent
-from penstock.storage.state import FileState, states_again, states_of
+from penstock.storage.state import states_of
 
 _FOOTERS = 64 << 20  # bytes of cached file footers
 _SAMPLED = 1024  # rows read to estimate the size of text and lists
@@ -74,14 +72,11 @@ class RowGroupSample(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class ParquetFiles:
+class ParquetFiles(TableFiles[RowGroup]):
     """The rows of Parquet files that `filters` and `nulls` keep, in the order of the files."""
 
-    paths: list[str]
-    states: list[FileState]
-    table: Table
-    groups: list[RowGroup]
-    bounds: NDArray[np.int64]
+    format = "parquet"
+
     filters: str
     sample: RowGroupSample
     _footer: Recent[Footer] = field(init=False, repr=False)
@@ -90,24 +85,11 @@ class ParquetFiles:
         object.__setattr__(self, "_footer", Recent(lambda file: footer(self.paths[file]), _FOOTERS))
 
     @property
-    def name(self) -> str:
-        return f"read_parquet({shown(self.paths)})"
-
-    @property
     def block_bytes(self) -> int:
-        return int(self.sample.row_bytes * int(self.bounds[-1]) / max(len(self.groups), 1))
-
-    @property
-    def file_starts(self) -> NDArray[np.int64]:
-        """The first row of each file."""
-        return starts_of([group.file for group in self.groups], self.bounds, len(self.paths))
-
-    @property
-    def spec(self) -> Spec:
-        return self.table.layout.spec
+        return int(self.sample.row_bytes * int(self.bounds[-1]) / max(len(self.blocks), 1))
 
     def decode(self, block: int) -> list[DecodedColumn] | TableApart:
-        found = self.groups[block]
+        found = self.blocks[block]
         path = self.paths[found.file]
         self.states[found.file].check(path)
         ((_, kept),) = self._footer.each([found.file])
@@ -122,7 +104,7 @@ class ParquetFiles:
 
     def extents(self, block: int) -> list[Extent]:
         """Return the extents of the columns of a row group."""
-        found = self.groups[block]
+        found = self.blocks[block]
         ((_, kept),) = self._footer.each([found.file])
         leaves = self._leaves.get(found.file)
         if leaves is None:
@@ -134,31 +116,15 @@ class ParquetFiles:
     def _leaves(self) -> dict[int, list[int]]:
         return {}
 
-    def check(self, block: int) -> None:
-        """Raise a `DataError` if the file of a block has changed, even for cached rows."""
-        file = self.groups[block].file
-        self.states[file].check(self.paths[file])
-
     def describe(self, block: int, row: int) -> str:
-        found = self.groups[block]
-        place = row if found.kept is None else int(found.kept[row])
+        found = self.blocks[block]
         ((_, kept),) = self._footer.each([found.file])
-        return f"{self.paths[found.file]}, row {_first(kept.metadata, found.group) + place:,}"
+        return f"{self.paths[found.file]}, row {_first(kept.metadata, found.group) + self.row_of(block, row):,}"
 
     def fingerprint(self) -> tuple[Any, ...]:
         """Return the files' names and sizes, the columns, and which rows of which row groups are read."""
         sizes = [state.size for state in self.states]
-        columns = [f"{leaf.path}: {leaf.spec!r}" for leaf in self.table.layout.leaves]
-        fill = sorted((path, repr(value)) for path, value in self.table.fill.items())
-        return ("parquet", relative(self.paths), sizes, columns, fill, self.filters, self.bounds.tolist())
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        made = (self.paths, self.states, self.table, self.groups, self.bounds, self.filters, self.sample)
-        return _opened_again, made
-
-
-def _opened_again(paths: list[str], states: list[FileState], *others: Any) -> ParquetFiles:
-    return ParquetFiles(paths, states_again(states, paths), *others)
+        return ("parquet", relative(self.paths), sizes, *self.table.described(), self.filters, self.bounds.tolist())
 
 
 def parquet_files(
@@ -174,7 +140,7 @@ def parquet_files(
         table = table_of(schemas[0], columns, nulls, f"{call}: {paths[0]}")
     wanted = _expression(filters, schemas[0])
     for path, schema in zip(paths[1:], schemas[1:], strict=True):
-        _check_columns(call, paths[0], schemas[0], path, schema, columns)
+        check_same(call, paths[0], table, path, schema, columns)
     groups = [
         RowGroup(file, group, None)
         for file, kept in enumerate(footers)
@@ -251,14 +217,6 @@ def _lies(column: Any) -> tuple[int, int]:
     begin = min(at for at in (column.dictionary_page_offset, column.data_page_offset) if at is not None)
     begin = min(max(begin, 0), _FAR)
     return begin, begin + min(max(column.total_compressed_size, 0), _FAR)
-
-
-def _check_columns(call: str, first: str, one: Any, second: str, other: Any, columns: Sequence[str] | None) -> None:
-    if columns is not None:
-        arrow = require("pyarrow", extra="arrow", purpose=call)
-        one = arrow.schema([one.field(name) for name in dict.fromkeys(columns)])
-        other = arrow.schema([other.field(name) for name in dict.fromkeys(columns) if name in other.names])
-    check_same(call, first, one, second, other)
 
 
 def _expression(filters: Any, schema: Any) -> Any:

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import Any, Literal, TypeAlias
+from typing import Any, ClassVar, Generic, Literal, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,10 +16,12 @@ from numpy.typing import NDArray
 from penstock.core.checks import is_one_of
 from penstock.core.errors import DataError, ElementError, PlanError
 from penstock.core.lazy import require
-from penstock.elements.spec import ArraySpec
+from penstock.elements.spec import ArraySpec, Spec
 from penstock.sources.arrow.layout import TableLayout, differences, layout_of
 from penstock.sources.arrow.values import CodeError, NullError, held, null_rows
 from penstock.sources.blocked import DecodedColumn
+from penstock.sources.unreadable import starts_of
+from penstock.storage.state import FileState, OpenedAgain
 
 Nulls: TypeAlias = Literal["raise", "drop"] | Mapping[str, Any]
 _TEXT_BYTES = 64  # of a value of unknown length, about
@@ -61,12 +63,65 @@ class Table:
         names = self.schema.names
         return [held(leaf, by_name[names[leaf.column]], self.fill) for leaf in self.layout.leaves]
 
+    def described(self) -> tuple[list[str], list[tuple[str, str]]]:
+        """Return the columns and the replacements of missing values, for a fingerprint."""
+        columns = [f"{leaf.path}: {leaf.spec!r}" for leaf in self.layout.leaves]
+        return columns, sorted((path, repr(value)) for path, value in self.fill.items())
+
     def whole_rows(self, table: Any) -> NDArray[np.bool_]:
         """Return which rows have no missing value, `bool[k]`."""
         found = np.ones(table.num_rows, np.bool_)
         for name in self.schema.names:
             found &= ~null_rows(table.column(name), name)
         return found
+
+
+class PartOfFile(Protocol):
+    """A block of a file, and the rows of it that are read, sorted; `None` for all."""
+
+    @property
+    def file(self) -> int: ...
+    @property
+    def kept(self) -> NDArray[np.int64] | None: ...
+
+
+B = TypeVar("B", bound=PartOfFile)
+
+
+@dataclass(frozen=True, eq=False)
+class TableFiles(OpenedAgain, Generic[B]):
+    """The rows of files of one format, in the order of the files, as blocks with the rows that are read."""
+
+    format: ClassVar[str]
+
+    paths: list[str]
+    states: list[FileState]
+    table: Table
+    blocks: list[B]
+    bounds: NDArray[np.int64]
+
+    @property
+    def name(self) -> str:
+        return f"read_{self.format}({shown(self.paths)})"
+
+    @property
+    def file_starts(self) -> NDArray[np.int64]:
+        """The first row of each file."""
+        return starts_of([block.file for block in self.blocks], self.bounds, len(self.paths))
+
+    @property
+    def spec(self) -> Spec:
+        return self.table.layout.spec
+
+    def row_of(self, block: int, row: int) -> int:
+        """Return the place in a block, as it is in the file, of one of the rows that are read."""
+        kept = self.blocks[block].kept
+        return row if kept is None else int(kept[row])
+
+    def check(self, block: int) -> None:
+        """Raise a `DataError` if the file of a block has changed, even for cached rows."""
+        file = self.blocks[block].file
+        self.states[file].check(self.paths[file])
 
 
 def _fixed(spec: Any) -> bool:
@@ -102,9 +157,12 @@ def _nearest(name: str, names: Sequence[str]) -> str:
     return f"; did you mean {near[0]!r}?" if near else f"; there are {some}{', ...' if len(names) > 8 else ''}"
 
 
-def check_same(call: str, first: str, one: Any, second: str, other: Any) -> None:
+def check_same(call: str, first: str, table: Table, second: str, other: Any, columns: Sequence[str] | None) -> None:
     """Raise a `DataError` that names both files if their schemas differ in more than order or metadata."""
-    different = next(differences(one, other), None)
+    if columns is not None:
+        arrow = require("pyarrow", extra="arrow", purpose=call)
+        other = arrow.schema([other.field(name) for name in dict.fromkeys(columns) if name in other.names])
+    different = next(differences(table.schema, other), None)
     if different is not None:
         raise DataError(
             f"{call}: {first} and {second} differ: {different}; choose columns= that both have, or read them separately"

@@ -23,7 +23,7 @@ from penstock.sources.arrow.tables import relative, shown
 from penstock.sources.blocked import BlockedSource, DecodedColumn
 from penstock.sources.unreadable import OfFiles, WithUnreadable, with_unreadable
 from penstock.storage.local import Extent
-from penstock.storage.state import FileState
+from penstock.storage.state import FileState, OpenedAgain
 
 _BLOCK_BYTES = 1 << 20
 _OBJECT_BYTES = 64  # of a value of unknown length, about
@@ -78,7 +78,7 @@ class ObjectTexts:
 
 
 @dataclass(frozen=True, eq=False)
-class ChunkedFiles:
+class ChunkedFiles(OpenedAgain):
     """The rows of arrays in files, joined along their first axis; blocks are some of their chunks."""
 
     name: str
@@ -153,17 +153,6 @@ class ChunkedFiles:
     @cached_property
     def _open_files(self) -> dict[tuple[int, int], OpenFile]:
         return {}
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        of_files = (self.name, self.library, self.paths, self.states)
-        return _opened_again, (*of_files, self.names, self.spec, self.starts, self.bounds)
-
-
-def _opened_again(
-    name: str, library: Library, paths: list[str], states: list[FileState | None], *others: Any
-) -> ChunkedFiles:
-    again = [state and state.again(path) for state, path in zip(states, paths, strict=True)]
-    return ChunkedFiles(name, library, paths, again, *others)
 
 
 def corners(shape: Sequence[int], chunks: Sequence[int], low: int, high: int) -> Iterator[tuple[int, ...]]:

@@ -12,17 +12,15 @@ from numpy.typing import NDArray
 
 from penstock.core.errors import DataError
 from penstock.core.lazy import require
-from penstock.elements.spec import Spec
-from penstock.sources.arrow.tables import Nulls, Table, relative, shown, side_by_side, table_of
+from penstock.sources.arrow.tables import Nulls, TableFiles, relative, side_by_side, table_of
 from penstock.sources.blocked import BlockedSource, DecodedColumn
 from penstock.sources.csv.columns import RecordBlock, check_same_names, names_in, schema_of, types_in
-from penstock.sources.csv.parsing import Apart, Form, Records, Rowmaker, described
+from penstock.sources.csv.parsing import Apart, Form, Records, Rowmaker
 from penstock.sources.csv.records import NO_BLOCKS, Dialect, has_blocks, index_of
-from penstock.sources.unreadable import starts_of
 from penstock.storage.indexing import IndexKind, index_files
 from penstock.storage.local import Extent
 from penstock.storage.sidecar import Sidecar, Stamp
-from penstock.storage.state import FileState, states_again
+from penstock.storage.state import FileState
 
 
 class BlockExtent(NamedTuple):
@@ -40,16 +38,14 @@ class BlockExtent(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class CsvFiles:
+class CsvFiles(TableFiles[BlockExtent]):
     """The rows of CSV files, in the order of the files."""
+
+    format = "csv"
 
     makers: list[Rowmaker]
     stamps: list[Stamp]
-    states: list[FileState]
     form: Form
-    table: Table
-    stretches: list[BlockExtent]
-    bounds: NDArray[np.int64]
     stretch_bytes: int
 
     @property
@@ -58,28 +54,11 @@ class CsvFiles:
         return _kind_of_index(self.form.dialect, self.stretch_bytes)
 
     @property
-    def name(self) -> str:
-        return f"read_csv({shown(self.paths)})"
-
-    @property
-    def paths(self) -> list[str]:
-        return [maker.path for maker in self.makers]
-
-    @property
-    def file_starts(self) -> NDArray[np.int64]:
-        """The first row of each file."""
-        return starts_of([stretch.file for stretch in self.stretches], self.bounds, len(self.paths))
-
-    @property
-    def spec(self) -> Spec:
-        return self.table.layout.spec
-
-    @property
     def block_bytes(self) -> int:
-        return self.table.row_bytes * int(self.bounds[-1]) // max(len(self.stretches), 1)
+        return self.table.row_bytes * int(self.bounds[-1]) // max(len(self.blocks), 1)
 
     def decode(self, block: int) -> list[DecodedColumn] | Apart:
-        found = self.stretches[block]
+        found = self.blocks[block]
         maker = self.makers[found.file]
         records = _records(maker.path, found)
         self.check(block)
@@ -90,26 +69,17 @@ class CsvFiles:
 
     def extents(self, block: int) -> list[Extent]:
         """Return the extent of a block."""
-        found = self.stretches[block]
-        return [(self.makers[found.file].path, found.begin, found.end)]
-
-    def check(self, block: int) -> None:
-        """Raise a `DataError` if the file of a block has changed, even for cached rows."""
-        found = self.stretches[block]
-        self.states[found.file].check(self.makers[found.file].path)
+        found = self.blocks[block]
+        return [(self.paths[found.file], found.begin, found.end)]
 
     def describe(self, block: int, row: int) -> str:
-        found = self.stretches[block]
-        return f"{self.paths[found.file]}, row {found.first + (row if found.kept is None else int(found.kept[row])):,}"
+        found = self.blocks[block]
+        return f"{self.paths[found.file]}, row {found.first + self.row_of(block, row):,}"
 
     def fingerprint(self) -> tuple[Any, ...]:
         """Return the files' names, sizes and digests, the columns, and the dialect."""
         files = [(stamp.size, stamp.digest) for stamp in self.stamps]
-        columns, fill, form = described(self.table, self.form)
-        return ("csv", relative(self.paths), files, columns, fill, form, self.bounds.tolist())
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update({**state, "states": states_again(state["states"], [m.path for m in state["makers"]])})
+        return ("csv", relative(self.paths), files, *self.table.described(), self.form.told, self.bounds.tolist())
 
 
 def csv_files(  # noqa: PLR0913 - files are written in many ways
@@ -146,7 +116,8 @@ def csv_files(  # noqa: PLR0913 - files are written in many ways
     bounds = np.concatenate([[0], np.cumsum(counts, dtype=np.int64)]).astype(np.int64)
     stamps = [sidecar.stamp for sidecar in sidecars]
     states = [sidecar.state or FileState.of(path) for path, sidecar in zip(paths, sidecars, strict=True)]
-    return BlockedSource(CsvFiles(makers, stamps, states, form, table, stretches, bounds, block_bytes), cache_bytes)
+    store = CsvFiles(paths, states, table, stretches, bounds, makers, stamps, form, block_bytes)
+    return BlockedSource(store, cache_bytes)
 
 
 def check_csv(path: str, form: Form, block_bytes: int, *, headed: bool) -> None:

@@ -36,6 +36,11 @@ class Form:
     dialect: Dialect
     encoding: str
 
+    @property
+    def told(self) -> tuple[str, str | None, str]:
+        """The form in a fingerprint."""
+        return self.dialect.delimiter, self.dialect.quote, self.encoding
+
 
 class Records(NamedTuple):
     """Some whole records: their bytes, number of rows, and the numbers of preceding lines and rows of the file."""
@@ -44,13 +49,6 @@ class Records(NamedTuple):
     rows: int
     line: int
     row: int
-
-
-def described(table: Table, form: Form) -> tuple[list[str], list[tuple[str, str]], tuple[str, str | None, str]]:
-    """Return the columns, the replacements of missing values, and the form of the files, for a fingerprint."""
-    columns = [f"{leaf.path}: {leaf.spec!r}" for leaf in table.layout.leaves]
-    fill = sorted((path, repr(value)) for path, value in table.fill.items())
-    return columns, fill, (form.dialect.delimiter, form.dialect.quote, form.encoding)
 
 
 @dataclass(frozen=True)

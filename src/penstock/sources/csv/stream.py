@@ -18,7 +18,7 @@ from penstock.elements.spec import Spec
 from penstock.sources.arrow.tables import Nulls, Table, shown, table_of
 from penstock.sources.blocked import DecodedColumn
 from penstock.sources.csv.columns import RecordBlock, check_same_names, names_in, schema_of, types_in
-from penstock.sources.csv.parsing import Apart, Form, Records, Rowmaker, described
+from penstock.sources.csv.parsing import Apart, Form, Records, Rowmaker
 from penstock.sources.csv.records import record_ends
 from penstock.sources.stream import LARGEST, content_of_files
 from penstock.storage.compression import open_decompressed
@@ -78,8 +78,8 @@ class CsvStream:
 
     @cached_property
     def _fingerprint(self) -> tuple[Any, ...]:
-        columns, fill, form = described(self.table, self.form)
-        return ("csv stream", content_of_files(self.paths), columns, fill, self.table.drops, form, self.headed)
+        content, described = content_of_files(self.paths), self.table.described()
+        return ("csv stream", content, *described, self.table.drops, self.form.told, self.headed)
 
 
 def csv_stream(

@@ -25,14 +25,14 @@ from penstock.sources.arrow.tables import relative, shown
 from penstock.sources.numpy.headers import Array, FilePart, begins_as_npy, members_of, torn_array
 from penstock.sources.unreadable import OfFiles, WithUnreadable, with_unreadable
 from penstock.storage.sidecar import Stamp
-from penstock.storage.state import FileState, states_again, states_of
+from penstock.storage.state import FileState, OpenedAgain, states_of
 
 _LAST_CODE_POINT = 0x10FFFF
 _AT_ONCE = 1 << 20  # bytes for each step of the checksum
 
 
 @dataclass(frozen=True, eq=False)
-class NumpyFiles:
+class NumpyFiles(OpenedAgain):
     """The rows of arrays in files, joined along their first axis; for `.npz` files a dict of arrays."""
 
     paths: list[str]
@@ -170,15 +170,6 @@ class NumpyFiles:
         files = [(stamp.size, stamp.digest) for stamp in self.stamps]
         arrays = [(str(array.dtype), array.shape) for array in self.arrays]
         return ("numpy", relative(self.paths), files, repr(self.structure), arrays)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return _opened_again, (self.paths, self.stamps, self.states, self.arrays, self.structure)
-
-
-def _opened_again(
-    paths: list[str], stamps: list[Stamp], states: list[FileState], arrays: list[Array], structure: Structure
-) -> NumpyFiles:
-    return NumpyFiles(paths, stamps, states_again(states, paths), arrays, structure)
 
 
 def numpy_files(paths: list[str], columns: str | Sequence[str] | None = None) -> OfFiles | WithUnreadable:

@@ -32,8 +32,35 @@ class KnownFiles:
         self.reader: RecordReader | None = None
 
 
+class ByReader:
+    """The records of files, read by one reader."""
+
+    paths: list[str]
+
+    @cached_property
+    def reader(self) -> RecordReader:
+        """The reader of the records."""
+        raise NotImplementedError
+
+    @cached_property
+    def _fingerprint(self) -> tuple[Any, ...]:
+        raise NotImplementedError
+
+    def advise(self, rows: Rows) -> None:
+        """Ask the system to begin to read the records at `rows`."""
+        self.reader.advise(np.ascontiguousarray(rows, np.int64))
+
+    def describe(self, row: int) -> str:
+        file, record = self.reader.place(row)
+        return f"{self.paths[file]}, record {record}"
+
+    def fingerprint(self) -> tuple[Any, ...]:
+        """Return values that identify the data."""
+        return self._fingerprint
+
+
 @dataclass(frozen=True, eq=False)
-class RecordFiles:
+class RecordFiles(ByReader):
     """The records of some files, in their order, as `bytes`; `kind` is the kind of index.
 
     The index has `offsets`, `int64[n + 1]`: the begin of each record, and the end of the last. If `joined`, for a
@@ -75,7 +102,7 @@ class RecordFiles:
         """The errors of files, by number: each is the error of one record after those found."""
         return {file: sidecar.fault for file, sidecar in enumerate(self.sidecars) if sidecar.fault is not None}
 
-    @property
+    @cached_property
     def reader(self) -> RecordReader:
         """The reader of the records."""
         if self.opened.reader is None:
@@ -115,20 +142,9 @@ class RecordFiles:
         values, splits = self.reader.join(rows)
         return make_ragged(values, splits)
 
-    def advise(self, rows: Rows) -> None:
-        """Ask the system to begin to read the records at `rows`."""
-        self.reader.advise(np.ascontiguousarray(rows, np.int64))
-
-    def describe(self, row: int) -> str:
-        file, record = self.reader.place(row)
-        return f"{self.paths[file]}, record {record}"
-
-    def fingerprint(self) -> tuple[Any, ...]:
-        """Return the format, the number of records, and a digest of the sizes and content of the files."""
-        return self._fingerprint
-
     @cached_property
     def _fingerprint(self) -> tuple[Any, ...]:
+        """The format, the number of records, and a digest of the sizes and content of the files."""
         return (self.kind.format, *self.kind.parameters, self.length, content_of(self.sidecars))
 
     def __getstate__(self) -> Mapping[str, Any]:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -13,18 +13,18 @@ from numpy.typing import DTypeLike, NDArray
 
 from penstock.core.arrays import Rows
 from penstock.core.checks import check_count
-from penstock.core.digest import hasher
 from penstock.core.errors import DataError, PlanError
 from penstock.elements.chunks.chunk import Columns
 from penstock.elements.nested.structure import LEAF
 from penstock.elements.spec import ArraySpec, ObjectSpec, Spec
 from penstock.kernels.records import RecordReader
-from penstock.storage.sidecar import Stamp
-from penstock.storage.state import FileState, states_again, states_of
+from penstock.sources.records.files import ByReader
+from penstock.sources.stream import content_of_files
+from penstock.storage.state import FileState, OpenedAgain, states_of
 
 
 @dataclass(frozen=True, eq=False)
-class FixedFiles:
+class FixedFiles(OpenedAgain, ByReader):
     """Consecutive records of `record_bytes`, after a header and before a footer, in some files.
 
     Elements are `bytes` or, with a `dtype` (as stored in the file), arrays of `shape` in the machine's byte order.
@@ -75,33 +75,11 @@ class FixedFiles:
         self.reader.join(rows, lambda length, dtype: into.reshape(-1).view(np.uint8))
         return Columns(LEAF, [into.astype(self.dtype.newbyteorder("="), copy=False)], len(rows))
 
-    def advise(self, rows: Rows) -> None:
-        """Ask the system to begin to read the records at `rows`."""
-        self.reader.advise(np.ascontiguousarray(rows, np.int64))
-
-    def describe(self, row: int) -> str:
-        file, record = self.reader.place(row)
-        return f"{self.paths[file]}, record {record}"
-
-    def fingerprint(self) -> tuple[Any, ...]:
-        """Return the layout and type of the records, and a digest of the sizes and content of the files."""
-        return self._fingerprint
-
     @cached_property
     def _fingerprint(self) -> tuple[Any, ...]:
-        hashed = hasher()
-        for path in self.paths:
-            stamp = Stamp.of(path)
-            hashed.update(f"{stamp.size} {stamp.digest} ".encode())
+        """The layout and type of the records, and a digest of the sizes and content of the files."""
         lies = (self.record_bytes, self.header_bytes, self.footer_bytes)
-        return ("fixed", *lies, str(self.dtype), self.shape, hashed.hexdigest())
-
-    def __getstate__(self) -> Mapping[str, Any]:
-        """Return the description alone: the receiver opens the files again."""
-        return {field.name: self.__dict__[field.name] for field in fields(self)}
-
-    def __setstate__(self, state: Mapping[str, Any]) -> None:
-        self.__dict__.update({**state, "states": states_again(state["states"], state["paths"])})
+        return ("fixed", *lies, str(self.dtype), self.shape, content_of_files(self.paths))
 
 
 def fixed_files(  # noqa: PLR0913 - files are written in many ways

@@ -1,0 +1,53 @@
+"""Work that a flow does ahead in the background: threads are asked of the run, which has none if it works inline."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Protocol, TypeVar
+
+from penstock.core.arrays import Allocate
+from penstock.kernels import SideThread
+from penstock.plan.flow import Flow, Mark, Open
+from penstock.plan.node import Node
+
+T = TypeVar("T")
+
+
+class Background(Protocol):
+    """Threads of the run, for flows that work ahead."""
+
+    def ahead(self, items: Iterator[T], most: int, /) -> Iterator[T]:
+        """Return the items, up to `most` of them made ahead by a thread until the result is closed."""
+        ...
+
+    def side_thread(self) -> SideThread | None:
+        """Return a native thread, or `None` if the run works inline."""
+        ...
+
+
+class Inline:
+    """Works in the thread that asks for the items.
+
+    >>> list(Inline().ahead(iter("abc"), 2))
+    ['a', 'b', 'c']
+    """
+
+    def ahead(self, items: Iterator[T], most: int, /) -> Iterator[T]:
+        return items
+
+    def side_thread(self) -> SideThread | None:
+        return None
+
+
+INLINE = Inline()
+
+
+@dataclass(frozen=True)
+class WorksAhead(Node):
+    """A node whose flow works ahead in the background of the run."""
+
+    def flow(
+        self, inputs: tuple[Open, ...], epoch: int, mark: Mark, allocate: Allocate, background: Background = INLINE
+    ) -> Flow:
+        raise NotImplementedError
