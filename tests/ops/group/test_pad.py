@@ -95,7 +95,7 @@ def test_without_elements():
     for empty in (Dataset.range(0), stream(Dataset.range(0))):
         assert list(empty.pad_to_cardinality(2)) == [(0, False), (0, False)]
     assert list(Dataset.range(0).pad_to_cardinality(0)) == []
-    with pytest.raises(PlanError, match="is empty, and nothing tells what to pad with"):
+    with pytest.raises(PlanError, match="is empty, so the type of padding is unknown"):
         Dataset.range(0).map(lambda x: x).pad_to_cardinality(2)
     with pytest.raises(ElementError, match="the padding is unknown"):
         list(stream(Dataset.range(0)).map(lambda x: x).pad_to_cardinality(2))
