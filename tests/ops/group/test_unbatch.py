@@ -113,5 +113,5 @@ class Liar:
 
 
 def test_a_function_that_declares_another_shape_than_it_returns_is_found_out():
-    with pytest.raises(ElementError, match="a batch has 2 elements, but its spec says 5"):
+    with pytest.raises(ElementError, match="a batch has 2 elements, but its spec has 5"):
         list(Dataset.range(3).map(Liar()).unbatch())

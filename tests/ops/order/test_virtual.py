@@ -119,7 +119,7 @@ def test_a_cache_keeps_each_stream_by_itself():
         (Dataset.from_generator(lambda: iter([1])).map(abs), "from_generator.*flat_map"),
         (Dataset.zip(KEPT, Dataset.from_generator(lambda: iter([1]))), "from_generator.*flat_map"),
         (KEPT.shard(2, 0, streams=2), "has already cut the stream"),
-        (Dataset.zip(KEPT, KEPT.skip(1)), "pairs elements that are in different streams"),
+        (Dataset.zip(KEPT, KEPT.skip(1)), "pairs elements of different streams"),
         (Dataset.zip(KEPT.skip(6), Dataset.counter()), r"skip\(\) after it, or skip a multiple of 4"),
     ],
 )

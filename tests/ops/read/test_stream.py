@@ -101,7 +101,7 @@ def test_a_mark_beyond_what_there_is_is_an_error(shorter):
 def test_it_says_what_it_does_again():
     told = dataset(3).explain()
     assert "a stream from numbers on" in told
-    assert "restored, numbers reads the file in which it was again, from its beginning" in told
+    assert "restored, numbers reads its current file again from the beginning" in told
 
 
 def test_leaving_out_more_than_there_is_is_an_error():

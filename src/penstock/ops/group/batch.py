@@ -51,14 +51,14 @@ class Batch(Grouping):
         allocate: Allocate,
         ids: Rows | None = None,
     ) -> Chunk:
-        """Stack the elements of all batches at once, in the memory given for elements: without a step per batch."""
+        """Stack the elements of all batches at once, in the memory for elements, without a step per batch."""
         if out is None and len(rows) == 1:
             return super().collect_all(chunk, its_rows, counts, rows, None, allocate, ids)
         try:
             structure, arrays = self._stacked(chunk, its_rows, out, allocate, to_largest=len(rows) == 1)
         except (
             ElementError
-        ):  # elements of one batch do not fit together, or those of several batches, which may fit separately
+        ):  # elements of one batch do not fit together, or elements of several batches, which may fit separately
             return super().collect_all(chunk, its_rows, counts, rows, None, allocate, ids)
         if len(rows) and bool((counts == counts[0]).all()):
             return self.folded(structure, arrays, int(counts[0]), len(rows), allocate)

@@ -73,10 +73,10 @@ class Grouping(Batching):
         allocate: Allocate,
         ids: Rows | None = None,
     ) -> Chunk:
-        """Return the groups `rows`, each made of `counts[i]` elements of `chunk`, which are `its_rows` of the input.
+        """Return the groups `rows`, each made from `counts[i]` elements of `chunk`, which are `its_rows` of the input.
 
-        Results are written into `out` where they fit: an array of shape (groups, ...) for each leaf. In a stream the
-        elements have these `ids`.
+        Results are written into `out` if they fit: an array of shape (groups, ...) for each leaf. In a stream, `ids`
+        are the ids of the elements.
         """
         made: list[Any] = []
         slot = None if out is None else InSlot(out, len(rows), allocate)
@@ -87,7 +87,7 @@ class Grouping(Batching):
         return Items(made) if slot is None else slot.whole(made)
 
     def collect_one(self, chunk: Chunk, its_rows: Rows, row: int, allocate: Allocate, ids: Rows | None = None) -> Any:
-        """Return the group `row`, made of all elements of `chunk`, and filled up where that is the policy."""
+        """Return the group `row`, made from all elements of `chunk`, and padded if that is the policy."""
         try:
             return self.completed(self.collect(chunk, its_rows, allocate), len(chunk), self.size, allocate)
         except Exception as error:
@@ -97,7 +97,7 @@ class Grouping(Batching):
             raise
 
     def takes_views(self, chunk: Chunk | None) -> bool:
-        """Return True if groups of these elements need no memory of their own."""
+        """Return True if groups of these elements are views and need no memory."""
         return False
 
     def grouped(self, rows: Rows) -> tuple[Rows, np.ndarray]:
@@ -148,7 +148,7 @@ class Grouping(Batching):
                     most = max(1, min(MOST_IN_ONE_GO, BYTES_IN_ONE_GO // bytes_of(group)))
 
     def _several(self, run: Piece, rows: Rows, made: int, allocate: Allocate) -> Chunk | None:
-        """Return all groups of a run, which are full; `None` if one is at fault, which making each alone will show."""
+        """Return all groups of a run, which are full; `None` if one is at fault: making each alone will show which."""
         groups = np.arange(made, made + len(run) // self.size, dtype=np.int64)
         with suppress(Exception):
             return self.collect_all(run.chunk, rows, np.full(len(groups), self.size), groups, None, allocate)

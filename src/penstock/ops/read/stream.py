@@ -74,7 +74,7 @@ class ReadStream(Streamed):
                 while len(opened) < FILES_AT_A_TIME and (number := next(coming, None)) is not None:
                     opened.append(self._opened(files[number], done if number == file else 0))
                 if not opened:
-                    if done:  # in a file that no longer exists
+                    if done:  # within a file that no longer exists
                         raise CursorError(BEYOND)
                     return
                 for made in opened[0]:
@@ -122,7 +122,7 @@ class ReadStream(Streamed):
         return "" if self.step == 1 else f"every {self.step}-th file from file {self.first} on"
 
     def redone(self) -> str:
-        return "reads the file in which it was again, from its beginning"
+        return "reads its current file again from the beginning"
 
     def label(self) -> str:
         return ", ".join(filter(None, [self.source.name, self.arguments()]))
