@@ -42,7 +42,7 @@ class RecordBatch(NamedTuple):
     file: int
     batch: int
     position: int
-    """The position of its message in a stream; -1 in an IPC file, where the number finds the batch."""
+    """The position of its message in a stream; -1 in an IPC file, whose batches are found by number."""
     rows: int
     compressed: bool
     kept: NDArray[np.int64] | None
@@ -124,7 +124,7 @@ class ArrowFiles:
         return f"{self.paths[found.file]}, record batch {found.batch}, row {place:,}"
 
     def fingerprint(self) -> tuple[Any, ...]:
-        """Return the files' names and sizes, the columns, and how many rows of each batch are read."""
+        """Return the files' names and sizes, the columns, and the number of rows read of each batch."""
         sizes = [state.size for state in self.states]
         columns = [f"{leaf.path}: {leaf.spec!r}" for leaf in self.table.layout.leaves]
         fill = sorted((path, repr(value)) for path, value in self.table.fill.items())
@@ -208,7 +208,7 @@ def read_batch(mapped: MappedFile, found: RecordBatch, schema: Any, columns: Seq
 
 
 def _parts(arrow: Any, column: Any) -> tuple[Any, ...]:
-    """Return the column, or its codes and dictionary; codes are checked where the error can name their row."""
+    """Return the column, or its codes and dictionary; codes are checked later, when the error can name their row."""
     return (column.indices, column.dictionary) if arrow.types.is_dictionary(column.type) else (column,)
 
 
