@@ -294,7 +294,8 @@ def test_a_dataloader_of_a_stream_says_what_to_give_it():
     data = pytest.importorskip("torch.utils.data")
     stream = NUMBERS.filter(lambda x: x > 1)
     with pytest.raises(
-        TypeError, match=r"filter\(lambda\) yields; use DataLoader\(ds\.to_torch\(\), batch_size=None\)"
+        TypeError,
+        match=r"filter\(lambda\) is known only by iterating; use DataLoader\(ds\.to_torch\(\), batch_size=None\)",
     ):
         list(data.DataLoader(stream, batch_size=None))
     with pytest.raises(TypeError, match=r"never ends.*; use DataLoader\(ds\.to_torch\(\), batch_size=None\)"):

@@ -94,7 +94,10 @@ def test_what_an_operation_is_made_of_is_not_shown():
         (lambda ds: ds.shuffle(1), None),
         (lambda ds: ds.window(5, 1, 2), "window(5, shift=1, stride=2) reads up to 8 elements again"),
         (lambda ds: ds.window(5), None),
-        (lambda ds: ds.map(np.arange).pack(8, window=100), "in which it was again, from its first document on: 100 "),
+        (
+            lambda ds: ds.map(np.arange).pack(8, window=100),
+            "packs its current window again, from the first document on: 100 ",
+        ),
         (lambda ds: ds.map(np.arange).pack(8, "split"), None),
         (lambda ds: ds.flat_map(range), "flat_map(range) restarts an iterator that its function returned"),
         (lambda ds: ds.interleave(range, 2), "interleave(range, cycle_length=2) restarts an iterator"),

@@ -159,7 +159,7 @@ def test_what_was_changed_before_a_dataset_was_made_counts_for_that_dataset():
     assert next(it) == 0
     settings[-1] = 3  # by the user, not by the function: a position of what was is none of what is
     other = Dataset.range(5).map(scaled).iterator()
-    with pytest.raises(CursorError, match="before the dataset was first used"):
+    with pytest.raises(CursorError, match="as of the first use of the dataset"):
         other.load_state_dict(it.state_dict())
     settings[-1] = 2
     again = Dataset.range(5).map(scaled).iterator()

@@ -75,8 +75,8 @@ def test_read_many_gives_elements_or_columns():
 @pytest.mark.parametrize(
     ("read_many", "message"),
     [
-        (lambda rows: [1], "read_many was asked for 2 elements and returned 1"),
-        (lambda rows: {"x": np.zeros(3)}, r'read_many\["x"\] was asked for 2 elements and returned 3'),
+        (lambda rows: [1], "read_many returned 1 elements instead of 2"),
+        (lambda rows: {"x": np.zeros(3)}, r'read_many\["x"\] returned 3 elements instead of 2'),
         (lambda rows: {"x": np.float64(3)}, r'returned a scalar at \["x"\]'),
         (lambda rows: None, "with no array in it"),
     ],

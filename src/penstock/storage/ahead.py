@@ -1,4 +1,4 @@
-"""Items of an iterator, made ahead of demand in a thread of their own."""
+"""Items of an iterator, made ahead of demand in a separate thread."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class ItemsAhead(Generic[T]):
 
     def close(self) -> None:
         """End the thread and drop the items made ahead."""
-        if self._process != os.getpid():  # the thread stayed in the parent
+        if self._process != os.getpid():  # the thread is in the parent process
             return
         with self._changed:
             self._stopped = True

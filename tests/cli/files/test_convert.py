@@ -269,7 +269,7 @@ def test_images_of_two_kinds_are_one_entry_as_the_conversion_says(photos):
 def test_a_stray_file_among_others_is_named(photos):
     with open("photos/README.txt", "w") as file:
         file.write("these are photos")
-    with pytest.raises(TargetError, match=r"1 file of the format text \(photos/README.txt\).*leave others out"):
+    with pytest.raises(TargetError, match=r"1 file of the format text \(photos/README.txt\).*omit some files"):
         told(["photos"], "a.tar")
 
 

@@ -118,5 +118,5 @@ def test_what_does_not_fit_is_named(leaf, fill, error, message):
 
 def test_a_key_that_is_taken_is_refused():
     for chunk in (Items([{"valid": 1}]), Columns(flatten({"valid": 0})[1], [[1]], 1)):
-        with pytest.raises(ElementError, match="'valid' already; give the flags another name"):
+        with pytest.raises(ElementError, match="already has 'valid'; choose another name for the flags"):
             flagged(chunk, np.array([True]), "valid")

@@ -105,7 +105,7 @@ def test_what_contradicts_itself_is_refused(make, left, error, message):
 
 @every_one
 def test_a_key_that_the_elements_have_is_refused(make):
-    with pytest.raises((PlanError, ElementError), match="'y' already; give the flags another name by mask_key="):
+    with pytest.raises((PlanError, ElementError), match="already has 'y'; choose another name for the flags with mask_key="):
         list(make(ROWS, 2, remainder="pad", mask_key="y"))
 
 

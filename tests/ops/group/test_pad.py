@@ -38,7 +38,7 @@ def test_what_is_no_dict_becomes_a_pair(ds):
 def test_the_flags_may_have_another_name():
     ds = DS.pad_to_cardinality(4, mask_key="real")
     assert [element["real"] for element in ds] == [True, True, True, False]
-    with pytest.raises(PlanError, match="'real' already; give the flags another name"):
+    with pytest.raises(PlanError, match="already has 'real'; choose another name for the flags"):
         ds.pad_to_cardinality(5, mask_key="real")
     with pytest.raises(TypeError, match=r"mask_key=3"):
         DS.pad_to_cardinality(4, 3)

@@ -62,7 +62,7 @@ def test_every_type_becomes_its_counterpart(of, shown):
     ],
 )
 def test_types_without_a_counterpart_are_refused_with_their_place(of):
-    with pytest.raises(PlanError, match=r"read: column x\.y is .*; leave it out with columns="):
+    with pytest.raises(PlanError, match=r"read: column x\.y is .*; omit it with columns="):
         layout_of(pa.schema({"x": pa.struct({"y": of()})}), "read")
 
 

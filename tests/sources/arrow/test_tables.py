@@ -44,7 +44,7 @@ def test_schemas_that_differ_are_refused_with_both_names():
 @pytest.mark.parametrize(
     ("error", "message"),
     [
-        (NullError("x", 4), r"^file: column x is null in row 104; give nulls=\{'x': a value\}"),
+        (NullError("x", 4), r"^file: column x is null in row 104; pass nulls=\{'x': a value\}"),
         (DataError("odd"), "^file: odd$"),
         (OSError("no thrift"), "^file: no thrift$"),
         (pa.ArrowInvalid("odd"), "^file: odd$"),

@@ -65,8 +65,8 @@ def test_no_rows_are_a_file_without_any(tmp_path):
     ("rows", "said"),
     [
         ([1], "element 0 is int, and a row is a dict of columns; map it first"),
-        ([{}], "columns are named by text"),
-        ([{1: 2}], "columns are named by text"),
+        ([{}], "names of columns must be text"),
+        ([{1: 2}], "names of columns must be text"),
         ([{"x": 1}, {"x": "a"}], "column 'x' of elements 0 to 1 is not all one type"),
         ([{"x": 1}, {"y": 1}], r"the columns of elements 0 to 1 differ: \['y'\] against \['x'\]"),
         ([{"x": object()}], "column 'x'"),

@@ -78,7 +78,7 @@ def test_one_key_as_text_gives_rows_themselves_and_several_give_dicts():
     assert chunked_files("read", open_memory, ["a"], ["in/label"], 1).read_many(np.array([7])).elements() == [
         {"in": {"label": 7}}
     ]
-    with pytest.raises(PlanError, match="p has no array 'y' with rows; there are 'x'"):
+    with pytest.raises(PlanError, match="p has no array 'y' with rows; it has 'x'"):
         chunked_files("read", lambda path: Memory({"x": np.zeros(3)}), ["p"], "y", 1)
 
 

@@ -105,7 +105,7 @@ def test_a_mark_of_utf8_at_the_beginning_is_no_text(tmp_path):
 @pytest.mark.parametrize(
     ("bad", "parts"),
     [
-        ("oops,b", ["int64: invalid value 'oops'", "types were found in the first block: give types={'n'"]),
+        ("oops,b", ["int64: invalid value 'oops'", "types were found in the first block: pass types={'n'"]),
         ("1,2,3", ["Expected 2 columns, got 3"]),
         ('1,"2', ["is never closed"]),
     ],
@@ -130,7 +130,7 @@ def test_an_empty_field_of_numbers_is_missing_and_one_of_text_is_empty(tmp_path)
 @pytest.mark.parametrize("content", ["", "\n\n"])
 def test_a_file_without_a_header_is_refused(tmp_path, content):
     (tmp_path / "a.csv").write_text(content)
-    with pytest.raises(DataError, match=r"a\.csv: the record with the names of the columns is missing; give names="):
+    with pytest.raises(DataError, match=r"a\.csv: the record with the names of the columns is missing; pass names="):
         read_csv(tmp_path / "a.csv")
     assert list(read_csv(tmp_path / "a.csv", names=["x"])) == []
 

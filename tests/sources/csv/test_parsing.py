@@ -171,7 +171,7 @@ def test_an_index_that_says_otherwise_is_an_error():
     maker = csv_parsing.Rowmaker("a.csv", ["n"], None, form)
     with pytest.raises(DataError, match=r"a\.csv: 2 records found after line 7, and 3 in the index"):
         csv_parsing.Apart(csv_parsing.Records(b"1\n2\n", 3, 7, 6), maker)
-    with pytest.raises(DataError, match=r"a\.csv: the records after line 7 do not end where .* but within quotes"):
+    with pytest.raises(DataError, match=r"a\.csv: the records after line 7 end within quotes"):
         csv_parsing.Apart(csv_parsing.Records(b'1\n"2\n', 3, 7, 6), maker)
 
 

@@ -121,7 +121,7 @@ def config(**changed):
 WRONG = {
     "no config": (lambda i: i.pop("config"), DataError, "it has no 'config'"),
     "encrypted": (config(encryption={"algorithm": "rsa"}), PlanError, "are encrypted"),
-    "for tokens": (config(item_loader="TokensLoader"), PlanError, "TokensLoader; say block_size="),
+    "for tokens": (config(item_loader="TokensLoader"), PlanError, "TokensLoader; pass block_size="),
     "for others": (config(item_loader="ParquetLoader"), PlanError, "written for ParquetLoader"),
     "another compression": (config(compression="lz4"), PlanError, "only zstd is supported"),
     "another level": (

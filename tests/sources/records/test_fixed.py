@@ -100,7 +100,7 @@ def test_a_file_that_changes_is_an_error(tmp_path):
         ({}, "record_bytes, or dtype and shape"),
         ({"shape": [2]}, "dtype with shape"),
         ({"record_bytes": 7, "dtype": np.int16}, "not a multiple of 2"),
-        ({"record_bytes": 7, "dtype": np.int16, "shape": [3]}, "has 6 bytes; leave record_bytes out"),
+        ({"record_bytes": 7, "dtype": np.int16, "shape": [3]}, "has 6 bytes; omit record_bytes="),
         ({"dtype": object}, "cannot hold values of this dtype"),
     ],
 )

@@ -61,10 +61,10 @@ def test_many_elements_and_shapes_that_differ_late(tmp_path):
         ([1, "a"], "element 1 is str"),
         ([(1, 2), (1, 2, 3)], "structure"),
         ([{"x": 1}, {"y": 1}], "structure"),
-        ([object()], "neither a number"),
-        ([{"o": np.array(["a"], object)}], r'at \["o"\] is neither a number'),
-        ([Ragged.from_rows([[1], [2, 3]])], "neither a number"),
-        ([{3: 1}], r"the keys \[3\]; map them to texts"),
+        ([object()], "is not a number, an array of numbers"),
+        ([{"o": np.array(["a"], object)}], r'at \["o"\] is not a number'),
+        ([Ragged.from_rows([[1], [2, 3]])], "is not a number, an array of numbers"),
+        ([{3: 1}], r"the keys \[3\]; map them to text"),
     ],
 )
 def test_what_cannot_be_saved_is_named_and_leaves_nothing_behind(elements, says, tmp_path):

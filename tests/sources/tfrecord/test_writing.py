@@ -51,7 +51,7 @@ def test_no_records_are_a_file_without_any(tmp_path):
 
 
 def test_what_is_no_record_is_named_and_nothing_is_left(tmp_path):
-    with pytest.raises(ElementError, match="write_tfrecord: element 1 is str, and a record is bytes"):
+    with pytest.raises(ElementError, match="write_tfrecord: element 1 is str, not bytes"):
         write_record_files([b"a", "b"], tmp_path / "a.tfrecord", max_bytes=None, overwrite=False, index=True)
     assert os.listdir(tmp_path) == []
 

@@ -167,11 +167,11 @@ def array_header(source: IO[bytes], place: str, nbytes: int) -> tuple[tuple[int,
         version = np.lib.format.read_magic(head)
         read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
         shape, fortran, dtype = read(head, max_header_size=_LONGEST_TEXT)
-    except Exception as error:  # noqa: BLE001 - NumPy's parser lets through what Python's raises
+    except Exception as error:  # noqa: BLE001 - NumPy's parser passes on any error of Python's parser
         raise DataError(f"{place}: it is not an array in NumPy's format: {error}") from None
     if dtype.hasobject:
         raise DataError(
-            f"{place}: it holds Python objects, which only pickle can read; they are not read, since pickle can run code"
+            f"{place}: it holds Python objects, which are not supported, since only pickle reads them and can run code"
         )
     if not all(type(size) is int and 0 <= size < 1 << 62 for size in shape):
         raise DataError(f"{place}: an array of shape {shape} has no rows")

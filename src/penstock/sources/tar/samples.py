@@ -241,7 +241,7 @@ def parts_found(of_files: Sequence[Samples], name: str) -> tuple[SampleField, ..
     if len(counts) > MOST_COLUMNS:
         some = ", ".join(list(counts)[:3])
         raise DataError(
-            f"{name}: the files have {len(counts)} extensions ({some}, ...). A file name up to the first dot is the key "
-            "of the sample, and the rest is the extension; select extensions with columns=[...]"
+            f"{name}: the files have {len(counts)} extensions ({some}, ...). A file name up to its first dot is the "
+            "key of the sample, and the rest is the extension; select extensions with columns=[...]"
         )
     return tuple(SampleField(extension, (extension,), count == samples) for extension, count in counts.items())

@@ -91,7 +91,7 @@ def _encoded(value: Any, extension: str, encoders: Mapping[str, Encoder], where:
     encoder = encoders.get(extension) or _encoder(value, extension)
     if encoder is None:
         raise ElementError(
-            f"{where}: {extension!r} is {type(value).__name__}, and a file holds bytes; encode the value first, or pass "
+            f"{where}: {extension!r} is {type(value).__name__}, and a file holds bytes; encode it first, or pass "
             f'encoders={{"{extension}": function}}'
         )
     try:
