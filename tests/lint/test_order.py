@@ -12,7 +12,7 @@ from penstock.lint.order import (
     buffer_smaller_than_a_file,
     classes_in_order,
     repeat_before_shuffle,
-    shards_of_an_order_drawn_anew,
+    shards_of_different_orders,
     shuffle_after_batch,
     shuffle_in_a_small_buffer,
     split_of_an_order_that_changes,
@@ -92,9 +92,9 @@ def test_a_repeat_that_blurs_no_epoch_is_fine(ds):
     ],
 )
 def test_shards_of_orders_that_differ_are_found(ds):
-    (sentence,) = found(shards_of_an_order_drawn_anew, ds)
+    (sentence,) = found(shards_of_different_orders, ds)
     assert sentence.startswith("shard(2, ")
-    assert found(shards_of_an_order_drawn_anew, ds.with_options(Options(seed=1))) == []
+    assert found(shards_of_different_orders, ds.with_options(Options(seed=1))) == []
 
 
 @pytest.mark.parametrize(
@@ -107,7 +107,7 @@ def test_shards_of_orders_that_differ_are_found(ds):
     ],
 )
 def test_shards_of_one_order_are_fine(ds):
-    assert found(shards_of_an_order_drawn_anew, ds) == []
+    assert found(shards_of_different_orders, ds) == []
 
 
 @pytest.mark.parametrize("shuffled", [DS.shuffle(), DS.shuffle(seed=1)])

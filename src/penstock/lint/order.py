@@ -50,7 +50,7 @@ def repeat_before_shuffle(written: Written) -> Iterator[Found]:
                 )
 
 
-def shards_of_an_order_drawn_anew(written: Written) -> Iterator[Found]:
+def shards_of_different_orders(written: Written) -> Iterator[Found]:
     """A shard of a dataset shuffled without a seed is a part of an order that no other rank has.
 
     Every unseeded dataset draws its own seed, a different one on each rank. The ranks' parts therefore overlap, and

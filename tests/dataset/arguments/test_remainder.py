@@ -57,7 +57,7 @@ def test_both_arguments_have_to_agree(remainder):
 def test_a_key_is_a_text_that_elements_do_not_have():
     assert check_mask_key("batch", spec_of({"x": 1}), "valid") == "valid"
     assert check_mask_key("batch", None, "x") == "x"
-    with pytest.raises(PlanError, match=r"batch\(\): an element has 'x' already"):
+    with pytest.raises(PlanError, match=r"batch\(\): an element already has 'x'"):
         check_mask_key("batch", spec_of({"x": 1}), "x")
     with pytest.raises(TypeError, match=r"batch\(mask_key=None\): expected a text"):
         check_mask_key("batch", None, None)

@@ -64,14 +64,14 @@ def test_no_rows_are_a_file_without_any(tmp_path):
 @pytest.mark.parametrize(
     ("rows", "said"),
     [
-        ([1], "element 0 is int, and a row is a dict of columns; map it first"),
+        ([1], "element 0 is int, not a dict of columns; map it to a dict first"),
         ([{}], "names of columns must be text"),
         ([{1: 2}], "names of columns must be text"),
         ([{"x": 1}, {"x": "a"}], "column 'x' of elements 0 to 1 is not all one type"),
         ([{"x": 1}, {"y": 1}], r"the columns of elements 0 to 1 differ: \['y'\] against \['x'\]"),
         ([{"x": object()}], "column 'x'"),
         ([{"x": ps.Sparse([[0]], [1], [3])}], "element 0 has a Sparse"),
-        ([*[{"x": 1}] * 3, {"x": 1.5}], "column 'x' of elements 3 to 3 is not all int64, as before: there are double"),
+        ([*[{"x": 1}] * 3, {"x": 1.5}], "column 'x' of elements 3 to 3 is not all int64, as before: found double"),
         ([*[{"x": {"y": 1}}] * 3, {"x": 1.5}], "x"),
     ],
 )

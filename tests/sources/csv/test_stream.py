@@ -98,7 +98,7 @@ def test_missing_values_are_named_filled_or_left_out(tmp_path):
 @pytest.mark.parametrize(
     ("bad", "parts"),
     [
-        ("oops,b", ["int64: invalid value 'oops'", "give types={'n'", "line 106"]),
+        ("oops,b", ["int64: invalid value 'oops'", "pass types={'n'", "line 106"]),
         ("1,2,3", ["Expected 2 columns, got 3", "line 106"]),
         ('1,"2', ["the quote at byte 469, in line 106, is never closed"]),
     ],

@@ -126,7 +126,7 @@ WRONG = {
     "another compression": (config(compression="lz4"), PlanError, "only zstd is supported"),
     "another level": (
         config(compression="zstd", compression_level="row"), DataError, "'compression_level' is 'row'"),
-    "another encoding": (config(data_format=["int", "str", "mine"]), PlanError, "written as 'mine'"),
+    "another encoding": (config(data_format=["int", "str", "mine"]), PlanError, "unknown encoding 'mine'"),
     "a number of no dtype": (config(data_format=["int", "str", "no_header_tensor:10"]), DataError, "number 10 is not"),
     "more leaves": (config(data_format=["int", "str", "numpy", "int"]), DataError, "has fewer than 4 leaves"),
     "fewer leaves": (config(data_format=["int"]), DataError, "'data_spec' is not supported"),

@@ -76,7 +76,7 @@ def test_what_cannot_be_saved_is_named_and_leaves_nothing_behind(elements, says,
 def test_named_tuples_are_refused(tmp_path):
     from penstock.testing.functions import Pair
 
-    with pytest.raises(ElementError, match="has a Pair in it; map it to a dict or a tuple"):
+    with pytest.raises(ElementError, match="contains a Pair; map it to a dict or a tuple"):
         written([Pair(1, 2)], tmp_path / "a")
 
 

@@ -181,7 +181,7 @@ def test_shuffled_batches_are_the_same_by_threads(path):
 
 
 def test_keys_that_are_no_keys_are_refused(path):
-    with pytest.raises(PlanError, match="no column 'nothing'; there are 'id', 'x'"):
+    with pytest.raises(PlanError, match="no column 'nothing'; it has 'id', 'x'"):
         read_sql(path, "dense", key="nothing")
     with sqlite3.connect(path) as db:
         db.execute("INSERT INTO holes VALUES (3, 8), (NULL, 9)")
@@ -193,7 +193,7 @@ def test_keys_that_are_no_keys_are_refused(path):
 
 
 def test_missing_values_are_named_or_filled(path):
-    with pytest.raises(DataError, match="column x is NULL in row 1; give nulls="):
+    with pytest.raises(DataError, match="column x is NULL in row 1; pass nulls="):
         list(read_sql(path, "holes", key="id"))
     assert [row["x"] for row in read_sql(path, "holes", key="id", nulls={"x": -1})] == [5, -1, 7]
     with pytest.raises(ValueError, match="expected 'raise' or a dict"):

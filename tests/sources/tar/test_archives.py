@@ -75,7 +75,7 @@ def test_a_sample_that_lacks_a_file_is_named(three):
         read(source, 7, 5, 7)
     assert caught.value.element == 1
     assert str(caught.value).startswith(
-        f"{three[2]}: the sample 'd/5', at byte 0, has no txt; it has cls, jpg. Where not"
+        f"{three[2]}: the sample 'd/5', at byte 0, has no txt; it has cls, jpg. If some samples lack it"
     )
     optional = source_of(*three, extensions=["jpg", "txt?"])
     assert [element["txt"] for element in read(optional, 5, 7)] == [None, b"txt 7"]

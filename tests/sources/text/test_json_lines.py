@@ -162,7 +162,7 @@ def test_columns_that_are_none_are_refused():
     for columns in ("text", [1]):
         with pytest.raises(TypeError, match=r"columns=.*names"):
             json_files(["a.jsonl"], columns=columns)
-    with pytest.raises(PlanError, match="'b' is none of the columns"):
+    with pytest.raises(PlanError, match="'b' is not one of columns"):
         json_files(["a.jsonl"], columns=["a"], types={"b": int})
     with pytest.raises(TypeError, match="nulls="):
         json_files(["a.jsonl"], nulls="drop")
