@@ -180,7 +180,7 @@ def test_other_processes_leave_out_the_same(operation, processes):
 
 @each_operation
 @each_base
-def test_a_restore_goes_on_exactly(operation, base):
+def test_a_restored_iterator_continues_exactly(operation, base):
     for on_error in policies(operation)[1:3]:
         ds = operation.apply(base(), operation.function(None), on_error=on_error)
         verify_resume(ds, most=6)

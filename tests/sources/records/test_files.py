@@ -40,7 +40,7 @@ def test_elements_are_bytes_by_their_number_over_all_files(paths):
     assert read(source) == []
 
 
-def test_it_keeps_what_is_asked_of_a_source(paths):
+def test_the_source_passes_the_conformance_checks(paths):
     verify_source(tfrecord_files(paths))
     verify_source(tfrecord_files(paths[1:2]))
 
@@ -63,7 +63,7 @@ def test_records_are_described(paths):
     assert source.describe(3) == f"{paths[2]}, record 0"
 
 
-def test_it_travels_as_a_description(paths):
+def test_a_pickled_source_is_only_a_description(paths):
     source = tfrecord_files(paths)
     read(source, 1)
     sent = pickle.dumps(source)

@@ -121,7 +121,7 @@ def test_what_a_record_is_may_be_said_in_parts():
 
 
 @pytest.mark.parametrize("settings", [{"record_bytes": 6}, {"dtype": ">i2", "shape": (3,)}, {"dtype": np.int16}])
-def test_it_keeps_what_is_asked_of_a_source(tmp_path, settings):
+def test_the_source_passes_the_conformance_checks(tmp_path, settings):
     for name in "ab":
         (tmp_path / name).write_bytes(np.random.default_rng(1).bytes(6 * 50))
     verify_source(fixed_files([str(tmp_path / "a"), str(tmp_path / "b")], **settings))

@@ -76,7 +76,7 @@ def test_it_is_a_dataset_like_any_other(folder):
     verify_resume(ds)
 
 
-def test_without_elements(tmp_path):
+def test_empty_datasets_are_supported(tmp_path):
     for elements in ([], [np.zeros((0, 2))], [""], [None]):
         shutil.rmtree(tmp_path / "a", ignore_errors=True)
         save(elements, str(tmp_path / "a"), fingerprint="", overwrite=False)

@@ -48,7 +48,7 @@ def test_elements_are_dicts_of_the_files(three):
     assert source.spec() is None
 
 
-def test_it_keeps_what_is_asked_of_a_source(three):
+def test_the_source_passes_the_conformance_checks(three):
     for decode in (False, True, {"txt": True, "jpg": str}):
         (three[1].parent / "c.tar").write_bytes(archive([("x.cls", b"1"), ("y.jpg", b"\xc3\xa9")]))
         numbers = [(f"{i}.cls", b"%d" % i) for i in range(30)]
@@ -117,7 +117,7 @@ def test_records_are_described(three):
     assert source_of(*three).describe(7) == f"{three[2]}, d/7 (cls, jpg, txt), at byte 4096"
 
 
-def test_it_travels_as_a_description(three):
+def test_a_pickled_source_is_only_a_description(three):
     source = source_of(*three, extensions=["cls"])
     read(source, 0)
     sent = pickle.dumps(source)

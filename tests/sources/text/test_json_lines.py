@@ -171,7 +171,7 @@ def test_columns_that_are_none_are_refused():
 @pytest.mark.parametrize(
     "chosen", [{}, {"columns": ["a"]}, {"types": {"a": np.int16, "b": np.float32}}], ids=["all", "columns", "types"]
 )
-def test_it_keeps_what_is_asked_of_a_source(tmp_path, chosen):
+def test_the_source_passes_the_conformance_checks(tmp_path, chosen):
     path = written(tmp_path, "".join(f'{{"a": {i}, "b": [{i}.5, 2]}}\n' for i in range(60)))
     verify_source(json_files([str(path)], **chosen))
 

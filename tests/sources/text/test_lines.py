@@ -146,7 +146,7 @@ def test_what_is_read_otherwise_has_another_fingerprint(tmp_path):
 
 
 @pytest.mark.parametrize("settings", [{}, {"encoding": None}, {"keep_empty": False, "skip_lines": 2}])
-def test_it_keeps_what_is_asked_of_a_source(tmp_path, settings):
+def test_the_source_passes_the_conformance_checks(tmp_path, settings):
     for name in "ab":
         (tmp_path / name).write_text("".join(f"{name} {i}\n" * (i % 3 > 0) + "\n" * (i % 5 == 0) for i in range(60)))
     verify_source(lines_of(tmp_path / "a", tmp_path / "b", **settings))

@@ -43,7 +43,7 @@ def test_records_are_those_of_the_plain_file(tmp_path, cut):
     assert again.fingerprint() == source.fingerprint()
 
 
-def test_it_keeps_what_is_asked_of_a_source(tmp_path):
+def test_the_source_passes_the_conformance_checks(tmp_path):
     verify_source(SeekableRecords([written(tmp_path, 400), written(tmp_path, 1 << 20, "b.zst")], "x"))
 
 
