@@ -31,7 +31,9 @@ def test_each_input_comes_in_its_own_order_without_loss(weights: list[float], ke
 
 
 @given(weights=WEIGHTS, key=KEYS, slots=st.lists(st.integers(0, (1 << 48) - 1), min_size=1, max_size=20))
-def test_slots_do_not_depend_on_the_other_slots_requested(weights: list[float], key: int | None, slots: list[int]) -> None:
+def test_slots_do_not_depend_on_the_other_slots_requested(
+    weights: list[float], key: int | None, slots: list[int]
+) -> None:
     schedule = endless(weights)
     which, rank = schedule.split(np.array(slots), key)
     for slot, input, row in zip(slots, which.tolist(), rank.tolist(), strict=True):

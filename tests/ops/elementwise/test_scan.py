@@ -272,5 +272,5 @@ def test_states_of_ragged_and_sparse_arrays_are_saved():
 def test_a_change_of_the_type_of_the_state_is_refused_after_earlier_elements():
     it = Dataset.range(4).scan(0, lambda state, x: (state + x if x < 2 else 0.5, state)).iterator()
     assert [next(it), next(it)] == [0, 0]
-    with pytest.raises(ElementError, match="scan: the state changed: it was int64 and became float64; start with"):
+    with pytest.raises(ElementError, match="scan: the state changed: it was int64 and became float64; begin with"):
         next(it)

@@ -77,7 +77,7 @@ def test_the_boundaries_of_pieces_do_not_matter():
 
 
 def test_explain_shows_the_work_that_a_restore_repeats():
-    assert "restored, unique() goes through the epoch again" in Dataset.range(3).unique().explain()
+    assert "restored, unique() runs through the epoch again" in Dataset.range(3).unique().explain()
 
 
 def test_objects_that_only_equal_themselves_are_refused():
