@@ -51,7 +51,7 @@ def test_types_have_the_names_of_numpy_python_and_tensorflow(given, found) -> No
 
 
 @pytest.mark.parametrize("dtype", [float, np.int32, "uint8", object, "S3", None, 3])
-def test_what_no_record_holds_is_refused(dtype) -> None:
+def test_unsupported_types_are_refused(dtype) -> None:
     with pytest.raises(ps.errors.PlanError, match="int64, float32 or bytes"):
         R.VarLenFeature(dtype)
 
@@ -78,7 +78,7 @@ def test_what_no_record_holds_is_refused(dtype) -> None:
         lambda: R.RaggedFeature("int64", row_splits_dtype="int16"),
     ],
 )
-def test_what_makes_no_sense_is_refused_when_it_is_made(wrong) -> None:
+def test_invalid_features_are_refused_when_made(wrong) -> None:
     with pytest.raises(ValueError, match=r"."):
         wrong()
 

@@ -32,7 +32,7 @@ def no_thread_is_left():
 
 
 @pytest.mark.parametrize("ahead", [1, 2, 100])
-def test_all_items_come_in_order_and_then_none(ahead):
+def test_all_items_come_in_order_and_then_the_end(ahead):
     producer = Producer(iter(range(9)), room_for(ahead))
     assert taken(producer) == list(range(9))
     assert producer.take() is producer.take() is None
@@ -76,7 +76,7 @@ class Counted:
 
 
 @pytest.mark.parametrize("ahead", [1, 2, 7])
-def test_as_many_items_are_made_ahead_as_there_is_room_for(ahead):
+def test_items_are_made_ahead_while_there_is_room(ahead):
     items = Counted()
     producer = Producer(iter(items), room_for(ahead))
     for received in range(5):
@@ -89,7 +89,7 @@ def test_as_many_items_are_made_ahead_as_there_is_room_for(ahead):
     assert items.ended.wait(PATIENCE)
 
 
-def test_room_is_asked_of_the_items_that_wait():
+def test_the_room_function_receives_the_waiting_items():
     items = Counted(count=50)
     producer = Producer(iter(items), lambda waiting: sum(waiting) < 6)
     assert items.wait_for(4)
@@ -99,7 +99,7 @@ def test_room_is_asked_of_the_items_that_wait():
     producer.stop()
 
 
-def test_room_that_is_made_elsewhere_is_found_when_told_to_look_again():
+def test_look_again_finds_room_made_elsewhere():
     items, has_room = Counted(count=3), []
     producer = Producer(iter(items), lambda _: bool(has_room))
     assert items.asked == 0
@@ -137,7 +137,7 @@ def test_the_exception_of_closing_the_iterator_is_raised():
         Producer(iter(Items()), room_for(1)).take()
 
 
-def test_stopped_it_drops_the_items_that_wait_and_closes_the_iterator():
+def test_stop_drops_waiting_items_and_closes_the_iterator():
     items = Counted()
     producer = Producer(iter(items), room_for(3))
     assert items.wait_for(3)
@@ -150,7 +150,7 @@ def test_stopped_it_drops_the_items_that_wait_and_closes_the_iterator():
         producer.take()
 
 
-def test_stopped_it_wakes_the_consumer_though_the_iterator_does_not_come_back():
+def test_stop_wakes_the_consumer_while_the_iterator_is_blocked():
     begun, wake, said = threading.Event(), threading.Event(), []
 
     def items():
