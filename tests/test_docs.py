@@ -54,6 +54,6 @@ def _last_line(format_exception_only, *error):
     return format_exception_only(*error)[-1:]
 
 
-def test_the_quickstart_is_among_them():
+def test_the_quickstart_examples_run():
     assert ROOT / "docs" / "quickstart.md" in DOCUMENTS
     assert len(BLOCK.findall((ROOT / "docs" / "quickstart.md").read_text("utf-8"))) > 5

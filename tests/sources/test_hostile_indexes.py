@@ -91,7 +91,7 @@ def changed(array: np.ndarray, draw: random.Random) -> np.ndarray:
             return made
 
 
-def test_any_numbers_are_made_again_or_read_or_refused(data, monkeypatch):
+def test_indexes_with_any_numbers_are_made_again_read_or_refused(data, monkeypatch):
     path, read, index, whole = data
     draw = random.Random(index.name)
     uses = [

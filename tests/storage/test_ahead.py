@@ -22,7 +22,7 @@ def test_items_come_in_their_order(count):
     assert threads() == []
 
 
-def test_no_more_than_so_many_are_made_ahead():
+def test_at_most_the_given_number_of_items_is_made_ahead():
     made = []
     full, go_on = threading.Event(), threading.Event()
 
@@ -41,7 +41,7 @@ def test_no_more_than_so_many_are_made_ahead():
     ahead.close()
 
 
-def test_an_error_comes_after_what_was_before_it():
+def test_an_error_comes_after_earlier_items():
     def items():
         yield 1
         yield 2
@@ -55,14 +55,14 @@ def test_an_error_comes_after_what_was_before_it():
     ahead.close()
 
 
-def test_an_error_of_beginning_comes_too():
+def test_an_error_of_the_first_call_is_raised():
     ahead = ItemsAhead(lambda: iter(None), most=1)
     with pytest.raises(TypeError):
         next(ahead)
     ahead.close()
 
 
-def test_close_ends_the_thread_and_what_it_runs():
+def test_close_ends_the_thread_and_the_iterator():
     ended = threading.Event()
 
     def items():

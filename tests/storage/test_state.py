@@ -11,7 +11,7 @@ from penstock.core.errors import DataError
 from penstock.storage.state import FileState, mapped_as, states_again, states_of
 
 
-def test_it_is_that_of_the_file_until_somebody_writes(tmp_path):
+def test_a_state_holds_until_the_file_is_written(tmp_path):
     path = str(tmp_path / "a")
     for _ in range(50):
         (tmp_path / "a").write_bytes(b"12345")
@@ -27,13 +27,13 @@ def test_it_is_that_of_the_file_until_somebody_writes(tmp_path):
         state.check(path)
 
 
-def test_a_time_to_come_is_not_waited_for(tmp_path):
+def test_a_file_time_in_the_future_is_not_waited_for(tmp_path):
     (tmp_path / "a").write_bytes(b"1")
     os.utime(tmp_path / "a", ns=(1 << 61, 1 << 61))
     assert FileState.of(str(tmp_path / "a")).is_of(str(tmp_path / "a"))
 
 
-def test_another_file_in_its_place_is_told_from_one_that_is_held_open(tmp_path):
+def test_a_replaced_file_is_distinguished_from_the_open_one(tmp_path):
     path = str(tmp_path / "a")
     (tmp_path / "a").write_bytes(b"12345")
     state = FileState.of(path)
@@ -48,7 +48,7 @@ def test_another_file_in_its_place_is_told_from_one_that_is_held_open(tmp_path):
     assert mapped_as(path, FileState.of(path)).content.tobytes() == b"54321"
 
 
-def test_another_process_takes_a_copy_for_what_was_copied_and_not_what_was_written(tmp_path):
+def test_another_process_accepts_a_copy_but_not_a_written_file(tmp_path):
     path = str(tmp_path / "a")
     (tmp_path / "a").write_bytes(b"12345")
     (here,) = states_of([path])

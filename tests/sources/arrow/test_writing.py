@@ -54,7 +54,7 @@ def test_shards_hold_all_rows_in_their_order(tmp_path, monkeypatch):
     assert [row["x"] for row in ps.read_parquet(one)] == list(range(95))
 
 
-def test_no_rows_are_a_file_without_any(tmp_path):
+def test_an_empty_dataset_becomes_an_empty_file(tmp_path):
     import pyarrow.parquet
 
     (path,) = Dataset.from_source([]).write_parquet(tmp_path / "a.parquet")
@@ -75,7 +75,7 @@ def test_no_rows_are_a_file_without_any(tmp_path):
         ([*[{"x": {"y": 1}}] * 3, {"x": 1.5}], "x"),
     ],
 )
-def test_what_fits_into_no_column_is_named(tmp_path, monkeypatch, rows, said):
+def test_values_that_fit_no_column_are_named(tmp_path, monkeypatch, rows, said):
     monkeypatch.setattr(writing, "_GROUP_ROWS", 3)
     with pytest.raises(ElementError, match=f"write_parquet.*{said}"):
         Dataset.from_source(rows).write_parquet(tmp_path / "a.parquet")

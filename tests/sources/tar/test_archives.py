@@ -57,7 +57,7 @@ def test_the_source_passes_the_conformance_checks(three):
     verify_source(source_of(three[0]))
 
 
-def test_extensions_choose_and_name(three):
+def test_columns_selects_and_names_extensions(three):
     source = source_of(*three, extensions={"label": "cls", "image": "png;jpg"})
     assert read(source, 6, 1) == [
         {"__key__": "d/6", "label": b"cls 6", "image": b"jpg 6"},
@@ -89,7 +89,7 @@ def test_decoded_numbers_are_a_column(tmp_path):
     assert str(source.spec()) == "{'__key__': str, 'cls': int64}"
 
 
-def test_what_cannot_be_decoded_is_named(tmp_path):
+def test_files_that_cannot_be_decoded_are_named(tmp_path):
     (tmp_path / "a.tar").write_bytes(archive([("x/1.cls", b"1"), ("x/2.cls", b"two")]))
     with pytest.raises(DataError, match=r"a.tar: 'x/2.cls', at byte 1536: b'two' cannot be decoded as cls") as caught:
         read(source_of(tmp_path / "a.tar", decode=True), 0, 1)
@@ -99,7 +99,7 @@ def test_what_cannot_be_decoded_is_named(tmp_path):
     assert raised.value.__notes__ == [f"decoding {tmp_path}/a.tar: 'x/1.cls', at byte 512"]
 
 
-def test_a_file_of_another_size_and_one_cut_short_are_named_with_the_sample(three):
+def test_changed_and_truncated_archives_are_named_with_the_sample(three):
     source = source_of(*three)
     read(source, 0)
     os.truncate(three[1], 512 * 7)
@@ -127,7 +127,7 @@ def test_a_pickled_source_is_only_a_description(three):
     assert str(again.fingerprint()[-1]) == str(source.fingerprint()[-1])
 
 
-def test_the_fingerprint_goes_by_content_and_what_elements_have(three, tmp_path):
+def test_the_fingerprint_depends_on_content_and_entries(three, tmp_path):
     from penstock.plan.identity import identity
 
     def of(**options):
@@ -141,7 +141,7 @@ def test_the_fingerprint_goes_by_content_and_what_elements_have(three, tmp_path)
     assert of() != before
 
 
-def test_too_many_kinds_of_extension_have_to_be_chosen_from(tmp_path):
+def test_too_many_extensions_require_columns(tmp_path):
     (tmp_path / "a.tar").write_bytes(archive([(f"img.{i}.jpg", b"") for i in range(300)]))
     with pytest.raises(DataError, match=r"300 extensions \(0.jpg, 1.jpg, 2.jpg, \.\.\.\)"):
         source_of(tmp_path / "a.tar").spec()
@@ -158,7 +158,7 @@ def test_a_member_of_a_compressed_format_is_decompressed(tmp_path):
         read(source_of(tmp_path / "b.tar", decode=True), 0)
 
 
-def test_an_index_that_does_not_fit_together_is_made_again(three):
+def test_an_inconsistent_index_is_made_again(three):
     source = source_of(three[1])
     length = source.length
     (sidecar,) = source.sidecars
