@@ -1,4 +1,4 @@
-"""Measuring memory: side by side, one within another, and where somebody else traces too."""
+"""Measurements of memory: concurrent, nested, and while other code traces as well."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ def test_the_examples_run(document, monkeypatch):
 
 
 def _last_line(format_exception_only, *error):
-    """What doctest looked at before Python 3.11.4: an example that raises an error with notes shows just the last."""
+    """Return the last line, which doctest compared before Python 3.11.4 for an error with notes."""
     return format_exception_only(*error)[-1:]
 
 

@@ -156,7 +156,7 @@ def test_no_file_mentions_a_machine() -> None:
 
 
 def places_of_test(inside: Path) -> list[Path]:
-    """Where the test of a module may be: beside its folder in tests/, or in its room's folder."""
+    """Return the allowed paths for the test of a module: next to its folder in tests/, or in that of its package."""
     folder, stem = inside.parent, inside.stem
     if stem == "__init__":
         folder, stem = folder.parent, folder.name or "penstock"

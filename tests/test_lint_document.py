@@ -44,7 +44,7 @@ FETCHER = "__name__ = 'torch.utils.data._utils.fetch'\n"  # as if a DataLoader r
 
 
 def codes(program):
-    """What is found in the datasets that a program makes, and in those of its function `pipeline`, if it has one."""
+    """Return the findings in the datasets that a program creates, and in those of its function `pipeline`, if any."""
     names = {"ps": ps}
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")

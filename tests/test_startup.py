@@ -1,4 +1,4 @@
-"""What a program loads to import Penstock, for its first batch and for a saved state: names, equal on any machine."""
+"""Modules loaded for the import of Penstock, the first batch and a saved state: names, equal on any machine."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ RUNNING = {"dataset.iterator", "engine", "plan.fingerprint", "lint", "rewrite.pa
 
 
 def loaded_by(program: str) -> set[str]:
-    """The modules that a program loads beyond those of `import numpy`, in a fresh interpreter."""
+    """Return the modules that a program loads in a fresh interpreter, beyond those of `import numpy`."""
     asks = f"import sys, numpy as np; before = set(sys.modules); {program}; print(*set(sys.modules) - before)"
     printed = subprocess.run([sys.executable, "-c", asks], capture_output=True, text=True, check=True, cwd=ROOT)
     return set(printed.stdout.split())

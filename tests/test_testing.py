@@ -1,4 +1,4 @@
-"""What `penstock.testing` offers by itself."""
+"""The public interface of `penstock.testing`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is said to who calls something wrongly: which call, which argument, and what to write."""
+"""Messages for wrong calls: the call, the argument, and the correct code."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a file says of itself; and every hostile file is audio or an error."""
+"""Headers of audio files; every hostile file decodes or raises an error."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is no samples, no rate and no seconds is refused by every operation; and operations read as they are written."""
+"""Every operation refuses invalid samples, rates and seconds; the repr of an operation is the code that makes it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Counts, flags and seeds of public calls: what is taken, and how the rest is refused."""
+"""Counts, flags and seeds of public calls: accepted values, and errors for all others."""
 
 from __future__ import annotations
 

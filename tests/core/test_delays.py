@@ -1,4 +1,4 @@
-"""How long elements stay in a shuffle buffer: within its memory, for every size."""
+"""Delays of elements in a shuffle buffer: within its memory, for every size."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which source files are Penstock's own."""
+"""Source files recognized as Penstock's own."""
 
 from __future__ import annotations
 

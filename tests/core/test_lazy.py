@@ -1,4 +1,4 @@
-"""What is imported when it is needed: files of rooms, names that rooms gather, optional libraries."""
+"""Lazy imports: modules of packages, names that packages re-export, optional libraries."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from penstock.core.lazy import files_on_demand, names_on_demand, require
 
 
 def printed(program):
-    """What a program prints in a fresh interpreter."""
+    """Return the output of a program in a fresh interpreter."""
     return subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout.split()
 
 

@@ -1,4 +1,4 @@
-"""Where this process stands among others, with a PyTorch made up for it."""
+"""The rank of this process among others, with a fake PyTorch."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Parts of one dataset know when another goes on where they end."""
+"""Slices of one dataset recognize a slice that continues where another ends."""
 
 from __future__ import annotations
 

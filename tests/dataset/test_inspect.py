@@ -1,4 +1,4 @@
-"""What a dataset says of itself."""
+"""Descriptions of a dataset: its repr, length and structure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Several pipelines side by side: each goes on where it was, whatever was drawn from the others."""
+"""Alternating between pipelines: each continues at its own position, whatever the others yielded."""
 
 from __future__ import annotations
 

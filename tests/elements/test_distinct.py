@@ -1,4 +1,4 @@
-"""What tells elements apart."""
+"""Keys that distinguish elements."""
 
 from __future__ import annotations
 

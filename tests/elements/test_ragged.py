@@ -1,4 +1,4 @@
-"""`Ragged`: made from rows, sliced, put together and padded, always with the same rows as the lists they stand for."""
+"""`Ragged`: built from rows, sliced, concatenated and padded, always with the rows of the equivalent lists."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ NESTED = st.lists(st.lists(st.lists(NUMBERS, max_size=3), max_size=3), max_size=
 
 
 def nested(rows):
-    """Two ragged dimensions, whatever the lists: `from_rows` cannot see those of empty ones."""
+    """Return a value with two ragged dimensions; `from_rows` cannot infer them from empty lists."""
     inner = Ragged.from_rows([cells for row in rows for cells in row], np.int64)
     return Ragged(inner, np.cumsum([0, *map(len, rows)]))
 

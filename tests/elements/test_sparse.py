@@ -1,4 +1,4 @@
-"""`Sparse`: made, sliced and put together, always equal to the dense array that it stands for."""
+"""`Sparse`: built, sliced and concatenated, always equal to the equivalent dense array."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every feed does, with a framework made up for it."""
+"""Behavior of every feed, with a fake framework."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Frozen orders of virtual streams, and what is drawn in them: saved cursors and published runs rely on these."""
+"""Frozen orders of virtual streams and their random draws: saved cursors and published runs rely on these."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reading a chain says what the kernel will do, and of what size the result is."""
+"""Parsing a chain of operations into kernel steps and the size of the result."""
 
 from __future__ import annotations
 

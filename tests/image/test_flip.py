@@ -1,4 +1,4 @@
-"""Flips mirror the columns, as often as asked."""
+"""Flips mirror the columns with the requested probability."""
 
 from __future__ import annotations
 

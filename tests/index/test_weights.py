@@ -1,4 +1,4 @@
-"""Weights: in whole numbers, and what is refused."""
+"""Weights: conversion to integers, and refused values."""
 
 from __future__ import annotations
 

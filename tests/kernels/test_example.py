@@ -1,4 +1,4 @@
-"""The kernel of records equals its twin, on records as they are written, as they may be, and as they break."""
+"""The kernel of records equals its Python version on usual, unusual and damaged records."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ KIND_NAMES = {FeatureKind.BYTES: "bytes", FeatureKind.FLOAT: "float32", FeatureK
 
 
 def slots_of(rng) -> list[WantedFeature]:
-    """Some slots of every sort; a name may be among the features and among the lists."""
+    """Return slots of every kind; a name can occur among the features and among the lists."""
     slots = []
     for name in NAMES:
         for in_lists in (False, True):
@@ -40,7 +40,7 @@ def values_of(rng, kind: FeatureKind, count: int) -> list:
 
 
 def message_of(rng, kind: FeatureKind, count: int) -> bytes:
-    """A feature: packed or not, in parts, with what nobody knows in between."""
+    """Return a feature: packed or not, in parts, with unknown fields in between."""
     values = values_of(rng, kind, count)
     name = KIND_NAMES[kind]
     cut = int(rng.integers(0, count + 1)) if rng.random() < 0.3 else count

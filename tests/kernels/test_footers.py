@@ -1,4 +1,4 @@
-"""Footers of Parquet files: which column chunks agree with the schema, as those of whole files all do."""
+"""Footers of Parquet files: column chunks that agree with the schema, as all of an intact file do."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Gather: the rows asked for, of any width and dtype."""
+"""Gather: the requested rows, of any width and dtype."""
 
 from __future__ import annotations
 

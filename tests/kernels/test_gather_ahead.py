@@ -1,4 +1,4 @@
-"""Batches gathered ahead of whoever takes them: the same as gathered one by one, and what is refused."""
+"""Batches gathered ahead of the consumer: equal to batches gathered one by one; refused arguments."""
 
 from __future__ import annotations
 

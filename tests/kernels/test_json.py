@@ -1,4 +1,4 @@
-"""The native objects are those of Python's json; what is not plain is left to it."""
+"""The native parser returns the objects of Python's json, and leaves uncommon text to it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Records found by their index: as they were written, damage named, no crash whatever becomes of the file."""
+"""Records located by an index: equal to the written ones, damage reported, no crash for any change to the file."""
 
 from __future__ import annotations
 

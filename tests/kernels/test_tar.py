@@ -223,7 +223,7 @@ NAME = st.binary(max_size=5) | st.sampled_from(["é", "日本", "a" * 40]).map(s
 
 
 def archive_of(names):
-    """Samples of which only the keys are told."""
+    """Return an archive of samples given only by their keys."""
     nothing = np.zeros(0, np.int64)
     ends = np.cumsum(list(map(len, names)), dtype=np.int64)
     keys = np.frombuffer(b"".join(names), np.uint8)

@@ -1,4 +1,4 @@
-"""How many elements there are, as far as can be told without iterating: every operation over every kind of length."""
+"""Lengths known without iterating: every operation over every kind of length."""
 
 from __future__ import annotations
 

@@ -61,7 +61,7 @@ WIDE = {
 
 
 def largest(ds, steps=300):
-    """The most bytes that the cursor took in so many steps."""
+    """Return the largest size of the cursor, in bytes, over this many steps."""
     with ds.with_options(LONG).iterator(epoch=1000) as it:
         return max(len(json.dumps(it.state_dict())) for _ in islice(it, steps))
 

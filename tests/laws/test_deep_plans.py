@@ -165,7 +165,7 @@ def test_a_deep_plan_behaves_as_a_short_one(make, elements):
 
 @pytest.mark.parametrize("make", [batches, scans, moved_streams], ids=lambda make: make.__name__)
 def test_deep_nesting_continues_in_other_threads(make):
-    """As their work is inside one another's, each stack of Python's goes only so deep."""
+    """Nested work continues in other threads, so that no Python stack grows too deep."""
     ds = make(300).with_options(Options(executor="inline"))
     with ds.iterator() as it:
         received = [int(next(it)) for _ in range(5)]

@@ -17,7 +17,7 @@ EPOCHS = 3
 
 
 def epochs_of(ds, most=10**9):
-    """All elements of the epochs up to the third, and the state after at most so many."""
+    """Return the elements of all epochs before number `EPOCHS`, at most this many, and the state after them."""
     seen = []
     for epoch in range(ds.epoch, EPOCHS):
         if len(seen) == most:

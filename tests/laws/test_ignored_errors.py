@@ -1,4 +1,4 @@
-"""Exactly the elements that fail are left out, whatever they were taken out of: held against plain Python."""
+"""Exactly the failing elements are left out, from every kind of input: compared with plain Python."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Fails:
 
 @dataclass(frozen=True)
 class FailsByChance(Fails):
-    """The same, and whether it fails and what it adds are also drawn."""
+    """A failing function whose failures and summands are random."""
 
     def __call__(self, x, *, rng):
         drawn = int(rng.integers(0, 5))
@@ -45,7 +45,7 @@ class FailsByChance(Fails):
 
 @dataclass(frozen=True)
 class Marks:
-    """A failing function that marks what it would fail on, by a number below zero, and passes on what is marked."""
+    """A function that marks failing elements with a negative number instead of raising, and keeps marks."""
 
     function: Fails
 
@@ -104,7 +104,7 @@ def pipeline(steps, *, on_error):
 
 
 def expected(steps, *, instead=None):
-    """The same elements in plain Python, and how many failed above the last operation that needs an order."""
+    """Return the elements from plain Python, and the number failed above the last operation that needs an order."""
     elements: list[Any] = list(range(30))
     last, failed = last_ordered(steps), 0
     for at, (name, n) in enumerate(steps):

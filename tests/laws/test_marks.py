@@ -1,4 +1,4 @@
-"""A saved state that nobody gave ends in a `CursorError`, or is one that could have been given."""
+"""A forged state either raises a `CursorError` or equals a valid state."""
 
 from __future__ import annotations
 

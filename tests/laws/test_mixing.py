@@ -1,4 +1,4 @@
-"""Orders beside those of a reservoir, the buffer that `tf.data` has, and uniform ones; all seeds are fixed."""
+"""Shuffle orders compared with a reservoir, the buffer of `tf.data` and uniform orders; all seeds are fixed."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def reservoir(count, buffer, rng):
 
 
 def figures(first, second, size, batch=64):
-    """What is in batches of sorted classes of `size`, and what two epochs have in common."""
+    """Return statistics of batches over sorted classes of `size`, and of the overlap of two epochs."""
     count = len(first) // batch * batch
     classes = np.sort(first[:count].reshape(-1, batch) // size, axis=1)
     distinct = 1 + (np.diff(classes, axis=1) != 0).sum(axis=1)

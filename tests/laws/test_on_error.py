@@ -149,7 +149,7 @@ def policies(operation):
 
 
 def expected(operation, base, on_error):
-    """The same of a function that never fails: of the elements it takes, or with the value as its result."""
+    """Return the elements from a function that never fails, with failing inputs left out or replaced."""
     if on_error.value is operation.value:
         return list(operation.apply(base(), operation.function(operation.value)))
     return list(operation.apply(base().filter(works, vectorized=False), operation.function(None)))

@@ -1,4 +1,4 @@
-"""What holds for every plan, whoever runs it."""
+"""Laws of every plan, with every executor."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Restored at every step, a run goes on as if nothing had happened."""
+"""A run restored at every step continues like an uninterrupted one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `element_spec` says is true of every element that comes."""
+"""Every element matches `element_spec`."""
 
 from __future__ import annotations
 

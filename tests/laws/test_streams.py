@@ -1,4 +1,4 @@
-"""What holds for every stream, whoever runs it, and after any restore."""
+"""Laws of every stream, with every executor and after any restore."""
 
 from __future__ import annotations
 

@@ -223,7 +223,7 @@ def test_thread_safe_must_be_a_bool(call):
 
 
 class Doubled:
-    """Works on what it keeps, and says so late: another thread that calls it meanwhile would be seen."""
+    """A function that works on stored state and checks it late, to detect concurrent calls from another thread."""
 
     def __init__(self, result):
         self.result = result

@@ -1,4 +1,4 @@
-"""What holds for every stream that is cut into virtual streams, for any number of shards."""
+"""Laws of every stream that is cut into virtual streams, for any number of shards."""
 
 from __future__ import annotations
 
@@ -158,13 +158,13 @@ def divisors(count):
 
 
 def received(iterators, steps):
-    """What each iterator gives in so many steps, and the states after them."""
+    """Return the elements of each iterator over this many steps, and the states after them."""
     made = [list(islice(it, steps)) for it in iterators]
     return made, [json.loads(json.dumps(it.state_dict())) for it in iterators]
 
 
 def resumed(datasets, states, epoch):
-    """What comes of each dataset after the states of all shards."""
+    """Return the elements of each dataset after the states of all shards."""
     rest = []
     for ds in datasets:
         with ds.iterator(epoch=epoch) as it:

@@ -1,4 +1,4 @@
-"""What functions write into is theirs: no other element, call or epoch sees it, also where one of them fails."""
+"""Functions write into private copies: no other element, call or epoch sees a write, even after a failure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Caches: what is found, and what looks like it and is not."""
+"""Rules for caches: findings, and similar pipelines without findings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How calls are written; when a result counts as thrown away is tested with the handle."""
+"""The source text of calls; the tests of the handle cover discarded results."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is said of a place that is likely not what was meant."""
+"""Findings: the message for a likely mistake."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Batches and groups: what is found, and what looks like it and is not."""
+"""Rules for batches and groups: findings, and similar pipelines without findings."""
 
 from __future__ import annotations
 

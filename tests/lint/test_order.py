@@ -1,4 +1,4 @@
-"""Orders: what is found, and what looks like it and is not."""
+"""Rules for orders: findings, and similar pipelines without findings."""
 
 from __future__ import annotations
 
@@ -149,7 +149,7 @@ def test_a_buffer_that_holds_all_or_is_needed_is_fine(ds):
 
 
 def first_seen(ds):
-    """What is found once the elements that stand for files have been seen."""
+    """Return the messages found once the first element of the unfolded input is known."""
     unfolding = next(node for node in post_order(ds._plan) if isinstance(node, Unfolding))
     seen = {id(unfolding.input): next(iter(DS.map(lambda x: Dataset.range(50))))}
     return [found.message for found in buffer_smaller_than_a_file(Written(ds._plan, firsts=seen))]

@@ -1,4 +1,4 @@
-"""Shards of streams: what is found, and what looks like it and is not."""
+"""Rules for shards of streams: findings, and similar pipelines without findings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is kept on an exception about the operation, the element and the records, as the notes say it."""
+"""Data on an exception about the operation, the element and the records, equal to the text of its notes."""
 
 from __future__ import annotations
 

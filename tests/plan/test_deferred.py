@@ -1,4 +1,4 @@
-"""Marks of many parts that are made when somebody asks for them."""
+"""Marks of many parts, created on demand."""
 
 from __future__ import annotations
 

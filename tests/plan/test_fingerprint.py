@@ -1,4 +1,4 @@
-"""Fingerprints of plans: of what is yielded, not of how it is run; the same in every process."""
+"""Fingerprints of plans depend on the elements, not on the execution, and are equal in every process."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What functions of a map are asked: whether they draw, and what they are called."""
+"""Properties of mapped functions: random draws and names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What tells functions, objects and arrays apart."""
+"""Identities that distinguish functions, objects and arrays."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def told(value):
 
 
 def made(source, name="f", **names):
-    """What `name` is in a module of this source, which sees `names` as well."""
+    """Return the value of `name` in a module with this source and these additional `names`."""
     module = {"__name__": "module", **names}
     exec(source, module)
     return module[name]

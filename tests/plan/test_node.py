@@ -1,4 +1,4 @@
-"""What every node has."""
+"""Common attributes of all nodes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is in a record is found without being told what to look for."""
+"""Decoding a record without a specification of its features."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `parse_example` and `parse_sequence_example` give for each feature, frozen from TensorFlow's own results."""
+"""Results of `parse_example` and `parse_sequence_example` for each feature, frozen from TensorFlow's own results."""
 
 from __future__ import annotations
 

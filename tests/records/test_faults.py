@@ -1,4 +1,4 @@
-"""Each thing that is wrong with a record is said by the name of the feature, the record, and what to do."""
+"""Errors about a record name the feature, the record and a remedy."""
 
 from __future__ import annotations
 

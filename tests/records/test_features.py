@@ -1,4 +1,4 @@
-"""Features say what they are as code, and refuse what makes no sense when they are made."""
+"""The repr of a feature is code; constructors refuse invalid arguments."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def test_a_feature_is_shown_as_code_that_makes_it(feature) -> None:
 
 
 class TensorFlowType:
-    """As `tf.string` is: a name, and no dtype of NumPy's."""
+    """A type with a name and without a NumPy dtype, like `tf.string`."""
 
     def __init__(self, name: str) -> None:
         self.name = name

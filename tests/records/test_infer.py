@@ -1,4 +1,4 @@
-"""What is inferred from records parses them, and is code that can be pasted."""
+"""Features inferred from records parse those records and print as code."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Values cut into rows by other features: what tf.io makes of them, and what is refused."""
+"""Values cut into rows by other features: the results of tf.io, and refused partitions."""
 
 from __future__ import annotations
 

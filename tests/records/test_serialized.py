@@ -1,4 +1,4 @@
-"""Records are taken in every form that they come in, and what is none is refused by its place."""
+"""Records are accepted in every supported form; an error names the position of any other value."""
 
 from __future__ import annotations
 

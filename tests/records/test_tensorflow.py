@@ -1,4 +1,4 @@
-"""Where TensorFlow can be imported, random examples give its own results; `golden/examples.json` is some of them."""
+"""If TensorFlow can be imported, random examples give its results; `golden/examples.json` stores some of them."""
 
 from __future__ import annotations
 

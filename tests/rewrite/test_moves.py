@@ -1,4 +1,4 @@
-"""Operations that only move elements come off, and go onto something else."""
+"""Operations that only move elements can be detached from one plan and attached to another."""
 
 from __future__ import annotations
 

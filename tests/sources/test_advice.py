@@ -1,4 +1,4 @@
-"""Sources of local files have the system read what they are told of, and no more."""
+"""Sources of local files ask the system to read exactly the announced rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Blocks are told of before they are decoded, each once, so far ahead and only where files come from a disk."""
+"""Blocks are announced before they are decoded: each once, within the limit, and only for files on a disk."""
 
 from __future__ import annotations
 

@@ -107,7 +107,7 @@ def test_rows_of_several_blocks_come_in_the_requested_order(lengths, data):
 
 @dataclass(frozen=True)
 class Loose:
-    """Numbers from `low` on, of which every fifth cannot be made, and others are when they are asked for."""
+    """Numbers from `low` on, made on demand; every fifth one fails."""
 
     low: int
     nbytes: int = 1

@@ -1,4 +1,4 @@
-"""Damaged files give what is promised or an error; more: `python -m tests.sources.damaged_tables 10000`."""
+"""Damaged files give guaranteed rows or an error; for more, run `python -m tests.sources.damaged_tables 10000`."""
 
 from __future__ import annotations
 

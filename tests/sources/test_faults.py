@@ -1,4 +1,4 @@
-"""Of damaged files only what is damaged is lost under `ignore_errors()`, and without it the error comes at once."""
+"""Only the damaged part of a file is lost under `ignore_errors()`; without it, the error is raised at once."""
 
 from __future__ import annotations
 

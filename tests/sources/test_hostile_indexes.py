@@ -56,7 +56,7 @@ def data(request, tmp_path):
 
 
 def put(index: Path, whole: Sidecar, **arrays: np.ndarray | None) -> None:
-    """Write the index with other arrays in the place of some, or none."""
+    """Write the index with some arrays replaced or removed."""
     changed = {name: array for name, array in {**whole.arrays, **arrays}.items() if array is not None}
     Sidecar(whole.format, whole.parameters, whole.stamp, changed).save(str(index))
 

@@ -1,4 +1,4 @@
-"""Damaged files give what is promised or an error; more: `python -m tests.sources.mutations 10000`."""
+"""Damaged files give guaranteed data or an error; for more, run `python -m tests.sources.mutations 10000`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every source promises."""
+"""The protocol of every source."""
 
 from __future__ import annotations
 

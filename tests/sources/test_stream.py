@@ -22,7 +22,7 @@ def test_the_digest_depends_on_the_content_of_files_in_order(tmp_path):
 
 
 def made_of(faults, most_made):
-    """Makes numbers, but not those of `faults`; says how many it is asked for."""
+    """Make numbers except those in `faults`; record the number of requests."""
 
     def make(low, high):
         most_made.append(high - low)

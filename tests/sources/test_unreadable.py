@@ -1,4 +1,4 @@
-"""Files that cannot be read among others: an element that fails stands for each; see also test_faults.py."""
+"""Unreadable files among others: one failing element stands for each; see also test_faults.py."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Items made ahead in a thread: in order, no more than asked for, and no thread left."""
+"""Items made ahead in a thread: in order, within the limit, and without a thread left over."""
 
 from __future__ import annotations
 

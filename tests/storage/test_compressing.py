@@ -1,4 +1,4 @@
-"""What is written compressed is read again by other programs as it was, and by frames."""
+"""Compressed output: other programs read the original content, also frame by frame."""
 
 from __future__ import annotations
 

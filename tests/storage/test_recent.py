@@ -1,4 +1,4 @@
-"""What was made last: each thing once, whoever asks, within its bytes."""
+"""A cache of recent values: each made once for all callers, within a byte limit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the arrays of an index have to be."""
+"""Requirements on the arrays of an index."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The state of a file: what was written into it shows, in whatever tick of the clock, and a copy elsewhere is known."""
+"""The state of a file: every write is detected, even within one clock tick, and a copy is recognized."""
 
 from __future__ import annotations
 

@@ -80,7 +80,7 @@ def test_streams_are_compared_in_order():
 
 
 class Steps:
-    """A generator of five numbers that goes on from a state."""
+    """A generator of five numbers that resumes from a state."""
 
     end = 5
 
@@ -111,7 +111,7 @@ class Longer(Steps):
 
 
 class Forgetful(Steps):
-    """One that goes on with other numbers."""
+    """A generator that resumes with wrong numbers."""
 
     def load_state_dict(self, state):
         self.at = state["at"] + 2
@@ -119,7 +119,7 @@ class Forgetful(Steps):
 
 @pytest.fixture
 def one_at_a_time(monkeypatch):
-    """Let every element of a generator have a state of its own."""
+    """Make the source save the state of a generator after every element."""
     monkeypatch.setattr("penstock.ops.read.generator.AT_ONCE", 0)
 
 

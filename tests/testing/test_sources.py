@@ -1,4 +1,4 @@
-"""The checks of sources: those of our own pass, and each kind of mistake is found."""
+"""The checks of sources: Penstock's own sources pass, and each kind of mistake is found."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a function's code tells of it."""
+"""Analysis of the code of a function."""
 
 from __future__ import annotations
 

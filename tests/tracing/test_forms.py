@@ -1,4 +1,4 @@
-"""What is known of a value before there is one."""
+"""Properties of a value known before it is computed."""
 
 from __future__ import annotations
 

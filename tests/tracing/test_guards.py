@@ -1,4 +1,4 @@
-"""What results of integers lie between."""
+"""Bounds on the results of integer operations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which operations columns may be given to."""
+"""Operations that accept columns."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a traced function finds under NumPy's names."""
+"""NumPy names as seen by a traced function."""
 
 from __future__ import annotations
 

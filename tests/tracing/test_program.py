@@ -1,4 +1,4 @@
-"""Programs write where they are told, let go of what nobody reads, and step aside from other columns."""
+"""Programs write into the given memory, release unused values, and decline other columns."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ ROWS = np.arange(24, dtype=np.uint8).reshape(4, 2, 3)
 
 
 def given(*arrays):
-    """What hands out these arrays as memory, in order, and nothing else."""
+    """Return an allocator that hands out exactly these arrays, in order."""
     waiting = list(arrays)
 
     def allocate(shape, dtype):

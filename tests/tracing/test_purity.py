@@ -1,4 +1,4 @@
-"""What a function may see and do for it to be called once more than its user knows, and once for all elements."""
+"""Requirements on a function that is called one extra time, and once for all elements."""
 
 from __future__ import annotations
 
@@ -150,7 +150,7 @@ def test_a_function_is_called_once_with_stand_ins():
 
 
 def watched():
-    """A function of everything that may change, what changes it, and whether it must then be asked again."""
+    """A function of mutable state, a change to the state, and whether the function must then be checked again."""
     settings, table, step = {"shift": [1]}, np.array([1, 2, 3]), 1
 
     def function(x):

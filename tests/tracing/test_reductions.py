@@ -1,4 +1,4 @@
-"""Sums, means and extremes of elements: bit for bit those of each element alone."""
+"""Sums, means and extremes of elements equal those of each element alone, bit for bit."""
 
 from __future__ import annotations
 

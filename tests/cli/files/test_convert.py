@@ -226,7 +226,7 @@ def photos(folder):
 
 
 def known_of(sample):
-    """The key, the label, the path and the content of a sample, whatever the format calls them."""
+    """Return the key, label, path and content of a sample, under whatever names the format gives them."""
     texts = {name: value.decode() if isinstance(value, bytes) else value for name, value in sample.items()
              if "jpg" not in name and name != "image"}  # fmt: skip
     label = next(texts[name] for name in ("label", "label.json", "cls") if name in texts)

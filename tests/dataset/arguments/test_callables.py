@@ -1,4 +1,4 @@
-"""What a type checker makes of a user's script: `make lint` checks this file as strictly as pyright can."""
+"""A user's script for the type checker: `make lint` checks this file with pyright's strictest settings."""
 # pyright: strict
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What `pack` refuses when the pipeline is built."""
+"""Arguments that `pack` refuses when the pipeline is built."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is left for the last batch of an epoch, as the user says it."""
+"""Policies for the last batch of an epoch, as arguments."""
 
 from __future__ import annotations
 

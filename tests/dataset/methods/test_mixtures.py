@@ -1,4 +1,4 @@
-"""Mixtures as a user asks for them: what is refused, and weights that change in the midst of a run."""
+"""Arguments of mixtures: refused values, and weights that change during a run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`save` and the writers of files as users meet them: what is written is read again."""
+"""`save` and the writers of files: readers return the written elements."""
 
 from __future__ import annotations
 

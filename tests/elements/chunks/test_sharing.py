@@ -36,7 +36,7 @@ class Closed:
 
 
 class Words(list):
-    """A list of somebody's own class."""
+    """A subclass of `list`."""
 
 
 ARRAY = np.arange(3)

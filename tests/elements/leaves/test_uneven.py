@@ -28,7 +28,7 @@ def columns(draw, least=1, most=3):
 
 
 def as_column(arrays, kind):
-    """The same elements as a list, or as a column of ragged rows."""
+    """Return the elements as a list or as a column of ragged rows."""
     return Ragged.from_rows(arrays) if kind == "rows" else arrays
 
 

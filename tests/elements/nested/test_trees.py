@@ -1,4 +1,4 @@
-"""Nestings as trees of optree, and what is made of them; `test_structure.py` has what users see of it."""
+"""Nested structures as optree trees; `test_structure.py` tests the public side."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Positions: the cursor to go on from, wherever the consumer stops and whatever was made ahead of it."""
+"""Positions: the cursor to resume from, wherever the consumer stops and however much was made ahead."""
 
 from __future__ import annotations
 

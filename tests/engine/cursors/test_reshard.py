@@ -48,7 +48,7 @@ def saved(iterators):
 
 
 def step(iterators):
-    """What all shards give in a step, in the order that elements have in any number of shards."""
+    """Return the elements of all shards in a step, in an order that does not depend on the number of shards."""
     batches = [next(it) for it in iterators]
     parts = [batch if isinstance(batch, tuple) else (batch,) for batch in batches]
     flat = [[list(column) for column in part] for part in parts]

@@ -1,4 +1,4 @@
-"""Runs that fail: the items before an error come first, whoever makes them, and the run can be continued."""
+"""Failing runs: the items before an error come first, with every executor, and the run can be continued."""
 
 from __future__ import annotations
 

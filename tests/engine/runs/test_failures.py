@@ -1,4 +1,4 @@
-"""What an error tells the user: the item, its records, how to make it again, and where in their code it happened."""
+"""Notes on errors: the item, its records, the code that reproduces it, and the line of the user's code."""
 
 from __future__ import annotations
 

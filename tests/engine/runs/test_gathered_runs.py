@@ -21,7 +21,7 @@ AUTO = ps.Options(seed=3)
 
 @pytest.fixture(autouse=True)
 def begun(monkeypatch):
-    """Count the tasks that a native thread gathers, for which all are large enough here, and those it was asked for."""
+    """Count the tasks gathered by a native thread and those requested of it; every task is large enough here."""
     count = [0, 0]
     begin = Gathering.begin
 
@@ -218,7 +218,7 @@ def test_a_gathered_run_that_is_closed_leaves_no_thread():
 
 
 def threads_alive():
-    """How many threads the process has, also those that are not Python's; where the system tells."""
+    """Return the number of threads of the process, including native ones, where the system reports it."""
     return len(os.listdir("/proc/self/task")) if os.path.isdir("/proc/self/task") else 0
 
 

@@ -23,7 +23,7 @@ ONE = "range-program filter-spread stage"  # as STREAM is opened
 
 
 class Noted(Unobserved):
-    """An observer that notes what it is asked to wrap."""
+    """An observer that records the calls to wrap."""
 
     def __init__(self):
         self.asked = []

@@ -1,4 +1,4 @@
-"""What the options, and the hints in the plan, ask of a run."""
+"""Settings of a run from its options and from hints in the plan."""
 
 from __future__ import annotations
 

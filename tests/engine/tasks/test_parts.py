@@ -30,7 +30,7 @@ def rows_of(ds, low, high):
 
 
 def made_in(parts, ds, item=0, slot=None):
-    """A batch that up to so many tasks made, and its job."""
+    """Return a batch made by at most this many tasks, and its job."""
     work = RowWork(ds._plan, np.empty, Unobserved())
     task = row_task(ds, item, item + 1)._replace(slot=slot)
     rows = work.parts.rows(task)

@@ -1,4 +1,4 @@
-"""Sources are told of the rows that come after the window: those very rows, each once, so far and no further."""
+"""Announcements to sources of the rows after the window: exactly those rows, each once, up to the limit."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ WARM = Cost(1000, 1000)
 
 
 class Recorded:
-    """Numbers, and in their order what was asked for and what was told."""
+    """A source of numbers that records reads and announcements in order."""
 
     def __init__(self, count=COUNT):
         self.count = count
@@ -62,7 +62,7 @@ class Recorded:
 
 
 class Written(Recorded):
-    """The same across processes: in a file."""
+    """A source that records reads and announcements in a file, across processes."""
 
     def __init__(self, path, count=COUNT):
         super().__init__(count)
@@ -83,7 +83,7 @@ class Written(Recorded):
 
 
 class Listening:
-    """A source that wants to be told."""
+    """A source that accepts announcements."""
 
     def __init__(self, source):
         self.name, self.length, self.spec = source.name, source.length, source.spec
@@ -95,7 +95,7 @@ class Listening:
 
 @pytest.fixture
 def cold(monkeypatch):
-    """Every item is said to have been read from a disk; tasks have no more than are told of, however fast they are."""
+    """Count every item as read from a disk; tasks hold at most the announced items, however fast they are."""
     observe, group_items = ReadAhead.observe, Tuner.group_items
 
     def observed(self, cost, positions):
@@ -262,7 +262,7 @@ def test_no_row_is_announced_before_a_read_from_a_disk():
 
 @pytest.mark.parametrize("made", [1, 100, 3000])
 def test_small_rows_are_announced_as_a_multiple_of_the_rows_of_a_task(made):
-    """Tasks read 4 KB for each position, of which there are 8,192 in what is read ahead."""
+    """Tasks read 4 KB for each position; the rows read ahead have 8,192 positions."""
     read_ahead, told = ReadAhead(heard=True), 0
     for position in range(0, 50 * made, made):
         rows = read_ahead.after(position, 1 << 20, rows_of)

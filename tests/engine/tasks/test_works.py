@@ -64,7 +64,7 @@ def test_containers_of_elements_are_copies(numbers):
 
 
 class Listening:
-    """Numbers, and what was asked of them."""
+    """A source of numbers that records requests."""
 
     def __init__(self):
         self.events = []

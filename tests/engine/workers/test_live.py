@@ -24,7 +24,7 @@ class Fed:
             yield number
 
     def consume(self, ds):
-        """Receive all elements, and say so of each."""
+        """Receive all elements and signal each one."""
         received = []
         with ds.iterator() as it:
             for element in it:

@@ -1,4 +1,4 @@
-"""An iterator that runs ahead in a thread of its own."""
+"""An iterator that runs ahead in a separate thread."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.workers import PATIENCE, await_workers
 
 
 def room_for(count):
-    """As long as fewer than `count` items wait."""
+    """Return a condition that holds while fewer than `count` items wait."""
     return lambda waiting: len(waiting) < count
 
 
@@ -52,7 +52,7 @@ def test_items_are_made_in_a_daemon_thread_that_is_a_worker():
 
 
 class Counted:
-    """Items that say how many were asked for."""
+    """Items that count the requests."""
 
     def __init__(self, count=100):
         self.asked = 0

@@ -1,4 +1,4 @@
-"""The protocol of workers, whoever they are: the result of each task is stored in the window."""
+"""The protocol of all workers: the result of each task is stored in the window."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`prefetch` says how deep to look ahead, and changes no element."""
+"""`prefetch` sets the depth of read-ahead and changes no element."""
 
 from __future__ import annotations
 

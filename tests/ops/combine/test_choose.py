@@ -1,4 +1,4 @@
-"""Datasets drawn from as another dataset says."""
+"""Datasets chosen by the elements of another dataset."""
 
 from __future__ import annotations
 

@@ -60,7 +60,7 @@ def test_invalid_counts_are_refused(wrong):
 
 
 def instructions(run):
-    """How many bytecode instructions of Penstock's Python a call of `run` takes: the same on every machine."""
+    """Return the number of bytecode instructions of Penstock that a call of `run` takes, equal on every machine."""
     count = 0
 
     def trace(frame, event, arg):

@@ -10,7 +10,7 @@ from penstock.plan.flow import Piece
 
 
 def stream(values, sizes, asked):
-    """A stream of `values` in pieces of `sizes`, over and over; it notes in `asked` how many pieces were made."""
+    """Return a stream of `values` in repeating pieces of `sizes`; `asked` records the number of pieces made."""
 
     def opened(epoch, mark=None):
         low, number = mark or 0, 0

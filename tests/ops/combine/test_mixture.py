@@ -1,4 +1,4 @@
-"""What draws each element from one of several inputs: merging chunks, and rows within epochs."""
+"""Draws of each element from one of several inputs: merging chunks, and rows within epochs."""
 
 from __future__ import annotations
 

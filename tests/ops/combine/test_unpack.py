@@ -1,4 +1,4 @@
-"""Tasks put end to end what elements stand for, whatever they are cut into."""
+"""Tasks concatenate the expansions of elements, for any split into tasks."""
 
 from __future__ import annotations
 

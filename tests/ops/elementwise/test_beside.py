@@ -1,4 +1,4 @@
-"""What a function says of elements, beside them."""
+"""Results of a function about elements, kept alongside them."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ NODE = Dataset.range(100).map(abs)._plan
 
 
 def compared(sizes, values=np.arange):
-    """How many elements of each chunk of these sizes are compared."""
+    """Return the number of compared elements of each chunk, given the sizes."""
     comparing = Comparing()
     found = [comparing.due(leaf_column(values(size))) for size in sizes]
     return [0 if due is None else min(due.stop, size) - due.start for due, size in zip(found, sizes, strict=True)]

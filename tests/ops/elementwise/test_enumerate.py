@@ -1,4 +1,4 @@
-"""`enumerate`: positions in the epoch beside the elements."""
+"""`enumerate`: elements with their positions in the epoch."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ def failing(bad):
 
 
 def came(ds):
-    """What came before it was too much, and the error if it was."""
+    """Return the elements before the budget was exceeded, and the error if there was one."""
     received = []
     try:
         received.extend(ds)
@@ -37,7 +37,7 @@ def came(ds):
 
 
 def allowed(bad, budget, count, *, replaced=None):
-    """The same, one element after another."""
+    """Return the result of `came` computed in plain Python, one element after another."""
     received, failed, run = [], 0, 0
     for x in range(count):
         if x not in bad:

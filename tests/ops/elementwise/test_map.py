@@ -26,7 +26,7 @@ class Example:
 
 
 def arguments_of(element):
-    """What a function is called with for this element."""
+    """Return the arguments of the call for this element."""
     (seen,) = list(Dataset.from_source([element]).map(lambda *arguments: {"seen": arguments}))
     return seen["seen"]
 

@@ -162,7 +162,7 @@ def test_large_states_are_saved_occasionally_and_resume_exactly(count, stop, siz
 
 
 def calls_after_a_restore(state, function, at):
-    """How often the function is called to go on with the element at `at`, where those below come ten at a time."""
+    """Return the number of calls needed to resume at element `at`, with an input of ten elements at a time."""
     calls = [0]
 
     def counting(state, x):

@@ -17,7 +17,7 @@ WAYS = [Options(), Options(executor="inline"), Options(executor="threads", worke
 
 
 class BadError(Exception):
-    """What a function raises."""
+    """The error that the function raises."""
 
 
 def failing(bad):

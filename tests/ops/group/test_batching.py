@@ -1,4 +1,4 @@
-"""What becomes of the elements that are left for the last batch of an epoch: one policy, of every operation."""
+"""The remainder of an epoch: one policy for every batching operation."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ def words(lengths):
 
 
 def ids(batches):
-    """Which words each batch has, of words that are not empty."""
+    """Return the words of each batch, without empty words."""
     return [batch[:, 0].tolist() for batch in batches]
 
 

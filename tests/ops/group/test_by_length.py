@@ -1,4 +1,4 @@
-"""What batches by length have in common: padding."""
+"""Padding, common to all batches by length."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Gathering by a number: lengths of what comes, and marks."""
+"""Gathering by a number: lengths of the results, and marks."""
 
 from __future__ import annotations
 

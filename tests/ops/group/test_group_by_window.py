@@ -1,4 +1,4 @@
-"""`group_by_window`: what comes of elements with the same key, a window at a time."""
+"""`group_by_window`: windows of elements with the same key."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What batches of any kind share: lengths, rows, one group at a time, and whom an error names."""
+"""Common behavior of all batches: lengths, rows, one group at a time, and the elements that an error names."""
 
 from __future__ import annotations
 

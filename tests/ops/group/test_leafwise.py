@@ -1,4 +1,4 @@
-"""Batches made leaf by leaf: each leaf gets what was said of it, and its path is in the errors."""
+"""Batches made leaf by leaf: each leaf follows the options for it, and errors contain its path."""
 
 from __future__ import annotations
 

@@ -166,7 +166,7 @@ def test_slow_input_is_not_read_before_the_current_window_is_yielded(monkeypatch
 
 
 def threads_alive():
-    """How many threads the process has, also those that are not Python's; where the system tells."""
+    """Return the number of threads of the process, including native ones, where the system reports it."""
     return len(os.listdir("/proc/self/task")) if os.path.isdir("/proc/self/task") else 0
 
 

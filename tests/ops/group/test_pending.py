@@ -40,7 +40,7 @@ class Sums:
 
 
 def naive(rule, numbers, *, join=False):
-    """The same, one element after another."""
+    """Compute the same in plain Python, one element after another."""
     groups, made = {}, []
 
     def room(key, elements):

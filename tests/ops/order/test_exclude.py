@@ -1,4 +1,4 @@
-"""`exclude`: leave out rows, or what is made from some records."""
+"""`exclude`: leave out rows, or elements made from given records."""
 
 from __future__ import annotations
 

@@ -224,7 +224,7 @@ def dear(length=1000, size=10, window=5):
 
 
 def spread_of(order, size=10):
-    """How far apart the first and the last row of a block come, at most."""
+    """Return the largest distance between the first and the last row of a block."""
     order = np.array(order)
     places = [np.flatnonzero(order // size == block) for block in range(order.max() // size + 1)]
     return max(at[-1] - at[0] + 1 for at in places if len(at))

@@ -49,7 +49,7 @@ def test_every_element_comes_once_for_any_pieces_and_from_every_mark(sizes, buff
 
 
 class Sized:
-    """An object of so many bytes, that can be referred to weakly."""
+    """A weakly referenceable object of a given number of bytes."""
 
     def __init__(self, nbytes):
         self.nbytes = nbytes

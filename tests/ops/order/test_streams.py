@@ -1,4 +1,4 @@
-"""Virtual streams as nodes: how many rows each has, and what is run in the place of a shard of them."""
+"""Virtual streams as nodes: their row counts, and the plan that runs for a shard of them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Virtual streams: what each is made of, what is counted in turns, and what cannot be cut."""
+"""Virtual streams: the parts of each, counting in turns, and plans that cannot be cut."""
 
 from __future__ import annotations
 

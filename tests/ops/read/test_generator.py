@@ -16,7 +16,7 @@ def count_to(n):
 
 
 class Counting:
-    """An iterator with a state of its own, which notes how often it was asked for an element."""
+    """An iterator with its own state that counts requests for elements."""
 
     asked = 0
 

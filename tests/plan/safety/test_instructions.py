@@ -6,7 +6,7 @@ from penstock.plan.safety.instructions import Known, follow
 
 
 class Told:
-    """Notes what it is told."""
+    """A listener that records its notifications."""
 
     def __init__(self, **names):
         self.names, self.heard = names, []

@@ -1,4 +1,4 @@
-"""Which functions may write into the arrays that they are given."""
+"""Functions that may write into their argument arrays."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where record batches lie, as Arrow itself has it; a footer that says something else is passed over."""
+"""Locations of record batches equal those of Arrow; an inconsistent footer is ignored."""
 
 from __future__ import annotations
 

@@ -69,7 +69,7 @@ def files(tmp_path):
 
 @contextmanager
 def reported(name):
-    """What may go wrong, if it names the file."""
+    """Suppress a `DataError` that names the file."""
     try:
         yield
     except DataError as error:
@@ -232,7 +232,7 @@ def test_missing_values_are_named_filled_or_left_out(tmp_path):
     path = tmp_path / "holes.parquet"
     pq.write_table(table, path, row_group_size=2)
     for column, row in (("x", 1), ("name", 2), ("list", 2), ("kind", 1)):
-        with pytest.raises(DataError, match=rf"holes.parquet.*column {column} is null in row {row}; give nulls="):
+        with pytest.raises(DataError, match=rf"holes.parquet.*column {column} is null in row {row}; pass nulls="):
             list(read_parquet(path, columns=[column]))
     with pytest.raises(DataError, match=r"column who\.age is null in row 3"):
         list(read_parquet(path, columns=["who"]))

@@ -1,4 +1,4 @@
-"""What the readers of tables share."""
+"""Common behavior of all table readers."""
 
 from __future__ import annotations
 

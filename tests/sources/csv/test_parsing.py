@@ -1,4 +1,4 @@
-"""Records of CSV that are no rows: each is lost alone and told with its place, in plain files and compressed ones."""
+"""Invalid CSV records: each is lost alone and reported with its location, in plain and compressed files."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ TYPES = {"n": "int64", "text": str}
 
 
 def record(number, kind):
-    """One of two lines, or one that is no row."""
+    """Return a valid row of two lines, or an invalid record."""
     return kind if kind in BAD else f'{number},"a\n{kind}"'
 
 

@@ -1,4 +1,4 @@
-"""Where records of CSV begin: as pyarrow's parser has it, however the file is cut."""
+"""Starts of CSV records equal those of pyarrow's parser, for any split of the file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Compressed CSV: the same rows as those of the plain file, in order, resumed and refused as exactly."""
+"""Compressed CSV: the rows of the plain file in order, with the same resumption and errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Chunks in zstd frames: the tables that say where samples are, and what is decompressed."""
+"""Chunks in zstd frames: the tables of sample locations, and the decompressed bytes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tokens of LitData: blocks of one length, over the borders of documents and not over those of chunks."""
+"""Tokens of LitData: blocks of one length, across documents but not across chunks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the headers of NumPy's files say of their arrays; see test_numpy_files.py for those that lie."""
+"""Headers of NumPy files; test_numpy_files.py covers false headers."""
 
 from __future__ import annotations
 

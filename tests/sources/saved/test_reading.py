@@ -1,4 +1,4 @@
-"""What was saved, read back."""
+"""Reading saved datasets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Checksums of blocks: each looked at once, when it is first read, and damage named with whom it concerns."""
+"""Checksums of blocks: each verified once, on the first read; errors name the damage and the affected elements."""
 
 from __future__ import annotations
 

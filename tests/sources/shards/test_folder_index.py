@@ -1,4 +1,4 @@
-"""What an `index.json` may say, and how it is named when it says something else."""
+"""Valid contents of an `index.json`, and errors that name an invalid one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rows of a database: any of them by ranges of a key, whatever the driver."""
+"""Rows of a database, selected by ranges of a key, with every driver."""
 
 from __future__ import annotations
 

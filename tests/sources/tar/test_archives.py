@@ -1,4 +1,4 @@
-"""Samples of tar archives at random: what was written, whichever is asked for, with what is wrong named."""
+"""Random access to samples of tar archives: equal to the written ones; errors name the fault."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What becomes of the bytes of files by their extension."""
+"""Decoding of files by their extension."""
 
 from __future__ import annotations
 

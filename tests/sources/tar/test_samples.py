@@ -1,4 +1,4 @@
-"""Which files make an entry, as the user says it."""
+"""Selection of the files of a sample by the user's arguments."""
 
 from __future__ import annotations
 

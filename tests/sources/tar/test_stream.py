@@ -1,4 +1,4 @@
-"""Samples of compressed archives: those of the same archive uncompressed, in order, bounded."""
+"""Samples of compressed archives: equal to those of the uncompressed archive, in order, in bounded memory."""
 
 from __future__ import annotations
 

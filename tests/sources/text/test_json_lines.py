@@ -1,4 +1,4 @@
-"""JSON lines: what the json module says of each line, and errors that name file, line and column."""
+"""JSON lines: the results of the json module for each line, and errors that name file, line and column."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lines of text files: what Python's own splitting says, at random, and errors that name the byte."""
+"""Lines of text files in random order: equal to Python's own splitting; errors name the byte."""
 
 from __future__ import annotations
 

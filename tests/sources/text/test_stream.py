@@ -1,4 +1,4 @@
-"""Compressed lines: the same as those of the plain file, in order."""
+"""Compressed lines: the lines of the plain file, in order."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Records in seekable zstd at random: those of the plain file, whichever frames they lie in."""
+"""Random access to records in seekable zstd: equal to the records of the plain file, in any frames."""
 
 from __future__ import annotations
 
