@@ -1,6 +1,6 @@
 """Turn short recordings into log-mel spectrograms: `python examples/audio_commands.py`.
 
-Writes WAV files of rising and falling tones at two sample rates, in one folder per class, in place of spoken commands.
+Writes WAV files of rising and falling tones at two sample rates, in one folder per class, instead of spoken commands.
 The pipeline decodes them to one rate, cuts out a random second, changes the volume, and computes spectrograms. A
 nearest-mean classifier then tells the classes apart.
 """

@@ -15,14 +15,14 @@ MEASURING = threading.RLock()
 
 
 class Allocated:
-    """How many bytes there were at most, beyond those before; known once the work is done."""
+    """The peak of allocated bytes above the level before; set once the block ends."""
 
     most = 0
 
 
 @contextmanager
 def allocated() -> Iterator[Allocated]:
-    """Measure what is allocated within, by any thread; tracing that somebody else began goes on after it."""
+    """Measure what any thread allocates within the block; tracing started elsewhere continues afterwards."""
     with MEASURING:
         is_ours = not tracemalloc.is_tracing()
         if is_ours:

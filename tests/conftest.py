@@ -1,4 +1,4 @@
-"""What every test stands on: hypothesis profiles. `ci` is the same on every run, `dev` looks further each time."""
+"""Hypothesis profiles for all tests: `ci` draws the same examples on every run, `dev` draws new ones."""
 
 from __future__ import annotations
 

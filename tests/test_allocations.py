@@ -1,4 +1,4 @@
-"""Measuring memory: side by side, one within another, and where somebody else traces too."""
+"""Measurements of memory: concurrent, nested, and while other code traces as well."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def taking(size):
     return found.most
 
 
-def test_the_most_there_was_is_measured_and_tracing_is_as_before(tracing):
+def test_the_peak_is_measured_and_tracing_is_restored(tracing):
     assert 3_000_000 <= taking(3_000_000) < 3_100_000
     assert taking(1000) < 100_000
     assert tracemalloc.is_tracing() == tracing
@@ -39,7 +39,7 @@ def test_threads_measure_one_after_another(tracing):
     assert tracemalloc.is_tracing() == tracing
 
 
-def test_one_within_another_leaves_it_measuring(tracing):
+def test_nested_measurements_work(tracing):
     with allocated() as outer:
         assert taking(1_000_000) >= 1_000_000
         assert tracemalloc.is_tracing()
@@ -48,6 +48,6 @@ def test_one_within_another_leaves_it_measuring(tracing):
     assert tracemalloc.is_tracing() == tracing
 
 
-def test_what_somebody_else_stopped_is_not_taken_for_little():
+def test_tracing_stopped_by_other_code_is_an_error():
     with pytest.raises(RuntimeError, match="tracing was stopped meanwhile"), allocated():
         tracemalloc.stop()

@@ -106,7 +106,7 @@ ARRAYS = (np.array([1, 2]), np.array(["keep", "drop"]), np.zeros(0))
 
 @pytest.mark.parametrize("wrong", [object(), *ARRAYS], ids=["object", "numbers", "words", "nothing"])
 @pytest.mark.parametrize("name", METHODS)
-def test_what_no_argument_can_be_names_the_call(name, wrong):
+def test_impossible_values_name_the_call(name, wrong):
     method = getattr(D.range(6).with_options(ps.Options(ignore_lint="all")), name)
     parameters = [each for each in signature(method).parameters.values() if each.kind != Parameter.VAR_POSITIONAL]
     needed = {each.name: GIVEN.get(each.name, 2) for each in parameters if each.default is Parameter.empty}
@@ -122,7 +122,7 @@ def test_what_no_argument_can_be_names_the_call(name, wrong):
 
 
 @pytest.mark.parametrize("size", [0, -1, -3])
-def test_a_buffer_that_holds_nothing_is_refused_in_words_of_the_users(size):
+def test_a_buffer_of_zero_is_refused_in_user_terms(size):
     with pytest.raises(ValueError, match=rf"^shuffle\(buffer_size={size}\): expected at least 1$"):
         D.range(3).shuffle(size)
     assert sorted(D.range(3).shuffle(ps.UNKNOWN)) == [0, 1, 2]
@@ -171,7 +171,7 @@ def files_of(folder):
 
 
 @pytest.mark.parametrize("wrong", ARRAYS, ids=["numbers", "words", "nothing"])
-def test_no_argument_asks_an_array_whether_it_is_true(tmp_path, wrong):
+def test_arrays_as_arguments_give_no_ambiguous_truth_error(tmp_path, wrong):
     for call, needed in files_of(tmp_path).items():
         for parameter in signature(call).parameters.values():
             if parameter.kind in (Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD):

@@ -50,10 +50,10 @@ def test_the_examples_run(document, monkeypatch):
 
 
 def _last_line(format_exception_only, *error):
-    """What doctest looked at before Python 3.11.4: an example that raises an error with notes shows just the last."""
+    """Return the last line, which doctest compared before Python 3.11.4 for an error with notes."""
     return format_exception_only(*error)[-1:]
 
 
-def test_the_quickstart_is_among_them():
+def test_the_quickstart_examples_run():
     assert ROOT / "docs" / "quickstart.md" in DOCUMENTS
     assert len(BLOCK.findall((ROOT / "docs" / "quickstart.md").read_text("utf-8"))) > 5

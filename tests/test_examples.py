@@ -1,4 +1,4 @@
-"""Every program in examples/ runs and says what it should."""
+"""Every program in examples/ runs and prints the expected output."""
 
 from __future__ import annotations
 
@@ -63,13 +63,13 @@ def test_tokens_resume_to_the_same_sequences():
     assert told.rstrip().endswith("True")
 
 
-def test_commands_are_told_apart():
+def test_audio_commands_are_classified():
     told = printed("audio_commands.py")
     assert "4 batches of (16, 101, 40)" in told
     assert int(re.search(r"classified correctly: (\d+) of 64", told)[1]) > 50
 
 
-def test_every_example_is_run_here():
+def test_every_example_has_a_test():
     assert {path.name for path in EXAMPLES.glob("*.py")} == {
         "audio_commands.py",
         "images_numpy.py",

@@ -76,7 +76,7 @@ def test_imports_point_down_only() -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_no_room_imports_the_package_that_gathers_the_rooms() -> None:
+def test_no_package_imports_the_top_package() -> None:
     rooms = {path.name for path in SRC.iterdir() if path.is_dir()}
     top = {"cli", "testing", "tf_data.py", "__main__.py", "__init__.py"}
     offenders = []
@@ -91,7 +91,7 @@ def test_no_room_imports_the_package_that_gathers_the_rooms() -> None:
     assert offenders == []
 
 
-def test_only_the_kernels_room_knows_the_native_module() -> None:
+def test_only_kernels_import_the_native_module() -> None:
     offenders = [
         name_of(path)
         for path in MODULES
@@ -106,14 +106,14 @@ def imports_of(path: Path) -> list[str]:
     return plain + [node.module or "" for node in nodes if isinstance(node, ast.ImportFrom)]
 
 
-def test_the_numpy_twins_know_no_native_kernel() -> None:
+def test_numpy_twins_import_no_native_kernel() -> None:
     allowed = ("penstock.core", "penstock.kernels.reference")
     twins = sorted((SRC / "kernels" / "reference").rglob("*.py"))
     strays = [(path, name) for path in twins for name in imports_of(path) if name.startswith("penstock")]
     assert [f"{name_of(path)}: {name}" for path, name in strays if not name.startswith(allowed)] == []
 
 
-def test_native_kernels_have_never_heard_of_python() -> None:
+def test_native_kernels_do_not_include_python_headers() -> None:
     python = re.compile(r'^\s*#\s*include\s*[<"](?:Python\.h|nanobind/|pybind11/|bindings/)', re.MULTILINE)
     offenders = [name_of(p) for p in NATIVE if "bindings" not in p.parts and python.search(text(p))]
     assert offenders == []
@@ -131,22 +131,22 @@ def test_every_optional_library_is_banned_from_module_level() -> None:
 # Files
 
 
-def test_no_file_is_longer_than_a_room() -> None:
+def test_no_file_exceeds_the_limit_of_lines() -> None:
     lengths = {name_of(path): len(text(path).splitlines()) for path in [*MODULES, *NATIVE]}
     assert {name: lines for name, lines in lengths.items() if lines > LONGEST_FILE} == {}
 
 
-def test_every_module_says_what_it_is() -> None:
+def test_every_module_has_a_docstring() -> None:
     assert [name_of(path) for path in MODULES if not ast.get_docstring(tree_of(path))] == []
 
 
-def test_files_are_named_for_what_they_hold() -> None:
+def test_file_names_avoid_vague_words() -> None:
     code = [path for path in texts() if path.suffix in {".py", ".cc", ".h", ".sh"}]
     vague = [p for p in code if FORBIDDEN_NAMES & set(p.stem.lower().split("_")) or p.stem in {"base", "_base"}]
     assert [name_of(path) for path in vague] == []
 
 
-def test_nothing_speaks_of_one_machine() -> None:
+def test_no_file_mentions_a_machine() -> None:
     found = []
     for path in texts():
         for number, line in enumerate(text(path).splitlines(), 1):
@@ -156,7 +156,7 @@ def test_nothing_speaks_of_one_machine() -> None:
 
 
 def places_of_test(inside: Path) -> list[Path]:
-    """Where the test of a module may be: beside its folder in tests/, or in its room's folder."""
+    """Return the allowed paths for the test of a module: next to its folder in tests/, or in that of its package."""
     folder, stem = inside.parent, inside.stem
     if stem == "__init__":
         folder, stem = folder.parent, folder.name or "penstock"
@@ -177,7 +177,7 @@ def test_tests_mirror_the_source() -> None:
     assert missing == {}
 
 
-def test_what_is_tested_elsewhere_still_exists() -> None:
+def test_listed_test_places_exist() -> None:
     assert [name for name in TESTED_ELSEWHERE if not (SRC / name).exists()] == []
 
 
@@ -220,7 +220,7 @@ def order(name: str) -> tuple[int, str]:
 
 
 @pytest.mark.parametrize("path", [p for p in MODULES if p.name == "__init__.py"], ids=lambda p: name_of(p.parent))
-def test_what_a_room_exports_is_listed_and_sorted(path: Path) -> None:
+def test_exports_are_listed_and_sorted(path: Path) -> None:
     tree = tree_of(path)
     listed = [
         ast.literal_eval(node.value)
@@ -243,7 +243,7 @@ def public() -> list[str]:
     return [name for name in getattr(penstock, "__all__", ()) if not name.startswith("_")]
 
 
-def test_there_is_a_public_surface() -> None:
+def test_the_public_interface_is_not_empty() -> None:
     assert {"Dataset", "Options", "image", "read_image_folder"} <= set(public())
 
 
@@ -253,7 +253,7 @@ def test_public_names_are_listed_before_they_are_imported() -> None:
     assert printed.stdout.split() == ["False"]
 
 
-def test_names_on_demand_come_from_where_type_checkers_see_them() -> None:
+def test_names_on_demand_match_the_imports_for_type_checkers() -> None:
     seen = chain.from_iterable(node.body for node in tree_of(SRC / "__init__.py").body if isinstance(node, ast.If))
     imports = [node for node in seen if isinstance(node, ast.ImportFrom)]
     told = {alias.name: node.module for node in imports for alias in node.names}
@@ -302,7 +302,7 @@ def test_ci_and_pre_commit_run_what_make_runs() -> None:
     assert text(script).rstrip().endswith("make test")
 
 
-def test_links_between_the_documents_lead_somewhere() -> None:
+def test_links_between_documents_are_valid() -> None:
     documents = [path for path in texts() if path.suffix == ".md"]
     links = [(path, link) for path in documents for link in re.findall(r"\]\((?!\w+:|#)([^)#\s]+)", text(path))]
     assert [f"{name_of(path)}: {link}" for path, link in links if not (path.parent / link).exists()] == []

@@ -44,7 +44,7 @@ FETCHER = "__name__ = 'torch.utils.data._utils.fetch'\n"  # as if a DataLoader r
 
 
 def codes(program):
-    """What is found in the datasets that a program makes, and in those of its function `pipeline`, if it has one."""
+    """Return the findings in the datasets that a program creates, and in those of its function `pipeline`, if any."""
     names = {"ps": ps}
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -55,13 +55,13 @@ def codes(program):
     return warned | {finding.code for ds in datasets for finding in ds.check().findings}
 
 
-def test_every_code_is_there_under_its_name_and_no_other():
+def test_every_code_is_documented_under_its_name():
     assert {code: name for code, (name, _) in SECTIONS.items()} == {rule.code: rule.name for rule in RULES}
     assert list(SECTIONS) == sorted(SECTIONS)
 
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.code)
-def test_its_example_is_found_out_and_its_remedy_is_not(rule):
+def test_each_example_is_found_and_its_remedy_is_not(rule):
     _, text = SECTIONS[rule.code]
     assert text.lstrip().startswith("*Warns" if rule.warns else "*Remark.*")
     example, remedy = BLOCK.findall(text)

@@ -1,4 +1,4 @@
-"""What a program loads to import Penstock, for its first batch and for a saved state: names, equal on any machine."""
+"""Modules loaded for the import of Penstock, the first batch and a saved state: names, equal on any machine."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ RUNNING = {"dataset.iterator", "engine", "plan.fingerprint", "lint", "rewrite.pa
 
 
 def loaded_by(program: str) -> set[str]:
-    """The modules that a program loads beyond those of `import numpy`, in a fresh interpreter."""
+    """Return the modules that a program loads in a fresh interpreter, beyond those of `import numpy`."""
     asks = f"import sys, numpy as np; before = set(sys.modules); {program}; print(*set(sys.modules) - before)"
     printed = subprocess.run([sys.executable, "-c", asks], capture_output=True, text=True, check=True, cwd=ROOT)
     return set(printed.stdout.split())
@@ -89,26 +89,26 @@ def within(modules: set[str], places: set[str]) -> set[str]:
     return {module for module in modules if any(f"{module}.".startswith(f"{place}.") for place in places)}
 
 
-def test_no_framework_and_no_other_package_is_loaded(name: str, loaded: set[str]) -> None:
+def test_import_loads_no_framework(name: str, loaded: set[str]) -> None:
     roots = {module.partition(".")[0] for module in loaded}
     assert roots - sys.stdlib_module_names - {"numpy", "penstock"} <= OTHER_PACKAGES.get(name, set())
 
 
-def test_nothing_dear_of_the_standard_library_is_loaded(loaded: set[str]) -> None:
+def test_import_loads_no_expensive_standard_module(loaded: set[str]) -> None:
     assert within(loaded, DEAR) == set()
 
 
-def test_of_nodes_and_sources_those_are_loaded_that_the_pipeline_has(name: str, loaded: set[str]) -> None:
+def test_a_pipeline_loads_only_its_nodes_and_sources(name: str, loaded: set[str]) -> None:
     rooms = {f"penstock.{'.'.join(path.parent.relative_to(SRC).parts)}" for path in SRC.rglob("__init__.py")}
     files = within(loaded, {"penstock.ops", "penstock.sources"}) - rooms
     assert {file.removeprefix("penstock.") for file in files} == MADE[name]
 
 
-def test_rooms_that_the_pipeline_does_not_need_are_not_loaded(loaded: set[str]) -> None:
+def test_a_pipeline_loads_only_the_packages_that_it_needs(loaded: set[str]) -> None:
     assert within(loaded, {f"penstock.{place}" for place in ELSEWHERE}) == set()
 
 
-def test_nothing_that_runs_is_loaded_before_anything_is_iterated() -> None:
+def test_the_engine_is_loaded_by_the_first_iterator() -> None:
     built = IMPORT + "; ds = ps.Dataset.range(9).shuffle(seed=0).map(abs).batch(4); len(ds), repr(ds)"
     for program in (IMPORT, built):
         loaded = loaded_by(program)
@@ -116,12 +116,12 @@ def test_nothing_that_runs_is_loaded_before_anything_is_iterated() -> None:
         assert within(loaded, {f"penstock.{place}" for place in RUNNING}) - rooms == set()
 
 
-def test_numpy_is_loaded_by_no_room_but_before_all() -> None:
+def test_numpy_is_loaded_first() -> None:
     asks = f"import sys; {IMPORT}; print(*(name for name in sys.modules if name.startswith(('numpy', 'penstock.'))))"
     printed = subprocess.run([sys.executable, "-c", asks], capture_output=True, text=True, check=True, cwd=ROOT)
     assert printed.stdout.startswith("numpy")
 
 
-def test_what_is_said_not_to_be_loaded_exists() -> None:
+def test_modules_listed_as_not_loaded_exist() -> None:
     paths = {place: SRC.joinpath(*place.split(".")) for place in ELSEWHERE | RUNNING}
     assert [place for place, path in paths.items() if not path.is_dir() and not path.with_suffix(".py").exists()] == []

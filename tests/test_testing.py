@@ -1,4 +1,4 @@
-"""What `penstock.testing` offers by itself."""
+"""The public interface of `penstock.testing`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 import penstock as ps
 
 
-def test_the_laws_are_found_where_a_user_looks_for_them():
+def test_the_verify_functions_are_public():
     ps.testing.verify_resume(ps.Dataset.range(5).filter(lambda x: x % 2 == 0))
     with pytest.raises(AssertionError, match=r"map\(lambda\), which draws from Python's global generator"):
         ps.testing.verify_determinism(ps.Dataset.range(5).map(lambda x: x + random.random()))

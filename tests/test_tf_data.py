@@ -68,24 +68,24 @@ WITHOUT_A_NAME = {"element_spec", "fingerprint", "load", "options", "save"}
         (data.Dataset, DATASET, OF_DATASET),
     ],
 )
-def test_every_name_is_there_or_says_why_not(place, listed, absent):
+def test_every_name_exists_or_gives_a_replacement(place, listed, absent):
     assert [name for name in listed if not hasattr(place, name) and name not in absent] == []
     assert set(absent) <= set(listed)
 
 
 @pytest.mark.parametrize("name", sorted({*MODULE, *EXPERIMENTAL, *SERVICE, *DATASET, *OPTIONS}))
-def test_every_name_is_on_the_page(name):
+def test_every_name_is_documented(name):
     rows = [line.split("|")[1] for line in PAGE.splitlines() if line.startswith("| `")]
     assert any(name in re.findall(r"\w+", row) for row in rows)
 
 
 @pytest.mark.parametrize("name", [name for name in DATASET if name not in WITHOUT_A_NAME | set(OF_DATASET)])
-def test_every_call_takes_a_name(name):
+def test_every_method_takes_name(name):
     method = inspect.unwrap(getattr(data.Dataset, name), stop=lambda function: "name" in function.__code__.co_varnames)
     assert "name" in inspect.signature(method, follow_wrapped=False).parameters
 
 
-def test_it_is_a_part_of_penstock():
+def test_tf_data_is_a_part_of_penstock():
     assert ps.__getattr__("tf_data") is ps.tf_data is data
     assert issubclass(data.Dataset, ps.Dataset)
     assert data.AUTOTUNE == ps.AUTOTUNE

@@ -1,4 +1,4 @@
-"""What is said to who calls something wrongly: which call, which argument, and what to write."""
+"""Messages for wrong calls: the call, the argument, and the correct code."""
 
 from __future__ import annotations
 
@@ -151,12 +151,12 @@ PAIRS: Any = ps.Dataset.from_tensor_slices({"x": [1, 2], "y": [3, 4]})
         (lambda: ps.read_fixed_length(__file__, dtype="?!"), TypeError, r"read_fixed_length\(dtype='\?!'\): expected"),
     ],
 )
-def test_a_wrong_call_is_told_which_argument_it_is(call: Any, kind: type[Exception], said: str) -> None:
+def test_a_wrong_call_names_the_argument(call: Any, kind: type[Exception], said: str) -> None:
     with pytest.raises(kind, match=said):
         call()
 
 
-def test_a_predicate_without_a_result_is_told_to_return_a_bool() -> None:
+def test_a_predicate_that_returns_none_is_an_error_with_the_remedy() -> None:
     with pytest.raises(ps.errors.ElementError, match=r"the predicate returned None; return True or False"):
         list(NUMBERS.filter(lambda x: print(end="") or None))
 
@@ -188,7 +188,7 @@ def test_a_record_is_named_once(failing: Any) -> None:
         ),
     ],
 )
-def test_a_function_that_is_called_at_once_is_named_when_it_raises(fails: Any, said: list[str]) -> None:
+def test_a_function_called_during_building_is_named_when_it_raises(fails: Any, said: list[str]) -> None:
     def refuse(_: Any) -> Any:
         raise KeyError("refused")
 
@@ -208,13 +208,13 @@ def test_a_function_that_is_called_at_once_is_named_when_it_raises(fails: Any, s
         (lambda: ps.Dataset.range(3).filter(ps.records.parse_example), r"call it: filter\(parse_example"),
     ],
 )
-def test_a_wrong_call_speaks_of_what_the_user_called(call: Any, said: str) -> None:
+def test_errors_name_the_users_call(call: Any, said: str) -> None:
     with pytest.raises(TypeError, match=said):
         call()
 
 
 @pytest.mark.parametrize("decode", [ps.image.decode(), ps.audio.decode()])
-def test_decoding_a_batch_says_to_decode_before(decode: Any) -> None:
+def test_decoding_a_batch_is_an_error_with_the_remedy(decode: Any) -> None:
     with pytest.raises(ps.errors.DecodeError, match="decode before batch"):
         list(ps.Dataset.from_source([b"a", b"b"]).batch(2).map(decode))
 
@@ -224,13 +224,13 @@ def test_methods_can_be_pickled_by_name() -> None:
     assert pickle.loads(pickle.dumps(ps.Dataset.batch)) is ps.Dataset.batch
 
 
-def test_a_misspelled_method_says_which_is_meant():
+def test_a_misspelled_method_suggests_the_right_one():
     with pytest.raises(AttributeError, match=r"^Dataset has no 'shuffel'; did you mean shuffle\?$"):
         NUMBERS.shuffel()
     assert not hasattr(NUMBERS, "shape")
 
 
-def test_a_map_that_returns_a_generator_says_what_to_write():
+def test_a_map_that_returns_a_generator_is_an_error_with_the_remedy():
     def twice(x):
         yield x
         yield x
@@ -244,7 +244,7 @@ def test_a_map_that_returns_a_generator_says_what_to_write():
     assert list(NUMBERS.flat_map(twice)) == [0, 0, 1, 1, 2, 2, 3, 3]
 
 
-def test_a_map_that_returns_a_dataset_is_remarked_on_where_nothing_goes_through_it():
+def test_a_map_that_returns_a_dataset_is_reported_if_no_operation_iterates_it():
     ds = NUMBERS.map(lambda n: ps.Dataset.range(n + 1))
     (found,) = ds.check().findings
     assert found.code == "PS403"
@@ -272,7 +272,7 @@ class Items(Rows):
 
 
 @pytest.mark.parametrize("kind", [Rows, Many, Items])
-def test_what_a_source_raises_names_the_source_and_the_item(kind):
+def test_errors_of_a_source_name_the_source_and_the_item(kind):
     for ds in (ps.Dataset.from_source(kind()), ps.Dataset.from_source(kind()).batch(5)):
         with pytest.raises(KeyError, match="b") as caught:
             list(ds)
@@ -282,7 +282,7 @@ def test_what_a_source_raises_names_the_source_and_the_item(kind):
     assert caught.value.__notes__[0] == f"in from_source({kind.__name__}), at item 3"
 
 
-def test_an_iterator_that_failed_says_so():
+def test_a_failed_iterator_reports_the_failure():
     it = iter(NUMBERS.map(lambda x: 1 // x))
     with pytest.raises(ZeroDivisionError):
         next(it)
@@ -290,11 +290,12 @@ def test_an_iterator_that_failed_says_so():
         next(it)
 
 
-def test_a_dataloader_of_a_stream_says_what_to_give_it():
+def test_a_dataloader_of_a_stream_is_an_error_with_the_remedy():
     data = pytest.importorskip("torch.utils.data")
     stream = NUMBERS.filter(lambda x: x > 1)
     with pytest.raises(
-        TypeError, match=r"filter\(lambda\) yields; use DataLoader\(ds\.to_torch\(\), batch_size=None\)"
+        TypeError,
+        match=r"filter\(lambda\) is known only by iterating; use DataLoader\(ds\.to_torch\(\), batch_size=None\)",
     ):
         list(data.DataLoader(stream, batch_size=None))
     with pytest.raises(TypeError, match=r"never ends.*; use DataLoader\(ds\.to_torch\(\), batch_size=None\)"):

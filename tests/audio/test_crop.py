@@ -32,6 +32,6 @@ def test_the_spec_is_the_shape():
 
 
 @pytest.mark.parametrize("crop", [audio.random_crop, audio.center_crop])
-def test_what_is_too_short_is_an_error(crop):
+def test_audio_that_is_too_short_is_an_error(crop):
     with pytest.raises(ElementError, match=r"are 21 frames, and the audio has 20; put ps\.audio\.pad"):
         crop(0.021, 1000)(SAMPLES)

@@ -17,7 +17,7 @@ STEPS = {"u8": 1 / 128, "s16": 2**-15, "s24": 2**-23, "s32": 2**-24, "f32": 0, "
 
 @pytest.mark.parametrize("kind", sorted(WIDTHS))
 @pytest.mark.parametrize("channels", [None, 1, 2, 5])
-def test_wav_of_any_kind_is_what_was_written(kind, channels):
+def test_wav_of_any_kind_decodes_to_the_written_samples(kind, channels):
     samples = tone(300, channels=channels)
     found = audio.decode(mono=channels is None)(wav(samples, kind))
     assert found.dtype == np.float32
@@ -48,7 +48,7 @@ def test_wav_is_decoded_as_soundfile_does(subtype, container):
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_infinities_stay_and_floats_of_64_bits_that_are_too_large_are_the_largest(dtype):
+def test_infinities_stay_and_too_large_floats_of_64_bits_become_the_largest(dtype):
     values = np.array([np.inf, -np.inf, np.nan, 1.5, -0.0], dtype)
     found = audio.decode()(wav(values, "f32" if dtype is np.float32 else "f64"))
     np.testing.assert_array_equal(found, values.astype(np.float32))
@@ -101,7 +101,7 @@ def test_a_flac_that_is_cut_short_is_an_error():
         ("text", "not str"),
     ],
 )
-def test_what_cannot_be_decoded_is_an_error_that_says_why(data, told):
+def test_undecodable_data_is_an_error_with_the_reason(data, told):
     pytest.importorskip("soundfile")
     with pytest.raises(DecodeError, match=told):
         audio.decode()(data)

@@ -9,7 +9,7 @@ from penstock import audio
 from penstock.core.seeds import row_generator
 
 
-def test_it_is_even_between_its_bounds_in_decibels():
+def test_gain_is_uniform_in_decibels():
     op = audio.random_gain(-6, 12)
     levels = [20 * np.log10(op(np.ones(1, np.float32), rng=row_generator(1, row))[0]) for row in range(300)]
     assert -6 <= min(levels) < -5

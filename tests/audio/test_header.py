@@ -1,4 +1,4 @@
-"""What a file says of itself; and every hostile file is audio or an error."""
+"""Headers of audio files; every hostile file decodes or raises an error."""
 
 from __future__ import annotations
 
@@ -55,13 +55,13 @@ def test_there_are_hostile_files():
     assert len(HOSTILE) > 40
 
 
-def test_info_tells_without_decoding():
+def test_info_needs_no_decoding():
     found = audio.info(wav(tone(8000, channels=2), "s24", rate=16_000))
     assert found == audio.AudioInfo(16_000, 2, 8000)
     assert found.seconds == 0.5
 
 
-def test_bytes_may_be_an_array_of_them():
+def test_bytes_may_be_an_array():
     file = wav(tone(20), "f32")
     array = np.frombuffer(file, np.uint8)
     np.testing.assert_array_equal(read_audio(array, mono=True)[0], tone(20))

@@ -19,7 +19,7 @@ def rising():
     return tones.astype(np.float32) * np.linspace(0, 1, 8000, dtype=np.float32)
 
 
-def test_the_numbers_are_librosas():
+def test_results_equal_those_of_librosa():
     # np.log of librosa 0.11's melspectrogram(sr=16000, n_fft=512, hop_length=128, n_mels=40, pad_mode="reflect")
     found = audio.log_mel(16_000, 40, n_fft=512, hop_length=128, scale="slaney", norm="slaney")(rising())
     assert found.shape == (63, 40)
@@ -35,13 +35,13 @@ def test_the_numbers_are_librosas():
         (22_051, 400, 51, [-13.705921, -15.724857, -23.018356]),
     ],
 )
-def test_so_they_are_for_odd_windows_and_rates(rate, n_fft, times, expected):
+def test_odd_windows_and_rates_equal_those_of_librosa(rate, n_fft, times, expected):
     found = audio.log_mel(rate, 40, n_fft=n_fft, hop_length=160, scale="slaney", norm="slaney", floor=1e-30)(rising())
     assert found.shape == (times, 40)  # torchaudio has as many
     np.testing.assert_allclose(found[[1, 10, 40], [3, 11, 25]], expected, atol=2e-3)
 
 
-def test_a_filter_of_librosa():
+def test_the_filter_bank_equals_that_of_librosa():
     filters = mel_filters(22_050, 512, 40, 0.0, 11_025.0, "slaney", "slaney")
     np.testing.assert_allclose([filters[3, 1], filters[250, 39]], [0.00729460688, 0.0003435856], rtol=1e-5)
     assert filters.max() == pytest.approx(0.012059369, rel=1e-5)
@@ -51,7 +51,7 @@ def test_a_filter_of_librosa():
 @pytest.mark.parametrize("width", [None, 300])
 @pytest.mark.parametrize("log", ["ln", "log10", "db"])
 @pytest.mark.parametrize("n_fft", [400, 401])
-def test_it_is_the_plain_formula(center, width, log, n_fft):
+def test_results_equal_the_plain_formula(center, width, log, n_fft):
     samples = rising()[:3200].astype(np.float64)
     op = audio.log_mel(
         16_000, 23, n_fft=n_fft, hop_length=160, window_length=width, f_min=20, f_max=7600, log=log, center=center
@@ -92,13 +92,13 @@ def test_the_spec_is_the_shape(center, n_fft):
     assert repr(op.spec(ArraySpec((None,), np.dtype(np.float32)))) == "float32[?, 10]"
 
 
-def test_channels_are_each_their_own():
+def test_channels_are_converted_separately():
     samples = tone(1000, channels=2)
     found = audio.log_mel(16_000)(samples)
     np.testing.assert_array_equal(found[..., 1], audio.log_mel(16_000)(samples[:, 1]))
 
 
-def test_long_recordings_are_done_in_parts_with_the_same_result():
+def test_long_recordings_in_parts_have_the_same_result():
     samples = np.random.default_rng(0).standard_normal(600_000).astype(np.float32)
     found = audio.log_mel(16_000)(samples)
     at = 2600 * 160  # its windows lie across two parts
@@ -107,7 +107,7 @@ def test_long_recordings_are_done_in_parts_with_the_same_result():
     )
 
 
-def test_what_is_too_short_is_an_error():
+def test_audio_that_is_too_short_is_an_error():
     with pytest.raises(ElementError, match="200 samples are fewer than the 201"):
         audio.log_mel(16_000)(np.zeros(200, np.float32))
     assert audio.log_mel(16_000)(np.zeros(201, np.float32)).shape == (2, 80)
@@ -125,5 +125,5 @@ def test_wrong_arguments_are_refused(settings):
         audio.log_mel(16_000, **settings)
 
 
-def test_a_window_is_in_the_middle():
+def test_a_shorter_window_is_centered():
     assert hann_window(4, 8).tolist() == [0, 0, 0, 0.5, 1, 0.5, 0, 0]

@@ -12,13 +12,13 @@ SAMPLES = np.ones((20, 2), np.float32)
 
 
 @pytest.mark.parametrize("pad", [audio.pad, audio.pad_or_crop])
-def test_what_is_short_gets_silence(pad):
+def test_short_audio_gets_silence(pad):
     found = pad(0.025, 1000)(SAMPLES)
     np.testing.assert_array_equal(found, np.concatenate([SAMPLES, np.zeros((5, 2))]))
     assert found.dtype == np.float32
 
 
-def test_what_is_long_stays_or_is_cut():
+def test_long_audio_stays_or_is_cut():
     assert audio.pad(0.01, 1000)(SAMPLES) is SAMPLES
     np.testing.assert_array_equal(audio.pad_or_crop(0.01, 1000)(SAMPLES), SAMPLES[:10])
 

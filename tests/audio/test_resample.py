@@ -23,7 +23,7 @@ RATES = [
 
 
 @pytest.mark.parametrize(("low", "high"), RATES)
-def test_a_tone_that_both_rates_have_stays_itself(low, high):
+def test_a_tone_below_both_limits_is_kept(low, high):
     frequency = 0.8 * min(low, high) / 2
     found = resampled(tone(3 * low // 10 + 2000, frequency, low), low, high)
     expected = tone(len(found), frequency, high)
@@ -32,13 +32,13 @@ def test_a_tone_that_both_rates_have_stays_itself(low, high):
 
 
 @pytest.mark.parametrize(("low", "high"), [(16_000, 8_000), (44_100, 16_000)])
-def test_a_tone_that_the_lower_rate_cannot_have_is_taken_away(low, high):
+def test_a_tone_above_the_lower_limit_is_removed(low, high):
     found = resampled(tone(8000, 1.05 * high / 2, low), low, high)
     assert np.abs(found[400:-400]).max() < 3e-5
 
 
 @pytest.mark.parametrize(("low", "high"), RATES)
-def test_it_is_the_polyphase_filter_of_scipy(low, high):
+def test_results_equal_the_polyphase_filter_of_scipy(low, high):
     signal = pytest.importorskip("scipy.signal")
     samples = np.random.default_rng(0).standard_normal(3000).astype(np.float32)
     shared = np.gcd(low, high)
@@ -63,7 +63,7 @@ def test_lengths_are_rounded_up_and_known():
     assert repr(op.spec(ArraySpec((None, 2), np.dtype(np.float32)))) == "float32[?, 2]"
 
 
-def test_channels_are_resampled_each_by_itself():
+def test_channels_are_resampled_separately():
     samples = tone(1000, channels=3)
     found = audio.resample(16_000, 8_000)(samples)
     for channel in range(3):
@@ -75,7 +75,7 @@ def test_the_same_rate_is_the_same_array():
     assert audio.resample(16_000, 16_000)(samples) is samples
 
 
-def test_each_phase_passes_what_is_constant():
+def test_each_phase_keeps_a_constant_signal():
     weights = filter_weights(160, 441)
     np.testing.assert_allclose(weights.sum(axis=1), 1, atol=1e-5)
     assert weights.shape[1] == 2 * int(np.ceil(CROSSINGS / CUTOFF * 441 / 160)) + 1

@@ -1,4 +1,4 @@
-"""What is no samples, no rate and no seconds is refused by every operation; and operations read as they are written."""
+"""Every operation refuses invalid samples, rates and seconds; the repr of an operation is the code that makes it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ WRITTEN = [
 
 
 @pytest.mark.parametrize("text", WRITTEN)
-def test_an_operation_reads_as_it_is_written(text):
+def test_the_repr_of_an_operation_is_its_code(text):
     op = eval(text, vars(audio))
     assert repr(op).replace("decode(None", "decode(") == text
     assert op == eval(text, vars(audio))
@@ -26,7 +26,7 @@ def test_an_operation_reads_as_it_is_written(text):
 
 
 @pytest.mark.parametrize("text", [text for text in WRITTEN if not text.startswith("decode")])
-def test_what_is_no_samples_is_refused(text):
+def test_arguments_that_are_no_samples_are_refused(text):
     op = eval(text, vars(audio))
     with pytest.raises(TypeError, match=r"decode\(\) before"):
         op(b"RIFF")
@@ -39,7 +39,7 @@ def test_what_is_no_samples_is_refused(text):
 
 
 @pytest.mark.parametrize("operation", [audio.random_crop, audio.center_crop, audio.pad, audio.pad_or_crop])
-def test_seconds_and_rates_that_are_none_are_refused(operation):
+def test_invalid_seconds_and_rates_are_refused(operation):
     for seconds in (0, -1, 1e-9, float("nan"), float("inf")):
         with pytest.raises(ValueError, match="seconds="):
             operation(seconds, 16_000)

@@ -1,4 +1,4 @@
-"""What the tests of the command leave as it was."""
+"""State that the tests of the command restore."""
 
 from __future__ import annotations
 

@@ -35,27 +35,27 @@ def told(name, **settings):
     return check(f"check_of_test.py:{name}", Terminal(stream), **settings), stream.getvalue()
 
 
-def test_a_good_pipeline_is_shown_and_ok():
+def test_a_good_pipeline_is_ok():
     ok, text = told("ds")
     assert ok
     assert text.startswith("stage ")
     assert text.endswith("ok\n")
 
 
-def test_findings_are_not_ok():
+def test_a_pipeline_with_findings_is_not_ok():
     ok, text = told("odd")
     assert not ok
     assert "PS102: shuffle(seed=2) comes after repeat(2)" in text
 
 
-def test_as_many_rows_are_made_as_asked_for():
+def test_the_requested_number_of_rows_is_made():
     assert told("failing")[0]
     ok, text = told("failing", rows=3)
     assert not ok
     assert "ValueError: I dislike 2 (at row 2)" in text
 
 
-def test_a_target_that_leads_nowhere_is_refused():
+def test_an_invalid_target_is_refused():
     with pytest.raises(TargetError, match="no 'other'"):
         told("other")
 

@@ -10,7 +10,7 @@ def refuse(x):
     raise ValueError("I dislike it")
 
 
-def test_an_error_is_told_with_its_notes_and_only_the_users_frames(capsys):
+def test_an_error_is_shown_with_notes_and_only_the_users_frames(capsys):
     with pytest.raises(ValueError, match="dislike") as raised:
         list(Dataset.range(3).map(refuse))
     print_error(raised.value)
@@ -20,7 +20,7 @@ def test_an_error_is_told_with_its_notes_and_only_the_users_frames(capsys):
     assert "penstock/ops" not in told
 
 
-def test_a_cause_is_told_too(capsys):
+def test_the_cause_of_an_error_is_shown(capsys):
     try:
         try:
             refuse(1)

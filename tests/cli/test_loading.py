@@ -48,7 +48,7 @@ def test_the_absolute_path_of_a_file_elsewhere_is_loaded_with_its_neighbours(fol
     assert len(load(f"{other / 'train_of_test.py'}:ds")) == 9
 
 
-def test_a_file_may_be_called_like_a_module_that_is_loaded_already(folder):
+def test_a_file_may_have_the_name_of_a_loaded_module(folder):
     (folder / "json.py").write_text(FILE)
     assert len(load("json.py:ds")) == 5
     assert sys.modules["json"].loads("1") == 1
@@ -67,26 +67,26 @@ def test_a_file_may_be_called_like_a_module_that_is_loaded_already(folder):
         ("pipeline_of_test.py:wrong", "returned list, not a Dataset"),
     ],
 )
-def test_what_leads_to_no_dataset_is_said_plainly(target, message):
+def test_targets_without_a_dataset_are_reported_plainly(target, message):
     with pytest.raises(TargetError, match=message):
         load(target)
 
 
-def test_a_file_without_datasets_says_so(folder):
+def test_a_file_without_datasets_is_reported(folder):
     (folder / "empty_of_test.py").write_text("")
     with pytest.raises(TargetError, match="no dataset is defined there"):
         load("empty_of_test.py:ds")
 
 
 @pytest.mark.parametrize("file", ["broken_of_test.py", "broken_of_test"])
-def test_what_the_file_itself_raises_keeps_its_type(folder, file):
+def test_exceptions_of_the_file_keep_their_type(folder, file):
     (folder / "broken_of_test.py").write_text("import a_module_that_is_missing")
     with pytest.raises(ModuleNotFoundError, match="a_module_that_is_missing"):
         load(f"{file}:ds")
     assert "broken_of_test" not in sys.modules
 
 
-def test_a_function_in_the_file_can_travel_to_another_process(folder):
+def test_functions_of_the_file_can_be_pickled(folder):
     (folder / "shipped_of_test.py").write_text(
         "import penstock as ps\ndef double(x):\n    return 2 * x\nds = ps.Dataset.range(4).map(double)"
     )

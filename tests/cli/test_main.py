@@ -18,7 +18,7 @@ def file(tmp_path, monkeypatch):
     return path
 
 
-def test_run_exits_with_0_when_all_is_well(file, capsys):
+def test_run_exits_with_0_on_success(file, capsys):
     assert main(["run", f"{file}:ds", "--items", "2", "--workers", "2", "--explain"]) == 0
     assert "Stopped at the limit: 2 batches" in capsys.readouterr().out
 
@@ -29,7 +29,7 @@ def test_run_exits_with_1_when_the_pipeline_fails(file, capsys):
     assert "ZeroDivisionError" in capsys.readouterr().err
 
 
-def test_check_exits_with_0_when_nothing_is_amiss_and_with_1_otherwise(file, capsys):
+def test_check_exits_with_0_if_all_is_ok_and_with_1_otherwise(file, capsys):
     assert main(["check", f"{file}:ds"]) == 0
     assert capsys.readouterr().out.splitlines()[-1].startswith("ok")
     assert main(["check", f"{file}:endless", "--rows", "3"]) == 0
@@ -39,7 +39,7 @@ def test_check_exits_with_0_when_nothing_is_amiss_and_with_1_otherwise(file, cap
     assert main(["check", "nowhere.py:ds"]) == 2
 
 
-def test_run_exits_with_2_and_one_sentence_when_it_is_asked_wrongly(capsys):
+def test_run_exits_with_2_and_one_sentence_for_wrong_arguments(capsys):
     assert main(["run", "nowhere.py:ds"]) == 2
     error = capsys.readouterr().err
     assert error.startswith("penstock: there is no file nowhere.py")
@@ -52,7 +52,7 @@ def records(tmp_path):
     return tmp_path
 
 
-def test_commands_on_files_exit_with_0_when_all_is_well(records, capsys):
+def test_commands_on_files_exit_with_0_on_success(records, capsys):
     assert main(["index", str(records), "--force"]) == 0
     assert main(["inspect", str(records), "--elements", "2", "--verify"]) == 0
     assert main(["peek", str(records), "--elements", "1", "--seed", "3"]) == 0
@@ -60,7 +60,7 @@ def test_commands_on_files_exit_with_0_when_all_is_well(records, capsys):
     assert "2 records in 1 file" in capsys.readouterr().out
 
 
-def test_commands_on_files_exit_with_1_when_those_are_damaged(records, capsys):
+def test_commands_on_files_exit_with_1_for_damaged_files(records, capsys):
     (records / "a.tfrecord").write_bytes(b"no record, but enough bytes for one")
     for command in ("index", "inspect", "peek"):
         assert main([command, str(records)]) == 1
@@ -69,7 +69,7 @@ def test_commands_on_files_exit_with_1_when_those_are_damaged(records, capsys):
     assert "Traceback" not in told.out + told.err
 
 
-def test_commands_on_files_exit_with_2_when_there_are_none(tmp_path, capsys):
+def test_commands_on_files_exit_with_2_for_missing_files(tmp_path, capsys):
     for command in ("index", "inspect", "peek"):
         assert main([command, str(tmp_path / "*.tfrecord")]) == 2
         assert "no file matches" in capsys.readouterr().err
@@ -81,14 +81,14 @@ def test_commands_on_files_exit_with_2_when_there_are_none(tmp_path, capsys):
 @pytest.mark.parametrize(
     "arguments", [[], ["dance"], ["run"], ["run", "a:b", "--items", "0"], ["run", "a:b", "--seconds", "x"]]
 )
-def test_arguments_that_make_no_sense_exit_with_2_and_the_usage(arguments, capsys):
+def test_invalid_arguments_exit_with_2_and_the_usage(arguments, capsys):
     with pytest.raises(SystemExit) as exit_:
         main(arguments)
     assert exit_.value.code == 2
     assert "usage: penstock" in capsys.readouterr().err
 
 
-def test_help_tells_the_commands(capsys):
+def test_help_lists_the_commands(capsys):
     with pytest.raises(SystemExit):
         main(["--help"])
     told = capsys.readouterr().out
@@ -149,7 +149,7 @@ exec("os.kill(os.getpid(), signal.SIGINT)")
 """
 
 
-def test_ctrl_c_in_code_that_is_made_from_text_is_130_too(file):
+def test_ctrl_c_during_exec_exits_with_130(file):
     file.write_text(MADE_FROM_TEXT)  # as the code of a dataclass is
     done = subprocess.run([sys.executable, "-m", "penstock", "run", f"{file}:ds"], capture_output=True, check=False)
     assert done.returncode == 130
@@ -172,14 +172,14 @@ ds = ps.Dataset.counter().map(interrupt, vectorized=False).batch(9)
 """
 
 
-def test_ctrl_c_while_a_field_is_named_is_130_too(file):
+def test_ctrl_c_while_a_field_is_named_exits_with_130(file):
     file.write_text(NAMED)  # as where a dataclass is imported
     command = [sys.executable, "-m", "penstock", "run", f"{file}:ds"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (130, "")
 
 
-def test_a_reader_who_leaves_ends_it_without_a_traceback(file):
+def test_a_closed_output_pipe_ends_the_command_without_a_traceback(file):
     shell = f'"{sys.executable}" -m penstock run "{file}:ds" --explain | true; echo ${{PIPESTATUS[0]}}'
     done = subprocess.run(["bash", "-c", shell], capture_output=True, text=True, check=True)
     assert "Traceback" not in done.stderr

@@ -46,7 +46,7 @@ def test_the_shares_of_the_operations_add_up_to_the_whole(stats):
     assert abs(sum(int(row[4].removesuffix(" %")) for row in rows) - 100) <= 2
 
 
-def test_what_was_left_out_or_failed_has_a_column():
+def test_elements_left_out_or_failed_have_a_column():
     ds = ps.Dataset.range(30).filter(lambda x: x % 3 == 0).map(lambda x: 1 // (x - 3), on_error="skip")
     stats = stats_of_pass(ds)
     header, *rows = operations_table(stats)
@@ -63,7 +63,7 @@ def test_the_counts_of_two_passes_add_up(stats):
     assert added(None, stats) is stats
 
 
-def test_numbers_read_well():
+def test_numbers_have_readable_forms():
     assert [count(1, "batch"), count(1234, "batch"), count(2, "element")] == ["1 batch", "1,234 batches", "2 elements"]
     assert [rate(0.123456), rate(12.345), rate(123.4), rate(12345.6)] == ["0.123", "12.3", "123", "12,346"]
 

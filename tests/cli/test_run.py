@@ -64,13 +64,13 @@ def test_several_epochs_add_up():
 
 
 @pytest.mark.parametrize("name", ["ds", "endless"])
-def test_it_stops_after_so_many_items(name):
+def test_a_run_stops_after_the_limit_of_items(name):
     ended, text = told(name, Limits(items=3))
     assert ended == "stopped"
     assert "Stopped at the limit: 3 batches" in text
 
 
-def test_it_stops_after_so_many_seconds():
+def test_a_run_stops_after_the_limit_of_seconds():
     ended, text = told("endless", Limits(seconds=0.05))
     assert ended == "stopped"
     assert "rows/s; " in text
@@ -84,11 +84,11 @@ def test_an_empty_dataset_finishes():
     assert told("empty")[0] == "finished"
 
 
-def test_the_plan_is_shown_when_asked_for():
+def test_the_plan_is_shown_on_request():
     assert told("ds", explain=True)[1].startswith("as written:\n  range(100)")
 
 
-def test_workers_are_set_as_asked():
+def test_the_number_of_workers_can_be_set():
     assert "3 threads" in told("ds", workers=3)[1]
 
 
@@ -110,13 +110,13 @@ def test_an_exception_is_shown_with_its_notes_and_only_the_users_frames(capsys):
     assert "make it again with ds[7]" in shown
 
 
-def test_an_exception_of_the_file_is_shown_too(tmp_path, capsys):
+def test_an_exception_while_loading_the_file_is_shown(tmp_path, capsys):
     (tmp_path / "run_of_test.py").write_text("1 / 0")
     assert told("ds")[0] == "failed"
     assert "ZeroDivisionError" in capsys.readouterr().err
 
 
-def test_ctrl_c_ends_with_what_was_counted():
+def test_ctrl_c_ends_with_the_counts_so_far():
     ended, text = told("interrupted")
     assert ended == "interrupted"
     assert "Stopped by Ctrl-C" in text

@@ -27,7 +27,7 @@ def test_a_table_has_its_numbers_to_the_right():
     assert stream.getvalue() == "name           n\na          1,000\nlong name      7\n"
 
 
-def test_a_file_gets_no_moving_line_no_bar_and_no_escape_codes():
+def test_output_to_a_file_has_no_moving_line_bar_or_escape_codes():
     stream = io.StringIO()
     terminal = Terminal(stream)
     with terminal.live() as replace:
@@ -39,7 +39,7 @@ def test_a_file_gets_no_moving_line_no_bar_and_no_escape_codes():
     assert stream.getvalue() == "\nTitle\n"
 
 
-def test_a_live_line_is_replaced_and_gone_in_the_end():
+def test_a_live_line_is_replaced_and_cleared_at_the_end():
     screen = Screen()
     with Terminal(screen).live() as replace:
         replace("first")

@@ -33,17 +33,17 @@ def test_an_attribute_that_is_missing_is_none():
     assert attribute_of(Proxy(), "blocks") == 3
 
 
-def test_what_a_property_raises_is_not_taken_for_a_missing_one():
+def test_an_exception_of_a_property_does_not_count_as_a_missing_attribute():
     with pytest.raises(AttributeError, match="sizes"):
         attribute_of(Data(), "blocks")
 
 
-def test_a_source_whose_property_fails_says_so():
+def test_the_exception_of_a_property_of_a_source_is_raised():
     with pytest.raises(AttributeError, match="sizes"):
         list(ps.Dataset.from_source(Data()).shuffle(seed=0))
 
 
-def test_an_unknown_name_travels_and_says_what_is_meant():
+def test_a_pickled_unknown_name_still_suggests_the_right_one():
     error = UnknownNameError("Dataset has no 'shuffel'", "shuffel", ["shuffle"])
     assert isinstance(error, AttributeError)
     assert str(pickle.loads(pickle.dumps(error))) == str(error) == "Dataset has no 'shuffel'; did you mean shuffle?"
@@ -73,12 +73,12 @@ class BrokenItems(Broken):
 
 
 @pytest.mark.parametrize("data", [Broken, BrokenItems])
-def test_what_is_wrong_in_a_way_to_read_is_not_passed_over(data):
+def test_exceptions_of_reading_methods_are_not_hidden(data):
     with pytest.raises(AttributeError, match="misspelled"):
         list(ps.Dataset.from_source(data()))
 
 
-def test_a_property_of_a_dataset_is_there_whatever_a_function_raises():
+def test_properties_of_a_dataset_exist_whatever_a_function_raises():
     ds = ps.Dataset.range(3).map(lambda x: x.misspelled)
     with pytest.raises(RuntimeError, match=r"AttributeError: .*misspelled") as caught:
         hasattr(ds, "element_spec")

@@ -42,7 +42,7 @@ def test_an_error_without_blame_gets_no_notes():
     assert noted(ValueError()) == []
 
 
-def test_all_that_is_known_is_noted_in_order():
+def test_all_known_facts_are_noted_in_order():
     full = Blame("map(f)", ROW, NAMES, ((6, RecordNames(("c",))),), ("copy first",), "for the key 7")
     assert noted(blamed(full)) == [
         "row 6 is made from c",
@@ -54,7 +54,7 @@ def test_all_that_is_known_is_noted_in_order():
     assert noted(blamed(Blame("map(f)"), Blame(place=ROW), Blame(detail="later"))) == ["in map(f)", "at row 3", "later"]
 
 
-def test_notes_are_written_once_and_those_of_the_user_stay():
+def test_notes_are_added_once_and_the_users_notes_stay():
     error = blamed(Blame("map(f)", ROW))
     error.add_note("in my own words, at row 9")
     assert noted(error) == noted(error) == ["in my own words, at row 9", "in map(f), at row 3"]
@@ -68,7 +68,7 @@ def test_an_equal_value_is_kept_again_only_after_the_first_is_noted():
     assert noted(blamed(Blame("map(f)", ROW), error=error)) == ["in map(f), at row 3"] * 2
 
 
-def test_hints_and_records_are_said_by_the_first_that_knows_them():
+def test_hints_and_records_are_noted_once():
     inner, outer = (
         Blame("map(f)", ROW, NAMES, hints=("copy first",)),
         Blame("map(g)", None, NAMES, hints=("copy first",)),
@@ -93,7 +93,7 @@ def test_a_place_is_kept_alone_where_no_operation_is_known():
     assert noted(error) == ["at row 3"]
 
 
-def test_a_place_that_another_run_has_noted_is_not_one_of_this_run():
+def test_a_place_noted_by_another_run_is_not_reused():
     error = blamed(Blame("map(f)", ROW))
     note_blames(error)
     add_blame(error, Blame("filter(g)"))
@@ -101,20 +101,20 @@ def test_a_place_that_another_run_has_noted_is_not_one_of_this_run():
     assert noted(error) == ["in map(f), at row 3", "in filter(g), at row 5"]
 
 
-def test_an_error_raised_in_place_of_another_says_the_same():
+def test_an_error_that_replaces_another_has_the_same_notes():
     error, instead = blamed(Blame("map(f)", ROW)), RuntimeError()
     note_blames(error)
     hand_on_blames(error, instead)
     assert noted(instead) == ["in map(f), at row 3"]
 
 
-def test_it_is_noted_where_an_error_leaves_a_block():
+def test_notes_are_added_when_an_error_leaves_the_block():
     with pytest.raises(SystemExit) as caught, noting_blames():
         raise blamed(Blame("map(f)", ROW), error=SystemExit(3))
     assert caught.value.__notes__ == ["in map(f), at row 3"]
 
 
-def test_it_travels_between_processes_and_a_copy_has_its_own():
+def test_blame_survives_pickling_and_copies_have_their_own():
     error = blamed(Blame("map(f)", ROW, NAMES))
     other = copy(error)
     assert noted(pickle.loads(pickle.dumps(error))) == noted(error)
@@ -126,7 +126,7 @@ def test_it_travels_between_processes_and_a_copy_has_its_own():
     assert noted(pickle.loads(pickle.dumps(error))) == ["in map(f), at row 3", "made from a, b and 2 more"]
 
 
-def test_an_exception_that_refuses_attributes_keeps_it():
+def test_blame_is_kept_on_exceptions_that_refuse_setattr():
     @dataclass(frozen=True)
     class FrozenError(Exception):
         code: int
@@ -139,10 +139,10 @@ def test_an_exception_that_refuses_attributes_keeps_it():
 @pytest.mark.parametrize(
     "error", [ValueError("array is read-only"), TypeError("a readonly buffer"), BufferError("read-only")]
 )
-def test_an_error_about_a_read_only_array_says_to_copy(error):
+def test_an_error_about_a_read_only_array_advises_a_copy(error):
     (hint,) = copy_hint(error)
     assert "copy first" in hint
 
 
-def test_other_errors_say_nothing_of_copies():
+def test_other_errors_do_not_mention_copies():
     assert copy_hint(OSError("read-only file system")) == copy_hint(ValueError("no good")) == ()

@@ -1,4 +1,4 @@
-"""Counts, flags and seeds of public calls: what is taken, and how the rest is refused."""
+"""Counts, flags and seeds of public calls: accepted values, and errors for all others."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ def test_whole_numbers_of_any_kind_become_an_int(value):
 
 
 @pytest.mark.parametrize("value", [1.0, "1", None, [1], True, np.float64(1), np.array([1, 2])])
-def test_what_is_no_whole_number_is_refused_by_name(value):
+def test_values_that_are_no_whole_numbers_are_refused_by_name(value):
     with pytest.raises(TypeError, match=r"^take\(count=.*expected a whole number, not"):
         check_count("take", "count", value, least=0)
 
 
-def test_a_count_below_the_least_is_refused_with_what_is_allowed():
+def test_a_count_below_the_least_is_refused_with_the_allowed_values():
     with pytest.raises(ValueError, match=r"^repeat\(count=-2\): expected at least 0, or -1$"):
         check_count("repeat", "count", -2, least=0, also=(-1,))
     assert check_count("repeat", "count", -1, least=0, also=(-1,)) == -1
@@ -41,7 +41,7 @@ def test_flags_are_python_and_numpy_booleans(value):
 
 
 @pytest.mark.parametrize("value", [0, 1, "yes", None])
-def test_what_is_no_flag_is_refused(value):
+def test_values_that_are_no_flags_are_refused(value):
     with pytest.raises(TypeError, match=r"^batch\(drop_remainder=.*expected True or False"):
         check_flag("batch", "drop_remainder", value)
 

@@ -1,4 +1,4 @@
-"""How long elements stay in a shuffle buffer: within its memory, for every size."""
+"""Delays of elements in a shuffle buffer: within its memory, for every size."""
 
 from __future__ import annotations
 
@@ -24,5 +24,5 @@ def test_one_and_a_half_buffers_are_held_at_most_and_nearly_one_at_least(buffers
         assert 0 < delays.waiting[0] < delays.round
 
 
-def test_epochs_begin_their_rounds_in_all_places():
+def test_rounds_of_epochs_begin_at_all_positions():
     assert {Delays(20).head(key) for key in range(100)} == {1, 2, 3, 4}

@@ -23,19 +23,19 @@ KINDS = {
 
 
 @pytest.mark.parametrize("name", KINDS)
-def test_an_error_is_of_both_kinds(name):
+def test_each_error_has_penstocks_and_a_builtin_base(name):
     error = getattr(errors, name)
     assert issubclass(error, KINDS[name])
     assert issubclass(error, errors.PenstockError)
     assert f"── {name}" in errors.__doc__
 
 
-def test_every_error_is_in_the_tree():
+def test_the_docstring_lists_every_error():
     own = [value for value in vars(errors).values() if isinstance(value, type)]
     assert {error.__name__ for error in own} == {*KINDS, "PenstockError", "PlanWarning"}
 
 
-def test_a_warning_tells_its_code_and_travels():
+def test_a_warning_has_its_code_after_pickling():
     warning = pickle.loads(pickle.dumps(errors.PlanWarning("PS101: ...", "PS101")))
     assert (str(warning), warning.code) == ("PS101: ...", "PS101")
     assert isinstance(warning, UserWarning)

@@ -1,4 +1,4 @@
-"""Which source files are Penstock's own."""
+"""Source files recognized as Penstock's own."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from penstock.core.frames import is_ours
 PACKAGE = Path(penstock.__file__).parent
 
 
-def test_files_of_the_package_are_ours_and_neighbours_with_a_longer_name_are_not():
+def test_only_files_of_the_package_are_ours():
     assert is_ours(str(PACKAGE / "engine" / "run.py"))
     assert not is_ours(str(PACKAGE) + "_experiments/train.py")
     assert not is_ours("<stdin>")

@@ -32,12 +32,12 @@ def test_a_wrong_setting_is_refused_by_name(settings, error, says):
         Options(**settings)
 
 
-def test_an_executor_may_be_handed_in():
+def test_an_executor_can_be_passed():
     with ThreadPoolExecutor(1) as pool:
         assert Options(executor=pool).executor is pool
 
 
-def test_the_later_setting_wins_and_what_it_leaves_open_stays():
+def test_later_settings_override_only_those_that_they_set():
     merged = Options(workers=2, seed=1).merged(Options(seed=7, deterministic=False))
     assert merged == Options(workers=2, seed=7, deterministic=False)
 
@@ -66,6 +66,6 @@ def test_ignored_codes_add_up():
         (lambda: Options(4), r"Options\(workers=4\)"),
     ],
 )
-def test_a_name_that_is_no_setting_is_told_which_one_is(call, said):
+def test_an_unknown_setting_suggests_the_right_one(call, said):
     with pytest.raises(TypeError, match=said):
         call()

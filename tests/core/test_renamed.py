@@ -49,17 +49,17 @@ DS = ps.Dataset.range(3)
         (lambda: ps.read_image_folder(path="a"), TypeError, r"^read_image_folder\(\) got .* 'path'; it is paths= now$"),
     ],
 )
-def test_an_old_name_tells_the_new_one(call, kind, said):
+def test_an_old_name_gives_the_new_one(call, kind, said):
     with pytest.raises(kind, match=said):
         call()
 
 
-def test_an_old_name_that_is_imported_tells_the_new_one():
+def test_the_import_of_an_old_name_gives_the_new_one():
     with pytest.raises(ImportError, match=r"it is ps\.on_error\.skip now"):
         exec("from penstock import skip")
 
 
-def test_no_old_name_is_one_again():
+def test_no_old_name_is_in_use():
     owners = {"penstock": ps, "Dataset": ps.Dataset, "Options": ps.Options}
     for place, names in RENAMED.items():
         there = dir(owners[place]) if place in owners else inspect.signature(attrgetter(place)(ps)).parameters
@@ -70,6 +70,6 @@ def test_other_names_get_no_hint():
     assert hint_of("Dataset", "shuffle") == hint_of("nowhere", "skip") == ""
 
 
-def test_a_misspelled_argument_of_a_reader_says_which_is_meant():
+def test_a_misspelled_argument_of_a_reader_suggests_the_right_one():
     with pytest.raises(TypeError, match=r"^read_csv\(\) got .* 'colums'; did you mean columns=\?$"):
         ps.read_csv("a", colums=["x"])

@@ -22,7 +22,7 @@ def test_a_key_is_a_64_bit_word(parts: list[int]) -> None:
     assert 0 <= mix(*parts) <= WORD
 
 
-def test_near_parts_give_keys_that_never_meet() -> None:
+def test_neighboring_parts_give_different_keys() -> None:
     parts = [
         (),
         *[(a,) for a in range(-50, 200)],

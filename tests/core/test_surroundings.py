@@ -1,4 +1,4 @@
-"""Where this process stands among others, with a PyTorch made up for it."""
+"""The rank of this process among others, with a fake PyTorch."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from types import SimpleNamespace
 from penstock.core.surroundings import FETCHER, is_read_by_a_dataloader, surroundings, torch_ranks, torch_worker
 
 
-def test_alone(monkeypatch):
+def test_a_single_process_has_one_worker_and_one_rank(monkeypatch):
     for name in ("torch.utils.data", "torch.distributed"):
         monkeypatch.delitem(sys.modules, name, raising=False)
     assert surroundings() == (1, 1)
     assert torch_worker() is None
 
 
-def test_in_a_worker(monkeypatch):
+def test_workers_of_a_dataloader_are_counted(monkeypatch):
     info = SimpleNamespace(id=1, num_workers=4)
     monkeypatch.setitem(sys.modules, "torch.utils.data", SimpleNamespace(get_worker_info=lambda: info))
     assert torch_worker() is info

@@ -31,7 +31,7 @@ def test_a_good_pipeline_is_ok():
     assert last == "ok"
 
 
-def test_an_operation_that_is_made_of_several_has_one_line():
+def test_an_operation_of_several_parts_has_one_line():
     ds = DS.flat_map(lambda x: [x, x]).group_by_window(lambda x: x % 2, lambda key, window: window.batch(2), 2)
     stages = ds.check().stages
     assert [stage.operation.split("(")[0] for stage in stages] == ["range", "flat_map", "group_by_window"]
@@ -41,12 +41,12 @@ def test_an_operation_that_is_made_of_several_has_one_line():
     assert [type(stage.error) for stage in failed] == [type(None), ZeroDivisionError, type(None)]
 
 
-def test_the_table_is_what_a_prompt_shows():
+def test_the_repr_of_a_check_is_its_table():
     check = DS.check()
     assert repr(check) == str(check)
 
 
-def test_an_operation_that_fails_is_named_with_its_row_and_those_after_it_are_not_reached():
+def test_a_failed_operation_is_shown_with_its_row_and_later_ones_are_not_reached():
     check = DS.map(refuse).batch(5, drop_remainder=True).prefetch(2).check()
     assert not check.ok
     source, failed, *after = check.stages
@@ -57,14 +57,14 @@ def test_an_operation_that_fails_is_named_with_its_row_and_those_after_it_are_no
     assert lines(check)[-1] == "not ok: 1 error"
 
 
-def test_more_rows_find_more():
+def test_more_rows_find_more_errors():
     ds = DS.map(refuse)
     assert ds.check().ok
     assert not ds.check(count=4).ok
 
 
 @pytest.mark.parametrize(("rows", "error"), [(0, ValueError), (1.5, TypeError)])
-def test_rows_are_counted_from_1(rows, error):
+def test_the_number_of_rows_must_be_at_least_1(rows, error):
     with pytest.raises(error, match=r"check\(count="):
         DS.check(count=rows)
 
@@ -77,7 +77,7 @@ def test_findings_are_shown_and_those_that_warn_are_not_ok():
     assert check.findings[0].message in str(check)
 
 
-def test_a_remark_alone_is_ok():
+def test_a_check_with_only_remarks_is_ok():
     check = DS.batch(8).check()
     assert check.ok
     assert lines(check)[-1] == 'ok: 1 remark; to silence it: ds.with_options(ps.Options(ignore_lint="PS201"))'
@@ -95,14 +95,14 @@ def test_seeds_that_are_drawn_are_not_shown():
     assert "seed" not in str(DS.shuffle().check())
 
 
-def test_several_inputs_stand_one_step_in_and_nothing_to_make_is_told():
+def test_several_inputs_are_indented_and_empty_datasets_reported():
     check = Dataset.zip(DS, DS.take(0)).check()
     assert [line.index(line.strip()) for line in lines(check)[1:5]] == [2, 2, 2, 0]
     assert lines(check)[4].endswith("nothing")
     assert lines(check)[-1] == "ok"
 
 
-def test_what_is_long_is_cut_or_stands_alone():
+def test_long_operations_are_cut_or_on_a_separate_line():
     ds = DS.map(lambda x: {}["k" * 300])
     assert max(map(len, lines(ds.check()))) < 200
     wide = Dataset.list_files([__file__] * 9)

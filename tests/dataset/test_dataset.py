@@ -13,7 +13,7 @@ NAMES = """
 """
 
 
-def test_it_has_every_operation():
+def test_the_class_has_every_operation():
     assert set(NAMES.split()) <= set(dir(Dataset))
 
 
@@ -25,6 +25,6 @@ def test_a_transformation_leaves_the_dataset_as_it_is():
 
 
 @pytest.mark.filterwarnings("ignore:PS104")
-def test_pipelines_share_what_they_begin_with():
+def test_pipelines_share_their_beginning():
     base = Dataset.range(100).shuffle(seed=0)
     assert list(base.take(10).iterator(epoch=0)) + list(base.skip(10).iterator(epoch=0)) == list(base.iterator(epoch=0))

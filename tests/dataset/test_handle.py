@@ -116,7 +116,7 @@ def test_anything_else_does_not_warn(statement):
     assert warned(statement) == []
 
 
-def test_a_discarded_result_is_silenced_as_other_findings_are():
+def test_the_warning_for_a_discarded_result_can_be_silenced():
     ds = DS.with_options(Options(ignore_lint="PS901"))
 
     def discards():
@@ -135,14 +135,14 @@ def test_a_warning_names_the_line_that_wrote_the_operation():
     assert warning.message.code == "PS101"
 
 
-def test_without_that_line_it_names_the_one_that_iterates():
+def test_a_warning_without_that_line_names_the_iterating_line():
     ds = pickle.loads(pickle.dumps(DS.batch(2).shuffle()))
     with pytest.warns(PlanWarning) as caught:
         list(ds)
     assert (caught[0].filename, caught[0].lineno) == (__file__, here() - 1)
 
 
-def test_a_place_in_the_code_is_shown_once_as_python_does():
+def test_a_warning_is_shown_once_per_place_as_in_python():
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("default")
         for _ in range(3):
@@ -159,7 +159,7 @@ def test_both_parts_of_a_split_of_an_order_that_changes_warn():
         list(train)
 
 
-def test_a_look_at_the_first_elements_is_no_split():
+def test_taking_the_first_elements_is_no_split():
     shuffled = DS.shuffle()
     list(shuffled.take(2))
     list(shuffled.skip(3))

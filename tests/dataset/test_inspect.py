@@ -1,4 +1,4 @@
-"""What a dataset says of itself."""
+"""Descriptions of a dataset: its repr, length and structure."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_a_dataset_is_true_unless_it_is_empty():
         (Dataset.from_tensor_slices([b""]).map(image.decode()), ArraySpec((None, None, 3), np.dtype(np.uint8))),
     ],
 )
-def test_what_a_plan_can_tell_is_told_without_running(ds, spec):
+def test_facts_known_from_the_plan_need_no_run(ds, spec):
     assert ds.element_spec == spec
 
 
@@ -92,7 +92,7 @@ def test_python_functions_are_called_once_however_many_there_are():
     assert len(calls) == 4
 
 
-def test_declarative_functions_tell_the_spec_of_what_python_functions_made():
+def test_declarative_functions_find_the_spec_after_python_functions():
     def path(x):
         return b"never decoded"
 
@@ -100,7 +100,7 @@ def test_declarative_functions_tell_the_spec_of_what_python_functions_made():
     assert ds.element_spec == ArraySpec((None, None, None, 3), np.dtype(np.uint8))
 
 
-def test_a_dataset_without_elements_cannot_tell_what_functions_make():
+def test_the_spec_of_functions_over_an_empty_dataset_is_an_error():
     with pytest.raises(PlanError, match=r"element_spec: map\(.*never\) yields no element"):
         _ = Dataset.range(0).map(never).element_spec
     assert Dataset.range(0).batch(2).element_spec == ArraySpec((2,), np.dtype(np.int64))
@@ -125,7 +125,7 @@ def test_a_row_out_of_range_is_an_index_error(row):
 @pytest.mark.parametrize(
     ("row", "says"), [("a", r"ds\['a'\]"), (1.5, r"ds\[1.5\]"), ((1, 2, 3), r"ds\[1, 2, 3\]"), (None, "None")]
 )
-def test_what_is_no_row_is_a_type_error(row, says):
+def test_values_that_are_no_rows_are_a_type_error(row, says):
     with pytest.raises(TypeError, match=says):
         Dataset.range(10)[row]
 
@@ -144,7 +144,7 @@ def test_an_empty_dataset_has_none():
 # Words
 
 
-def test_repr_tells_the_chain_and_runs_nothing():
+def test_repr_shows_the_chain_and_calls_no_function():
     ds = Dataset.range(1_000).map(never).batch(4)
     assert repr(ds).startswith("<Dataset of 250: ? | range(1000) → map(")
     assert repr(Dataset.counter()) == "<Dataset of endless: int64 | counter(0, 1)>"
@@ -152,7 +152,7 @@ def test_repr_tells_the_chain_and_runs_nothing():
     assert repr(zipped) == '<Dataset of 1: {"a": int64, "b": int64} | zip(range(2); range(3)) → take(1)>'
 
 
-def test_repr_tells_a_spec_that_was_found_by_running():
+def test_repr_shows_a_spec_found_by_running():
     ds = Dataset.range(4).map(float)
     assert ": ? |" in repr(ds)
     assert ds.element_spec is not None

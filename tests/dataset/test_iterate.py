@@ -30,7 +30,7 @@ def test_two_iterators_at_once_do_not_disturb_each_other():
     other.close()
 
 
-def test_after_the_end_an_iterator_stays_at_its_end():
+def test_an_exhausted_iterator_stays_exhausted():
     it = iter(Dataset.range(2))
     assert list(it) == [0, 1]
     for _ in range(2):
@@ -72,15 +72,15 @@ def test_the_first_iterator_warns_and_no_other_of_the_dataset():
     list(ds)
 
 
-def test_what_is_silenced_does_not_warn():
+def test_silenced_findings_do_not_warn():
     list(Dataset.range(8).shuffle().shard(2, 0).with_options(Options(ignore_lint="PS103")))
 
 
-def test_what_is_only_advice_does_not_warn():
+def test_remarks_do_not_warn():
     assert len(list(Dataset.range(8).batch(3))) == 3
 
 
-def test_reduce_goes_through_one_epoch():
+def test_reduce_runs_over_one_epoch():
     assert Dataset.range(5).reduce(10, lambda total, x: total + x) == 20
     assert Dataset.range(0).reduce("nothing", lambda state, x: x) == "nothing"
     pairs = Dataset.from_tensor_slices(([1, 2], [3, 4]))
@@ -94,7 +94,7 @@ def test_reduce_goes_through_one_epoch():
 
 
 @pytest.mark.parametrize("stream", [False, True])
-def test_a_single_element(stream):
+def test_get_single_element_returns_the_only_element(stream):
     def of(count):
         ds = Dataset.range(count)
         return ds.filter(lambda x: True) if stream else ds
@@ -106,7 +106,7 @@ def test_a_single_element(stream):
         of(2).get_single_element()
 
 
-def test_a_state_that_became_none_is_a_forgotten_return():
+def test_a_state_of_none_is_reported_as_a_forgotten_return():
     forgotten = r"returned None; return the next state \(a forgotten `return`\?\)"
     with pytest.raises(ElementError, match=f"reduce: at element 0 the function {forgotten}"):
         Dataset.range(3).reduce(0, lambda total, x: None)

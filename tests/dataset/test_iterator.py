@@ -22,7 +22,7 @@ def lists(it):
 
 @pytest.mark.parametrize("taken", range(8))
 @pytest.mark.parametrize("options", [Options(), Options(workers=2)], ids=str)
-def test_a_restored_iterator_goes_on_where_the_saved_one_stood(taken, options):
+def test_a_restored_iterator_continues_at_the_saved_position(taken, options):
     ds = DS.with_options(options)
     with ds.iterator(epoch=2) as it:
         first = [next(it).tolist() for _ in range(taken)]
@@ -34,7 +34,7 @@ def test_a_restored_iterator_goes_on_where_the_saved_one_stood(taken, options):
     assert lists(restored) == rest
 
 
-def test_the_position_is_that_of_the_consumer_and_stays_after_closing():
+def test_the_position_counts_received_elements_also_after_closing():
     it = DS.with_options(Options(workers=2)).iterator()
     next(it)
     assert it.state_dict()["row"] == 1
@@ -44,7 +44,7 @@ def test_the_position_is_that_of_the_consumer_and_stays_after_closing():
         next(it)
 
 
-def test_closing_before_beginning_and_twice_is_fine():
+def test_close_works_before_the_first_element_and_twice():
     it = DS.iterator()
     it.close()
     it.close()
@@ -86,7 +86,7 @@ def test_the_state_of_another_plan_is_refused_with_what_differs():
         ({"ahead": [[5, 3]]}, "ahead"),
     ],
 )
-def test_a_state_that_makes_no_sense_is_refused(change, says):
+def test_an_invalid_state_is_refused(change, says):
     with pytest.raises(CursorError, match=says):
         DS.iterator().load_state_dict(DS.iterator().state_dict() | change)
 
@@ -98,12 +98,12 @@ def test_an_epoch_that_cannot_be_counted_is_refused_in_a_state_too():
 
 
 @pytest.mark.parametrize("state", [None, [], "state", {}])
-def test_what_is_no_state_is_refused(state):
+def test_values_that_are_no_states_are_refused(state):
     with pytest.raises(CursorError, match="state_dict"):
         DS.iterator().load_state_dict(state)
 
 
-def test_an_iterator_that_failed_says_so_and_tells_where():
+def test_a_failed_iterator_reports_the_failure_and_its_position():
     it = Dataset.range(10).map(lambda x: 1 // int(x - 4)).iterator()
     with pytest.raises(ZeroDivisionError):
         list(it)
@@ -114,7 +114,7 @@ def test_an_iterator_that_failed_says_so_and_tells_where():
 
 @pytest.mark.parametrize("options", [Options(), Options(executor="threads", workers=2)], ids=str)
 @pytest.mark.parametrize("ds", [Dataset.range(9), Dataset.range(9).filter(lambda x: x > 2)], ids=["indexed", "stream"])
-def test_an_iterator_that_failed_is_let_go(ds, options):
+def test_a_failed_iterator_is_released(ds, options):
     def refuse(x):
         raise ValueError(x)
 
@@ -128,7 +128,7 @@ def test_an_iterator_that_failed_is_let_go(ds, options):
     assert gone() is None
 
 
-def test_it_counts_what_was_received():
+def test_stats_count_the_received_elements():
     it = DS.iterator()
     assert it.stats().items == 0
     assert it.verdict().startswith("Too early to say: 0 ")
@@ -139,7 +139,7 @@ def test_it_counts_what_was_received():
 
 
 @pytest.mark.parametrize("taken", range(10))
-def test_a_stream_s_position_holds_however_the_plan_is_rewritten(taken):
+def test_the_position_of_a_stream_does_not_depend_on_rewrites(taken):
     ds = Dataset.range(20).filter(lambda x: x % 2 == 0).skip(0).take(-1).shuffle(3, seed=1).repeat(1).skip(1).skip(0)
     plain, optimised = ds.with_options(Options(rewrite=False)), ds
     wanted = list(ds.iterator(epoch=1))
@@ -154,7 +154,7 @@ def test_a_stream_s_position_holds_however_the_plan_is_rewritten(taken):
 
 
 @pytest.mark.parametrize("ds", [Dataset.range(9), Dataset.range(9).filter(lambda x: True)], ids=["indexed", "stream"])
-def test_closed_from_another_thread_while_it_begins_it_says_so(ds):
+def test_an_iterator_closed_by_another_thread_while_it_begins_raises_closed_error(ds):
     it = ds.with_options(Options(workers=2)).iterator()
     begin, closers = it._begun, [threading.Thread(target=it.close)]
 

@@ -66,7 +66,7 @@ def train(ds, epochs, *, stop=None, steps=None, seen=None):
 
 @pytest.mark.parametrize("make", MAKERS)
 @pytest.mark.parametrize("stop", [1, 3, 5, 6, 7, 11, 12])
-def test_a_loop_over_epochs_goes_on_where_it_was_stopped(make, stop):
+def test_a_loop_over_epochs_continues_where_it_stopped(make, stop):
     first = make()
     begin = json.dumps(first.state_dict())
     whole, _ = train(first, 4)
@@ -79,7 +79,7 @@ def test_a_loop_over_epochs_goes_on_where_it_was_stopped(make, stop):
 
 
 @pytest.mark.parametrize("make", [indexed, stream, fed])
-def test_a_loop_that_leaves_every_epoch_early_goes_on_with_the_next(make):
+def test_a_loop_that_leaves_epochs_early_continues_with_the_next_epoch(make):
     whole, _ = train(make(), 4, steps=2)
     assert len({str(batches) for batches in whole}) == 8  # another order each time
     before = make()
@@ -102,7 +102,7 @@ def test_the_end_of_an_epoch_is_the_beginning_of_the_next(make):
 
 
 @pytest.mark.parametrize("make", [indexed, counted_stream, fed])
-def test_after_the_last_element_an_epoch_is_over_also_where_nobody_asked_for_more(make):
+def test_an_epoch_is_over_after_its_last_element(make):
     ds = make()
     it = iter(ds)
     for _ in range(5 if make is counted_stream else 6):
@@ -119,7 +119,7 @@ def test_after_the_last_element_an_epoch_is_over_also_where_nobody_asked_for_mor
     assert ds.state_dict() == state
 
 
-def test_a_stream_that_has_seen_its_end_says_so():
+def test_a_stream_at_its_end_begins_the_next_epoch():
     ds = stream()
     it = iter(ds)
     for _ in range(5):
@@ -160,7 +160,7 @@ def test_an_iterator_that_is_never_advanced_takes_no_epoch():
     assert list(ds) == list(SEEDED.iterator(epoch=4))
 
 
-def test_a_look_by_an_explicit_epoch_does_not_count():
+def test_an_iterator_with_an_explicit_epoch_does_not_count():
     ds = D.range(23).shuffle(seed=3)
     assert next(ds.iterator(epoch=0)) == ds[0] == next(iter(ds))
     assert ds.epoch == 1
@@ -178,7 +178,7 @@ def test_of_several_iterators_the_one_begun_last_counts():
     assert (ds.state_dict()["epoch"], ds.state_dict()["row"]) == (2, 0)
 
 
-def test_set_epoch_is_the_next_pass_or_what_is_left_of_it():
+def test_set_epoch_selects_the_next_pass_or_the_rest_of_a_loaded_one():
     ds = D.range(23).shuffle(seed=3)
     epochs = [list(SEEDED.iterator(epoch=epoch)) for epoch in range(4)]
     for epoch in (2, 0, 3):
@@ -196,7 +196,7 @@ def test_set_epoch_is_the_next_pass_or_what_is_left_of_it():
         ds.set_epoch(-1)
 
 
-def test_states_of_others_are_refused_and_change_nothing():
+def test_states_of_other_plans_are_refused_and_change_nothing():
     ds = D.range(23).shuffle(seed=3)
     next(it := iter(ds))
     state = ds.state_dict()
@@ -223,7 +223,7 @@ def test_states_of_all_shards_load_into_a_dataset():
     assert turns == list(map(sorted, whole[2:]))
 
 
-def test_unseeded_a_whole_run_follows_from_a_state():
+def test_a_state_determines_the_whole_run_of_an_unseeded_dataset():
     ds = unseeded()
     it = iter(ds)
     next(it), next(it)
@@ -234,27 +234,27 @@ def test_unseeded_a_whole_run_follows_from_a_state():
     assert [list(map(listed, again)) for _ in range(3)] == rest
 
 
-def test_rows_are_those_of_the_first_pass():
+def test_ds_rows_are_those_of_the_first_pass():
     ds = D.range(200).shuffle().map(jittered)
     assert [ds[row] for row in range(200)] == list(ds)
     assert [ds[1, row] for row in range(200)] == list(ds)
     assert [ds.locate(row)[0].name for row in range(3)] == [ds.locate(row)[0].name for row in range(3)]
 
 
-def test_what_is_built_anew_draws_anew():
+def test_a_rebuilt_dataset_draws_new_values():
     shuffled = D.range(200).shuffle()
     assert len({tuple(shuffled.take(5)) for _ in range(5)}) == 5
     assert list(shuffled) != list(shuffled.apply(lambda ds: ds.prefetch(1)))
 
 
-def test_copies_draw_alike_wherever_they_are():
+def test_copies_draw_the_same_in_any_process():
     shuffled = D.range(200).shuffle()
     alike = [copy.copy(shuffled), copy.deepcopy(shuffled), pickle.loads(pickle.dumps(shuffled))]
     orders = [list(each) for each in (shuffled, *alike)]
     assert orders == [orders[0]] * 4
 
 
-def test_a_copy_has_passes_of_its_own():
+def test_a_copy_counts_its_own_passes():
     ds = D.range(23).shuffle(seed=3)
     first = list(ds)
     for copied in (copy.copy(ds), copy.deepcopy(ds), pickle.loads(pickle.dumps(ds))):
@@ -262,7 +262,7 @@ def test_a_copy_has_passes_of_its_own():
         assert copied.epoch == 1
 
 
-def test_a_state_has_the_keys_from_the_first_that_it_has_later():
+def test_the_first_state_has_the_same_keys_as_later_ones():
     for make in (indexed, stream, unseeded, counted_stream):
         ds = make()
         keys = ds.state_dict().keys()
@@ -283,7 +283,7 @@ def test_threads_that_iterate_one_dataset_take_different_epochs():
     assert sorted(found) == sorted(list(reference.iterator(epoch=epoch)) for epoch in range(4))
 
 
-def test_a_failed_pass_that_somebody_holds_tells_where_it_failed():
+def test_a_failed_pass_keeps_its_position():
     ds = D.range(8).map(lambda x: 6 // (x - 5)).batch(2)
     it = iter(ds)
     with pytest.raises(ZeroDivisionError):
@@ -292,7 +292,7 @@ def test_a_failed_pass_that_somebody_holds_tells_where_it_failed():
     assert (ds.epoch, ds.state_dict()["row"]) == (0, 2)
 
 
-def test_only_a_pass_that_is_left_early_is_remarked_upon():
+def test_only_passes_left_early_are_reported():
     def codes(ds):
         return [finding.code for finding in ds.check().findings]
 

@@ -26,7 +26,7 @@ def states(ds):
         (D.range(9).with_options(ps.Options(deterministic=False)), Cursor(5, 1, 3, ((4, 6),))),
     ],
 )
-def test_what_is_written_is_read(ds, cursor):
+def test_a_written_state_is_read_back(ds, cursor):
     assert states(ds).cursor_of(states(ds).state_of(cursor)) == cursor
 
 
@@ -40,7 +40,7 @@ def test_an_epoch_is_over_once_all_its_elements_were_received():
 
 
 @pytest.mark.parametrize("drawn", [5, [5], [[1]], [["a", 1]], [[-1, 3]], [[0, -1]], [[0, 1 << 64]]])
-def test_draws_that_cannot_be_are_refused(drawn):
+def test_invalid_draws_are_refused(drawn):
     of_nine = states(D.range(9).shuffle())
     with pytest.raises(CursorError, match="'drawn' is"):
         of_nine.cursor_of({**of_nine.state_of(Cursor(0, 0, 0)), "drawn": drawn})

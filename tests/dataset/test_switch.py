@@ -1,4 +1,4 @@
-"""Several pipelines side by side: each goes on where it was, whatever was drawn from the others."""
+"""Alternating between pipelines: each continues at its own position, whatever the others yielded."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from penstock.core.errors import ClosedError, CursorError, PlanError
 TRAIN, VAL = Dataset.range(100).shuffle(), Dataset.range(1000, 1010)
 
 
-def test_drawing_from_one_leaves_the_others_where_they_are():
+def test_drawing_from_one_pipeline_leaves_the_others_unchanged():
     with Switch(train=TRAIN, val=VAL) as switch:
         made = {"train": [], "val": []}
         for name in ["train", "train", "val", "train", "val", "val", "train"]:
@@ -35,7 +35,7 @@ def test_one_state_has_the_positions_of_all():
     assert len(rest["train"]) == 95
 
 
-def test_a_state_that_does_not_fit_changes_nothing():
+def test_an_invalid_state_changes_no_position():
     switch = Switch(train=TRAIN, val=VAL)
     state = switch.state_dict()
     next(switch["train"])
@@ -82,7 +82,7 @@ def test_one_budget_is_shared():
     assert sum(budgets(Switch(a=plain, b=plain, c=plain))) >= 3
 
 
-def test_names():
+def test_names_are_attributes_or_keys():
     switch = Switch({"two words": VAL, "close": TRAIN})
     assert (list(switch), len(switch), repr(switch)) == (["two words", "close"], 2, "Switch(two words, close)")
     assert next(switch["two words"]) == 1000
@@ -93,7 +93,7 @@ def test_names():
         _ = switch.train
 
 
-def test_what_is_refused():
+def test_wrong_arguments_of_a_switch_are_refused():
     with pytest.raises(ValueError, match="at least one dataset"):
         Switch()
     with pytest.raises(TypeError, match=r"Switch\(val=\): expected a dataset, not list"):

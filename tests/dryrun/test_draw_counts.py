@@ -28,7 +28,7 @@ def streams_of(kind):
 )
 @pytest.mark.parametrize("weights", [[1, 3], {0: [9, 1], 30: [1, 1], 50: [0, 1], 60: [1, 0]}, "data", "choices"])
 @pytest.mark.parametrize("epoch", [0, 2])
-def test_counts_of_streams_that_end_are_found_by_running_them(kind, weights, epoch):
+def test_counts_of_ending_streams_are_found_by_running_the_streams(kind, weights, epoch):
     members = streams_of(kind)
     if weights == "choices":
         old = Dataset.choose_from_datasets(

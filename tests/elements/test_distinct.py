@@ -1,4 +1,4 @@
-"""What tells elements apart."""
+"""Keys that distinguish elements."""
 
 from __future__ import annotations
 
@@ -63,17 +63,17 @@ def test_equal_elements_are_equal_and_hash_alike(elements):
     assert len(set(keys)) == 1
 
 
-def test_a_large_element_takes_little():
+def test_the_key_of_a_large_element_is_small():
     for element in ("x" * 10_000, b"x" * 10_000, np.zeros(10_000), {"a": [np.zeros(9), *range(1000)]}):
         assert len(repr(distinct(element))) < 10_000
 
 
 @pytest.mark.parametrize("element", [object(), (1, object()), np.array([object()])])
-def test_what_only_equals_itself_is_refused(element):
+def test_objects_that_only_equal_themselves_are_refused(element):
     with pytest.raises(ElementError, match="only equals itself; pass a key_func="):
         distinct(element)
 
 
-def test_what_cannot_be_hashed_is_refused():
+def test_unhashable_objects_are_refused():
     with pytest.raises(ElementError, match="a set cannot be hashed; pass a key_func="):
         distinct({1, 2})

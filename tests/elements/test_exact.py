@@ -58,11 +58,11 @@ NESTINGS = st.recursive(
 
 
 @given(NESTINGS)
-def test_every_bit_type_and_dtype_comes_back(value):
+def test_every_bit_type_and_dtype_is_restored(value):
     assert difference(there_and_back(value), value) is None
 
 
-def test_what_compares_equal_stays_apart():
+def test_equal_values_of_different_types_are_distinguished():
     values = [1, True, 1.0, np.int64(1), np.int32(1), np.float64(1), np.array(1), [1], (1,)]
     for value in values:
         assert type(there_and_back(value)) is type(value)
@@ -75,11 +75,11 @@ def test_a_nan_keeps_its_payload(bits):
         assert np.asarray(there_and_back(value)).tobytes() == np.asarray(value).tobytes()
 
 
-def test_the_order_of_keys_comes_back():
+def test_the_order_of_keys_is_restored():
     assert list(there_and_back({"z": 1, "a": 2, 3: 4})) == ["z", "a", 3]
 
 
-def test_named_tuples_and_dataclasses_that_are_known():
+def test_known_named_tuples_and_dataclasses_are_restored():
     value = Moments(3, {"run": Running(0.5, np.arange(2))})
     classes = classes_in(value)
     assert classes == (Moments, Running)
@@ -88,7 +88,7 @@ def test_named_tuples_and_dataclasses_that_are_known():
     assert encoded(value, (Moments,)) is None
 
 
-def test_what_is_read_back_may_be_written_to():
+def test_decoded_arrays_are_writable():
     array = there_and_back(np.zeros(3))
     array += 1
     assert array.tolist() == [1, 1, 1]
@@ -109,7 +109,7 @@ def test_a_value_within_itself_is_not_encoded():
     assert encoded(value) is None
 
 
-def test_up_to_a_mebibyte():
+def test_values_over_a_mebibyte_are_not_encoded():
     assert encoded(np.zeros(MOST_BYTES, np.uint8)) is not None
     assert encoded(np.zeros(MOST_BYTES + 8, np.uint8)) is None
     assert encoded(b"x" * (MOST_BYTES + 8)) is None

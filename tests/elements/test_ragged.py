@@ -1,4 +1,4 @@
-"""`Ragged`: made from rows, sliced, put together and padded, always with the same rows as the lists they stand for."""
+"""`Ragged`: built from rows, sliced, concatenated and padded, always with the rows of the equivalent lists."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ NESTED = st.lists(st.lists(st.lists(NUMBERS, max_size=3), max_size=3), max_size=
 
 
 def nested(rows):
-    """Two ragged dimensions, whatever the lists: `from_rows` cannot see those of empty ones."""
+    """Return a value with two ragged dimensions; `from_rows` cannot infer them from empty lists."""
     inner = Ragged.from_rows([cells for row in rows for cells in row], np.int64)
     return Ragged(inner, np.cumsum([0, *map(len, rows)]))
 
 
 @given(ROWS)
-def test_rows_come_back(rows):
+def test_rows_are_restored_from_ragged(rows):
     ragged = Ragged.from_rows(rows, np.int64)
     assert ragged.tolist() == rows
     assert [row.tolist() for row in ragged] == rows
@@ -38,7 +38,7 @@ def test_rows_come_back(rows):
 
 
 @given(NESTED)
-def test_rows_of_rows_come_back(rows):
+def test_nested_rows_are_restored_from_ragged(rows):
     ragged = nested(rows)
     assert ragged.tolist() == rows
     assert [row.tolist() for row in ragged] == rows
@@ -64,7 +64,7 @@ def test_slices_and_chosen_rows_are_those_of_the_list(rows, data):
 
 
 @given(st.lists(NESTED, min_size=1, max_size=4))
-def test_a_stack_has_its_parts_as_rows_and_a_concatenation_their_rows(parts):
+def test_stack_nests_its_parts_and_concatenate_joins_their_rows(parts):
     whole = Ragged.stack(list(map(nested, parts)))
     assert whole.tolist() == parts
     assert [whole[i] for i in range(len(parts))] == list(map(nested, parts))
@@ -72,7 +72,7 @@ def test_a_stack_has_its_parts_as_rows_and_a_concatenation_their_rows(parts):
 
 
 @given(ROWS)
-def test_padding_is_what_lists_give(rows):
+def test_padding_equals_that_of_lists(rows):
     widest = max(map(len, rows), default=0)
     padded = Ragged.from_rows(rows, np.int64).to_dense(fill=-1)
     assert padded.shape == (len(rows), widest)
@@ -93,7 +93,7 @@ def test_padding_of_several_ragged_dimensions(rows):
     assert dense.sum() == ragged.flat_values.sum()
 
 
-def test_what_is_fixed_must_have_room():
+def test_fixed_sizes_must_have_room():
     ragged = Ragged.from_rows([[1], [2, 3]])
     with pytest.raises(ElementError, match="a row has 2 values, more than 1"):
         ragged.to_dense(shape=[1])
@@ -119,7 +119,7 @@ def test_text_is_kept_as_objects():
 
 
 @pytest.mark.parametrize("rows", [[1, 2], ["text"], [[1], 2], [[1, [2]]], [[1], ["a"]]])
-def test_what_are_no_rows_is_refused(rows):
+def test_values_that_are_no_rows_are_refused(rows):
     with pytest.raises(ElementError, match=r"Ragged\.from_rows"):
         Ragged.from_rows(rows)
 
@@ -180,7 +180,7 @@ def test_the_laws_compare_every_bit():
     assert difference({"x": nan}, {"x": nan[:1]}) == 'at ["x"]: ragged float64[2, ~] against ragged float64[1, ~]'
 
 
-def test_it_is_a_leaf_that_travels():
+def test_values_are_leaves_and_can_be_pickled():
     ragged = Ragged(Ragged.from_rows([[1], [2, 3]]), np.int32([0, 2]))
     assert is_leaf(ragged)
     assert flatten({"x": ragged})[0] == [ragged]
@@ -199,7 +199,7 @@ def test_splits_have_one_dtype():
         Ragged.concatenate([narrow, narrow.fold(2)])
 
 
-def test_memory_can_be_given():
+def test_memory_comes_from_the_caller():
     asked = []
 
     def allocate(shape, dtype):
@@ -213,7 +213,7 @@ def test_memory_can_be_given():
     assert asked == [(4,), (6,), (2, 2)]
 
 
-def test_a_short_text_shows_it():
+def test_the_repr_is_short():
     assert repr(Ragged.from_rows([[1], []])) == "Ragged([[1], []], int64[2, ~])"
     assert repr(Ragged.from_rows([["a", "b"]])) == "Ragged([['a', 'b']], object[1, ~])"
     long = Ragged.from_rows([range(9)] * 99)

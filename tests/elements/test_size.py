@@ -10,7 +10,7 @@ from penstock.elements.nested.structure import LEAF
 from penstock.elements.size import bytes_of, own_bytes_of, sizes_of, text_bytes_of
 
 
-def test_arrays_count_by_what_they_hold():
+def test_arrays_count_by_their_bytes():
     assert bytes_of((np.zeros((2, 3), np.float32), {"n": np.int16(1)})) == 26
 
 
@@ -19,14 +19,14 @@ def test_other_objects_count_something():
     assert bytes_of({}) == 1
 
 
-def test_texts_in_an_array_count_by_a_few_of_them():
+def test_texts_in_an_array_count_by_a_sample():
     texts = np.array(["x" * 1000] * 1000, object)
     assert 1000 <= text_bytes_of(texts) <= 1100
     assert text_bytes_of(texts.reshape(10, 100)) == text_bytes_of(texts)
     assert text_bytes_of(np.array([{}, [1]], object)) == text_bytes_of(texts[:0]) == 0
 
 
-def test_views_of_what_somebody_else_holds_count_nothing():
+def test_views_of_other_memory_do_not_count():
     view = np.zeros(3)
     view.flags.writeable = False
     assert own_bytes_of(Items([view])) == 0
@@ -35,7 +35,7 @@ def test_views_of_what_somebody_else_holds_count_nothing():
     assert own_bytes_of(Items([(view, 5)])) == own_bytes_of(Items([5])) > 0
 
 
-def test_what_somebody_else_keeps_and_what_there_is_not_count_nothing():
+def test_kept_and_missing_elements_do_not_count():
     assert own_bytes_of(Kept([np.zeros(3)])) == own_bytes_of(Items([])) == 0
 
 
@@ -58,7 +58,7 @@ def test_what_somebody_else_keeps_and_what_there_is_not_count_nothing():
         (Sparse.from_dense(np.array([[0, 1.0, 2.0], [0, 0, 0]])), [16, 1]),
     ],
 )
-def test_sizes_are_the_same_in_whatever_form_elements_are(column, wanted):
+def test_sizes_do_not_depend_on_the_form_of_elements(column, wanted):
     chunk = Columns(LEAF, [column], len(column))
     assert sizes_of(chunk).tolist() == wanted
     assert sizes_of(Items(chunk.elements())).tolist() == wanted

@@ -1,4 +1,4 @@
-"""`Sparse`: made, sliced and put together, always equal to the dense array that it stands for."""
+"""`Sparse`: built, sliced and concatenated, always equal to the equivalent dense array."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def arrays(draw, least=1, most=3):
 
 
 @given(arrays())
-def test_the_dense_array_comes_back(dense):
+def test_the_dense_array_is_restored(dense):
     sparse = Sparse.from_dense(dense)
     np.testing.assert_array_equal(sparse.to_dense(), dense)
     assert sparse.shape == dense.shape
@@ -49,7 +49,7 @@ def test_slices_and_chosen_rows_are_those_of_the_array(dense, data):
 
 
 @given(arrays(1, 1))
-def test_of_one_dimension_elements_are_numbers(dense):
+def test_elements_of_a_one_dimensional_sparse_are_numbers(dense):
     for made, wanted in zip(Sparse.from_dense(dense), dense, strict=True):
         assert same(made, wanted)
 
@@ -64,7 +64,7 @@ def test_stacks_and_concatenations(dense, count):
 
 
 @given(arrays(2, 2))
-def test_compressed_rows(dense):
+def test_compressed_rows_are_converted_both_ways(dense):
     sparse = Sparse.from_dense(dense)
     values, columns, splits = sparse.csr()
     for i, row in enumerate(dense):
@@ -72,7 +72,7 @@ def test_compressed_rows(dense):
     assert Sparse.from_csr(values, columns, splits, dense.shape) == sparse
 
 
-def test_a_zero_may_be_given():
+def test_given_zeros_are_kept():
     sparse = Sparse([[1]], [0], [3])
     assert sparse.to_dense().tolist() == [0, 0, 0]
     assert sparse != Sparse.from_dense([0, 0, 0])
@@ -100,7 +100,7 @@ def test_what_does_not_fit_is_refused(indices, values, shape, match):
         Sparse(indices, values, shape)
 
 
-def test_other_ways_in_are_checked_too():
+def test_other_constructors_check_their_arguments():
     with pytest.raises(ElementError, match="expected 2 arrays of 1 coordinates"):
         Sparse.from_coo(([0],), [1], (2, 2))
     with pytest.raises(ElementError, match="comes twice"):
@@ -156,7 +156,7 @@ def test_equal_means_the_same_contents_and_types():
     assert difference((sparse,), (Sparse([[0]], [1], [3]),)) == "at [0]: sparse int64[2] against sparse int64[3]"
 
 
-def test_it_is_a_leaf_that_travels():
+def test_values_are_leaves_and_can_be_pickled():
     sparse = Sparse.from_dense([[1, 0]])
     assert is_leaf(sparse)
     assert flatten([sparse])[0] == [sparse]
@@ -165,14 +165,14 @@ def test_it_is_a_leaf_that_travels():
     assert ps.Sparse is Sparse
 
 
-def test_a_short_text_shows_it():
+def test_the_repr_is_short():
     assert repr(Sparse.from_dense(np.arange(99))) == (
         "Sparse({(1,): 1, (2,): 2, (3,): 3, (4,): 4, (5,): 5, (6,): 6, 92 more}, int64[99])"
     )
     assert repr(Sparse.from_coo(([0],), ["a"], (2,))) == "Sparse({(0,): 'a'}, object[2])"
 
 
-def test_text():
+def test_text_can_be_sparse():
     sparse = Sparse.from_coo(([1],), ["a"], (3,))
     assert sparse.to_dense().tolist() == ["", "a", ""]
     assert [sparse[i] for i in range(3)] == ["", "a", ""]

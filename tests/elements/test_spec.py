@@ -95,7 +95,7 @@ def test_batched_adds_a_dimension_and_sliced_takes_it_away():
 
 
 @pytest.mark.parametrize("leaf", [ArraySpec((), F4), ObjectSpec(str)])
-def test_what_has_no_first_dimension_is_not_sliced(leaf):
+def test_values_without_a_first_dimension_cannot_be_sliced(leaf):
     with pytest.raises(ElementError, match=r'at \["x"\]: it has no first dimension'):
         sliced({"x": leaf})
 
@@ -113,7 +113,7 @@ def test_what_has_no_first_dimension_is_not_sliced(leaf):
         (None, ObjectSpec(str), None),
     ],
 )
-def test_relax_gives_the_common_supertype(first, second, relaxed):
+def test_relax_gives_the_narrowest_common_spec(first, second, relaxed):
     assert relax(first, second) == relaxed
     assert relax(second, first) == relaxed
 
@@ -129,7 +129,7 @@ def test_relax_gives_the_common_supertype(first, second, relaxed):
         (ObjectSpec(bytes), (ObjectSpec(bytes),), False),
     ],
 )
-def test_compatible_specs_could_be_of_one_element(first, second, fits):
+def test_compatible_specs_agree_in_known_parts(first, second, fits):
     assert compatible(first, second) is fits
     assert compatible(second, first) is fits
 

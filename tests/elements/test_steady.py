@@ -34,7 +34,7 @@ class Pair(NamedTuple):
         (ps.Ragged.from_rows([[1]]), ps.Ragged.from_rows([[1], [2]])),
     ],
 )
-def test_what_stays_of_its_type(before, after):
+def test_unchanged_types_are_accepted(before, after):
     assert change_of(before, after) == ""
 
 
@@ -56,5 +56,5 @@ def test_what_stays_of_its_type(before, after):
         (Pair(1, 2), (1, 2), "it was Pair and became tuple"),
     ],
 )
-def test_what_becomes_of_another_type_is_named(before, after, told):
+def test_a_change_of_type_is_described(before, after, told):
     assert change_of(before, after) == told

@@ -1,4 +1,4 @@
-"""What every feed does, with a framework made up for it."""
+"""Behavior of every feed, with a fake framework."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_text_and_bytes_in_a_batch_stay_arrays_of_objects():
     assert numbers.array.tolist() == [1, 2]
 
 
-def test_every_pass_is_the_next_epoch_unless_one_is_asked_for():
+def test_every_pass_is_the_next_epoch_unless_one_is_requested():
     ds = Dataset.range(20).shuffle(seed=0)
     feed = fed(Dataset.range(20).shuffle(seed=0))
     for epoch in (0, 1):
@@ -42,7 +42,7 @@ def test_every_pass_is_the_next_epoch_unless_one_is_asked_for():
     assert len(feed) == 20
 
 
-def test_the_cursor_is_the_iterator_s():
+def test_the_cursor_is_that_of_the_iterator():
     feed = fed(Dataset.range(10).batch(2))
     with feed.iterator() as it:
         next(it)
@@ -57,7 +57,7 @@ def test_the_cursor_is_the_iterator_s():
     again.close()
 
 
-def test_a_feed_goes_on_and_counts_with_its_dataset():
+def test_a_feed_shares_epochs_with_its_dataset():
     ds = Dataset.range(10).shuffle(seed=1)
     feed = fed(ds)
     it = iter(feed)

@@ -14,7 +14,7 @@ from penstock.core.errors import MissingDependencyError
 NOTHING = Dataset.range(0)
 
 
-def test_without_jax_the_extra_is_named(monkeypatch):
+def test_a_missing_jax_names_the_extra(monkeypatch):
     for name in [name for name in sys.modules if name.partition(".")[0] == "jax"]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "jax", None)
@@ -46,7 +46,7 @@ def test_dtypes_are_kept(dtype):
 @pytest.mark.parametrize(
     ("dtype", "narrow"), [("i8", "int32"), ("u8", "uint32"), ("f8", "float32"), ("c16", "complex64")]
 )
-def test_64_bits_are_narrowed_unless_jax_has_them_switched_on(dtype, narrow):
+def test_64_bit_types_are_narrowed_unless_enabled(dtype, narrow):
     jax = pytest.importorskip("jax")
     data = np.arange(6).reshape(3, 2).astype(dtype)
     ds = Dataset.from_tensor_slices(data).batch(3)
@@ -57,7 +57,7 @@ def test_64_bits_are_narrowed_unless_jax_has_them_switched_on(dtype, narrow):
         np.testing.assert_array_equal(np.asarray(made), data)
 
 
-def test_bfloat16_is_jax_s():
+def test_bfloat16_is_converted_to_jax():
     jax = pytest.importorskip("jax")
     data = np.array([[1.5, -2.0]], jax.numpy.bfloat16)
     made = first(Dataset.from_tensor_slices(data).batch(1))
@@ -75,7 +75,7 @@ def test_bfloat16_is_jax_s():
         np.zeros((0, 3), np.float32),
     ],
 )
-def test_what_jax_cannot_share_is_copied(array):
+def test_arrays_that_jax_cannot_share_are_copied(array):
     jax = pytest.importorskip("jax")
     made = first(Dataset.from_source([array]))
     assert isinstance(made, jax.Array)

@@ -21,13 +21,13 @@ def converter(feed):
     return feed._convert
 
 
-def test_without_torch_the_extra_is_named(monkeypatch):
+def test_a_missing_torch_names_the_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "torch", None)
     with pytest.raises(MissingDependencyError, match=r"to_torch\(\) needs torch.*penstock\[torch\]"):
         Dataset.range(3).to_torch()
 
 
-def test_what_torch_cannot_share_is_copied(monkeypatch):
+def test_arrays_that_torch_cannot_share_are_copied(monkeypatch):
     # A stand-in that is as strict as torch.from_numpy, for machines without it.
     def from_numpy(array):
         assert array.flags.writeable
@@ -68,7 +68,7 @@ def test_dtypes_are_kept(dtype):
     assert batch.numpy().dtype == data.dtype
 
 
-def test_bfloat16_is_torch_s():
+def test_bfloat16_is_converted_to_torch():
     torch = pytest.importorskip("torch")
     ml_dtypes = pytest.importorskip("ml_dtypes")
     data = np.array([[1.5, -2.0]], ml_dtypes.bfloat16)
@@ -107,7 +107,7 @@ UNEVEN = Dataset.from_tensor_slices(
 )
 
 
-def test_ragged_and_sparse_leaves_become_pytorchs_own():
+def test_ragged_and_sparse_leaves_become_torch_tensors():
     torch = pytest.importorskip("torch")
     (batch,) = UNEVEN.ragged_batch(3).to_torch()
     assert batch["r"].layout == torch.jagged
@@ -131,7 +131,7 @@ def tens():
     return Dataset.range(40).shuffle(seed=0).batch(10)
 
 
-def test_a_dataloader_yields_what_the_feed_does_in_every_epoch(data):
+def test_a_dataloader_yields_the_elements_of_the_feed_in_every_epoch(data):
     loader = data.DataLoader(tens().to_torch(), batch_size=None)
     assert len(loader) == 4
     reference = tens().to_torch()
@@ -139,7 +139,7 @@ def test_a_dataloader_yields_what_the_feed_does_in_every_epoch(data):
         assert [batch.tolist() for batch in loader] == [batch.tolist() for batch in reference]
 
 
-def test_a_loop_over_a_dataloader_goes_on_from_the_feed_s_state(data):
+def test_a_loop_over_a_dataloader_continues_from_the_state_of_the_feed(data):
     feed = tens().to_torch()
     loader = data.DataLoader(feed, batch_size=None)
     whole = [batch.tolist() for epoch in range(2) for batch in tens().to_torch().iterator(epoch=epoch)]
@@ -151,7 +151,7 @@ def test_a_loop_over_a_dataloader_goes_on_from_the_feed_s_state(data):
     assert received + [batch.tolist() for _ in range(2) for batch in restored] == whole
 
 
-def test_workers_of_a_dataloader_say_what_they_duplicate(data, tmp_path):
+def test_workers_of_a_dataloader_warn_of_duplicates(data, tmp_path):
     log = tmp_path / "warnings"
     feed = tens().to_torch()
     loader = data.DataLoader(
@@ -174,7 +174,7 @@ class Noting:
             log.write(f"{message.code}\n")
 
 
-def test_a_dataset_read_row_by_row_says_so(data):
+def test_a_dataset_read_row_by_row_warns(data):
     sampler = data.DistributedSampler(range(40), num_replicas=2, rank=0)
     with pytest.warns(ps.PlanWarning, match="PS502: .* instead of a DistributedSampler"):
         rows = list(data.DataLoader(Dataset.range(40), sampler=sampler, batch_size=None))

@@ -1,4 +1,4 @@
-"""Frozen orders of virtual streams, and what is drawn in them: saved cursors and published runs rely on these."""
+"""Frozen orders of virtual streams and their random draws: saved cursors and published runs rely on these."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def test_orders_in_streams() -> None:
     assert list(mixed.shard(1, 0, streams=4).take(12)) == [-4, 1, 2, -7, 4, 5, 10, -11, 8, 13, 14, 7]
 
 
-def test_what_is_drawn_for_rows_and_for_what_is_numbered_in_a_stream() -> None:
+def test_draws_for_rows_and_for_counted_elements() -> None:
     rows = STREAM.map(draw).shard(2, 1, streams=4).with_options(SEED)
     assert list(rows) == [90, 147, 437, 56, 169, 379, 346, 471, 319, 777, 922, 199, 210]
     batches = STREAM.batch(3).shard(2, 1, streams=4).map(draw).with_options(SEED)

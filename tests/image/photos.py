@@ -35,6 +35,6 @@ def encoded(pixels: np.ndarray, format: str = "JPEG", mode: str | None = None, *
 
 
 def opened(data: bytes, mode: str = "RGB") -> np.ndarray:
-    """What Pillow makes of the file."""
+    """Return the file as Pillow decodes it."""
     pixels = np.asarray(Image.open(io.BytesIO(data)).convert(mode))
     return pixels if pixels.ndim == 3 else pixels[..., None]

@@ -1,4 +1,4 @@
-"""Reading a chain says what the kernel will do, and of what size the result is."""
+"""Parsing a chain of operations into kernel steps and the size of the result."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from penstock.image.chain import read_chain
 from penstock.kernels.image import GeometryKind
 
 
-def test_a_chain_comes_to_one_program() -> None:
+def test_a_chain_becomes_one_program() -> None:
     ops = (image.decode(exact=True), image.random_flip(), image.resize(8), image.normalize(0, 1), image.to_chw())
     chain = read_chain(ops)
     assert chain is not None
@@ -33,7 +33,7 @@ def test_a_chain_comes_to_one_program() -> None:
         ([image.random_resized_crop(9), image.random_crop(7)], (7, 7)),
     ],
 )
-def test_a_size_is_fixed_by_the_last_that_fixes_it(ops, size) -> None:
+def test_the_last_operation_that_fixes_the_size_counts(ops, size) -> None:
     chain = read_chain((image.decode(), *ops))
     assert chain is not None
     assert chain.size == size

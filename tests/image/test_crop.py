@@ -18,12 +18,12 @@ def test_a_crop_is_the_box() -> None:
     np.testing.assert_array_equal(image.crop(0, 0, 20, 31)(PHOTO), PHOTO)
 
 
-def test_a_crop_does_not_hold_on_to_the_image() -> None:
+def test_a_crop_does_not_keep_the_image_alive() -> None:
     assert image.crop(3, 5, 7, 9)(PHOTO).base is None
 
 
 @pytest.mark.parametrize(("height", "width"), [(20, 31), (1, 1), (7, 8), (8, 7), (13, 22)])
-def test_a_centre_is_where_torchvision_has_it(height, width) -> None:
+def test_a_center_crop_equals_that_of_torchvision(height, width) -> None:
     top, left = round((20 - height) / 2), round((31 - width) / 2)
     np.testing.assert_array_equal(
         image.center_crop((height, width))(PHOTO), PHOTO[top : top + height, left : left + width]
@@ -38,7 +38,7 @@ def test_a_random_crop_is_a_box_of_the_image() -> None:
     assert seen == {(0, 0), (0, 1), (1, 0), (1, 1)}
 
 
-def test_any_dtype_will_do() -> None:
+def test_any_dtype_can_be_cropped() -> None:
     values = np.random.default_rng(0).normal(size=(5, 6, 2))
     np.testing.assert_array_equal(image.center_crop((3, 4))(values), values[1:4, 1:5])
 

@@ -33,14 +33,14 @@ def test_gray_becomes_three_channels_or_one() -> None:
     np.testing.assert_array_equal(image.decode()(data), opened(data))
 
 
-def test_colour_becomes_its_luma() -> None:
+def test_color_becomes_luma() -> None:
     data = encoded(photos()[0])
     luma = Image.open(io.BytesIO(data))
     luma.draft("L", luma.size)  # Pillow's way to the luma itself, without a round trip through colour
     np.testing.assert_array_equal(image.decode(channels=1)(data)[..., 0], np.asarray(luma))
 
 
-def test_cmyk_becomes_colour() -> None:
+def test_cmyk_becomes_rgb() -> None:
     data = encoded(photos()[1], mode="CMYK", quality=95)
     found = image.decode()(data)
     assert np.abs(found.astype(int) - opened(data)).max() <= 1
@@ -48,7 +48,7 @@ def test_cmyk_becomes_colour() -> None:
 
 
 @pytest.mark.parametrize("channels", [1, 3])
-def test_cmyk_without_adobe_s_marker_is_as_with_it(channels) -> None:
+def test_cmyk_without_adobes_marker_decodes_the_same(channels) -> None:
     data = encoded(photos()[1], mode="CMYK", quality=95)
     at = data.index(b"\xff\xee\x00\x0eAdobe")
     bare = data[:at] + data[at + 16 :]
@@ -67,7 +67,7 @@ def test_other_formats_go_through_pillow(format, mode) -> None:
     assert image.decode(channels=1)(data).shape == (12, 18, 1)
 
 
-def test_sixteen_bits_keep_the_upper_eight() -> None:
+def test_images_of_sixteen_bits_keep_the_upper_eight() -> None:
     values = np.array([[0, 255, 256, 65535]], np.uint16)
     file = io.BytesIO()
     Image.fromarray(values).save(file, "PNG")
@@ -76,7 +76,7 @@ def test_sixteen_bits_keep_the_upper_eight() -> None:
 
 @pytest.mark.parametrize("format", ["JPEG", "PNG"])
 @pytest.mark.parametrize("orientation", range(1, 9))
-def test_exif_turns_only_when_asked(orientation, format) -> None:
+def test_exif_rotates_only_on_request(orientation, format) -> None:
     from PIL import ImageOps
 
     exif = Image.Exif()
@@ -106,7 +106,7 @@ def test_bytes_may_come_as_any_kind_of_bytes() -> None:
         (np.zeros((3, 3, 3), np.uint8), "not an array of uint8"),
     ],
 )
-def test_what_is_no_image_is_named(data, message) -> None:
+def test_data_that_is_no_image_is_named(data, message) -> None:
     with pytest.raises(DecodeError, match=message):
         image.decode()(data)
 
@@ -152,12 +152,12 @@ def test_hostile_files_are_images_or_errors(name) -> None:
         ("lossless.jpg", "Unsupported JPEG process"),
     ],
 )
-def test_each_danger_has_its_name(name, message) -> None:
+def test_each_kind_of_damage_has_its_message(name, message) -> None:
     with pytest.raises(DecodeError, match=message):
         image.decode()((HOSTILE / name).read_bytes())
 
 
-def test_a_file_decodes_the_same_whatever_came_before() -> None:
+def test_decoding_does_not_depend_on_earlier_files() -> None:
     without_tables = (HOSTILE / "table-missing.jpg").read_bytes()
     with pytest.raises(DecodeError):
         image.decode()(without_tables)

@@ -1,4 +1,4 @@
-"""Flips mirror the columns, as often as asked."""
+"""Flips mirror the columns with the requested probability."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.image.photos import picture
 PHOTO = picture(5, 7)
 
 
-def test_always_and_never() -> None:
+def test_probabilities_1_and_0_always_and_never_flip() -> None:
     np.testing.assert_array_equal(image.random_flip(1)(PHOTO), PHOTO[:, ::-1])
     np.testing.assert_array_equal(image.random_flip(0)(PHOTO), PHOTO)
 
@@ -23,11 +23,11 @@ def test_half_of_the_rows_are_flipped() -> None:
 
 
 @pytest.mark.parametrize("p", [-0.1, 1.1, float("nan")])
-def test_what_is_no_probability_is_refused(p) -> None:
+def test_invalid_probabilities_are_refused(p) -> None:
     with pytest.raises(ValueError, match="from 0 to 1"):
         image.random_flip(p)
 
 
-def test_what_is_no_number_is_refused() -> None:
+def test_values_that_are_no_numbers_are_refused() -> None:
     with pytest.raises(TypeError, match="expected a number"):
         image.random_flip("half")

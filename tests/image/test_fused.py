@@ -186,7 +186,7 @@ def test_images_of_one_size_need_no_fixed_size() -> None:
     np.testing.assert_array_equal(out[1], composed(fused, values[1], 1))
 
 
-def test_images_of_other_sizes_come_as_a_list() -> None:
+def test_images_of_different_sizes_are_returned_as_a_list() -> None:
     values = [encoded(picture(20, 30)), encoded(picture(21, 30), "PNG"), encoded(picture(20, 30))]
     fused = fused_of(image.decode())
     assert [found.shape for found in fused.run(values, np.arange(3), None)] == [(20, 30, 3), (21, 30, 3), (20, 30, 3)]
@@ -204,12 +204,12 @@ def test_memory_that_does_not_fit_is_left_alone() -> None:
         assert not out.any()
 
 
-def test_nothing_makes_nothing() -> None:
+def test_no_images_give_no_results() -> None:
     assert fused_of(image.decode(), image.resize((4, 5))).run([], np.arange(0), None).shape == (0, 4, 5, 3)
     assert fused_of(image.decode()).run([], np.arange(0), None) == []
 
 
-def test_oriented_images_are_turned() -> None:
+def test_oriented_images_are_rotated() -> None:
     from PIL import Image
 
     exif = Image.Exif()
@@ -220,7 +220,7 @@ def test_oriented_images_are_turned() -> None:
 
 @pytest.mark.parametrize("bad", [b"", b"\xff\xd8\xff", b"no image", "a path", None, 7])
 @pytest.mark.parametrize("fixed", [True, False])
-def test_an_error_says_which_element_it_is_about(bad, fixed) -> None:
+def test_an_error_has_the_position_of_its_element(bad, fixed) -> None:
     good = encoded(picture(20, 30))
     fused = fused_of(image.decode(), image.resize((4, 4))) if fixed else fused_of(image.decode())
     for at in range(3):
@@ -253,7 +253,7 @@ def test_a_box_that_does_not_fit_is_the_same_error(op) -> None:
     assert raised.value.element == 0
 
 
-def test_it_travels() -> None:
+def test_a_fused_chain_can_be_pickled() -> None:
     fused = fused_of(image.decode(), image.random_resized_crop(16))
     values = [encoded(photo) for photo in photos()]
     found = fused.run(values, np.arange(2), None)
@@ -262,7 +262,7 @@ def test_it_travels() -> None:
     np.testing.assert_array_equal(copy.run(values, np.arange(2), None), found)
 
 
-def test_threads_do_not_meet() -> None:
+def test_threads_can_share_a_fused_chain() -> None:
     from concurrent.futures import ThreadPoolExecutor
 
     values = [encoded(picture(64, 64, seed=seed)) for seed in range(16)]
@@ -288,12 +288,12 @@ def test_threads_do_not_meet() -> None:
         ([], 0),
     ],
 )
-def test_what_no_kernel_does_in_one_is_not_fused(ops, count) -> None:
+def test_unsupported_chains_are_not_fused(ops, count) -> None:
     fused = [length for length in range(1, len(ops) + 1) if fuse(ops[:length], [0] * length) is not None]
     assert max(fused, default=0) == count
 
 
-def test_specs_say_what_comes_out() -> None:
+def test_specs_describe_the_results() -> None:
     file = ObjectSpec(bytes)
     fused = fused_of(image.decode(), image.random_resized_crop((4, 5)), image.normalize(MEAN, STD), image.to_chw())
     assert fused.spec(file) == ArraySpec((3, 4, 5), np.dtype(np.float32))
@@ -304,6 +304,6 @@ def test_specs_say_what_comes_out() -> None:
     assert fused_of(image.decode(), image.resize(3)).spec(file) == ArraySpec((None, None, 3), np.dtype(np.uint8))
 
 
-def test_keys_and_operations_go_together() -> None:
+def test_the_number_of_keys_must_match() -> None:
     with pytest.raises(ValueError, match="one key for each operation"):
         fuse([image.decode()], [])

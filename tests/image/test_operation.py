@@ -30,11 +30,11 @@ def test_an_operation_reads_as_it_is_written(text) -> None:
     assert hash(op) == hash(eval(text, vars(image)))
 
 
-def test_a_number_stands_for_a_square() -> None:
+def test_a_single_size_means_a_square() -> None:
     assert image.center_crop(4) == image.center_crop((4, 4))
     assert image.resize(4) != image.resize((4, 4))
 
 
-def test_operations_say_whether_they_draw() -> None:
+def test_operations_declare_random_draws() -> None:
     drawing = {text.partition("(")[0] for text in WRITTEN if eval(text, vars(image)).random}
     assert drawing == {"random_crop", "random_resized_crop", "random_flip"}

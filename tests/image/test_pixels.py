@@ -13,13 +13,13 @@ MEAN, STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 PHOTO = picture(6, 9)
 
 
-def test_bytes_are_shares_of_255() -> None:
+def test_bytes_are_scaled_by_255() -> None:
     found = image.normalize(MEAN, STD)(PHOTO)
     assert found.dtype == np.float32
     np.testing.assert_allclose(found, (PHOTO / 255 - MEAN) / STD, rtol=2e-6, atol=2e-6)
 
 
-def test_floats_are_taken_as_they_are() -> None:
+def test_floats_are_not_scaled() -> None:
     values = PHOTO.astype(np.float32) / 255
     np.testing.assert_allclose(image.normalize(MEAN, STD)(values), (values - MEAN) / STD, rtol=2e-6, atol=2e-6)
 
@@ -29,7 +29,7 @@ def test_half_precision_is_rounded_from_single() -> None:
     np.testing.assert_array_equal(found, image.normalize(MEAN, STD)(PHOTO).astype(np.float16))
 
 
-def test_one_number_stands_for_all_channels() -> None:
+def test_one_number_applies_to_all_channels() -> None:
     np.testing.assert_array_equal(image.normalize(0.5, 0.25)(PHOTO), image.normalize([0.5] * 3, [0.25] * 3)(PHOTO))
     assert image.normalize(0.5, 0.25)(PHOTO[..., :1]).shape == (6, 9, 1)
 

@@ -17,7 +17,7 @@ PILLOW = {"bilinear": Image.Resampling.BILINEAR, "bicubic": Image.Resampling.BIC
 
 @pytest.mark.parametrize("interpolation", ["bilinear", "bicubic"])
 @pytest.mark.parametrize("size", [(224, 224), (100, 333), (900, 1000), (427, 640), (3, 5), (1, 1), (427, 64)])
-def test_photos_are_within_one_of_pillow_but_where_it_clips(size, interpolation) -> None:
+def test_photos_are_within_one_of_pillow_except_for_clipping(size, interpolation) -> None:
     for photo in photos():
         found = image.resize(size, interpolation=interpolation)(photo)
         expected = np.asarray(Image.fromarray(photo).resize(size[::-1], PILLOW[interpolation]))
@@ -67,7 +67,7 @@ def test_without_antialias_two_pixels_are_blended(size) -> None:
     assert np.abs(image.resize(size, antialias=False)(photo) - expected).max() < 0.6
 
 
-def test_nearest_takes_the_pixel_under_the_centre() -> None:
+def test_nearest_takes_the_pixel_under_the_center() -> None:
     photo = picture(30, 41)
     found = image.resize((13, 100), interpolation="nearest")(photo)
     rows = ((np.arange(13) + 0.5) * (30 / 13)).astype(int)
@@ -78,7 +78,7 @@ def test_nearest_takes_the_pixel_under_the_centre() -> None:
 @pytest.mark.parametrize("value", [0, 1, 127, 254, 255])
 @pytest.mark.parametrize("interpolation", ["nearest", "bilinear", "bicubic"])
 @pytest.mark.parametrize("antialias", [True, False])
-def test_one_colour_stays_that_colour(value, interpolation, antialias) -> None:
+def test_a_uniform_color_is_kept(value, interpolation, antialias) -> None:
     flat = np.full((37, 53, 3), value, np.uint8)
     for size in ((7, 9), (53, 37), (200, 100)):
         found = image.resize(size, interpolation=interpolation, antialias=antialias)(flat)
@@ -100,13 +100,13 @@ def test_floats_stay_floats() -> None:
     np.testing.assert_allclose(found, np.stack(bands, -1), atol=1e-5)
 
 
-def test_memory_may_lie_anyhow() -> None:
+def test_any_memory_layout_is_accepted() -> None:
     photo = picture(40, 30)
     expected = image.resize((9, 9))(photo[::2, ::-1].copy())
     np.testing.assert_array_equal(image.resize((9, 9))(photo[::2, ::-1]), expected)
 
 
-def test_a_result_beyond_all_bounds_is_refused() -> None:
+def test_too_large_results_are_refused() -> None:
     with pytest.raises(ElementError, match="would become one of 400x40000000"):
         image.resize(400)(np.zeros((1, 100_000, 1), np.uint8))
 
@@ -120,7 +120,7 @@ def test_a_random_box_is_resized() -> None:
     assert not np.array_equal(op(photo), op(photo))  # without a generator every call draws anew
 
 
-def test_one_draw_is_taken() -> None:
+def test_random_resized_crop_takes_one_draw() -> None:
     rng = row_generator(5, 3)
     image.random_resized_crop(8)(picture(20, 20), rng=rng)
     expected = row_generator(5, 3)
@@ -128,7 +128,7 @@ def test_one_draw_is_taken() -> None:
     assert rng.bit_generator.random_raw() == expected.bit_generator.random_raw()
 
 
-def test_no_box_fits_a_strip_but_the_middle() -> None:
+def test_a_strip_gets_the_centered_box() -> None:
     strip = picture(4, 400)
     found = image.random_resized_crop((8, 8), scale=(1.0, 1.0), ratio=(1.0, 2.0))(strip)
     np.testing.assert_array_equal(found, image.resize((8, 8))(strip[:, 196:204]))

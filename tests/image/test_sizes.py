@@ -18,13 +18,13 @@ def test_a_size_is_a_number_or_a_pair() -> None:
 
 
 @pytest.mark.parametrize("size", [0, -1, (0, 3), (1, 2, 3), (), (1, MAX_PIXELS + 1)])
-def test_a_size_that_cannot_be_names_the_call(size) -> None:
+def test_invalid_sizes_name_the_call(size) -> None:
     with pytest.raises(ValueError, match=r"^resize\(size="):
         check_size("resize", size)
 
 
 @pytest.mark.parametrize("size", [1.5, "3", None, True, (1, 2.0)])
-def test_a_size_is_whole(size) -> None:
+def test_sizes_must_be_whole_numbers(size) -> None:
     with pytest.raises(TypeError, match=r"^resize\(size=.*expected a whole number"):
         check_size("resize", size)
 

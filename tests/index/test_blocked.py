@@ -30,7 +30,7 @@ def test_every_epoch_is_a_permutation_of_itself(lengths, window, key, epochs, re
 
 
 @given(LENGTHS, st.integers(1, 25), st.integers(0, 1 << 32), st.data())
-def test_any_rows_alone_and_in_any_order_are_those_of_the_whole(lengths, window, key, data):
+def test_rows_do_not_depend_on_the_other_rows_requested(lengths, window, key, data):
     whole = blocks_of(lengths, window)
     epochs = whole.permuted(np.arange(whole.length * 3), key=key)
     rows = np.array(data.draw(st.lists(st.integers(0, len(epochs) - 1), max_size=20)), np.int64)
@@ -68,7 +68,7 @@ def test_one_block_and_one_row_are_shuffled_too():
         Blocks(np.array([0]), 4).permuted(np.array([0]), key=1)
 
 
-def test_many_epochs_in_turn_are_kept_apart():
+def test_alternating_epochs_are_kept_apart():
     blocks = even(60, 7, 2)
     rows = np.arange(60 * 10)
     whole = blocks.permuted(rows, key=3)
@@ -76,7 +76,7 @@ def test_many_epochs_in_turn_are_kept_apart():
 
 
 @given(LENGTHS, st.integers(0, 50), st.integers(1, 7))
-def test_a_cut_has_the_blocks_of_what_is_left(lengths, start, step):
+def test_a_cut_keeps_the_blocks_of_the_remaining_rows(lengths, start, step):
     blocks = blocks_of(lengths, 3)
     kept = np.arange(start, blocks.length, step)
     cut = blocks.cut(len(kept), lambda rows: start + rows * step)
@@ -90,7 +90,7 @@ def test_a_cut_has_the_blocks_of_what_is_left(lengths, start, step):
 
 
 @given(LENGTHS, LENGTHS)
-def test_of_what_lies_side_by_side_no_block_crosses_a_border_of_either(one, other):
+def test_blocks_of_paired_inputs_cross_no_boundary_of_either(one, other):
     first, second = blocks_of(one, 4), blocks_of(other, 2)
     length = min(first.length, second.length)
     both = blocks_side_by_side(first, second, length)
@@ -99,11 +99,11 @@ def test_of_what_lies_side_by_side_no_block_crosses_a_border_of_either(one, othe
     assert both.bounds.tolist() == sorted({border for border in borders if border <= length})
 
 
-def test_end_to_end_is_one_after_the_other():
+def test_blocks_of_joined_inputs_follow_each_other():
     assert blocks_end_to_end(even(5, 2, 4), even(3, 2, 9)).bounds.tolist() == [0, 2, 4, 5, 7, 8]
 
 
-def test_what_travels_and_what_is_told_is_the_blocks_alone():
+def test_pickles_and_fingerprints_have_only_the_blocks():
     blocks = even(100, 7, 2)
     order = blocks.permuted(np.arange(100), key=1)
     there = pickle.loads(pickle.dumps(blocks))

@@ -32,7 +32,7 @@ def one_by_one(choices, lengths, *, endless, first, most=400):
     endless=st.booleans(),
     first=st.booleans(),
 )
-def test_as_if_they_were_made_one_after_another(lengths, data, endless, first):
+def test_choices_equal_those_made_one_by_one(lengths, data, endless, first):
     choices = data.draw(st.lists(st.integers(0, len(lengths) - 1), min_size=1, max_size=40))
     chosen = Chosen(np.array(choices), lengths, endless=endless, first=first)
     made = one_by_one(choices, lengths, endless=endless, first=first)
@@ -46,14 +46,14 @@ def test_as_if_they_were_made_one_after_another(lengths, data, endless, first):
     assert list(zip(*backwards, strict=True)) == made[::-1]
 
 
-def test_endless_choices_far_away():
+def test_endless_choices_can_be_looked_up_far_away():
     chosen = Chosen(np.array([0, 1, 1]), (None, None), endless=True)
     which, rank = chosen.split(np.array([3 * 10**12 + 2]))
     assert (which.tolist(), rank.tolist()) == ([1], [2 * 10**12 + 1])
 
 
 @pytest.mark.parametrize("endless", [False, True])
-def test_nothing_to_choose_from(endless):
+def test_choices_from_empty_inputs_end_at_once(endless):
     chosen = Chosen(np.array([0, 0]), (0, 3), endless=endless)
     assert chosen.length == 0
     assert chosen.split(np.arange(0))[0].tolist() == []

@@ -20,7 +20,7 @@ def test_sizes_add_up_and_are_within_one_of_the_share(length: int, weights: list
         assert size == 0 or weight > 0
 
 
-def test_what_is_left_goes_to_those_that_lost_most_and_to_the_first_of_equals() -> None:
+def test_remaining_elements_go_to_the_largest_fractions() -> None:
     assert divided(10, [60, 25, 15]) == [6, 3, 1]
     assert divided(10, [62, 19, 19]) == [6, 2, 2]
     assert divided(1, [1, 1]) == [1, 0]

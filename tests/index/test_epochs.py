@@ -11,18 +11,18 @@ from penstock.index.epochs import check_last, positions, split
 
 
 @given(rows=st.lists(st.integers(0, (1 << 63) - 1), min_size=1, max_size=9), length=st.integers(1, 1 << 62))
-def test_split_is_divmod(rows: list[int], length: int) -> None:
+def test_epochs_and_positions_equal_divmod(rows: list[int], length: int) -> None:
     epochs, positions = split(np.array(rows), length)
     assert np.broadcast_to(epochs, positions.shape).tolist() == [row // length for row in rows]
     assert positions.tolist() == [row % length for row in rows]
 
 
 @given(rows=st.lists(st.integers(0, (1 << 63) - 1), max_size=3), length=st.integers(1, 1 << 62))
-def test_positions_are_what_is_left_of_whole_epochs(rows: list[int], length: int) -> None:
+def test_positions_equal_the_remainder(rows: list[int], length: int) -> None:
     assert positions(np.array(rows, np.int64), length).tolist() == [row % length for row in rows]
 
 
-def test_one_row_alone_is_looked_at_like_others() -> None:
+def test_a_single_row_gives_the_same_result() -> None:
     assert positions(np.array([4]), 5).tolist() == [4]
     assert positions(np.array([5]), 5).tolist() == [0]
     with pytest.raises(ValueError, match="negative"):

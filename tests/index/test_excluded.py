@@ -11,7 +11,7 @@ from penstock.index.excluded import excluded, kept_before
 
 
 @given(n=st.integers(1, 40), data=st.data())
-def test_what_stays_keeps_its_order(n: int, data: st.DataObject) -> None:
+def test_kept_elements_stay_in_order(n: int, data: st.DataObject) -> None:
     left_out = data.draw(st.sets(st.integers(0, n - 1), max_size=n - 1))
     kept = [row for row in range(n) if row not in left_out]
     rows = data.draw(st.lists(st.integers(0, 3 * len(kept)), max_size=20))
@@ -21,7 +21,7 @@ def test_what_stays_keeps_its_order(n: int, data: st.DataObject) -> None:
     assert made.tolist() == expected
 
 
-def test_of_a_trillion_elements() -> None:
+def test_a_trillion_elements_can_be_excluded_from() -> None:
     count = 10**12
     rows = excluded(
         np.array([0, 4, 5, count - 3]), kept=kept_before(np.array([5, count - 1])), stride=count - 2, input_stride=count

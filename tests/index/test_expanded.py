@@ -17,7 +17,7 @@ def test_every_row_of_every_epoch_comes_so_many_times_in_a_row(n: int, count: in
     assert expanded(np.array(rows, np.int64), count=count, stride=n * count, input_stride=n).tolist() == expected
 
 
-def test_an_endless_input_begins_its_epochs_where_the_result_does() -> None:
+def test_epochs_of_an_endless_input_begin_with_those_of_the_result() -> None:
     stride = 1 << 48
     rows = expanded(np.array([0, 5, stride, stride + 5]), count=3, stride=stride, input_stride=stride)
     assert rows.tolist() == [0, 1, stride, stride + 1]

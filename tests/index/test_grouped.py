@@ -47,7 +47,7 @@ def test_an_element_of_the_dropped_remainder_is_in_no_batch() -> None:
         group_of(np.array([5, 7]), size=3, batches=2, input_stride=8)
 
 
-def test_no_rows_need_no_dataset() -> None:
+def test_an_empty_list_of_rows_needs_no_dataset() -> None:
     none = np.arange(0)
     assert [each.tolist() for each in grouped(none, size=3, batches=0, length=0, input_stride=0)] == [[], []]
     assert [each.tolist() for each in group_of(none, size=3, batches=0, input_stride=0)] == [[], []]

@@ -13,7 +13,7 @@ PARTS = st.lists(st.integers(0, (1 << 63) - 1), min_size=1, max_size=5)
 
 
 @given(key=st.integers(0, (1 << 64) - 1), first=PARTS)
-def test_as_mix_gives_for_one(key: int, first: list[int]) -> None:
+def test_keys_equal_those_of_mix(key: int, first: list[int]) -> None:
     parts = np.array(first, np.int64)
     once = mix_each(mix(key), parts)
     assert once.tolist() == [mix(key, part) for part in first]

@@ -31,7 +31,9 @@ def test_each_input_comes_in_its_own_order_without_loss(weights: list[float], ke
 
 
 @given(weights=WEIGHTS, key=KEYS, slots=st.lists(st.integers(0, (1 << 48) - 1), min_size=1, max_size=20))
-def test_any_slot_alone_is_as_among_others(weights: list[float], key: int | None, slots: list[int]) -> None:
+def test_slots_do_not_depend_on_the_other_slots_requested(
+    weights: list[float], key: int | None, slots: list[int]
+) -> None:
     schedule = endless(weights)
     which, rank = schedule.split(np.array(slots), key)
     for slot, input, row in zip(slots, which.tolist(), rank.tolist(), strict=True):
@@ -60,7 +62,7 @@ def test_windows_are_mostly_within_two_rows_of_their_share(weights: tuple[float,
 
 
 @pytest.mark.parametrize("count", [1, 2, 3, 4, 5, 8, 13])
-def test_equal_weights_take_turns(count: int) -> None:
+def test_equal_weights_alternate(count: int) -> None:
     which, _ = endless([1.0] * count).split(np.arange(3 * count))
     for turn in range(3):
         assert sorted(which[turn * count : (turn + 1) * count].tolist()) == list(range(count))
@@ -92,7 +94,7 @@ def test_at_random_strided_slots_draw_in_proportion() -> None:
         assert abs((which == 2).mean() - 0.01) < 0.002
 
 
-def test_keys_may_differ_from_slot_to_slot() -> None:
+def test_each_slot_may_have_its_own_key() -> None:
     schedule, slots = endless([1.0, 2.0, 3.0]), np.arange(100)
     keys = np.array([mix(slot % 2) for slot in slots.tolist()], np.uint64)
     which, rank = schedule.split(slots, keys)

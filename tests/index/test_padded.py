@@ -11,7 +11,7 @@ from penstock.index.padded import padded
 
 
 @given(length=st.integers(1, 9), more=st.integers(0, 9), rows=st.lists(st.integers(0, 60), max_size=9))
-def test_what_is_not_real_stands_at_the_last_of_its_epoch(length, more, rows):
+def test_padding_rows_point_to_the_last_element_of_their_epoch(length, more, rows):
     stride = length + more
     made, real = padded(np.array(rows, np.int64), length=length, stride=stride, input_stride=length)
     assert made.tolist() == [row // stride * length + min(row % stride, length - 1) for row in rows]

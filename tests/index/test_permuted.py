@@ -39,7 +39,7 @@ def test_another_key_is_another_order() -> None:
     assert len(orders) == 50
 
 
-def test_no_rows_need_no_dataset() -> None:
+def test_an_empty_list_of_rows_needs_no_dataset() -> None:
     assert permuted(np.arange(0), length=0, key=1).tolist() == []
 
 

@@ -7,6 +7,6 @@ import numpy as np
 from penstock.index.repeated import repeated
 
 
-def test_rows_are_their_inputs_rows() -> None:
+def test_rows_equal_those_of_the_input() -> None:
     rows = np.array([7, 0, 3])
     assert repeated(rows) is rows

@@ -11,7 +11,7 @@ from penstock.index.selected import selected
 
 
 @given(positions=st.lists(st.integers(0, 20), min_size=1, max_size=9), rows=st.lists(st.integers(0, 100), max_size=20))
-def test_an_epoch_is_the_list(positions: list[int], rows: list[int]) -> None:
+def test_an_epoch_consists_of_the_listed_positions(positions: list[int], rows: list[int]) -> None:
     expected = [row // len(positions) * 21 + positions[row % len(positions)] for row in rows]
     assert selected(np.array(rows, np.int64), positions=np.array(positions), input_stride=21).tolist() == expected
 

@@ -34,7 +34,7 @@ def test_a_negative_step_runs_backwards() -> None:
     assert strided(np.arange(6), length=3, input_stride=5, start=4, step=-2).tolist() == [4, 2, 0, 9, 7, 5]
 
 
-def test_no_rows_need_no_dataset() -> None:
+def test_an_empty_list_of_rows_needs_no_dataset() -> None:
     assert strided(np.arange(0), length=0, input_stride=0).tolist() == []
 
 

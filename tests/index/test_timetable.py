@@ -43,7 +43,7 @@ def test_all_draws_every_row_of_every_input_that_has_a_weight(plan, key):
 
 
 @given(plan=plans(), key=KEYS)
-def test_first_ends_where_the_next_row_is_missing(plan, key):
+def test_stop_first_ends_at_the_first_missing_row(plan, key):
     weights, lengths = plan
     schedule = Schedule(weights, lengths, first=True)
     end = schedule.length
@@ -70,7 +70,7 @@ def test_weights_that_are_the_lengths_draw_all_inputs_to_their_ends_together(len
         assert np.abs(surplus).max() <= 2.5
 
 
-def test_the_others_go_on_in_their_proportions():
+def test_other_inputs_continue_in_their_proportions():
     schedule = Schedule(Steady((2.0, 1.0, 1.0)), (10, 1000, 1000))
     which, _ = schedule.split(np.arange(schedule.length))
     assert (which[:20] == 0).sum() == 10
@@ -78,7 +78,7 @@ def test_the_others_go_on_in_their_proportions():
 
 
 @given(plan=plans(), key=KEYS, slot=st.integers(0, 1000))
-def test_drawn_counts_the_rows_before(plan, key, slot):
+def test_draw_counts_equal_the_rows_before(plan, key, slot):
     schedule = Schedule(*plan)
     end = schedule.length
     slot = slot if end is None else min(slot, end)
@@ -86,7 +86,7 @@ def test_drawn_counts_the_rows_before(plan, key, slot):
     assert schedule.drawn_before(slot, key).tolist() == np.bincount(which, minlength=len(plan[1])).tolist()
 
 
-def test_rounding_goes_on_over_changes():
+def test_rounding_carries_over_changes_of_weights():
     """A weight that is worth less than one row between two changes is drawn all the same."""
     schedule = Schedule(Asked(lambda slot: [10_000, 1 + slot / 1e9], 2), (None, None))
     which, _ = schedule.split(np.arange(200_000))
@@ -102,7 +102,7 @@ def test_a_function_of_the_row_shifts_the_mixture():
     assert rank[which == 1].tolist() == list(range((which == 1).sum()))
 
 
-def test_pages_that_were_let_go_are_planned_again_alike():
+def test_released_pages_are_planned_again_equal():
     schedule = Schedule(Asked(lambda slot: [1, 1 + slot % 7], 2), (None, None))
     far = 1024 * PAGE * (MOST_PAGES + 3)
     slots = np.array([5, 1024 * PAGE + 1, far])
@@ -130,12 +130,12 @@ def test_weights_that_wait_for_an_empty_input_come_sooner():
     assert asked.split(np.arange(asked.length))[0].tolist() == [0] * 5 + [1] * 5
 
 
-def test_inputs_left_out_are_never_drawn_and_weights_begin_where_told():
+def test_excluded_inputs_are_never_drawn_and_weights_begin_at_the_given_slot():
     schedule = Schedule(Stepped(((0, (1.0, 1.0, 0.0)), (10, (1.0, 1.0, 1.0)))), [None] * 3, without=[0], begin=8)
     assert schedule.split(np.arange(6))[0].tolist() in ([1, 1, 1, 2, 1, 2], [1, 1, 2, 1, 2, 1])
 
 
-def test_what_never_ends_and_what_is_empty():
+def test_endless_and_empty_mixtures_have_the_right_length():
     assert Schedule(Steady((1.0, 1.0)), (None, 3)).length is None
     assert Schedule(Steady((0.0, 1.0)), (None, 3)).length == 3
     assert Schedule(Steady((1.0, 0.0)), (None, 3), first=True).length is None
@@ -161,7 +161,7 @@ def test_the_longest_inputs_can_be_counted():
     assert sorted(zip(which.tolist(), rank.tolist(), strict=True)) == [(0, (1 << 60) - 1), (1, (1 << 60) - 1)]
 
 
-def test_a_schedule_travels():
+def test_a_schedule_can_be_pickled():
     schedule = Schedule(Steady((1.0, 2.0)), (3, None), first=True)
     again = pickle.loads(pickle.dumps(schedule))
     assert again.length == schedule.length

@@ -1,4 +1,4 @@
-"""Weights: in whole numbers, and what is refused."""
+"""Weights: conversion to integers, and refused values."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def test_whole_numbers_stay_as_they_are_and_proportions_count():
     assert whole_weights([5e-324, 1.7e308]).tolist() == [1, 1 << 30]
 
 
-def test_steps_hold_from_their_slot_on():
+def test_weights_of_a_step_apply_from_its_slot_on():
     steps = Stepped(((0, (1.0, 0.0)), (10, (1.0, 3.0))))
     seen = [steps.at(slot) for slot in (0, 9, 10, 10**9)]
     assert [(weights.tolist(), change) for weights, change in seen] == [
@@ -38,7 +38,7 @@ def test_steps_hold_from_their_slot_on():
     assert str(steps) == "{0: [1, 0], 10: [1, 3]}"
 
 
-def test_a_function_is_asked_at_every_1024th_slot():
+def test_a_function_of_weights_is_called_at_every_1024th_slot():
     asked = []
 
     def weights(slot):
@@ -49,7 +49,7 @@ def test_a_function_is_asked_at_every_1024th_slot():
     assert set(asked) == {2048, 3072}
 
 
-def test_equal_weights_of_a_function_go_on():
+def test_equal_weights_of_a_function_continue_one_segment():
     def weights(slot):
         return [1, 0] if slot < 10_000 else np.array([0.5, 0.5])
 
@@ -76,7 +76,7 @@ def test_wrong_weights_are_named(weights, message):
         check_weights(3, 2, "weights=")
 
 
-def test_shown_as_they_are_written():
+def test_weights_are_shown_as_written():
     assert (weights_text((0.5, 2.0)), str(Steady((1 / 3, 1.0)))) == ("[0.5, 2]", "[0.333333333333, 1]")
 
 

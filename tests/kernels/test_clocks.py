@@ -10,13 +10,13 @@ from penstock.kernels.clocks import thread_times
 from penstock.kernels.reference import clocks as reference
 
 
-def test_the_kernel_reads_what_its_twin_reads():
+def test_clocks_equal_those_of_the_twin():
     for _ in range(10):
         before, times, after = reference.thread_times(), thread_times(), reference.thread_times()
         assert all(low <= value <= high for low, value, high in zip(before, times, after, strict=True))
 
 
-def test_it_reads_them_of_the_calling_thread():
+def test_clocks_are_those_of_the_calling_thread():
     while time.thread_time_ns() < 10_000_000:
         pass
     seen = []

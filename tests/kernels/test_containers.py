@@ -28,7 +28,7 @@ def change_of(cls):
 
 
 @given(st.lists(VALUES, max_size=4), st.booleans())
-def test_it_equals_the_plain_one(values, always):
+def test_results_equal_those_of_the_plain_twin(values, always):
     before = repr(values)
     made, wanted = remade(values, change_of, always=always), reference.remade(values, change_of, always=always)
     assert repr(made) == repr(wanted)
@@ -38,7 +38,7 @@ def test_it_equals_the_plain_one(values, always):
         assert (new is old) == (plain is old)
 
 
-def test_what_does_not_change_is_the_same_object():
+def test_unchanged_values_are_returned_as_the_same_object():
     element = {"x": [1, 2], "y": (1, [2])}
     assert remade([element], change_of, always=False)[0] is element
     (copy,) = remade([element], change_of, always=True)
@@ -47,7 +47,7 @@ def test_what_does_not_change_is_the_same_object():
     assert copy["y"][1] is not element["y"][1]
 
 
-def test_nothing_is_held_too_often_or_too_rarely():
+def test_reference_counts_are_correct():
     leaf = object()
     element = {"x": [leaf, (leaf, [leaf])]}
     before = sys.getrefcount(leaf)
@@ -74,7 +74,7 @@ def test_nesting_without_end_is_an_error():
             remade([endless], change_of, always=True)
 
 
-def test_more_types_than_are_remembered_are_changed_alike():
+def test_more_types_than_the_cache_holds_are_changed():
     leaves = [type(f"Leaf{number}", (), {})() for number in range(20)]
     made = remade([leaves + leaves], lambda cls: lambda value: cls.__name__, always=False)
     assert made == [[type(leaf).__name__ for leaf in leaves] * 2]

@@ -16,14 +16,14 @@ KEYS = st.sampled_from(["a", "b", "c", 1, (2, 3), None])
 
 
 @given(data=st.data(), keys=st.lists(KEYS, unique=True, max_size=4))
-def test_it_equals_the_plain_one(data, keys):
+def test_results_equal_those_of_the_plain_twin(data, keys):
     alike = st.permutations(keys).map(lambda order: {key: object() for key in order})
     dicts = data.draw(st.lists(st.one_of(alike, alike, alike, st.dictionaries(KEYS, st.integers())), max_size=6))
     assert take_dicts_apart(dicts, keys) == reference.take_dicts_apart(dicts, keys)
 
 
 @pytest.mark.parametrize("other", [OrderedDict(x=1), [("x", 1)], None, {"y": 1}, {}, {"x": 1, "y": 2}])
-def test_what_is_no_such_dict_is_not_taken_apart(other):
+def test_other_values_are_not_converted(other):
     assert take_dicts_apart([{"x": 1}, other], ["x"]) is None
 
 
@@ -32,7 +32,7 @@ def test_an_error_of_a_key_is_raised():
         take_dicts_apart([{"x": 1}], [[]])
 
 
-def test_values_are_held_once_more_each():
+def test_each_value_gains_one_reference():
     value = object()
     before = sys.getrefcount(value)
     columns = take_dicts_apart([{"x": value, "y": 1}] * 10, ["x", "y"])

@@ -1,4 +1,4 @@
-"""The kernel of records equals its twin, on records as they are written, as they may be, and as they break."""
+"""The kernel of records equals its Python version on usual, unusual and damaged records."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ KIND_NAMES = {FeatureKind.BYTES: "bytes", FeatureKind.FLOAT: "float32", FeatureK
 
 
 def slots_of(rng) -> list[WantedFeature]:
-    """Some slots of every sort; a name may be among the features and among the lists."""
+    """Return slots of every kind; a name can occur among the features and among the lists."""
     slots = []
     for name in NAMES:
         for in_lists in (False, True):
@@ -40,7 +40,7 @@ def values_of(rng, kind: FeatureKind, count: int) -> list:
 
 
 def message_of(rng, kind: FeatureKind, count: int) -> bytes:
-    """A feature: packed or not, in parts, with what nobody knows in between."""
+    """Return a feature: packed or not, in parts, with unknown fields in between."""
     values = values_of(rng, kind, count)
     name = KIND_NAMES[kind]
     cut = int(rng.integers(0, count + 1)) if rng.random() < 0.3 else count
@@ -154,7 +154,7 @@ def test_the_kernel_equals_its_twin(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(10))
-def test_damaged_records_give_what_the_twin_gives(seed: int) -> None:
+def test_damaged_records_give_the_results_of_the_twin(seed: int) -> None:
     rng = np.random.default_rng([seed, 1])
     slots = slots_of(rng)
     kernel = ExampleKernel(slots)
@@ -165,7 +165,7 @@ def test_damaged_records_give_what_the_twin_gives(seed: int) -> None:
 
 @pytest.mark.parametrize("count", [0, 1, 7, 8, 9, 15, 16, 17, 31, 32, 33, 1000])
 @pytest.mark.parametrize("length", range(1, 11))
-def test_numbers_of_every_length_are_read_wherever_they_lie(count: int, length: int) -> None:
+def test_numbers_of_every_length_are_read_at_any_place(count: int, length: int) -> None:
     largest = (1 << 7 * length) - 1 if length < 10 else (1 << 64) - 1
     values = np.array([largest, largest >> 1] * count, np.uint64).astype(np.int64)[:count]
     record = wire.example([("x", wire.feature("int64", values.tolist()))])
@@ -173,7 +173,7 @@ def test_numbers_of_every_length_are_read_wherever_they_lie(count: int, length: 
     assert np.array_equal(found.values, values)
 
 
-def test_room_grows_with_what_comes() -> None:
+def test_room_grows_with_the_values() -> None:
     kernel = ExampleKernel(
         [
             WantedFeature("x", FeatureKind.INT64),
@@ -208,7 +208,7 @@ def test_a_small_record_cannot_ask_for_much_memory() -> None:
     assert memory.most < 1 << 20
 
 
-def test_values_are_written_where_they_are_wanted() -> None:
+def test_values_are_written_into_given_memory() -> None:
     kernel = ExampleKernel(
         [WantedFeature("x", FeatureKind.FLOAT, 2, default=np.float32([8, 9])), WantedFeature("y", FeatureKind.INT64)]
     )
@@ -218,7 +218,7 @@ def test_values_are_written_where_they_are_wanted() -> None:
     assert out.tolist() == [[1, 2], [8, 9]]
 
 
-def test_text_that_is_no_utf8_is_a_fault_of_its_record() -> None:
+def test_invalid_utf8_is_a_fault_of_its_record() -> None:
     kernel = ExampleKernel([WantedFeature("t", FeatureKind.BYTES, text=True)])
     good, bad = (wire.example([("t", wire.feature("bytes", [b"x", text]))]) for text in ("é".encode(), b"\xff"))
     assert kernel.parse([good])[0].values.tolist() == ["x", "é"]
@@ -246,7 +246,7 @@ def test_any_number_of_threads_may_use_one_kernel() -> None:
 
 
 @pytest.mark.parametrize("lengths", [[], [0], [1], [0, 3, 0, 0, 2, 0], [1 << 10, 0, 5]])
-def test_places_in_rows_are_those_of_the_twin(lengths) -> None:
+def test_places_in_rows_equal_those_of_the_twin(lengths) -> None:
     splits = np.cumsum([0, *lengths])
     for given in (splits, splits.astype(np.int32), np.repeat(splits, 2)[::2]):
         pairs, longest = places_in_rows(given)
@@ -254,6 +254,6 @@ def test_places_in_rows_are_those_of_the_twin(lengths) -> None:
 
 
 @pytest.mark.parametrize("splits", [[1, 2], [0, 2, 1], [0, 5, 3], [0, -1], [0, 1 << 62, 1], [-1, 0]])
-def test_splits_that_are_none_are_refused(splits) -> None:
+def test_invalid_splits_are_refused(splits) -> None:
     with pytest.raises(ValueError, match="splits must begin with 0"):
         places_in_rows(np.array(splits))

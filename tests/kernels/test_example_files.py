@@ -64,7 +64,7 @@ def test_records_of_any_form_are_those_of_the_twin(tmp_path_factory, seed: int, 
         assert splits is None or splits.tolist() == list(expected[1])
 
 
-def test_splits_are_as_wide_as_is_asked_for(tmp_path) -> None:
+def test_splits_have_the_requested_width(tmp_path) -> None:
     slots = [NUMBERS, WantedFeature("t", FeatureKind.BYTES)]
     files = ExampleFiles(ExampleKernel(slots), reader_of(tmp_path, [[encoded(3), encoded(0)]]), narrow=[0])
     found = files.parse(rows(0, 1))
@@ -73,7 +73,7 @@ def test_splits_are_as_wide_as_is_asked_for(tmp_path) -> None:
     assert [part.tolist() for part in found.splits] == [[0, 3, 3], [0, 1, 2]]
 
 
-def test_too_little_room_is_no_fault_once_the_kernel_has_learnt(tmp_path) -> None:
+def test_the_kernel_learns_how_much_room_it_needs(tmp_path) -> None:
     kernel = ExampleKernel([NUMBERS])
     files = ExampleFiles(kernel, reader_of(tmp_path, [[encoded(100)]]))
     assert files.parse(rows(0)) is None
@@ -84,7 +84,7 @@ def test_too_little_room_is_no_fault_once_the_kernel_has_learnt(tmp_path) -> Non
 
 
 @pytest.mark.parametrize("letters", [0, 3, 5000])
-def test_texts_outlive_what_was_read(tmp_path, letters: int) -> None:
+def test_texts_outlive_the_memory_of_records(tmp_path, letters: int) -> None:
     files = ExampleFiles(ExampleKernel([TEXT]), reader_of(tmp_path, [[encoded(1, letters), encoded(2, 1)], [b""]]))
     first, second = files.parse(rows(0, 1, 2)), files.parse(rows(1, 1, 1))
     assert first is not None
@@ -92,7 +92,7 @@ def test_texts_outlive_what_was_read(tmp_path, letters: int) -> None:
     assert first.values[0].tolist() == [bytes(letters), bytes(1), b"none"]
 
 
-def test_what_is_wrong_is_not_said_here(tmp_path) -> None:
+def test_any_fault_gives_no_result(tmp_path) -> None:
     reader = reader_of(tmp_path, [[encoded(1), encoded(2)]])
     files = ExampleFiles(
         ExampleKernel([NUMBERS, WantedFeature("t", FeatureKind.BYTES, 1, text=True, required=True)]), reader
@@ -115,7 +115,7 @@ def reader_of_missing(path, size: int) -> RecordReader:
     return RecordReader([str(path)], [np.array([0])], [np.array([size])], [size], framing=Framing.TFRECORD)
 
 
-def test_text_that_is_not_utf8_is_left_to_who_says_so(tmp_path) -> None:
+def test_invalid_utf8_gives_no_result(tmp_path) -> None:
     record = ps.records.encode_example({"t": b"\xff"})
     reader = reader_of(tmp_path, [[record]])
     assert (
@@ -157,6 +157,6 @@ def test_batches_of_other_sizes_come_from_the_same_files(tmp_path) -> None:
         assert np.diff(found.splits[0]).tolist() == [n % 4 for n in range(count)]
 
 
-def test_lists_are_for_another_kernel(tmp_path) -> None:
+def test_slots_in_lists_are_refused(tmp_path) -> None:
     with pytest.raises(ValueError, match="lists"):
         ExampleFiles(ExampleKernel([NUMBERS._replace(in_lists=True)]), reader_of(tmp_path, [[b""]]))

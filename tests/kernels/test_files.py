@@ -20,7 +20,7 @@ def test_every_file_is_read_and_none_stays_open(tmp_path, count):
     assert len(os.listdir("/proc/self/fd")) == before
 
 
-def test_what_is_no_regular_file_with_content_is_left_to_others(tmp_path):
+def test_paths_that_are_no_regular_files_give_none(tmp_path):
     (tmp_path / "empty").touch()
     os.mkfifo(tmp_path / "pipe")  # opening it would wait for ever
     (tmp_path / "link").symlink_to("nowhere")
@@ -28,11 +28,11 @@ def test_what_is_no_regular_file_with_content_is_left_to_others(tmp_path):
     assert read_regular_files([f"{tmp_path}/{name}" for name in names] + [str(tmp_path)]) == [None] * 7
 
 
-def test_paths_that_are_no_text_are_left_to_others():
+def test_paths_that_are_no_text_give_none():
     assert read_regular_files([b"/etc/hostname", 3, None]) == [None, None, None]
 
 
-def test_files_are_asked_for_ahead_whatever_they_are(tmp_path):
+def test_advice_accepts_any_paths(tmp_path):
     (tmp_path / "a").write_bytes(bytes(10_000))
     (tmp_path / "empty").touch()
     os.mkfifo(tmp_path / "pipe")
@@ -59,7 +59,7 @@ def test_a_mapped_file_lives_as_long_as_a_view_of_it(tmp_path):
             MappedFile(str(tmp_path / missing))
 
 
-def test_what_is_behind_the_end_of_one_that_was_cut_short_is_zeros_and_an_error(tmp_path, capfd):
+def test_a_truncated_mapped_file_reads_as_zeros_and_is_an_error(tmp_path, capfd):
     path = tmp_path / "file"
     path.write_bytes(b"a" * 20_000)
     file, other = MappedFile(str(path)), MappedFile(str(path))

@@ -1,4 +1,4 @@
-"""Footers of Parquet files: which column chunks agree with the schema, as those of whole files all do."""
+"""Footers of Parquet files: column chunks that agree with the schema, as all of an intact file do."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ def test_footers_of_whole_files_agree_with_their_schema(options):
     assert found.reshape(6, leaves).all()
 
 
-def test_a_chunk_of_another_type_is_told():
+def test_a_column_chunk_of_another_type_is_detected():
     footer = footer_of(pa.table({"x": [1.0], "y": [2]}))
     assert consistent_chunks(footer).tolist() == [True, True]
     assert consistent_chunks(footer.replace(b"\x15\x0a\x19", b"\x15\x02\x19")).tolist() == [False, True]
 
 
-def test_nothing_is_told_of_what_is_no_footer():
+def test_an_invalid_footer_gives_no_result():
     footer = footer_of(pa.table({"x": [1.0], "y": [2]}))
     for content in (b"", footer[:-1], footer[: len(footer) // 2], bytes(100), b"\xff" * 100):
         assert consistent_chunks(content).size == 0

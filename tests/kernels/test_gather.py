@@ -1,4 +1,4 @@
-"""Gather: the rows asked for, of any width and dtype."""
+"""Gather: the requested rows, of any width and dtype."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ DTYPES = ["u1", "?", "i2", "f2", "f4", "i8", "c8", "c16", ">i4", "U3", "S5", "M8
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 @pytest.mark.parametrize("row_shape", [(), (1,), (3,), (28, 28), (0,), (2, 0, 3)], ids=str)
-def test_it_equals_indexing(dtype: object, row_shape: tuple[int, ...]) -> None:
+def test_gather_equals_indexing(dtype: object, row_shape: tuple[int, ...]) -> None:
     rng = np.random.default_rng(0)
     dtype = np.dtype(dtype)  # type: ignore[arg-type]
     shape = (50, *row_shape)
@@ -66,7 +66,7 @@ def test_a_source_without_rows_has_no_row_zero() -> None:
         gather(np.zeros((0, 3)), np.array([0]))
 
 
-def test_memory_that_does_not_fit_is_refused() -> None:
+def test_out_that_does_not_fit_is_refused() -> None:
     source, rows = np.zeros((5, 3)), np.array([0, 1])
     for out in (np.zeros((2, 2)), np.zeros((3, 3)), np.zeros((2, 3), "f4"), np.zeros((2, 3), ">f8")):
         with pytest.raises(ValueError, match="out must be"):

@@ -1,4 +1,4 @@
-"""Batches gathered ahead of whoever takes them: the same as gathered one by one, and what is refused."""
+"""Batches gathered ahead of the consumer: equal to batches gathered one by one; refused arguments."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_every_batch_has_memory_of_its_own():
     assert not any(first + size > second for (first, size), (second, _) in pairwise(places))
 
 
-def test_a_row_that_is_not_there_is_named():
+def test_a_row_out_of_range_is_named():
     with pytest.raises(IndexError, match=r"row 3 is outside \[0, 3\)"):
         POOL.gather_ahead([np.arange(9), np.arange(3)], np.array([1, 3]), 1, tuple, SIDE)
     with pytest.raises(IndexError, match=r"row -1 is outside \[0, 3\)"):
@@ -58,13 +58,13 @@ def test_a_scalar_has_no_rows():
         POOL.gather_ahead([np.array(3)], np.arange(4), 2, tuple, SIDE)
 
 
-def test_what_is_no_array_of_plain_rows_is_left_to_numpy():
+def test_arrays_that_need_numpy_give_none():
     assert POOL.gather_ahead([np.array([None, 1])], np.arange(2), 1, tuple, SIDE) is None
     assert POOL.gather_ahead([np.arange(9)[::2]], np.arange(2), 1, tuple, SIDE) is None
     assert POOL.gather_ahead([np.arange(9)], np.arange(2.0), 1, tuple, SIDE) is None
 
 
-def test_what_joining_raises_is_raised():
+def test_an_error_of_join_is_raised():
     ahead = POOL.gather_ahead([np.arange(9)], np.arange(4), 2, lambda arrays: arrays[1], SIDE)
     assert ahead is not None
     for _ in range(3):  # a batch that was not joined is lost, and the queue then ends

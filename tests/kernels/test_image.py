@@ -32,7 +32,7 @@ def test_resizing_a_large_image_equals_the_twin(size, antialias) -> None:
 
 
 @given(SIZES, SIZES, SIZES, SIZES, st.sampled_from(sorted(kernel.FILTERS)), st.booleans())
-def test_integers_are_as_good_as_floats(height, width, to_height, to_width, interpolation, antialias) -> None:
+def test_integer_resampling_is_as_exact_as_floats(height, width, to_height, to_width, interpolation, antialias) -> None:
     image = np.random.default_rng([height, width]).integers(60, 190, (height, width, 3), np.uint8)  # nothing is clipped
     size = (to_height, to_width)
     found = kernel.resize_pixels(image, size, interpolation, antialias=antialias)
@@ -50,7 +50,7 @@ def test_boxes_equal_the_twin(height, width, draw) -> None:
     assert 0 <= left <= width - w < width
 
 
-def test_boxes_are_spread_as_asked() -> None:
+def test_boxes_are_uniform_in_scale_and_ratio() -> None:
     draws = np.random.default_rng(0).integers(0, 2**64, 4000, np.uint64).tolist()
     boxes = np.array([kernel.random_resized_crop_box(1000, 1000, (0.2, 0.6), (0.5, 2.0), draw) for draw in draws])
     areas, ratios = boxes[:, 2] * boxes[:, 3] / 1e6, np.log(boxes[:, 3] / boxes[:, 2])
@@ -62,7 +62,7 @@ def test_boxes_are_spread_as_asked() -> None:
 
 
 @given(st.integers(1, 2000), st.integers(1, 2000), st.integers(1, 2000))
-def test_the_shorter_side_is_as_asked(height, width, shorter) -> None:
+def test_the_shorter_side_has_the_requested_size(height, width, shorter) -> None:
     size = kernel.shorter_side_size(height, width, shorter)
     long = max(shorter * max(height, width) // min(height, width), 1)
     assert size == ((shorter, long) if height <= width else (long, shorter))
@@ -76,7 +76,7 @@ def test_a_flip_has_its_probability() -> None:
     assert [kernel.random_flip_choice(0.3, d) for d in draws] == [next(twin.uniforms(d)) < 0.3 for d in draws]
 
 
-def test_a_random_crop_goes_everywhere() -> None:
+def test_a_random_crop_reaches_every_place() -> None:
     draws = np.random.default_rng(0).integers(0, 2**64, 500, np.uint64).tolist()
     boxes = {kernel.random_crop_box(5, 6, 4, 4, draw) for draw in draws}
     assert boxes == {(top, left, 4, 4) for top in range(2) for left in range(3)}

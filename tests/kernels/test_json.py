@@ -1,4 +1,4 @@
-"""The native objects are those of Python's json; what is not plain is left to it."""
+"""The native parser returns the objects of Python's json, and leaves uncommon text to it."""
 
 from __future__ import annotations
 
@@ -62,14 +62,14 @@ def parsed(*lines, names=None):
 
 
 @given(objects=st.lists(OBJECTS, max_size=4), ascii=st.booleans(), indent=st.sampled_from([None, 1]))
-def test_objects_are_those_of_the_json_module(objects, ascii, indent):
+def test_objects_equal_those_of_the_json_module(objects, ascii, indent):
     made, elsewhere = parsed(*(json.dumps(each, ensure_ascii=ascii, indent=indent) for each in objects))
     assert elsewhere == []
     assert repr(made) == repr(objects)  # 1 is not 1.0, and keys have their order
 
 
 @given(text=st.text(st.sampled_from('{}[]:,"\\ \t\n0123456789.eE+-truefalsn/bu"éd8'), max_size=30))
-def test_any_text_is_what_json_makes_of_it_or_left_to_it(text):
+def test_any_text_gives_the_result_of_json_or_none(text):
     text = '{"a":' + text + "}"
     made, elsewhere = parsed(text)
     try:
@@ -81,14 +81,14 @@ def test_any_text_is_what_json_makes_of_it_or_left_to_it(text):
 
 
 @pytest.mark.parametrize("number", PLAIN_NUMBERS.split())
-def test_numbers_are_pythons_own(number):
+def test_numbers_equal_those_of_python(number):
     made, elsewhere = parsed(f'{{"x": {number}}}')
     assert elsewhere == []
     assert repr(made) == repr([json.loads(f'{{"x": {number}}}')])
 
 
 @pytest.mark.parametrize("text", [*NOT_PLAIN.splitlines(), *ODD_BYTES, '{"a":' * 65 + "1" + "}" * 65])
-def test_what_is_not_plain_is_left_out(text):
+def test_unusual_values_are_left_to_python(text):
     assert parsed("{}", text, '{"b": 2}') == ([{}, None, {"b": 2}], [1])
 
 
@@ -103,7 +103,7 @@ def test_names_choose_keys_of_the_object_and_not_of_those_in_it():
     assert parsed(line, names=["b", "z"]) == ([{"b": {"c": 1, "a": [{"c": 2}]}}], [])
 
 
-def test_more_keys_than_are_remembered():
+def test_more_keys_than_the_cache_holds_are_parsed():
     objects = [{f"key {i % 100}": i, "x" * 100: i} for i in range(300)]
     assert parsed(*map(json.dumps, objects)) == (objects, [])
 

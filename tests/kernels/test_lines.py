@@ -40,14 +40,14 @@ def test_any_number_of_lines_is_found_however_many_calls_that_takes(tmp_path, co
     assert found(path) == (list(range(0, 2 * count + 1, 2)), [])
 
 
-def test_lines_that_are_not_wanted_are_numbered(tmp_path):
+def test_excluded_lines_are_numbered(tmp_path):
     path = tmp_path / "a.txt"
     path.write_bytes(b"\none\n\r\n \ntwo\n\n")
     assert found(path, Wanted.NOT_EMPTY) == ([1, 7, 9, 14], [0, 2, 5])
     assert found(path, Wanted.NOT_BLANK) == ([1, 9, 14], [0, 2, 3, 5])
 
 
-def test_how_far_it_is_is_told(tmp_path):
+def test_the_callback_receives_the_position(tmp_path):
     path = tmp_path / "a.txt"
     path.write_bytes(b"x\n" * 100_000)
     seen: list[int] = []
@@ -129,7 +129,7 @@ def test_a_line_may_be_of_any_length(tmp_path, size):
 
 
 @pytest.mark.parametrize("count", [3, 3000])
-def test_the_first_line_that_is_no_text_is_told(tmp_path, count):
+def test_the_first_undecodable_line_is_reported(tmp_path, count):
     path = tmp_path / "a.txt"
     path.write_bytes(b"fine\n" * (count - 1) + b"caf\xe9\n" * 5)
     reader, _ = reader_of(path)
@@ -151,7 +151,7 @@ def test_a_file_that_is_cut_short_names_the_first_line_that_is_lost(tmp_path):
     assert caught.value.element == 1948
 
 
-def test_a_bad_index_is_told_of_the_line(tmp_path):
+def test_a_bad_index_is_an_error_with_its_line(tmp_path):
     path = tmp_path / "a.txt"
     path.write_bytes(b"line\n" * 100)
     begins, ends = np.arange(100) * 5, np.arange(100) * 5 + 5
@@ -164,7 +164,7 @@ def test_a_bad_index_is_told_of_the_line(tmp_path):
 @pytest.mark.parametrize(
     "out", [np.empty(19, object), np.empty(21, object), np.empty(20), np.empty(20, np.int64), np.empty((20, 1), object)]
 )
-def test_memory_that_does_not_fit_is_refused(tmp_path, out):
+def test_out_that_does_not_fit_is_refused(tmp_path, out):
     path = tmp_path / "a.txt"
     path.write_bytes(b"line\n" * 20)
     with pytest.raises(ValueError, match="array of objects"):
@@ -181,7 +181,7 @@ def test_memory_in_strides_or_not_to_be_written_is_refused(tmp_path):
             reader_of(path)[0].read(rows_between(0, 20), out)
 
 
-def test_objects_that_lay_in_the_memory_are_let_go(tmp_path):
+def test_objects_in_the_given_memory_are_released(tmp_path):
     path = tmp_path / "a.txt"
     path.write_bytes(b"line\n" * 20)
     kept = ["some text"]

@@ -27,7 +27,7 @@ def pool() -> Pool:
     return Pool(idle_limit=1 << 24)
 
 
-def test_an_array_is_what_was_asked_for(pool: Pool) -> None:
+def test_arrays_have_the_requested_shape_and_dtype(pool: Pool) -> None:
     for shape in [(), (0,), (3,), (2, 0, 5), (16, 3, 3)]:
         for dtype in ("u1", "f8", "?", "M8[s]", "U4", [("a", "i4"), ("b", "u1")]):
             array = pool.empty(shape, np.dtype(dtype))
@@ -37,7 +37,7 @@ def test_an_array_is_what_was_asked_for(pool: Pool) -> None:
             assert address(array) % 64 == 0
 
 
-def test_memory_is_used_again(pool: Pool) -> None:
+def test_memory_is_reused(pool: Pool) -> None:
     first = pool.empty((100, 100), F4)
     where = address(first)
     del first
@@ -90,7 +90,7 @@ def test_at_most_the_limit_is_kept_idle() -> None:
     assert pool.bytes_idle <= 10_000
 
 
-def test_what_is_used_now_displaces_what_was_used_before() -> None:
+def test_idle_memory_of_recent_sizes_is_kept() -> None:
     pool = Pool(idle_limit=10_000)
     pool.empty((8192,), U1)
     assert pool.bytes_idle == 8192
@@ -156,7 +156,7 @@ def test_threads_never_share_memory() -> None:
     assert pool.bytes_live == 0
 
 
-def test_a_fork_leaves_both_sides_whole() -> None:
+def test_a_fork_keeps_both_processes_valid() -> None:
     program = """
 import os, threading, numpy as np
 from penstock.kernels import Pool
@@ -183,7 +183,7 @@ print("whole")
 
 
 @pytest.mark.parametrize("shape", [(1 << 62,), (1 << 40, 1 << 40), (1 << 31, 1 << 31, 1 << 31)])
-def test_a_size_that_cannot_be_had_is_a_memory_error(pool: Pool, shape: tuple[int, ...]) -> None:
+def test_an_impossible_size_is_a_memory_error(pool: Pool, shape: tuple[int, ...]) -> None:
     with pytest.raises(MemoryError):
         pool.empty(shape, np.dtype("f8"))
     assert pool.bytes_live == 0

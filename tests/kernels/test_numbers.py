@@ -20,7 +20,7 @@ VALUES = st.one_of(
 
 
 @given(VALUES, st.sampled_from([np.int64, np.float64, np.bool_]))
-def test_copied_as_by_the_twin(values: list[object], dtype: type) -> None:
+def test_numbers_are_copied_as_by_the_twin(values: list[object], dtype: type) -> None:
     made, expected = np.empty(len(values), dtype), np.empty(len(values), dtype)
     whole = twin.copy_numbers(values, expected)
     assert copy_numbers(values, made) == whole
@@ -29,14 +29,14 @@ def test_copied_as_by_the_twin(values: list[object], dtype: type) -> None:
 
 
 @pytest.mark.parametrize("count", [0, 1, 255, 256, 257])
-def test_any_number_of_them(count: int) -> None:
+def test_any_number_of_numbers_is_copied(count: int) -> None:
     for values in (list(range(count)), [x / 3 for x in range(count)], [x % 3 == 0 for x in range(count)]):
         out = np.empty(count, np.array(values[:1] or [0]).dtype)
         assert copy_numbers(values, out)
         assert out.tolist() == values
 
 
-def test_types_that_count_as_ints_elsewhere_do_not_here() -> None:
+def test_subclasses_of_int_are_refused() -> None:
     class Sub(int):
         pass
 

@@ -55,7 +55,7 @@ def test_large_lengths_are_inverted(length: int) -> None:
         assert len(np.unique(order)) == len(np.unique(positions))
 
 
-def test_an_index_does_not_depend_on_the_others_it_is_asked_with() -> None:
+def test_positions_do_not_depend_on_the_other_positions_requested() -> None:
     for length in (16, 17, 200, 1000, 60_000, (1 << 40) + 1):
         positions = np.random.default_rng(1).integers(0, length, 700)
         together = kernels.permute(positions, length, key=3)
@@ -63,7 +63,7 @@ def test_an_index_does_not_depend_on_the_others_it_is_asked_with() -> None:
         assert together.tolist() == alone
 
 
-def test_strided_input_is_read_as_it_is() -> None:
+def test_strided_input_is_read_correctly() -> None:
     positions = np.arange(100)
     assert (kernels.permute(positions[::-3], 100, 5) == kernels.permute(positions, 100, 5)[::-3]).all()
 
@@ -153,14 +153,14 @@ def test_rows_stay_in_their_epoch_and_each_epoch_has_its_own_order() -> None:
     assert (third == 20 + kernels.permute(np.arange(10), 10, mix(mix(4, 2), 10))).all()
 
 
-def test_without_reshuffling_every_epoch_has_the_first_ones_order() -> None:
+def test_without_reshuffling_every_epoch_has_the_order_of_epoch_0() -> None:
     first, second = kernels.permute_rows(np.arange(20), 10, key=4, reshuffle=False).reshape(2, 10)
     assert (first == second - 10).all()
 
 
 @pytest.mark.parametrize("length", [1, 5, 16, 17, 1000, 1 << 48])
 @pytest.mark.parametrize("reshuffle", [True, False])
-def test_rows_in_any_order_come_back(length: int, reshuffle: bool) -> None:
+def test_permuted_rows_are_inverted(length: int, reshuffle: bool) -> None:
     rows = np.random.default_rng(2).integers(0, 40 * length, 2000)
     moved = kernels.permute_rows(rows, length, 8, reshuffle)
     assert (moved // length == rows // length).all()
@@ -205,7 +205,7 @@ def test_a_window_mixes_over_more_than_itself() -> None:
     assert np.cumsum(crossing)[600:-600].min() > 50
 
 
-def test_windows_of_random_rows_are_those_of_each_alone() -> None:
+def test_positions_in_a_window_do_not_depend_on_other_positions() -> None:
     rows = np.random.default_rng(3).integers(0, 5 * 1_000_003, 5000)
     for reshuffle in (True, False):
         moved = kernels.permute_rows_within(rows, 1_000_003, 200, 8, reshuffle)

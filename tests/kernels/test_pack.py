@@ -56,13 +56,13 @@ def test_many_sequences_are_packed_without_the_lock_and_without_overflowing_a_bi
 
 
 @pytest.mark.parametrize(("lengths", "named"), [([1, 11], "sequence 1 has 11"), ([-1], "sequence 0 has -1")])
-def test_a_sequence_that_no_bin_could_hold_is_named(lengths: list[int], named: str) -> None:
+def test_a_sequence_longer_than_a_bin_is_named(lengths: list[int], named: str) -> None:
     for strategy in STRATEGIES:
         with pytest.raises(ValueError, match=named):
             pack_bins(np.array(lengths), 10, strategy)  # type: ignore[arg-type]
 
 
-def test_no_capacity_no_strategy_and_other_dtypes_are_refused() -> None:
+def test_invalid_capacities_strategies_and_dtypes_are_refused() -> None:
     for capacity in (0, -1, MOST_CAPACITY + 1):
         with pytest.raises(ValueError, match=rf"capacity must be from 1 to 2\*\*24, not {capacity}"):
             pack_bins(np.array([0]), capacity)
@@ -117,7 +117,7 @@ def test_bins_larger_than_any_cache_are_filled_too() -> None:
     assert all((mine == other).all() for mine, other in zip(out, expected, strict=True))
 
 
-def test_bins_are_filled_while_others_are_begun_and_let_go() -> None:
+def test_bins_can_be_filled_while_other_fillings_are_dropped() -> None:
     flat = np.arange(40_000, dtype=np.int32)
     pieces = np.array([[0, 1000 * i, 1000, 0, i] for i in range(40)])
     outs = [memory(40, 1024) for _ in range(6)]
@@ -133,7 +133,7 @@ def test_bins_are_filled_while_others_are_begun_and_let_go() -> None:
         assert all((mine == other).all() for mine, other in zip(out, expected, strict=True))
 
 
-def test_what_does_not_fit_is_refused_before_a_thread_begins() -> None:
+def test_pieces_that_do_not_fit_are_refused_before_a_thread_begins() -> None:
     with pytest.raises(ValueError, match="piece 1 does not fit"):
         begin_filling(held(WORDS), np.array([[0, 0, 2, 0, 0], [0, 0, 3, 0, 0]]), memory(1, 4), 0, SideThread())
 
@@ -225,7 +225,7 @@ def test_only_arrays_of_one_dimension_and_dtype_are_held(document: Any) -> None:
         HeldArrays([*WORDS, document], np.dtype(np.int32))
 
 
-def test_what_is_held_stays_where_it_is_until_it_is_let_go() -> None:
+def test_held_arrays_cannot_be_resized_until_released() -> None:
     array = np.arange(3)
     holding = HeldArrays([array, array[::2], array[:0]], array.dtype)
     assert holding.lengths.tolist() == [3, 2, 0]
@@ -235,7 +235,7 @@ def test_what_is_held_stays_where_it_is_until_it_is_let_go() -> None:
     array.resize(1000, refcheck=False)
 
 
-def test_documents_are_numbered_through_all_that_are_held() -> None:
+def test_documents_are_numbered_across_all_held_arrays() -> None:
     texts = [HeldArrays(part, np.dtype(np.uint8)) for part in ([], [np.full(1, 5, np.uint8)], [], WORDS_OF_BYTES)]
     out = memory(1, 4, np.uint8)
     fill_bins(texts, np.array([[2, 0, 1, 0, 0], [0, 0, 1, 0, 0], [1, 0, 1, 0, 0]]), out)
@@ -244,7 +244,7 @@ def test_documents_are_numbered_through_all_that_are_held() -> None:
         fill_bins(texts, np.array([[3, 0, 1, 0, 0]]), out)
 
 
-def test_no_pieces_fill_everything_with_padding_and_no_bins_take_nothing() -> None:
+def test_without_pieces_bins_hold_only_padding() -> None:
     out = memory(2, 3)
     fill_bins([], np.zeros((0, 5), np.int64), out, 5)
     assert [array.tolist() for array in out] == [[[5] * 3] * 2, [[0] * 3] * 2, [[0] * 3] * 2]

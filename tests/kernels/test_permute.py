@@ -1,4 +1,4 @@
-"""The native orders are, bit for bit, those of their NumPy twin."""
+"""The native orders equal those of the NumPy implementation bit for bit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Records found by their index: as they were written, damage named, no crash whatever becomes of the file."""
+"""Records located by an index: equal to the written ones, damage reported, no crash for any change to the file."""
 
 from __future__ import annotations
 
@@ -56,14 +56,14 @@ def test_the_checksum_is_that_of_the_twin(size):
     assert masked_crc32c(data) == twin.masked_crc32c(data)
 
 
-def test_the_checksum_is_castagnoli_s():  # RFC 3720, appendix B.4
+def test_the_checksum_is_crc32c():  # RFC 3720, appendix B.4
     assert crc32c(bytes(32)) == 0x8A9136AA
     assert crc32c(b"\xff" * 32) == 0x62A8AB43
     assert crc32c(bytes(range(32))) == 0x46DD794E
 
 
 @given(st.binary(max_size=5000), st.integers(0, 5000))
-def test_a_checksum_goes_on_where_another_ended(data, at):
+def test_a_checksum_can_be_continued(data, at):
     assert crc32c(data[at:], crc32c(data[:at])) == crc32c(data)
 
 
@@ -79,7 +79,7 @@ def test_the_scan_is_that_of_the_twin(records):
 
 
 @given(st.lists(st.binary(max_size=20), min_size=1, max_size=4), st.data())
-def test_of_damaged_bytes_it_finds_what_the_twin_finds(records, draw):
+def test_scans_of_damaged_bytes_equal_those_of_the_twin(records, draw):
     data = bytearray(b"".join(map(framed, records)))
     data[draw.draw(st.integers(0, len(data) - 1))] ^= 1 << draw.draw(st.integers(0, 7))
     data = bytes(data[: draw.draw(st.integers(0, len(data)))])
@@ -127,7 +127,7 @@ def test_a_length_beyond_the_file_takes_no_memory(tmp_path):
 
 
 @pytest.mark.parametrize(("name", "error"), [("missing", FileNotFoundError), ("", IsADirectoryError)])
-def test_what_cannot_be_opened_is_named(tmp_path, name, error):
+def test_files_that_cannot_be_opened_are_named(tmp_path, name, error):
     with pytest.raises(error) as caught:
         scan_tfrecords(str(tmp_path / name))
     assert caught.value.filename == str(tmp_path / name)
@@ -137,7 +137,7 @@ def test_what_cannot_be_opened_is_named(tmp_path, name, error):
 
 
 @given(st.lists(st.binary(max_size=5000), min_size=1, max_size=12), st.data())
-def test_any_records_in_any_order(tmp_path_factory, records, draw):
+def test_records_are_read_in_any_order(tmp_path_factory, records, draw):
     folder = tmp_path_factory.mktemp("r")
     cut = draw.draw(st.integers(0, len(records)))
     reader = reader_of(written(folder / "a", records[:cut]), written(folder / "b", records[cut:]))
@@ -156,7 +156,7 @@ def test_rows_outside_are_an_index_error(tmp_path):
             reader.read(rows(row))
 
 
-def test_records_are_asked_for_ahead_whatever_is_wrong_with_them(tmp_path):
+def test_advice_ignores_faults_of_records(tmp_path):
     path = written(tmp_path / "a", [b"a" * 5000] * 9)
     reader = reader_of(path)
     reader.advise(rows(8, 0, 0))
@@ -170,7 +170,7 @@ def test_records_are_asked_for_ahead_whatever_is_wrong_with_them(tmp_path):
     other.advise(rows(0))
 
 
-def test_more_files_than_are_kept_open(tmp_path):
+def test_more_files_than_the_limit_of_open_files_are_read(tmp_path):
     count = MOST_OPEN + 5
     paths = [written(tmp_path / f"{i:05d}", [str(i).encode(), b"second"]) for i in range(count)]
     reader = reader_of(*paths)
@@ -180,7 +180,7 @@ def test_more_files_than_are_kept_open(tmp_path):
     assert len(os.listdir("/proc/self/fd")) == before
 
 
-def test_a_child_of_a_fork_reads_while_threads_of_the_parent_did():
+def test_a_forked_child_can_read_while_threads_of_the_parent_read():
     program = """
 import os, signal, tempfile, threading, numpy as np
 from penstock.kernels import records
@@ -213,7 +213,7 @@ print("whole")
     assert done.stdout == "whole\n", done.stderr
 
 
-def test_one_damaged_record_is_lost_alone(tmp_path):
+def test_a_damaged_record_is_named_and_others_are_read(tmp_path):
     path = tmp_path / "a"
     data = bytearray(b"".join(map(framed, [b"one", b"two", b"three"])))
     data[19 + 12] ^= 1
@@ -238,7 +238,7 @@ def test_a_file_that_changed_its_size_is_named(tmp_path):
         reader.read(rows(0))
 
 
-def test_a_file_that_is_gone_is_named(tmp_path):
+def test_a_missing_file_is_named(tmp_path):
     path = written(tmp_path / "a", [b"one"])
     reader = reader_of(path)
     os.unlink(path)
@@ -249,7 +249,7 @@ def test_a_file_that_is_gone_is_named(tmp_path):
 
 
 @pytest.mark.parametrize("verify", [False, True])
-def test_a_file_that_is_cut_short_under_the_reader_is_an_error(tmp_path, verify):
+def test_a_file_truncated_during_reading_is_an_error(tmp_path, verify):
     path = written(tmp_path / "a", [bytes(100_000)] * 3)
     reader = reader_of(path, verify=verify)
     assert reader.read(rows(2)) == [bytes(100_000)]  # mapped from now on
@@ -276,7 +276,7 @@ def test_an_index_that_points_outside_is_refused(tmp_path):
             reader.read(rows(0))
 
 
-def test_an_index_of_something_else_is_seen(tmp_path):
+def test_an_index_of_another_file_is_detected(tmp_path):
     path = written(tmp_path / "a", [b"one", b"two"])
     reader = RecordReader([path], [rows(1)], [rows(20)], [38], framing=Framing.TFRECORD)
     with pytest.raises(DataError, match="its length field is damaged"):
@@ -292,7 +292,7 @@ def test_plain_records_and_lines(tmp_path):
     assert lines.read(rows(0, 1, 2)) == [b"one", b"two", b"three"]
 
 
-def test_wrong_arrays_are_refused(tmp_path):
+def test_invalid_index_arrays_are_refused(tmp_path):
     path = written(tmp_path / "a", [b"one"])
     with pytest.raises(ValueError, match="one length"):
         RecordReader([path], [rows(0)], [rows()], [19])

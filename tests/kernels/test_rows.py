@@ -55,6 +55,6 @@ def test_more_elements_than_memory_is_a_memory_error() -> None:
         group_rows(np.array([0]), 1 << 62, 1, 1 << 62, 1 << 62)
 
 
-def test_sizes_below_their_least_are_refused() -> None:
+def test_sizes_below_the_minimum_are_refused() -> None:
     with pytest.raises(ValueError, match="size must be at least 1"):
         group_rows(np.array([0]), 0, 1, 1, 1)

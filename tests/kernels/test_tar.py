@@ -44,7 +44,7 @@ def files_of(samples, data):
 
 
 @FORMATS
-def test_it_finds_what_tarfile_finds(tmp_path, format):
+def test_scans_find_the_members_that_tarfile_finds(tmp_path, format):
     long = "folder/" * 20 + "name"
     files = [
         ("a.txt", b"one"), ("a.cls", b""), ("b/c.x/1.seg.png", b"z" * 512), ("b/c.x/1.json", b"y" * 513),
@@ -57,7 +57,7 @@ def test_it_finds_what_tarfile_finds(tmp_path, format):
 
 
 @given(st.lists(st.tuples(NAMES, st.sampled_from(["txt", "a.b", "jpg"]), st.binary(max_size=1500)), max_size=8))
-def test_any_names_and_contents(tmp_path_factory, drawn):
+def test_any_names_and_contents_are_found(tmp_path_factory, drawn):
     files = [(f"{i}/{name}.{extension}", content) for i, (name, extension, content) in enumerate(drawn)]
     data = archive(files)
     assert files_of(scanned(tmp_path_factory.mktemp("t"), data), data) == files
@@ -66,7 +66,7 @@ def test_any_names_and_contents(tmp_path_factory, drawn):
 
 
 @pytest.mark.parametrize("count", [0, 1, MEMBERS_AT_ONCE - 1, MEMBERS_AT_ONCE, MEMBERS_AT_ONCE + 1])
-def test_samples_go_on_from_one_step_of_the_scan_to_the_next(tmp_path, count):
+def test_samples_continue_across_steps_of_the_scan(tmp_path, count):
     data = b"".join(member(b"%d.%s" % (i // 3, (b"a", b"b", b"c")[i % 3]), b"x") for i in range(count)) + END
     samples = scanned(tmp_path, data)
     assert len(samples) == -(-count // 3)
@@ -75,12 +75,12 @@ def test_samples_go_on_from_one_step_of_the_scan_to_the_next(tmp_path, count):
         assert samples.key(len(samples) - 1) == str((count - 1) // 3)
 
 
-def test_extensions_are_in_small_letters_and_keys_as_they_are(tmp_path):
+def test_extensions_are_lowercase_and_keys_unchanged(tmp_path):
     samples = scanned(tmp_path, archive([("A/B.JPG", b"1"), ("A/B.Cls", b"2")]))
     assert (samples.key(0), samples.extensions, len(samples)) == ("A/B", ["jpg", "cls"], 1)
 
 
-def test_what_belongs_to_no_sample_is_passed_over(tmp_path):
+def test_members_without_a_sample_are_skipped(tmp_path):
     folder, link, hard, pipe = (tarfile.TarInfo(name) for name in ("d.x", "l.txt", "h.txt", "p.txt"))
     folder.type, link.type, hard.type, pipe.type = tarfile.DIRTYPE, tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.FIFOTYPE
     link.linkname = hard.linkname = "a.txt"
@@ -106,13 +106,13 @@ def test_archives_that_were_joined_are_read_to_the_end(tmp_path):
 
 
 @pytest.mark.parametrize("cut", [0, 1, 512, 1023])
-def test_a_part_of_the_end_is_enough(tmp_path, cut):
+def test_one_zero_block_at_the_end_is_enough(tmp_path, cut):
     data = member(b"a.txt", b"abc") + END
     assert files_of(scanned(tmp_path, data[: len(data) - cut]), data) == [("a.txt", b"abc")]
 
 
 @pytest.mark.parametrize("cut", [1024, 1025, 1024 + 509])
-def test_without_an_end_it_was_cut_short(tmp_path, cut):
+def test_an_archive_without_an_end_is_truncated(tmp_path, cut):
     data = member(b"a.txt", b"abc") + member(b"a.cls", b"1") + member(b"b.txt", b"def") + END
     with pytest.raises(DataError, match=rf"a.tar, at byte {len(data) - cut}: the archive ends without the zeros") as at:
         scanned(tmp_path, data[: len(data) - cut])
@@ -122,7 +122,7 @@ def test_without_an_end_it_was_cut_short(tmp_path, cut):
 
 @pytest.mark.parametrize("read", [scanned, lambda folder, data: scanned_bytes(data, str(folder / "a.tar"))])
 @pytest.mark.parametrize(("begin", "end"), [(1, 2), (2, 4), (1, 9), (6, 14)])
-def test_zeroed_blocks_are_no_end(tmp_path, begin, end, read):
+def test_zeroed_blocks_inside_are_damage(tmp_path, begin, end, read):
     data = bytearray(archive([(f"{i}.txt", b"x" * 700) for i in range(9)]))
     data[3 * 512 * begin : 3 * 512 * begin + 512 * (end - begin)] = bytes(512 * (end - begin))
     with pytest.raises(DataError, match=r"a.tar.*, at byte \d+: there "):
@@ -146,7 +146,7 @@ def test_sizes_in_binary_and_in_extended_headers(tmp_path):
     assert files_of(scanned(tmp_path, data), data) == [("a.txt", b"abc"), ("b.txt", b"hello")]
 
 
-def test_signed_checksums_of_old_programs(tmp_path):
+def test_signed_checksums_of_old_programs_are_accepted(tmp_path):
     head = bytearray(header("é.txt".encode(), 3))
     signed = sum(byte - 256 if byte > 127 else byte for byte in head[:148] + b" " * 8 + head[156:])
     head[148:156] = b"%06o\0 " % signed
@@ -183,7 +183,7 @@ SPARSE = pax(b"GNU.sparse.major", b"1") + pax(b"GNU.sparse.name", b"a.txt")
         (b"".join(member(b"img.%d.jpg" % i, b"") for i in range(4100)), "'img.4096.jpg'.*more than 4096 extensions"),
     ],
 )  # fmt: skip
-def test_damage_and_what_cannot_be_read_is_named(tmp_path, data, reason):
+def test_damage_and_unsupported_members_are_named(tmp_path, data, reason):
     with pytest.raises(DataError, match=reason) as caught:
         scanned(tmp_path, data)
     assert str(caught.value).startswith(str(tmp_path))
@@ -191,7 +191,7 @@ def test_damage_and_what_cannot_be_read_is_named(tmp_path, data, reason):
         scanned_bytes(data, str(tmp_path))
 
 
-def test_a_part_says_how_much_it_takes_to_go_on():
+def test_a_part_reports_the_missing_bytes():
     data = archive([("a.txt", b"1" * 700), ("b.txt", b"2"), ("é" * 70 + ".txt", b"3")])
     for size in range(0, len(data), 100):
         samples, needed, failure = scan_tar_bytes(data[:size], "x", whole=False)
@@ -202,7 +202,7 @@ def test_a_part_says_how_much_it_takes_to_go_on():
             assert scan_tar_bytes(data[: size + needed], "x", whole=False)[1] != needed
 
 
-def test_a_file_that_is_cut_short_while_it_is_scanned_is_an_error(tmp_path):
+def test_a_file_truncated_during_the_scan_is_an_error(tmp_path):
     import os
 
     from penstock.kernels import _native
@@ -223,7 +223,7 @@ NAME = st.binary(max_size=5) | st.sampled_from(["é", "日本", "a" * 40]).map(s
 
 
 def archive_of(names):
-    """Samples of which only the keys are told."""
+    """Return an archive of samples given only by their keys."""
     nothing = np.zeros(0, np.int64)
     ends = np.cumsum(list(map(len, names)), dtype=np.int64)
     keys = np.frombuffer(b"".join(names), np.uint8)
@@ -231,7 +231,7 @@ def archive_of(names):
 
 
 @given(st.lists(st.lists(NAME, min_size=1, max_size=5), min_size=1, max_size=4), st.data())
-def test_keys_of_several_archives_are_those_of_each(archives, data):
+def test_keys_of_several_archives_are_found(archives, data):
     samples = [archive_of(names) for names in archives]
     place = st.integers(0, len(samples) - 1).flatmap(
         lambda of: st.tuples(st.just(of), st.integers(0, len(archives[of]) - 1))
@@ -244,7 +244,7 @@ def test_keys_of_several_archives_are_those_of_each(archives, data):
 
 
 @pytest.mark.parametrize(("of", "number"), [(0, 2), (0, -1), (1, 0), (-1, 0), (2**40, 0), (0, 2**62)])
-def test_the_key_of_a_sample_that_is_not_there_is_refused(of, number):
+def test_the_key_of_a_missing_sample_is_refused(of, number):
     with pytest.raises(IndexError, match="no such sample"):
         keys_of_archives([archive_of([b"a", b"b"])])(np.array([of]), np.array([number]))
 
@@ -255,7 +255,7 @@ def test_a_key_that_lies_outside_of_the_index_is_empty(ends):
     assert keys_of_archives([samples])(np.array([0]), np.array([1])) == [""]
 
 
-def test_keys_take_no_places_of_other_lengths_or_dtypes():
+def test_places_of_other_lengths_or_dtypes_are_refused():
     keys = _native.TarKeys([(np.zeros(1, np.uint8), np.ones(1, np.int64))])
     with pytest.raises(ValueError, match="one length"):
         keys.read(np.zeros(2, np.int64), np.zeros(1, np.int64))

@@ -112,26 +112,26 @@ def assert_says(error, operation, record=SEVEN):
 
 @pytest.mark.parametrize("way", ITERATED)
 @pytest.mark.parametrize(("operation", "make"), EACH.items(), ids=EACH)
-def test_who_iterates_is_told(operation, make, way):
+def test_iterating_shows_the_notes(operation, make, way):
     if way == "as PyTorch's":
         pytest.importorskip("torch")
     assert_says(told(ITERATED[way], make(NUMBERS)), operation)
 
 
 @pytest.mark.parametrize(("operation", "make"), EACH.items(), ids=EACH)
-def test_what_comes_back_from_another_process_says_it(operation, make, processes):
+def test_errors_of_other_processes_have_the_notes(operation, make, processes):
     error = told(list, make(NUMBERS).with_options(ps.Options(executor=processes)))
     assert_says(error, operation)
 
 
 @pytest.mark.parametrize(("operation", "make"), INDEXED.items(), ids=INDEXED)
-def test_who_asks_for_a_row_or_a_slice_is_told(operation, make):
+def test_rows_and_slices_show_the_notes(operation, make):
     assert_says(told(lambda ds: [ds[row] for row in range(len(ds))], make(NUMBERS)), operation)
     assert_says(told(lambda ds: list(ds[::2]) + list(ds[1::2]), make(NUMBERS)), operation)
 
 
 @pytest.mark.parametrize("operation", [name for name in EACH if name not in ("map(accept)", "flat_map(begun)")])
-def test_who_asks_for_a_check_is_told(operation):
+def test_check_shows_the_notes(operation):
     check = EACH[operation](ps.Dataset.range(7, 12)).check()
     (error,) = [stage.error for stage in check.stages if stage.error is not None]
     assert_says(error, operation)
@@ -139,19 +139,19 @@ def test_who_asks_for_a_check_is_told(operation):
 
 
 @pytest.mark.parametrize("operation", ["map(refuse)", "map(same)", "scan(..., one_more)", "flat_map(listed)"])
-def test_who_asks_for_the_spec_is_told(operation):
+def test_element_spec_shows_the_notes(operation):
     assert_says(told(lambda ds: ds.element_spec, EACH[operation](ps.Dataset.range(7, 12))), operation)
 
 
 @pytest.mark.parametrize(("operation", "make"), EACH.items(), ids=EACH)
-def test_who_writes_elements_is_told(operation, make, tmp_path):
+def test_writers_show_the_notes(operation, make, tmp_path):
     assert_says(told(lambda ds: ds.save(tmp_path / "saved"), make(NUMBERS)), operation)
     records = make(NUMBERS).map(lambda *x: b"", vectorized=False)
     assert_says(told(lambda ds: ds.write_tfrecord(tmp_path / "a.tfrecord"), records), operation)
 
 
 @pytest.mark.parametrize("operation", ["map(refuse)", "map(accept)", "map(same)", "filter(accept)"])
-def test_what_is_written_of_a_failure_names_the_operation_and_the_record(operation, tmp_path):
+def test_recorded_failures_name_the_operation_and_the_record(operation, tmp_path):
     path = tmp_path / "bad.jsonl"
     list(EACH[operation](NUMBERS).ignore_errors(quarantine=path))
     (failure,) = [json.loads(line) for line in path.read_text().splitlines()]
@@ -161,7 +161,7 @@ def test_what_is_written_of_a_failure_names_the_operation_and_the_record(operati
 
 
 @pytest.mark.parametrize("streamed", [False, True])
-def test_a_dataset_within_a_generator_of_another_says_both_once(streamed):
+def test_errors_of_a_dataset_inside_a_generator_name_both_once(streamed):
     inner = NUMBERS.filter(bool).map(refuse) if streamed else NUMBERS.map(refuse)
 
     def numbers():
@@ -175,7 +175,7 @@ def test_a_dataset_within_a_generator_of_another_says_both_once(streamed):
     assert notes[of_inner + 1 : of_outer] == ["in from_generator(numbers), at element 4"]
 
 
-def test_a_row_of_another_dataset_is_said_before_the_row_that_asked_for_it():
+def test_the_row_of_an_inner_dataset_is_named_before_the_outer_row():
     inner = NUMBERS.map(refuse)
     error = told(list, ps.Dataset.range(100, 103).map(lambda x: inner[int(x) - 98]))
     assert error.__notes__[:4] == [
@@ -187,7 +187,7 @@ def test_a_row_of_another_dataset_is_said_before_the_row_that_asked_for_it():
     assert len(error.__notes__) == 5
 
 
-def test_the_keys_of_a_split_and_the_choices_of_a_mixture_are_told():
+def test_errors_in_keys_of_split_and_in_choices_show_the_notes():
     parts = NUMBERS.split({"a": 0.5, "b": 0.5}, key_func=refuse)
     notes = told(len, parts["a"]).__notes__
     assert notes == ["in split(key_func=refuse), at row 4"]
@@ -200,7 +200,7 @@ def test_the_keys_of_a_split_and_the_choices_of_a_mixture_are_told():
     assert_says(caught.value, blames_of(caught.value)[0].operation)
 
 
-def test_elements_that_do_not_fit_are_named_by_their_records_on_every_way():
+def test_elements_that_do_not_fit_are_named_by_their_records_everywhere():
     uneven = NUMBERS.map(lambda x: np.zeros(1 + int(x == 7)), vectorized=False)
     rows = ["row 4 is made from the number 7", "row 5 is made from the number 8"]
     for reach in (list, lambda ds: ds[2], lambda ds: ds.reduce(0, lambda total, x: total)):

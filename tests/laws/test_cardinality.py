@@ -1,4 +1,4 @@
-"""How many elements there are, as far as can be told without iterating: every operation over every kind of length."""
+"""Lengths known without iterating: every operation over every kind of length."""
 
 from __future__ import annotations
 
@@ -83,13 +83,13 @@ def test_the_length_of_every_operation_over_every_kind_of_input(build, ds, lengt
 
 
 @pytest.mark.parametrize(("build", "ds", "length"), list(cases(refused=True)))
-def test_what_cannot_be_is_refused_when_the_pipeline_is_built(build, ds, length):
+def test_impossible_lengths_are_refused_when_the_pipeline_is_built(build, ds, length):
     with pytest.raises(PlanError):
         build(ds)
 
 
 @pytest.mark.parametrize(("build", "ds", "length"), list(cases(refused=False)))
-def test_a_length_that_is_known_is_how_many_elements_come(build, ds, length):
+def test_a_known_length_is_the_number_of_elements(build, ds, length):
     made = build(ds)
     came = len(list(islice(made, 20)))
     if length == INFINITE:
@@ -102,7 +102,7 @@ def test_a_length_that_is_known_is_how_many_elements_come(build, ds, length):
             len(made)
 
 
-def test_streams_of_streams_keep_what_is_known():
+def test_streams_of_streams_keep_known_lengths():
     assert STREAM.repeat().batch(2).take(3).cardinality() == 3
     assert STREAM.take(0).repeat().cardinality() == 0
     assert STREAM.repeat().filter(lambda x: True).cardinality() == UNKNOWN

@@ -61,7 +61,7 @@ WIDE = {
 
 
 def largest(ds, steps=300):
-    """The most bytes that the cursor took in so many steps."""
+    """Return the largest size of the cursor, in bytes, over this many steps."""
     with ds.with_options(LONG).iterator(epoch=1000) as it:
         return max(len(json.dumps(it.state_dict())) for _ in islice(it, steps))
 
@@ -73,7 +73,7 @@ def test_a_cursor_takes_a_few_hundred_bytes(name):
 
 @pytest.mark.parametrize("name", WIDE)
 @pytest.mark.parametrize(("inputs", "most"), [(4, 640), (16, 600), (64, 800)])
-def test_many_open_inputs_take_a_few_bytes_each(name, inputs, most):
+def test_each_open_input_takes_a_few_bytes(name, inputs, most):
     assert largest(WIDE[name](inputs)) < most
 
 

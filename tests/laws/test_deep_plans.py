@@ -164,8 +164,8 @@ def test_a_deep_plan_behaves_as_a_short_one(make, elements):
 
 
 @pytest.mark.parametrize("make", [batches, scans, moved_streams], ids=lambda make: make.__name__)
-def test_what_is_nested_goes_on_in_other_threads(make):
-    """As their work is inside one another's, each stack of Python's goes only so deep."""
+def test_deep_nesting_continues_in_other_threads(make):
+    """Nested work continues in other threads, so that no Python stack grows too deep."""
     ds = make(300).with_options(Options(executor="inline"))
     with ds.iterator() as it:
         received = [int(next(it)) for _ in range(5)]
@@ -201,14 +201,14 @@ def test_a_deep_plan_is_pickled_and_sent_to_processes():
         assert [batch.tolist()[0] for batch in run] == [SEVERAL + at for at in range(0, 20, 5)]
 
 
-def test_a_pickled_plan_shares_what_it_shared():
+def test_a_pickled_plan_keeps_shared_nodes_shared():
     shared = Dataset.range(3).map(add_one)
     ds = pickle.loads(pickle.dumps(Dataset.zip(shared, shared)))
     one, other = ds._plan.inputs
     assert one is other
 
 
-def test_building_asks_only_the_input(monkeypatch):
+def test_building_a_plan_inspects_only_the_input(monkeypatch):
     asked = []
     own = Concatenate.spec
 

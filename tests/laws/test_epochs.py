@@ -17,7 +17,7 @@ EPOCHS = 3
 
 
 def epochs_of(ds, most=10**9):
-    """All elements of the epochs up to the third, and the state after at most so many."""
+    """Return the elements of all epochs before number `EPOCHS`, at most this many, and the state after them."""
     seen = []
     for epoch in range(ds.epoch, EPOCHS):
         if len(seen) == most:
@@ -41,13 +41,13 @@ def check(ds, stop):
 
 @given(datasets(seeded=False), st.integers(0, 60))
 @settings(max_examples=80)
-def test_epochs_of_an_indexed_dataset(ds, stop):
+def test_epochs_of_an_indexed_dataset_resume_exactly(ds, stop):
     check(ds, stop)
 
 
 @given(streams(seeded=False), st.integers(0, 60))
 @settings(max_examples=60)
-def test_epochs_of_a_stream(ds, stop):
+def test_epochs_of_a_stream_resume_exactly(ds, stop):
     check(ds, stop)
 
 

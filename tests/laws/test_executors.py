@@ -21,12 +21,12 @@ def test_threads_of_any_number_equal_inline(ds):
 
 @given(datasets())
 @settings(max_examples=60)
-def test_epochs_later_on_are_equal_too(ds):
+def test_later_epochs_equal_inline(ds):
     verify_determinism(ds, epoch=4)
 
 
 @pytest.mark.parametrize(("name", "examples"), [("thread_pool", 80), ("scrambled", 60), ("processes", 30)])
-def test_an_executor_of_the_users_equals_inline(name, examples, request):
+def test_the_users_executor_equals_inline(name, examples, request):
     executor = request.getfixturevalue(name)
 
     @given(datasets())

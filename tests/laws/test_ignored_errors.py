@@ -1,4 +1,4 @@
-"""Exactly the elements that fail are left out, whatever they were taken out of: held against plain Python."""
+"""Exactly the failing elements are left out, from every kind of input: compared with plain Python."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Fails:
 
 @dataclass(frozen=True)
 class FailsByChance(Fails):
-    """The same, and whether it fails and what it adds are also drawn."""
+    """A failing function whose failures and summands are random."""
 
     def __call__(self, x, *, rng):
         drawn = int(rng.integers(0, 5))
@@ -45,7 +45,7 @@ class FailsByChance(Fails):
 
 @dataclass(frozen=True)
 class Marks:
-    """A failing function that marks what it would fail on, by a number below zero, and passes on what is marked."""
+    """A function that marks failing elements with a negative number instead of raising, and keeps marks."""
 
     function: Fails
 
@@ -104,7 +104,7 @@ def pipeline(steps, *, on_error):
 
 
 def expected(steps, *, instead=None):
-    """The same elements in plain Python, and how many failed above the last operation that needs an order."""
+    """Return the elements from plain Python, and the number failed above the last operation that needs an order."""
     elements: list[Any] = list(range(30))
     last, failed = last_ordered(steps), 0
     for at, (name, n) in enumerate(steps):
@@ -135,7 +135,7 @@ def expected(steps, *, instead=None):
 
 @given(STEPS, st.sampled_from(WAYS))
 @settings(max_examples=150)
-def test_what_is_left_out_is_what_fails(steps, options):
+def test_exactly_the_failed_elements_are_left_out(steps, options):
     elements, failed = expected(steps)
     ds = pipeline(steps, on_error="skip").with_options(options)
     it = ds.ignore_errors().iterator()
@@ -150,7 +150,7 @@ def test_what_is_left_out_is_what_fails(steps, options):
 
 @given(st.lists(FAILING.filter(lambda step: step[0] == "map") | HARMLESS, max_size=6), st.sampled_from(WAYS))
 @settings(max_examples=40)
-def test_what_is_replaced_is_what_fails(steps, options):
+def test_exactly_the_failed_elements_are_replaced(steps, options):
     steps = [*steps, ("map", 4)]
     ds = pipeline(steps, on_error=ps.on_error.replace(7, budget=999)).with_options(options)
     assert [int(x) for x in ds.ignore_errors()] == expected(steps, instead=7)[0]
@@ -158,7 +158,7 @@ def test_what_is_replaced_is_what_fails(steps, options):
 
 @given(STEPS)
 @settings(max_examples=25)
-def test_a_restore_loses_nothing_else(steps):
+def test_a_restore_loses_no_other_element(steps):
     ds = pipeline(steps, on_error=ps.on_error.skip(999))
     verify_resume(ds.ignore_errors(), most=12)
     verify_resume(ds.ignore_errors(budget=999).batch(3), most=12, options=WAYS[1])
@@ -166,7 +166,7 @@ def test_a_restore_loses_nothing_else(steps):
 
 @given(st.lists(st.integers(0, 9), min_size=1, max_size=3), st.integers(1, 3), st.sampled_from(WAYS))
 @settings(max_examples=40)
-def test_what_the_others_draw_stays_the_same(numbers, copies, options):
+def test_draws_of_other_elements_are_unchanged(numbers, copies, options):
     def run(change):
         ds: Dataset[Any] = Dataset.range(40).filter(lambda x: True)
         for n in numbers:
@@ -182,7 +182,7 @@ def test_what_the_others_draw_stays_the_same(numbers, copies, options):
 
 
 @pytest.mark.parametrize("options", WAYS)
-def test_few_elements_are_lost_where_few_fail(options):
+def test_few_failures_lose_few_elements(options):
     streams = (
         Dataset.range(200).filter(lambda x: True).batch(100).unbatch(),
         Dataset.range(200).filter(lambda x: True).batch(100).map(np.sort).unbatch(),
@@ -195,7 +195,7 @@ def test_few_elements_are_lost_where_few_fail(options):
         assert len(list(islice(ignored, 300))) == 199
 
 
-def test_the_first_element_that_does_not_fail_tells_the_spec():
+def test_the_spec_is_that_of_the_first_sound_element():
     ds = Dataset.range(4).map(lambda x: np.full(2, 6 // x)).ignore_errors()
     assert repr(ds.element_spec) == "int64[2]"
     assert repr(ds.batch(2).element_spec) == "int64[?, 2]"

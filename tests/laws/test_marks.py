@@ -1,4 +1,4 @@
-"""A saved state that nobody gave ends in a `CursorError`, or is one that could have been given."""
+"""A forged state either raises a `CursorError` or equals a valid state."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ JSON = st.recursive(
 
 
 @pytest.mark.parametrize("name", PIPELINES)
-def test_a_mangled_mark_is_refused_or_is_a_place_that_there_is(name):
+def test_a_mangled_mark_is_refused_or_is_a_valid_position(name):
     ds = PIPELINES[name].with_options(ps.Options(executor="inline", seed=3))
 
     @given(st.integers(0, 9), st.integers(0, 99), st.sampled_from(["replace", "replace", "remove", "double"]), JSON)
@@ -82,7 +82,7 @@ def test_a_mangled_mark_is_refused_or_is_a_place_that_there_is(name):
 
 
 @pytest.mark.parametrize("name", PIPELINES)
-def test_a_state_need_not_travel_as_json(name):
+def test_a_state_can_be_loaded_without_json(name):
     ds = PIPELINES[name].with_options(ps.Options(executor="inline", seed=3))
     whole = list(ds.iterator(epoch=1))
     for step in (0, 1, len(whole) // 2, len(whole)):
@@ -144,7 +144,7 @@ def test_damaged_text_in_place_of_a_mark_is_refused_before_anything_is_lost():
     assert [*received, *it] == list(PIPELINES["interleave of many"])
 
 
-def test_a_refused_state_says_what_it_is():
+def test_the_error_shows_the_refused_state():
     it = KEPT.batch(2).iterator()
     it.load_state_dict(with_mark(it) | {"mark": [-1, None]})
     with pytest.raises(CursorError, match=r"the saved state's mark has \[-1, None\]"):

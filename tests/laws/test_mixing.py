@@ -1,4 +1,4 @@
-"""Orders beside those of a reservoir, the buffer that `tf.data` has, and uniform ones; all seeds are fixed."""
+"""Shuffle orders compared with a reservoir, the buffer of `tf.data` and uniform orders; all seeds are fixed."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def reservoir(count, buffer, rng):
 
 
 def figures(first, second, size, batch=64):
-    """What is in batches of sorted classes of `size`, and what two epochs have in common."""
+    """Return statistics of batches over sorted classes of `size`, and of the overlap of two epochs."""
     count = len(first) // batch * batch
     classes = np.sort(first[:count].reshape(-1, batch) // size, axis=1)
     distinct = 1 + (np.diff(classes, axis=1) != 0).sum(axis=1)
@@ -104,7 +104,7 @@ def test_a_buffer_of_bytes_mixes_at_least_as_well_as_a_reservoir_of_as_many(buff
     ("buffer", "of_two_epochs"),
     [(2, 0.18), (3, 0.07), (4, 0.04), (5, 0.04), (8, 0.04), (16, 0.02), (100, 0.02), (1000, 0.02), (10_000, 0.06)],
 )
-def test_epochs_have_no_more_in_common_than_those_of_a_reservoir(buffer, of_two_epochs):
+def test_epochs_correlate_no_more_than_those_of_a_reservoir(buffer, of_two_epochs):
     count, epochs, rng = 100_000, 8, np.random.default_rng(3)
     reservoirs = [reservoir(count, buffer, rng) for _ in range(epochs)]
     buffered = orders(buffer, stream=False, count=count, epochs=epochs)
@@ -118,7 +118,7 @@ def test_epochs_have_no_more_in_common_than_those_of_a_reservoir(buffer, of_two_
 
 
 @pytest.mark.filterwarnings("ignore:PS105")
-def test_in_a_buffer_of_two_all_neighbours_can_change_places():
+def test_a_buffer_of_two_can_swap_all_neighbors():
     swapped = set()
     for epoch in range(40):
         order = list(Dataset.range(41).shuffle(2, seed=0).iterator(epoch=epoch))
@@ -138,7 +138,7 @@ def test_one_seed_gives_unrelated_orders_to_other_lengths(lengths):
         assert (one[:count] == other[:count]).mean() < 0.02
 
 
-def test_variants_of_one_element_lie_apart_as_in_a_uniform_order():
+def test_variants_of_one_element_are_as_far_apart_as_in_a_uniform_order():
     variants = np.concatenate(list(Dataset.range(4000).expand(5).shuffle(seed=3).batch(1000)))
     places = np.argsort(variants, kind="stable").reshape(4000, 5)
     apart = np.abs(places[:, :, None] - places[:, None, :])[:, *np.triu_indices(5, 1)].reshape(-1) / 20_000

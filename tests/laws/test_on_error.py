@@ -149,7 +149,7 @@ def policies(operation):
 
 
 def expected(operation, base, on_error):
-    """The same of a function that never fails: of the elements it takes, or with the value as its result."""
+    """Return the elements from a function that never fails, with failing inputs left out or replaced."""
     if on_error.value is operation.value:
         return list(operation.apply(base(), operation.function(operation.value)))
     return list(operation.apply(base().filter(works, vectorized=False), operation.function(None)))
@@ -162,7 +162,7 @@ def alike(made, wanted):
 @each_operation
 @each_base
 @pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
-def test_what_fails_is_left_out_or_replaced(operation, base, way):
+def test_failed_elements_are_left_out_or_replaced(operation, base, way):
     for on_error in policies(operation):
         ds = operation.apply(base(), operation.function(None), on_error=on_error).with_options(way)
         wanted = expected(operation, base, on_error)
@@ -171,7 +171,7 @@ def test_what_fails_is_left_out_or_replaced(operation, base, way):
 
 
 @each_operation
-def test_other_processes_leave_out_the_same(operation, processes):
+def test_other_processes_leave_out_the_same_elements(operation, processes):
     for base in (BASES["rows"], BASES["stream"]):
         for on_error in policies(operation)[1:3]:
             ds = operation.apply(base(), operation.function(None), on_error=on_error)
@@ -180,7 +180,7 @@ def test_other_processes_leave_out_the_same(operation, processes):
 
 @each_operation
 @each_base
-def test_a_restore_goes_on_exactly(operation, base):
+def test_a_restored_iterator_continues_exactly(operation, base):
     for on_error in policies(operation)[1:3]:
         ds = operation.apply(base(), operation.function(None), on_error=on_error)
         verify_resume(ds, most=6)
@@ -190,7 +190,7 @@ def test_a_restore_goes_on_exactly(operation, base):
 @each_operation
 @each_base
 @pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
-def test_failures_are_counted_and_held_to_the_budget(operation, base, way):
+def test_failures_are_counted_and_limited_by_the_budget(operation, base, way):
     for on_error in (skip(FAILED), replace(operation.value, budget=FAILED)):
         it = operation.apply(base(), operation.function(None), on_error=on_error).with_options(way).iterator()
         list(it)
@@ -202,7 +202,7 @@ def test_failures_are_counted_and_held_to_the_budget(operation, base, way):
 
 
 @each_operation
-def test_without_a_budget_failures_are_counted_too(operation):
+def test_failures_without_a_budget_are_counted(operation):
     for base in (BASES["rows"], BASES["stream"]):
         for on_error in (skip(), replace(operation.value)):
             it = operation.apply(base(), operation.function(None), on_error=on_error).iterator()
@@ -211,7 +211,7 @@ def test_without_a_budget_failures_are_counted_too(operation):
 
 
 @each_operation
-def test_each_failure_is_written_down_with_its_row(operation, tmp_path):
+def test_each_failure_is_recorded_with_its_row(operation, tmp_path):
     file = tmp_path / "bad.jsonl"
     ds = operation.apply(BASES["rows"](), operation.function(None), on_error=skip(quarantine=file))
     list(ds)
@@ -221,7 +221,7 @@ def test_each_failure_is_written_down_with_its_row(operation, tmp_path):
 
 
 @each_operation
-def test_what_it_does_is_said(operation):
+def test_explain_shows_the_policy(operation):
     name = operation.apply(BASES["rows"](), operation.function(None)).explain().splitlines()[2].split("(")[0].strip()
     for on_error, said in ((skip(3), "on_error='skip'"), (replace(operation.value), "on_error=replace(")):
         ds = operation.apply(BASES["rows"](), operation.function(None), on_error=on_error)
@@ -231,7 +231,7 @@ def test_what_it_does_is_said(operation):
 
 
 @pytest.mark.parametrize("name", sorted(OPERATIONS.keys() - {"take_while", "unique", "group_by_reducer"}))
-def test_shards_by_streams_leave_out_the_same(name):
+def test_virtual_streams_leave_out_the_same_elements(name):
     operation = OPERATIONS[name]
     ds = operation.apply(BASES["stream"](), operation.function(None), on_error=skip(COUNT))
     whole = list(ds.shard(1, 0, streams=4))
@@ -241,7 +241,7 @@ def test_shards_by_streams_leave_out_the_same(name):
 
 @given(st.lists(st.sampled_from(sorted(OPERATIONS)), min_size=2, max_size=3), st.data())
 @settings(max_examples=40)
-def test_operations_that_forgive_may_follow_each_other(names, data):
+def test_several_operations_may_have_on_error(names, data):
     ds = Dataset.range(COUNT)
     for name in names:
         operation = OPERATIONS[name]
@@ -264,7 +264,7 @@ def test_a_skipped_element_does_not_end_a_take_while():
         assert list(ds.take_while(small, on_error=replace(False))) == [0, 1]
 
 
-def test_windows_that_cannot_be_reduced_are_left_out_or_end_the_pass():
+def test_windows_whose_reduce_func_raises_are_left_out_or_end_the_pass():
     def reduced(key, window):
         if key == 1:
             raise LookupError("no window of 1")
@@ -281,7 +281,7 @@ def test_windows_that_cannot_be_reduced_are_left_out_or_end_the_pass():
             list(grouped(on_error))
 
 
-def test_what_cannot_be_reduced_ends_the_pass():
+def test_errors_of_reduce_end_the_pass():
     def refuse(total, x):
         raise LookupError("not reduced")
 
@@ -312,7 +312,7 @@ def test_a_value_that_the_function_cannot_return_is_refused(call, said):
         call(Dataset.range(3), replace("x"))
 
 
-def test_parsed_records_that_are_damaged_are_left_out():
+def test_damaged_records_are_left_out_by_parse_example():
     records = [ps.records.encode_example({"x": [i]}) for i in range(6)]
     records[2] = b"\xff" + records[2]
     parse = ps.records.parse_example({"x": ps.records.FixedLenFeature((), np.int64)})
@@ -322,7 +322,7 @@ def test_parsed_records_that_are_damaged_are_left_out():
         assert [int(e["x"]) for e in base.map(parse, on_error=replace({"x": np.int64(-1)}))] == [0, 1, -1, 3, 4, 5]
 
 
-def test_pictures_that_are_damaged_are_left_out():
+def test_damaged_images_are_left_out_by_decode():
     pictures = [b"P5 2 2 255\n" + bytes([i] * 4) for i in range(4)]
     pictures[1] = b"no picture"
     for base in (Dataset.from_source(pictures), Dataset.from_source(pictures).filter(true)):

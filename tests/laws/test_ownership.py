@@ -113,7 +113,7 @@ def test_a_consumer_that_writes_into_elements_changes_no_later_epoch(source, tmp
 
 
 @pytest.mark.parametrize("source", SOURCES, ids=lambda source: source.__name__)
-def test_the_other_branch_of_a_zip_does_not_see_what_a_function_wrote(source, tmp_path):
+def test_writes_of_a_function_do_not_reach_the_other_branch_of_a_zip(source, tmp_path):
     s = source(tmp_path).cache()
     plain = list(s)
     for _ in range(2):
@@ -122,7 +122,7 @@ def test_the_other_branch_of_a_zip_does_not_see_what_a_function_wrote(source, tm
         assert [one for one, _ in pairs] == [halve(json.loads(json.dumps(row))) for row in plain]
 
 
-def test_files_opened_in_place_are_opened_again_in_the_next_epoch(tmp_path):
+def test_paths_replaced_by_open_files_are_paths_again_in_the_next_epoch(tmp_path):
     path = tmp_path / "photo"
     path.write_text("pixels")
 
@@ -139,7 +139,7 @@ def test_files_opened_in_place_are_opened_again_in_the_next_epoch(tmp_path):
     assert mine == [{"image": str(path)}] * 3
 
 
-def test_the_users_own_list_is_as_it_was_after_a_run():
+def test_the_users_list_is_unchanged_after_a_run():
     mine, copy = rows(), json.dumps(rows())
     ds = Dataset.from_source(mine)
     for row in ds.map(halve):
@@ -155,7 +155,7 @@ def test_the_users_own_list_is_as_it_was_after_a_run():
     assert json.dumps(mine) == copy
 
 
-def test_a_table_that_a_function_looks_up_is_as_it_was():
+def test_a_table_that_a_function_looks_up_is_unchanged():
     table = rows()
     ds = Dataset.range(6).map(lambda i: table[i]).map(halve)
     assert list(ds) == list(ds)
@@ -189,7 +189,7 @@ def test_a_generator_may_change_and_yield_its_dict_again():
     ],
     ids=lambda element: type(element).__name__,
 )
-def test_every_kind_of_container_is_the_consumers_own(element):
+def test_every_kind_of_container_is_copied_for_the_consumer(element):
     ds = Dataset.from_source([element]).repeat(2)
     first, second = ds
     assert type(first) is type(second) is type(element)
@@ -248,7 +248,7 @@ def divide(row):
     ],
 )
 @pytest.mark.parametrize("options", EXECUTORS)
-def test_writing_into_an_array_that_is_kept_says_to_copy_it_first(ds, options):
+def test_writing_into_a_cached_array_advises_a_copy(ds, options):
     for _ in range(2):  # of a cache, the second epoch reads what is kept
         with pytest.raises(ValueError, match="read-only") as caught:
             list(ds.map(divide).with_options(options))
@@ -298,7 +298,7 @@ FRESH = Dataset.range(9).map(lambda i: np.ones(2))
         (FRESH, [True] * 9),
     ],
 )
-def test_whether_an_array_can_be_written_to_does_not_depend_on_who_made_it(ds, wanted, processes):
+def test_read_only_arrays_do_not_depend_on_the_executor(ds, wanted, processes):
     ways = [*EXECUTORS, Options(executor="threads", workers=1), Options(executor="inline", rewrite=False)]
     for options in [*ways, Options(executor=processes)]:
         for epoch in range(2):
@@ -315,7 +315,7 @@ def test_an_expanded_element_is_copied_for_each_variant():
     assert difference(list(ds.iterator(epoch=0)), alone) is None
 
 
-def test_what_a_function_wrote_before_it_failed_is_not_there_when_others_are_made_again():
+def test_writes_before_a_failure_are_not_visible_when_elements_are_made_again():
     def halve_unless_third(row):
         row = halve(row)
         if row["box"]["low"] == 3:
@@ -328,7 +328,7 @@ def test_what_a_function_wrote_before_it_failed_is_not_there_when_others_are_mad
         assert list(ds.map(halve_unless_third).ignore_errors()) == wanted
 
 
-def test_arrays_that_a_function_changed_before_it_failed_are_as_they_were():
+def test_arrays_changed_before_a_failure_are_restored():
     def halve_unless_third(x):
         x[:] /= 2
         if x[0] == 1.5:
@@ -346,7 +346,7 @@ def test_arrays_that_a_function_changed_before_it_failed_are_as_they_were():
             assert [x.tolist() for x in ds.map(halve_unless_third).ignore_errors().with_options(options)] == wanted
 
 
-def test_replacements_are_the_consumers_own():
+def test_replacements_are_copied_for_the_consumer():
     def fail(i):
         raise ValueError
 

@@ -1,4 +1,4 @@
-"""What holds for every plan, whoever runs it."""
+"""Laws of every plan, with every executor."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def assert_same(made, wanted):
 
 @given(datasets(), EPOCHS)
 @settings(max_examples=150)
-def test_optimised_equals_plain(ds, epoch):
+def test_optimized_equals_plain(ds, epoch):
     assert_same(elements(ds, epoch), elements(ds.with_options(ps.Options(rewrite=False)), epoch))
 
 
@@ -58,7 +58,7 @@ def test_an_element_made_alone_equals_the_iterated_one(ds, epoch):
 
 @given(datasets(), EPOCHS)
 @settings(max_examples=150)
-def test_an_element_made_by_a_task_of_its_own_is_the_one_made_among_others(ds, epoch):
+def test_an_element_made_by_a_separate_task_equals_the_one_made_among_others(ds, epoch):
     plan = ds._bound()
     program = compiled(plan, np.empty, Unobserved())
     assume(len(ds))
@@ -98,13 +98,13 @@ def test_take_and_skip_are_the_two_parts_of_the_whole(ds, count):
 
 @given(datasets(), st.integers(1, 3))
 @settings(max_examples=100)
-def test_repeat_is_the_epochs_one_after_another(ds, count):
+def test_repeat_yields_consecutive_epochs(ds, count):
     assert_same(elements(ds.repeat(count)), [each for epoch in range(count) for each in elements(ds, epoch)])
 
 
 @given(datasets())
 @settings(max_examples=100)
-def test_an_endless_repeat_is_never_at_its_end(ds):
+def test_an_endless_repeat_never_ends(ds):
     endless = ds.repeat()
     wanted = [] if len(ds) == 0 else [each for epoch in range(30 // len(ds) + 1) for each in elements(ds, epoch)]
     with endless.iterator(epoch=0) as it:
@@ -124,7 +124,7 @@ def test_every_epoch_is_reproducible_from_the_seed(ds, seed):
 
 @given(datasets(), st.integers(0, 3), st.integers(0, 2**32))
 @settings(max_examples=100)
-def test_a_shuffle_reorders_within_a_few_windows_and_otherwise_anew_each_epoch(ds, epoch, seed):
+def test_a_shuffle_moves_elements_within_a_few_buffers_and_differs_in_each_epoch(ds, epoch, seed):
     whole = multiset(enumerate(elements(ds, epoch)))
     shuffled = ds.enumerate().shuffle(seed=seed)
     assert len(elements(shuffled, epoch)) == len(whole)
@@ -135,7 +135,7 @@ def test_a_shuffle_reorders_within_a_few_windows_and_otherwise_anew_each_epoch(d
     assert all(-18 < number - place <= 4 for place, number in enumerate(near))
 
 
-def test_epochs_of_a_shuffle_differ_and_come_again():
+def test_epochs_of_a_shuffle_differ_and_are_reproducible():
     ds = ps.Dataset.range(100).shuffle().with_options(ps.Options(seed=1))
     first, second = list(ds), list(ds)
     assert first != second
@@ -148,7 +148,7 @@ def test_epochs_of_a_shuffle_differ_and_come_again():
 
 @given(datasets())
 @settings(max_examples=100)
-def test_fingerprints_follow_the_plan_and_not_how_it_runs(ds):
+def test_fingerprints_depend_on_the_plan_and_not_on_its_settings(ds):
     run = ds.prefetch(3).with_options(ps.Options(executor="threads", workers=2, deterministic=False, rewrite=False))
     assert run.fingerprint() == ds.fingerprint()
     assert ds.skip(1).fingerprint() != ds.fingerprint()
@@ -156,7 +156,7 @@ def test_fingerprints_follow_the_plan_and_not_how_it_runs(ds):
 
 @given(datasets())
 @settings(max_examples=100)
-def test_the_spec_is_that_of_the_elements(ds):
+def test_the_spec_fits_the_elements(ds):
     specs = [spec_of(element) for element in elements(ds)]
     if specs and all(compatible(specs[0], spec) for spec in specs):
         assert all(compatible(ds.element_spec, spec) for spec in specs)
@@ -164,7 +164,7 @@ def test_the_spec_is_that_of_the_elements(ds):
 
 @given(datasets())
 @settings(max_examples=60)
-def test_a_batch_is_the_consumers_own(ds):
+def test_a_batch_can_be_written_to(ds):
     whole = elements(ds)
     for batch in elements(ds.batch(1)):
         for leaf in flatten(batch)[0]:
@@ -175,7 +175,7 @@ def test_a_batch_is_the_consumers_own(ds):
 
 @given(datasets())
 @settings(max_examples=100)
-def test_what_a_consumer_writes_into_elements_nobody_else_sees(ds):
+def test_writes_of_a_consumer_do_not_reach_other_elements(ds):
     whole = elements(ds)
     for _ in range(2):
         received = []

@@ -1,4 +1,4 @@
-"""Restored at every step, a run goes on as if nothing had happened."""
+"""A run restored at every step continues like an uninterrupted one."""
 
 from __future__ import annotations
 
@@ -21,24 +21,24 @@ THREADS = ps.Options(executor="threads", workers=2)
 
 @given(datasets(seeded=False), st.sampled_from([0, 1, 6]))
 @settings(max_examples=120)
-def test_a_restore_at_every_step(ds, epoch):
+def test_a_restore_at_every_step_continues_exactly(ds, epoch):
     verify_resume(ds, epoch=epoch)
 
 
 @given(datasets(seeded=False))
 @settings(max_examples=40)
-def test_a_restore_into_threads(ds):
+def test_a_restore_into_threads_continues_exactly(ds):
     verify_resume(ds, options=THREADS)
 
 
 @given(datasets(seeded=False))
 @settings(max_examples=40)
-def test_a_restore_from_threads_to_a_plain_plan_run_inline(ds):
+def test_a_restore_from_threads_to_a_plain_inline_run_continues_exactly(ds):
     verify_resume(ds.with_options(THREADS), options=ps.Options(executor="inline", rewrite=False))
 
 
 @pytest.mark.parametrize("name", ["thread_pool", "scrambled"])
-def test_a_restore_where_order_is_loose(name, request):
+def test_a_restore_with_deterministic_false_loses_no_element(name, request):
     executor = request.getfixturevalue(name)
 
     @given(datasets(seeded=False), st.sampled_from([None, 1, 3]))
@@ -51,7 +51,7 @@ def test_a_restore_where_order_is_loose(name, request):
 
 @given(st.integers(0, 40), st.integers(1, 7), st.booleans())
 @settings(max_examples=60)
-def test_a_state_says_how_many_items_were_received(steps, size, threads):
+def test_a_state_counts_the_received_items(steps, size, threads):
     ds = ps.Dataset.range(200).shuffle(seed=3).batch(size)
     with ds.with_options(THREADS if threads else ps.Options()).iterator(epoch=2) as it:
         for _ in range(min(steps, len(ds))):
@@ -96,7 +96,7 @@ print("equal")
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
-def test_a_fork_in_the_middle_goes_on_exactly_on_both_sides():
+def test_both_processes_continue_exactly_after_a_fork():
     done = subprocess.run(
         [sys.executable, "-W", "ignore::DeprecationWarning", "-c", FORKED],
         capture_output=True, text=True, cwd=ROOT, timeout=60, check=False,

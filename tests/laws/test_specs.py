@@ -1,4 +1,4 @@
-"""What `element_spec` says is true of every element that comes."""
+"""Every element matches `element_spec`."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def pipelines(draw):
 
 @given(pipelines())
 @settings(max_examples=150)
-def test_every_element_is_as_its_spec_says(ds):
+def test_every_element_fits_its_spec(ds):
     try:
         elements = list(ds)
     except ElementError:  # batches of several sizes do not stack
@@ -82,7 +82,7 @@ def test_every_element_is_as_its_spec_says(ds):
 
 @pytest.mark.parametrize("name", ["take", "repeat", "prefetch", "options", "shuffle", "cache", "skip", "filter", "map"])
 @pytest.mark.parametrize("begin", [lambda: Dataset.range(10), lambda: Dataset.range(10).map(as_float)])
-def test_the_size_of_batches_of_which_the_last_is_shorter_is_unknown(name, begin):
+def test_the_size_of_batches_with_a_shorter_last_one_is_unknown(name, begin):
     ds = STEPS[name](begin().batch(4), 1).with_options(Options(ignore_lint="all"))
     assert ds.element_spec.shape == (None,)
     assert {len(batch) for batch in ds} <= {4, 2}
@@ -90,7 +90,7 @@ def test_the_size_of_batches_of_which_the_last_is_shorter_is_unknown(name, begin
     assert whole.element_spec.shape == (4,)
 
 
-def test_a_rebatch_of_one_size_knows_it_where_all_are_full():
+def test_a_rebatch_of_one_size_has_a_known_size_if_all_are_full():
     batches = Dataset.range(8).batch(4)
     assert batches.rebatch([2, 2]).element_spec == ArraySpec((2,), INT)
     assert batches.rebatch(2).element_spec == ArraySpec((2,), INT)
@@ -100,7 +100,7 @@ def test_a_rebatch_of_one_size_knows_it_where_all_are_full():
     assert batches.map(as_float).rebatch([3, 3], drop_remainder=True).element_spec == ArraySpec((3,), FLOAT)
 
 
-def test_other_sizes_than_that_of_the_batch_stay_known():
+def test_other_sizes_stay_known():
     images = Dataset.range(10).map(lambda x: np.zeros((8, 3), np.float32)).batch(4)
     assert images.map(lambda batch: batch + 1).element_spec == ArraySpec((None, 8, 3), FLOAT)
     assert images.map(lambda batch: batch.mean(axis=0)).element_spec == ArraySpec((8, 3), FLOAT)

@@ -1,4 +1,4 @@
-"""What holds for every stream, whoever runs it, and after any restore."""
+"""Laws of every stream, with every executor and after any restore."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ def assert_same(made, wanted):
 
 @given(streams(seeded=False), EPOCHS)
 @settings(max_examples=80)
-def test_a_restore_at_every_step(ds, epoch):
+def test_a_restore_at_every_step_continues_exactly(ds, epoch):
     verify_resume(ds, epoch=epoch, most=16)
 
 
 @given(streams())
 @settings(max_examples=60)
-def test_what_a_consumer_writes_into_elements_nobody_else_sees(ds):
+def test_writes_of_a_consumer_do_not_reach_other_elements(ds):
     whole = elements(ds)
     for _ in range(2):  # what a cache keeps comes in the second pass
         received = []
@@ -50,7 +50,7 @@ def test_what_a_consumer_writes_into_elements_nobody_else_sees(ds):
 
 @given(streams(seeded=False))
 @settings(max_examples=25)
-def test_a_restore_from_threads_to_a_run_inline_and_back(ds):
+def test_a_restore_from_threads_to_inline_and_back_continues_exactly(ds):
     inline = ps.Options(executor="inline")
     verify_resume(ds.with_options(THREADS), options=inline, most=10)
     verify_resume(ds.with_options(inline), options=THREADS, most=10)
@@ -58,14 +58,14 @@ def test_a_restore_from_threads_to_a_run_inline_and_back(ds):
 
 @given(streams(seeded=False))
 @settings(max_examples=20)
-def test_a_restore_where_the_plan_is_rewritten_otherwise(ds):
+def test_a_restore_with_other_rewrites_continues_exactly(ds):
     plain = ps.Options(executor="inline", rewrite=False)
     verify_resume(ds, options=plain, most=10)
     verify_resume(ds.with_options(plain), options=ps.Options(rewrite=True), most=10)
 
 
 @pytest.mark.parametrize(("name", "examples"), [("thread_pool", 30), ("processes", 8)])
-def test_a_restore_into_an_executor_of_the_users(name, examples, request):
+def test_a_restore_into_the_users_executor_continues_exactly(name, examples, request):
     executor = request.getfixturevalue(name)
 
     @given(streams(seeded=False))
@@ -83,7 +83,7 @@ def test_threads_of_any_number_equal_inline(ds, epoch):
 
 
 @pytest.mark.parametrize(("name", "examples"), [("thread_pool", 40), ("scrambled", 40), ("processes", 20)])
-def test_an_executor_of_the_users_equals_inline(name, examples, request):
+def test_the_users_executor_equals_inline(name, examples, request):
     executor = request.getfixturevalue(name)
 
     @given(streams())
@@ -96,7 +96,7 @@ def test_an_executor_of_the_users_equals_inline(name, examples, request):
 
 @given(streams(), EPOCHS)
 @settings(max_examples=80)
-def test_optimised_equals_plain(ds, epoch):
+def test_optimized_equals_plain(ds, epoch):
     assert_same(elements(ds, epoch), elements(ds.with_options(ps.Options(rewrite=False)), epoch))
 
 
@@ -116,13 +116,13 @@ def test_take_and_skip_are_the_two_parts_of_the_whole(ds, count):
 
 @given(streams(), st.integers(1, 3))
 @settings(max_examples=60)
-def test_repeat_is_the_epochs_one_after_another(ds, count):
+def test_repeat_yields_consecutive_epochs(ds, count):
     assert_same(elements(ds.repeat(count)), [each for epoch in range(count) for each in elements(ds, epoch)])
 
 
 @given(streams())
 @settings(max_examples=40)
-def test_an_endless_repeat_is_never_at_its_end_unless_an_epoch_is_empty(ds):
+def test_an_endless_repeat_ends_only_if_an_epoch_is_empty(ds):
     epochs = [elements(ds, epoch) for epoch in range(3)]
     with ds.repeat().iterator(epoch=0) as it:
         if all(epochs):
@@ -142,7 +142,7 @@ def test_every_epoch_is_reproducible_from_the_seed(ds, seed):
         assert_same(list(seeded), elements(again, epoch))
 
 
-def test_iterating_again_shuffles_and_draws_anew_and_the_same_seed_the_same():
+def test_a_second_pass_draws_anew_and_the_same_seed_draws_the_same():
     def noisy(x, *, rng):
         return x, rng.random()
 
@@ -159,13 +159,13 @@ def test_iterating_again_shuffles_and_draws_anew_and_the_same_seed_the_same():
 
 @given(streams(), st.integers(1, 9))
 @settings(max_examples=60)
-def test_a_shuffle_loses_nothing(ds, window):
+def test_a_shuffle_loses_no_element(ds, window):
     assert multiset(elements(ds.shuffle(window))) == multiset(elements(ds))
 
 
 @given(streams())
 @settings(max_examples=60)
-def test_the_length_is_the_count_where_it_is_known(ds):
+def test_a_known_length_is_the_count(ds):
     count = len(elements(ds))
     assume(count or not any(map(_repeats_what_may_be_nothing, post_order(ds._plan))))
     assert ds.cardinality() in (ps.UNKNOWN, count)

@@ -79,7 +79,7 @@ def flat(ds, way):
     return np.concatenate([np.atleast_1d(batch) for batch in ds.batch(7).with_options(way)]).tolist()
 
 
-def test_one_file_handle_gives_all_rows_right(rows, way):
+def test_one_file_handle_reads_all_rows_correctly(rows, way):
     assert flat(D.from_source(rows), way) == list(range(ROWS))
     assert flat(D.range(ROWS).map(lambda i: rows[i]), way) == list(range(ROWS))
     assert flat(D.range(ROWS).filter(lambda i: rows[i] % 2 == 0), way) == list(range(0, ROWS, 2))
@@ -90,12 +90,12 @@ def test_one_file_handle_gives_all_rows_right(rows, way):
 
 
 @pytest.mark.parametrize("function", [Scratch, Copied])
-def test_an_object_with_scratch_attributes(function, way):
+def test_an_object_with_scratch_attributes_is_called_correctly(function, way):
     assert flat(D.range(ROWS).map(function()), way) == [4 * x for x in range(ROWS)]
     assert flat(D.range(ROWS).map(function(), vectorized=False).map(lambda x: x), way) == [4 * x for x in range(ROWS)]
 
 
-def test_operations_that_share_an_object_take_turns(way):
+def test_operations_that_share_an_object_are_serialized(way):
     shared = Scratch()
     ds = D.range(ROWS).map(shared).map(shared).filter(lambda x: shared(x) >= 0)
     assert flat(ds, way) == [16 * x for x in range(ROWS)]
@@ -119,7 +119,7 @@ def test_a_connection_to_sqlite_is_used_by_the_consumers_thread(way):
     connection.close()
 
 
-def test_a_function_says_itself_whether_it_is_safe():
+def test_an_attribute_thread_safe_of_the_function_is_used():
     barrier = threading.Barrier(PARTIES)
 
     class Declared:
@@ -135,7 +135,7 @@ def test_a_function_says_itself_whether_it_is_safe():
     assert list(D.range(4 * PARTIES).map(Declared()).with_options(options)) == list(range(4 * PARTIES))
 
 
-def test_thread_safe_true_lets_all_threads_in():
+def test_thread_safe_true_lets_all_threads_call():
     barrier, kept = threading.Barrier(PARTIES), [0]
     waits = barrier.wait
 
@@ -155,7 +155,7 @@ def test_thread_safe_true_lets_all_threads_in():
         assert list(each.with_options(options)) == list(range(4 * PARTIES))
 
 
-def test_thread_safe_false_lets_one_in():
+def test_thread_safe_false_serializes_calls():
     lock, inside, most = threading.Lock(), set(), [0]
 
     def function(x):  # it has a lock, so nothing is seen to be unsafe
@@ -200,7 +200,7 @@ def test_a_pipeline_within_such_a_function_runs_inline():
     assert list(ds) == [4 * x + 12 for x in range(40)]
 
 
-def test_it_is_said_what_is_called_by_one_thread_and_why(rows):
+def test_explain_shows_functions_called_by_one_thread_with_the_reason(rows):
     ds = D.from_source(rows).map(Scratch())
     told = (
         "from_source(Rows) is called by one thread at a time: an open file, `self.file`",
@@ -215,7 +215,7 @@ def test_it_is_said_what_is_called_by_one_thread_and_why(rows):
 
 
 @pytest.mark.parametrize("call", ["map", "filter", "flat_map", "interleave"])
-def test_thread_safe_is_a_flag(call):
+def test_thread_safe_must_be_a_bool(call):
     with pytest.raises(TypeError, match=rf"{call}\(thread_safe='yes'\): expected True or False"):
         getattr(D.range(3), call)(lambda x: x, thread_safe="yes")
     with pytest.raises(TypeError, match=r"from_source\(thread_safe=3\)"):
@@ -223,7 +223,7 @@ def test_thread_safe_is_a_flag(call):
 
 
 class Doubled:
-    """Works on what it keeps, and says so late: another thread that calls it meanwhile would be seen."""
+    """A function that works on stored state and checks it late, to detect concurrent calls from another thread."""
 
     def __init__(self, result):
         self.result = result
@@ -269,13 +269,13 @@ STREAMED = {
 
 
 @pytest.mark.parametrize("call", STREAMED)
-def test_functions_of_other_operations_take_turns_too(call, way):
+def test_functions_of_other_operations_are_serialized(call, way):
     made = list(STREAMED[call](None).with_options(way))
     assert sorted(made) == list(range(ROWS))
 
 
 @pytest.mark.parametrize("call", STREAMED)
-def test_so_much_is_said_of_them(call):
+def test_explain_shows_serialized_functions_of_other_operations(call):
     with pytest.raises(TypeError, match=rf"{call}\(thread_safe='yes'\): expected True or False"):
         STREAMED[call]("yes")
     assert "one thread at a time" not in STREAMED[call](True).explain()
@@ -284,7 +284,7 @@ def test_so_much_is_said_of_them(call):
     STREAMED[call](False)
 
 
-def test_a_key_and_a_reduction_of_one_object_take_turns():
+def test_a_key_and_a_reduction_of_one_object_are_serialized():
     class Sums:
         def key(self, x):
             self.seen = x
@@ -307,7 +307,7 @@ def test_a_key_and_a_reduction_of_one_object_take_turns():
 
 
 @pytest.mark.parametrize("suffix", ["tar", "tar.gz"])
-def test_what_decodes_files_of_archives_takes_turns(tmp_path, way, suffix):
+def test_decoders_of_archives_are_serialized(tmp_path, way, suffix):
     for number in range(3):
         rows = [{"__key__": f"{i:04}", "num": str(1000 * number + i).encode()} for i in range(300)]
         ps.Dataset.from_source(rows).write_tar(tmp_path / f"{number}.tar", index=False)

@@ -36,7 +36,7 @@ class Reused:
 
 
 @pytest.mark.parametrize("options", WAYS, ids=repr)
-def test_an_array_that_a_function_or_a_source_keeps_is_handed_out_as_a_copy(options):
+def test_an_array_kept_by_a_function_or_a_source_is_copied(options):
     reused = Reused()
     wanted = np.arange(40.0)[:, None].tolist()
     for ds in (
@@ -94,20 +94,20 @@ def noted(x):
     [out_of_a_dict, out_of_a_loop, by_its_name, noted, Tool().copied, Tool().named],
     ids=lambda function: function.__name__,
 )
-def test_scratch_data_is_found_wherever_a_function_has_it_from(function):
+def test_scratch_data_is_found_wherever_a_function_keeps_it(function):
     ds = D.range(9).map(function)
     assert "one thread at a time" in ds.explain()
     assert list(ds.with_options(ps.Options(executor="threads", workers=3))) == list(range(1, 10))
 
 
 @pytest.mark.parametrize("options", WAYS, ids=repr)
-def test_a_cached_interleave_beside_what_is_made_of_it(options):
+def test_a_cached_interleave_can_be_zipped_with_its_own_results(options):
     cached = D.range(24).interleave(lambda n: [n], cycle_length=1).cache()
     ds = D.zip(cached, cached.map(lambda x: x)).with_options(options)
     assert list(ds) == list(ds) == [(i, i) for i in range(24)]
 
 
-def test_what_is_left_of_a_damaged_compressed_file_and_all_other_files_come(tmp_path):
+def test_the_sound_part_of_a_damaged_compressed_file_and_all_other_files_are_read(tmp_path):
     lines = [f"{i}" for i in range(300_000)]
     (tmp_path / "a.txt.gz").write_bytes(gzip.compress("\n".join(lines).encode())[:-2000])
     (tmp_path / "b.txt.gz").write_bytes(gzip.compress(b"x\ny\n"))
@@ -119,7 +119,7 @@ def test_what_is_left_of_a_damaged_compressed_file_and_all_other_files_come(tmp_
         list(ds)
 
 
-def test_functions_without_a_module_are_called():
+def test_functions_without_a_module_can_be_called():
     names = {}
     exec("def add(x): return x + 1", names)
     names["add"].__module__ = None

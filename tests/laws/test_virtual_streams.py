@@ -1,4 +1,4 @@
-"""What holds for every stream that is cut into virtual streams, for any number of shards."""
+"""Laws of every stream that is cut into virtual streams, for any number of shards."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def assert_same(made, wanted):
 
 @given(streams(), CUTS, EPOCHS)
 @settings(max_examples=100)
-def test_every_number_of_shards_has_the_same_streams_in_turns(ds, count, epoch):
+def test_every_number_of_shards_alternates_the_same_streams(ds, count, epoch):
     apart = [elements(cut(ds, count, number, count), epoch) for number in range(count)]
     for shards in (number for number in range(1, count + 1) if count % number == 0):
         for index in range(shards):
@@ -54,7 +54,7 @@ def test_every_number_of_shards_has_the_same_streams_in_turns(ds, count, epoch):
 
 @given(streams(), st.sampled_from([(6, 2), (6, 3), (4, 2), (4, 4), (8, 4)]))
 @settings(max_examples=80)
-def test_shards_in_turns_are_in_the_order_of_the_whole_until_a_stream_ends(ds, numbers):
+def test_alternating_shards_have_the_order_of_the_whole_until_a_stream_ends(ds, numbers):
     count, shards = numbers
     ends = min(len(elements(cut(ds, count, number, count))) for number in range(count))
     whole = elements(cut(ds, 1, 0, count))
@@ -86,14 +86,14 @@ def made_one_by_one(draw):
 
 @given(made_one_by_one(), CUTS, EPOCHS)
 @settings(max_examples=80)
-def test_elements_that_do_not_know_of_each_other_are_those_of_the_whole_stream(ds, count, epoch):
+def test_independent_elements_equal_those_of_the_whole_stream(ds, count, epoch):
     parts = [elements(ds.shard(count, number, streams=count), epoch) for number in range(count)]
     assert multiset(each for part in parts for each in part) == multiset(elements(ds, epoch))
 
 
 @given(streams(seeded=False), CUTS, EPOCHS, st.data())
 @settings(max_examples=60)
-def test_a_restore_at_every_step(ds, count, epoch, data):
+def test_a_restore_at_every_step_continues_exactly(ds, count, epoch, data):
     shards = data.draw(st.sampled_from([number for number in range(1, count + 1) if count % number == 0]))
     shard = cut(ds, shards, data.draw(st.integers(0, shards - 1)), count)
     step = data.draw(st.sampled_from(STEPS))
@@ -107,14 +107,14 @@ def test_threads_of_any_number_equal_inline(ds, count):
 
 
 @given(st.integers(0, 30), CUTS, st.data())
-def test_of_an_indexed_dataset_the_shards_are_plain(size, count, data):
+def test_shards_of_indexed_datasets_are_plain(size, count, data):
     shards = data.draw(st.sampled_from([number for number in range(1, count + 1) if count % number == 0]))
     ds = ps.Dataset.range(size).shuffle(seed=1)
     for index in range(shards):
         assert elements(ds.shard(shards, index, streams=count)) == elements(ds.shard(shards, index))
 
 
-def test_no_two_streams_draw_the_same():
+def test_no_two_virtual_streams_draw_the_same():
     def noisy(*x, rng):
         return int(rng.integers(1 << 62))
 
@@ -138,7 +138,7 @@ def test_no_two_streams_draw_the_same():
 
 @given(streams(depth=3), CUTS, st.integers(0, 9), st.integers(0, 9))
 @settings(max_examples=80)
-def test_counting_before_the_cut_is_counting_in_turns_until_a_stream_ends(ds, count, few, many):
+def test_counting_before_the_shard_equals_counting_in_turns_until_a_stream_ends(ds, count, few, many):
     ends = min(len(elements(cut(ds, count, number, count))) for number in range(count))
     whole = cut(ds, 1, 0, count)
     known = ends * count - few  # elements that come before a stream ends, once `few` are left out
@@ -158,13 +158,13 @@ def divisors(count):
 
 
 def received(iterators, steps):
-    """What each iterator gives in so many steps, and the states after them."""
+    """Return the elements of each iterator over this many steps, and the states after them."""
     made = [list(islice(it, steps)) for it in iterators]
     return made, [json.loads(json.dumps(it.state_dict())) for it in iterators]
 
 
 def resumed(datasets, states, epoch):
-    """What comes of each dataset after the states of all shards."""
+    """Return the elements of each dataset after the states of all shards."""
     rest = []
     for ds in datasets:
         with ds.iterator(epoch=epoch) as it:

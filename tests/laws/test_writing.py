@@ -1,4 +1,4 @@
-"""What functions write into is theirs: no other element, call or epoch sees it, also where one of them fails."""
+"""Functions write into private copies: no other element, call or epoch sees a write, even after a failure."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ STREAMS = {
 
 @pytest.mark.parametrize("options", WAYS, ids=str)
 @pytest.mark.parametrize("kind", STREAMS)
-def test_what_comes_before_the_failure_is_written_once_and_the_failure_is_raised(kind, options):
+def test_elements_before_a_failure_are_written_to_once(kind, options):
     it = STREAMS[kind]().map(ten_times).with_options(options).iterator()
     received = []
     with pytest.raises(LookupError, match="bad"):
@@ -112,7 +112,7 @@ ALIASED = {
 
 @pytest.mark.parametrize("options", WAYS, ids=str)
 @pytest.mark.parametrize("kind", ALIASED)
-def test_an_array_in_several_elements_is_written_once_for_each(kind, options):
+def test_an_array_in_several_elements_is_copied_for_each(kind, options):
     make, wanted = ALIASED[kind]
     ds = make().with_options(options)
     for _ in range(2):

@@ -1,4 +1,4 @@
-"""Caches: what is found, and what looks like it and is not."""
+"""Rules for caches: findings, and similar pipelines without findings."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ def draw(x, *, rng):
 @pytest.mark.parametrize(
     "ds", [DS.map(draw).cache(), DS.filter(draw).batch(2).cache().shuffle(3), Dataset.zip(DS, DS.map(draw)).cache()]
 )
-def test_what_is_drawn_before_a_cache_is_found(ds):
+def test_a_random_operation_before_a_cache_is_found(ds):
     (sentence,) = found(random_function_before_cache, ds)
     assert "cache() comes after " in sentence
     assert "(draw), which is random" in sentence
 
 
 @pytest.mark.parametrize("ds", [DS.map(abs).cache().map(draw), DS.shuffle().cache(), DS.map(draw)])
-def test_what_is_drawn_after_a_cache_is_fine(ds):
+def test_a_random_operation_after_a_cache_is_fine(ds):
     assert found(random_function_before_cache, ds) == []
 
 
@@ -38,7 +38,7 @@ def test_of_two_caches_the_nearer_one_is_named():
 
 
 @pytest.mark.parametrize("ds", [DS.shuffle().cache(), DS.shuffle(seed=1).map(abs).batch(2).cache().prefetch(2)])
-def test_an_order_that_is_kept_is_found(ds):
+def test_a_cache_after_a_shuffle_is_found(ds):
     (sentence,) = found(shuffle_before_cache, ds)
     assert "every epoch is in the order of the first; write .cache() before .shuffle(" in sentence
 
@@ -52,15 +52,15 @@ def test_an_order_that_is_kept_is_found(ds):
         DS.shuffle(seed=1, reshuffle_each_iteration=False).cache(),
     ],
 )
-def test_one_order_a_part_of_one_or_another_shuffle_after_it_is_fine(ds):
+def test_a_cache_after_a_shuffle_is_fine_if_the_order_is_fixed_or_shuffled_again(ds):
     assert found(shuffle_before_cache, ds) == []
 
 
-def test_epochs_that_are_kept_several_times_are_found():
+def test_a_cache_after_a_repeat_is_found():
     (sentence,) = found(repeat_before_cache, DS.repeat(3).map(abs).cache())
     assert "keeps every element 3 times; write .cache() before .repeat(3)" in sentence
 
 
 @pytest.mark.parametrize("ds", [DS.cache().repeat(3), DS.repeat(1).cache(), DS.repeat(3).map(draw).cache()])
-def test_epochs_that_differ_or_are_repeated_after_are_fine(ds):
+def test_a_cache_before_a_repeat_is_fine(ds):
     assert found(repeat_before_cache, ds) == []

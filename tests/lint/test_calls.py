@@ -1,4 +1,4 @@
-"""How calls are written; when a result counts as thrown away is tested with the handle."""
+"""The source text of calls; the tests of the handle cover discarded results."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ DS = Dataset.range(20)
 
 
 @pytest.mark.parametrize(("ds", "call"), [(DS.shuffle(), "ds.shuffle(...)"), (DS[2:], "ds[...]")])
-def test_the_call_is_named_and_put_right(ds, call):
+def test_the_message_names_and_corrects_the_call(ds, call):
     (found,) = result_thrown_away(Written(ds._plan, thrown_away=True))
     assert found.message.startswith(f"the result of {call} was thrown away")
     assert found.message.endswith(f"write `ds = {call}`")
 
 
-def test_what_is_used_is_fine():
+def test_a_used_result_is_fine():
     assert list(result_thrown_away(Written(DS.shuffle()._plan))) == []

@@ -1,4 +1,4 @@
-"""What is said of a place that is likely not what was meant."""
+"""Findings: the message for a likely mistake."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ def finding(plan, message="shuffle() comes last"):
     return Finding("PS101", "shuffle()", message, True, "It is so.", plan)
 
 
-def test_it_reads_as_its_code_and_its_message():
+def test_the_text_of_a_finding_is_its_code_and_message():
     assert str(finding(Dataset.range(3)._plan)) == "PS101: shuffle() comes last"
 
 

@@ -47,7 +47,7 @@ GENERATOR = np.random.default_rng(0)
         lambda x: np.random.default_rng(int(x)).random(),
     ],
 )
-def test_a_generator_of_its_own_is_none(function):
+def test_a_separate_generator_is_fine(function):
     assert codes(Dataset.range(4).map(function)) == []
 
 
@@ -73,7 +73,7 @@ def summed(x):
     return total
 
 
-def test_operators_in_place_are_found_where_there_are_arrays():
+def test_in_place_operators_on_arrays_are_found():
     arrays = Dataset.from_tensor_slices(np.zeros((4, 2)))
     dicts = Dataset.from_source([{"x": 1.0}])
     assert codes(arrays.map(lambda x: x * 2).map(added)) == ["PS402"]

@@ -1,4 +1,4 @@
-"""Batches and groups: what is found, and what looks like it and is not."""
+"""Rules for batches and groups: findings, and similar pipelines without findings."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def found(rule, ds):
 
 
 @pytest.mark.parametrize("ds", [DS.batch(8), DS.batch(8).map(abs).shuffle().repeat().prefetch(2)])
-def test_a_last_batch_that_is_shorter_is_found(ds):
+def test_a_shorter_last_batch_is_found(ds):
     (sentence,) = found(batch_without_drop_remainder, ds)
     assert sentence.startswith("batch(8): the last batch of an epoch has 4 elements")
 
@@ -41,7 +41,7 @@ def bucketed(ds, **left):
         (bucketed(DS).prefetch(2), "to train, write bucket_by_sequence_length(..., drop_remainder=True)"),
     ],
 )
-def test_a_shorter_batch_of_several_sizes_and_what_is_left_in_buckets_are_found(ds, sentence):
+def test_short_batches_of_rebatch_and_of_buckets_are_found(ds, sentence):
     (said,) = found(batch_without_drop_remainder, ds)
     assert sentence in said
 
@@ -67,7 +67,7 @@ def test_a_shorter_batch_of_several_sizes_and_what_is_left_in_buckets_are_found(
         DS,
     ],
 )
-def test_batches_that_are_all_alike_or_not_the_consumers_are_fine(ds):
+def test_equal_or_inner_batches_are_fine(ds):
     assert found(batch_without_drop_remainder, ds) == []
 
 
@@ -82,11 +82,11 @@ def test_windows_that_are_never_full_are_found(size):
 
 
 @pytest.mark.parametrize("ds", [grouped(window_size=1000), grouped(window_size_func=lambda key: 3)])
-def test_windows_that_are_full_at_some_time_are_fine(ds):
+def test_windows_of_ordinary_size_are_fine(ds):
     assert found(unbounded_group_by_window, ds) == []
 
 
-def test_a_batch_that_no_epoch_fills_is_found():
+def test_a_dropped_batch_larger_than_the_epoch_is_found():
     (sentence,) = found(batch_larger_than_the_data, DS.batch(32, drop_remainder=True))
     assert "there is no batch" in sentence
 
@@ -94,5 +94,5 @@ def test_a_batch_that_no_epoch_fills_is_found():
 @pytest.mark.parametrize(
     "ds", [DS.batch(20, drop_remainder=True), DS.batch(32), DS.take(0).batch(4, drop_remainder=True)]
 )
-def test_a_batch_that_is_filled_or_kept_is_none(ds):
+def test_a_full_or_kept_batch_is_fine(ds):
     assert found(batch_larger_than_the_data, ds) == []

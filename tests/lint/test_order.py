@@ -1,4 +1,4 @@
-"""Orders: what is found, and what looks like it and is not."""
+"""Rules for orders: findings, and similar pipelines without findings."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from penstock.lint.order import (
     buffer_smaller_than_a_file,
     classes_in_order,
     repeat_before_shuffle,
-    shards_of_an_order_drawn_anew,
+    shards_of_different_orders,
     shuffle_after_batch,
     shuffle_in_a_small_buffer,
     split_of_an_order_that_changes,
@@ -56,7 +56,7 @@ def test_a_shuffle_of_batches_is_found(ds):
         Dataset.zip(DS.batch(4), DS.batch(4)).shuffle(),  # whether neighbours belong together, nobody can tell
     ],
 )
-def test_a_shuffle_that_is_not_the_first_or_moves_no_batch_is_fine(ds):
+def test_a_second_shuffle_or_one_that_moves_no_batch_is_fine(ds):
     assert found(shuffle_after_batch, ds) == []
 
 
@@ -78,7 +78,7 @@ def test_a_shuffle_of_several_epochs_is_found(ds):
         DS.repeat().shuffle(1),
     ],
 )
-def test_a_repeat_that_blurs_no_epoch_is_fine(ds):
+def test_a_repeat_that_mixes_no_epochs_is_fine(ds):
     assert found(repeat_before_shuffle, ds) == []
 
 
@@ -92,9 +92,9 @@ def test_a_repeat_that_blurs_no_epoch_is_fine(ds):
     ],
 )
 def test_shards_of_orders_that_differ_are_found(ds):
-    (sentence,) = found(shards_of_an_order_drawn_anew, ds)
+    (sentence,) = found(shards_of_different_orders, ds)
     assert sentence.startswith("shard(2, ")
-    assert found(shards_of_an_order_drawn_anew, ds.with_options(Options(seed=1))) == []
+    assert found(shards_of_different_orders, ds.with_options(Options(seed=1))) == []
 
 
 @pytest.mark.parametrize(
@@ -107,7 +107,7 @@ def test_shards_of_orders_that_differ_are_found(ds):
     ],
 )
 def test_shards_of_one_order_are_fine(ds):
-    assert found(shards_of_an_order_drawn_anew, ds) == []
+    assert found(shards_of_different_orders, ds) == []
 
 
 @pytest.mark.parametrize("shuffled", [DS.shuffle(), DS.shuffle(seed=1)])
@@ -131,14 +131,14 @@ def test_a_split_of_one_order_is_fine(part):
     assert found(split_of_an_order_that_changes, part, *cuts) == []
 
 
-def test_parts_that_come_together_again_are_fine():
+def test_parts_that_are_combined_again_are_fine():
     shuffled = DS.shuffle(seed=1)
     head, tail = shuffled.take(5), shuffled.skip(5)
     assert found(split_of_an_order_that_changes, tail.concatenate(head), head._plan, tail._plan) == []
 
 
 @pytest.mark.parametrize("ds", [DS.shuffle(5), DS.map(abs).shuffle(19, seed=1).batch(2)])
-def test_a_buffer_where_none_is_needed_is_found(ds):
+def test_an_unnecessary_buffer_is_found(ds):
     (sentence,) = found(shuffle_in_a_small_buffer, ds)
     assert "mixes 20 elements over" in sentence
 
@@ -149,7 +149,7 @@ def test_a_buffer_that_holds_all_or_is_needed_is_fine(ds):
 
 
 def first_seen(ds):
-    """What is found once the elements that stand for files have been seen."""
+    """Return the messages found once the first element of the unfolded input is known."""
     unfolding = next(node for node in post_order(ds._plan) if isinstance(node, Unfolding))
     seen = {id(unfolding.input): next(iter(DS.map(lambda x: Dataset.range(50))))}
     return [found.message for found in buffer_smaller_than_a_file(Written(ds._plan, firsts=seen))]
@@ -159,14 +159,14 @@ FILES = DS.flat_map(lambda x: Dataset.range(50))
 
 
 @pytest.mark.parametrize("ds", [FILES.shuffle(49), FILES.map(abs).shuffle(9).batch(2)])
-def test_a_buffer_that_holds_less_than_a_file_is_found_once_one_was_seen(ds):
+def test_a_buffer_smaller_than_a_file_is_found_after_a_dry_run(ds):
     (message,) = first_seen(ds)
     assert "holds less than the 50 elements of the first part that flat_map() reads" in message
     assert found(buffer_smaller_than_a_file, ds) == []
 
 
 @pytest.mark.parametrize(("files", "buffer", "is_found"), [(2, 9, True), (2, 10, False), (1, 9, False)])
-def test_a_buffer_that_holds_less_than_a_compressed_file_is_found_by_a_dry_run(tmp_path, files, buffer, is_found):
+def test_a_buffer_smaller_than_a_compressed_file_is_found_by_a_dry_run(tmp_path, files, buffer, is_found):
     for number in range(files):
         (tmp_path / f"{number}.txt.gz").write_bytes(gzip.compress(b"line\n" * 10))
     ds = ps.read_text(str(tmp_path / "*.gz")).map(bytes.upper).shuffle(buffer, seed=1)
@@ -186,7 +186,7 @@ def codes(ds):
 
 
 @pytest.mark.parametrize("put", ["flat_map", "interleave"])
-def test_one_seed_for_all_parts_is_found(put):
+def test_one_seed_for_all_parts_of_flat_map_is_found(put):
     def parts(**seed):
         return getattr(DS, put)(lambda x: Dataset.range(3).shuffle(**seed))
 
@@ -194,7 +194,7 @@ def test_one_seed_for_all_parts_is_found(put):
     assert codes(parts()) == set()
 
 
-def test_two_orders_of_the_same_data_side_by_side_are_found():
+def test_a_zip_of_two_orders_of_the_same_data_is_found():
     one = DS.shuffle()
     assert codes(Dataset.zip(one, DS.map(abs).shuffle())) == {"PS111"}
     assert codes(Dataset.zip(one, one.map(abs))) == set()
@@ -203,7 +203,7 @@ def test_two_orders_of_the_same_data_side_by_side_are_found():
 
 
 @pytest.mark.parametrize("put", ["flat_map", "interleave"])
-def test_a_seeded_shuffle_that_moves_nothing_or_is_given_no_seed_in_a_part_is_fine(put):
+def test_a_shuffle_in_a_part_without_a_seed_is_fine(put):
     def parts(make):
         return getattr(DS, put)(lambda x: make(Dataset.range(3)))
 

@@ -28,7 +28,7 @@ def test_every_rule_explains_itself(rule):
     assert "_" not in rule.name
 
 
-def test_every_place_is_found_in_the_order_of_the_codes():
+def test_findings_are_in_the_order_of_the_codes():
     assert codes(ODD) == ["PS101", "PS103", "PS201"]
     assert codes(Dataset.zip(ODD, ODD)) == ["PS101", "PS103"]
 
@@ -41,7 +41,7 @@ def test_a_finding_names_the_operation_and_explains():
     assert first.warns
 
 
-def test_ignored_codes_are_not_found_wherever_in_the_pipeline_they_are_set():
+def test_ignored_codes_are_not_reported_wherever_they_are_set():
     assert codes(ODD.with_options(Options(ignore_lint="PS103"))) == ["PS101", "PS201"]
     early = Dataset.range(9).with_options(Options(ignore_lint=("PS101", "PS201"))).batch(2).shuffle()
     assert codes(early) == []

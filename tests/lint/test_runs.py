@@ -36,7 +36,7 @@ def warned(statement):
 
 
 @pytest.mark.usefixtures("two_workers")
-def test_every_worker_has_all_of_it_unless_it_is_cut_for_them():
+def test_workers_that_each_iterate_the_whole_dataset_are_found():
     ds = D.range(8)
     assert warned(lambda: list(ds)) == ["PS501"]
     assert warned(lambda: list(ds)) == []
@@ -47,7 +47,7 @@ def test_every_worker_has_all_of_it_unless_it_is_cut_for_them():
 
 
 @pytest.mark.usefixtures("two_ranks")
-def test_every_rank_has_all_of_it_unless_it_is_sharded():
+def test_ranks_that_each_iterate_the_whole_dataset_are_found():
     with pytest.warns(ps.PlanWarning, match=r"PS503: .* 2 ranks.*\.shard\(2, torch\.distributed\.get_rank\(\)\)"):
         list(D.range(8).shuffle(seed=1).batch(2))
     assert warned(lambda: list(D.range(8).shard(2, 0).batch(2))) == []
@@ -56,14 +56,14 @@ def test_every_rank_has_all_of_it_unless_it_is_sharded():
     assert [finding.code for finding in stream.check().findings] == ["PS503"]
 
 
-def test_what_was_iterated_before_is_looked_at_again_in_a_worker(request):
+def test_a_dataset_iterated_before_is_checked_again_in_a_worker(request):
     ds = D.range(8)
     assert warned(lambda: list(ds)) == []
     request.getfixturevalue("two_workers")
     assert warned(lambda: list(ds)) == ["PS501"]
 
 
-def test_rows_that_a_dataloader_asks_for():
+def test_rows_requested_by_a_dataloader_are_found():
     ds = D.range(8)
     names = {"__name__": FETCHER, "ds": ds}
     assert warned(lambda: exec("rows = [ds[i] for i in range(3)]", names)) == ["PS502"]
@@ -89,7 +89,7 @@ def numbers(tmp_path):
         yield file
 
 
-def test_a_function_that_one_thread_at_a_time_calls_is_told_of_once():
+def test_a_function_that_one_thread_at_a_time_calls_is_reported_once():
     function = Scratch()
     ds = D.range(100).map(function).batch(10).with_options(FOUR)
     told = r"PS505: map\(Scratch\) is called by one thread at a time: writes `self\.x`; .* thread_safe=True"
@@ -102,7 +102,7 @@ def test_a_function_that_one_thread_at_a_time_calls_is_told_of_once():
     assert warned(lambda: list(D.range(100).map(Scratch()).with_options(FOUR))) == ["PS505"]
 
 
-def test_so_is_an_object_with_one_file_in_streams_too(numbers):
+def test_an_object_with_one_open_file_is_reported_in_streams(numbers):
     class Numbers:
         def __len__(self):
             return 100
@@ -130,7 +130,7 @@ def test_a_connection_to_sqlite_keeps_the_pipeline_in_one_thread():
     connection.close()
 
 
-def test_nothing_is_told_where_one_thread_calls_all_functions_or_the_user_has_said_so():
+def test_single_threads_and_declared_functions_are_not_reported():
     silent = (
         D.range(100).map(Scratch()),
         D.range(100).map(Scratch()).with_options(ps.Options(executor="inline")),
@@ -171,7 +171,7 @@ def test_a_loop_that_counts_its_steps_by_the_length_leaves_no_pass_early():
     assert [finding.code for finding in again.check().findings] == ["PS504"]
 
 
-def test_an_epoch_without_a_batch_is_told_of():
+def test_an_epoch_without_a_batch_is_reported():
     for ds in (D.range(10).batch(16, drop_remainder=True), D.range(99).filter(lambda x: x < 9).batch(16, True)):
         with pytest.warns(ps.PlanWarning, match=r"PS203: batch\(16, drop_remainder=True\) of .* no batch") as caught:
             assert list(ds) == []
@@ -183,7 +183,7 @@ def test_an_epoch_without_a_batch_is_told_of():
     assert warned(lambda: list(silenced)) == []
 
 
-def test_an_epoch_in_which_every_element_failed_is_told_of():
+def test_an_epoch_in_which_every_element_failed_is_reported():
     def fails(x):
         raise LookupError(x)
 

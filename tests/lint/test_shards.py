@@ -1,4 +1,4 @@
-"""Shards of streams: what is found, and what looks like it and is not."""
+"""Rules for shards of streams: findings, and similar pipelines without findings."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_streams_without_rows_are_found(streams, count):
     assert len(found(more_streams_than_rows, KEPT.shuffle(3).shard(1, 0, streams=streams).batch(2))) == count
 
 
-def test_it_names_what_has_too_few_rows():
+def test_the_message_names_the_dataset_with_too_few_rows():
     both = Dataset.zip(KEPT, Dataset.range(3)).shard(2, 0, streams=4)
     (sentence,) = found(more_streams_than_rows, both)
     assert "the 3 rows of range(3) into 4 streams" in sentence
@@ -55,7 +55,7 @@ ROWS, SEED = Dataset.range(20), Options(seed=1)
 
 
 @pytest.mark.parametrize("ds", [ROWS.shard(2, 1).map(noisy), ROWS.shard(2, 1).batch(2).skip(1).filter(noisy).map(abs)])
-def test_what_every_shard_draws_alike_is_found(ds):
+def test_random_functions_after_a_shard_are_found(ds):
     (sentence,) = found(random_function_after_shard, ds.with_options(SEED))
     assert "(noisy) comes after shard(2, 1)" in sentence
     assert "(...) before .shard(2, 1)" in sentence
@@ -72,5 +72,5 @@ def test_what_every_shard_draws_alike_is_found(ds):
         KEPT.shard(2, 1).map(noisy),
     ],
 )
-def test_what_shards_draw_apart_is_fine(ds):
+def test_random_functions_before_a_shard_are_fine(ds):
     assert found(random_function_after_shard, ds.with_options(SEED)) == []

@@ -1,4 +1,4 @@
-"""What rules look at."""
+"""The view of a pipeline that rules inspect."""
 
 from __future__ import annotations
 

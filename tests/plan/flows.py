@@ -20,7 +20,7 @@ SIZES = ((1,), (2,), (3, 0, 1), (0, 0, 4), (1000,))
 
 
 def stream_of(values: Sequence[Any], sizes: Sequence[int], marks: list[Mark] | None = None) -> Open:
-    """What opens pieces of these sizes; a mark counts the elements before. `marks` takes those it is opened at."""
+    """Return an opener of pieces of these sizes; a mark counts the elements before it. `marks` records each mark."""
 
     def begin(epoch: int, mark: Mark = None) -> Flow:
         if marks is not None:
@@ -37,17 +37,17 @@ def stream_of(values: Sequence[Any], sizes: Sequence[int], marks: list[Mark] | N
 
 
 def begun(node: Node, *inputs: Open) -> Open:
-    """What opens the pieces of a node over other inputs than its own."""
+    """Return an opener of the pieces of a node over replaced inputs."""
     return lambda epoch, mark=None: node.flow(inputs, epoch, mark, np.empty)
 
 
 def elements_of(source: Open, epoch: int = 0, mark: Mark = None) -> list[Any]:
-    """All elements that come."""
+    """Return all elements of the source."""
     return [element for piece in source(epoch, mark) for element in piece.chunk.elements()]
 
 
 def ids_of(source: Open, epoch: int = 0, mark: Mark = None) -> list[int]:
-    """What all elements' randomness is keyed by."""
+    """Return the ids of all elements, which key their randomness."""
     return [one for piece in source(epoch, mark) for one in piece.ids.tolist()]
 
 

@@ -1,4 +1,4 @@
-"""What is kept on an exception about the operation, the element and the records, as the notes say it."""
+"""Data on an exception about the operation, the element and the records, equal to the text of its notes."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ BELOW = {
 @pytest.mark.parametrize("below", BELOW)
 @pytest.mark.parametrize("workers", [0, 2])
 @pytest.mark.parametrize("blamed", IN_STREAMS)
-def test_in_a_stream_the_note_names_what_the_element_comes_from(blamed, below, workers):
+def test_in_a_stream_the_note_names_the_origin_of_the_element(blamed, below, workers):
     ds, where, has_record = BELOW[below]
     if below == "rows":
         assert list(Dataset.range(3, 11).shuffle(seed=26))[2] == 7
@@ -122,18 +122,18 @@ def test_in_a_stream_the_note_names_what_the_element_comes_from(blamed, below, w
 
 
 @pytest.mark.parametrize("blamed", IN_STREAMS)
-def test_a_row_of_the_very_input_is_just_a_row(blamed):
+def test_a_row_of_the_input_itself_is_named_without_the_input(blamed):
     told, record = notes_of(IN_STREAMS[blamed](Dataset.range(1, 11)))
     assert told in (f"in {blamed}, at row 6", f"in {blamed}, at row 6 of the input of filter(lambda, traced)")
     assert record == "made from the number 7"
 
 
-def test_a_dataset_that_stands_for_an_element_is_named_with_that_element():
+def test_errors_in_an_inner_dataset_name_its_element():
     told = notes_of(Dataset.range(5, 9).flat_map(lambda x: Dataset.range(int(x), int(x) + 1).map(refuse)))
     assert told == ["in map(refuse), at row 0", "made from the number 7", "in flat_map(lambda), at row 2"]
 
 
-def test_elements_that_cannot_be_put_together_are_named_by_their_records():
+def test_elements_that_do_not_fit_together_are_named_by_their_records():
     ds = Dataset.range(10).filter(odd).map(lambda x: np.zeros(1 + int(x == 7))).batch(2)
     assert notes_of(ds) == [
         "row 2 is made from the number 5",
@@ -147,14 +147,14 @@ def test_batches_of_a_stream_are_counted():
     assert notes_of(ds) == ["in map(lambda), at element 1 of batch(2)"]
 
 
-def test_a_function_of_a_key_is_told_with_the_key():
+def test_errors_in_a_function_of_a_key_name_the_key():
     by_size = Dataset.range(1, 9).group_by_window(lambda x: x, lambda key, window: window, window_size_func=refuse)
     assert notes_of(by_size)[-1] == "for the key 7"
     at_the_end = Dataset.range(9).group_by_reducer(lambda x: x, lambda key: key, max, refuse)
     assert notes_of(at_the_end)[-1] == "for the key 7"
 
 
-def test_elements_of_another_epoch_and_of_epochs_beyond_counting():
+def test_elements_of_later_and_of_uncountable_epochs_are_named():
     generated = Dataset.from_generator(counted).filter(odd)._plan
     known, unknown = LookupError(), LookupError()
     blame(known, generated, int(ordinals(3, 7, 1)[0]))
@@ -163,7 +163,7 @@ def test_elements_of_another_epoch_and_of_epochs_beyond_counting():
     assert noted(unknown) == ["in filter(odd)"]
 
 
-def test_virtual_streams_name_rows_and_do_not_count():
+def test_virtual_streams_name_rows_instead_of_numbers():
     whole = Dataset.range(20)
     rows = whole.filter(lambda x: True).map(refuse).shard(2, 1, streams=4)
     told, record = notes_of(rows)
@@ -173,7 +173,7 @@ def test_virtual_streams_name_rows_and_do_not_count():
     assert notes_of(batches.shard(2, 1, streams=4)) == ["in map(lambda)"]
 
 
-def test_what_names_a_place_is_left_as_it_is():
+def test_errors_that_name_a_place_are_unchanged():
     error = LookupError()
     blame(error, LETTERS.batch(5)._plan, 0)
     kept = blames_of(error)
@@ -181,7 +181,7 @@ def test_what_names_a_place_is_left_as_it_is():
     assert blames_of(error) == kept
 
 
-def test_ids_of_which_nothing_is_known_say_nothing():
+def test_unknown_ids_give_no_place():
     many = LETTERS.flat_map(lambda x: [x, x]).filter(odd)._plan
     error = LookupError()
     blame(error, many, int(scatter(np.array([3]))[0]))
@@ -224,13 +224,13 @@ def test_a_function_that_exits_is_named_and_its_code_stays(ds, blamed, workers):
     ids=["tuple", "dict", "number"],
 )
 @pytest.mark.parametrize("method", ["map", "filter"])
-def test_a_wrong_number_of_arguments_is_told_how_elements_come(element, function, method):
+def test_errors_about_the_number_of_arguments_explain_how_elements_are_passed(element, function, method):
     with pytest.raises(TypeError, match="positional argument") as caught:
         list(getattr(Dataset.from_source([element]), method)(function))
     assert [note for note in caught.value.__notes__ if note.startswith("a tuple comes as arguments, a dict as one")]
 
 
-def test_a_wrong_call_in_the_function_is_the_users_own():
+def test_type_errors_inside_the_function_are_unchanged():
     def wrong(x):
         return sorted()
 

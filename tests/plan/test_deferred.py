@@ -1,4 +1,4 @@
-"""Marks of many parts that are made when somebody asks for them."""
+"""Marks of many parts, created on demand."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ CHANGES = st.lists(st.tuples(st.integers(0, 30), st.none() | st.integers(0, 9)),
 
 
 @given(CHANGES)
-def test_each_tells_what_was_so_when_it_was_made(changes):
+def test_each_mark_has_the_state_of_its_creation(changes):
     parts, now = PartMarks(), {}
     marks, wanted = [], []
     for number, mark in changes:
@@ -26,7 +26,7 @@ def test_each_tells_what_was_so_when_it_was_made(changes):
     assert pickle.loads(pickle.dumps(settled(marks))) == wanted
 
 
-def test_marks_within_marks_are_settled_too():
+def test_nested_marks_are_settled():
     inner, outer = PartMarks(), PartMarks()
     inner.change(0, 5)
     outer.change(1, [inner.now, 3])

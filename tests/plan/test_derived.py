@@ -14,7 +14,7 @@ def test_values_of_deep_plans_are_found_from_far_below():
     assert str(ds._plan.spec()) == "int64"
 
 
-def test_a_value_that_a_short_plan_does_not_need_is_not_asked_for():
+def test_values_that_are_not_needed_are_not_computed():
     plan = Dataset.range(10).filter(bool).map(str)._plan
     assert not plan.indexed
     assert "length" not in vars(plan.input.input)

@@ -9,7 +9,7 @@ from penstock.elements.spec import ArraySpec
 from penstock.plan.described import Described
 
 
-def test_it_tells_the_spec_and_else_is_its_input():
+def test_the_node_has_the_spec_and_otherwise_equals_its_input():
     spec = ArraySpec((), np.dtype(np.float64))
     node = Described(Dataset.range(4).map(float)._plan, spec)
     assert (node.spec(), node.length) == (spec, 4)

@@ -36,13 +36,13 @@ def test_without_rewrites_only_the_plan_as_written_is_shown():
     assert "rewrites: none" in found
 
 
-def test_the_inputs_of_one_node_stand_one_step_in():
+def test_inputs_of_a_node_are_indented():
     found = lines(Dataset.zip(Dataset.range(3), Dataset.counter()).batch(2))
     assert [line[: len(line) - len(line.lstrip())] for line in found[1:5]] == ["    ", "    ", "  ", "  "]
     assert "endless × int64" in found[2]
 
 
-def test_a_seed_that_nobody_gave_is_not_shown():
+def test_a_drawn_seed_is_not_shown():
     text = Dataset.range(9).shuffle().skip(0).map(lambda x, *, rng: x).explain()
     assert "as run:" in text
     assert "seed=" not in text
@@ -58,7 +58,7 @@ def test_no_function_is_called():
     )
 
 
-def test_operations_name_the_functions_that_they_go_by():
+def test_operations_show_their_functions():
     ds, over = Dataset.range(9), Dataset.from_source([[1], [2, 2]])
     for plan, shown in (
         (ds.flat_map(range), "flat_map(range)"),
@@ -79,7 +79,7 @@ def test_operations_name_the_functions_that_they_go_by():
         assert [line for line in lines(plan) if line.strip().startswith(shown)], shown
 
 
-def test_what_an_operation_is_made_of_is_not_shown():
+def test_internal_parts_of_an_operation_are_not_shown():
     ds = Dataset.range(9).flat_map(range).interleave(range).unique(abs).take_while(bool)
     ds = ds.group_by_window(abs, max, 3).rejection_resample(abs, [1, 1])
     wanted = ["range", "flat_map", "interleave", "unique", "take_while", "group_by_window", "rejection_resample"]
@@ -94,7 +94,10 @@ def test_what_an_operation_is_made_of_is_not_shown():
         (lambda ds: ds.shuffle(1), None),
         (lambda ds: ds.window(5, 1, 2), "window(5, shift=1, stride=2) reads up to 8 elements again"),
         (lambda ds: ds.window(5), None),
-        (lambda ds: ds.map(np.arange).pack(8, window=100), "in which it was again, from its first document on: 100 "),
+        (
+            lambda ds: ds.map(np.arange).pack(8, window=100),
+            "packs its current window again, from the first document on: 100 ",
+        ),
         (lambda ds: ds.map(np.arange).pack(8, "split"), None),
         (lambda ds: ds.flat_map(range), "flat_map(range) restarts an iterator that its function returned"),
         (lambda ds: ds.interleave(range, 2), "interleave(range, cycle_length=2) restarts an iterator"),
@@ -104,7 +107,7 @@ def test_what_an_operation_is_made_of_is_not_shown():
         ),
     ],
 )
-def test_a_stream_says_what_a_restored_iterator_does_again(changed, told):
+def test_explain_shows_the_work_that_a_restored_stream_repeats(changed, told):
     again = [line for line in lines(changed(Dataset.range(9).filter(bool))) if line.startswith("restored, ")]
     if told is None:
         assert again == []

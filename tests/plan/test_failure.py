@@ -21,7 +21,7 @@ def raised(error):
         return caught
 
 
-def test_it_tells_the_row_the_records_and_the_traceback():
+def test_a_description_has_the_row_the_records_and_the_traceback():
     ds = Dataset.from_source(["a", "b", "c"]).skip(1).map(str.upper)
     failure = failure_of(raised(ValueError("no good")), 7, 2 + 1, ds._plan, ds._plan)
     assert (failure.at, failure.row, failure.operation) == (7, 1, "map(str.upper)")
@@ -33,7 +33,7 @@ def test_it_tells_the_row_the_records_and_the_traceback():
     assert pickle.loads(pickle.dumps(failure)) == failure
 
 
-def test_the_operation_is_that_which_the_error_is_blamed_on():
+def test_the_operation_is_the_one_that_the_error_blames():
     error = raised(KeyError("x"))
     error.add_note("in the user's own words, at row 3")
     add_blame(error, Blame("map(f)", ElementPlace("row", 3)))
@@ -42,12 +42,12 @@ def test_the_operation_is_that_which_the_error_is_blamed_on():
     assert failure_of(error, 0, 3, plan, None).operation == "map(f)"
 
 
-def test_errors_of_other_modules_are_told_in_full():
+def test_errors_of_other_modules_have_their_full_name():
     plan = Dataset.range(3)._plan
     assert failure_of(raised(DecodeError("bad")), 0, 1, plan, plan).error == "penstock.core.errors.DecodeError"
 
 
-def test_without_rows_below_the_number_of_the_element_stands_for_it():
+def test_without_rows_the_number_of_the_element_is_used():
     failure = failure_of(raised(ValueError()), 0, 1 << 60, Given(), None)
     assert (failure.row, failure.records) == (1 << 60, ())
     assert str(failure).startswith(f"row {1 << 60}: ValueError")
@@ -60,7 +60,7 @@ def test_long_texts_and_many_records_are_cut():
     assert len(failure.records) == MOST_RECORDS
 
 
-def test_what_a_stretch_stands_on():
+def test_the_input_of_a_stretch_is_found():
     rows = Dataset.range(9).batch(2)
     assert base_of(rows._plan) is rows._plan
     assert base_of(rows.filter(bool).map(np.sum)._plan) is rows._plan

@@ -1,4 +1,4 @@
-"""Fingerprints of plans: of what is yielded, not of how it is run; the same in every process."""
+"""Fingerprints of plans depend on the elements, not on the execution, and are equal in every process."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_equal_pipelines_have_equal_fingerprints():
     ],
     ids=["data", "order", "dtype", "seed", "no-seed", "function", "size", "drop"],
 )
-def test_different_where_the_stream_differs(changed):
+def test_fingerprints_differ_if_the_elements_differ(changed):
     assert pipeline(**changed).fingerprint() != pipeline().fingerprint()
 
 
@@ -99,7 +99,7 @@ def test_the_order_of_operations_and_of_inputs_counts():
     assert Dataset.zip({"a": ds, "b": ds}).fingerprint() != Dataset.zip({"a": ds, "c": ds}).fingerprint()
 
 
-def test_asking_changes_nothing():
+def test_a_request_for_the_fingerprint_changes_no_function():
     ds = Dataset.range(5).map(squared)
     before = ds.fingerprint()
     assert list(ds) == [0, 1, 4, 9, 16]
@@ -126,7 +126,7 @@ class Counting:
     [list, lambda ds: ds[3], lambda ds: ds.element_spec, lambda ds: ds.check(), lambda ds: ds.skip(1).reduce(0, max)],
     ids=["iterating", "a row", "the spec", "a check", "another dataset on it"],
 )
-def test_what_functions_write_into_what_they_hold_does_not_count(function, run):
+def test_values_that_functions_change_do_not_count(function, run):
     ds = Dataset.range(5).map(function)
     it = ds.iterator()
     saved = it.state_dict()
@@ -138,7 +138,7 @@ def test_what_functions_write_into_what_they_hold_does_not_count(function, run):
     assert list(again) == [1, 2, 3, 4]
 
 
-def test_what_functions_held_before_they_were_called_counts_whenever_it_is_asked():
+def test_values_before_the_first_call_count_at_any_time():
     def made():
         return Dataset.range(5).map(logging([]))
 
@@ -148,7 +148,7 @@ def test_what_functions_held_before_they_were_called_counts_whenever_it_is_asked
     assert ds.fingerprint() != Dataset.range(5).map(logging([1])).fingerprint()
 
 
-def test_what_was_changed_before_a_dataset_was_made_counts_for_that_dataset():
+def test_changes_before_a_dataset_was_made_count_for_that_dataset():
     settings = [1, 2]
 
     def scaled(x):
@@ -159,7 +159,7 @@ def test_what_was_changed_before_a_dataset_was_made_counts_for_that_dataset():
     assert next(it) == 0
     settings[-1] = 3  # by the user, not by the function: a position of what was is none of what is
     other = Dataset.range(5).map(scaled).iterator()
-    with pytest.raises(CursorError, match="before the dataset was first used"):
+    with pytest.raises(CursorError, match="as of the first use of the dataset"):
         other.load_state_dict(it.state_dict())
     settings[-1] = 2
     again = Dataset.range(5).map(scaled).iterator()
@@ -176,7 +176,7 @@ class Hidden:
         return x
 
 
-def test_what_an_object_keeps_to_itself_counts_for_no_dataset():
+def test_attributes_with_an_underscore_do_not_count():
     function = Hidden()
     it = Dataset.range(5).map(function).iterator()
     assert next(it) == 0
@@ -185,7 +185,7 @@ def test_what_an_object_keeps_to_itself_counts_for_no_dataset():
     assert list(again) == [1, 2, 3, 4]
 
 
-def test_shards_with_a_log_load_into_other_shards():
+def test_states_of_shards_with_a_log_load_into_other_shards():
     def of_rank(rank, ranks):
         stream = Dataset.range(60).filter(bool).shard(ranks, rank, streams=4)
         return stream.map(logging([])).batch(8 // ranks).iterator()
@@ -213,25 +213,25 @@ def test_a_form_is_that_of_the_plan_as_it_is_run():
     ],
     ids=["skip", "replace", "ignore"],
 )
-def test_a_form_is_the_same_whatever_a_budget_allows_and_wherever_failures_are_written(change):
+def test_a_form_ignores_error_budgets_and_quarantine_files(change):
     ds = Dataset.range(9)
     assert form(change(ds, 3, None)._plan) == form(change(ds, 4, "here.jsonl")._plan)
     assert form(change(ds, 3, None)._plan) != form(ds.filter(bool)._plan)
 
 
-def test_a_form_does_not_hold_what_only_says_how_to_run():
+def test_a_form_ignores_settings_of_a_run():
     ds = Dataset.range(9).filter(bool)
     assert form(ds.prefetch(3)._plan) == form(ds.with_options(Options(workers=2))._plan) == form(ds._plan)
 
 
-def test_forms_differ_where_marks_do():
+def test_forms_differ_if_marks_differ():
     ds = Dataset.range(9).filter(bool).with_options(Options(ignore_lint="all"))
     batches = ds.batch(2)
     several = (ds, batches, batches.rebatch([2, 1]), batches.rebatch(3), ds.take(2), ds.take(3), ds.shuffle(5))
     assert len({form(each._plan) for each in several}) == len(several)
 
 
-def test_the_form_has_what_virtual_streams_are_made_of():
+def test_the_form_includes_the_parts_of_virtual_streams():
     def run(ds):
         return form(rewritten(ds.shard(2, 0, streams=4)._plan).plan)
 

@@ -23,12 +23,12 @@ def piece(*values, after=None):
 # Pieces
 
 
-def test_part_of_a_piece_has_the_part_s_ids_and_no_mark():
+def test_a_part_of_a_piece_has_its_ids_and_no_mark():
     part = piece("a", "b", "c", after=3).slice(1, 3)
     assert (part.chunk.elements(), part.ids.tolist(), part.after, len(part)) == (["b", "c"], [1, 2], None, 2)
 
 
-def test_chosen_elements_keep_the_mark_that_comes_after_all():
+def test_selected_elements_keep_the_mark_of_the_piece():
     chosen = piece("a", "b", "c", after=3).select(np.array([2, 0]))
     assert (chosen.chunk.elements(), chosen.ids.tolist(), chosen.after) == (["c", "a"], [2, 0], 3)
     assert len(piece("a", after=1).select(np.array([], np.int64))) == 0
@@ -43,7 +43,7 @@ def test_pieces_are_joined_in_order_and_columns_stay_columns():
 
 
 @pytest.mark.parametrize("count", [0, 1, 2, 3, 7, 8, 1000])
-def test_the_first_of_an_iterator_are_left_out_and_no_others(count):
+def test_exactly_the_first_elements_are_skipped(count):
     elements = iter(range(1000))
     pieces = list(left_out(elements, count, "mark"))
     assert [(len(piece), piece.after) for piece in pieces] == [(0, "mark")] * len(pieces)
@@ -75,7 +75,7 @@ def test_runs_of_any_length_have_all_elements_in_order(sizes, length, most):
 
 @pytest.mark.parametrize("sizes", SIZES)
 @pytest.mark.parametrize("others", SIZES)
-def test_the_mark_of_every_element_leads_back_to_it_even_where_pieces_are_cut_otherwise(sizes, others):
+def test_the_mark_of_every_element_leads_back_to_it_for_any_pieces(sizes, others):
     with Reader(stream_of(range(9), sizes), 0) as reader:
         for at in range(10):
             with Reader(stream_of(range(9), others), 0, reader.mark) as again:
@@ -86,7 +86,7 @@ def test_the_mark_of_every_element_leads_back_to_it_even_where_pieces_are_cut_ot
 
 
 @given(st.lists(st.integers(0, 4), min_size=1).filter(any), st.lists(st.integers(1, 5), max_size=12), st.data())
-def test_a_reader_of_a_reader_s_mark_goes_on_whatever_was_asked_for(sizes, asked, data):
+def test_a_reader_resumes_from_the_mark_of_a_reader(sizes, asked, data):
     values = range(20)
     with Reader(stream_of(values, sizes), 0) as reader:
         passed = sum(data.draw(st.sampled_from([reader.skip, lambda n: len(reader.take(n) or ())]))(n) for n in asked)
@@ -96,7 +96,7 @@ def test_a_reader_of_a_reader_s_mark_goes_on_whatever_was_asked_for(sizes, asked
     assert [x for run, _ in again.runs() for x in run.chunk.elements()] == list(values[passed:])
 
 
-def test_every_run_tells_the_mark_after_each_of_its_elements():
+def test_every_run_has_the_mark_after_each_of_its_elements():
     for run, mark_after in Reader(stream_of(range(7), (3,)), 0).runs():
         for count in range(len(run) + 1):
             rest = elements_of(
@@ -130,7 +130,7 @@ def test_a_closed_reader_stops_its_input():
     assert ended == [True]
 
 
-def test_what_cannot_be_closed_is_left_alone():
+def test_flows_without_close_are_ignored():
     close(iter([]))
 
 
@@ -140,7 +140,7 @@ def test_what_cannot_be_closed_is_left_alone():
 @pytest.mark.parametrize(
     "mark", [0, "a", [], [None], [None, 1, 2], {"a": 1}, [None, -1], [None, 1.0], [None, True], [0, "1"]]
 )
-def test_what_is_no_reader_s_mark_is_refused(mark):
+def test_an_invalid_mark_of_a_reader_is_refused(mark):
     with pytest.raises(CursorError, match="mark"):
         Reader(stream_of(range(3), (1,)), 0, mark)
 
@@ -151,7 +151,7 @@ def test_a_mark_beyond_the_end_is_refused():
         Reader(stream_of(range(3), (2,)), 0, [2, 2]).read(1)
 
 
-def test_a_node_s_mark_is_counts_and_the_mark_of_its_input():
+def test_the_mark_of_a_node_has_counts_and_the_mark_of_its_input():
     assert resumed(None, (3, None)) == (3, None)
     assert resumed([1, ["x", 4]], (0, None)) == [1, ["x", 4]]
     assert resumed([5, [1, 2, 3], [7, "y"], [4, None]], (0, [], (0, None), [0, None])) == [
@@ -166,7 +166,7 @@ def test_a_node_s_mark_is_counts_and_the_mark_of_its_input():
     "mark",
     [1, "ab", [], [1], [1, 2, 3], ["1", None], [-1, None], [1.0, None], [False, None], [1 << 60, None], {0: 1, 1: 2}],
 )
-def test_what_is_no_node_s_mark_is_refused(mark):
+def test_an_invalid_mark_of_a_node_is_refused(mark):
     with pytest.raises(CursorError, match="mark"):
         resumed(mark, (0, None))
 
@@ -183,7 +183,7 @@ def test_what_is_no_node_s_mark_is_refused(mark):
         (["12"], ([0, 0],)),
     ],
 )
-def test_lists_within_a_mark_are_looked_at_too(mark, form):
+def test_lists_inside_a_mark_are_checked(mark, form):
     with pytest.raises(CursorError, match="mark"):
         resumed(mark, form)
 

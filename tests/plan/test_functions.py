@@ -1,4 +1,4 @@
-"""What functions of a map are asked: whether they draw, and what they are called."""
+"""Properties of mapped functions: random draws and names."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ class Callable:
         (image.random_flip(), True),
     ],
 )
-def test_a_function_draws_if_it_takes_rng_or_says_so(function, draws):
+def test_a_function_draws_if_it_takes_rng_or_declares_it(function, draws):
     assert takes_rng(function) is draws
 
 
-def test_names_are_those_of_the_source():
+def test_function_names_are_those_of_the_source():
     def local(x):
         return x
 
@@ -45,6 +45,6 @@ def test_names_are_those_of_the_source():
     assert name_of(image.random_flip()) == repr(image.random_flip())
 
 
-def test_declarative_functions_are_told_by_what_they_offer():
+def test_declarative_functions_are_recognized_by_their_methods():
     assert isinstance(image.decode(), ElementFunction)
     assert not isinstance(min, ElementFunction | ColumnFunction)

@@ -15,12 +15,12 @@ def plan():
     return Dataset.zip({"b": one, "a": other}).take(2)._plan
 
 
-def test_inputs_come_before_what_reads_them():
+def test_inputs_come_before_their_readers():
     # the inputs of a zip are its leaves, in the order of the sorted keys
     assert [node.name for node in post_order(plan())] == ["range(5)", "range(3)", "skip", "zip", "take"]
 
 
-def test_a_fold_makes_each_value_of_those_of_the_inputs():
+def test_a_fold_computes_each_value_from_those_of_the_inputs():
     assert fold(plan(), lambda node, inputs: 1 + sum(inputs)) == 5
 
 
@@ -40,7 +40,7 @@ def test_a_node_over_other_inputs_keeps_its_arguments():
     assert (node.count, node.length) == (4, 2)
 
 
-def test_plans_are_the_same_whose_things_are_identical():
+def test_plans_with_identical_objects_are_the_same():
     five = Dataset.range(5)
 
     def plan(function, source=five):

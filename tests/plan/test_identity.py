@@ -1,4 +1,4 @@
-"""What tells functions, objects and arrays apart."""
+"""Identities that distinguish functions, objects and arrays."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def told(value):
 
 
 def made(source, name="f", **names):
-    """What `name` is in a module of this source, which sees `names` as well."""
+    """Return the value of `name` in a module with this source and these additional `names`."""
     module = {"__name__": "module", **names}
     exec(source, module)
     return module[name]
@@ -126,7 +126,7 @@ DIFFERENT = {
 
 
 @pytest.mark.parametrize("what", DIFFERENT)
-def test_another(what):
+def test_different_values_have_different_identities(what):
     one, other = DIFFERENT[what]
     assert told(one) != told(other)
     assert told(one) == told(one)
@@ -145,7 +145,7 @@ EQUAL = {
 
 
 @pytest.mark.parametrize("what", EQUAL)
-def test_not_by(what):
+def test_equal_values_have_equal_identities(what):
     one, other = EQUAL[what]
     assert told(one) == told(other)
 
@@ -155,7 +155,7 @@ def test_functions_that_call_each_other_come_to_an_end():
     assert told(even)
 
 
-def test_an_object_that_says_what_it_is_is_believed():
+def test_the_fingerprint_method_of_an_object_is_used():
     class Own:
         def __init__(self, name):
             self.name = name
@@ -167,11 +167,11 @@ def test_an_object_that_says_what_it_is_is_believed():
     assert told(Own("a")) == told(Own("a")) != told(Own("b"))
 
 
-def test_no_address_is_told():
+def test_identities_have_no_addresses():
     assert "0x" not in told([object(), lambda x: x, Loose(object(), 1), threading.Lock()])
 
 
-def test_a_memory_map_is_read_when_it_has_to_be_and_not_as_a_whole(tmp_path, monkeypatch):
+def test_a_memory_map_is_read_late_and_in_part(tmp_path, monkeypatch):
     tokens = np.memmap(tmp_path / "tokens.bin", np.uint16, "w+", shape=(1 << 39,))  # 1 TiB, of which the disk has none
     monkeypatch.setattr("penstock.core.digest._BLOCKS", 2)
     monkeypatch.setattr("penstock.core.digest._WHOLE", 1 << 16)

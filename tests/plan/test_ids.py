@@ -5,7 +5,7 @@ import numpy as np
 from penstock.plan.ids import EPOCH_BITS, MOST_EPOCHS, child_ids, ordinals, scatter
 
 
-def test_elements_are_numbered_apart_in_every_epoch():
+def test_ids_of_different_epochs_are_distinct():
     assert ordinals(0, 5, 2).tolist() == [5, 6]
     assert ordinals(3, 0, 1).tolist() == [3 << EPOCH_BITS]
     assert len(ordinals(0, 7, 0)) == 0
@@ -16,7 +16,7 @@ def test_elements_are_numbered_apart_in_every_epoch():
     assert ordinals(1 << 100, 3, 2).tolist() == [firsts[-1] + 3, firsts[-1] + 4]
 
 
-def test_what_an_element_is_made_into_is_numbered_apart_from_all_others():
+def test_ids_of_derived_elements_are_distinct():
     parents = np.arange(1000)
     ids = child_ids(parents, np.full(1000, 3))
     assert len(np.unique(ids)) == 3000

@@ -7,7 +7,7 @@ from penstock.plan.graph import post_order, same_plan
 from penstock.plan.listed import assembled, listed
 
 
-def test_a_plan_comes_back_from_its_list():
+def test_a_plan_is_rebuilt_from_its_list():
     one = Dataset.range(9).map(abs)
     plan = Dataset.zip((one, {"b": one.skip(1)})).batch(2)._plan
     nodes = listed(plan)

@@ -48,7 +48,7 @@ def test_a_row_that_does_not_exist_is_an_index_error(row):
         LETTERS.locate(row)
 
 
-def test_places_are_said_in_words():
+def test_places_are_described_as_text():
     assert str(place_of(LETTERS._plan, 4)) == "row 4"
     assert str(place_of(LETTERS._plan, 15)) == "row 3 of epoch 2"
     assert str(place_of(Dataset.counter()._plan, 10**9)) == "row 1000000000"

@@ -28,12 +28,12 @@ class Noise(Times):
     random: ClassVar[bool] = True
 
 
-def test_it_reads_as_it_is_written_without_what_is_left_out():
+def test_the_repr_is_the_code_without_defaults():
     assert repr(Times(3)) == "times(3)"
     assert repr(Times(3, 4)) == "times(3, offset=4)"
 
 
-def test_it_is_called_with_an_element_and_draws_only_where_it_is_random():
+def test_an_operation_draws_only_if_it_is_random():
     assert isinstance(Times(3), ElementFunction)
     assert Times(3, 1)(5, rng=row_generator(1, 2)) == 16
     drawn = row_generator(1, 2).bit_generator.random_raw()
@@ -41,7 +41,7 @@ def test_it_is_called_with_an_element_and_draws_only_where_it_is_random():
     assert Noise(1)(0) != Noise(1)(0)
 
 
-def test_what_is_not_said_is_not_done():
+def test_unspecified_methods_do_nothing():
     with pytest.raises(NotImplementedError):
         Operation().spec(None)
     with pytest.raises(NotImplementedError):

@@ -5,7 +5,7 @@ import numpy as np
 from penstock.plan.step import Step, program_of_steps, same_memory
 
 
-def test_rows_go_down_elements_come_up_and_memory_is_passed_as_steps_say():
+def test_steps_pass_rows_down_and_elements_up():
     seen = []
 
     def source(rows, out=None):

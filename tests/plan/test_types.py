@@ -4,7 +4,7 @@ import penstock as ps
 from penstock.plan.types import INFINITE, INFINITE_STRIDE, UNKNOWN
 
 
-def test_lengths_that_are_no_numbers_are_negative_and_public():
+def test_special_lengths_are_negative_and_public():
     assert (ps.INFINITE, ps.UNKNOWN) == (INFINITE, UNKNOWN)
     assert max(INFINITE, UNKNOWN) < 0
 

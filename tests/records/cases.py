@@ -1,4 +1,4 @@
-"""Random examples: what is asked for, and records that mostly have it."""
+"""Random examples: requested features, and records that mostly contain them."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def default_of(rng, kind: str, shape: list[int]):
 
 
 def partition_values(rng, partition: str, count: int) -> tuple[list[int], int]:
-    """What a partition says of `count` values, and how many rows it makes."""
+    """Return the partition values for `count` values, and the number of rows."""
     rows = int(rng.integers(1, 4)) if count else int(rng.integers(0, 3))
     cuts = sorted(rng.integers(0, count + 1, max(rows - 1, 0)).tolist())
     splits = [0, *cuts, count] if rows else [0]
@@ -65,7 +65,7 @@ PARTITIONS = ("RowSplits", "RowLengths", "RowStarts", "RowLimits", "ValueRowIds"
 
 
 class Asked:
-    """One feature that is asked for, and how to make what a record has of it: a dict of names and (kind, values)."""
+    """A requested feature with a function that draws its content in a record: a dict of names to (kind, values)."""
 
     def __init__(self, rng, name: str, *, in_lists: bool = False) -> None:
         self.name, self.kind, self.in_lists = name, kind_of(rng), in_lists
@@ -131,7 +131,7 @@ class Asked:
 
 
 def entries_of(rng, asked: list[Asked], *, wrong: float) -> list[tuple[str, bytes]]:
-    """The features of one record: some missing, of a wrong kind or count, twice, unpacked, or never asked for."""
+    """Draw the features of one record: some missing, duplicate, unpacked, unrequested, or of a wrong kind or count."""
     made: dict[str, bytes] = {}
     for one in asked:
         if rng.random() < 0.15:

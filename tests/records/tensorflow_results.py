@@ -1,4 +1,4 @@
-"""What TensorFlow itself makes of a case, where it can be imported."""
+"""TensorFlow's own results of a case, if TensorFlow can be imported."""
 
 from __future__ import annotations
 

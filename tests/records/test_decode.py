@@ -1,4 +1,4 @@
-"""What is in a record is found without being told what to look for."""
+"""Decoding a record without a specification of its features."""
 
 from __future__ import annotations
 
@@ -31,6 +31,6 @@ def test_features_without_values_are_left_out():
 
 
 @pytest.mark.parametrize("record", [b"\xff\xd8\xff\xe0", b"this is text", b"\x0a\x05ab"])
-def test_what_is_no_example_is_refused(record):
+def test_bytes_that_are_no_example_are_refused(record):
     with pytest.raises(ps.errors.DataError, match=r"not a tf\.train\.Example"):
         ps.records.decode_example(record)

@@ -18,7 +18,7 @@ R = ps.records
     st.lists(st.floats(width=32, allow_nan=False)),
     st.lists(st.binary()),
 )
-def test_what_is_written_reads_back(numbers: list, floats: list, texts: list) -> None:
+def test_written_records_are_read_back(numbers: list, floats: list, texts: list) -> None:
     features = {"i": np.array(numbers, np.int64), "f": np.array(floats, np.float32), "t": texts}
     parse = R.parse_example(
         {"i": R.RaggedFeature("int64"), "f": R.RaggedFeature("float32"), "t": R.RaggedFeature(bytes)}
@@ -61,7 +61,7 @@ def test_an_empty_list_is_a_feature_that_is_missing() -> None:
 
 
 @pytest.mark.parametrize("value", [1j, np.uint64([1 << 63]), ["a", 1], [object()], 1 << 64])
-def test_what_no_record_holds_is_refused_by_its_name(value) -> None:
+def test_unsupported_values_are_refused_by_name(value) -> None:
     with pytest.raises(ps.errors.ElementError, match='feature "x"'):
         R.encode_example({"x": value})
 

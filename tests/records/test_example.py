@@ -1,4 +1,4 @@
-"""What `parse_example` and `parse_sequence_example` give for each feature, frozen from TensorFlow's own results."""
+"""Results of `parse_example` and `parse_sequence_example` for each feature, frozen from TensorFlow's own results."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ GOLDEN = json.loads((Path(__file__).parents[1] / "golden" / "examples.json").rea
 
 
 @pytest.mark.parametrize("frozen", GOLDEN, ids=lambda frozen: f"{frozen['parse']}-{frozen['seed']}")
-def test_results_are_tensorflows(frozen: dict) -> None:
+def test_results_equal_those_of_tensorflow(frozen: dict) -> None:
     case = (draw_case if frozen["parse"] == "example" else draw_sequence_case)(frozen["seed"])
     assert [record.hex() for record in case.records] == frozen["records"]
     parse = parser_of(case)
@@ -41,7 +41,7 @@ def test_features_are_a_dict_of_names(features) -> None:
         ps.records.parse_example(features)
 
 
-def test_either_part_of_a_sequence_may_be_left_out() -> None:
+def test_context_or_sequences_may_be_omitted() -> None:
     record = ps.records.encode_sequence_example({"u": 1}, {"s": [[2]]})
     context = ps.records.parse_sequence_example({"u": ps.records.FixedLenFeature([], "int64")})
     assert context(record) == ({"u": 1}, {})

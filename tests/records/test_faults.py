@@ -1,4 +1,4 @@
-"""Each thing that is wrong with a record is said by the name of the feature, the record, and what to do."""
+"""Errors about a record name the feature, the record and a remedy."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ FEATURES = {"x": R.FixedLenFeature([], "int64"), "t": R.FixedLenFeature([], str,
         (GOOD.replace(b"a", b"\xff"), '"t": its text is not UTF-8'),
     ],
 )
-def test_a_record_that_is_wrong_is_named_with_what_is_wrong(record: bytes, said: str) -> None:
+def test_a_bad_record_is_named_with_its_fault(record: bytes, said: str) -> None:
     parse = R.parse_example(FEATURES)
     with pytest.raises(ps.errors.DataError, match=f"parse_example: .*{said}"):
         parse(record)
@@ -41,7 +41,7 @@ def test_a_record_that_is_wrong_is_named_with_what_is_wrong(record: bytes, said:
     assert len(list(ds.ignore_errors())) == 3
 
 
-def test_lists_say_what_they_lack() -> None:
+def test_faults_in_lists_are_named() -> None:
     parse = R.parse_sequence_example(None, {"s": R.FixedLenSequenceFeature([], "int64")})
     with pytest.raises(ps.errors.DataError, match=r'"s": it is missing.*allow_missing=True'):
         parse(b"")

@@ -1,4 +1,4 @@
-"""Features say what they are as code, and refuse what makes no sense when they are made."""
+"""The repr of a feature is code; constructors refuse invalid arguments."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def test_a_feature_is_shown_as_code_that_makes_it(feature) -> None:
 
 
 class TensorFlowType:
-    """As `tf.string` is: a name, and no dtype of NumPy's."""
+    """A type with a name and without a NumPy dtype, like `tf.string`."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -51,7 +51,7 @@ def test_types_have_the_names_of_numpy_python_and_tensorflow(given, found) -> No
 
 
 @pytest.mark.parametrize("dtype", [float, np.int32, "uint8", object, "S3", None, 3])
-def test_what_no_record_holds_is_refused(dtype) -> None:
+def test_unsupported_types_are_refused(dtype) -> None:
     with pytest.raises(ps.errors.PlanError, match="int64, float32 or bytes"):
         R.VarLenFeature(dtype)
 
@@ -78,7 +78,7 @@ def test_what_no_record_holds_is_refused(dtype) -> None:
         lambda: R.RaggedFeature("int64", row_splits_dtype="int16"),
     ],
 )
-def test_what_makes_no_sense_is_refused_when_it_is_made(wrong) -> None:
+def test_invalid_features_are_refused_when_made(wrong) -> None:
     with pytest.raises(ValueError, match=r"."):
         wrong()
 

@@ -1,4 +1,4 @@
-"""What is inferred from records parses them, and is code that can be pasted."""
+"""Features inferred from records parse those records and print as code."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ EXPECTED = {
 }
 
 
-def test_each_feature_is_asked_for_as_the_data_has_it() -> None:
+def test_inferred_features_fit_the_data() -> None:
     found = R.infer_features(RECORDS)
     assert found == EXPECTED
     assert eval(repr(found), {"ps": ps}) == EXPECTED
     assert R.parse_example(found)(RECORDS)["some"].tolist() == [row.get("some", 0) for row in ROWS]
 
 
-def test_paths_datasets_and_iterables_serve(tmp_path) -> None:
+def test_paths_datasets_and_iterables_are_accepted(tmp_path) -> None:
     ps.Dataset.from_source(RECORDS).write_tfrecord(tmp_path / "a.tfrecord")
     assert R.infer_features(tmp_path / "a.tfrecord") == EXPECTED
     assert R.infer_features([str(tmp_path / "*.tfrecord")], count=7).keys() == EXPECTED.keys()
@@ -56,10 +56,10 @@ def test_a_list_that_some_records_lack_is_ragged() -> None:
         (["no such file"], FileNotFoundError, "no such file"),
     ],
 )
-def test_what_cannot_be_inferred_is_said(records, error, said: str) -> None:
+def test_data_that_cannot_be_inferred_is_an_error(records, error, said: str) -> None:
     with pytest.raises(error, match=said):
         R.infer_features(records)
 
 
-def test_an_array_of_records_serves() -> None:
+def test_an_array_of_records_is_accepted() -> None:
     assert R.infer_features(np.array(RECORDS, object)) == EXPECTED

@@ -12,7 +12,7 @@ from penstock.records.layout import slots_of
 R = ps.records
 
 
-def test_features_that_ask_for_the_same_share_a_slot() -> None:
+def test_features_with_equal_requirements_share_a_slot() -> None:
     features = {
         "a": R.VarLenFeature("int64"),
         "b": R.SparseFeature("a", "v", bytes, 9),
@@ -37,13 +37,13 @@ def test_features_that_ask_for_the_same_share_a_slot() -> None:
         {},
     ],
 )
-def test_features_that_do_not_go_together_are_refused(features: dict) -> None:
+def test_contradictory_features_are_refused(features: dict) -> None:
     with pytest.raises(ps.errors.PlanError, match="parse_example: "):
         R.parse_example(features)
 
 
 @pytest.mark.parametrize("feature", [R.FixedLenFeature([], "int64"), R.SparseFeature("i", "v", bytes, 9)])
-def test_lists_have_features_of_their_own(feature) -> None:
+def test_only_some_features_are_allowed_in_lists(feature) -> None:
     with pytest.raises(ps.errors.PlanError, match="the lists of a SequenceExample are"):
         R.parse_sequence_example({}, {"a": feature})
 
@@ -75,7 +75,7 @@ RECORD = R.encode_example(
 
 
 @pytest.mark.parametrize("batch", [False, True])
-def test_the_spec_says_what_comes(batch: bool) -> None:
+def test_the_spec_fits_the_results(batch: bool) -> None:
     parse = R.parse_example(EVERY)
     given = [RECORD, RECORD] if batch else RECORD
     spec = parse.spec(spec_of(np.array(given, object) if batch else given))
@@ -100,7 +100,7 @@ def test_items_that_are_cut_short_are_refused() -> None:
         ([1], [1, 2], "2 values and 1 "),
     ],
 )
-def test_sparse_values_have_each_their_place(indices: list, values: list, said: str) -> None:
+def test_sparse_indices_are_checked(indices: list, values: list, said: str) -> None:
     parse = R.parse_example({"x": R.SparseFeature("i", "v", "int64", 9)})
     good, bad = R.encode_example({"i": [3], "v": [4]}), R.encode_example({"i": indices, "v": values})
     with pytest.raises(ps.errors.DataError, match=f'record 1 .*"x": .*{said}'):

@@ -19,7 +19,7 @@ def test_a_batch_is_a_part_of_the_records() -> None:
     assert Placed(sparse_of(ROWS)).batch(2, 3) == Sparse([[0, 0], [0, 1]], np.array([2, 3]), (1, 2))
 
 
-def test_an_element_has_a_shape_of_its_own() -> None:
+def test_each_element_has_its_own_shape() -> None:
     assert [part.dense_shape for part in Listed(ROWS).column()] == [(1,), (0,), (2,)]
     deep = Ragged.from_rows([[[1, 2], []], []])
     assert [part.dense_shape for part in Listed(deep).column()] == [(2, 2), (0, 0)]

@@ -58,7 +58,7 @@ def test_parsing_before_the_batch_and_after_is_the_same(count: int, drop: bool) 
 
 
 @pytest.mark.parametrize("options", [ps.Options(), ps.Options(rewrite=False), ps.Options(executor="threads")])
-def test_elements_are_what_the_call_gives(options: ps.Options) -> None:
+def test_elements_in_a_pipeline_equal_those_of_a_call(options: ps.Options) -> None:
     parse = R.parse_example(UNEVEN)
     ds = dataset(9).with_options(options)
     for i, element in enumerate(ds.map(parse)):
@@ -117,7 +117,7 @@ def test_values_of_fixed_size_are_written_in_place() -> None:
     assert out[2].tolist() == [0, 0.5, 1]
 
 
-def test_a_parser_is_data() -> None:
+def test_a_parser_is_comparable_data() -> None:
     parse = R.parse_example(UNEVEN)
     assert pickle.loads(pickle.dumps(parse)) == parse
     assert same(pickle.loads(pickle.dumps(parse))(record(5)), parse(record(5)))
@@ -125,7 +125,7 @@ def test_a_parser_is_data() -> None:
     assert dataset(3).map(parse).fingerprint() != dataset(3).map(R.parse_example(FEATURES)).fingerprint()
 
 
-def test_several_batches_are_no_batch() -> None:
+def test_several_batches_are_refused() -> None:
     with pytest.raises(TypeError, match="not several batches"):
         R.parse_example(FEATURES)([[record(0)], [record(1)]])
     assert LEAF.num_leaves == 1
@@ -174,7 +174,7 @@ def test_the_types_of_a_batch_depend_neither_on_lengths_nor_on_the_source(length
 
 @pytest.mark.parametrize("lengths", [EVEN, DIFFERENT])
 @pytest.mark.parametrize("options", EXECUTORS)
-def test_so_it_is_of_records_that_are_a_part_of_an_element(lengths, options) -> None:
+def test_types_of_records_in_a_part_of_an_element_do_not_depend_on_lengths(lengths, options) -> None:
     elements = [{"record": record, "name": f"n{i}"} for i, record in enumerate(of_lengths(lengths))]
     sources = (ps.Dataset.from_source(elements), ps.Dataset.from_generator(lambda: iter(elements)))
     for source in sources:
@@ -187,7 +187,7 @@ def test_so_it_is_of_records_that_are_a_part_of_an_element(lengths, options) -> 
 
 
 @pytest.mark.parametrize("lengths", [EVEN, DIFFERENT])
-def test_and_of_the_lists_of_sequence_examples(lengths) -> None:
+def test_types_of_lists_of_sequence_examples_do_not_depend_on_lengths(lengths) -> None:
     lists = {"seen": R.RaggedFeature("int64"), "price": R.FixedLenSequenceFeature([], "int64")}
     records = [R.encode_sequence_example({"u": [1] * n}, {"seen": [[2]] * n, "price": [3] * n}) for n in lengths]
     parse = R.parse_sequence_example({"u": R.RaggedFeature("int64")}, lists)

@@ -1,4 +1,4 @@
-"""Values cut into rows by other features: what tf.io makes of them, and what is refused."""
+"""Values cut into rows by other features: the results of tf.io, and refused partitions."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ def parse_with(*partitions):
 
 
 @pytest.mark.parametrize("partition", SAID, ids=lambda partition: partition.__name__)
-def test_every_way_to_say_rows_says_the_same(partition) -> None:
+def test_all_kinds_of_partitions_give_the_same_rows(partition) -> None:
     parse = parse_with(partition("p"))
     record = R.encode_example({"v": [1, 2, 3], "p": SAID[partition]})
     assert parse(record)["x"] == Ragged.from_rows(ROWS, np.int64).with_splits("int32")
     assert parse([record, b"", record])["x"].tolist() == [ROWS, [], ROWS]
 
 
-def test_the_innermost_comes_last() -> None:
+def test_the_innermost_partition_is_the_last() -> None:
     parse = parse_with(P.RowLengths("outer"), P.RowLengths("inner"), P.UniformRowLength(2))
     record = R.encode_example({"v": range(8), "inner": [1, 0, 3], "outer": [2, 0, 1]})
     x = parse(record)["x"]

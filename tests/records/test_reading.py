@@ -72,7 +72,7 @@ def same(one, other) -> bool:
 
 @pytest.mark.parametrize("size", [1, 7, 30, 60, 100])
 @pytest.mark.parametrize("drop", [False, True])
-def test_batches_are_those_of_reading_and_parsing_apart(files, size: int, drop: bool) -> None:
+def test_batches_equal_those_of_separate_reading_and_parsing(files, size: int, drop: bool) -> None:
     ds = ps.read_tfrecord(files).shuffle(seed=4).batch(size, drop_remainder=drop).map(R.parse_example(FEATURES))
     assert "read → parse_example" in str(ds.explain())
     for _ in range(2):  # at first there is too little room
@@ -80,7 +80,7 @@ def test_batches_are_those_of_reading_and_parsing_apart(files, size: int, drop: 
 
 
 @given(st.data())
-def test_any_features_and_moves(tmp_path_factory, data) -> None:
+def test_any_features_and_moves_give_equal_batches(tmp_path_factory, data) -> None:
     names = data.draw(st.sets(st.sampled_from(sorted(FEATURES)), min_size=1))
     path = tmp_path_factory.mktemp("records") / "a.tfrecord"
     ps.Dataset.from_source([record(i) for i in range(data.draw(st.integers(0, 20)))]).write_tfrecord(path)
@@ -134,7 +134,7 @@ def test_a_damaged_record_is_named_with_its_file_and_place(files) -> None:
     check_failure(ds, [files[1], "record 1", "at byte", "ds[2]"])
 
 
-def test_so_is_one_that_lacks_a_feature(files) -> None:
+def test_a_record_that_lacks_a_feature_is_named_with_its_file_and_place(files) -> None:
     lacking = [record(0), record(1), R.encode_example({"ids": [1]})]
     ps.Dataset.from_source(lacking).write_tfrecord(files[2], overwrite=True)
     ds = ps.read_tfrecord(files).batch(8).map(R.parse_example(FEATURES))
@@ -163,7 +163,7 @@ def test_a_map_that_skips_errors_does_not_skip_those_of_files(files) -> None:
         list(ds)
 
 
-def test_lists_and_parsers_of_one_record_are_parsed_apart(files) -> None:
+def test_lists_and_single_records_are_parsed_separately(files) -> None:
     ds = ps.read_tfrecord(files)
     for made in (
         ds.map(R.parse_example(FEATURES)),
@@ -180,7 +180,7 @@ def test_any_executor_gives_the_same(files, executor: str) -> None:
     assert same(list(run.iterator(epoch=1)), list(ds.iterator(epoch=1)))
 
 
-def test_it_travels_without_what_it_has_opened(files) -> None:
+def test_a_pickled_parser_has_no_open_files(files) -> None:
     from penstock.rewrite.passes import rewritten
 
     ds = ps.read_tfrecord(files).batch(5).map(R.parse_example(FEATURES))
@@ -194,7 +194,7 @@ def test_it_travels_without_what_it_has_opened(files) -> None:
     assert repr(function).startswith("read → parse_example(")
 
 
-def test_threads_share_it(files) -> None:
+def test_threads_can_share_a_parser(files) -> None:
     ds = ps.read_tfrecord(files).shuffle(seed=1).batch(3).map(R.parse_example(FEATURES))
     expected = plain(ds)
     wrong: list[int] = []

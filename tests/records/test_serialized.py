@@ -1,4 +1,4 @@
-"""Records are taken in every form that they come in, and what is none is refused by its place."""
+"""Records are accepted in every supported form; an error names the position of any other value."""
 
 from __future__ import annotations
 
@@ -43,12 +43,12 @@ def test_a_batch_may_be_empty(empty) -> None:
 @pytest.mark.parametrize(
     "wrong", ["text", 3, None, np.array(RECORDS), np.zeros((2, 3)), {"a": b""}, ps.Ragged([1.5], [0, 1])]
 )
-def test_what_is_no_record_is_refused(wrong) -> None:
+def test_values_that_are_no_records_are_refused(wrong) -> None:
     with pytest.raises(TypeError, match="parse_example takes records as bytes"):
         PARSE(wrong)
 
 
-def test_the_one_among_records_that_is_none_is_named() -> None:
+def test_an_invalid_value_among_records_is_named() -> None:
     with pytest.raises(TypeError, match="not str: 'x'") as caught:
         PARSE([*RECORDS, "x"])
     assert caught.value.element == 5

@@ -1,4 +1,4 @@
-"""Where TensorFlow can be imported, random examples give its own results; `golden/examples.json` is some of them."""
+"""If TensorFlow can be imported, random examples give its results; `golden/examples.json` stores some of them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ tf = pytest.importorskip("tensorflow")
 
 @pytest.mark.parametrize("draw", [draw_case, draw_sequence_case])
 @pytest.mark.parametrize("batch", [False, True])
-def test_random_examples_give_what_tensorflow_gives(draw, batch: bool) -> None:
+def test_random_examples_give_the_results_of_tensorflow(draw, batch: bool) -> None:
     for seed in range(300):
         case = draw(seed)
         theirs = tensorflow_results.parsed(tf, case, batch=batch)

@@ -111,7 +111,7 @@ def test_a_file_that_is_gone_is_named(photos):
     assert "8.jpg" in notes.split("made from")[1]
 
 
-def test_what_looks_at_the_bytes_still_gets_them(photos):
+def test_operations_that_use_the_bytes_still_get_them(photos):
     ds = ps.read_image_folder(photos).map(len, on="image").map(lambda e: e)
     assert "read_in_kernel" not in ds.explain()
     assert all(e["image"] > 100 for e in ds)

@@ -20,7 +20,7 @@ def test_inputs_put_end_to_end_one_by_one_become_one_node():
     assert applied == ["join_concatenations"] * 2
 
 
-def test_two_inputs_stay_and_so_does_what_follows_an_endless_one():
+def test_two_inputs_and_endless_inputs_are_unchanged():
     two = Dataset.range(1).concatenate(Dataset.range(2))
     assert joined(two)[0] is two._plan
     endless = Dataset.range(1).concatenate(Dataset.range(2).repeat()).concatenate(Dataset.range(3))

@@ -1,4 +1,4 @@
-"""Operations that only move elements come off, and go onto something else."""
+"""Operations that only move elements can be detached from one plan and attached to another."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ def moved(ds):
     return ds.shuffle(seed=1).take(9).skip(1).repeat(2).shard(2, 0).exclude([1])[::2]
 
 
-def test_what_is_taken_off_are_moves_alone():
+def test_only_moves_are_removed():
     moves, below = taken_off(moved(DS)._plan)
     assert [move.name for move in moves] == ["slice", "exclude", "shard", "repeat", "skip", "take", "shuffle"]
     assert below is DS._plan
     assert taken_off(DS._plan) == ([], DS._plan)
 
 
-def test_they_go_onto_something_else():
+def test_moves_are_applied_to_another_node():
     other = Dataset.range(100, 120)
     moves, _ = taken_off(moved(DS)._plan)
     assert put_on(other._plan, moves) == moved(other)._plan

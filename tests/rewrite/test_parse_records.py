@@ -94,7 +94,7 @@ def test_other_plans_stay_as_they_are(plan) -> None:
 
 @pytest.mark.parametrize("size", [1, 3, 10, 30])
 @pytest.mark.parametrize("drop", [False, True])
-def test_nothing_changes_but_how_it_is_done(size: int, drop: bool) -> None:
+def test_rewriting_changes_no_batch(size: int, drop: bool) -> None:
     ds = reading(Memory()).shuffle(seed=3)
     fixed = R.parse_example({"x": R.FixedLenFeature([], "int64"), "t": R.FixedLenFeature([], bytes)})
     for made in (
@@ -116,7 +116,7 @@ def test_files_of_records_are_parsed_joined(tmp_path) -> None:
     assert sorted(chain.from_iterable(found)) == list(range(20))
 
 
-def test_a_record_that_is_wrong_is_lost_alone() -> None:
+def test_a_bad_record_is_lost_alone() -> None:
     ds = reading(Memory((*RECORDS[:3], b"\xff", *RECORDS[3:6])))
     assert [element["x"] for element in ds.map(PARSE, on_error="skip")] == [0, 1, 2, 3, 4, 5]
     with pytest.raises(ps.errors.DataError, match="damaged") as caught:

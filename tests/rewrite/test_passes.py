@@ -6,7 +6,7 @@ from penstock import Dataset, Options
 from penstock.rewrite.passes import PASSES, PLAIN, SHORT, passes_within, rewritten
 
 
-def test_rules_are_applied_until_nothing_changes_and_named():
+def test_rules_are_applied_until_nothing_changes_and_are_named():
     ds = Dataset.range(100).skip(1).skip(2).skip(0).skip(3).take(50).take(20).prefetch(2).repeat(1)
     made = rewritten(ds._plan)
     assert made.plan == Dataset.range(100).skip(6).take(20)._plan
@@ -19,7 +19,7 @@ def test_rules_are_applied_until_nothing_changes_and_named():
     }
 
 
-def test_a_second_time_changes_nothing():
+def test_a_second_rewrite_changes_nothing():
     once = rewritten(Dataset.range(9).skip(0).take(3).take(5).batch(2).prefetch(1)._plan)
     again = rewritten(once.plan)
     assert again.plan == once.plan
@@ -39,7 +39,7 @@ def test_without_rewrites_only_settings_are_dropped():
     assert rewritten(plan, PLAIN).plan == Dataset.range(9).skip(0)._plan
 
 
-def test_the_optimised_plan_yields_what_the_plain_one_does():
+def test_the_optimized_plan_yields_the_same_as_the_plain_one():
     ds = Dataset.range(50).shuffle(seed=0).skip(3).skip(4).take(30).take(20).shard(1, 0).repeat(1).batch(6)
     plain = ds.with_options(Options(rewrite=False))
     for epoch in (0, 2):

@@ -19,7 +19,7 @@ def seeds(plan):
     return [node.seed for node in post_order(plan) if hasattr(node, "seed")]
 
 
-def test_every_unseeded_operation_gets_a_seed_of_its_own():
+def test_every_unseeded_operation_gets_a_different_seed():
     plan = Dataset.zip(Dataset.range(9).shuffle(), Dataset.random()).map(lambda a, b, *, rng: a).shuffle()._plan
     found = seeds(bind_seeds(plan, 1))
     assert None not in found
@@ -27,19 +27,19 @@ def test_every_unseeded_operation_gets_a_seed_of_its_own():
     assert found == seeds(bind_seeds(plan, 1)) != seeds(bind_seeds(plan, 2))
 
 
-def test_a_seed_that_was_given_stays_and_what_does_not_draw_gets_none():
+def test_given_seeds_stay_and_other_operations_get_none():
     plan = Dataset.range(9).shuffle(seed=5).map(abs)._plan
     assert not needs_seed(plan)
     assert bind_seeds(plan, 1) is plan
 
 
-def test_what_is_added_after_changes_no_seed_before():
+def test_appended_operations_change_no_seed():
     ds = Dataset.range(9).shuffle().map(draw)
     before = seeds(bind_seeds(ds._plan, 1))
     assert seeds(bind_seeds(ds.shuffle().batch(2)._plan, 1))[: len(before)] == before
 
 
-def test_needs_are_seen_anywhere_in_the_plan():
+def test_unseeded_operations_are_found_anywhere_in_the_plan():
     assert needs_seed(Dataset.zip(Dataset.range(3), Dataset.range(3).map(draw)).batch(2)._plan)
 
 
@@ -47,7 +47,7 @@ def labels(plan):
     return [node.label() for node in post_order(plan)]
 
 
-def test_what_is_shown_is_what_was_written():
+def test_labels_show_the_written_seed():
     ds = Dataset.range(9).shuffle().shuffle(seed=3).map(draw)
     plan = Dataset.sample_from_datasets([ds, Dataset.random()], seed=4)._plan
     bound = bind_seeds(plan, 7)
@@ -57,7 +57,7 @@ def test_what_is_shown_is_what_was_written():
 
 
 @pytest.mark.parametrize("seeded", [{}, {"seed": 5}])
-def test_the_stats_show_what_was_written(seeded):
+def test_stats_show_the_written_seed(seeded):
     stream = Dataset.range(40).filter(lambda x: x % 2 == 0).shuffle(4, **seeded)
     shard = stream.shard(2, 0, streams=4).with_options(Options(ignore_lint="PS103"))
     for ds in (Dataset.range(40).shuffle(**seeded), stream, shard):
@@ -73,7 +73,7 @@ def test_the_stats_show_what_was_written(seeded):
 ONCE = {"reshuffle_each_iteration": False}
 
 
-def test_an_operation_that_comes_in_twice_draws_alike():
+def test_an_operation_used_twice_draws_the_same():
     shuffled = Dataset.range(50).shuffle()
     assert all(a == b for a, b in Dataset.zip(shuffled, shuffled))
     assert all(a == b for a, b in Dataset.zip(shuffled.take(40), shuffled.map(int)))
@@ -84,7 +84,7 @@ def test_an_operation_that_comes_in_twice_draws_alike():
     assert any(a != b for a, b in Dataset.zip(shuffled, Dataset.range(50).shuffle()))
 
 
-def test_the_fingerprint_tells_one_operation_read_twice_from_two():
+def test_fingerprints_distinguish_one_shared_operation_from_two():
     one, seeded = Dataset.range(9).shuffle(), Dataset.range(9).shuffle(seed=1)
     twice, two = Dataset.zip(one, one), Dataset.zip(Dataset.range(9).shuffle(), Dataset.range(9).shuffle())
     assert twice.fingerprint() == Dataset.zip(one, one).fingerprint() != two.fingerprint()
@@ -93,7 +93,7 @@ def test_the_fingerprint_tells_one_operation_read_twice_from_two():
 
 
 @pytest.mark.parametrize("window", [None, 30])
-def test_one_order_for_good_belongs_to_the_dataset(window):
+def test_a_fixed_order_belongs_to_the_dataset(window):
     shuffled = Dataset.range(100).shuffle(window, **ONCE)
     train, test = shuffled.take(80), shuffled.skip(80)
     for _ in range(2):
@@ -105,13 +105,13 @@ def test_one_order_for_good_belongs_to_the_dataset(window):
     assert sorted([*parts["train"], *parts["test"]]) == list(range(100))
 
 
-def test_parts_that_travel_apart_still_share_nothing():
+def test_parts_pickled_separately_stay_disjoint():
     shuffled = Dataset.range(100).shuffle(**ONCE)
     train, test = (pickle.loads(pickle.dumps(part)) for part in (shuffled.take(80), shuffled.skip(80)))
     assert sorted([*train, *test]) == list(range(100))
 
 
-def test_a_state_takes_draws_along_that_are_for_good():
+def test_a_state_holds_draws_that_are_made_once():
     def parts():
         shuffled = Dataset.range(100).shuffle(**ONCE)
         return shuffled.take(80).map(draw), shuffled.skip(80).map(draw)
@@ -126,7 +126,7 @@ def test_a_state_takes_draws_along_that_are_for_good():
     assert [list(other_train), list(other_test)] == whole
 
 
-def test_random_numbers_and_mixtures_that_stay_the_same_do_so_everywhere():
+def test_fixed_random_numbers_and_mixtures_are_the_same_everywhere():
     numbers = Dataset.random()
     assert list(numbers.take(5)) == list(numbers.take(9))[:5] == list(numbers.take(5))
     mixed = Dataset.sample_from_datasets([Dataset.range(40), Dataset.range(40)], rerandomize_each_iteration=False)

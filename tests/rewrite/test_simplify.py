@@ -38,7 +38,7 @@ EQUATIONS = [
 
 
 @pytest.mark.parametrize(("rule", "left", "right"), EQUATIONS)
-def test_a_rule_makes_its_right_side_of_its_left(rule, left, right):
+def test_a_rule_turns_its_left_side_into_its_right_side(rule, left, right):
     made = getattr(simplify, rule)(left._plan)
     assert made == (None if right is None else right._plan)
 

@@ -31,7 +31,7 @@ def maps(ds):
     return [node for node in post_order(rewritten(ds._plan).plan) if isinstance(node, Map)]
 
 
-def test_the_right_side_yields_what_the_left_does():
+def test_both_sides_yield_the_same_elements():
     ds = Dataset.from_tensor_slices(DIGITS).map(normalised).map(lambda x: x[:2].mean(axis=0), on="image").batch(3)
     verify_determinism(ds)
     verify_resume(ds)
@@ -44,7 +44,7 @@ def test_specs_are_known_from_one_map_to_the_next():
     assert made[1] == ArraySpec((), np.float32)
 
 
-def test_rows_are_counted_as_in_the_plan_as_written():
+def test_rows_are_numbered_as_in_the_plan_as_written():
     ds = Dataset.from_tensor_slices(np.arange(24).reshape(4, 2, 3)).map(lambda x: x * 2).unbatch()
     ds = ds.map(lambda x, rng: x + rng.random()).with_options(Options(seed=0))
     run = rewritten(ds._plan).plan
@@ -52,7 +52,7 @@ def test_rows_are_counted_as_in_the_plan_as_written():
     verify_determinism(ds)
 
 
-def test_explain_shows_it():
+def test_explain_shows_traced_functions():
     text = Dataset.range(4).map(lambda x: x + 1).batch(2).explain()
     assert "map(lambda, traced)" in text
     assert "rewrites: trace_map" in text
@@ -71,11 +71,11 @@ def test_explain_shows_it():
         Dataset.range(4).batch(2),
     ],
 )
-def test_all_else_is_left_alone(ds):
+def test_other_operations_are_unchanged(ds):
     assert trace_map(ds._plan) is None
 
 
-def test_elements_that_do_not_come_in_columns_are_made_one_by_one_and_explain_says_no_other():
+def test_elements_without_columns_are_made_one_by_one_and_explain_shows_it():
     generated = Dataset.from_generator(lambda: map(float, range(9)), output_signature=ArraySpec((), np.dtype(float)))
     for ds in (generated, generated.filter(bool).take(5), Dataset.from_tensors(1.5).repeat(3)):
         assert "traced" not in ds.map(lambda x: x * 2).filter(lambda x: x > 1).explain()
@@ -83,7 +83,7 @@ def test_elements_that_do_not_come_in_columns_are_made_one_by_one_and_explain_sa
     assert list(generated.map(lambda x: x * 2).take(3)) == [0.0, 2.0, 4.0]
 
 
-def test_never_is_said_in_explain():
+def test_explain_shows_vectorized_false():
     ds = Dataset.range(4).map(abs, vectorized=False)
     assert "map(abs, vectorized=False)" in ds.explain()
     assert "traced" not in ds.explain()
@@ -95,7 +95,7 @@ def test_how_it_is_run_does_not_count_in_the_fingerprint():
     assert Dataset.range(4).map(abs, vectorized=True).fingerprint() not in prints
 
 
-def test_without_rewrites_nothing_is_traced():
+def test_without_rewrites_no_function_is_traced():
     ds = Dataset.range(3).map(lambda x: x + 1).with_options(Options(rewrite=False))
     assert "traced" not in ds.explain()
     assert list(ds) == [1, 2, 3]
@@ -110,12 +110,12 @@ def test_errors_are_those_of_the_function_and_name_the_row():
     assert "in map(lambda), at row 2" in notes
 
 
-def test_a_row_that_columns_do_not_fit_is_made_alone():
+def test_a_row_that_does_not_fit_columns_is_made_alone():
     huge = np.array([1, 2**62, 3])
     assert list(Dataset.from_tensor_slices(huge).map(lambda x: x * 4)) == [4, 2**64, 12]
 
 
-def test_what_the_next_function_sees_is_the_same():
+def test_the_next_function_gets_the_same_elements():
     types = Dataset.range(3).map(lambda x: (np.sqrt(x), x / 2, np.float32(x))).map(lambda *x: str([type(y) for y in x]))
     assert list(types) == [str([np.float64, float, np.float32])] * 3
 
@@ -144,7 +144,7 @@ def test_threads_run_one_program():
     assert threading.active_count() >= 1
 
 
-def test_elements_that_fail_are_skipped_as_without():
+def test_failed_elements_are_skipped_as_without_tracing():
     def divided(x):
         return 12 // x
 
@@ -154,7 +154,7 @@ def test_elements_that_fail_are_skipped_as_without():
 
 
 @pytest.mark.parametrize("kind", ["skip", "replace"])
-def test_errors_are_counted_and_told_for_each_element(kind, tmp_path):
+def test_errors_are_counted_and_reported_for_each_element(kind, tmp_path):
     def made(name, **how):
         path = tmp_path / name
         on_error = (
@@ -185,7 +185,7 @@ def test_the_budget_of_errors_is_that_of_elements():
         Dataset.range(3).map(lambda x: x + 1).unbatch().map(lambda x: x + 1),
     ],
 )
-def test_what_does_not_fit_together_is_said_of_an_element(ds):
+def test_errors_of_broadcasting_name_an_element(ds):
     ds.explain()
     told = []
     for how in (True, False):
@@ -196,7 +196,7 @@ def test_what_does_not_fit_together_is_said_of_an_element(ds):
     assert told[0] == told[1]
 
 
-def test_predicates_that_fail_are_taken_as_said():
+def test_failed_predicates_follow_on_error():
     for on_error, kept in (
         ("skip", [0, 1, 4, 5]),
         (ps.on_error.replace(True), [0, 1, 3, 4, 5]),
@@ -219,14 +219,14 @@ def test_predicates_that_fail_are_taken_as_said():
         lambda x: bool(x),
     ],
 )
-def test_predicates_are_traced_where_they_give_one_bool(predicate):
+def test_predicates_are_traced_if_they_return_one_bool(predicate):
     ds = Dataset.range(1000).filter(predicate)
     assert list(ds) == [x for x in range(1000) if predicate(x)]
     assert list(ds.map(type)) == [int] * len(list(ds))
 
 
 @pytest.mark.parametrize("predicate", [lambda x: x, lambda x: np.arange(3) > x, lambda x: (x > 1,), lambda x: x * 0.5])
-def test_predicates_that_give_something_else_are_refused_as_without(predicate):
+def test_other_results_of_predicates_are_refused_as_without_tracing(predicate):
     ds = Dataset.range(3).filter(predicate)
     assert "traced" not in ds.explain()
     with pytest.raises(ElementError, match="return True or False"):
@@ -257,7 +257,7 @@ def test_elements_of_a_stream_are_made_in_columns_too():
     assert list(ds) == [0.0, 1.0, 2.0, 3.0, 4.0]
 
 
-def test_a_setting_that_changes_between_epochs_is_seen():
+def test_changes_of_globals_between_epochs_are_detected():
     settings = {"scale": 2}
     ds = Dataset.range(3).map(lambda x: x * settings["scale"])
     assert list(ds) == [0, 2, 4]

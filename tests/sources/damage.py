@@ -23,7 +23,7 @@ def damaged_by_its_disk(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
 
 
 def sealed(folder: str | os.PathLike[str]) -> None:
-    """Give a saved dataset the checksums that its files have now, whatever somebody has made of them."""
+    """Recompute the checksums of a saved dataset from its current, possibly damaged files."""
     path = Path(folder, NAME)
     told = json.loads(path.read_text())
     told["crc32c"] = write_sums(str(folder), list(told["sizes"]) if isinstance(told["sizes"], dict) else [])

@@ -1,6 +1,6 @@
 """Damaged files of tables and arrays: each gives rows or an error that names the file, and nothing else.
 
-Rows are exactly the original ones where the format has checksums; `FORMATS` says for each what is promised of them.
+Rows equal the original ones if the format has checksums; `FORMATS` lists the guarantee of each format.
 
 python -m tests.sources.damaged_tables 10000 [FORMAT ...]
 """
@@ -40,7 +40,7 @@ def parquet_sums(path: Path) -> None:
 
 
 def pages(content: bytes) -> int:
-    """Where the pages of a Parquet file end, and its footer begins, which has no checksum."""
+    """Return the end of the pages of a Parquet file, where its footer without a checksum begins."""
     return len(content) - 8 - int.from_bytes(content[-8:-4], "little")
 
 
@@ -97,7 +97,7 @@ def hdf5(path: Path) -> None:
 
 
 class Format(NamedTuple):
-    """What writes a good file, what reads one, and what is promised of the rows of one that is damaged."""
+    """A writer of an intact file, a reader, and the guarantee for the rows of a damaged file."""
 
     make: Callable[[Path], None]
     read: Callable[[Path], Any]
@@ -133,7 +133,7 @@ def damaged(content: bytes, random: np.random.Generator, end: int) -> bytes:
 
 
 def survive(name: str, count: int, folder: Path, seed: int = 0) -> Counter[str]:
-    """How many damaged files gave rows as promised, and how many an error; any other error is raised."""
+    """Return the numbers of damaged files that gave guaranteed rows and that gave an error; raise any other error."""
     form = FORMATS[name]
     form.make(folder / "whole")
     content = (folder / "whole").read_bytes()

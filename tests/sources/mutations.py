@@ -1,11 +1,11 @@
 """Damaged files through Python: each gives data or an error that names the file and the place, soon and in bounds.
 
-Data is exactly the original where the format has checksums; `FORMATS` says for each what is promised of it.
+Data equals the original if the format has checksums; `FORMATS` lists the guarantee of each format.
 
 python -m tests.sources.mutations [--seed SEED] 10000 [FORMAT ...]
 
-It traces allocations until it ends. To stop while a native thread asks for memory, as those of pyarrow may, ends the
-process (CPython before 3.12.9 and 3.13.2, gh-128679), so it has a process for itself.
+The program traces allocations until it ends, in a separate process: stopping the trace while a native thread (of
+pyarrow, for example) allocates memory kills the process in CPython before 3.12.9 and 3.13.2 (gh-128679).
 """
 
 from __future__ import annotations
@@ -171,7 +171,7 @@ def shard(make: Callable[[Path], Path], name: str) -> Callable[[], bytes]:
 def beside_index(
     make: Callable[[Path], Path], read: Callable[[Path], object], key: str
 ) -> Callable[[Path], list[object]]:
-    """Read the folder that `make` makes, with another file in the place of its first shard."""
+    """Read the folder created by `make`, with its first shard replaced by another file."""
 
     def read_folder(path: Path) -> list[object]:
         def change(index: dict[str, list[dict[str, object]]]) -> None:
@@ -239,7 +239,7 @@ def read_index(path: Path) -> list[object]:
 
 
 class Format(NamedTuple):
-    """A good file, how it is read, what is promised of its data once it is damaged, and what reading it needs.
+    """An intact file with its reader, the guarantee for its data after damage, and the requirements of the reader.
 
     The function `wrap` is given the damaged content, and returns that of the file.
     """
@@ -380,7 +380,7 @@ def mutated(good: bytes, draw: random.Random) -> bytes:
 
 
 def outcome(path: Path, form: Format, original: list[object]) -> str:
-    """`data` or `error`; anything else than what is promised fails."""
+    """Return `data` or `error`; fail if the guarantee does not hold."""
     began = time.process_time()
     with allocated() as memory:
         try:

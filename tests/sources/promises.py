@@ -1,4 +1,4 @@
-"""What is promised of the data that a damaged file gives, where reading it is no error."""
+"""Guarantees for the data of a damaged file that reads without an error."""
 
 from __future__ import annotations
 

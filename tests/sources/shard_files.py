@@ -1,4 +1,4 @@
-"""Folders as MosaicML Streaming and LitData write them, laid out here by hand from what their formats say."""
+"""Folders in the formats of MosaicML Streaming and LitData, written by hand from the format descriptions."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def u32(*numbers):
 
 
 def sized(*values):
-    """A sample all of whose columns say their sizes."""
+    """Return a sample whose columns all store their sizes."""
     return u32(*map(len, values)) + b"".join(values)
 
 
@@ -94,7 +94,7 @@ LEAF = tree()
 
 
 def litdata(folder: Path, formats, samples, nesting=LEAF, per_chunk=7, level=None, **config):
-    """`samples` are the bytes of each; `level` says how they are compressed."""
+    """Write a LitData folder; `samples` are the bytes of each sample and `level` is the compression level."""
     folder.mkdir(parents=True, exist_ok=True)
     chunks = []
     for number, low in enumerate(range(0, len(samples), per_chunk)):

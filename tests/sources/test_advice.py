@@ -1,4 +1,4 @@
-"""Sources of local files have the system read what they are told of, and no more."""
+"""Sources of local files ask the system to read exactly the announced rows."""
 
 from __future__ import annotations
 
@@ -180,7 +180,7 @@ def skip_where_reads_are_not_counted(folder):
 
 
 @pytest.mark.parametrize("name", [*MAKERS, *DEAR])
-def test_the_system_reads_those_rows_and_no_others(name, tmp_path):
+def test_only_announced_rows_are_read_by_the_system(name, tmp_path):
     skip_where_reads_are_not_counted(tmp_path)
     make, needs, wanted = (MAKERS[name], "numpy", 3 * SIZE) if name in MAKERS else DEAR[name]
     pytest.importorskip(needs)
@@ -194,7 +194,7 @@ def test_the_system_reads_those_rows_and_no_others(name, tmp_path):
     assert read_by(source.read_many, ROWS) < around
 
 
-def test_what_is_wrong_is_left_to_who_reads(tmp_path):
+def test_advice_ignores_errors(tmp_path):
     for make in MAKERS.values():
         folder = tmp_path / make.__name__
         folder.mkdir()
@@ -208,13 +208,13 @@ def test_what_is_wrong_is_left_to_who_reads(tmp_path):
             plan.source.read_many(ROWS)
 
 
-def test_ranges_of_files_that_are_not_there_are_passed_over(tmp_path):
+def test_ranges_of_missing_files_are_ignored(tmp_path):
     (tmp_path / "a").write_bytes(bytes(100))
     advise_extents([(str(tmp_path / "missing"), 0, 10), (str(tmp_path / "a"), 0, 10), (str(tmp_path / "a"), 5, 9999)])
     advise_extents([])
 
 
-def test_a_block_is_told_of_once(tmp_path):
+def test_a_block_is_announced_once(tmp_path):
     pytest.importorskip("pyarrow")
     (tmp_path / "a.csv").write_text("a\n" + "".join(f"{i:09}\n" for i in range(20_000)))
     source = ps.read_csv(tmp_path / "a.csv", block_bytes=1000)._plan.source
@@ -229,7 +229,7 @@ def test_a_block_is_told_of_once(tmp_path):
     assert len(source._advice._told) == _TOLD
 
 
-def test_all_of_a_long_part_is_told_of(tmp_path):
+def test_a_long_part_is_announced_completely(tmp_path):
     skip_where_reads_are_not_counted(tmp_path)
     size = 24 << 20  # more than a device reads of one piece of advice
     (tmp_path / "a").write_bytes(bytes(size))
@@ -244,6 +244,6 @@ def test_all_of_a_long_part_is_told_of(tmp_path):
     assert read_by(ps.read_fixed_length(tmp_path / "a", size)._plan.source.advise, np.array([0])) >= size
 
 
-def test_sources_without_files_do_not_listen():
+def test_sources_without_files_take_no_advice():
     assert telling(ps.Dataset.range(3)._plan) is None
     assert telling(ps.Dataset.from_source([1, 2])._plan) is None

@@ -38,11 +38,11 @@ def test_any_record_is_read_in_any_order(paths):
         ds[50]
 
 
-def test_a_run_goes_on_where_it_was(paths):
+def test_a_restored_iterator_continues_where_it_stopped(paths):
     ps.testing.verify_resume(ps.Dataset.from_source(ArrayRecordDataSource(paths)).shuffle(seed=3).batch(4))
 
 
-def test_it_travels(paths):
+def test_a_source_can_be_pickled(paths):
     def ds():
         return ps.Dataset.from_source(ArrayRecordDataSource(paths)).shuffle(seed=1)
 
@@ -53,7 +53,7 @@ def test_it_travels(paths):
     assert list(ds().with_options(ps.Options(executor="threads", workers=3))) == expected
 
 
-def test_a_file_that_is_none_is_an_error_of_the_package(tmp_path):
+def test_an_invalid_file_is_an_error_of_the_package(tmp_path):
     path = tmp_path / "a.array_record"
     path.write_bytes(b"no array record" * 100)
     with pytest.raises(Exception, match="ArrayRecord file"):

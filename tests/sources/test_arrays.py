@@ -40,7 +40,7 @@ def test_reading_rows_is_indexing(rows, order, given_memory):
         assert x is out[1]
 
 
-def test_rows_that_follow_each_other_are_a_read_only_view_without_a_copy():
+def test_consecutive_rows_are_a_read_only_view():
     array = np.arange(10)
     source = slices(array)
     (column,) = read(source, 3, 4, 5).columns
@@ -73,7 +73,7 @@ def test_memory_of_another_shape_or_dtype_is_not_used():
         (np.zeros((2, 0)), [[], []]),
     ],
 )
-def test_lists_are_arrays_and_tuples_and_dicts_are_structure(tensors, elements):
+def test_lists_become_arrays_and_tuples_and_dicts_are_structure(tensors, elements):
     source = slices(tensors)
     assert source.length == 2
     found = [e.tolist() if isinstance(e, np.ndarray) else e for e in read(source, 0, 1).elements()]
@@ -122,13 +122,13 @@ def test_arrays_of_arrays_have_unknown_dimensions():
         ({"a": {1, 2}}, "is of type set, which has no rows"),
     ],
 )
-def test_what_cannot_be_sliced_is_refused_by_name(tensors, message):
+def test_values_that_cannot_be_sliced_are_refused_by_name(tensors, message):
     with pytest.raises(ElementError) as caught:
         slices(tensors)
     assert message in str(caught.value)
 
 
-def test_rows_outside_are_an_error_not_other_data():
+def test_rows_out_of_range_are_an_error():
     with pytest.raises(IndexError):
         read(slices(np.arange(3)), 0, 2, 3)
 
@@ -154,7 +154,7 @@ def test_the_fingerprint_follows_structure_and_content():
 
 
 @pytest.mark.parametrize("shape", [(70, 1 << 20), (1, 70 << 20), (70 << 20,)])
-def test_the_fingerprint_of_a_large_array_is_of_blocks_everywhere(shape):
+def test_the_fingerprint_of_a_large_array_covers_blocks_of_all_regions(shape):
     array = np.zeros(shape, np.uint8)  # just over 64 MiB
     before = slices(array).fingerprint()
     assert slices(np.asfortranarray(array)).fingerprint() == before
@@ -165,7 +165,7 @@ def test_the_fingerprint_of_a_large_array_is_of_blocks_everywhere(shape):
     assert slices(array).fingerprint() != before
 
 
-def test_a_source_travels_in_a_pickle():
+def test_a_source_can_be_pickled():
     source = pickle.loads(pickle.dumps(slices({"x": np.arange(4)})))
     assert read(source, 2).elements() == [{"x": 2}]
     assert source.describe(2) == "slice 2 of the array"

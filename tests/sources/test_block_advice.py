@@ -1,4 +1,4 @@
-"""Blocks are told of before they are decoded, each once, so far ahead and only where files come from a disk."""
+"""Blocks are announced before they are decoded: each once, within the limit, and only for files on a disk."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from penstock.sources import block_advice
 from penstock.sources.block_advice import ADVISED_BYTES, BlockAdvice
 
 
-def test_blocks_that_follow_are_told_of_as_far_as_so_many_bytes(monkeypatch):
+def test_following_blocks_are_announced_up_to_a_number_of_bytes(monkeypatch):
     told, disk = [], iter(range(1000))
     monkeypatch.setattr(block_advice, "advise_extents", lambda extents: told.extend(path for path, _, _ in extents))
     monkeypatch.setattr(block_advice, "process_reads", lambda: next(disk))
@@ -27,7 +27,7 @@ def test_blocks_that_follow_are_told_of_as_far_as_so_many_bytes(monkeypatch):
     assert told[-1] == 6
 
 
-def test_what_is_wrong_with_a_block_is_left_to_who_decodes_it():
+def test_errors_of_a_block_are_raised_when_it_is_decoded():
     def extents(block):
         raise ps.errors.DataError("its footer is gone")
 

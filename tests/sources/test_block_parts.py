@@ -34,7 +34,7 @@ SPECS = {
 
 @pytest.mark.parametrize("kind", SPECS)
 @given(rows=st.lists(st.lists(st.integers(0, 9), max_size=6), max_size=4), random=st.randoms())
-def test_rows_come_in_the_order_asked_for(kind, rows, random):
+def test_rows_come_in_the_requested_order(kind, rows, random):
     count = sum(map(len, rows))
     made = block_parts.column_parts(SPECS[kind], count)
     low, ids = 0, []
@@ -50,7 +50,7 @@ def test_rows_come_in_the_order_asked_for(kind, rows, random):
     assert [np.array(each).tolist() for each in found] == [np.array(each).tolist() for each in expected]
 
 
-def test_memory_that_is_given_is_used_where_it_fits():
+def test_given_memory_is_used_if_it_fits():
     column, rows = np.arange(10), np.array([3, 1])
     memory = np.zeros(2, np.int64)
     assert block_parts.picked(column, rows, memory) is memory

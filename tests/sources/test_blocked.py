@@ -83,7 +83,7 @@ def made(lengths, **settings):
     return Made(np.cumsum([0, *lengths]), **settings)
 
 
-def test_it_is_a_source_like_any_other():
+def test_files_are_sources_that_pass_the_conformance_checks():
     verify_source(BlockedSource(made([5, 1, 30, 7])))
     verify_source(BlockedSource(made([5, 1, 30, 7], block_bytes=None), cache_bytes=1))
     verify_source(BlockedSource(made([3, 3], spec={"id": SPEC["id"]})))
@@ -91,7 +91,7 @@ def test_it_is_a_source_like_any_other():
 
 
 @given(st.lists(st.integers(1, 20), min_size=1, max_size=6), st.data())
-def test_rows_of_any_blocks_come_in_the_order_asked_for(lengths, data):
+def test_rows_of_several_blocks_come_in_the_requested_order(lengths, data):
     source = BlockedSource(made(lengths), data.draw(st.sampled_from([1, 1 << 20])))
     rows = data.draw(st.lists(st.integers(0, sum(lengths) - 1), max_size=40))
     for _ in range(2):  # the second time from columns that may be put together
@@ -107,7 +107,7 @@ def test_rows_of_any_blocks_come_in_the_order_asked_for(lengths, data):
 
 @dataclass(frozen=True)
 class Loose:
-    """Numbers from `low` on, of which every fifth cannot be made, and others are when they are asked for."""
+    """Numbers from `low` on, made on demand; every fifth one fails."""
 
     low: int
     nbytes: int = 1
@@ -123,7 +123,7 @@ class Loose:
 
 
 @given(st.lists(st.integers(1, 20), min_size=1, max_size=6), st.data())
-def test_rows_of_a_block_that_is_not_whole_are_made_or_the_one_at_fault_is_said(lengths, data):
+def test_rows_of_a_block_with_bad_rows_are_made_or_the_bad_row_is_named(lengths, data):
     store = made(lengths, spec={"id": SPEC["id"]})
 
     class SomeLoose(Made):
@@ -142,7 +142,7 @@ def test_rows_of_a_block_that_is_not_whole_are_made_or_the_one_at_fault_is_said(
         assert str(caught.value) == f"{rows[caught.value.element]} is bad"
 
 
-def test_a_call_decodes_each_block_once_and_what_is_kept_not_again():
+def test_each_block_is_decoded_once_and_cached():
     store = made([10, 10, 10])
     source = BlockedSource(store)
     source.read_many(np.array([25, 3, 14, 4, 26]))
@@ -154,7 +154,7 @@ def test_a_call_decodes_each_block_once_and_what_is_kept_not_again():
     assert sorted(small.store.decoded) == [0, 1, 2]
 
 
-def test_rows_that_follow_each_other_are_views():
+def test_consecutive_rows_are_views():
     store = made([10], spec={"id": SPEC["id"], "wide": SPEC["wide"]})
     source = BlockedSource(store)
     one, other = (source.read_many(np.arange(2, 6)).columns for _ in range(2))
@@ -169,7 +169,7 @@ def test_a_window_and_the_next_fit_the_cache():
 
 
 @pytest.mark.parametrize("row", [-1, 20])
-def test_rows_that_are_not_there_are_refused(row):
+def test_rows_out_of_range_are_refused(row):
     with pytest.raises(IndexError, match=f"row {row} of 20"):
         BlockedSource(made([10, 10])).read_many(np.array([3, row]))
 

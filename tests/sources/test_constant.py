@@ -10,7 +10,7 @@ from penstock.elements.spec import ArraySpec, ObjectSpec, RaggedSpec
 from penstock.sources.constant import constant
 
 
-def test_there_is_one_element_with_lists_as_arrays():
+def test_from_tensors_has_one_element_with_lists_as_arrays():
     source = constant({"x": [1, 2], "name": "a", "n": 3, "names": ["a", "b"]})
     assert source.length == 1
     chunk = source.read_many(np.array([0, 0]))
@@ -36,7 +36,7 @@ def test_a_function_cannot_change_the_element_for_the_next_epoch():
 
 
 @pytest.mark.parametrize("nothing", [None, {}, ()])
-def test_nothing_is_refused(nothing):
+def test_a_structure_without_values_is_refused(nothing):
     with pytest.raises(ElementError, match="the structure has no value"):
         constant(nothing)
 

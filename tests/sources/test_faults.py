@@ -1,4 +1,4 @@
-"""Of damaged files only what is damaged is lost under `ignore_errors()`, and without it the error comes at once."""
+"""Only the damaged part of a file is lost under `ignore_errors()`; without it, the error is raised at once."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def offset(i: int) -> int:
 
 
 @pytest.mark.parametrize("kept", ["psindex", "nothing"])
-def test_a_truncated_tfrecord_loses_what_is_behind_the_cut(tmp_path, kept):
+def test_a_truncated_tfrecord_loses_the_records_after_the_cut(tmp_path, kept):
     paths = tfrecords(tmp_path)
     if kept == "psindex":
         assert len(ps.read_tfrecord(paths)) == 30
@@ -44,7 +44,7 @@ def test_a_truncated_tfrecord_loses_what_is_behind_the_cut(tmp_path, kept):
     assert found == [record(name, i) for name in FILES for i in range(10 if name != "b" else 6)]
 
 
-def test_what_is_lost_is_counted_and_told_once(tmp_path):
+def test_lost_elements_are_counted_and_reported_once(tmp_path):
     paths = tfrecords(tmp_path)
     os.truncate(paths[1], offset(6) + 5)
     quarantine = tmp_path / "lost.jsonl"
@@ -58,7 +58,7 @@ def test_what_is_lost_is_counted_and_told_once(tmp_path):
         list(ps.read_tfrecord(paths).ignore_errors(budget=0))
 
 
-def test_damage_in_the_midst_loses_one_record_or_the_rest_of_its_file(tmp_path):
+def test_damage_loses_one_record_or_the_rest_of_its_file(tmp_path):
     paths = tfrecords(tmp_path)
     damage(paths[0], offset(3) + 12)  # of a record
     damage(paths[2], offset(7) + 1)  # of a length
@@ -67,7 +67,7 @@ def test_damage_in_the_midst_loses_one_record_or_the_rest_of_its_file(tmp_path):
     assert sorted(found) == sorted({record(name, i) for name in FILES for i in range(10)} - lost)
 
 
-def test_it_is_the_same_under_maps_batches_shards_and_parsing(tmp_path):
+def test_losses_are_the_same_under_maps_batches_shards_and_parsing(tmp_path):
     features = {"x": ps.records.FixedLenFeature([], "int64")}
     for name in FILES:
         made = [ps.records.encode_example({"x": i}) for i in range(8)]
@@ -83,7 +83,7 @@ def test_it_is_the_same_under_maps_batches_shards_and_parsing(tmp_path):
         assert len(list(ds)) == 23
 
 
-def test_a_file_that_cannot_be_read_at_all_is_lost_alone(tmp_path):
+def test_an_unreadable_file_is_lost_alone(tmp_path):
     paths = tfrecords(tmp_path)
     Path(paths[1]).write_bytes(b"no TFRecord at all, but something else")
     with pytest.raises(DataError, match=r"b.tfrecord: record 0, at byte 0"):
@@ -92,7 +92,7 @@ def test_a_file_that_cannot_be_read_at_all_is_lost_alone(tmp_path):
 
 
 @pytest.mark.parametrize("read", [ps.read_text, ps.read_json, lambda paths: ps.read_text(paths, keep_empty=False)])
-def test_a_text_file_that_is_gone_is_lost_alone(tmp_path, read):
+def test_a_missing_text_file_is_lost_alone(tmp_path, read):
     paths = [str(tmp_path / f"{name}.jsonl") for name in FILES]
     for name, path in zip(FILES, paths, strict=True):
         Path(path).write_text("".join(f'{{"a": "{name}{i}"}}\n' for i in range(5)))

@@ -33,7 +33,7 @@ def test_an_element_is_the_content_of_a_file(three):
 
 
 @pytest.mark.parametrize("key", ["image", "zebra"])
-def test_with_labels_an_element_is_a_dict(three, key):
+def test_files_with_labels_give_dicts(three, key):
     source = FileBytes(three, np.array([5, 6, 7]), key)
     assert read(source, 1, 0) == [{key: b"", "label": 6}, {key: b"first", "label": 5}]
     assert list(read(source, 1)[0]) == [key, "label"]
@@ -42,7 +42,7 @@ def test_with_labels_an_element_is_a_dict(three, key):
         FileBytes(three, np.array([5, 6]))
 
 
-def test_a_file_that_has_vanished_is_named(three):
+def test_a_vanished_file_is_named(three):
     os.remove(three[1])
     with pytest.raises(FileNotFoundError) as caught:
         read(FileBytes(three), 0, 2, 1)
@@ -51,19 +51,19 @@ def test_a_file_that_has_vanished_is_named(three):
     assert "moved or deleted" in caught.value.__notes__[0]
 
 
-def test_a_folder_in_the_place_of_a_file_is_named(three, tmp_path):
+def test_a_folder_instead_of_a_file_is_named(three, tmp_path):
     with pytest.raises(IsADirectoryError, match=str(tmp_path)):
         read(FileBytes([str(tmp_path)]), 0)
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="nothing is unreadable for root")
-def test_a_file_that_may_not_be_read_is_named(three):
+def test_an_unreadable_file_is_named(three):
     os.chmod(three[0], 0)
     with pytest.raises(PermissionError, match=three[0]):
         read(FileBytes(three), 0)
 
 
-def test_the_fingerprint_moves_with_the_files_but_sees_names_and_labels(tmp_path):
+def test_the_fingerprint_depends_on_relative_names_and_labels(tmp_path):
     def of(root, *names, labels=None):
         return FileBytes([os.path.join(root, name) for name in names], labels).fingerprint()
 

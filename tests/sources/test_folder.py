@@ -36,13 +36,13 @@ def test_folders_are_classes_and_images_are_in_order(tmp_path):
     assert source.name.startswith("read_image_folder(")
 
 
-def test_what_is_no_image_is_passed_over(tmp_path):
+def test_other_files_are_ignored(tmp_path):
     root = make(tmp_path, "cat/1.jpg", "cat/notes.txt", "cat/._1.jpg", ".hidden/2.jpg", "loose.jpg", "cat/.x/3.jpg")
     assert names(image_folder([root]), root) == ["cat/1.jpg"]
     assert names(image_folder([root], extensions=["TXT"]), root) == ["cat/notes.txt"]
 
 
-def test_links_are_followed_and_circles_end(tmp_path):
+def test_links_are_followed_and_cycles_end(tmp_path):
     root = make(tmp_path / "root", "cat/1.jpg")
     make(tmp_path / "other", "dogs/2.jpg")
     (root / "dog").symlink_to(tmp_path / "other" / "dogs")
@@ -59,7 +59,7 @@ def test_an_empty_class_is_an_error_unless_allowed(tmp_path):
     assert source.labels.tolist() == [0, 2]
 
 
-def test_a_folder_without_classes_or_images_says_what_was_expected(tmp_path):
+def test_a_folder_without_classes_or_images_is_an_error_with_the_expected_form(tmp_path):
     with pytest.raises(FileNotFoundError, match=rf"no folder .*photos/x; .*nearest folder that exists is {tmp_path}"):
         image_folder([tmp_path / "photos" / "x"])
     with pytest.raises(DataError, match=r"no class folder in .*like photos/cat/1\.jpg"):

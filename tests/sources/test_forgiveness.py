@@ -1,4 +1,4 @@
-"""Of three files the second is cut short, empty or garbage: under `ignore_errors()` the others arrive whole."""
+"""If the second of three files is truncated, empty or garbage, `ignore_errors()` yields all of the others."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ def number_of(element: Any) -> int:
 
 
 class Files(NamedTuple):
-    """What writes a file of `COUNT` numbers and what reads them; and how many at least of one that is cut in half."""
+    """A writer and a reader of `COUNT` numbers, and the minimum number of elements from a file cut in half."""
 
     extension: str
     make: Callable[[int], bytes]

@@ -56,7 +56,7 @@ def data(request, tmp_path):
 
 
 def put(index: Path, whole: Sidecar, **arrays: np.ndarray | None) -> None:
-    """Write the index with other arrays in the place of some, or none."""
+    """Write the index with some arrays replaced or removed."""
     changed = {name: array for name, array in {**whole.arrays, **arrays}.items() if array is not None}
     Sidecar(whole.format, whole.parameters, whole.stamp, changed).save(str(index))
 
@@ -91,7 +91,7 @@ def changed(array: np.ndarray, draw: random.Random) -> np.ndarray:
             return made
 
 
-def test_any_numbers_are_made_again_or_read_or_refused(data, monkeypatch):
+def test_indexes_with_any_numbers_are_made_again_read_or_refused(data, monkeypatch):
     path, read, index, whole = data
     draw = random.Random(index.name)
     uses = [

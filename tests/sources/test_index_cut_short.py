@@ -36,7 +36,7 @@ def seekable(path):
 
 @pytest.mark.parametrize("size", [0, 4096, 1 << 16])
 @pytest.mark.parametrize("write", [tfrecord, lines, tar, seekable])
-def test_reading_on_is_an_error(tmp_path, write, size):
+def test_reading_from_a_truncated_index_is_an_error(tmp_path, write, size):
     path = str(tmp_path / "data")
     read = write(tmp_path / "data")
     whole = list(read(path))

@@ -19,7 +19,7 @@ def read(source, rows, out=None):
 
 
 @given(numbers, numbers, numbers, st.booleans())
-def test_a_range_counts_as_pythons(start, stop, step, given_memory):
+def test_a_range_counts_as_in_python(start, stop, step, given_memory):
     assume(step != 0)
     expected = range(start, stop, step)
     length = max(-(-(stop - start) // step), 0)
@@ -34,7 +34,7 @@ def test_a_range_counts_as_pythons(start, stop, step, given_memory):
 
 
 @pytest.mark.parametrize("arguments", [(5,), (2, 5), (5, 2), (5, 2, -1), (0,), (-3,), (np.int32(1), np.int64(9), True)])
-def test_the_forms_of_range(arguments):
+def test_range_takes_one_to_three_numbers(arguments):
     source = integer_range(*arguments)
     expected = list(range(*arguments))
     assert source.length == len(expected)
@@ -42,7 +42,7 @@ def test_the_forms_of_range(arguments):
 
 
 @pytest.mark.parametrize("arguments", [(1.0,), (0, 2.5), ("3",), (None,), (), (1, 2, 3, 4)])
-def test_what_is_not_whole_numbers_is_a_type_error(arguments):
+def test_values_that_are_no_whole_numbers_are_a_type_error(arguments):
     with pytest.raises(TypeError):
         integer_range(*arguments)
     if arguments and len(arguments) < 3:
@@ -70,7 +70,7 @@ def test_a_dtype_that_does_not_hold_the_numbers_is_refused_when_made():
 
 
 @pytest.mark.parametrize("dtype", ["u1", "i4", "f4", ">i8"])
-def test_values_have_the_dtype_asked_for(dtype):
+def test_values_have_the_requested_dtype(dtype):
     source = integer_range(3, dtype=dtype)
     out = [np.empty(3, dtype)]
     assert read(source, [0, 1, 2], out) is out[0]
@@ -86,7 +86,7 @@ def test_a_counter_never_ends():
     assert read(counter(), []).tolist() == []
 
 
-def test_a_counter_says_where_its_dtype_ends():
+def test_a_counter_beyond_its_dtype_is_an_error_with_the_number():
     source = counter(dtype=np.int8)
     assert read(source, [127]).tolist() == [127]
     with pytest.raises(ElementError, match="element 128 would be 128, which does not fit int8"):

@@ -1,4 +1,4 @@
-"""Damaged files give what is promised or an error; more: `python -m tests.sources.mutations 10000`."""
+"""Damaged files give guaranteed data or an error; for more, run `python -m tests.sources.mutations 10000`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.mark.parametrize("name", FORMATS)
-def test_damaged_files_give_what_is_promised_or_an_error_with_its_place(name):
+def test_damaged_files_keep_their_promise_or_raise_an_error_with_its_place(name):
     pytest.importorskip(FORMATS[name].needs)
     call = [sys.executable, "-m", "tests.sources.mutations", "--seed=0", "60", name]
     done = subprocess.run(call, cwd=ROOT, capture_output=True, text=True, check=False)

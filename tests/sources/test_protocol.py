@@ -1,4 +1,4 @@
-"""What every source promises."""
+"""The protocol of every source."""
 
 from __future__ import annotations
 
@@ -45,19 +45,19 @@ def test_rows_come_in_any_order_and_may_repeat(source):
     assert len(source.read_many(rows[:0])) == 0
 
 
-def test_elements_are_what_the_spec_says(source):
+def test_elements_fit_the_spec(source):
     (element,) = source.read_many(np.array([0])).elements()
     assert source.spec() is None or compatible(source.spec(), spec_of(element))
 
 
-def test_it_travels(source):
+def test_a_source_can_be_pickled(source):
     there = pickle.loads(pickle.dumps(source))
     rows = np.array([0])
     assert plain(there.read_many(rows)) == plain(source.read_many(rows))
     assert there.fingerprint() == source.fingerprint()
 
 
-def test_it_has_a_name_a_record_for_every_row_and_a_fingerprint_of_plain_values(source):
+def test_a_source_has_a_name_a_record_per_row_and_a_plain_fingerprint(source):
     assert source.name
     assert isinstance(source.describe(0), str)
     assert all(isinstance(part, str | int | tuple) for part in source.fingerprint())

@@ -128,7 +128,7 @@ def same(one: Any, other: Any) -> bool:
 
 @every
 @pytest.mark.parametrize("workers", [0, 2])
-def test_it_is_an_error_in_an_iterator_at_a_position_and_in_the_next_epoch(tmp_path, format, workers):
+def test_a_rewritten_file_is_an_error_in_any_later_read(tmp_path, format, workers):
     path = str(tmp_path / "data")
     (tmp_path / "data").write_bytes(format.content(1))
     executor = "threads" if workers else "inline"
@@ -149,7 +149,7 @@ def test_it_is_an_error_in_an_iterator_at_a_position_and_in_the_next_epoch(tmp_p
 
 
 @every
-def test_it_is_one_before_the_first_record_was_read(tmp_path, format):
+def test_a_file_rewritten_before_the_first_read_is_an_error(tmp_path, format):
     path = str(tmp_path / "data")
     (tmp_path / "data").write_bytes(format.content(1))
     ds = format.read(path)
@@ -160,7 +160,7 @@ def test_it_is_one_before_the_first_record_was_read(tmp_path, format):
 
 
 @every
-def test_a_file_that_is_replaced_is_read_as_it_was_or_is_an_error(tmp_path, format):
+def test_a_replaced_file_is_read_in_its_old_form_or_is_an_error(tmp_path, format):
     path = str(tmp_path / "data")
     (tmp_path / "data").write_bytes(format.content(1))
     ds = format.read(path)
@@ -177,7 +177,7 @@ def test_a_file_that_is_replaced_is_read_as_it_was_or_is_an_error(tmp_path, form
 
 
 @every
-def test_a_description_that_was_sent_elsewhere_knows_what_was_written_meanwhile(tmp_path, format):
+def test_a_pickled_source_detects_later_writes(tmp_path, format):
     path = str(tmp_path / "data")
     (tmp_path / "data").write_bytes(format.content(1))
     ds = format.read(path)
@@ -193,7 +193,7 @@ def test_a_description_that_was_sent_elsewhere_knows_what_was_written_meanwhile(
         assert same(found, format.read(path)[0])
 
 
-def test_an_index_kept_beside_a_large_file_is_made_again_once_that_was_written_to(tmp_path):
+def test_the_index_of_a_large_file_is_made_again_after_a_write(tmp_path):
     path = str(tmp_path / "lines.txt")
     lines = [b"%05d" % i + b"x" * (i % 50) for i in range(20_000)]
     (tmp_path / "lines.txt").write_bytes(b"\n".join(lines))
@@ -203,7 +203,7 @@ def test_an_index_kept_beside_a_large_file_is_made_again_once_that_was_written_t
     assert list(ps.read_text(path)) == [line.decode() for line in lines]
 
 
-def test_many_files_of_one_batch_are_looked_at_too(tmp_path):
+def test_many_files_of_one_batch_are_checked(tmp_path):
     paths = [str(tmp_path / f"{i}.bin") for i in range(20)]
     for path in paths:
         np.full(50, 1, "<i4").tofile(path)

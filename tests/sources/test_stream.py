@@ -11,7 +11,7 @@ from penstock.elements.chunks.chunk import Items
 from penstock.sources.stream import Faulty, content_of_files, with_faults
 
 
-def test_it_goes_by_the_content_of_the_files_in_their_order(tmp_path):
+def test_the_digest_depends_on_the_content_of_files_in_order(tmp_path):
     paths = [str(tmp_path / name) for name in "abc"]
     for path, content in zip(paths, ("one", "two", "one"), strict=True):
         with open(path, "w") as file:
@@ -22,7 +22,7 @@ def test_it_goes_by_the_content_of_the_files_in_their_order(tmp_path):
 
 
 def made_of(faults, most_made):
-    """Makes numbers, but not those of `faults`; says how many it is asked for."""
+    """Make numbers except those in `faults`; record the number of requests."""
 
     def make(low, high):
         most_made.append(high - low)
@@ -37,7 +37,7 @@ def made_of(faults, most_made):
 
 
 @given(count=st.integers(0, 300), faults=st.sets(st.integers(0, 299), max_size=300))
-def test_each_that_fails_is_told_in_its_place_and_all_others_are_made(count, faults):
+def test_each_failure_is_reported_in_its_place_and_all_others_are_made(count, faults):
     asked = []
     found = []
     for chunk in with_faults(count, made_of(faults, asked)):
@@ -52,7 +52,7 @@ def test_each_that_fails_is_told_in_its_place_and_all_others_are_made(count, fau
     assert len(asked) <= 1 + 2 * len(faults) * (count.bit_length() + 1)
 
 
-def test_what_does_not_say_which_element_it_is_of_is_raised():
+def test_an_error_without_an_element_is_raised():
     def make(low, high):
         raise DataError("all of it")
 
@@ -60,7 +60,7 @@ def test_what_does_not_say_which_element_it_is_of_is_raised():
         list(with_faults(3, make))
 
 
-def test_an_element_that_cannot_be_made_is_an_error_once_it_is_asked_for():
+def test_a_faulty_element_raises_its_error_when_requested():
     assert len(Faulty(DataError("bad"))) == 1
     with pytest.raises(DataError, match="bad"):
         Faulty(DataError("bad")).elements()

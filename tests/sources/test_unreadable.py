@@ -1,4 +1,4 @@
-"""Files that cannot be read among others: an element that fails stands for each; see also test_faults.py."""
+"""Unreadable files among others: one failing element stands for each; see also test_faults.py."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def written(folder, *wrong):
 
 
 @pytest.mark.parametrize("wrong", [(0,), (3,), (1, 2), (0, 3), (0, 1, 2)])
-def test_an_element_that_fails_stands_for_each(tmp_path, wrong):
+def test_a_failing_element_represents_each_unreadable_file(tmp_path, wrong):
     source = ps.read_numpy(written(tmp_path, *wrong))._plan.source
     assert isinstance(source, WithUnreadable)
     expected = [value for i in range(4) for value in (["fails"] if i in wrong else [10 * i, 10 * i + 1, 10 * i + 2])]
@@ -39,6 +39,6 @@ def test_an_element_that_fails_stands_for_each(tmp_path, wrong):
     source.advise(np.arange(source.length))
 
 
-def test_where_all_are_so_it_is_an_error_at_once(tmp_path):
+def test_only_unreadable_files_are_an_error_at_once(tmp_path):
     with pytest.raises(DataError, match=r"0\.npy"):
         ps.read_numpy(written(tmp_path, 0, 1, 2, 3))

@@ -24,7 +24,7 @@ def npz(path: Path, save=np.savez) -> bytes:
 
 
 @pytest.mark.parametrize("save", [np.savez, np.savez_compressed])
-def test_members_of_npz_are_held_against_their_checksums(tmp_path, save):
+def test_members_of_npz_are_verified_by_checksums(tmp_path, save):
     path = tmp_path / "a.npz"
     good = npz(path, save)
     expected = [(row["x"].tolist(), int(row["y"])) for row in ps.read_numpy(path)]
@@ -64,7 +64,7 @@ def test_a_directory_of_npz_that_leaves_a_member_out_is_an_error(tmp_path):
         ps.read_numpy(path)
 
 
-def test_a_truncated_npz_says_so_and_what_next(tmp_path):
+def test_a_truncated_npz_is_reported_with_the_remedy(tmp_path):
     path = tmp_path / "a.npz"
     path.write_bytes(npz(path)[:-30])
     with pytest.raises(DataError, match=r"a\.npz has [\d,]+ bytes, without the directory .* cut short"):
@@ -123,7 +123,7 @@ def test_compressed_files_whose_first_bytes_are_damaged_are_not_read_as_plain_on
     assert list(read(path)) == before
 
 
-def test_a_plain_file_with_such_a_name_is_read_where_that_is_said(tmp_path):
+def test_a_plain_file_with_such_a_name_is_read_with_compression_none(tmp_path):
     (tmp_path / "a.txt.gz").write_bytes(b"one\n")
     with pytest.raises(DataError, match="compression=None"):
         ps.read_text(tmp_path / "a.txt.gz")
@@ -144,7 +144,7 @@ def coded(path: Path) -> None:
 
 
 @pytest.mark.parametrize("nulls", ["raise", {"k": "z"}])
-def test_a_code_that_a_dictionary_does_not_have_loses_its_row_alone(tmp_path, nulls):
+def test_an_invalid_dictionary_code_loses_only_its_row(tmp_path, nulls):
     coded(tmp_path / "a.arrow")
     ds = ps.read_arrow(tmp_path / "a.arrow", nulls=nulls)
     with pytest.raises(DataError, match=r"a\.arrow, record batch 1: column k is damaged: the code 77 of row 2 "):
@@ -153,7 +153,7 @@ def test_a_code_that_a_dictionary_does_not_have_loses_its_row_alone(tmp_path, nu
     assert [int(row["n"]) for row in ds.ignore_errors()] == [n for n in range(10) if n not in lost]
 
 
-def test_a_code_that_a_dictionary_does_not_have_is_seen_where_rows_with_nulls_are_left_out(tmp_path):
+def test_an_invalid_dictionary_code_is_found_with_nulls_drop(tmp_path):
     pa = pytest.importorskip("pyarrow")
     from penstock.sources.arrow.values import null_rows
 

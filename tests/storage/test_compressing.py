@@ -1,4 +1,4 @@
-"""What is written compressed is read again by other programs as it was, and by frames."""
+"""Compressed output: other programs read the original content, also frame by frame."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def written(compression, pieces=PIECES):
     return file.getvalue()
 
 
-def test_python_reads_what_is_written():
+def test_python_reads_the_written_files():
     assert written(None) == b"".join(PIECES)
     assert gzip.decompress(written("gzip")) == b"".join(PIECES)
     assert zlib.decompress(written("zlib")) == b"".join(PIECES)
@@ -73,7 +73,7 @@ def test_pieces_of_any_length_are_cut_into_frames_that_can_be_read(tmp_path, mon
     assert frames_of(str(path)).content.tolist() == [0, 1000, 2000, 2500]
 
 
-def test_a_compression_is_asked_for_or_told_by_the_name():
+def test_the_compression_is_given_or_follows_the_name():
     assert written_compression("w", None, "a.gz") is None
     assert written_compression("w", "GZIP", "a.zst") == "gzip"
     assert [written_compression("w", "auto", f"a{end}") for end in ("", ".gz", ".ZST")] == [None, "gzip", "zstd"]

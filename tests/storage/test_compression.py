@@ -48,7 +48,7 @@ def content_of(path, name="auto"):
 
 @EACH
 @pytest.mark.parametrize("content", CONTENTS, ids=len)
-def test_the_content_comes_back(tmp_path, name, content):
+def test_the_content_is_restored(tmp_path, name, content):
     path = tmp_path / "x"
     path.write_bytes(COMPRESS[name](content))
     assert content_of(path, name) == content
@@ -59,7 +59,7 @@ def test_the_content_comes_back(tmp_path, name, content):
 
 
 @EACH
-def test_streams_that_follow_one_another_are_one_and_padding_is_none(tmp_path, name):
+def test_consecutive_streams_are_joined_and_padding_is_skipped(tmp_path, name):
     one = COMPRESS[name]
     path = tmp_path / "x"
     for tail, more in [(one(b"b"), b"b"), (bytes(700), b""), (one(b"b") + bytes(9) + one(b"") + one(b"c"), b"bc")]:
@@ -68,7 +68,7 @@ def test_streams_that_follow_one_another_are_one_and_padding_is_none(tmp_path, n
 
 
 @EACH
-def test_what_is_cut_short_is_named_with_its_place(tmp_path, name):
+def test_truncated_data_is_named_with_its_place(tmp_path, name):
     whole = COMPRESS[name](random.Random(2).randbytes(300_000))
     path = tmp_path / "x"
     for size in {1, 5, len(whole) // 2, len(whole) - 1}:
@@ -78,7 +78,7 @@ def test_what_is_cut_short_is_named_with_its_place(tmp_path, name):
 
 
 @EACH
-def test_what_follows_and_is_something_else_is_an_error(tmp_path, name):
+def test_trailing_garbage_is_an_error(tmp_path, name):
     path = tmp_path / "x"
     path.write_bytes(COMPRESS[name](b"abc") + b"garbage that is no stream")
     with pytest.raises(DataError, match=rf"{path}, at byte \d+: the {name} data is damaged"):
@@ -86,7 +86,7 @@ def test_what_follows_and_is_something_else_is_an_error(tmp_path, name):
 
 
 @EACH
-def test_any_damage_is_content_or_an_error(tmp_path, name):
+def test_any_damage_gives_content_or_an_error(tmp_path, name):
     whole = COMPRESS[name](random.Random(3).randbytes(2000) + b"a" * 5000)
     draw = random.Random(4)
     for _ in range(300):
@@ -107,7 +107,7 @@ def test_a_bomb_is_stopped(name):
 
 
 @EACH
-def test_no_more_is_made_than_is_asked_for(tmp_path, name):
+def test_output_is_limited_to_the_request(tmp_path, name):
     path = tmp_path / "x"
     path.write_bytes(COMPRESS[name](bytes(100_000_000)))
     with allocated() as memory, open_decompressed(str(path), name) as file:
@@ -115,7 +115,7 @@ def test_no_more_is_made_than_is_asked_for(tmp_path, name):
     assert memory.most < {"zstd": 140, "xz": 20}.get(name, 5) * 1_000_000
 
 
-def test_plain_files_are_read_as_they_are(tmp_path):
+def test_plain_files_are_read_unchanged(tmp_path):
     (tmp_path / "x").write_bytes(b"plain")
     assert content_of(tmp_path / "x") == b"plain"
     (tmp_path / "x").write_bytes(COMPRESS["gzip"](b"abc"))
@@ -130,7 +130,7 @@ def test_lines_can_be_read(tmp_path):
         assert list(io.TextIOWrapper(file)) == ["one\n", "two"]
 
 
-def test_names_are_those_of_tf_too():
+def test_names_of_tensorflow_are_accepted():
     assert [named_compression("f", given) for given in (None, "", "auto", "GZIP", "ZLIB", "zstd")] == [
         None, None, "auto", "gzip", "zlib", "zstd",
     ]  # fmt: skip

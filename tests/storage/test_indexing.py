@@ -51,7 +51,7 @@ def found(sidecars):
     return [bytes(sidecar.arrays["bytes"].astype(np.uint8)) for sidecar in sidecars]
 
 
-def test_it_is_made_once_and_kept_beside_the_file(made, tmp_path):
+def test_an_index_is_made_once_and_stored_next_to_the_file(made, tmp_path):
     kind, calls = made
     paths = [file(tmp_path / "d", f"{i}.plain", str(i).encode()) for i in range(5)]
     assert found(index_files(paths, kind)) == [b"0", b"1", b"2", b"3", b"4"]
@@ -63,7 +63,7 @@ def test_it_is_made_once_and_kept_beside_the_file(made, tmp_path):
     assert len(calls) == 7
 
 
-def test_no_files_and_empty_files(made, tmp_path):
+def test_no_files_and_empty_files_are_indexed(made, tmp_path):
     kind, _ = made
     assert index_files([], kind) == []
     assert found(index_files([file(tmp_path / "d", "e", b"")], kind)) == [b""]
@@ -97,7 +97,7 @@ def test_a_damaged_index_is_made_again_and_replaced(made, tmp_path):
 
 
 @pytest.mark.parametrize("arrays", [{}, {"other": np.arange(3)}, {"bytes": np.arange(2)}])
-def test_one_that_its_scan_would_not_make_is_made_again_and_replaced(made, tmp_path, arrays):
+def test_an_impossible_index_is_made_again_and_replaced(made, tmp_path, arrays):
     kind, calls = made
     path = file(tmp_path / "d", "a.plain")
     (true,) = index_files([path], kind)
@@ -108,7 +108,7 @@ def test_one_that_its_scan_would_not_make_is_made_again_and_replaced(made, tmp_p
     assert len(calls) == 2
 
 
-def test_an_index_of_another_kind_does_not_stand_for_it(made, tmp_path):
+def test_an_index_of_another_kind_is_not_used(made, tmp_path):
     kind, calls = made
     path = file(tmp_path / "d", "a.plain")
     other = IndexKind("plain", kind.scan, kind.is_sound, (("quoted", True),))
@@ -121,7 +121,7 @@ def test_an_index_of_another_kind_does_not_stand_for_it(made, tmp_path):
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="no folder is read-only for root")
-def test_beside_a_read_only_folder_it_is_kept_in_the_cache(made, tmp_path):
+def test_the_index_of_a_read_only_folder_is_stored_in_the_cache(made, tmp_path):
     kind, calls = made
     path = file(tmp_path / "d", "a.plain")
     os.chmod(tmp_path / "d", 0o500)
@@ -147,7 +147,7 @@ def refusing(monkeypatch, *places):
     monkeypatch.setattr(indexing.Sidecar, "save", failing)
 
 
-def test_where_its_folder_cannot_be_written_to_it_is_kept_in_the_cache(made, tmp_path, monkeypatch):
+def test_an_index_that_cannot_be_written_to_its_folder_is_stored_in_the_cache(made, tmp_path, monkeypatch):
     kind, calls = made
     path = file(tmp_path / "d", "a.plain")
     refusing(monkeypatch, tmp_path / "d")
@@ -157,7 +157,7 @@ def test_where_its_folder_cannot_be_written_to_it_is_kept_in_the_cache(made, tmp
     assert len(calls) == 1
 
 
-def test_where_nothing_can_be_written_it_lives_as_long_as_the_process(made, tmp_path, monkeypatch):
+def test_an_index_that_cannot_be_stored_lives_in_memory(made, tmp_path, monkeypatch):
     kind, calls = made
     path = file(tmp_path / "d", "a.plain")
     refusing(monkeypatch, tmp_path)
@@ -166,13 +166,13 @@ def test_where_nothing_can_be_written_it_lives_as_long_as_the_process(made, tmp_
     assert len(calls) == 2
 
 
-def test_with_save_false_nothing_is_written(made, tmp_path):
+def test_with_save_false_no_index_is_written(made, tmp_path):
     kind, _ = made
     index_files([file(tmp_path / "d", "a.plain")], kind, save=False)
     assert os.listdir(tmp_path / "d") == ["a.plain"]
 
 
-def test_the_file_at_fault_is_named_and_the_others_are_let_be(tmp_path):
+def test_the_bad_file_is_named_and_others_are_unaffected(tmp_path):
     begun = threading.Event()
 
     def scan(path, seen):
@@ -201,7 +201,7 @@ def test_a_file_that_changes_while_it_is_indexed_is_an_error(tmp_path):
     assert os.listdir(tmp_path / "d") == ["a"]
 
 
-def test_processes_that_make_the_same_index_at_once_all_get_it(tmp_path):
+def test_processes_that_make_the_same_index_at_once_all_succeed(tmp_path):
     program = (
         "import sys\nfrom penstock.sources.tfrecord.files import tfrecord_files\n"
         "print(sum(tfrecord_files([sys.argv[1]]).length for _ in range(1)))"
@@ -217,7 +217,7 @@ def test_processes_that_make_the_same_index_at_once_all_get_it(tmp_path):
     assert os.listdir(tmp_path / "d" / ".penstock") == ["a.tfrecord.psindex"]
 
 
-def test_names_tell_formats_and_parameters_apart():
+def test_index_names_differ_by_format_and_parameters():
     csv = IndexKind("csv", dict, anything, (("header", True),))
     assert index_path("a.csv", csv) != index_path("a.csv", IndexKind("csv", dict, anything, (("header", False),)))
     assert index_path("a.tar", IndexKind("tar", dict, anything)) == ".penstock/a.tar.psindex"
@@ -226,7 +226,7 @@ def test_names_tell_formats_and_parameters_apart():
     )
 
 
-def test_patterns_of_other_programs_match_the_data_alone_in_the_second_run(tmp_path):
+def test_patterns_of_other_programs_match_only_data_in_the_second_run(tmp_path):
     for name in ("train-0", "train-1"):
         ps.Dataset.from_source([name.encode()]).write_tfrecord(tmp_path / name, index=True)
     for _ in range(2):
@@ -237,7 +237,7 @@ def test_patterns_of_other_programs_match_the_data_alone_in_the_second_run(tmp_p
         assert list(ps.read_tfrecord(sorted(found))) == [b"train-0", b"train-1"]
 
 
-def test_an_index_that_an_early_version_kept_beside_the_file_is_used_and_hidden(made, tmp_path):
+def test_an_index_of_an_early_version_is_used_and_hidden(made, tmp_path):
     kind, calls = made
     path = file(tmp_path / "d", "a.plain")
     index_files([path], kind)
@@ -247,7 +247,7 @@ def test_an_index_that_an_early_version_kept_beside_the_file_is_used_and_hidden(
     assert sorted(os.listdir(tmp_path / "d")) == [".penstock", "a.plain"]
 
 
-def test_readers_pass_over_the_visible_indexes_of_early_versions(tmp_path):
+def test_readers_ignore_visible_indexes_of_early_versions(tmp_path):
     ps.Dataset.from_source([b"x"]).write_tfrecord(tmp_path / "train-0")
     assert len(ps.read_tfrecord(tmp_path / "train-0")) == 1
     (index,) = (tmp_path / ".penstock").iterdir()

@@ -14,7 +14,7 @@ orders = st.lists(st.lists(st.integers(0, 9), min_size=1, unique=True), max_size
 
 
 @given(orders, st.booleans())
-def test_rows_come_back_whatever_order_they_were_put_in(orders, as_list):
+def test_rows_are_returned_in_any_order_of_insertion(orders, as_list):
     kept = KeptRows(10)
     here = set()
     for rows in orders:
@@ -26,14 +26,14 @@ def test_rows_come_back_whatever_order_they_were_put_in(orders, as_list):
         assert kept.take(np.array(rows)).elements() == [row * 2.5 for row in rows]
 
 
-def test_columns_give_way_to_a_list_where_shapes_differ():
+def test_columns_become_a_list_if_shapes_differ():
     kept = KeptRows(3)
     kept.put(np.array([0]), leaf_column(np.zeros((1, 2))))
     kept.put(np.array([2]), leaf_column(np.ones((1, 3))))
     assert [element.tolist() for element in kept.take(np.array([2, 0])).elements()] == [[1, 1, 1], [0, 0]]
 
 
-def test_a_stream_is_kept_from_its_beginning_on():
+def test_a_stream_is_kept_from_its_beginning():
     kept = KeptStream()
     kept.add(3, Items([3]), "later")
     assert kept.count == 0

@@ -16,7 +16,7 @@ def test_the_whole_file_is_read(tmp_path, size):
     assert read_file(str(tmp_path / "file")) == content
 
 
-def test_files_that_do_not_know_their_size(tmp_path):
+def test_files_of_unknown_size_are_read(tmp_path):
     pipe = str(tmp_path / "pipe")
     os.mkfifo(pipe)
     content = os.urandom(200_000)
@@ -26,7 +26,7 @@ def test_files_that_do_not_know_their_size(tmp_path):
     writer.join()
 
 
-def test_errors_name_the_file_and_nothing_stays_open(tmp_path):
+def test_errors_name_the_file_and_leave_no_file_open(tmp_path):
     before = len(os.listdir("/proc/self/fd"))
     with pytest.raises(FileNotFoundError, match="missing"):
         read_file(str(tmp_path / "missing"))
@@ -35,7 +35,7 @@ def test_errors_name_the_file_and_nothing_stays_open(tmp_path):
     assert len(os.listdir("/proc/self/fd")) == before
 
 
-def test_many_files_are_read_in_their_order_whatever_they_are(tmp_path):
+def test_many_files_are_read_in_order(tmp_path):
     (tmp_path / "a").write_bytes(b"abc")
     (tmp_path / "empty").touch()
     paths = [str(tmp_path / "a"), str(tmp_path / "empty"), "/proc/self/cmdline", str(tmp_path / "a")]
@@ -45,7 +45,7 @@ def test_many_files_are_read_in_their_order_whatever_they_are(tmp_path):
     assert contents[3] == b"abc"
 
 
-def test_an_error_among_many_says_which_it_was(tmp_path):
+def test_an_error_among_many_files_has_its_position(tmp_path):
     (tmp_path / "a").write_bytes(b"abc")
     with pytest.raises(FileNotFoundError, match="missing") as caught:
         read_whole([str(tmp_path / "a"), str(tmp_path / "missing")])

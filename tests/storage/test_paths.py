@@ -36,12 +36,12 @@ def test_a_path_that_exists_is_no_pattern(tree):
     assert names(list_files(tree / "odd[1].txt"), tree) == ["odd[1].txt"]
 
 
-def test_the_home_folder(tree, monkeypatch):
+def test_the_home_folder_is_expanded(tree, monkeypatch):
     monkeypatch.setenv("HOME", str(tree))
     assert list_files("~/a.*") == [str(tree / "a.bin"), str(tree / "a.txt")]
 
 
-def test_relative_patterns(tree, monkeypatch):
+def test_relative_patterns_are_supported(tree, monkeypatch):
     monkeypatch.chdir(tree)
     assert list_files("a*") == ["a.bin", "a.txt"]
     with pytest.raises(FileNotFoundError, match=r"no file matches 'x\*': looked in " + str(tree)):
@@ -61,14 +61,14 @@ def test_relative_patterns(tree, monkeypatch):
         ("deep", r"is a folder, not a file; its files match '.*deep/\*\*/\*'"),
     ],
 )
-def test_no_match_says_where_it_was_looked_for(tree, pattern, message):
+def test_a_pattern_without_a_match_shows_where_it_was_searched(tree, pattern, message):
     with pytest.raises(FileNotFoundError, match=message):
         list_files(str(tree / pattern))
     with pytest.raises(FileNotFoundError, match=message):
         list_files([tree / "a.txt", tree / pattern])
 
 
-def test_wrong_arguments():
+def test_wrong_arguments_are_refused():
     with pytest.raises(PlanError, match="empty"):
         list_files([])
     with pytest.raises(PlanError, match="is a URL"):

@@ -1,4 +1,4 @@
-"""The line that says how far something is."""
+"""The progress line."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def clock(monkeypatch):
     return now
 
 
-def test_on_a_terminal_it_is_shown_once_it_takes_a_second(clock):
+def test_progress_is_shown_on_a_terminal_after_a_second(clock):
     stream = Terminal()
     with Progress("indexing 3 files", 4_000_000_000, stream) as progress:
         clock[0] = 0.9
@@ -39,7 +39,7 @@ def test_on_a_terminal_it_is_shown_once_it_takes_a_second(clock):
 
 
 @pytest.mark.parametrize("stream", [io.StringIO(), None])
-def test_elsewhere_nothing_is_shown(clock, capsys, stream):
+def test_progress_is_not_shown_elsewhere(clock, capsys, stream):
     with Progress("x", 10, stream) as progress:
         clock[0] = 9.0
         progress.advance(10)
@@ -47,7 +47,7 @@ def test_elsewhere_nothing_is_shown(clock, capsys, stream):
     assert stream is None or not stream.getvalue()
 
 
-def test_nothing_to_do_is_no_division_by_zero(clock):
+def test_progress_over_zero_bytes_works(clock):
     stream = Terminal()
     with Progress("x", 0, stream) as progress:
         clock[0] = 5.0

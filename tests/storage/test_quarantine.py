@@ -27,7 +27,7 @@ def test_each_line_is_whole_and_comes_once(tmp_path):
     assert json.loads(path.read_text().splitlines()[0]) == line(3)
 
 
-def test_what_another_run_wrote_is_not_written_again(tmp_path):
+def test_lines_of_earlier_runs_are_not_written_again(tmp_path):
     path = tmp_path / "bad.jsonl"
     Quarantine(str(path)).add(line(3))
     again = Quarantine(str(path))
@@ -37,7 +37,7 @@ def test_what_another_run_wrote_is_not_written_again(tmp_path):
     assert rows_in(path) == [3, 3, 3, 3, 4]
 
 
-def test_what_another_writes_meanwhile_is_not_written_again(tmp_path):
+def test_lines_of_concurrent_writers_are_not_written_again(tmp_path):
     path = tmp_path / "bad.jsonl"
     one, other = Quarantine(str(path)), Quarantine(str(path))
     for row in (3, 4, 5):
@@ -48,7 +48,7 @@ def test_what_another_writes_meanwhile_is_not_written_again(tmp_path):
     assert rows_in(path) == [3, 13, 4, 14, 5, 15]
 
 
-def test_it_goes_on_after_a_line_that_was_cut_off(tmp_path):
+def test_writing_continues_after_a_truncated_line(tmp_path):
     path = tmp_path / "bad.jsonl"
     Quarantine(str(path)).add(line(3))
     with path.open("a") as file:
@@ -60,7 +60,7 @@ def test_it_goes_on_after_a_line_that_was_cut_off(tmp_path):
     assert [json.loads(raw)["row"] for raw in (lines[0], *lines[2:])] == [3, 4, 5]
 
 
-def test_other_things_in_the_file_are_left_alone(tmp_path):
+def test_other_content_of_the_file_is_kept(tmp_path):
     path = tmp_path / "bad.jsonl"
     path.write_text("a note\n[1]\n\n3\n")
     Quarantine(str(path)).add(line(1))

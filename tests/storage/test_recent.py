@@ -1,4 +1,4 @@
-"""What was made last: each thing once, whoever asks, within its bytes."""
+"""A cache of recent values: each made once for all callers, within a byte limit."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def test_each_key_comes_once_with_its_value():
     assert list(recent.each([])) == []
 
 
-def test_what_is_kept_is_made_once_and_stays_within_its_bytes():
+def test_cached_values_are_made_once_and_stay_within_the_bytes():
     made = Counter()
 
     def make(key):
@@ -45,7 +45,7 @@ def test_one_value_is_kept_however_large_it_is():
     assert made == {5: 1}
 
 
-def test_threads_share_the_work_and_nothing_is_made_twice():
+def test_threads_share_the_work_and_make_no_value_twice():
     made = Counter()
     together = threading.Barrier(4)
 
@@ -61,7 +61,7 @@ def test_threads_share_the_work_and_nothing_is_made_twice():
     assert made == dict.fromkeys(range(8), 1)
 
 
-def test_who_waits_for_one_that_fails_tries_for_itself():
+def test_a_thread_that_waits_for_a_failed_value_tries_itself():
     begun, go = threading.Event(), threading.Event()
     calls = []
 

@@ -39,7 +39,7 @@ def test_frames_are_found_and_decompressed_alone(tmp_path, contents, checksums, 
     assert [decompressed_frame(str(path), frames, i).tobytes() for i in range(len(contents))] == contents
 
 
-def test_without_a_sound_table_there_is_none(tmp_path):
+def test_an_invalid_table_gives_no_frames(tmp_path):
     path = tmp_path / "a.zst"
     good = seekable([b"one", b"two"])
     bad = [b"", good[:-1], good + b"x", b"x" + good, zstandard.compress(b"plain"), good[:-9] + b"\xff" * 4 + good[-5:]]
@@ -66,7 +66,7 @@ def test_damage_is_named(tmp_path):
         decompressed_frame(str(path), wrong, 0)
 
 
-def test_a_size_that_cannot_be_is_refused_before_memory_is_taken(tmp_path):
+def test_an_impossible_size_is_refused_before_memory_is_allocated(tmp_path):
     frame = zstandard.ZstdCompressor(write_content_size=False).compress(b"one")
     path = tmp_path / "a.zst"
     path.write_bytes(frame + seek_table([(len(frame), LARGEST_FRAME)]))
@@ -85,7 +85,7 @@ def test_the_smallest_frames_of_zeros_are_read(tmp_path):
 
 
 @given(st.lists(st.tuples(st.integers(0, 1 << 32), st.integers(0, 1 << 32)), max_size=5), st.binary(max_size=40))
-def test_any_bytes_for_a_table_are_frames_of_the_file_or_none(tmp_path_factory, sizes, after):
+def test_any_bytes_as_a_table_give_valid_frames_or_none(tmp_path_factory, sizes, after):
     path = tmp_path_factory.mktemp("t") / "a.zst"
     path.write_bytes(bytes(20) + seek_table([(a % (1 << 32), b % (1 << 32)) for a, b in sizes]) + after)
     frames = frames_of(str(path))

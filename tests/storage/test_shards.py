@@ -40,7 +40,7 @@ def test_each_file_ends_with_the_end(tmp_path):
     assert [(tmp_path / name).read_bytes() for name in names] == [b"one!", b"two!"]
 
 
-def test_after_an_error_none_is_left(tmp_path):
+def test_an_error_leaves_no_file(tmp_path):
     with pytest.raises(KeyError), Shards(tmp_path / "a.bin", max_bytes=3) as shards:  # noqa: PT012
         for _ in range(3):
             shards.open()[0].write(b"abc")
@@ -48,7 +48,7 @@ def test_after_an_error_none_is_left(tmp_path):
     assert os.listdir(tmp_path) == []
 
 
-def test_what_is_there_stays_unless_it_may_be_overwritten(tmp_path):
+def test_existing_files_stay_unless_overwrite_is_set(tmp_path):
     write(tmp_path / "a.bin", b"old")
     with pytest.raises(FileExistsError, match="overwrite=True"):
         write(tmp_path / "a.bin", b"new")
@@ -83,7 +83,7 @@ def test_wrong_limits_are_refused(tmp_path):
         Shards(tmp_path / "a", max_bytes=0)
 
 
-def test_the_home_folder_is_known(tmp_path, monkeypatch):
+def test_the_home_folder_of_a_path_is_expanded(tmp_path, monkeypatch):
     monkeypatch.setenv("HOME", str(tmp_path))
     write("~/a.bin", b"x")
     assert Path(tmp_path / "a.bin").exists()
@@ -101,7 +101,7 @@ def test_compressed_files_have_the_same_content_and_bytes_each_time(tmp_path, co
         assert (tmp_path / one).read_bytes() == (tmp_path / other).read_bytes()
 
 
-def test_what_a_name_says_of_a_compression_stays_at_its_end():
+def test_the_extension_of_a_compression_stays_at_the_end():
     assert shard_names("a/b.c.tar.ZST", 1) == ["a/b.c-00000-of-00001.tar.ZST"]
     assert shard_names("a.gz", 1) == ["a-00000-of-00001.gz"]
     assert shard_names("a.b/c", 1) == ["a.b/c-00000-of-00001"]

@@ -24,7 +24,7 @@ def saved(path, **arrays):
 
 
 @pytest.mark.parametrize("count", [0, 1, 7, 8, 9, 100_000])
-def test_it_comes_back_as_it_was(tmp_path, count):
+def test_a_saved_index_is_loaded_unchanged(tmp_path, count):
     arrays = {
         "offsets": np.arange(count),
         "kinds": np.arange(count, dtype=np.int32)[::-1],
@@ -48,7 +48,7 @@ def test_arrays_are_mapped_at_aligned_places_by_one_map_for_all(tmp_path):
     assert found.arrays["c"].ctypes.data % 64 == 0
 
 
-def test_small_ones_are_read_and_outlive_their_file(tmp_path):
+def test_small_indexes_are_read_and_outlive_their_file(tmp_path):
     path = saved(tmp_path / "i", a=np.arange(1000))
     found = Sidecar.load(path)
     os.truncate(path, 10)
@@ -56,7 +56,7 @@ def test_small_ones_are_read_and_outlive_their_file(tmp_path):
     assert found.arrays["a"].flags.aligned
 
 
-def test_large_ones_that_are_cut_short_in_their_place_are_an_error_once_they_are_read(tmp_path):
+def test_large_truncated_indexes_are_an_error_when_read(tmp_path):
     path = saved(tmp_path / "i", a=np.arange(1, 100_001))
     found, other = Sidecar.load(path), Sidecar.load(saved(tmp_path / "j", a=np.arange(100_000)))
     os.truncate(path, 1 << 16)
@@ -70,7 +70,7 @@ def test_large_ones_that_are_cut_short_in_their_place_are_an_error_once_they_are
         Sidecar.load(path)
 
 
-def test_no_part_of_it_is_left_where_writing_fails(tmp_path, monkeypatch):
+def test_a_failed_write_leaves_no_part(tmp_path, monkeypatch):
     path = saved(tmp_path / "i", a=np.arange(3))
     before = (tmp_path / "i").read_bytes()
     monkeypatch.setattr(os, "fsync", lambda _: (_ for _ in ()).throw(OSError(28, "No space left on device")))
@@ -127,7 +127,7 @@ def test_any_damage_is_refused_or_harmless(tmp_path):
         ),
     ],
 )  # fmt: skip
-def test_a_description_that_nobody_wrote_is_refused(tmp_path, described):
+def test_an_invalid_description_is_refused(tmp_path, described):
     text = json.dumps(described).encode()
     head = struct.pack("<8sIII4x", b"PSINDEX\n", 1, len(text), crc32c(text))
     (tmp_path / "i").write_bytes(head + text + bytes(64))
@@ -143,7 +143,7 @@ def test_a_description_nested_beyond_all_bounds_is_refused(tmp_path):
         Sidecar.load(str(tmp_path / "i"))
 
 
-def test_what_is_no_index_or_a_newer_one_is_refused(tmp_path):
+def test_other_files_and_newer_indexes_are_refused(tmp_path):
     path = saved(tmp_path / "i", a=np.arange(3))
     data = bytearray((tmp_path / "i").read_bytes())
     data[8] = 2
@@ -160,7 +160,7 @@ def test_what_is_no_index_or_a_newer_one_is_refused(tmp_path):
 
 
 @pytest.mark.parametrize("size", [0, 1, (1 << 16) - 1, 1 << 16, (1 << 16) + 1, 1 << 17, (1 << 17) + 1, 1_000_000])
-def test_a_stamp_knows_its_file_again(tmp_path, size):
+def test_a_stamp_recognizes_its_file(tmp_path, size):
     path = tmp_path / "data"
     content = random.Random(size).randbytes(size)
     path.write_bytes(content)

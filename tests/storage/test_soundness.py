@@ -1,4 +1,4 @@
-"""What the arrays of an index have to be."""
+"""Requirements on the arrays of an index."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_offsets_are_at_least_one_from_0_to_the_most():
 
 
 @pytest.mark.parametrize("count", [0, 1, 2, 9, 10, 11, 20, 21])
-def test_each_place_where_numbers_decrease_is_found(monkeypatch, count):
+def test_every_decrease_is_found(monkeypatch, count):
     monkeypatch.setattr(soundness, "_AT_ONCE", 10)
     sound = np.arange(count)
     assert is_sorted({"a": sound}, count, "a")
@@ -50,7 +50,7 @@ def test_each_place_where_numbers_decrease_is_found(monkeypatch, count):
         assert not are_in_order(sound, np.where(sound == at, at, sound + 1), strictly=True)
 
 
-def test_numbers_within():
+def test_numbers_outside_the_range_are_found():
     assert are_within(np.array([0, 5]), 5)
     assert are_within(np.zeros(0, np.int64), -1)
     for numbers in ([0, 6], [-1, 5], [LOW, HIGH]):

@@ -1,4 +1,4 @@
-"""The state of a file: what was written into it shows, in whatever tick of the clock, and a copy elsewhere is known."""
+"""The state of a file: every write is detected, even within one clock tick, and a copy is recognized."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Files(OpenedAgain):
     seen: dict = field(default_factory=dict, init=False)
 
 
-def test_it_is_that_of_the_file_until_somebody_writes(tmp_path):
+def test_a_state_holds_until_the_file_is_written(tmp_path):
     path = str(tmp_path / "a")
     for _ in range(50):
         (tmp_path / "a").write_bytes(b"12345")
@@ -36,13 +36,13 @@ def test_it_is_that_of_the_file_until_somebody_writes(tmp_path):
         state.check(path)
 
 
-def test_a_time_to_come_is_not_waited_for(tmp_path):
+def test_a_file_time_in_the_future_is_not_waited_for(tmp_path):
     (tmp_path / "a").write_bytes(b"1")
     os.utime(tmp_path / "a", ns=(1 << 61, 1 << 61))
     assert FileState.of(str(tmp_path / "a")).is_of(str(tmp_path / "a"))
 
 
-def test_another_file_in_its_place_is_told_from_one_that_is_held_open(tmp_path):
+def test_a_replaced_file_is_distinguished_from_the_open_one(tmp_path):
     path = str(tmp_path / "a")
     (tmp_path / "a").write_bytes(b"12345")
     state = FileState.of(path)
@@ -57,7 +57,7 @@ def test_another_file_in_its_place_is_told_from_one_that_is_held_open(tmp_path):
     assert mapped_as(path, FileState.of(path)).content.tobytes() == b"54321"
 
 
-def test_another_process_takes_a_copy_for_what_was_copied_and_not_what_was_written(tmp_path):
+def test_another_process_accepts_a_copy_but_not_a_written_file(tmp_path):
     path = str(tmp_path / "a")
     (tmp_path / "a").write_bytes(b"12345")
     (here,) = states_of([path])

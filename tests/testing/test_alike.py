@@ -61,15 +61,15 @@ def test_differences_are_named(one, other, says):
     assert multiset([one]) != multiset([other])
 
 
-def test_an_element_that_did_not_come_differs_from_any():
+def test_a_missing_element_differs_from_any():
     assert difference(MISSING, 3) == "one ended, and the other had 3"
     assert difference(3, MISSING) == "one ended, and the other had 3"
 
 
-def test_the_text_of_an_element_tells_it_from_others():
+def test_the_text_of_an_element_is_unique():
     assert text_of({"x": np.float32([0.1])}) == text_of({"x": np.float32([0.1])})
     assert len({text_of(one) for one in (1, True, 1.0, np.int64(1), np.int32(1), "1", b"1", [1], (1,), None)}) == 10
 
 
-def test_order_does_not_count_among_many_and_number_does():
+def test_comparison_without_order_still_counts_elements():
     assert multiset([1, 2, 2]) == multiset([2, 1, 2]) != multiset([1, 2])

@@ -29,7 +29,7 @@ def iterating(ds, epoch=0):
     return run
 
 
-def test_what_every_operation_made_is_written_down_with_its_row():
+def test_elements_of_every_operation_are_recorded_with_their_row():
     recorder = Recorder()
     for _ in recording(Dataset.range(9).map(lambda x: x * 2), [3, 1])(recorder):
         pass
@@ -39,7 +39,7 @@ def test_what_every_operation_made_is_written_down_with_its_row():
     assert [text for _, text in mapped.made] != [text for _, text in source.made]
 
 
-def test_operations_of_streams_are_written_down_too():
+def test_elements_of_streams_are_recorded():
     recorder = Recorder()
     ds = Dataset.range(9).filter(lambda x: x > 3).map(lambda x: x).skip(1).batch(2)
     assert len(list(iterating(ds)(recorder))) == 2
@@ -100,7 +100,7 @@ def test_objects_without_a_text_of_their_own_do_not_differ_by_their_address():
     assert first_to_differ((recording(ds, [0, 1]), recording(ds, [0, 1]), True)) == ""
 
 
-def test_a_run_that_fails_is_compared_as_far_as_it_came():
+def test_a_failed_run_is_compared_up_to_the_failure():
     number = count()
 
     def fails(x):

@@ -59,17 +59,17 @@ def test_the_least_executor_passes(check):
     check(Immediate())
 
 
-def test_wrong_results_are_found():
+def test_an_executor_with_wrong_results_fails():
     with pytest.raises(AssertionError) as caught:
         executors.verify_executor(Forgetful())
     assert "Forgetful does not pass yields_what_inline_yields" in caught.value.__notes__
 
 
-def test_errors_that_change_are_found():
+def test_an_executor_that_changes_errors_fails():
     # the task that failed is done again here, one element at a time, which finds the error it really was
     executors.hands_errors_on(Reworded())
 
 
-def test_an_executor_that_ends_by_itself_is_found():
+def test_an_executor_that_ends_by_itself_fails():
     with ShutAfterwards(2) as executor, pytest.raises(RuntimeError, match="no more"):
         executors.verify_executor(executor)

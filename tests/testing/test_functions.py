@@ -24,7 +24,7 @@ ELEMENTS = [
 
 @pytest.mark.parametrize("function", functions.ELEMENTWISE, ids=name_of)
 @pytest.mark.parametrize("element", ELEMENTS, ids=repr)
-def test_they_are_pure_and_travel(function, element):
+def test_functions_are_pure_and_can_be_pickled(function, element):
     before = pickle.dumps(element)
     made = function(element)
     assert made is not None
@@ -33,7 +33,7 @@ def test_they_are_pure_and_travel(function, element):
 
 
 @pytest.mark.parametrize("function", functions.IN_PLACE, ids=lambda f: f.__name__)
-def test_they_write_into_dicts_and_lists(function):
+def test_writing_functions_change_dicts_and_lists(function):
     element = {"x": [1, {"y": 2}], "z": (3, [4])}
     made = function(element)
     assert made is element
@@ -51,7 +51,7 @@ def test_arithmetic_is_traced(function):
 
 
 @pytest.mark.parametrize("function", functions.RANDOM, ids=lambda f: f.__name__)
-def test_they_draw_from_the_generator_they_are_given(function):
+def test_random_functions_draw_from_the_given_generator(function):
     drawn = [function(np.float64(1), rng=np.random.default_rng(seed)) for seed in (0, 0, 1)]
     assert same(drawn[0], drawn[1])
     assert not same(drawn[0], drawn[2])

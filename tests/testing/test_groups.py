@@ -1,4 +1,4 @@
-"""Random batches: every policy on what is left is drawn for every operation that has one."""
+"""Random batches: every policy for the remainder is drawn for every operation that has one."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from penstock.testing.laws import is_ordered, verify_determinism, verify_resume
 D = ps.Dataset
 
 
-def test_a_pipeline_that_keeps_its_word_passes():
+def test_a_correct_pipeline_passes():
     ds = D.range(20).shuffle().map(lambda x, *, rng: (x, rng.random())).batch(3)
     verify_determinism(ds)
     verify_determinism(ds, epoch=2)
@@ -25,20 +25,20 @@ def test_a_pipeline_that_keeps_its_word_passes():
     verify_resume(D.range(0))
 
 
-def test_a_function_with_a_state_of_its_own_does_not():
+def test_a_function_with_state_fails():
     count = itertools.count()
     with pytest.raises(AssertionError, match="element 0 of epoch 0 differs a second time: 0 against 7"):
         verify_determinism(D.range(7).map(lambda x: x + next(count) // 7 * 7))
 
 
 @pytest.mark.parametrize("verify", [verify_determinism, verify_resume])
-def test_a_function_with_a_random_generator_of_its_own_does_not(verify):
+def test_a_function_with_a_separate_random_generator_fails(verify):
     generator = random.Random(0)
     with pytest.raises(AssertionError, match="epoch 0 differs"):
         verify(D.range(7).map(lambda x: x + generator.random()))
 
 
-def test_what_depends_on_neighbours_is_found():
+def test_dependence_on_neighbors_is_found():
     def centred(column):
         return column - column.mean()  # of whatever happened to be made together
 
@@ -46,7 +46,7 @@ def test_what_depends_on_neighbours_is_found():
         verify_determinism(D.range(64).map(centred, vectorized=True), ways=[])
 
 
-def test_where_order_is_loose_it_does_not_count():
+def test_order_is_ignored_with_deterministic_false():
     ds = D.range(50).map(lambda x: x, num_parallel_calls=2, deterministic=False)
     assert not is_ordered(ds)
     assert is_ordered(D.range(3))
@@ -62,7 +62,7 @@ def test_where_order_is_loose_it_does_not_count():
 # Streams
 
 
-def test_a_stream_that_keeps_its_word_passes():
+def test_a_correct_stream_passes():
     ds = D.range(40).filter(lambda x, *, rng: rng.random() < 0.6).map(lambda x, *, rng: (x, rng.random())).shuffle(5)
     for each in (ds, ds.batch(3), ds.repeat().take(30), D.zip(ds, ds)):
         verify_determinism(each, epoch=2)
@@ -72,7 +72,7 @@ def test_a_stream_that_keeps_its_word_passes():
     verify_resume(D.counter().filter(lambda x: x % 2 == 0), most=10)
 
 
-def test_a_stream_comes_in_order_where_any_would_do():
+def test_streams_are_compared_in_order():
     ds = D.range(50).map(lambda x: x, num_parallel_calls=2, deterministic=False).filter(lambda x: x % 2 == 0)
     assert is_ordered(ds)
     verify_determinism(ds)
@@ -80,7 +80,7 @@ def test_a_stream_comes_in_order_where_any_would_do():
 
 
 class Steps:
-    """A generator of five numbers that goes on from a state."""
+    """A generator of five numbers that resumes from a state."""
 
     end = 5
 
@@ -111,7 +111,7 @@ class Longer(Steps):
 
 
 class Forgetful(Steps):
-    """One that goes on with other numbers."""
+    """A generator that resumes with wrong numbers."""
 
     def load_state_dict(self, state):
         self.at = state["at"] + 2
@@ -119,7 +119,7 @@ class Forgetful(Steps):
 
 @pytest.fixture
 def one_at_a_time(monkeypatch):
-    """Let every element of a generator have a state of its own."""
+    """Make the source save the state of a generator after every element."""
     monkeypatch.setattr("penstock.ops.read.generator.AT_ONCE", 0)
 
 
@@ -167,7 +167,7 @@ def test_the_operation_that_differs_first_is_named(verify, name):
         verify(build())
 
 
-def test_a_function_that_depends_on_its_neighbours_is_named():
+def test_a_function_that_depends_on_neighbors_is_named():
     def centred(column):
         return column - column.mean()
 
@@ -176,7 +176,7 @@ def test_a_function_that_depends_on_its_neighbours_is_named():
         verify_determinism(ds, ways=[])
 
 
-def test_what_differs_only_on_threads_is_named():
+def test_a_difference_only_on_threads_is_named():
     def where(x):
         return threading.current_thread() is threading.main_thread()
 
@@ -187,6 +187,6 @@ def test_what_differs_only_on_threads_is_named():
 
 
 @pytest.mark.usefixtures("one_at_a_time")
-def test_a_generator_that_goes_on_from_another_state_is_named():
+def test_a_generator_that_resumes_from_another_state_is_named():
     with pytest.raises(AssertionError, match=r"the first operation to differ is from_generator\(Forgetful\)$"):
         verify_resume(D.from_generator(Forgetful).map(int))

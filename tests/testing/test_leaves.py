@@ -12,7 +12,7 @@ from penstock.testing.leaves import LEAVES, repeat_leaf, rows_like
 
 
 @pytest.mark.parametrize("leaf", LEAVES)
-def test_several_of_a_leaf_are_a_batch_of_it(leaf):
+def test_copies_of_a_leaf_form_a_batch(leaf):
     assert is_leaf(leaf)
     batch = repeat_leaf(leaf, 3)
     assert spec_of(batch) == batched(leaf_spec(leaf), 3)
@@ -20,7 +20,7 @@ def test_several_of_a_leaf_are_a_batch_of_it(leaf):
 
 
 @pytest.mark.parametrize("leaf", LEAVES)
-def test_rows_are_of_the_leafs_kind_and_differ(leaf):
+def test_rows_have_the_kind_of_the_leaf_and_differ(leaf):
     for count in (0, 1, 3):
         rows = rows_like(leaf, count)
         assert len(rows) == count

@@ -20,7 +20,7 @@ OPERATIONS = {
 
 @given(datasets())
 @settings(max_examples=60)
-def test_they_are_short_finite_and_seeded(ds):
+def test_random_plans_are_short_finite_and_seeded(ds):
     assert 0 <= len(ds) <= LONGEST
     assert ds.options().seed is not None
     assert len(list(ds)) == len(ds)
@@ -28,12 +28,12 @@ def test_they_are_short_finite_and_seeded(ds):
 
 @given(datasets(depth=0, seeded=False))
 @settings(max_examples=30)
-def test_without_depth_they_are_sources(ds):
+def test_random_plans_of_depth_zero_are_sources(ds):
     assert ds.options().seed is None
     assert sum(1 for _ in post_order(ds._plan)) <= 3  # a source without end is cut; and the options
 
 
-def test_every_operation_comes():
+def test_random_plans_contain_every_operation():
     seen, rules = set(), set()
 
     @given(datasets())
@@ -48,7 +48,7 @@ def test_every_operation_comes():
     assert {name.partition("(")[0] for name in seen} >= {"range", "counter", "from_source"}
 
 
-def test_only_they_need_hypothesis():
+def test_only_strategies_need_hypothesis():
     program = (
         "import sys, penstock.testing.laws, penstock.testing.executors, penstock.testing.functions;"
         "sys.exit('hypothesis' in sys.modules)"

@@ -1,4 +1,4 @@
-"""The checks of sources: those of our own pass, and each kind of mistake is found."""
+"""The checks of sources: Penstock's own sources pass, and each kind of mistake is found."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from penstock.testing.sources import verify_source
     ],
     ids=lambda source: source.name,
 )
-def test_our_own_sources_pass(source):
+def test_sources_of_penstock_pass(source):
     verify_source(source)
 
 
@@ -137,15 +137,15 @@ class Straying(Squares):
         (Straying, "not the given array"),
     ],
 )
-def test_each_mistake_is_found(cls, found):
+def test_each_wrong_source_fails(cls, found):
     with pytest.raises(AssertionError, match=found):
         verify_source(cls())
 
 
-def test_a_length_that_is_no_count_is_found():
+def test_an_invalid_length_fails():
     with pytest.raises(AssertionError, match="length is"):
         verify_source(Squares(length=2.5))
 
 
-def test_what_is_right_passes():
+def test_a_correct_source_passes():
     verify_source(Squares())

@@ -32,13 +32,13 @@ OPERATIONS = {
 
 @given(streams())
 @settings(max_examples=60)
-def test_they_are_short_seeded_streams(ds):
+def test_random_streams_are_short_and_seeded(ds):
     assert not ds._plan.indexed
     assert ds.options().seed is not None
     assert len(list(ds)) <= LONGEST
 
 
-def test_every_operation_comes_and_most_streams_have_elements():
+def test_random_streams_contain_every_operation_and_mostly_have_elements():
     seen, lengths, rules = set(), [], set()
 
     @given(streams())

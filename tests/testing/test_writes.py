@@ -34,7 +34,7 @@ def copied(row):
     return {**row, "image": row["image"].copy()}
 
 
-def test_the_row_and_the_place_of_the_write_are_told():
+def test_the_message_has_the_row_and_place_of_the_write():
     told = r'map\(halve_third\), at row 3 wrote into its input: the array at \["image"\] was changed'
 
     def halve_third(row):
@@ -66,7 +66,7 @@ def test_writes_of_every_operation_are_found():
             verify_determinism(ds)
 
 
-def test_a_scans_state_may_be_written_into():
+def test_the_state_of_scan_may_be_written_to():
     def running(total, row):
         total += row["image"]
         return total, total.copy()
@@ -74,18 +74,18 @@ def test_a_scans_state_may_be_written_into():
     verify_determinism(IMAGES.scan(np.zeros(2), running))
 
 
-def test_a_write_into_a_table_is_the_cause_of_what_differs():
+def test_a_write_into_a_table_is_reported_as_the_cause():
     table = [{"image": np.full(2, float(row))} for row in range(4)]
     with pytest.raises(AssertionError, match="wrote into its input"):
         verify_determinism(D.range(4).map(lambda i: table[i]).map(halve_in_place))
 
 
-def test_a_function_that_fails_is_no_write():
+def test_failures_of_functions_are_no_writes():
     assert first_write(D.range(3).map(lambda x: 1 // x), 0, 5) is None
     assert first_write(IMAGES, 0, None) is None
 
 
-def test_what_a_cache_keeps_hides_no_write_below_it():
+def test_a_filled_cache_does_not_hide_writes_below():
     spoiled = IMAGES.map(halve_in_place).cache()
     assert len(list(spoiled)) == 7
     assert "halve_in_place" in (first_write(spoiled, 0, 5) or "")

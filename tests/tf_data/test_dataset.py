@@ -52,19 +52,19 @@ CHAINS = {
 
 
 @pytest.mark.parametrize("chain", CHAINS)
-def test_what_is_chained_takes_names_and_can_be_chained_on(chain):
+def test_results_of_methods_have_the_call_forms(chain):
     ds = CHAINS[chain](data.Dataset.range(5, name="numbers"))
     assert type(ds) is data.Dataset
     assert len(list(ds.take(1, name="y"))) == 1
 
 
-def test_a_window_is_one_too():
+def test_windows_have_the_call_forms():
     windows = data.Dataset.range(7).window(3, shift=1, drop_remainder=True)
     batches = windows.flat_map(lambda window: window.batch(3, drop_remainder=True, name="x"))
     assert [batch.tolist() for batch in batches] == [[n, n + 1, n + 2] for n in range(5)]
 
 
-def test_a_label_is_a_text():
+def test_a_name_must_be_text():
     with pytest.raises(TypeError, match="name=3: expected a text"):
         data.Dataset.range(3).take(2, name=3)
 
@@ -124,7 +124,7 @@ def test_two_signatures_are_refused():
         data.Dataset.from_generator(numbers(), np.int32)
 
 
-def test_files_are_sorted_unless_they_are_to_be_shuffled(tmp_path):
+def test_files_are_sorted_unless_shuffle_is_requested(tmp_path):
     for number in range(30):
         (tmp_path / f"{number:02}.txt").touch()
     names = [str(tmp_path / f"{number:02}.txt") for number in range(30)]
@@ -136,7 +136,7 @@ def test_files_are_sorted_unless_they_are_to_be_shuffled(tmp_path):
         assert sorted(paths) == names != paths
 
 
-def test_saved_is_loaded(tmp_path):
+def test_a_saved_dataset_is_loaded(tmp_path):
     ds = data.Dataset.range(5)
     ds.save(tmp_path / "x", compression=None)
     with pytest.raises(FileExistsError):
@@ -160,17 +160,17 @@ def test_saved_is_loaded(tmp_path):
         (lambda ds: ds.map(lambda x: x, 2, synchronous=True), "contradicts it"),
     ],
 )
-def test_what_would_do_something_else_is_refused(call, says):
+def test_arguments_with_other_behavior_are_refused(call, says):
     with pytest.raises(ValueError, match=says):
         call(data.Dataset.range(3))
 
 
-def test_a_method_that_is_not_there_says_what_to_use():
+def test_a_missing_method_gives_the_replacement():
     with pytest.raises(AttributeError, match=r"'snapshot': .*ds\.save"):
         data.Dataset.range(3).snapshot("x")
 
 
-def test_what_penstock_adds_is_there_and_keeps_the_class():
+def test_methods_of_penstock_exist_and_keep_the_class():
     parts = data.Dataset.range(10).split({"a": 0.5, "b": 0.5})
     assert {type(part) for part in parts.values()} == {data.Dataset}
     assert type(data.Dataset.range(3).expand(2).exclude([0])) is data.Dataset
@@ -178,7 +178,7 @@ def test_what_penstock_adds_is_there_and_keeps_the_class():
     assert type(data.Dataset.range(3).apply(lambda _: ps.Dataset.range(2))) is data.Dataset
 
 
-def test_an_attribute_error_of_a_function_is_its_own():
+def test_attribute_errors_of_functions_are_unchanged():
     ds = data.Dataset.range(3).map(lambda x: x.missing)
     with pytest.raises(RuntimeError, match=r"raised AttributeError: .* has no attribute 'missing'") as info:
         ds.element_spec  # noqa: B018 - it calls the function

@@ -31,14 +31,14 @@ APPLIED = {
 
 
 @pytest.mark.parametrize("name", APPLIED)
-def test_functions_for_apply(name):
+def test_experimental_functions_work_with_apply(name):
     function, expected = APPLIED[name]
     ds = data.Dataset.range(5).apply(function)
     assert type(ds) is data.Dataset
     assert list(ds) == expected
 
 
-def test_batches():
+def test_experimental_batching_functions_work_with_apply():
     batched = data.Dataset.range(5).apply(experimental.map_and_batch(lambda x: x + 1, 2, drop_remainder=True))
     assert [batch.tolist() for batch in batched] == [[1, 2], [3, 4]]
     assert list(batched.apply(experimental.unbatch())) == [1, 2, 3, 4]
@@ -59,7 +59,7 @@ def test_shuffle_and_repeat():
     assert sorted(elements[:4]) == sorted(elements[4:]) == [0, 1, 2, 3]
 
 
-def test_choices_of_an_empty_dataset_are_passed_over():
+def test_choices_of_an_empty_dataset_are_skipped():
     datasets = [data.Dataset.range(1), data.Dataset.range(10, 13)]
     choices = data.Dataset.from_tensor_slices(np.array([0, 0, 1, 1]))
     assert list(experimental.choose_from_datasets(datasets, choices)) == [0, 10, 11]
@@ -89,11 +89,11 @@ def test_functions_of_datasets(tmp_path):
     assert experimental.UNKNOWN_CARDINALITY == experimental.cardinality(ds.filter(bool)) == -2
 
 
-def test_all_is_there():
+def test_all_experimental_names_exist():
     assert all(hasattr(experimental, name) for name in experimental.__all__)
 
 
-def test_signatures_show_what_may_be_passed():
+def test_signatures_show_all_arguments():
     assert list(inspect.signature(data.Dataset.batch).parameters)[-1] == "name"
     assert next(iter(inspect.signature(experimental.dense_to_ragged_batch).parameters)) == "batch_size"
     assert "self" not in inspect.signature(experimental.unbatch).parameters

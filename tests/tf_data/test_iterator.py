@@ -13,7 +13,7 @@ from penstock import tf_data
 @pytest.mark.parametrize(
     "ds", [tf_data.Dataset.range(5), tf_data.Dataset.range(5).filter(lambda x: True)], ids=["rows", "a stream"]
 )
-def test_next_elements_positions_and_the_end(opened, ds):
+def test_an_iterator_has_elements_positions_and_an_end(opened, ds):
     it = opened(ds)
     assert isinstance(it, tf_data.Iterator)
     assert isinstance(it, tf_data.NumpyIterator)
@@ -27,7 +27,7 @@ def test_next_elements_positions_and_the_end(opened, ds):
     assert list(it) == [3, 4]
 
 
-def test_the_same_after_any_transformation():
+def test_iterators_have_the_call_forms_after_any_transformation():
     ds = tf_data.Dataset.zip((tf_data.Dataset.range(3), tf_data.Dataset.range(3))).map(lambda a, b: a + b).batch(2)
     assert iter(ds).get_next().tolist() == [0, 2]
     assert iter(ds.apply(lambda x: x.unbatch())).get_next() == 0

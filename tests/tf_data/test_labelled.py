@@ -12,15 +12,15 @@ def double(x: int, *, plus: int = 0) -> int:
     return 2 * x + plus
 
 
-def test_the_label_is_let_go_and_the_rest_passed():
+def test_the_name_is_dropped_and_other_arguments_passed():
     assert labelled(double)(3, plus=1, name="label") == 7
     assert labelled(double, str)(3) == "6"
 
 
-def test_it_documents_what_it_calls():
+def test_the_method_keeps_its_documentation():
     assert labelled(double).__doc__ == "Twice as much."
 
 
-def test_an_unknown_argument_stays_one():
+def test_an_unknown_argument_is_still_an_error():
     with pytest.raises(TypeError, match="unexpected keyword argument 'nmae'"):
         labelled(double)(3, nmae="x")

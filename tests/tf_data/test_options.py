@@ -40,7 +40,7 @@ def test_fields_are_those_of_penstock():
     assert data.Dataset.range(3).with_options(options).options() == expected
 
 
-def test_nothing_set_sets_nothing():
+def test_unset_options_set_nothing():
     options = data.Options()
     options.threading = data.ThreadingOptions()
     options.threading.private_threadpool_size = 0
@@ -55,7 +55,7 @@ def test_later_options_count():
 
 
 @pytest.mark.parametrize(("group", "name"), named(LET_GO))
-def test_a_field_that_changes_nothing_is_let_go(group, name):
+def test_fields_without_effect_are_ignored(group, name):
     options = data.Options()
     fields = getattr(options, group) if group else options
     assert getattr(fields, name) is None
@@ -67,7 +67,7 @@ def test_a_field_that_changes_nothing_is_let_go(group, name):
         setattr(fields, name, "yes")
 
 
-def test_what_tensorflow_reports_is_let_go():
+def test_reporting_fields_are_ignored():
     options = data.Options()
     options.framework_type = ["keras"]
     assert options.to_penstock() == ps.Options()
@@ -98,7 +98,7 @@ def test_options_merge_field_by_field_and_the_second_counts():
 
 
 @pytest.mark.parametrize(("group", "name"), named(ABSENT))
-def test_a_field_that_means_nothing_says_what_to_use(group, name):
+def test_unsupported_fields_give_the_replacement(group, name):
     options = data.Options()
     fields = getattr(options, group) if group else options
     with pytest.raises(AttributeError, match=f"'{name}': "):
@@ -107,7 +107,7 @@ def test_a_field_that_means_nothing_says_what_to_use(group, name):
         getattr(fields, name)
 
 
-def test_a_field_that_nobody_knows_is_an_error():
+def test_an_unknown_field_is_an_error():
     with pytest.raises(AttributeError, match=r"Options has no 'determinstic'; did you mean deterministic\?$"):
         data.Options().determinstic = True
 
@@ -125,7 +125,7 @@ def test_a_field_that_nobody_knows_is_an_error():
         ("experimental_optimization", "apply_default_optimizations", 1, "expected bool or None"),
     ],
 )
-def test_wrong_values_are_refused_where_they_are_set(group, name, value, said):
+def test_wrong_values_are_refused_when_set(group, name, value, said):
     options = data.Options()
     fields = getattr(options, group) if group else options
     with pytest.raises((TypeError, ValueError), match=said):

@@ -70,7 +70,7 @@ def test_compressed_records_of_one_length_come_in_order_and_resume(tmp_path, com
     verify_resume(ds.batch(7), most=4)
 
 
-def test_what_is_not_done_is_refused(texts):
+def test_unsupported_arguments_are_refused(texts):
     with pytest.raises(ValueError, match="compression='zip'"):
         data.TextLineDataset(texts / "a.txt", "zip")
     with pytest.raises(ValueError, match="compression='zip'"):

@@ -36,7 +36,7 @@ def test_numbers_and_lists_become_arrays(element, dtype, expected):
 
 
 @pytest.mark.parametrize(("element", "dtype"), [(1.5, np.int32), (-1, np.uint8), (2**40, np.int32), ("a", np.int32)])
-def test_what_would_change_stays_as_it_is(element, dtype):
+def test_lossy_conversions_are_not_made(element, dtype):
     assert fitted(element, data.TensorSpec((), dtype)) == element
 
 
@@ -47,11 +47,11 @@ def test_nestings_follow_the_signature():
     assert found["y"] == ("a", True)
 
 
-def test_another_nesting_stays_as_it_is():
+def test_elements_of_another_nesting_are_unchanged():
     assert fitted({"x": 1}, (data.TensorSpec((), np.int32),)) == {"x": 1}
 
 
-def test_ragged_and_sparse_leaves_are_left_alone():
+def test_ragged_and_sparse_leaves_are_unchanged():
     ragged = ps.Ragged.from_rows([[1], [2, 3]])
     signature = data.RaggedTensorSpec((None, None), np.int64)
     ds = data.Dataset.from_generator(lambda: iter([ragged]), output_signature=signature)
@@ -87,7 +87,7 @@ def test_an_iterator_with_a_state_keeps_it():
     assert [*taken, *again] == [1, 2, 3, 4, 5]
 
 
-def test_types_alone_say_nothing_of_shapes():
+def test_types_without_shapes_leave_shapes_open():
     assert of_types((np.int32, str), None) == ((np.dtype("i4"), str), None)
 
 
@@ -117,7 +117,7 @@ def test_types_without_shapes_check_nesting_and_dtypes():
             from_types(rows, types)
 
 
-def test_arrays_of_text_are_told_by_their_shape():
+def test_arrays_of_text_are_recognized_by_their_shape():
     signature = data.TensorSpec((None,), str)
     ds = data.Dataset.from_generator(lambda: iter([["a", "bc"], np.array(["d"])]), output_signature=signature)
     assert [row.tolist() for row in ds] == [["a", "bc"], ["d"]]

@@ -38,7 +38,7 @@ def alone(function, columns):
 
 
 def in_columns(function, columns, out=None):
-    """What the program makes, or `None` where it steps aside; the function must be traced."""
+    """Return the result of the program, or `None` if it declines the columns; the function must be traced."""
     made = trace_of(function, columns)
     assert made is not None, "not traced"
     return made.columns(chunk_of(columns), out, np.empty)
@@ -89,7 +89,7 @@ def assert_same_leaf(leaf, wanted):
 
 
 def assert_stacked(made, chunk, wanted):
-    """The same in memory given, of the shapes and dtypes that the spec has promised."""
+    """Assert that results stacked into given memory are equal, with the shapes and dtypes of the spec."""
     arrays = from_elements(wanted).to_columns().arrays()
     for spec, array in zip(flatten(made.made)[0], arrays, strict=True):
         assert not isinstance(spec, ArraySpec) or (spec.shape, spec.dtype) == (array.shape[1:], array.dtype)
@@ -99,7 +99,7 @@ def assert_stacked(made, chunk, wanted):
 
 
 def quietly(call):
-    """What the call returns, without NumPy's warnings; or the exception it raises."""
+    """Return the result of the call without NumPy's warnings, or the exception it raises."""
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         try:

@@ -33,13 +33,13 @@ def test_columns_equal_elements(function, columns):
     verify(function, columns)
 
 
-def test_a_number_of_pythons_own_takes_the_dtype_of_the_array_beside_it():
+def test_a_python_number_takes_the_dtype_of_the_array():
     verify(lambda x, n: x * n, (BYTES, np.arange(4)))
     verify(lambda x, n: x * n, (FLOATS, np.arange(4.0) / 3))
     verify(lambda x, n: x * n, (FLOATS, np.array([True, False, True, True])))
 
 
-def test_and_where_it_does_not_fit_there_the_program_steps_aside():
+def test_python_numbers_that_do_not_fit_leave_the_rows_to_the_function():
     assert in_columns(lambda x, n: x + n, (BYTES, np.array([0, 255, 256, 1]))) is None
     assert in_columns(lambda x, n: x + n, (BYTES, np.array([0, -1, 2, 1]))) is None
 
@@ -55,13 +55,13 @@ def test_and_where_it_does_not_fit_there_the_program_steps_aside():
         (lambda x: np.int8(7) % x, [1, 0]),
     ],
 )
-def test_scalars_that_would_overflow_warn_so_they_are_left_to_the_function(function, numbers):
+def test_overflowing_scalars_are_left_to_the_function(function, numbers):
     column = np.array(numbers, np.int8)
     verify(function, column[:1])
     assert in_columns(function, column) is None
 
 
-def test_memory_of_its_own_may_be_written_into():
+def test_fresh_memory_may_be_written_to():
     def normalised(x):
         y = x.astype(np.float32)
         z = y
@@ -72,7 +72,7 @@ def test_memory_of_its_own_may_be_written_into():
     verify(normalised, BYTES)
 
 
-def test_a_name_bound_to_another_number_is_no_writing():
+def test_rebinding_a_name_is_no_write():
     def counted(x):
         y = x
         y += 1
@@ -120,15 +120,15 @@ def into_a_larger_shape(x):
         lambda x: 2.0**x,
     ],
 )
-def test_what_is_not_known_to_be_equal_is_not_traced(function):
+def test_operations_that_may_differ_are_not_traced(function):
     assert trace_of(function, BYTES) is None
 
 
-def test_powers_of_scalars_have_kernels_of_their_own():
+def test_powers_of_scalars_are_exact():
     assert trace_of(lambda x: x**3, FLOATS[:, 0, 0]) is None
 
 
-def test_division_by_zero_and_overflow_of_arrays_are_as_numpy_has_them():
+def test_division_by_zero_and_overflow_of_arrays_follow_numpy():
     with np.errstate(all="ignore"):
         verify(lambda x: (1 / x, x * np.uint8(200), x // 0), BYTES)
     with np.errstate(all="raise"):

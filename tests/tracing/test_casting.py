@@ -21,19 +21,19 @@ def test_arrays_are_cast_as_numpy_casts_them(dtype):
 
 
 @pytest.mark.parametrize("number", [256.0, -1.0, np.nan, np.inf])
-def test_floats_beyond_the_integers_are_left_to_the_machine(number):
+def test_floats_beyond_the_integers_are_left_to_the_function(number):
     column = np.array([[1.5], [number]])
     assert in_columns(lambda x: x.astype(np.uint8), column) is None
     verify(lambda x: x.astype(np.uint8), column[:1])
 
 
 @pytest.mark.parametrize("cls", [np.float32, np.float64, np.float16, np.bool_, np.int64])
-def test_numbers_of_pythons_own_become_numpys(cls):
+def test_python_numbers_become_numpy_scalars(cls):
     with np.errstate(over="ignore"):
         verify(lambda x: cls(x), HUGE)
 
 
-def test_a_float_becomes_an_integer_where_it_has_a_place():
+def test_floats_in_range_become_integers():
     verify(lambda x: (np.int32(x), int(x), bool(x)), FLOATS[:2])
     assert in_columns(np.int32, FLOATS) is None
     assert in_columns(int, np.array([np.nan])) is None
@@ -41,7 +41,7 @@ def test_a_float_becomes_an_integer_where_it_has_a_place():
 
 
 @pytest.mark.parametrize("dtype", ["u1", "i4", "u8", "f2", "f4"])
-def test_numpy_scalars_become_pythons(dtype):
+def test_numpy_scalars_become_python_numbers(dtype):
     column = np.arange(4).astype(dtype)
     verify(lambda x: (float(x), int(x), bool(x), x.item()), column)
 
@@ -50,7 +50,7 @@ def test_an_integer_beyond_64_bits_signed_is_left_to_the_function():
     assert in_columns(int, np.array([2**63], np.uint64)) is None
 
 
-def test_a_type_called_on_an_array_of_it_gives_the_array():
+def test_a_type_called_on_an_array_of_its_dtype_returns_the_array():
     def changed(x):
         y = np.float32(x)
         y += 1

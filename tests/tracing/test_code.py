@@ -1,4 +1,4 @@
-"""What a function's code tells of it."""
+"""Analysis of the code of a function."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def scaled(x):
     return x * SCALE
 
 
-def test_names_of_functions_inside_count_too():
+def test_names_of_inner_functions_count():
     assert global_names(helped.__code__) == {"scaled", "SCALE"}
 
 
@@ -97,7 +97,7 @@ IMPURE += [lambda x: x is SCALE, lambda x: x.__class__, lambda x: (x is not None
 
 
 @pytest.mark.parametrize("function", IMPURE)
-def test_what_changes_or_looks_behind_values_is_refused(function):
+def test_code_that_changes_or_inspects_values_is_refused(function):
     assert global_names(function.__code__) is None
 
 
@@ -110,7 +110,7 @@ def test_what_changes_or_looks_behind_values_is_refused(function):
         lambda x: [y for y in x if y is None],
     ],
 )
-def test_of_objects_it_may_not_ask_whether_they_are_none(function):
+def test_is_none_on_objects_is_refused(function):
     assert global_names(function.__code__) == frozenset()
     assert global_names(function.__code__, objects=True) is None
 
@@ -126,5 +126,5 @@ def own_variables(x):
     return total if x is not None else None
 
 
-def test_variables_of_its_own_may_change_and_none_may_be_asked_for():
+def test_local_variables_may_change_and_is_none_is_allowed():
     assert global_names(own_variables.__code__) == frozenset()

@@ -1,4 +1,4 @@
-"""What is known of a value before there is one."""
+"""Properties of a value known before it is computed."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from penstock.tracing.forms import OBJECT, Kind, ValueForm, form_of_leaf, form_o
         (ObjectSpec(str), Kind.OBJECT),
     ],
 )
-def test_a_leaf_is_what_a_function_is_given_for_it(leaf, kind):
+def test_the_form_of_a_leaf_is_that_seen_by_a_function(leaf, kind):
     assert form_of_leaf(leaf).kind is kind
 
 
@@ -36,7 +36,7 @@ def test_values_of_other_kinds_have_no_form():
         assert form_of_value(value) is None
 
 
-def test_bytes_of_an_element():
+def test_forms_know_the_bytes_of_an_element():
     assert ValueForm(Kind.ARRAY, np.dtype("f4"), (2, 3)).nbytes == 24
     assert OBJECT.kind is Kind.OBJECT
 
@@ -45,10 +45,10 @@ class Length(int):
     pass
 
 
-def test_numbers_are_pythons_own_and_of_no_derived_class():
+def test_only_exact_python_number_types_count():
     assert all(map(is_python_number, (1, 1.5, True)))
     assert not any(map(is_python_number, (Length(1), np.float64(1), 1j, None)))
 
 
-def test_limits():
+def test_dtypes_have_integer_limits():
     assert limits(np.dtype("i1")) == (-128, 127)

@@ -1,4 +1,4 @@
-"""What results of integers lie between."""
+"""Bounds on the results of integer operations."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def test_no_result_lies_outside(symbol, first, second):
     assert max(results) <= high
 
 
-def test_a_constant_lies_between_itself():
+def test_the_bounds_of_a_constant_are_the_constant():
     frame = Frame([np.array([3, -1])])
     assert bounds_of(7, frame) == (7, 7)
     assert frame.bounds(0) == (-1, 3)

@@ -36,7 +36,7 @@ def test_single_numbers_become_an_array():
     verify(lambda i, f, s, b: np.array([i, s], np.uint8), numbers)
 
 
-def test_a_number_that_has_no_place_there_is_left_to_the_function():
+def test_a_number_that_does_not_fit_is_left_to_the_function():
     assert in_columns(lambda x: np.array([x, 0], np.uint8), np.array([1, 256])) is None
 
 
@@ -49,5 +49,5 @@ def test_a_number_that_has_no_place_there_is_left_to_the_function():
         lambda x, y: np.concatenate([x, y], axis=None),
     ],
 )
-def test_others_are_not_traced(function):
+def test_other_calls_are_not_traced(function):
     assert trace_of(function, (X, Y)) is None

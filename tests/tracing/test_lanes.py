@@ -1,4 +1,4 @@
-"""Which operations columns may be given to."""
+"""Operations that accept columns."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def operands(shape, *dtypes, kind=Kind.ARRAY):
 @pytest.mark.parametrize("ufunc", sorted(EXACT, key=lambda ufunc: ufunc.__name__), ids=lambda ufunc: ufunc.__name__)
 @pytest.mark.parametrize("dtype", ["f2", "f4", "f8"])
 @pytest.mark.parametrize("shape", [(), (3,), (33,)])
-def test_what_is_said_to_be_exact_passes_the_trial(ufunc, dtype, shape):
+def test_exact_operations_pass_the_trial(ufunc, dtype, shape):
     assert is_exact(ufunc, (np.dtype(dtype),))
     kind = Kind.ARRAY if shape else Kind.NUMPY
     assert same_in_columns(Trial(ufunc, operands(shape, *[dtype] * ufunc.nin, kind=kind), ufunc, ufunc))
@@ -48,13 +48,13 @@ def shortened(x, y):
 
 
 @pytest.mark.parametrize("shape", [(), (1,)])
-def test_kernels_that_differ_are_found(shape):
+def test_kernels_that_differ_fail_the_trial(shape):
     kind = Kind.ARRAY if shape else Kind.NUMPY
     assert not same_in_columns(Trial("uneven", operands((), F4), uneven, uneven))
     assert not same_in_columns(Trial("zeros", operands(shape, F4, F4, kind=kind), zeros, zeros))
 
 
-def test_shortcuts_are_found_in_the_shapes_that_take_them():
+def test_shortcuts_fail_the_trial_in_their_shapes():
     x = operands((7,), F4)
     assert same_in_columns(Trial("shortened", (*x, *x), shortened, shortened))
     assert not same_in_columns(Trial("shortened", (*x, *operands((), F4, kind=Kind.NUMPY)), shortened, shortened))
@@ -74,7 +74,7 @@ def test_large_elements_are_tried_in_smaller_shapes():
     assert seen[0] == ((31, 25, 3), (25, 1))
 
 
-def test_equality_is_of_bits_but_for_those_of_nans():
+def test_equality_compares_all_bits_except_of_nans():
     nan = np.array([np.nan, -np.nan, 0.0])
     assert equal(nan, -nan + [0, 0, 0.0])
     assert not equal(np.array([0.0]), np.array([-0.0]))

@@ -1,4 +1,4 @@
-"""What a traced function finds under NumPy's names."""
+"""NumPy names as seen by a traced function."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_only_named_tuples_without_code_count():
     assert not any(map(is_named_tuple, (Vector, tuple, dict, 3)))
 
 
-def test_named_tuples_are_made_and_taken():
+def test_named_tuples_are_supported():
     verify(lambda x: Point(x * 2, x.sum()), ROWS)
     verify(lambda p: Pair(p.y, p.x + 1), Point(ROWS, ROWS))
     assert trace_of(lambda v: v.norm(), Vector(np.arange(3.0))) is None
@@ -44,7 +44,7 @@ def test_functions_of_constants_are_computed_once():
     verify(lambda x: (np.full(3, 2.0), np.arange(3).dtype.name == "int64", np.iinfo(np.uint8).max), ROWS)
 
 
-def test_dtypes_can_be_asked_for():
+def test_dtypes_can_be_inspected():
     def widened(x):
         if x.dtype == np.float32 or x.dtype != np.float64:
             return x.astype(np.float64)
@@ -54,7 +54,7 @@ def test_dtypes_can_be_asked_for():
         verify(widened, ROWS.astype(dtype))
 
 
-def test_what_was_made_new_may_be_written_into():
+def test_new_arrays_may_be_written_to():
     def summed(x):
         total = np.zeros(3)
         total += x
@@ -79,5 +79,5 @@ def test_what_was_made_new_may_be_written_into():
         lambda x: np.testing,
     ],
 )
-def test_other_names_are_not_known(function):
+def test_other_names_give_up(function):
     assert trace_of(function, ROWS) is None

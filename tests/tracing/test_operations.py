@@ -35,13 +35,13 @@ def test_columns_equal_elements(function):
     verify(function, ROWS)
 
 
-def test_a_choice_takes_numbers_of_pythons_own_as_numpy_does():
+def test_where_converts_python_numbers_as_numpy_does():
     rows = ROWS.astype(np.float32)
     verify(lambda x, n: np.where(x > n, x, n), (rows, np.array([0.1, 0.2])))
     verify(lambda x, n: np.where(n, x, 1), (rows, np.array([True, False])))
 
 
-def test_numbers_are_clipped_and_rounded_too():
+def test_numbers_are_clipped_and_rounded():
     verify(lambda x: (np.clip(x, -1, 1), np.round(x, 1)), NUMBERS)
     verify(lambda x: (np.clip(x, 0, 5), np.round(x)), np.arange(-3, 9))
 
@@ -67,11 +67,11 @@ def test_a_choice_between_numbers_is_an_array_without_dimensions_and_not_traced(
         lambda x: np.einsum("ij->i", x),
     ],
 )
-def test_others_are_not_traced(function):
+def test_other_calls_are_not_traced(function):
     assert trace_of(function, ROWS) is None
 
 
-def test_memory_that_others_see_is_not_written_into():
+def test_shared_memory_is_not_written_to():
     def doubled(x):
         y = np.asarray(x)
         y *= 2

@@ -1,4 +1,4 @@
-"""Programs write where they are told, let go of what nobody reads, and step aside from other columns."""
+"""Programs write into the given memory, release unused values, and decline other columns."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ ROWS = np.arange(24, dtype=np.uint8).reshape(4, 2, 3)
 
 
 def given(*arrays):
-    """What hands out these arrays as memory, in order, and nothing else."""
+    """Return an allocator that hands out exactly these arrays, in order."""
     waiting = list(arrays)
 
     def allocate(shape, dtype):
@@ -25,7 +25,7 @@ def given(*arrays):
 
 
 @pytest.mark.parametrize("block", [1, 30, 1 << 18])
-def test_results_are_written_into_the_memory_given(monkeypatch, block):
+def test_results_are_written_into_given_memory(monkeypatch, block):
     monkeypatch.setattr(program, "_BLOCK", block)
     made = trace_of(lambda x: (x[0] * 2, x.astype(np.float32) / 255, x), ROWS)
     out = [np.empty((4, 3), np.uint8), np.empty((4, 2, 3), np.float32), np.empty_like(ROWS)]
@@ -45,7 +45,7 @@ def test_memory_that_does_not_fit_is_left_alone():
         np.testing.assert_array_equal(column, ROWS * 2)
 
 
-def test_large_results_take_memory_that_is_used_again(monkeypatch):
+def test_large_results_reuse_memory(monkeypatch):
     monkeypatch.setattr(program, "OWN_MEMORY", 24)
     memory = np.empty_like(ROWS)
     made = trace_of(lambda x: (x * 2, x[:, 0] * 2), ROWS)
@@ -53,7 +53,7 @@ def test_large_results_take_memory_that_is_used_again(monkeypatch):
 
 
 @pytest.mark.parametrize("length", [1, 5, 100])
-def test_what_is_between_is_never_made_of_many_rows_at_once(monkeypatch, length):
+def test_intermediate_columns_are_made_in_blocks(monkeypatch, length):
     wide = np.ones((100, 1000))
     made = trace_of(lambda x: (wide * x).sum(), np.arange(100))
     most = []
@@ -65,7 +65,7 @@ def test_what_is_between_is_never_made_of_many_rows_at_once(monkeypatch, length)
     assert most == [1] * length
 
 
-def test_where_it_would_have_to_be_the_function_is_called(monkeypatch):
+def test_large_elements_are_left_to_the_function(monkeypatch):
     wide = np.ones((100, 1000))
     made = trace_of(lambda x: (wide * x).T[:2], np.arange(3))
     monkeypatch.setattr(program, "_BLOCK", 1 << 20)
@@ -74,7 +74,7 @@ def test_where_it_would_have_to_be_the_function_is_called(monkeypatch):
     assert made.columns(chunk_of(np.arange(3)), None, np.empty) is None
 
 
-def test_an_array_that_is_handed_out_again_and_again_is_the_same():
+def test_a_constant_array_is_returned_as_the_same_object():
     table = np.arange(5000)
     made = trace_of(lambda x: (table, np.zeros(2)), np.arange(3))
     rows, zeros = zip(*made.columns(chunk_of(np.arange(3)), None, np.empty).elements(), strict=True)
@@ -98,13 +98,13 @@ def test_views_stay_views():
     assert np.shares_memory(column, ROWS)
 
 
-def test_numpys_own_numbers_stay_numpys():
+def test_numpy_scalars_stay_numpy_scalars():
     columns = np.arange(3.0)
     found = trace_of(lambda x: (np.sqrt(x), x + 1), columns).columns(chunk_of(columns), None, np.empty).elements()
     assert [(type(a), type(b)) for a, b in found] == [(np.float64, float)] * 3
 
 
-def test_columns_of_which_an_element_does_not_lie_together_are_left_to_the_function():
+def test_columns_with_scattered_elements_are_left_to_the_function():
     made = trace_of(lambda x: x * 2, ROWS)
     assert made.columns(chunk_of(np.asfortranarray(ROWS)), None, np.empty) is None
     gaps = np.ones((4, 2, 6))[:, :, ::2]
@@ -112,7 +112,7 @@ def test_columns_of_which_an_element_does_not_lie_together_are_left_to_the_funct
     assert trace_of(lambda x: x.sum(), gaps).columns(chunk_of(gaps), None, np.empty) is None
 
 
-def test_bounds_are_the_least_and_largest_or_what_was_said():
+def test_bounds_are_the_minimum_and_maximum_or_those_recorded():
     frame = Frame([np.array([3, -7, 5])])
     assert frame.bounds(0) == (-7, 5)
     frame.bound(1, 0, 9)

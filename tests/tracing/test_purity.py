@@ -1,4 +1,4 @@
-"""What a function may see and do for it to be called once more than its user knows, and once for all elements."""
+"""Requirements on a function that is called one extra time, and once for all elements."""
 
 from __future__ import annotations
 
@@ -130,12 +130,12 @@ IMPURE = [
 
 
 @pytest.mark.parametrize("function", IMPURE)
-def test_all_else_is_not_traced_and_leaves_nothing_behind(function):
+def test_impure_functions_are_not_traced_and_change_nothing(function):
     assert trace_of(function, NUMBERS) is None
     assert (SEEN, MEMO) == ([], {})
 
 
-def test_a_function_is_called_with_stand_ins_once_and_what_it_reaches_is_not_called():
+def test_a_function_is_called_once_with_stand_ins():
     def outer(x):
         return inner(x)
 
@@ -150,7 +150,7 @@ def test_a_function_is_called_with_stand_ins_once_and_what_it_reaches_is_not_cal
 
 
 def watched():
-    """A function of everything that may change, what changes it, and whether it must then be asked again."""
+    """A function of mutable state, a change to the state, and whether the function must then be checked again."""
     settings, table, step = {"shift": [1]}, np.array([1, 2, 3]), 1
 
     def function(x):
@@ -169,7 +169,7 @@ def watched():
 
 
 @pytest.mark.parametrize("which", range(4))
-def test_what_has_changed_since_is_seen(which):
+def test_changed_objects_are_detected(which):
     function, changes = watched()
     made = traced(function, ArraySpec((), I8))
     chunk = chunk_of(NUMBERS)
@@ -179,14 +179,14 @@ def test_what_has_changed_since_is_seen(which):
     verify(function, NUMBERS)  # traced anew, it sees what is
 
 
-def test_a_global_that_has_changed_since_is_seen(monkeypatch):
+def test_a_changed_global_is_detected(monkeypatch):
     monkeypatch.setitem(globals(), "SCALE", 3)
     made = traced(lambda x: x * SCALE, ArraySpec((), I8))
     monkeypatch.setitem(globals(), "SCALE", 4)
     assert made.columns(chunk_of(NUMBERS), None, np.empty) is None
 
 
-def test_large_arrays_are_read_as_they_are_when_rows_come():
+def test_large_arrays_are_read_when_rows_are_made():
     table = np.arange(1000.0)
     made = traced(lambda x: (table[x], table[:2] * x, table[1:]), ArraySpec((), I8))
     table[:] = 7
@@ -215,13 +215,13 @@ LARGE = np.arange(1000.0)
         lambda x: np.clip(LARGE, 0, 1) + x,
     ],
 )
-def test_what_is_computed_of_large_arrays_that_may_change_is_not_kept(function, monkeypatch):
+def test_values_computed_from_mutable_large_arrays_are_not_traced(function, monkeypatch):
     assert trace_of(function, NUMBERS) is None
     monkeypatch.setitem(globals(), "LARGE", np.frombuffer(LARGE.tobytes()))
     verify(function, NUMBERS)
 
 
-def test_constants_are_not_written_into():
+def test_constants_are_not_written_to():
     def moved(x):
         y = MEAN
         y += x

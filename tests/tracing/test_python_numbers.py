@@ -23,7 +23,7 @@ SYMBOLS = dict(zip(BINARY, NAMES, strict=True))
 
 @pytest.mark.parametrize("operation", BINARY, ids=lambda operation: operation.__name__)
 @given(kinds=st.tuples(*[st.sampled_from(sorted(KINDS))] * 2), data=st.data())
-def test_every_operator_equals_pythons_or_steps_aside(operation, kinds, data):
+def test_every_operator_equals_python_or_is_left_to_the_function(operation, kinds, data):
     a, b = (data.draw(st.lists(KINDS[kind], min_size=3, max_size=3)) for kind in kinds)
     columns = (np.array(a, kinds[0]), np.array(b, kinds[1]))
     for source in (f"x {SYMBOLS[operation]} y", f"x {SYMBOLS[operation]} 3", f"0.5 {SYMBOLS[operation]} y"):
@@ -56,7 +56,7 @@ def test_every_operator_equals_pythons_or_steps_aside(operation, kinds, data):
         (lambda x: x >> 70, MOST),
     ],
 )
-def test_integers_near_the_end_of_64_bits_are_still_exact(function, last):
+def test_integers_near_64_bits_are_exact(function, last):
     step = 1 if last > 0 else -1
     verify(function, np.array([0, 1, last]))
     beyond = np.array([0, 1, min(max(2 * last + step, -MOST - 1), MOST)])
@@ -69,7 +69,7 @@ def test_integers_near_the_end_of_64_bits_are_still_exact(function, last):
     [lambda x: 1 / x, lambda x: 1 // x, lambda x: 1 % x, lambda x: 1.0 / x, lambda x: (x, 5.5 % x)[0]],
 )
 @pytest.mark.parametrize("dtype", [np.int64, np.float64])
-def test_zero_is_left_to_the_function_to_stumble_over(function, dtype):
+def test_division_by_zero_is_left_to_the_function(function, dtype):
     verify(function, np.array([1, 2], dtype))
     assert in_columns(function, np.array([1, 0], dtype)) is None
 

@@ -1,4 +1,4 @@
-"""Sums, means and extremes of elements: bit for bit those of each element alone."""
+"""Sums, means and extremes of elements equal those of each element alone, bit for bit."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_sums_of_floats_are_taken_in_the_same_pairs(shape, rows, dtype, axis):
     verify(lambda x: {"sum": x.sum(axis), "mean": x.mean(axis, keepdims=True)}, numbers(shape, dtype, rows))
 
 
-def test_they_can_be_computed_with():
+def test_results_of_reductions_can_be_used_in_arithmetic():
     verify(lambda x: (x - x.mean()) / (x.std(ddof=1) + 1e-6), numbers((5, 3), "f4"))
     verify(lambda x: x / x.sum(axis=-1, keepdims=True), numbers((5, 3), "f8") + 100)
     verify(lambda x: np.eye(5)[x.argmax()], numbers((5,), "f4"))
@@ -65,11 +65,11 @@ def test_they_can_be_computed_with():
         lambda x: np.median(x),
     ],
 )
-def test_those_that_depend_on_how_an_element_lies_in_memory_are_not_traced(function):
+def test_reductions_that_depend_on_memory_layout_are_not_traced(function):
     assert trace_of(function, numbers((4, 6), "f8")) is None
 
 
-def test_integers_may_lie_anyhow():
+def test_sums_of_integers_accept_any_memory_layout():
     verify(lambda x: x.T[::2].sum() + x[:, 1].max(), numbers((4, 6), "i4"))
 
 

@@ -30,12 +30,12 @@ MOVES = [
 
 @pytest.mark.parametrize("move", MOVES)
 @pytest.mark.parametrize("before", [lambda x: x, lambda x: x * 2, lambda x: np.repeat(x, 2, axis=2)[..., ::2]])
-def test_a_column_moves_as_its_elements(move, before):
+def test_moves_of_columns_equal_those_of_elements(move, before):
     verify(lambda x: move(before(x)), ROWS)
 
 
 @pytest.mark.parametrize("move", MOVES)
-def test_of_a_transposed_element_what_is_traced_lies_as_it_does_alone(move):
+def test_transposed_results_have_the_memory_layout_of_elements(move):
     def function(x):
         return move(x.transpose(2, 1, 0)) * 2
 
@@ -51,7 +51,7 @@ def test_a_row_of_a_table_is_looked_up():
     assert in_columns(lambda label: table[label], np.array([0, 4])) is None
 
 
-def test_an_element_is_gone_through():
+def test_iteration_over_an_element_is_traced():
     def summed(x):
         a, (b, *_) = x
         return sum(row * 2 for row in a) + b
@@ -74,5 +74,5 @@ def test_an_element_is_gone_through():
         lambda x: x[0, 0, 0][()],
     ],
 )
-def test_others_are_not_traced(function):
+def test_other_calls_are_not_traced(function):
     assert trace_of(function, ROWS) is None

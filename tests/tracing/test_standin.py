@@ -36,7 +36,7 @@ NEEDING_A_VALUE = [
 
 @pytest.mark.parametrize("needing", NEEDING_A_VALUE)
 @pytest.mark.parametrize("kind", [Kind.PYTHON, Kind.NUMPY, Kind.OBJECT])
-def test_a_value_is_not_to_be_had(needing, kind):
+def test_values_of_stand_ins_are_not_available(needing, kind):
     stand_in = standing_for(kind)
     with pytest.raises(GiveUpError):
         needing(stand_in)
@@ -44,13 +44,13 @@ def test_a_value_is_not_to_be_had(needing, kind):
 
 
 @pytest.mark.parametrize("symbol", ["x + 1", "1 - x", "x == x", "-x", "x[0]", "x.shape", "len(x)", "np.sqrt(x)"])
-def test_an_object_can_only_be_handed_on(symbol):
+def test_objects_can_only_be_passed_on(symbol):
     stand_in = standing_for(Kind.OBJECT)
     with pytest.raises(GiveUpError):
         eval(symbol, {"x": stand_in, "np": np})
 
 
-def test_nothing_is_written_into_it():
+def test_stand_ins_refuse_attributes():
     stand_in = standing_for(Kind.ARRAY, (3,))
     with pytest.raises(GiveUpError):
         stand_in[0] = 1
@@ -60,14 +60,14 @@ def test_nothing_is_written_into_it():
         del stand_in[0]
 
 
-def test_numpys_own_functions_find_their_way_to_the_rules():
+def test_numpy_functions_use_the_rules():
     stand_in = standing_for(Kind.ARRAY, (3,))
     assert np.sqrt(stand_in).dtype == np.float64
     assert np.concatenate([stand_in, stand_in]).shape == (6,)
     assert (np.arange(3.0) * stand_in).shape == (3,)
 
 
-def test_a_trace_has_an_end():
+def test_a_trace_has_a_limit_of_steps():
     stand_in = standing_for(Kind.ARRAY, (3,))
     for _ in range(MOST_STEPS):
         stand_in = stand_in + 1

@@ -38,7 +38,7 @@ def test_columns_equal_elements(case):
     assert isinstance(failure, bool), f"{source}: {failure!r}"
 
 
-def test_most_random_functions_are_traced_if_they_run_at_all():
+def test_most_valid_random_functions_are_traced():
     counts = {"traced": 0, "run": 0}
 
     @given(cases())
@@ -77,11 +77,11 @@ PAIR = (np.arange(6), np.arange(6.0) / 4)
         (np.float32, PAIR[1]),
     ],
 )
-def test_what_users_write(function, columns):
+def test_typical_functions_are_traced(function, columns):
     verify(function, columns)
 
 
-def test_an_element_that_is_changed_is_the_functions_own():
+def test_functions_may_change_their_element():
     def scaled(element):
         element["x"] = element.pop("x") * 2
         return element
@@ -89,7 +89,7 @@ def test_an_element_that_is_changed_is_the_functions_own():
     verify(scaled, {"x": np.arange(3), "a": np.arange(3)})
 
 
-def test_what_is_no_number_is_handed_on():
+def test_other_leaves_are_passed_on():
     spec = {"x": NUMBER, "text": ObjectSpec(str), "any": ArraySpec((None, 3), U1)}
     made = traced(lambda d: {"y": d["x"] * 2, "text": d["text"], "any": d["any"]}, spec)
     assert made.made == {"y": NUMBER, "text": ObjectSpec(str), "any": ArraySpec((None, 3), U1)}
@@ -106,12 +106,12 @@ def test_what_is_no_number_is_handed_on():
     assert traced(lambda d: d["any"].sum(), spec) is None
 
 
-def test_the_spec_is_that_of_what_is_made():
+def test_the_spec_is_that_of_the_results():
     made = traced(lambda x: {"half": x / 2, "row": np.arange(3) * x}, NUMBER)
     assert made.made == {"half": ArraySpec((), F8), "row": ArraySpec((3,), I8)}
 
 
-def test_it_is_called_like_the_function_and_named_after_it():
+def test_a_traced_function_can_be_called_and_keeps_its_name():
     def doubled(x):
         return x * 2
 
@@ -122,7 +122,7 @@ def test_it_is_called_like_the_function_and_named_after_it():
     assert made != traced(doubled, ArraySpec((), F8))
 
 
-def test_it_travels_as_the_function():
+def test_a_traced_function_is_pickled_as_the_function():
     again = pickle.loads(pickle.dumps(traced(np.negative, NUMBER)))
     assert again.columns(chunk_of(np.arange(3)), None, np.empty).elements() == [0, -1, -2]
 
@@ -158,7 +158,7 @@ def test_elements_with_code_of_their_own_are_not_traced(element):
     assert traced(lambda d: d["a"] if isinstance(d, dict) else d, element) is None
 
 
-def test_what_a_program_would_have_wrong_is_found_and_said(monkeypatch):
+def test_a_wrong_program_is_detected_and_reported(monkeypatch):
     ds = Dataset.range(10).map(lambda x: x + 1).batch(5).with_options(Options(executor="inline"))
     monkeypatch.setattr("penstock.tracing.traced.Traced.agrees", lambda *_: False)
     with pytest.warns(RuntimeWarning, match=r"^lambda: elements computed in columns.*report it.*vectorized=False"):
@@ -178,7 +178,7 @@ def test_what_a_program_would_have_wrong_is_found_and_said(monkeypatch):
         [np.arange(2), np.arange(2)],
     ],
 )
-def test_agreement_is_exact(other):
+def test_comparison_is_exact(other):
     made = traced(lambda x: x + 2, NUMBER)
     columns = made.columns(chunk_of(np.arange(2)), None, np.empty)
     assert made.agrees(columns, Items([2, 3]))
@@ -190,7 +190,7 @@ def logarithm(x):
 
 
 @pytest.mark.parametrize("function", [logarithm, partial(logarithm), np.log])
-def test_numpy_warns_of_the_function_as_it_does_of_its_elements(function):
+def test_warnings_of_numpy_name_the_function(function):
     made = traced(function, ArraySpec((), F8))
     chunk = chunk_of(np.arange(3.0))
     with warnings.catch_warnings(record=True) as told:

@@ -62,7 +62,7 @@ def test_elements_made_one_at_a_time_count_as_those_made_together(of):
     assert all(cell[BYTES] > 0 for cell in cells)
 
 
-def test_an_operation_knows_what_it_reads():
+def test_counters_know_the_inputs_of_operations():
     ds = Dataset.zip(Dataset.range(5), Dataset.range(6).skip(1)).batch(2)
     labels = {operation.label: [each.label for each in operation.inputs] for operation in counted(ds).operations}
     assert labels == {
@@ -74,7 +74,7 @@ def test_an_operation_knows_what_it_reads():
     }
 
 
-def test_threads_count_apart_and_add_up():
+def test_counts_of_threads_add_up():
     counters = Counters()
     program = compiled(Dataset.range(1000)._plan, np.empty, counters)
     threads = [threading.Thread(target=lambda: [program(np.arange(10)) for _ in range(50)]) for _ in range(4)]
@@ -86,14 +86,14 @@ def test_threads_count_apart_and_add_up():
     assert operation.total()[:2] == [200, 2000]
 
 
-def test_counts_travel_once():
+def test_counts_are_sent_once():
     here, there = counted(Dataset.range(9).skip(1), [0]), counted(Dataset.range(9).skip(1), [1, 2], [3])
     here.absorb(there.drain())
     assert [operation.total()[ROWS] for operation in here.operations] == [4, 4]
     assert [cell[ROWS] for cell in there.drain()] == [0, 0]
 
 
-def test_an_observer_that_travels_begins_from_nothing():
+def test_a_pickled_observer_begins_at_zero():
     assert pickle.loads(pickle.dumps(counted(Dataset.range(9), [0]))).operations == []
 
 
@@ -104,7 +104,7 @@ def test_bytes_of_ragged_and_sparse_leaves_are_those_of_their_values():
             assert counted(ds, rows).operations[0].total()[BYTES] == values.nbytes
 
 
-def test_bytes_of_what_a_function_made_are_those_of_one_as_often_as_there_are():
+def test_bytes_of_function_results_are_a_multiple_of_one():
     ds = Dataset.range(40).map(lambda x: {"a": np.zeros(3), "b": (1, "ab")})
     for calls in ([[0, 1], [2]], [[row] for row in range(40)]):
         total = counted(ds, *calls).operations[-1].total()
@@ -115,14 +115,14 @@ def test_bytes_of_what_a_function_made_are_those_of_one_as_often_as_there_are():
     assert [each.bytes for each in it.stats().operations if each.name.startswith("filter")] == [40 * 34]
 
 
-def test_texts_are_counted_by_their_length_also_in_memory_given():
+def test_text_counts_by_length_also_in_given_memory():
     counters = Counters()
     read = counters.wrap(Dataset.from_source(["four"] * 5)._plan, lambda rows, out=None: leaf_column(out[0]))
     read(np.arange(5), [np.array(["four"] * 5, object)])
     assert counters.operations[0].total()[BYTES] == 20
 
 
-def test_of_a_call_that_raises_only_the_time_counts():
+def test_a_call_that_raises_counts_only_its_time():
     counters = Counters()
 
     def fails(rows, out=None):
@@ -137,7 +137,7 @@ def test_of_a_call_that_raises_only_the_time_counts():
 
 
 @pytest.mark.parametrize("options", [Options(executor="inline"), Options(executor="threads", workers=2)])
-def test_no_operation_takes_less_than_no_time_where_elements_fail(options):
+def test_times_are_not_negative_if_elements_fail(options):
     def fails(x):
         if x % 50 == 7:
             raise LookupError
@@ -224,12 +224,12 @@ BUILDS = {
 
 
 @pytest.mark.parametrize("dear", BUILDS)
-def test_the_time_is_that_of_the_operation_that_took_it(dear, clock):
+def test_time_counts_for_the_operation_that_took_it(dear, clock):
     stats = stats_of(BUILDS[dear](clock), executor="inline")
     assert {name: round(stats[name].wall, 6) for name in stats if stats[name].wall} == {dear: clock.now / 1e9}
 
 
-def test_what_a_stretch_counts_in_another_process_comes_back():
+def test_counts_of_a_stretch_in_another_process_return():
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as executor:
         stats = stats_of(Dataset.range(40).filter(even).skip(4).map(even), executor=executor)
     assert {name: stats[name].rows for name in stats} == {"range": 40, "filter": 20, "skip": 16, "map": 16}
@@ -239,7 +239,7 @@ def even(x):
     return x % 2 == 0
 
 
-def test_a_flow_that_fails_or_is_closed_is_counted_as_far_as_it_came():
+def test_a_failed_or_closed_flow_counts_up_to_its_end():
     def up_to(end):
         yield from range(end)
         raise LookupError
@@ -266,7 +266,7 @@ def test_a_flow_that_fails_or_is_closed_is_counted_as_far_as_it_came():
     assert counters.operations[0].total()[ROWS] == 1
 
 
-def test_streams_that_take_turns_count_as_one():
+def test_alternating_streams_count_as_one():
     ds = Dataset.range(64).filter(lambda x: True).batch(2).map(len).shard(2, 1, streams=8)
     for options in (Options(executor="inline"), Options(executor="threads", workers=2)):
         with ds.with_options(options).iterator() as it:
@@ -277,7 +277,7 @@ def test_streams_that_take_turns_count_as_one():
         assert rows == {**filtered, "batch(2)": 16, "map(len)": 16, "shard(4 of 8 streams)": 16}
 
 
-def test_what_is_wrapped_alike_counts_as_the_same_operations():
+def test_plans_of_one_kind_count_as_the_same_operations():
     counters, node = Counters(), Dataset.range(3)._plan
     for _ in counters.alike(3):
         counters.wrap_flow(node, lambda epoch, mark=None: iter([Piece(Items([1]), np.arange(1))]))

@@ -79,7 +79,7 @@ def test_stats_have_one_line_for_each_operation_as_written(ds, names):
     assert operations[-1].rows == it.stats().rows
 
 
-def test_the_time_of_a_part_counts_as_that_of_the_whole_operation():
+def test_the_time_of_a_part_counts_for_the_whole_operation():
     def fails(x):
         if x == 7:
             raise LookupError(x)

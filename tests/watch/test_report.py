@@ -22,7 +22,7 @@ def run(ds, taken=None):
     return stats
 
 
-def test_before_it_begins():
+def test_a_run_that_has_not_begun_has_zero_counts():
     stats = Dataset.range(3).iterator().stats()
     assert (stats.items, stats.rows, stats.work, stats.seconds, stats.mode) == (0, 0, 0.0, 0.0, "not begun")
     assert stats.operations == ()
@@ -51,7 +51,7 @@ def test_rows_of_ragged_batches_are_counted():
     assert (stats.items, stats.rows) == (2, 6)
 
 
-def test_elements_that_are_not_batched_are_the_items():
+def test_unbatched_elements_are_the_items():
     stats = run(Dataset.range(30).map(lambda x: x), 11)
     assert (stats.unit, stats.items, stats.rows) == ("element", 11, 11)
 
@@ -67,7 +67,7 @@ def test_times_are_not_negative_and_add_up():
         assert 0 <= stats.wait_share <= 1
 
 
-def test_workers_that_were_asked_for_are_named_with_the_reason():
+def test_requested_workers_are_shown_with_the_reason():
     stats = run(Dataset.range(20).batch(4).with_options(Options(workers=3)))
     assert (stats.workers, stats.mode) == (3, "3 threads")
     assert stats.decisions[0].startswith("3 threads: as requested")
@@ -98,7 +98,7 @@ def left_out(ds, options):
 
 
 @pytest.mark.parametrize("options", [Options(), Options(executor="inline"), Options(executor="threads", workers=2)])
-def test_what_was_left_out_is_counted(options):
+def test_elements_left_out_are_counted(options):
     ds = Dataset.range(3000)
     assert left_out(ds.filter(third), options)["filter"] == (2000, 0)
     assert left_out(ds.filter(third).take(900).batch(2).filter(lambda batch: True), options)["filter"] == (0, 0)
@@ -119,7 +119,7 @@ def test_what_was_left_out_is_counted(options):
     assert left_out(both, options) == {"range": (0, 0), "filter": (1500, 300), "map": (0, 0)}
 
 
-def test_what_other_processes_left_out_is_counted_too():
+def test_elements_left_out_by_other_processes_are_counted():
     with ProcessPoolExecutor(1, get_context("spawn")) as executor:
         options = Options(executor=executor)
         assert left_out(Dataset.range(300).filter(third), options)["filter"] == (200, 0)

@@ -37,12 +37,12 @@ def stats(**changed):
     return Stats(**counts | changed)
 
 
-def test_seconds_are_those_of_waiting_and_of_stepping():
+def test_seconds_are_the_sum_of_waiting_and_stepping():
     assert stats().seconds == 10.0
     assert stats().wait_share == pytest.approx(0.2)
 
 
-def test_the_rate_is_what_came_and_the_ceiling_what_could():
+def test_the_rate_counts_received_items_and_the_ceiling_possible_ones():
     assert stats().rate == pytest.approx(10)  # 100 items in 10 s
     assert stats().ceiling == pytest.approx(40)  # 2 workers, 0.05 s of work an item
 
@@ -52,7 +52,7 @@ def test_the_limit_is_the_operation_that_takes_the_most():
     assert stats(operations=()).limit is None
 
 
-def test_before_anything_happened_all_rates_are_zero():
+def test_rates_are_zero_before_the_first_item():
     empty = stats(items=0, rows=0, waited=0.0, stepped=0.0, work=0.0)
     assert (empty.rate, empty.ceiling, empty.wait_share, empty.seconds) == (0.0, 0.0, 0.0, 0.0)
 
@@ -73,10 +73,10 @@ def test_stats_print_as_a_line_and_a_table():
     assert [row.split()[0] for row in rows] == ["range(100)", "filter(lambda,", "batch(10)"]
 
 
-def test_before_the_first_item_there_is_no_table():
+def test_no_table_is_shown_before_the_first_item():
     assert str(ps.Dataset.range(3).iterator().stats()) == "0 elements in 0.00 s; not begun; waited 0% of the time"
 
 
-def test_an_iterator_and_a_feed_say_what_they_are():
+def test_iterators_and_feeds_have_a_repr():
     it, _ = passed(ps.Dataset.range(100).batch(10), 3)
     assert repr(it) == "<Iterator over batch(10): epoch 0, 3 received>"

@@ -60,11 +60,11 @@ def test_an_input_bound_run_names_who_waits_the_limit_and_its_ceiling():
         ({"holds_gil": True, "blocked": 15.0}, "Its functions hold the GIL"),
     ],
 )
-def test_it_says_what_to_change(changed, advice):
+def test_the_verdict_advises_a_change(changed, advice):
     assert advice in verdict(stats(**changed))
 
 
-def test_a_run_that_is_not_input_bound_says_what_the_pipeline_could_do():
+def test_a_run_that_is_not_input_bound_shows_the_ceiling():
     text = verdict(stats(waited=0.2, stepped=9.8, work=2.0))
     assert text == (
         "Not input-bound: the consumer waited 2.0 % of the time. It took 10 batches/s; the pipeline could make "
@@ -80,7 +80,7 @@ def test_a_run_that_is_not_input_bound_says_what_the_pipeline_could_do():
         ({"items": 5, "unit": "element", "operations": ()}, "Too early to say: 5 elements in 10.00 s."),
     ],
 )
-def test_too_little_was_seen_to_say(changed, text):
+def test_too_few_items_give_no_verdict(changed, text):
     assert verdict(stats(**changed)) == text
 
 

@@ -69,7 +69,7 @@ def read_audio(data: bytes, *, mono: bool, most_samples: int = MOST_FILE_SAMPLES
             raise DecodeError(f"the audio cannot be decoded: {error} ({len(data)} bytes)") from error
         if len(samples) != file.frames:
             raise DecodeError(
-                f"the audio cannot be decoded: its header says {file.frames} frames, and {len(samples)} were read; "
+                f"the audio cannot be decoded: its header claims {file.frames} frames, but {len(samples)} were read; "
                 "it was cut short"
             )
         rate = int(file.samplerate)

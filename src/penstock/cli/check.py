@@ -8,7 +8,7 @@ from penstock.cli.terminal import Terminal
 
 
 def check(target: str, terminal: Terminal, *, rows: int = 1) -> bool:
-    """Check the dataset that `FILE:NAME` names; return whether nothing failed and nothing would warn."""
+    """Check the dataset that `FILE:NAME` names; return true if nothing failed and nothing would warn."""
     try:
         dataset = load(target)
     except TargetError:

@@ -26,8 +26,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     asked = _parser().parse_args(arguments)
     status = _status(asked)
     if status == INTERRUPTED:
-        # The interpreter remembers an interrupt during the `exec` of a text, as of a dataclass, caught or not, until
-        # the next one: the process would end by the signal, and not with the status.
+        # The interpreter keeps an interrupt during the `exec` of text, as for a dataclass, caught or not, until the
+        # next `exec`: the process would end by the signal, and not with the status.
         eval("0")  # noqa: S307
     return status
 
@@ -38,7 +38,7 @@ def _status(asked: argparse.Namespace) -> int:
     except (TargetError, MissingDependencyError) as error:
         print(f"penstock: {error}", file=sys.stderr)
         return REFUSED
-    except BrokenPipeError:  # the reader of our output has gone; the interpreter would complain at exit
+    except BrokenPipeError:  # the reader of the output is gone; the interpreter would report it at exit
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return FAILED
     except KeyboardInterrupt:

@@ -1,4 +1,4 @@
-"""The result of a run: how it ended, the time of each operation, and the verdict."""
+"""The result of a run: its end, the time of each operation, and the verdict."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ class Limits:
 
 
 def run(target: str, limits: Limits, terminal: Terminal, *, workers: int | None = None, explain: bool = False) -> str:
-    """Iterate the dataset that `FILE:NAME` names; return how it ended: finished, stopped, interrupted or failed."""
+    """Iterate the dataset that `FILE:NAME` names; return its end: finished, stopped, interrupted or failed."""
     try:
         dataset = load(target)
         if workers is not None:
@@ -73,13 +73,13 @@ def run(target: str, limits: Limits, terminal: Terminal, *, workers: int | None 
 
 
 class Consumer:
-    """A consumer that takes items as fast as they come, up to the limits, and adds up the counts of its epochs."""
+    """A consumer that takes items as fast as possible, up to the limits, and adds up the counts of its epochs."""
 
     def __init__(self, dataset: Dataset[Any], limits: Limits) -> None:
         self.stats: Stats | None = None
         self._dataset = dataset
         self._limits = limits
-        self._shown = (perf_counter(), 0, 0)  # when the live figures last changed, and the items and rows then
+        self._shown = (perf_counter(), 0, 0)  # the time of the last change of the live figures, with items and rows
 
     def consume(self, live: Callable[[str], None], width: int) -> str:
         """Take items, with live figures of at most `width` columns.

@@ -1,4 +1,4 @@
-"""Text on a terminal: paragraphs, tables, and one live line, which a file or a pipe does not get."""
+"""Text on a terminal: paragraphs, tables, and one live line, which is not written to files and pipes."""
 
 from __future__ import annotations
 

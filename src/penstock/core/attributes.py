@@ -24,7 +24,7 @@ def attribute_of(value: Any, name: str) -> Any:
 
 
 class UnknownNameError(AttributeError):
-    """An unknown name; the name that was probably meant is looked for when the error is shown.
+    """An unknown name; the error looks for the name that was probably meant when it is shown.
 
     >>> print(UnknownNameError("Dataset has no 'shuffel'", "shuffel", ["shard", "shuffle"]))
     Dataset has no 'shuffel'; did you mean shuffle?

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 _KEPT = "_penstock_blames"
 """The attribute of an exception: it stays where an exception is pickled as Python does by itself, as its notes do."""
-_COPY_FIRST = "arrays of sources and caches are read-only, for others see them too: copy first, as in x = x.copy()"
+_COPY_FIRST = "arrays of sources and caches are shared, and therefore read-only; copy first, as in x = x.copy()"
 _OF_READ_ONLY = (ValueError, TypeError, BufferError)
 
 
@@ -135,7 +135,7 @@ def copy_hint(error: BaseException) -> tuple[str, ...]:
     """Return advice for an error about a read-only array: the user's function has written into its input.
 
     >>> copy_hint(ValueError("assignment destination is read-only"))
-    ('arrays of sources and caches are read-only, for others see them too: copy first, as in x = x.copy()',)
+    ('arrays of sources and caches are shared, and therefore read-only; copy first, as in x = x.copy()',)
     """
     text = str(error) if isinstance(error, _OF_READ_ONLY) else ""
     return (_COPY_FIRST,) if "read-only" in text or "readonly" in text else ()

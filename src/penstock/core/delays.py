@@ -11,7 +11,7 @@ _GROUPS = 256  # of lanes with one delay
 
 
 class Delays:
-    """The number of elements of a round that wait in a buffer of `buffer` elements, 2 or more, and for how long.
+    """The numbers of elements that wait in a buffer of `buffer` elements (2 or more), by rounds of waiting.
 
     The input is taken in rounds of `round` elements, and `waiting[i]` of each round wait for more than i rounds: a
     geometric distribution, cut off after five buffers. Between two rounds `held` elements wait; with the next round
@@ -43,23 +43,23 @@ class Delays:
 
     @property
     def held(self) -> int:
-        """Return how many elements wait between two rounds."""
+        """Return the number of elements that wait between two rounds."""
         return sum(self.waiting)
 
     @property
     def pool(self) -> int:
-        """Return how many elements wait when the first round begins."""
+        """Return the number of elements that wait when the first round begins."""
         return sum(self.waiting[: self.pooled])
 
     def empty(self, number: int) -> int:
-        """Return how many lanes, counted from the first, have no element to yield after round `number`."""
+        """Return the number of lanes, from the first on, that have no element to yield after round `number`."""
         return self.waiting[number] if self.pooled <= number < len(self.waiting) else 0
 
     @property
     def replayed(self) -> int:
-        """Return how many elements are made again, at most, to continue from a mark."""
+        """Return the largest number of elements made again to continue from a mark."""
         return self.held + (1 + len(self.waiting)) * self.round
 
     def head(self, key: int) -> int:
-        """Return how many elements come before the first round: between 1 and `round`."""
+        """Return the number of elements before the first round, between 1 and `round`."""
         return 1 + (mix(key, HEAD) & (self.round - 1))

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 if TYPE_CHECKING:
     from hashlib import blake2b
 
-_WHOLE = 64 << 20  # bytes; of a larger array, BLOCKS blocks of 64 KiB
+_WHOLE = 64 << 20  # bytes; a larger array counts by BLOCKS blocks of 64 KiB
 _BLOCKS = 1024
 
 
@@ -34,7 +34,7 @@ def digest(content: bytes, size: int = 16) -> str:
 
 
 def digest_array(array: NDArray[Any]) -> str:
-    """Return 128 bits of BLAKE2b over up to 64 MiB of content, or over 1,024 evenly spaced blocks of 64 KiB of more."""
+    """Return 128 bits of BLAKE2b over up to 64 MiB of content; of larger arrays, over 1,024 evenly spaced blocks."""
     state = hasher()
     if array.dtype.hasobject:
         state.update(repr(array.shape).encode())

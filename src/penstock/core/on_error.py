@@ -11,7 +11,7 @@ from penstock.core.checks import check_count, check_path, is_one_of
 __all__ = ["ErrorBudget", "OnError", "replace", "skip"]
 
 JUDGED_FROM = 10
-"""Failures from which on a rate is judged."""
+"""The number of failures from which on a rate is checked."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class ErrorBudget:
             raise ValueError("ErrorBudget(): expected a count, a rate or a run")
 
     def exceeded(self, seen: int, failed: int, run: int, *, ended: bool = False) -> str | None:
-        """Return in words which limit is exceeded, by `failed` of `seen` elements, the last `run` in a row; or `None`.
+        """Return a description of the exceeded limit, given `failed` of `seen` elements, the last `run` in a row.
 
         >>> ErrorBudget(rate=0.1).exceeded(50, 10, 1), ErrorBudget(rate=0.1).exceeded(50, 5, 1)
         ('10 of 50 elements failed; at most a share of 0.1 is allowed', None)
@@ -101,7 +101,7 @@ class OnError:
 def skip(budget: ErrorBudget | int | None = None, *, quarantine: str | os.PathLike[str] | None = None) -> OnError:
     """Leave out elements whose function raises: an `on_error=` for the operations that call a function of an element.
 
-    `"skip"` means the same without a budget. Where an element fails, the other elements of its task are made again.
+    `"skip"` means the same without a budget. If an element fails, the other elements of its task are made again.
 
     `budget` limits how many elements may fail; a number is the limit per epoch. `quarantine` names a file to which a
     line of JSON is appended for each failure: its epoch, row, records, operation, error and traceback. A failure that
@@ -120,10 +120,9 @@ def replace(
 ) -> OnError:
     """Use `value` as the result of a function that raises: an `on_error=` for the same operations.
 
-    So it stands for the element of a `map`, and for the key, the length or the True or False that others ask of it.
-    `budget` and `quarantine`
-    work as in `ps.on_error.skip`.
-    Without them, an indexed dataset stays indexed.
+    In `map`, `value` replaces the element; in other operations, the key, the length, or the True or False that the
+    function would return. `budget` and `quarantine` work as in `ps.on_error.skip`. Without them, an indexed dataset
+    stays indexed.
 
     >>> ds = Dataset.range(4).map(lambda x: 6 // (x - 1), on_error=ps.on_error.replace(0))
     >>> list(ds), ds[1]

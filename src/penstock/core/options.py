@@ -32,7 +32,7 @@ class Options:
     - `seed`: the seed from which every unseeded random operation derives its own. Default: drawn once for each dataset,
       and kept in its states.
     - `rewrite`: `False` runs the plan as written, without the rewrites that `explain()` shows.
-    - `ignore_lint`: codes of findings neither to warn of nor to show in `ds.check()`, as `"PS101"` or `("PS101",
+    - `ignore_lint`: codes of findings to silence in warnings and in `ds.check()`, such as `"PS101"` or `("PS101",
       "PS301")`; `"all"` for all of them. The setting applies to the whole pipeline, and codes add up.
 
     >>> Options(workers=2).merged(Options(seed=7))
@@ -84,7 +84,7 @@ class Options:
         return code in self.ignore_lint or "all" in self.ignore_lint
 
     def merged(self, later: Options) -> Options:
-        """Return these options with every setting of `later` replacing ours; ignored codes add up."""
+        """Return these options, with every setting of `later` replacing the present one; ignored codes add up."""
         settings = {field.name: getattr(later, field.name) for field in fields(later)}
         settings["ignore_lint"] = (*self.ignore_lint, *later.ignore_lint)
         return replace(self, **{name: value for name, value in settings.items() if value is not None})
@@ -113,7 +113,7 @@ def _meant(name: str, known: list[str]) -> str:
 
 
 def _shown(value: object) -> str:
-    """Return an executor by its type, since its address helps nobody."""
+    """Return the text of a setting; an executor is shown by its type, since its address is no help."""
     return repr(value) if isinstance(value, bool | int | str | tuple) else f"<{type(value).__name__}>"
 
 

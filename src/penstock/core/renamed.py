@@ -1,4 +1,4 @@
-"""Names that something had before, so that an error about one tells the name that it has now."""
+"""Former names of functions and arguments, so that an error about a former name shows the new one."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ RENAMED: Mapping[str, Mapping[str, str]] = {
     "Dataset.unique": {"key": "key_func="},
     "read_hdf5": {"keys": "columns="},
     "read_image_folder": {"path": "paths="},
-    "read_json": {"fields": "columns=, with types= for what each is,", "defaults": "nulls="},
+    "read_json": {"fields": "columns=, with types= for their types,", "defaults": "nulls="},
     "read_litdata": {"folder": "paths="},
     "read_mds": {"folder": "paths="},
     "read_tar": {"extensions": "columns="},
     "read_zarr": {"keys": "columns="},
 }
-"""By the module, class or function that had the name: the name now, as one writes it."""
+"""New names as they are written, by the module, class or function that had the former name."""
 
 
 def hint_of(place: str, name: str) -> str:
-    """Return what to add to an error about a name that `place` does not have; nothing where it never had it.
+    """Return the addition to an error about an unknown name of `place`; empty text if `place` never had the name.
 
     >>> hint_of("Options", "ignore"), hint_of("Options", "workers")
     ('; it is ignore_lint= now', '')

@@ -1,4 +1,4 @@
-"""The place of this process among several, as far as PyTorch tells, without importing it."""
+"""The place of this process among several, as far as PyTorch knows it, without importing PyTorch."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import sys
 from typing import Any
 
 FETCHER = "torch.utils.data._utils.fetch"
-"""The module in which a DataLoader asks for a row."""
+"""The module in which a DataLoader requests a row."""
 
 
 def surroundings() -> tuple[int, int]:

@@ -16,7 +16,7 @@ from penstock.plan.explain import DEEPEST_INDENT
 from penstock.plan.graph import post_order
 from penstock.plan.node import Node
 
-_WIDEST = 48  # characters of an operation that stands in one line with its result
+_WIDEST = 48  # the most characters of an operation on one line with its result
 _LONGEST = 100  # characters of an error's message
 
 
@@ -56,7 +56,7 @@ class Check:
 
     @property
     def ok(self) -> bool:
-        """Return whether no operation failed and no finding is one that iterating would warn of."""
+        """Return whether no operation failed, and iterating would warn of no finding."""
         return self._error is None and not any(finding.warns for finding in self.findings)
 
     @property
@@ -113,7 +113,7 @@ def checked(written: Written, bound: Node, rows: int) -> Check:
 
 
 def _all_failed(node: Node, made: Mapping[int, int]) -> bool:
-    """Return whether the node, which makes one element of each, made none: all elements failed and were left out."""
+    """Return whether all elements of a node that makes one element from each failed and were left out."""
     is_called = isinstance(node, Map) and made.get(id(node)) == 0
     return is_called and any(made.get(id(below), 0) > 0 for below in node.inputs)
 

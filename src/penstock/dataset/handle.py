@@ -41,7 +41,7 @@ class Place(NamedTuple):
 class Use:
     """The origin of a dataset, and whether the dataset was used.
 
-    The dataset was made `at` a line, out of another one (`after`), perhaps as a `part` of that.
+    The dataset was made `at` a line, from another one (`after`), perhaps as a `part` of it.
     """
 
     plan: Node
@@ -52,7 +52,7 @@ class Use:
 
 
 class Handle(Generic[T_co]):
-    """A plan, the passes over it, the line of the user's code that made it, and whether anybody used it."""
+    """A plan, the passes over it, the line of the user's code that made it, and whether it was used."""
 
     def __init_subclass__(cls, **settings: Any) -> None:
         """Name the methods of each part of `Dataset` after the public class, and improve errors about arguments."""
@@ -96,7 +96,7 @@ class Handle(Generic[T_co]):
         return UnknownNameError(f"Dataset has no {name!r}{told}", name, () if told else dir(type(self)))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        if self._passes.options.seed is None:  # copies draw the same values once for good
+        if self._passes.options.seed is None:  # copies always draw the same values
             rewrite.seeds.draw_for_good(self._plan, self._passes.seed)
         return type(self), (self._plan,), self._passes.seed  # a copy has its own passes, and no warning if unused
 
@@ -118,7 +118,7 @@ class Handle(Generic[T_co]):
 
     @property
     def _passes_made(self) -> Passes | None:
-        """Return the passes if any code has asked for them, else `None`: descriptions need no passes."""
+        """Return the passes if any code has used them, else `None`: descriptions need no passes."""
         return vars(self).get("_first_passes")
 
     def _over(self, plan: Node) -> Dataset[Any]:
@@ -136,7 +136,7 @@ class Handle(Generic[T_co]):
     def _warn_once(self) -> None:
         """Warn of findings that are almost surely mistakes, each at the line that wrote its operation.
 
-        Findings about the surroundings are looked for again where these have changed, as in a forked worker.
+        Findings about the surroundings are checked again if these have changed, as in a forked worker.
         """
         here = surroundings()
         if self._warned_in == here:
@@ -168,7 +168,7 @@ class Handle(Generic[T_co]):
             _warn(finding, next(lines, None) or line_of_caller())
 
     def _uses(self) -> Iterator[Use]:
-        """Yield this dataset, the one it was made of, and so on."""
+        """Yield this dataset, the one it was made from, and so on."""
         use = self._use
         while use is not None:
             yield use
@@ -188,8 +188,8 @@ def _warn_if_discarded(use: Use) -> None:
         return
     from opcode import opmap
 
-    # Below this frame is weakref's own, and then the code in which the last reference went. Only a statement that is
-    # nothing but the call pops its value; a variable may go unused for good reasons, such as an error.
+    # Below this frame are the frame of weakref, and then the code that dropped the last reference. Only a statement
+    # that is just the call pops its value; a variable may go unused for good reasons, such as an error.
     frame = sys._getframe(1).f_back  # noqa: SLF001 # pyright: ignore[reportPrivateUsage] - the same
     code = use.at.code
     if frame is not None and frame.f_code is code and code.co_code[frame.f_lasti] == opmap["POP_TOP"]:

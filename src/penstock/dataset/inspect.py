@@ -34,7 +34,7 @@ class Inspect(Handle[T_co]):
     """`len`, `cardinality`, `element_spec`, `ds[row]`, `locate`, `explain`, `check`, `fingerprint` and `repr`."""
 
     def cardinality(self) -> int:
-        """Return the number of elements of one epoch, `INFINITE` (-1), or `UNKNOWN` (-2) if only iterating can tell.
+        """Return the number of elements of one epoch, `INFINITE` (-1), or `UNKNOWN` (-2) if only iterating can show it.
 
         >>> Dataset.range(10).batch(3).cardinality()
         4
@@ -48,7 +48,7 @@ class Inspect(Handle[T_co]):
             if length == UNKNOWN:
                 stream = _first_stream(self._plan).label()
                 instead = instead or "cardinality() returns UNKNOWN"
-                raise TypeError(f"only iterating can tell how many elements {stream} yields; {instead}")
+                raise TypeError(f"the number of elements of {stream} is known only by iterating; {instead}")
             instead = instead or "cardinality() returns INFINITE"
             raise TypeError(f"this dataset never ends, so it has no len(); {instead}")
         read.source.refuse_faults(self._plan)
@@ -228,7 +228,7 @@ def _whole(place: Any) -> int:
 
 
 def _described(plan: Node) -> Node:
-    """Return the plan with a spec; the inputs of a Python function need none, since its own element tells."""
+    """Return the plan with a spec; the inputs of a Python function need none, since its own element shows the spec."""
     known: dict[int, Node] = {}
     path = [plan]
     while path:
@@ -243,7 +243,7 @@ def _described(plan: Node) -> Node:
 
 
 def _tells_itself(node: Node) -> bool:
-    """Return whether an element is made to tell its spec, regardless of the specs of the inputs."""
+    """Return whether an element has to be made for its spec, regardless of the specs of the inputs."""
     if node.has_own_spec or node.forgives:  # a failed element that is forgiven has no spec
         return True
     if isinstance(node, elementwise.map.Map) and not (
@@ -264,7 +264,7 @@ def _with_spec(node: Node) -> Node:
 
 
 def _of_any_batch(spec: Spec, plan: Node) -> Spec:
-    """Return the spec of all elements, where the first was made of a batch and others are made of shorter batches."""
+    """Return the spec of all elements if the first was made from a batch and others are made from shorter batches."""
     unsure = [batch for batch in _batches(plan) if getattr(batch, "static_size", None) is None]
     sizes = {getattr(batch, "size", None) for batch in unsure}
     sizes |= {batch.inputs[0].length % size for batch in unsure if (size := getattr(batch, "size", 0))}

@@ -124,8 +124,8 @@ class Iterate(Handle[T_co]):
         must keep its structure and dtypes, otherwise an `ElementError` is raised: a sum that begins with 0 would become
         a `uint8` with the first pixel, and overflow. Lists may grow, and `None` may become anything.
 
-        There is no `on_error`: a function that raises may have changed the state by half. For elements that cannot be
-        reduced, `map` before with an `on_error` of its own.
+        There is no `on_error`: a function that raises may have changed the state partly. For elements that cannot be
+        reduced, use `map` with `on_error` before.
 
         >>> Dataset.range(5).reduce(0, lambda total, x: total + x)
         10

@@ -60,7 +60,7 @@ class Iterator(Closing, Generic[T]):
         self._passes = passes
         self._carry_over = carry_over
         self._options = passes.options
-        self._lock = threading.RLock()  # a signal handler may ask for the position in the midst of `next`
+        self._lock = threading.RLock()  # a signal handler may request the position during `next`
         plans.fingerprint.settle(passes.plan)
         self._waits = epoch is None  # until its first `next`, which begins the pass
         self._start(passes.upcoming() if epoch is None else passes.beginning(epoch))
@@ -196,10 +196,10 @@ class Iterator(Closing, Generic[T]):
             return replace(cursor, ended=ended)
 
     def load_state_dict(self, state: dict[str, Any] | list[dict[str, Any]]) -> None:
-        """Continue from a saved position, and end the present run; another plan's state raises a `CursorError`.
+        """Continue from a saved position, and end the present run; a state of another plan raises a `CursorError`.
 
-        The next pass over the dataset is the epoch after it, drawn with the seed that the state has. To continue with
-        `for batch in ds`, load the state into the dataset: `Dataset.load_state_dict`.
+        The next pass over the dataset is the next epoch, drawn with the seed in the state. To continue with `for batch
+        in ds`, load the state into the dataset: `Dataset.load_state_dict`.
 
         A list of the states of all shards of a run, saved at the same step, loads into any shard of the same pipeline,
         even if there are more or fewer shards, with smaller or larger batches: all shards together continue with the

@@ -1,4 +1,4 @@
-"""The passes of a dataset, shared by its iterators: the next epoch, where to begin it, and its seed."""
+"""The passes of a dataset, shared by its iterators: the next epoch, its starting position, and its seed."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Passes:
     def __init__(self, plan: Node, seed: int) -> None:
         self.plan = plan
         self._seed = seed
-        self.lock = threading.RLock()  # reentrant: a signal handler may ask for the position meanwhile
+        self.lock = threading.RLock()  # reentrant: a signal handler may request the position meanwhile
         self.left = 0  # passes begun, if all were left early; 0 once one has reached the end
         self.ended = False
         self._epoch = 0
@@ -74,7 +74,7 @@ class Passes:
         self.ended, self.left = True, 0
 
     def position(self) -> Cursor:
-        """Return the position of the pass begun last; if it is closed, over or gone, where the next pass begins."""
+        """Return the position of the pass begun last; if it is closed, over or gone, the start of the next pass."""
         with self.lock:
             last = self._last() if self._last is not None else None
         if last is not None and not last._closed:  # noqa: SLF001 # pyright: ignore[reportPrivateUsage] - ours
@@ -92,7 +92,7 @@ class Passes:
             self._epoch, self._loaded = cursor.epoch + over, None if over else cursor
 
     def take_over(self, cursor: Cursor) -> None:
-        """Make later passes draw as the run did that the cursor comes from."""
+        """Make later passes draw with the seeds of the run that the cursor comes from."""
         if self.options.seed is None:
             with self.lock:
                 self._seed = cursor.seed

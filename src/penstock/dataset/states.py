@@ -35,7 +35,7 @@ class States:
         return rewritten(bind_seeds(plan, cursor.seed, cursor.drawn), passes).plan
 
     def is_over(self, cursor: Cursor) -> bool:
-        """Return whether all elements of the cursor's epoch were received, as far as the cursor tells."""
+        """Return whether all elements of the cursor's epoch were received, as far as the cursor shows."""
         return cursor.ended or 0 <= self._plan.length <= cursor.row
 
     def state_of(self, cursor: Cursor) -> dict[str, Any]:
@@ -60,12 +60,12 @@ class States:
             return cursor_of(state, *self._identity, self._plan.stride if self._plan.indexed else None)
         except CursorError as error:
             if isinstance(state, dict) and "shard" in state:
-                error.add_note("to load into another number of shards, pass a list of the states of all shards")
+                error.add_note("to load into a different number of shards, pass a list of the states of all shards")
             raise
 
     @cached_property
     def _fields(self) -> dict[str, Any]:
-        """Return the entries that states of the plan have besides those of all plans, with their empty values."""
+        """Return the additional entries of states of the plan, with their empty values."""
         fields: dict[str, Any] = {"drawn": []} if draws_for_good(self._plan) else {}
         if not self._plan.indexed:
             return {**fields, "offset": 0, "mark": None, "form": "", "ended": False}
@@ -82,6 +82,6 @@ class States:
 
     @cached_property
     def _is_sharded(self) -> bool:
-        """Return whether the states of all shards of the run load into any number of them."""
+        """Return whether the states of all shards of the run load into any number of shards."""
         shards = any(node.name == "shard" for node in post_order(self._plan))
         return shards and cursors.sharding.is_sharded(self._plan)

@@ -1,4 +1,4 @@
-"""Several pipelines under way at the same time, any of which gives the next element."""
+"""Several pipelines under way at the same time, any of which yields the next element."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Count the elements that a mixture draws from each input, running inputs if only that tells when they end."""
+"""Count the elements that a mixture draws from each input, running inputs only if their length is unknown."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def inputs_to_run(mixture: Mixture) -> tuple[Node, ...]:
 
 
 def draw_counts(mixture: Mixture, count: int, epoch: int, settings: Settings, passes: RewritePasses) -> list[int]:
-    """Return how many of the first `count` elements of an epoch come from each member; fewer if the epoch is shorter.
+    """Return the number of the first `count` elements of an epoch from each member; fewer if the epoch is shorter.
 
     The seeds of the mixture are bound. The mixture runs as usual, but on members that yield their own number instead of
     their elements. Only the members of `inputs_to_run` are run for that.

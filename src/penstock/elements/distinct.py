@@ -19,7 +19,7 @@ _INT64 = np.dtype(np.int64)
 
 
 def distinct(element: Any) -> Hashable:
-    """Return a key that is equal for two elements just if these are equal: in nesting, dtypes, shapes and values.
+    """Return a key that is equal for two elements if and only if their nesting, dtypes, shapes and values are equal.
 
     The key takes some 100 bytes, whatever the size of the element. A Python number equals the NumPy number of the dtype
     it becomes: `int64`, `float64` or `bool`; 0.0 equals -0.0, and a NaN any NaN. Objects of other types must be

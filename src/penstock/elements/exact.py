@@ -41,8 +41,9 @@ class _InexactError(Exception):
 def encoded(value: Any, classes: Classes = ()) -> Encoded | None:
     """Return `value` as JSON data that `decoded` turns back into an equal value; `None` if impossible or over 1 MiB.
 
-    Type and dtype are kept (an `int` differs from an `np.int64`, and `True` from 1), and every bit of a float,
-    including NaNs. Named tuples and dataclasses must be among `classes`, which `decoded` takes too; see `classes_in`.
+    The type and dtype are kept (an `int` differs from an `np.int64`, and `True` from 1), and so is every bit of a
+    float, including NaNs. Named tuples and dataclasses must be among `classes`, an argument of `decoded` too; see
+    `classes_in`.
 
     >>> encoded((1, np.float32([0.5])))
     Encoded(data=['tuple', [1, ['array', '<f4', [1], 'AAAAPw==']]], size=29)
@@ -57,7 +58,7 @@ def encoded(value: Any, classes: Classes = ()) -> Encoded | None:
 
 
 def decoded(data: Any, classes: Classes = ()) -> Any:
-    """Return the value that `encoded` made the data of; arrays are new and writeable.
+    """Return the value from data of `encoded`; arrays are new and writeable.
 
     >>> decoded(encoded({"mean": np.ones(2), "count": 3}).data)
     {'mean': array([1., 1.]), 'count': 3}
@@ -106,7 +107,7 @@ def classes_in(value: Any) -> Classes:
 
 
 class _Encoder:
-    """Builds JSON data and counts its size, up to `MOST_BYTES`."""
+    """A builder of JSON data that counts its size, up to `MOST_BYTES`."""
 
     def __init__(self, classes: Classes) -> None:
         self.size = 0

@@ -27,9 +27,9 @@ def bytes_of(element: Any) -> int:
 
 
 def own_bytes_of(chunk: Chunk) -> int:
-    """Return the bytes that the first element of a chunk takes, without memory that others keep.
+    """Return the bytes that the first element of a chunk takes, without memory that other objects keep.
 
-    Others keep `Kept` elements, and read-only arrays, which are views.
+    Other objects keep the memory of `Kept` elements, and of read-only arrays, which are views.
 
     >>> import numpy as np
     >>> view = np.zeros(3)

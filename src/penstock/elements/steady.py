@@ -14,7 +14,7 @@ _PLAIN = frozenset((int, float, bool, complex, str, bytes))
 
 
 def change_of(before: Any, after: Any, path: str = "") -> str:
-    """Describe in words a change of type within a value; return an empty text if there is none.
+    """Return a description of a change of type within a value, or an empty text if there is none.
 
     Numbers and arrays must keep their dtype and number of dimensions, dicts their keys, tuples their length. Lists may
     grow, `None` may become anything, and other objects must only keep their type.

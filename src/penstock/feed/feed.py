@@ -14,7 +14,7 @@ from penstock.elements.sparse import Sparse
 
 
 class ElementIterator(Protocol):
-    """The iterator of a dataset, as far as a feed uses it."""
+    """The methods of a dataset's iterator that a feed uses."""
 
     def __next__(self) -> Any: ...
     def state_dict(self) -> dict[str, Any]: ...
@@ -25,7 +25,7 @@ class ElementIterator(Protocol):
 
 
 class Iterable(Protocol):
-    """A dataset, as far as a feed uses it."""
+    """The methods of a dataset that a feed uses."""
 
     @property
     def epoch(self) -> int: ...
@@ -75,7 +75,7 @@ class FedIterator(Closing):
         return self._source.stats()
 
     def verdict(self) -> str:
-        """Return what limits this run; see `Iterator.verdict`."""
+        """Return the limit of this run; see `Iterator.verdict`."""
         return self._source.verdict()
 
     def close(self) -> None:

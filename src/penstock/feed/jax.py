@@ -1,4 +1,4 @@
-"""Elements as JAX arrays, which share the batch's memory where JAX allows it."""
+"""Elements as JAX arrays, which share the batch's memory if JAX allows it."""
 
 from __future__ import annotations
 

@@ -35,14 +35,14 @@ class TorchFeed(FrameworkFeed):
             whole = array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
             shared = whole.flags.writeable and min(whole.strides, default=0) >= 0
             bits = whole if shared else whole.copy()
-            if bits.dtype.kind == "V":  # NumPy has no bfloat16 of its own; PyTorch has
+            if bits.dtype.kind == "V":  # NumPy has no bfloat16; PyTorch does
                 return torch.from_numpy(bits.view(f"u{bits.itemsize}")).view(getattr(torch, bits.dtype.name))
             return torch.from_numpy(bits)
 
         super().__init__(dataset, convert)
         data = getattr(getattr(torch, "utils", None), "data", None)
         if data is not None:
-            data.IterableDataset.register(TorchFeed)  # an abstract class; else a DataLoader asks for rows
+            data.IterableDataset.register(TorchFeed)  # an abstract class; otherwise a DataLoader requests rows
 
     def __reduce__(self) -> tuple[Any, ...]:
         return TorchFeed, (self._dataset,)

@@ -12,7 +12,7 @@ from penstock.index.epochs import check_last, split
 def concatenated(
     rows: Rows, *, first: int, stride: int, first_stride: int, second_stride: int
 ) -> tuple[NDArray[np.bool_], Rows, Rows]:
-    """Return which rows come from the first input, `bool[k]`, and the rows of the first and of the second input.
+    """Return a mask of the rows from the first input, `bool[k]`, and the rows of the first and of the second input.
 
     Each epoch of `stride` rows begins with `first` elements of the first input; `first_stride` and `second_stride` are
     the inputs' rows for each epoch. Both results keep the order of `rows`. A negative row raises a `ValueError`, a

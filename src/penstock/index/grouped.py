@@ -1,4 +1,4 @@
-"""Rows of `batch`: the elements that make up each batch, and the batch that an element is in."""
+"""Rows of `batch`: the elements of each batch, and the batch of each element."""
 
 from __future__ import annotations
 

@@ -5,9 +5,9 @@ left, rounded to the nearest, where `a` and `b` are the weights below its left c
 down the tree, and its rank among slots with the same way, take a few divisions for each level: any slot can be looked
 up alone, and no window deviates from its share by more than one slot for each level.
 
-The *random* order moves slots about within blocks of 16, 256 and 4,096 of each node: a block has as many left slots as
-in the even order, distributed evenly among its 16 parts; the parts that get one more are chosen at random. Slots with
-the same way keep their order, so each input is still read in order.
+The *random* order moves slots within blocks of 16, 256 and 4,096 of each node: a block has as many left slots as in the
+even order, distributed evenly among its 16 parts; the parts that get one more are chosen at random. Slots with the same
+way keep their order, so each input is still read in order.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class Timetable:
 
 
 def leaves(width: int) -> Rows:
-    """Return the leaf of each input: its number with bits reversed, so that inputs of equal weight take turns in order.
+    """Return the leaf of each input: its number with bits reversed, so that inputs of equal weight alternate in order.
 
     >>> leaves(4).tolist()
     [0, 2, 1, 3]
@@ -119,7 +119,7 @@ def _segments(slots: Rows, timetable: Timetable) -> Rows | int:
 def _part(
     slots: Rows, nodes: Rows, segments: Rows | int, timetable: Timetable, key: Words | int | None
 ) -> tuple[Rows, NDArray[np.bool_]]:
-    """Return which slots that reach a node go left, and the number of earlier ones that do."""
+    """Return a mask of the slots that reach a node and go left, and the number of earlier ones that do."""
     left, whole = timetable.weights[segments, 2 * nodes], np.maximum(timetable.weights[segments, nodes], 1)
     phase = timetable.phases[segments, nodes]
     if key is None:
@@ -139,7 +139,7 @@ def _part(
 def _scattered(
     slots: Rows, block: tuple[Rows, Rows, Rows], smallest: Rows, keys: Words
 ) -> tuple[Rows, NDArray[np.bool_]]:
-    """Return which slots go left, and the number of earlier ones that do, in random order within their block.
+    """Return a mask of the slots that go left, and the number of earlier ones, in random order within their block.
 
     The `block` of each slot has `2**bits` slots; `before` and `within` are the numbers of left slots before and in the
     block. The last block of 16 of a node may be smaller: it has `smallest` slots.

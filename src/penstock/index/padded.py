@@ -10,7 +10,7 @@ from penstock.index.epochs import check_last, split
 
 
 def padded(rows: Rows, *, length: int, stride: int, input_stride: int) -> tuple[Rows, NDArray[np.bool_]]:
-    """Return the input's row of each row, and which are real; padding rows repeat the last element of their epoch.
+    """Return the input's row of each row, and a mask of real rows; padding repeats the last element of the epoch.
 
     An epoch has `stride` rows, of which the first `length` are real; an epoch of the input has `input_stride`. Shapes
     `(k,)`. A negative row raises a `ValueError`.

@@ -25,7 +25,7 @@ MOST_EMPTY = 1 << 16  # consecutive changes of weights that leave nothing to dra
 
 @dataclass(frozen=True, eq=False)
 class _State:
-    """The state at the begin of a segment: its slot, and the totals before.
+    """The state at the beginning of a segment: its slot, and the totals before.
 
     `ahead` is the number of slots by which weights have changed early, because nothing else was left to draw. Each node
     of the tree carries a rounding remainder of `owed / of` slots, both `int64[m]`, into the segment.
@@ -101,7 +101,7 @@ class Schedule:
                 if self._begins[-1].number > MOST_SEGMENTS:
                     raise PlanError(
                         f"after {self._begins[-1].slot:,} rows no dataset of the mixture has run out; "
-                        "say stop='never', or give weights that draw from those that end"
+                        "pass stop='never', or weights that draw from the datasets that end"
                     )
             end = self._begins[-1].slot
         return None if end == ENDLESS else end
@@ -270,7 +270,7 @@ def _rest(weights: Rows, phases: Rows, sizes: Rows) -> Rows:
 
 
 def _may_be_first(left: Rows, shares: np.ndarray) -> np.ndarray:
-    """Return which inputs may run out first, `bool[n]`, by an estimate that is cheaper than the exact slots."""
+    """Return a mask of the inputs that may run out first, `bool[n]`, by an estimate cheaper than the exact slots."""
     slots, wide = left / shares, 64 / shares  # a row deviates by one for each of fewer than 64 levels
     slack = wide + 1e-9 * slots
     return slots - slack <= (slots + slack).min()

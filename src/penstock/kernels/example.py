@@ -106,7 +106,7 @@ def features_in(record: bytes) -> dict[str, tuple[int, int]] | None:
 
 
 class ExampleKernel:
-    """Parses records by one list of slots; any thread may use it."""
+    """A parser of records for one list of slots; any thread may use it."""
 
     def __init__(self, slots: Sequence[WantedFeature]) -> None:
         self.slots = tuple(slots)

@@ -14,7 +14,7 @@ from penstock.kernels.example import ExampleKernel, FeatureKind
 from penstock.kernels.records import RecordReader
 
 MOST_SHARED = 1 << 16
-"""Smallest size, in bytes, of features with memory of their own; a reference to a smaller one keeps all that share."""
+"""Smallest size, in bytes, of features with separate memory; smaller features share memory, which lives as a whole."""
 _INT32, _INT64 = np.dtype(np.int32), np.dtype(np.int64)
 _NOWHERE = (-1, 0)
 
@@ -27,7 +27,7 @@ class Parsed(NamedTuple):
 
 
 class ExampleFiles:
-    """Parses records of files by the slots of a kernel, none of them in lists; safe for any thread.
+    """A parser of records of files for the slots of a kernel, none of them in lists; safe for any thread.
 
     Slots in `narrow` have splits of `int32`, others of `int64`.
     """
@@ -103,7 +103,7 @@ class _Layout:
         self.places = np.array(places, np.int64)
 
     def _place(self, dtype: np.dtype[Any], size: int, use: str) -> tuple[int, int]:
-        """Return a place for this many values, in a block shared by values of one use, or in a block of its own."""
+        """Return a place for this many values, in a block shared by values of one use, or in a separate block."""
         if size * dtype.itemsize >= MOST_SHARED:
             self.blocks.append((dtype, size))
             return len(self.blocks) - 1, 0

@@ -9,7 +9,7 @@ from penstock.kernels import _native
 
 
 def consistent_chunks(footer: bytes) -> NDArray[np.bool_]:
-    """Return for each column chunk whether it agrees with the schema, `bool[groups * columns]`, by row groups.
+    """Return a mask of the column chunks that agree with the schema, `bool[groups * columns]`, by row groups.
 
     Such a chunk has the type of its column, histograms of levels with the lengths that follow from the schema, minimum
     and maximum values of the right size, and no encryption. The result is empty if the footer cannot be followed.

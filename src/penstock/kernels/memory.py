@@ -91,7 +91,7 @@ class Pool:
 
         The work starts after earlier work of that thread. `sources` have shapes `(n, ...)`, `rows` are `int64[k]`. A
         batch is `join(arrays)`, with an array `(batch, ...)` of each source; an error of `join` ends the queue. Up to 2
-        MiB of batches, or two, are made ahead, each in memory of its own from this pool.
+        MiB of batches, or two, are made ahead, each in separate memory from this pool.
 
         A row outside an array raises an `IndexError`, and a `k` that is not a multiple of `batch` a `ValueError`, both
         here; for arrays that need NumPy's own path the result is `None`, and nothing begins.

@@ -210,7 +210,7 @@ def _scan(
 
 
 class _Gathered:
-    """Collects the results of the steps of a scan."""
+    """A collector of the results of the steps of a scan."""
 
     def __init__(self, path: str, offset: int) -> None:
         self._path = path

@@ -61,7 +61,7 @@ def dataset_as_an_element(written: Written) -> Iterator[Found]:
     """A `map` returns a dataset for each element, and no later operation iterates these datasets.
 
     The result is one dataset for each element. `flat_map` yields the elements of the returned datasets instead, one
-    dataset after another; `interleave` takes turns among several.
+    dataset after another; `interleave` alternates between several.
     """
     node = written.plan
     while isinstance(node, RowMap | Grouping):

@@ -83,7 +83,7 @@ def _last_batch(plan: Node) -> Grouping | Rebatch | BucketBySequenceLength | Non
 
 
 def _shorter(batch: Grouping | Rebatch | BucketBySequenceLength) -> tuple[str, str]:
-    """Return in words which batch is shorter than the others, if any, and the sizes as they were written."""
+    """Return a description of the batch that is shorter than the others, if any, and the sizes as written."""
     if isinstance(batch, BucketBySequenceLength):
         return "the last batch of each bucket in an epoch may be shorter", "..."
     sizes = batch.sizes if isinstance(batch, Rebatch) else (batch.size,)

@@ -50,7 +50,7 @@ def repeat_before_shuffle(written: Written) -> Iterator[Found]:
                 )
 
 
-def shards_of_an_order_drawn_anew(written: Written) -> Iterator[Found]:
+def shards_of_different_orders(written: Written) -> Iterator[Found]:
     """A shard of a dataset shuffled without a seed is a part of an order that no other rank has.
 
     Every unseeded dataset draws its own seed, a different one on each rank. The ranks' parts therefore overlap, and
@@ -66,8 +66,8 @@ def shards_of_an_order_drawn_anew(written: Written) -> Iterator[Found]:
         if (first := next(drawn, None)) is not None:
             yield Found(
                 shard,
-                f"{shard.label()} comes after {first.label()} without a seed: every rank shards an order of its own, "
-                f"and their parts overlap; give {first.name}() or Options() a seed that is the same on all ranks, or "
+                f"{shard.label()} comes after {first.label()} without a seed: every rank shards a different order, "
+                f"and their parts overlap; pass {first.name}() or Options() a seed that is the same on all ranks, or "
                 "shard first",
             )
 
@@ -114,7 +114,7 @@ def buffer_smaller_than_a_file(written: Written) -> Iterator[Found]:
     The shuffle then mixes neighbors within a file; elements of different files hardly mix, and files that are sorted,
     by class or by time, stay sorted. Only a dry run knows how many records the first file has, and only of files that a
     reader of Penstock, `flat_map` or `interleave` reads; generators and buffers in bytes are not checked. Make the
-    buffer several files large, take turns among many files (`interleave(cycle_length=)`), and shuffle the files.
+    buffer several files large, alternate between many files (`interleave(cycle_length=)`), and shuffle the files.
     Preferably, read files with an index, which are shuffled as a whole, without a buffer.
     """
     for shuffle in _shuffles(written.plan):
@@ -176,7 +176,7 @@ def zip_of_different_orders(written: Written) -> Iterator[Found]:
                 yield Found(
                     zipped,
                     f"{zipped.label()} puts {other.label()} and {own.label()} of the same data side by side, each in "
-                    "an order of its own: rows that belong together are not paired; first zip, then shuffle, or "
+                    "a different order: rows that belong together are not paired; first zip, then shuffle, or "
                     "shuffle once",
                 )
                 break
@@ -204,7 +204,7 @@ def _is_drawn(node: Node) -> bool:
 
 
 def _first_part(unfolding: combine.inner.Unfolding, first: Any, window: int) -> str | None:
-    """Return the first part of the unfolding in words, if it has more elements than `window`."""
+    """Return a description of the first part of the unfolding, if it has more elements than `window`."""
     plan = unfolding.plan_of(first)
     length = plan.length if plan is not None else len(first) if combine.inner.is_sequence(first) else UNKNOWN
     if length <= window:
@@ -213,7 +213,7 @@ def _first_part(unfolding: combine.inner.Unfolding, first: Any, window: int) -> 
 
 
 def _first_file(reading: read.stream.ReadStream, window: int) -> str | None:
-    """Return the first of several files in words, if it has more elements than `window`; read no more than needed."""
+    """Return a description of the first of several files, if it has more elements than `window`; read no more."""
     count = 0
     if len(reading.source.paths) > 1:
         for chunk in reading.source.read(0):

@@ -14,7 +14,7 @@ from penstock.plan.graph import post_order
 OF_PLANS: tuple[Rule, ...] = (
     Rule("PS101", lambda: lint.order.shuffle_after_batch, ("shuffle", "batch")),
     Rule("PS102", lambda: lint.order.repeat_before_shuffle, ("shuffle", "repeat")),
-    Rule("PS103", lambda: lint.order.shards_of_an_order_drawn_anew, ("shard",)),
+    Rule("PS103", lambda: lint.order.shards_of_different_orders, ("shard",)),
     Rule("PS104", lambda: lint.order.split_of_an_order_that_changes, ("shuffle",)),
     Rule("PS105", lambda: lint.order.shuffle_in_a_small_buffer, ("shuffle",), warns=False),
     Rule("PS106", lambda: lint.order.buffer_smaller_than_a_file, ("shuffle",), warns=False),

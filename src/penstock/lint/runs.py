@@ -29,8 +29,8 @@ def dataset_in_a_dataloader_worker(written: Written) -> Iterator[Found]:
     yield Found(
         written.plan,
         f"the dataset is iterated in worker {worker.id} of the {worker.num_workers} of a DataLoader, and each worker "
-        f"makes all elements, so that they come {worker.num_workers} times; {INSTEAD} with num_workers=0: "
-        "Options(workers=) sets how many threads Penstock uses",
+        f"makes all elements, so that they come {worker.num_workers} times; {INSTEAD} with num_workers=0; "
+        "Options(workers=) sets the number of threads of Penstock",
     )
 
 
@@ -65,7 +65,7 @@ def whole_dataset_on_every_rank(written: Written) -> Iterator[Found]:
 
 
 def pass_left_early(written: Written) -> Iterator[Found]:
-    """A pass was begun but did not reach the end, and counts as an epoch nevertheless.
+    """A pass was begun but did not reach the end, and still counts as an epoch.
 
     After `next(iter(ds))`, to look at an element, training begins with epoch 1: another order than without the look. To
     peek, write `next(ds.iterator(epoch=0))`, which does not count, or `ds[0]`. If every epoch ends after a number of
@@ -85,8 +85,8 @@ def function_called_by_one_thread(written: Written) -> Iterator[Found]:
 
     The function keeps something that its calls change, such as an attribute of its object, or uses an open file, a
     connection, an iterator or a random generator: calls by two threads at once could mix up elements. The other threads
-    wait for their turn, so more of them do not help. Give each thread its own, in a `threading.local()`, or state with
-    `thread_safe=` whether several threads may call the function.
+    wait for their turn, so more of them do not help. Give each thread its own object in a `threading.local()`, or state
+    with `thread_safe=` whether several threads may call the function.
     """
     if not written.threads:
         return
@@ -94,17 +94,17 @@ def function_called_by_one_thread(written: Written) -> Iterator[Found]:
     here = [each for each in alone if each.here]  # these keep the whole pipeline in one thread
     for each in here or alone:
         if each.here:
-            cure = "so the whole pipeline runs in that. Let each thread have its own (threading.local())"
+            cure = "so the whole pipeline runs in that thread. Give each thread its own object (threading.local())"
         else:
             cure = (
-                "so the threads take turns. Give each call or each thread its own (threading.local()), or pass "
+                "so the threads take turns. Give each call or thread its own object (threading.local()), or pass "
                 "thread_safe=True if several threads are safe, thread_safe=False if one at a time is intended"
             )
         yield Found(each.node, f"{each}; {cure}", each.called)
 
 
 def _shards(plan: Node) -> int:
-    """Return how many parts the elements are cut into, of which the plan yields one."""
+    """Return the number of parts that the elements are cut into, one of which the plan yields."""
     nodes = list(post_order(plan))
     slices = prod(abs(node.step) for node in nodes if isinstance(node, Every))
     return slices * prod(node.num_shards for node in nodes if isinstance(node, Shard | VirtualStreams))

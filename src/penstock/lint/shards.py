@@ -1,4 +1,4 @@
-"""Rules about shards that cost more than necessary, get nothing, or draw the same as others."""
+"""Rules about shards that cost more than necessary, are empty, or draw the same as others."""
 
 from __future__ import annotations
 

@@ -13,13 +13,13 @@ from penstock.plan.node import Node
 
 
 class Written(NamedTuple):
-    """A plan, and facts that only the code around it tells.
+    """A plan, and facts from the code around it.
 
-    `parts` are the nodes of the plan that keep one part of their input, where another dataset begins or ends exactly
-    where this part does. `thrown_away`: nobody used the dataset. `firsts` are the nodes' first elements, by the `id` of
-    the node, if a dry run has made them. `by_row`: a DataLoader reads the dataset as `ds[i]`. `left` is how many passes
-    were left early, if all were; 0 once one has reached the end. `threads`: several threads make the elements, or would
-    if permitted; `empty`: an epoch had no element; `failed`: elements failed and were left out.
+    `parts` are the nodes of the plan that keep one part of their input such that another dataset begins or ends at a
+    boundary of the part. `thrown_away`: the dataset was never used. `firsts` are the nodes' first elements, by the `id`
+    of the node, if a dry run has made them. `by_row`: a DataLoader reads the dataset as `ds[i]`. `left` is the number
+    of passes that were left early, if all were; 0 once one has reached the end. `threads`: several threads make the
+    elements, or would if permitted; `empty`: an epoch had no element; `failed`: elements failed and were left out.
     """
 
     plan: Node
@@ -61,15 +61,15 @@ class Rule(NamedTuple):
 
     @property
     def find(self) -> Callable[[Written], Iterator[Found]]:
-        """Return the function that finds it in a plan."""
+        """Return the function that finds the mistake in a plan."""
         return self.found()
 
     @property
     def name(self) -> str:
-        """Return the situation in words: `shuffle after batch`."""
+        """Return a description of the situation, such as `shuffle after batch`."""
         return self.find.__name__.replace("_", " ")
 
     @property
     def explanation(self) -> str:
-        """Return what happens, why it matters and what to write instead."""
+        """Return the full description: what happens, why it matters and what to write instead."""
         return inspect.getdoc(self.find) or ""

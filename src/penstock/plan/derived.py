@@ -1,6 +1,6 @@
 """Values that a node derives from its inputs' values: computed once, for plans of any depth.
 
-Computing a value asks for the values of the inputs, and so on. To stay within Python's recursion limit, the values of
+A value is computed from the values of the inputs, and so on. To stay within Python's recursion limit, the values of
 some nodes far below are computed first.
 """
 
@@ -16,7 +16,7 @@ LEVELS = 50
 
 
 class Deriving(Protocol):
-    """A node as far as values are derived from it."""
+    """The parts of a node that derived values depend on."""
 
     @property
     def inputs(self) -> tuple[Deriving, ...]: ...

@@ -37,4 +37,4 @@ class Failure(NamedTuple):
 
 
 UNTOLD = Failure(0, 0, "", "", "", (), "")
-"""Stands for a failed element of which no details are recorded."""
+"""A placeholder for a failed element without recorded details."""

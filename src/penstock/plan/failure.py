@@ -19,7 +19,7 @@ LONGEST_TEXT = 8192  # maximum characters of a message or of a traceback
 def failure_of(
     error: Exception, at: int, row: int, node: Node, base: Node | None, part: tuple[int, ...] = ()
 ) -> Failure:
-    """Return the description of an element that failed at `node`, made of row `row` of the indexed node `base`."""
+    """Return the description of an element that failed at `node`, made from row `row` of the indexed node `base`."""
     note_blames(error)  # for the text of the traceback
     kind = type(error)
     name = kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"

@@ -12,7 +12,7 @@ from penstock.plan.graph import post_order
 from penstock.plan.node import Node
 
 FORM_DIGITS = 8
-"""Distinguishes the few ways in which one plan is run."""
+"""Hashable value that distinguishes the few ways in which one plan is run."""
 
 
 def fingerprint(plan: Node) -> str:

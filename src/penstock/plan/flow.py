@@ -98,11 +98,11 @@ class Open(Protocol):
 
 
 Spread: TypeAlias = Callable[[Piece], Piece]
-"""Makes the elements derived from some elements: a pure function, so any worker may call it."""
+"""Function that makes elements from a piece: pure, so that any worker may call it."""
 
 
 class Reader(Closing):
-    """Reads elements from an input in runs of any length, and knows the mark of the next one.
+    """A reader of the elements of an input in runs of any length, with the mark of the next element.
 
     `mark` comes from a reader of the same input: `[mark of a piece, elements of it to skip]`.
     """
@@ -227,8 +227,8 @@ class Deferring(Protocol):
 def resumed(mark: Mark, start: Sequence[Any]) -> Sequence[Any]:
     """Return the contents of a node's mark; `start` if there is none. A mark unlike `start` raises a `CursorError`.
 
-    In `start`, a number stands for a count, `None` for a value checked elsewhere, a list for a list of the same length,
-    and an empty list for a list of counts.
+    In `start`, a number means a count, `None` a value checked elsewhere, a list a list of the same length, and an empty
+    list a list of counts.
 
     >>> resumed(None, (0, None)), resumed([3, "an input's mark"], (0, None))
     ((0, None), [3, "an input's mark"])

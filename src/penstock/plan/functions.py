@@ -70,7 +70,7 @@ def is_declared(function: object) -> bool:
 
 
 def takes_rng(function: Callable[..., Any]) -> bool:
-    """Return True if the function asks for randomness: by a parameter called `rng`, or the attribute `random`."""
+    """Return True if the function needs randomness: by a parameter called `rng`, or the attribute `random`."""
     declared = None if isinstance(function, UNDECLARED) else attribute_of(function, "random")
     if isinstance(declared, bool):
         return declared

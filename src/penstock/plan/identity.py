@@ -1,4 +1,4 @@
-"""Plain data that stands for a value in a fingerprint: the same in every process, free of addresses."""
+"""Plain data that represents a value in a fingerprint: the same in every process, free of addresses."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ def _reduced(value: Any) -> Any:
     reduce = copyreg.dispatch_table.get(type(value))
     try:
         reduced = reduce(value) if reduce is not None else value.__reduce_ex__(2)
-    except Exception:  # noqa: BLE001 - a lock, a file: nothing that could be told apart
+    except Exception:  # noqa: BLE001 - a lock, a file: objects that cannot be distinguished
         return None
     return reduced if isinstance(reduced, str) else reduced[1:3]
 
@@ -197,7 +197,7 @@ def _function(function: Callable[..., Any], depth: int) -> Iterator[Any]:
 def _is_constant(name: str, used: Any) -> bool:
     if isinstance(used, _CONSTANT_TYPES + CALLABLE_TYPES):
         return True
-    # lists, dicts and objects are as often caches or logs as settings; the name tells which
+    # lists, dicts and objects are as often caches or logs as settings; the name shows which
     return used is not None and name.isupper() and not name.startswith("_") and not isinstance(used, types.ModuleType)
 
 

@@ -1,4 +1,4 @@
-"""Find the records that a row of any node is made of, and its place."""
+"""Find the records that a row of any node is made from, and its place."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Record:
 
 
 def records(node: Node, rows: Rows) -> Iterator[Record]:
-    """Yield the records that `rows` of `node` are made of, in the order in which they are read."""
+    """Yield the records that `rows` of `node` are made from, in the order in which they are read."""
     coming = [(node, rows)]
     while coming:
         reached, its_rows = coming.pop()
@@ -52,7 +52,7 @@ def _own_records(node: Node, rows: Rows) -> Iterator[Record]:
 
 
 def place_of(node: Node, row: int, *, is_named: bool = True) -> ElementPlace | None:
-    """Return the place that an id of `node` stands for; `None` if unknown.
+    """Return the place of the element with an id of `node`; `None` if unknown.
 
     The place names what it is counted in, unless the message names the node (`is_named`) and that makes it clear.
     """

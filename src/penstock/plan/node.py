@@ -18,15 +18,15 @@ if TYPE_CHECKING:
     from penstock.plan.flow import Flow, Mark, Open, Spread
 
 Guard: TypeAlias = "Callable[[Node, Spread], Spread]"
-"""Runs the spread of one node, given both, with error handling."""
+"""Function that wraps the spread of a node with error handling."""
 
 
 @dataclass(frozen=True)
 class Node:
     """One transformation of the plan.
 
-    A node is *indexed* if all its inputs are and it can make any row: `route` gives the rows of each input that its
-    rows are made of, and `program` makes them. Otherwise it is *streamed*: if it is `elementwise`, the result of each
+    A node is *indexed* if all its inputs are and it can make any row: `route` returns the rows of each input that its
+    rows are made from, and `program` makes them. Otherwise it is *streamed*: if it is `elementwise`, the result of each
     element depends on that element alone, and `spread` makes it; else `flow` yields its elements one piece after
     another.
     """
@@ -37,7 +37,7 @@ class Node:
     keeps_ids: ClassVar[bool] = False  # a stream's elements have the ids of the input's elements that they come from
     keeps_made: ClassVar[bool] = False  # yields again what its input has made once
     forgives: ClassVar[bool] = False  # drops the elements that fail below it
-    calls_input: ClassVar[bool] = False  # its `spread` calls that of its input in its own way, or several times
+    calls_input: ClassVar[bool] = False  # its `spread` calls that of its input itself, perhaps several times
     has_own_spec: ClassVar[bool] = False  # the spec of its elements does not follow from an input's spec
     live: ClassVar[bool] = False  # the user's code decides when the next element comes, maybe after this is received
     kind: ClassVar[str]  # the operation in fingerprints: the name of the class when fingerprints were first saved
@@ -146,15 +146,15 @@ class Node:
         raise NotImplementedError
 
     def route(self, rows: Rows) -> tuple[Rows, ...]:
-        """Return for each input the rows of it that `rows` are made of."""
+        """Return the rows of each input that `rows` are made from."""
         raise NotImplementedError
 
     def needed(self, rows: Rows) -> tuple[Rows, ...]:
-        """Return for each input those of its rows that have to be read: all, unless some are kept."""
+        """Return the rows of each input that have to be read: all of `route`, unless some are cached."""
         return self.route(rows)
 
     def blocks(self, inputs: tuple[Blocks | None, ...]) -> Blocks | None:
-        """Return how its positions lie in blocks that are expensive to read row by row, or `None`."""
+        """Return the blocks of its positions, if reading row by row is expensive; else `None`."""
         return None
 
     def program(self, inputs: tuple[Program, ...], allocate: Allocate) -> Program:
@@ -165,15 +165,15 @@ class Node:
         return program_of_steps(inputs[0], (step,))
 
     def as_step(self, allocate: Allocate) -> Step | None:
-        """Return the work of the program before and after its single input's, if called once.
+        """Return the work of the program before and after that of its single input, if the input is called once.
 
-        A run of such nodes is one loop, however long. A node whose program uses those of its inputs in any other way
-        has a `program` of its own.
+        A run of such nodes is one loop, however long. A node that uses the programs of its inputs in any other way
+        overrides `program`.
         """
         return None
 
     def spread(self, source: Spread, allocate: Allocate) -> Spread:
-        """Return the function that makes this node's elements of a piece below, from which `source` makes the input's.
+        """Return the function that makes this node's elements from a piece; `source` makes those of the input.
 
         Unless the node `calls_input`, that function must call `source` and continue with the result; so a run of such
         nodes is one loop, in which `source` returns its argument.
@@ -185,11 +185,11 @@ class Node:
         raise NotImplementedError
 
     def mixing(self) -> str:
-        """Return in words how far its random order is from a uniform one, for data that is expensive to read."""
+        """Return a description of how far its random order is from uniform, for data that is expensive to read."""
         return ""
 
     def redone(self) -> str:
-        """Return in words the work that a restored iterator repeats, if it is more than a few elements."""
+        """Return a description of the work that a restored iterator repeats, if that is more than a few elements."""
         return ""
 
     def arguments(self) -> str:
@@ -233,7 +233,7 @@ class RowMap(Node):
         return rows
 
     def span(self) -> tuple[int, int | None] | None:
-        """Return the start and end of the run of the input's elements that it keeps, if any; an end of `None`: all."""
+        """Return the start and end of the run of input elements that it keeps, if any; an end of `None` means all."""
         return None
 
     def route(self, rows: Rows) -> tuple[Rows, ...]:
@@ -252,7 +252,7 @@ class RowMap(Node):
 
 @dataclass(frozen=True)
 class Streamed(Node):
-    """A node whose elements come in order only; unless overridden, only iterating shows how many."""
+    """A node whose elements come only in order; unless overridden, its length is unknown."""
 
     @cached_property
     def indexed(self) -> bool:

@@ -31,7 +31,7 @@ class Operation:
         raise NotImplementedError
 
     def spec(self, spec: Spec) -> Spec | None:
-        """Return the spec of the result for an element of the given spec, or `None` where it is not known."""
+        """Return the spec of the result for an element of the given spec, or `None` if unknown."""
         raise NotImplementedError
 
     def _draw(self, rng: Generator | None) -> int:

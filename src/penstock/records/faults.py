@@ -34,7 +34,7 @@ def _reason(fault: Fault, slot: WantedFeature) -> str:
             return "its values are damaged"
         case ParseStatus.WRONG_KIND:
             found = _KINDS[fault.found]
-            return f'it holds {found}{of_step}, not {wanted}; ask for dtype="{found}"'
+            return f'it holds {found}{of_step}, not {wanted}; pass dtype="{found}"'
         case ParseStatus.WRONG_COUNT:
             values = "value" if fault.found == 1 else "values"
             return f"it has {fault.found} {values}{of_step}, and its shape has {slot.size}; {_REMEDY}"
@@ -43,7 +43,7 @@ def _reason(fault: Fault, slot: WantedFeature) -> str:
         case ParseStatus.MISSING:
             return "it is missing; if records may lack it, pass default_value="
         case _:
-            return 'its text is not UTF-8; ask for dtype="bytes"'
+            return 'its text is not UTF-8; pass dtype="bytes"'
 
 
 _REMEDY = "if sizes vary, use RaggedFeature or VarLenFeature"

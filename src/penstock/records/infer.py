@@ -32,9 +32,9 @@ def infer_features(records: Any, *, count: int = 1000) -> InferredFeatures:
 
     `records` are the paths of TFRecord files (a pattern or a list; records are sampled across them), or any iterable of
     `bytes`, such as a dataset, whose first records are taken. A feature with one value in every record becomes a
-    `FixedLenFeature([])`, one with always n values a `FixedLenFeature([n])`, any other a `RaggedFeature`. A single
-    value that some records lack gets a default: zero, or empty. A feature rarer than one record in `count` may be
-    missed.
+    `FixedLenFeature([])`, a feature with n values in every record a `FixedLenFeature([n])`, and any other feature a
+    `RaggedFeature`. A single value that some records lack gets a default: zero, or empty. A feature rarer than one
+    record in `count` may be missed.
 
     >>> import penstock as ps
     >>> rows = [{"age": 7, "tags": ["a"], "box": [0.0, 1.0]}, {"tags": ["a", "b"], "box": [0.5, 1.0]}]
@@ -85,7 +85,7 @@ def _feature(name: str, found: set[tuple[int, int]], always: bool) -> Feature:
     kinds, sizes = ({each[i] for each in found} for i in (0, 1))
     if len(kinds) > 1:
         shown = " and ".join(_NAMES[FeatureKind(kind)] for kind in sorted(kinds))
-        raise DataError(f'infer_features: feature "{name}" holds {shown}, and a parser reads only one of them')
+        raise DataError(f'infer_features: feature "{name}" holds {shown}, and a parser reads only one of these types')
     dtype = _NAMES[FeatureKind(kinds.pop())]
     if sizes == {1}:
         return FixedLenFeature([], dtype, None if always else _DEFAULTS[dtype])

@@ -44,8 +44,8 @@ def slots_of(features: Mapping[str, Feature], call: str, *, in_lists: bool = Fal
         for slot in _slots(name, feature, call, in_lists=in_lists):
             if slots.setdefault(slot.name, slot) != slot:
                 raise PlanError(
-                    f'{call}: feature "{slot.name}" is asked for in two ways that differ in dtype or in whether its '
-                    "length is fixed"
+                    f'{call}: feature "{slot.name}" is requested twice, with different dtypes or with and without a '
+                    "fixed length"
                 )
     return list(slots.values())
 

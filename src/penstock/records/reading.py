@@ -102,7 +102,7 @@ def _is_plainly_ragged(feature: Feature, splits_dtype: str) -> bool:
 
 
 def _leaf_of(name: str, feature: Feature, at: Mapping[str, int], narrow: set[int]) -> LeafOf:
-    """Return the function that makes a feature's leaf from slots, usually in a step or two: every batch calls it."""
+    """Return the function that makes a feature's leaf from slots in few steps, since every batch calls it."""
     match feature:
         case FixedLenFeature(shape=()):
             return lambda parsed, _, i=at[name]: parsed.values[i]

@@ -1,4 +1,4 @@
-"""Give every random operation without a seed one, derived from the run's seed or drawn once and kept."""
+"""Give every random operation without a seed a seed, derived from the run's seed or drawn once and kept."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from penstock.plan.graph import fold, post_order, with_inputs
 from penstock.plan.node import Node
 
 Drawn = tuple[tuple[int, int], ...]
-"""Maps the number of an unseeded operation to its seed, if that is not derived from the run's."""
+"""Mapping from the number of an unseeded operation to its seed, if the seed is not derived from the run's."""
 
 
 def needs_seed(plan: Node) -> bool:
@@ -21,8 +21,8 @@ def needs_seed(plan: Node) -> bool:
 def bind_seeds(plan: Node, seed: int, drawn: Drawn = ()) -> Node:
     """Return the plan with the k-th unseeded operation, counted from the sources up, keyed by (seed, k) or by `drawn`.
 
-    So a pipeline draws the same however many operations are appended. An operation that is read at several places (one
-    dataset zipped with itself) counts once, so its draws are the same at all of them.
+    So the draws of a pipeline do not depend on appended operations. An operation that is read at several places (one
+    dataset zipped with itself) counts once, so its draws are the same at all places.
     """
     numbers = {id(node): number for number, node in _numbered(plan)}
     known = dict(drawn)
@@ -48,7 +48,7 @@ def draws_for_good(plan: Node) -> bool:
 
 
 def draw_for_good(plan: Node, seed: int) -> Drawn:
-    """Let the operations that draw once do so, and return their seeds where these do not derive from `seed`.
+    """Make the draws of operations that draw once, and return their seeds if these do not derive from `seed`.
 
     Such a draw belongs to the operation: all datasets built on it, and all their passes, share it. The first run that
     needs the draw makes it, from its own seed.

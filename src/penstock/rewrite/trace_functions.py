@@ -65,7 +65,7 @@ def _spec_of(node: Node, on: PathStep | None = None) -> Spec | None:
     try:
         spec = fold_once(node, _telling).spec()
         return spec if spec is None or on is None else part_in(spec, on)
-    except Exception:  # noqa: BLE001 - what does not fit together is said of the first element it is wrong with
+    except Exception:  # noqa: BLE001 - the first element that does not fit raises the error again
         return None
 
 

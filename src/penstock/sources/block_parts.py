@@ -18,7 +18,7 @@ class ColumnParts(Protocol):
     """One column assembled from rows of several blocks."""
 
     def put(self, column: Any, rows: Rows, low: int) -> None:
-        """Take rows of a block for the places from `low` on in the run."""
+        """Store rows of a block in the places from `low` on in the run."""
         ...
 
     def done(self, back: Rows, into: NDArray[Any] | None) -> Column:

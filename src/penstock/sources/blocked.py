@@ -26,7 +26,7 @@ from penstock.storage.recent import Recent
 
 CACHE_BYTES = 1 << 30
 """Default size, in bytes, of a source's cache of decoded blocks."""
-_DENSE = 16  # a mapped block is read ahead if at least one row in this many is wanted: then most pages are needed
+_DENSE = 16  # a mapped block is read ahead if at least one row in this many is wanted, since most pages are needed then
 _NARROW = 64  # bytes of a row: narrower columns are gathered together
 
 
@@ -248,7 +248,7 @@ class BlockedSource:
                 gather(block.packed(layout, narrow), local, packed[low:high])
             for place, part in by_place.items():
                 part.put(block.columns[place], local, low)
-        back = np.empty_like(order)  # back[i]: where row i stands in the run
+        back = np.empty_like(order)  # back[i]: the place of row i in the run
         back[order] = np.arange(len(order))
         if narrow:
             packed = gather(packed, back)

@@ -112,7 +112,7 @@ class IndexableSource:
             failed = positions[len(elements)]
             hint = (
                 f"len({type(self.data).__name__}) was {self.length}, but there is no item {failed}: "
-                "its __len__ says more than its __getitem__ gives, or it has shrunk since"
+                "its __len__ exceeds the items of its __getitem__, or it has shrunk since"
             )
             hints = (hint,) if isinstance(error, IndexError) else ()
             add_blame(error, Blame(self.name, ElementPlace("item", failed), hints=hints))
@@ -128,7 +128,7 @@ class IndexableSource:
             yield
         except Exception as error:
             place = ElementPlace("item", int(rows[0])) if len(rows) else None
-            several = f"which is the first of {len(rows)} that {door} was asked for at once"
+            several = f"the first of {len(rows)} items requested from {door} at once"
             add_blame(error, Blame(self.name, place, detail=several if len(rows) > 1 else ""))
             raise
 
@@ -159,7 +159,7 @@ class IndexableSource:
 
     def _check(self, got: int, count: int, door: str) -> None:
         if got != count:
-            raise ElementError(f"{self.name}: {door} was asked for {count} elements and returned {got}; {_WANTED}")
+            raise ElementError(f"{self.name}: {door} returned {got} elements instead of {count}; {_WANTED}")
 
 
 def _own_rows(column: NDArray[Any]) -> NDArray[Any]:
@@ -183,7 +183,7 @@ def indexable(data: Any, thread_safe: bool | None = None) -> IndexableSource:
         hint = "from_tensor_slices slices a dict of arrays" if isinstance(data, Mapping) else "use ps.read_files"
         raise TypeError(f"from_source({cls}): its items are not elements by position; {hint}")
     if hasattr(data, "iloc"):
-        raise TypeError(f"from_source({cls}): [i] of it is no row; use from_tensor_slices(dict(frame))")
+        raise TypeError(f"from_source({cls}): its [i] is not a row; use from_tensor_slices(dict(frame))")
     if not (hasattr(type(data), "__getitem__") or attribute_of(data, "read_many") is not None):
         raise TypeError(f"from_source({cls}): it has neither [i] nor read_many(rows); an iterable needs from_generator")
     if not hasattr(type(data), "__len__"):

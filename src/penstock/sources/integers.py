@@ -57,7 +57,7 @@ class IntegerSource:
         return ("integers", self.start, self.step, self.length, str(self.dtype))
 
     def _check(self, rows: Rows) -> None:
-        """Refuse numbers that do not fit a counter's dtype; a range is checked when created."""
+        """Raise an error for numbers that do not fit a counter's dtype; a range is checked when created."""
         if len(rows) == 0:
             return
         row = int(rows.max())

@@ -17,46 +17,46 @@ if TYPE_CHECKING:
 
 
 class ReadsBlocks(Protocol):
-    """Reads many neighbors at a time and keeps the last of them, so that `shuffle()` orders reads by block."""
+    """A source that reads and caches blocks of elements, so that `shuffle()` orders reads by block."""
 
     @property
     def blocks(self) -> Blocks | None:
-        """The blocks, or `None` where elements are read one by one."""
+        """The blocks, or `None` if elements are read one by one."""
         ...
 
 
 class Advisable(Protocol):
-    """Tells the system of rows that will be read soon, without waiting for them.
+    """A source that asks the system to read rows soon, without waiting for them.
 
-    Only called while tasks are seen to read from a disk, from any thread. A `DataError` or `OSError` is ignored.
+    `advise` is called only while tasks read from a disk, from any thread. A `DataError` or `OSError` is ignored.
     """
 
     def advise(self, rows: Rows, /) -> None: ...
 
 
 class CallsUserCode(Protocol):
-    """Calls functions or an object of the user's, which may not be made for threads."""
+    """A source that calls functions or an object of the user, which may not be safe for threads."""
 
     @property
     def called(self) -> Called | None:
-        """The functions, or `None` where there are none."""
+        """The functions, or `None` if there are none."""
         ...
 
 
 class HasFaults(Protocol):
-    """Knows files that could not be indexed: each is one element, whose error is raised before the first element."""
+    """A source with files that could not be indexed: each is one element, whose error is raised before the first."""
 
     @property
     def faults(self) -> Mapping[Any, Exception]: ...
 
 
 class GathersNatively(Protocol):
-    """Reads nothing but arrays in memory, so that a native thread can gather batches of them."""
+    """A source that reads only arrays in memory, so that a native thread can gather batches of rows."""
 
     def begin_reading(
         self, rows: Rows, batch: int, join: Callable[[list[NDArray[Any]]], Any], pool: Pool, side: SideThread, /
     ) -> Ahead | None:
-        """Begin to make batches of `batch` rows each, joined by `join`; `None` where that cannot be."""
+        """Begin to make batches of `batch` rows each, joined by `join`; return `None` if that is impossible."""
         ...
 
 
@@ -76,7 +76,7 @@ def called_by(source: object) -> Called | None:
 
 
 def faults_of(source: object) -> Mapping[Any, Exception]:
-    """Return the errors of a source that `HasFaults`, by file; nothing for others."""
+    """Return the errors of a source that `HasFaults`, by file; an empty mapping for other sources."""
     return attribute_of(source, "faults") or {}
 
 

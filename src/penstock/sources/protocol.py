@@ -27,7 +27,7 @@ class Called(NamedTuple):
 class Source(Protocol):
     """Elements by position: immutable, picklable, and safe to read from any number of threads.
 
-    Its optional powers are the protocols of `sources.powers`.
+    Optional abilities are the protocols of `sources.powers`.
     """
 
     @property

@@ -36,7 +36,7 @@ class Stream(Protocol):
         ...
 
     def read(self, file: int, /) -> Iterator[Chunk]:
-        """Yield the elements of the file with this number, a `Faulty` for an unreadable one that others may follow."""
+        """Yield the elements of the file with this number; a `Faulty` replaces a bad element that others may follow."""
         ...
 
     def fingerprint(self) -> tuple[Any, ...]:
@@ -93,9 +93,9 @@ class Faulty(Items):
 def with_faults(count: int, make: Callable[[int, int], T]) -> Iterator[T | Faulty]:
     """Yield elements 0 to `count` as `make(low, high)` makes them, and a `Faulty` for each that fails.
 
-    The attribute `element` of an error has to be the index of the first failed element among those requested. After an
+    The attribute `element` of an error must be the index of the first failed element among those requested. After an
     error, one element is made alone, then two, four and so on: few elements are made twice if many fail, and few calls
-    are needed if one does.
+    are needed if one fails.
     """
     low, most = 0, count
     while low < count:

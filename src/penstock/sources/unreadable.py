@@ -1,4 +1,4 @@
-"""Files of which some cannot be read completely: one failing element stands for the lost rows of each."""
+"""Files that may not be completely readable: one failing element represents the lost rows of each."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class WithUnreadable:
 
     @cached_property
     def blocks(self) -> Blocks | None:
-        """The blocks of the source; each element that fails is one by itself."""
+        """The blocks of the source; each failing element is a separate block."""
         found: Blocks | None = blocks_of_source(self.source)
         if found is None:
             return None
@@ -74,7 +74,7 @@ class WithUnreadable:
         return rows - np.searchsorted(self.places, rows)
 
     def advise(self, rows: Rows) -> None:
-        """Have the system begin to read the elements at `rows`."""
+        """Ask the system to begin to read the elements at `rows`."""
         if (advise := advise_of(self.source)) is not None:
             advise(self._inner(rows[~np.isin(rows, self.places)]))
 

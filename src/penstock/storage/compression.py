@@ -30,7 +30,7 @@ _MAGIC: Mapping[bytes, str] = {
 _AT_ONCE = 1 << 17  # bytes read of a file
 _MADE_AT_ONCE = 1 << 16  # bytes of content, lost if damaged inside
 T = TypeVar("T")
-_XZ_MEMORY = 1 << 29  # bytes; `xz -9` asks for 65 MiB
+_XZ_MEMORY = 1 << 29  # bytes; `xz -9` needs 65 MiB
 _ZSTD_AT_ONCE = 1 << 12  # a block of four bytes may become 128 KiB, without a way to limit the output
 
 
@@ -201,9 +201,9 @@ class _Decompressed(io.RawIOBase):
         self._file = _Steady(path) if file is None else file
         self._at_once = _ZSTD_AT_ONCE if compression == "zstd" else _AT_ONCE
         self._read = 0  # bytes of the file
-        self._begun = 0  # where the current stream begins in it
+        self._begun = 0  # the beginning of the current stream in the file
         self._left = b""  # bytes read but not used
-        self._is_later = False  # than the first stream
+        self._is_later = False  # true after the first stream
 
     def readable(self) -> bool:
         return True

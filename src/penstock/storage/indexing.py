@@ -41,7 +41,7 @@ class IndexKind:
     is_sound: IsSound
     parameters: tuple[tuple[str, Any], ...] = ()
     nothing: Mapping[str, NDArray[Any]] = field(default_factory=lambda: {"offsets": np.zeros(1, np.int64)})
-    """The arrays for a file of which nothing is known."""
+    """The arrays for a file without sound records."""
     is_checked: bool = False
     """True if readers verify in the file itself that a record lies at its indexed place.
 

@@ -48,10 +48,10 @@ def list_files(patterns: Pattern | Sequence[Pattern], call: str = "list_files", 
 
 
 def list_folders(patterns: Pattern | Sequence[Pattern], call: str) -> list[str]:
-    """Return the paths of the folders, or other stores, that match: those of each pattern sorted, others as they are.
+    """Return the paths of matching folders or other stores: the matches of each pattern sorted, other paths unchanged.
 
-    A pattern has to match, which is a `FileNotFoundError` else; whether a path without wildcards exists is for others
-    to look at.
+    A pattern without a match raises a `FileNotFoundError`; the function does not check that paths without wildcards
+    exist.
     """
     one = isinstance(patterns, (str, os.PathLike))
     found: list[str] = []

@@ -16,7 +16,7 @@ TELLING = ("epoch", "row", "operation", "error", "records", "part")
 
 
 class Quarantine:
-    """Appends new lines to the file at `path`, which is created with the first.
+    """A writer that appends new lines to the file at `path`, which is created with the first line.
 
     Each line is written to the end of the file in one call. The file is locked while it is checked and written, so that
     no other thread or process can write the same line at the same time.

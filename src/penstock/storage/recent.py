@@ -22,8 +22,8 @@ T = TypeVar("T", bound=Sized)
 class Recent(Generic[T]):
     """The most recently requested values of `make(key)`: at most `most_bytes`, and at least one value.
 
-    Any thread may call. While one thread makes a value, others make values that nobody has begun, and wait only for the
-    rest. An error of `make` is raised in the calling thread; the others try for themselves.
+    Any thread may call. While one thread makes a value, other threads make values that are not begun, and wait only for
+    the rest. An error of `make` is raised in the calling thread; other threads call `make` again.
 
     >>> recent = Recent(np.zeros, most_bytes=100)
     >>> [(key, len(value)) for key, value in recent.each([5, 9, 5])], recent.nbytes
@@ -55,7 +55,7 @@ class Recent(Generic[T]):
     def each(self, keys: Iterable[int]) -> Iterator[tuple[int, T]]:
         """Yield each of `keys` once, with its value, cached ones first."""
         if self._process != os.getpid():
-            self._begin()  # the threads that were making values stayed in the parent
+            self._begin()  # the threads that were making values are in the parent process
         missing = list(dict.fromkeys(keys))
         while missing:
             found = self._at_hand(missing)

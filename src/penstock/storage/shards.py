@@ -20,7 +20,7 @@ class Shards:
 
     Without `max_bytes` there is one file, `path`. With it, a new file begins once one holds that many bytes, counted
     before `compression`, and the names are those of `shard_names`. All files have hidden names until the end of `with`;
-    after an error none is left. An existing file raises a `FileExistsError`, or is replaced with `overwrite`. Each file
+    an error leaves no file. An existing file raises a `FileExistsError`, or is replaced with `overwrite`. Each file
     ends with the bytes of `end`.
     """
 

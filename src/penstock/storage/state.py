@@ -59,7 +59,7 @@ class FileState(NamedTuple):
             self.check(path)
 
     def again(self, path: str) -> FileState:
-        """Return the state to compare with in another process: for a copy of the same size, its own.
+        """Return the state to compare with in another process: for a copy of the same size, that of the copy.
 
         A missing file raises its error when it is read.
         """

@@ -28,7 +28,7 @@ def same(a: Any, b: Any) -> bool:
 
 
 def difference(a: Any, b: Any) -> str | None:
-    """Return where and how two elements differ, in words; `None` if they are exactly equal.
+    """Return a description of the difference between two elements; `None` if they are exactly equal.
 
     >>> difference({"x": (1, np.zeros(2))}, {"x": (1, np.zeros(3))})
     'at ["x"][1]: float64[2] against float64[3]'

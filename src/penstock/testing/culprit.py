@@ -21,7 +21,7 @@ from penstock.testing.alike import text_of
 
 ElementKey: TypeAlias = tuple[int, str]
 """The row of an element, or the key of its randomness, and the element as a text."""
-ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")  # in the text of an object without one of its own
+ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")  # in the default text of an object
 PYTHONS, NUMPYS = "Python's", "NumPy's"
 
 
@@ -150,8 +150,8 @@ Recorded: TypeAlias = Callable[[Recorder], Iterable[Any]]
 def first_to_differ(*pairs: tuple[Recorded, Recorded, bool]) -> str:
     """Return an addition to a message on differing runs: the operation, and whose generator it draws from, if found.
 
-    Each pair is made again and compared until one shows a difference; it says whether both of its runs start at the
-    same place.
+    Each pair is made again and compared until one shows a difference; the pair also states whether both of its runs
+    start at the same place.
     """
     for first, second, same_start in pairs:
         books, others = _books(first), _books(second)

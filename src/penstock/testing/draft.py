@@ -29,7 +29,7 @@ class Draft:
 
     @property
     def length(self) -> int:
-        """Return how many elements the dataset has, or `INFINITE`."""
+        """Return the number of elements of the dataset, or `INFINITE`."""
         return self.dataset.cardinality()
 
     def over(self, dataset: Dataset[Any]) -> Draft:

@@ -33,7 +33,7 @@ def verify_executor(executor: Executor) -> None:
 
 
 def yields_what_inline_yields(executor: Executor) -> None:
-    """Check that cheap grouped elements, and batches with random functions and a short end, equal an inline run."""
+    """Check that cheap grouped elements, and batches with random functions and a short end, equal those made inline."""
 
     def jittered(x: np.int64, *, rng: np.random.Generator) -> dict[str, Any]:
         return {"value": x + rng.normal(), "text": f"<{x}>", "bytes": rng.integers(0, 256, (40, 40), dtype=np.uint8)}

@@ -34,17 +34,17 @@ def stepped(*element: Any) -> Any:
 
 
 def as_floats(*element: Any) -> Any:
-    """Make float32 of every number and leave the rest."""
+    """Convert every number to float32 and leave other leaves."""
     return _each(_whole(element), lambda leaf: np.float32(leaf) / np.float32(3) if is_number(leaf) else leaf)
 
 
 def as_python(*element: Any) -> Any:
-    """Make the largest number of every array a Python number."""
+    """Replace every array by its largest number, as a Python number."""
     return _each(_whole(element), lambda leaf: np.asarray(leaf).max(initial=0).item() if is_number(leaf) else leaf)
 
 
 def as_text(*element: Any) -> str:
-    """Make the element a text."""
+    """Convert the element to text."""
     return "|".join(
         np.array2string(leaf) if isinstance(leaf, np.ndarray) else str(leaf) for leaf in flatten(element)[0]
     )
@@ -76,7 +76,7 @@ def as_labelled(*element: Any) -> Labelled:
 
 
 def as_windows(*windows: Any) -> Any:
-    """Make a text of every dataset of a window."""
+    """Convert every dataset of a window to text."""
     return _each(_whole(windows), lambda dataset: "; ".join(map(as_text, dataset)))
 
 
@@ -86,7 +86,7 @@ def written(*element: Any) -> Any:
 
 
 def grown(*element: Any) -> Any:
-    """Put into every dict how many keys it had, and a number at the end of every list."""
+    """Add the number of its keys to every dict, and a number to the end of every list."""
     return _grown(_whole(element))
 
 
@@ -112,12 +112,12 @@ def is_odd(x: Any) -> Any:
 
 
 def squashed(x: Any) -> Any:
-    """Bring numbers between -1 and 1."""
+    """Clip numbers to [-1, 1]."""
     return np.tanh(x)
 
 
 def as_units(x: Any) -> Any:
-    """Make float32 of numbers, the largest byte 1."""
+    """Convert numbers to float32, scaled such that the largest byte is 1."""
     return np.float32(x) / np.float32(255)
 
 

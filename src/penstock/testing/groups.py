@@ -69,7 +69,7 @@ def pad_draft(draw: Draw, draft: Draft) -> Draft:
 
 
 def unbatch(draw: Draw, draft: Draft) -> Draft:
-    """Take batches apart, which may have to be made first, and possibly batch them again."""
+    """Unbatch batches, which may have to be made first, and possibly batch the elements again."""
     if not _is_batched(draft):
         draft = batch(draw, draft)
         if not _is_batched(draft):
@@ -85,7 +85,7 @@ def unbatch(draw: Draw, draft: Draft) -> Draft:
 
 
 def _is_batched(draft: Draft) -> bool:
-    """Return whether elements are batches whose sizes the plan tells."""
+    """Return whether elements are batches whose sizes the plan knows."""
     plan = draft.dataset._plan  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
     sizes = {np.shape(leaf)[:1] for leaf in flatten(draft.example)[0]}
     one_size = len(sizes) == 1 and all(next(iter(sizes)) or (0,)) and (draft.uniform or isinstance(plan, Batch))

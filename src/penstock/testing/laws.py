@@ -42,7 +42,7 @@ def verify_determinism(
 
     A function that draws from a global generator, keeps state, reads the clock, or writes into the arrays of its
     element fails this check. The error names the first element that differs, and the operation if it is found; to find
-    it, two runs are repeated. Where the pipeline allows another order (`deterministic=False`), the whole epoch is
+    it, two runs are repeated. If the pipeline allows another order (`deterministic=False`), the whole epoch is
     compared, in any order.
 
     >>> verify_determinism(Dataset.range(9).shuffle().map(lambda x: x * 2).batch(2))
@@ -154,7 +154,7 @@ def _restored(dataset: Dataset[Any], state: str) -> Iterator[Any]:
 
 
 def _count(dataset: Dataset[Any], most: int, *, ordered: bool) -> int | None:
-    """Return how many elements to compare: `None`, for all of the epoch, if their order is loose."""
+    """Return the number of elements to compare: `None`, for all of the epoch, if their order is loose."""
     if not ordered and dataset.cardinality() < 0:
         raise ValueError("endless elements in any order cannot be compared; take() some of them")
     return most if ordered else None
@@ -198,7 +198,7 @@ def _together_and_alone(bound: Dataset[Any], epoch: int, count: int) -> tuple[Re
 
 
 def _differs(whole: Sequence[Any], made: Sequence[Any], epoch: int, name: str, *, ordered: bool) -> str | None:
-    """Return how the elements made differ from the expected ones, in words."""
+    """Return a description of the difference between the elements made and the expected elements."""
     if not ordered:
         missing = sorted(set(multiset(whole)) ^ set(multiset(made)))
         if missing or len(whole) != len(made):

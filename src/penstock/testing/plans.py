@@ -80,7 +80,7 @@ def _items(draw: Draw) -> Draft:
     count = draw(SIZES)
     if draw(st.booleans()):  # of different shapes
         return Draft(Dataset.from_source([np.arange(row % 4) for row in range(count)]), np.arange(2), uniform=count < 2)
-    if draw(st.booleans()):  # as JSON has them
+    if draw(st.booleans()):  # as in JSON
         rows = [{"run": [row] * (row % 3), "box": {"low": row, "tags": ["a"]}} for row in range(count)]
         return Draft(Dataset.from_source(rows), {"run": [0], "box": {"low": 0, "tags": ["a"]}}, uniform=False)
     nest = draw(_nests())
@@ -235,7 +235,7 @@ def _zip(draw: Draw, draft: Draft) -> Draft:
 
 
 def _mix(draw: Draw, draft: Draft) -> Draft:
-    """Mix the dataset with one or two that move its elements about."""
+    """Mix the dataset with one or two datasets that move its elements."""
     members = _members(draw, draft)
     stop = draw(st.sampled_from([None, "first", "never", "exact"]))
     lengths = [member.cardinality() for member in members]
@@ -255,7 +255,7 @@ def _mix(draw: Draw, draft: Draft) -> Draft:
 
 
 def _choose(draw: Draw, draft: Draft) -> Draft:
-    """Choose from the dataset, and from one or two that move its elements about."""
+    """Choose from the dataset, and from one or two datasets that move its elements."""
     members = _members(draw, draft)
     choices = draw(st.lists(st.integers(0, len(members) - 1), max_size=9))
     turns = Dataset.from_tensor_slices(np.array(choices, np.int64)).repeat(draw(st.sampled_from([1, 2, None])))

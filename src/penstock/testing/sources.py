@@ -124,7 +124,7 @@ def travels(source: Source) -> None:
 
 
 def serves_many_threads(source: Source) -> None:
-    """Check that four threads that read scattered rows all get the elements that one gets."""
+    """Check that four threads that read scattered rows get the same elements as one thread."""
     rows = _rows(source)
     if not rows:
         return

@@ -134,7 +134,7 @@ def as_rows(*element: Any) -> np.ndarray:
 
 
 def size_of(key: int) -> int:
-    """Return how many elements of a key go together."""
+    """Return the size of the groups of a key."""
     return 1 + key
 
 

@@ -35,7 +35,7 @@ class _WroteError(Exception):
 
 
 def first_write(dataset: Dataset[Any], epoch: int, most: int | None) -> str | None:
-    """Return the first function to write into its input among an epoch's first `most` elements, in words, or `None`.
+    """Describe the first function to write into its input among an epoch's first `most` elements; `None` if none does.
 
     The run calls every function once more, inline; caches begin empty.
     """
@@ -54,7 +54,7 @@ def first_write(dataset: Dataset[Any], epoch: int, most: int | None) -> str | No
 
 @contextmanager
 def _only_writes() -> Generator[None]:
-    """Raise nothing but `_WroteError`: other failures are reported by the run to verify."""
+    """Suppress all errors but `_WroteError`: the run to verify reports other failures."""
     try:
         yield
     except _WroteError:

@@ -1,7 +1,7 @@
 """The names and call forms of `tf.data`, so that a pipeline whose functions are NumPy ports by changing an import.
 
 docs/from-tf-data.md describes their behavior, and how it differs from that of `tf.data`. A name that Penstock does not
-have raises an error that says what to use instead.
+have raises an error that names the replacement.
 
 >>> from penstock import tf_data
 >>> ds = tf_data.Dataset.range(10, name="numbers").shuffle(10, seed=1).batch(4, num_parallel_calls=tf_data.AUTOTUNE)

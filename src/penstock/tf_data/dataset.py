@@ -36,8 +36,8 @@ class Dataset(PenstockDataset[T_co]):
     """A pipeline, with the call forms of `tf.data.Dataset`.
 
     The class is a `penstock.Dataset` with all its methods and the same results. Every method takes a keyword `name`,
-    which is only a label. Arguments that ask for behavior of `tf.data` which Penstock lacks raise errors that say what
-    to use.
+    which is only a label. Arguments for behavior of `tf.data` that Penstock lacks raise errors that name the
+    replacement.
 
     >>> from penstock import tf_data
     >>> ds = tf_data.Dataset.from_tensor_slices({"x": [1, 2, 3]})

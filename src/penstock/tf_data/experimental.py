@@ -102,7 +102,7 @@ load = Dataset.load
 
 
 def cardinality(dataset: Dataset[Any]) -> int:
-    """Return how many elements an epoch has: `dataset.cardinality()`.
+    """Return the number of elements in an epoch: `dataset.cardinality()`.
 
     >>> cardinality(dataset=Dataset.range(3))
     3

@@ -34,6 +34,6 @@ def _with_name(signature: inspect.Signature) -> inspect.Signature:
 
 
 def check_name(name: object) -> None:
-    """Refuse anything but a label, such as an argument in the wrong place."""
+    """Raise an error for anything but a label, such as an argument in the wrong place."""
     if not isinstance(name, str | None):
         raise TypeError(f"name={name!r}: expected a text, not {type(name).__name__}")

@@ -28,7 +28,7 @@ def _let_go(*kinds: type) -> Any:
 
 
 class _Fields:
-    """Settable fields; for unknown ones, the error says what to use instead."""
+    """Settable fields; the error for an unknown field names the replacement."""
 
     _elsewhere: ClassVar[Mapping[str, str]] = {}
     _aliases: ClassVar[Mapping[str, str]] = {}
@@ -58,7 +58,7 @@ class _Fields:
 
 
 def _merged(one: _Set, other: _Set) -> _Set:
-    """Return both settings; where both set a field, the second counts."""
+    """Return both settings; if both set a field, the second counts."""
     made: dict[str, Any] = {}
     for each in fields(one):  # pyright: ignore[reportArgumentType] - all are dataclasses
         first, second = getattr(one, each.name), getattr(other, each.name)
@@ -70,7 +70,7 @@ def _merged(one: _Set, other: _Set) -> _Set:
 class ThreadingOptions(_Fields):
     """The number of threads: `private_threadpool_size` is the `workers` of `ps.Options`; `None` or 0 means automatic.
 
-    `max_intra_op_parallelism` is ignored: each library sets how many threads it uses inside one task.
+    `max_intra_op_parallelism` is ignored: each library sets its number of threads inside one task.
     """
 
     private_threadpool_size: int | None = _of(int)
@@ -86,7 +86,7 @@ class AutotuneOptions(_Fields):
     """
 
     _elsewhere: ClassVar[Mapping[str, str]] = {
-        "cpu_budget": "threading.private_threadpool_size sets how many tasks run at a time",
+        "cpu_budget": "threading.private_threadpool_size sets the number of tasks that run at a time",
         "autotune_algorithm": _MEASURED,
     }
 
@@ -122,7 +122,7 @@ class Options(_Fields):
     """The options of `tf.data`, to be set field by field and passed to `with_options`.
 
     Fields that never change the elements, and have no equivalent here, are ignored. A field that would change them
-    raises an `AttributeError` that says what to use. Settings for which `tf.data` has no field (`seed`, `executor`)
+    raises an `AttributeError` that names the replacement. Settings without a field in `tf.data` (`seed`, `executor`)
     belong to `penstock.Options`, which `with_options` also accepts.
 
     >>> from penstock import tf_data
@@ -157,7 +157,7 @@ class Options(_Fields):
     framework_type: list[str] | None = field(default=None, metadata={"kinds": (list,)})  # nothing is reported
 
     def merge(self, options: Options) -> Options:
-        """Return both settings, as new options; where both set a field, that of `options` counts.
+        """Return both settings, as new options; if both set a field, that of `options` counts.
 
         >>> from penstock import tf_data
         >>> tf_data.Options(deterministic=True).merge(tf_data.Options(deterministic=False)).deterministic

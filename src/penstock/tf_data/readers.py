@@ -55,7 +55,7 @@ def FixedLengthRecordDataset(  # noqa: N802 - tf.data's name, and its arguments
 ) -> Dataset[bytes]:
     """Read records of `record_bytes` each as `bytes`, in the order of the files; see `penstock.read_fixed_length`.
 
-    Access is random, unless `compression_type` says that the files are compressed. `buffer_size` and
+    Access is random, unless the files are compressed according to `compression_type`. `buffer_size` and
     `num_parallel_reads` are ignored.
 
     >>> from penstock import tf_data

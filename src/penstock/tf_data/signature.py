@@ -67,7 +67,7 @@ def _sizes(call: str, shape: Any) -> tuple[int | None, ...]:
 
 
 def of_types(types: Any, shapes: Any) -> tuple[Any, Any]:
-    """Return a nesting of dtypes, and one of specs or `None`, for the older `output_types` and `output_shapes`.
+    """Return a nesting of dtypes, and a nesting of specs or `None`, for the older `output_types` and `output_shapes`.
 
     Without shapes only the dtypes are known, and elements are checked against them as they come.
 

@@ -59,7 +59,7 @@ def shape_of(operand: Any) -> tuple[int, ...]:
 
 
 def small(operand: Any) -> Any:
-    """Return a small value of the operand's kind and dtype, to ask NumPy for the form of a result."""
+    """Return a small value of the operand's kind and dtype, to find the form of a result with NumPy."""
     if not isinstance(operand, Value):
         return operand
     form = operand.form
@@ -121,7 +121,7 @@ def in_place(trace: Trace, symbol: str, a: Value, b: Any) -> bool:
     if a.form.kind is not Kind.ARRAY:
         return False
     if not a.fresh:
-        trace.refuse("writing into memory that others may see")
+        trace.refuse("writing into memory that other code may see")
     made = trace.lift(trace.lower(numpy_binary(trace, symbol, a, b), fresh=True))
     if not isinstance(made, Value) or made.form.shape != a.form.shape:
         trace.refuse("an array that would grow")
@@ -265,7 +265,7 @@ def _loop(
 
 
 def _power(trace: Trace, a: Any, b: Any) -> Any:
-    """Record `a ** b` where one is an array: NumPy has fast paths for some exponents, so it is called the same way."""
+    """Record `a ** b` with an array: NumPy has fast paths for some exponents, so it is called in the same way."""
     if kind_of(a) is not Kind.ARRAY or not (is_constant(b) or kind_of(b) is Kind.ARRAY):
         trace.refuse("a power of unsupported operands")
     if not is_constant(b) or kind_of(b) is Kind.ARRAY:

@@ -21,7 +21,7 @@ SUSPENDED = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENER
 
 @lru_cache(maxsize=1024)
 def global_names(code: types.CodeType, *, objects: bool = False) -> frozenset[str] | None:
-    """Return the global names that the code reads, or `None` if it does what a pure function of values does not.
+    """Return the global names that the code reads, or `None` if a pure function of values would not have such code.
 
     Forbidden are storing anything outside of the function, importing, asking for the type or identity of a value
     (stand-ins differ), and names with double underscores. Numbers are never `None`, so `is None` is allowed, unless

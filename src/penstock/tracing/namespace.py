@@ -123,7 +123,7 @@ def known(thing: Any, trace: Trace) -> Any:
 
 
 def is_named_tuple(thing: Any) -> bool:
-    """Return True for a class of named tuples with no methods of its own."""
+    """Return True for a class of named tuples without additional methods."""
     if not isinstance(thing, type) or thing.__mro__ != (thing, tuple, object):
         return False
     fields: tuple[str, ...] = getattr(thing, "_fields", ())

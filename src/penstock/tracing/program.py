@@ -17,7 +17,7 @@ OWN_MEMORY = 1 << 16  # bytes from which reused memory beats NumPy's new memory
 MOST_AT_ONCE = 1 << 26  # bytes of the largest column up to which all rows are made at once
 
 StepRun: TypeAlias = Callable[["Frame", np.ndarray | None], np.ndarray]
-"""Makes a step's column from the columns of a frame, in the given memory if any."""
+"""Function that makes a step's column from the columns of a frame, in the given memory if any."""
 
 
 class UnequalError(Exception):

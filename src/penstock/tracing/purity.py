@@ -53,7 +53,7 @@ class Purity:
         return known(thing, self._trace)
 
     def changed(self) -> bool:
-        """Return True if the function has changed a list or dict that is not its own."""
+        """Return True if the function has changed a list or dict that it did not make."""
         return not all(_same(_items(copied), items) for copied, items in self._collections)
 
     def _array(self, thing: Any) -> StandIn:

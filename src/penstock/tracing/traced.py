@@ -113,7 +113,7 @@ def traced(function: Callable[..., Any], spec: Spec) -> Traced | None:
         element = unflatten(structure, [Value(trace, form, at).stand_in for at, form in enumerate(forms)])
         made = pure(*element) if type(element) is tuple else pure(element)
         found = _results(trace, made, leaves, purity)
-    except Exception:  # noqa: BLE001 - whatever went wrong, the function itself will tell when it is called
+    except Exception:  # noqa: BLE001 - a call of the function itself will raise any error
         return None
     if trace.failed or purity.changed() or found is None:
         return None

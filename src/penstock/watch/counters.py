@@ -1,4 +1,4 @@
-"""Counts of the work of every operation, taken from outside it."""
+"""Counts of the work of every operation, measured from outside."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from penstock.plan.step import Step
 from penstock.plan.types import Program
 
 Cell = list[int]
-"""Of one operation and thread: calls, rows, wall ns, CPU ns, bytes, elements given, and those that failed."""
+"""Counts of one operation and thread: calls, rows, wall ns, CPU ns, bytes, input elements, and failed elements."""
 COUNTS = 7
 CALLS, ROWS, WALL, CPU, BYTES, GIVEN, FAILED = range(COUNTS)
 
@@ -38,8 +38,8 @@ class OperationCounters:
 
     label: str
     inputs: list[OperationCounters]
-    contains_inputs: bool = False  # whether the time of the inputs counts for this one
-    selects: bool = False  # whether it passes on only some of its input
+    contains_inputs: bool = False  # whether the time includes that of the inputs
+    selects: bool = False  # whether the operation passes on only some of its input
     cells: dict[int, Cell] = field(default_factory=dict)
     each: int = 0  # bytes of the element sampled last
 
@@ -107,7 +107,7 @@ class Counters:
             rows = rows_of(rows) if rows_of is not None else rows
             wall = perf_counter_ns() - wall
             cell[WALL] += wall
-            cell[CPU] += wall  # arithmetic waits for nothing
+            cell[CPU] += wall  # arithmetic never waits
             return rows
 
         counted = _counted(operation, change, rows_at=1)
@@ -286,7 +286,7 @@ def _count_failed(cell: Cell, before: int) -> None:
 
 
 def _stands_for(calls: int) -> int:
-    """Return how many calls the CPU time of the next call represents; 0 if it is not measured."""
+    """Return the number of calls that the CPU time of the next call represents; 0 if it is not measured."""
     return 1 if calls < SAMPLE else SAMPLE if calls % SAMPLE == 0 else 0
 
 

@@ -41,11 +41,11 @@ class Stats:
 
     - `items`: batches (or elements) received; `rows`: elements in them.
     - `waited`, `stepped`: seconds that the consumer spent waiting inside `next`, and outside it.
-    - `work`: seconds of task time, over all workers; of it `blocked`, waiting for disks, sleeps or locks, and
-      `starved`, ready but without a core, since other processes used it. `workers`: how many ran at a time; `mode`:
-      where.
+    - `work`: seconds of task time, over all workers; part of it are `blocked`, waiting for disks, sleeps or locks, and
+      `starved`, ready but without a core, since other processes used it. `workers`: the number of workers; `mode`:
+      where tasks ran.
     - `ahead`: tasks under way; `live_bytes`, `peak_bytes`: memory of batches.
-    - `alone`: the operations that one thread at a time calls, and why.
+    - `alone`: the operations that one thread at a time calls, with the reason.
     - `decisions`: the tuner's choices, with reasons; `holds_gil`: whether the functions were found to hold the GIL.
     - `operations`: from the sources up.
 

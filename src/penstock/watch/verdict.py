@@ -1,4 +1,4 @@
-"""The limit of a run in words: who waits, how long, for which operation, and what to change."""
+"""The limit of a run as text: who waits, how long, for which operation, and what to change."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def verdict(stats: Stats) -> str:
 def _advice(stats: Stats) -> str:
     if (turns := _limited_by_turns(stats)) is not None:
         return (
-            f"{turns}. Let each call or each thread have its own (threading.local()), or pass thread_safe=True if "
+            f"{turns}. Give each call or each thread its own object (threading.local()), or pass thread_safe=True if "
             "several threads are safe."
         )
     if stats.holds_gil:

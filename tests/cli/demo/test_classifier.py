@@ -5,7 +5,7 @@ import numpy as np
 from penstock.cli.demo.classifier import Classifier
 
 
-def test_it_learns_what_can_be_told_apart():
+def test_the_classifier_learns_separable_classes():
     rng = np.random.default_rng(1)
     patterns = rng.integers(0, 256, (10, 8, 8, 1))
     labels = rng.integers(0, 10, 200)

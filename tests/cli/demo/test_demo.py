@@ -20,7 +20,7 @@ def test_the_quick_demo_holds():
     assert "\r" not in done.stdout
 
 
-def test_a_demo_that_does_not_hold_says_so(monkeypatch, capsys):
+def test_a_failed_demo_reports_it(monkeypatch, capsys):
     from penstock.cli.terminal import Terminal
 
     monkeypatch.setattr(story, "EPOCHS", 1)

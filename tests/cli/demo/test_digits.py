@@ -22,7 +22,7 @@ def test_the_files_are_the_digits_in_one_folder_a_class(folder):
     assert ps.image.decode(channels=1)(ds[0]["image"]).shape == (digits.SIDE, digits.SIDE, 1)
 
 
-def test_training_and_held_out_digits_share_nothing_and_are_all(folder):
+def test_training_and_held_out_digits_are_disjoint_and_complete(folder):
     training, held_out = pipelines(folder)
     read = [{record.name for row in range(len(ds)) for record in ds.locate(row)} for ds in (training, held_out)]
     assert [len(names) for names in read] == [1797 - HELD_OUT, HELD_OUT]

@@ -5,7 +5,7 @@ import numpy as np
 from penstock.cli.demo.photos import BATCH, SIZE, measure, pipeline, write_photos
 
 
-def test_the_pipeline_makes_batches_of_crops_and_its_speed_is_measured_beside_the_ceiling(tmp_path):
+def test_the_pipeline_makes_crops_and_its_speed_is_compared_with_the_ceiling(tmp_path):
     assert write_photos(tmp_path, 8, lambda done, note: None) > 8 * 10_000
     ds = pipeline(tmp_path)
     assert "fuse_image_chain" in ds.explain()

@@ -23,19 +23,19 @@ def records(tmp_path_factory):
     return write_records(tmp_path_factory.mktemp("demo"))
 
 
-def test_every_line_is_read_and_is_what_plain_python_reads(text):
+def test_every_line_equals_the_line_of_plain_python(text):
     told = check_lines(text)
     assert told.files == len(list(text.glob("*.py"))) > 100
     assert told.equal == told.lines > 50_000
 
 
-def test_the_lines_that_are_shown_stand_where_it_is_said(text):
+def test_shown_lines_are_at_the_stated_places(text):
     for _, place, shown in check_lines(text).some:
         name, line = place.split(", line ")
         assert linecache.getline(str(text / name), int(line)).strip() == shown
 
 
-def test_a_line_that_is_not_as_it_should_be_is_counted(text, monkeypatch):
+def test_a_wrong_line_is_counted(text, monkeypatch):
     plain = reading._plain_lines
     monkeypatch.setattr(
         reading, "_plain_lines", lambda file: [line.replace("import sys", "import os") for line in plain(file)]
@@ -44,7 +44,7 @@ def test_a_line_that_is_not_as_it_should_be_is_counted(text, monkeypatch):
     assert 0 < told.lines - told.equal < 1000
 
 
-def test_the_digits_come_back_from_records_as_they_were(records):
+def test_digits_read_from_records_equal_the_originals(records):
     told = read_records(records)
     assert told.files == len(records) > 2
     assert told.equal == told.records == 1797

@@ -28,12 +28,12 @@ def test_a_new_process_gets_the_same_batches(interrupted):
     assert resumed_elsewhere(folder, cursor, workers=3) == expected
 
 
-def test_this_process_gets_them_too(interrupted):
+def test_this_process_gets_the_same_batches(interrupted):
     folder, cursor, expected = interrupted
     assert remaining(folder, cursor, workers=1) == expected
 
 
-def test_a_process_that_fails_says_why(interrupted, tmp_path):
+def test_a_failed_process_shows_the_reason(interrupted, tmp_path):
     with pytest.raises(RuntimeError, match="no folder"):
         resumed_elsewhere(tmp_path / "nowhere", interrupted[1], workers=1)
 

@@ -15,15 +15,15 @@ def test_bytes_have_a_fitting_unit(count, told):
     ("text", "count"),
     [("1", 1), ("1000", 1000), ("1k", 1000), ("1KB", 1000), ("1KiB", 1024), ("0.5 MiB", 1 << 19), ("2gb", 2 * 10**9)],
 )
-def test_a_size_is_understood(text, count):
+def test_sizes_with_units_are_parsed(text, count):
     assert parse_size(text) == count
 
 
 @pytest.mark.parametrize("text", ["", "MB", "1 XB", "-1", "1.2.3", "1ib", "one"])
-def test_what_is_no_size_is_refused(text):
+def test_invalid_sizes_are_refused(text):
     with pytest.raises(ValueError, match="256MB"):
         parse_size(text)
 
 
-def test_one_is_not_many():
+def test_counts_have_a_singular():
     assert (many(0, "file"), many(1, "file"), many(2, "file")) == ("0 files", "1 file", "2 files")

@@ -28,7 +28,7 @@ def told(*asked, **settings):
     return stream.getvalue()
 
 
-def test_a_file_becomes_one_of_another_format_and_back():
+def test_a_file_converted_and_back_is_the_same():
     assert "100 records in 1 file" in told(["a.tfrecord"], "b.tar")
     assert ps.read_tar("b.tar", decode=True)[3] == {
         "__key__": "000000003", "label.json": 3, "name": b"3" * 20
@@ -37,7 +37,7 @@ def test_a_file_becomes_one_of_another_format_and_back():
     assert list(ps.read_tfrecord("b.tfrecord")) == RECORDS
 
 
-def test_shards_are_about_as_large_as_asked_and_hold_all_in_order():
+def test_shards_have_about_the_requested_size_and_hold_all_records_in_order():
     told(["a.tfrecord"], "b.tfrecord", max_bytes=1000)
     names = sorted(name for name in os.listdir() if name.startswith("b-"))
     names = [name for name in names if name.endswith(".tfrecord")]
@@ -58,7 +58,7 @@ def test_several_processes_write_the_same_files():
             assert one.read() == two.read()
 
 
-def test_an_interrupted_conversion_goes_on(monkeypatch):
+def test_an_interrupted_conversion_continues(monkeypatch):
     wrote = []
     plainly = converting._write_shard
 
@@ -97,7 +97,7 @@ def test_another_conversion_that_was_interrupted_is_not_mixed_with_this_one(monk
     assert list(ps.read_tfrecord("b-*.tfrecord")) == RECORDS
 
 
-def test_what_is_read_again_as_another_is_an_error_and_leaves_nothing(monkeypatch):
+def test_a_record_that_differs_when_read_again_is_an_error_and_leaves_no_file(monkeypatch):
     stored = converting.STORED["TFRecord"]
     poor = type(stored)(
         stored.store, lambda records, path, *told: stored.write(list(records)[:-1], path, *told), stored.read
@@ -114,18 +114,18 @@ def test_what_is_read_again_as_another_is_an_error_and_leaves_nothing(monkeypatc
         ((["a.tfrecord"], "b.txt"), "the extension of b.txt is unknown"),
         ((["a.tfrecord"], "a.tfrecord"), "exists already"),
         ((["a.tfrecord", "other.tar"], "b.tar"), "files of one format"),
-        ((["a.tfrecord"], "b.parquet.gz"), r"leave \.gz out"),
-        ((["a.tfrecord"], "b.tar.gz"), r"leave \.gz out"),
+        ((["a.tfrecord"], "b.parquet.gz"), r"omit \.gz"),
+        ((["a.tfrecord"], "b.tar.gz"), r"omit \.gz"),
         ((["a.tfrecord"], "b.tfrecord.xz"), "not in xz"),
     ],
 )
-def test_what_cannot_be_done_is_said_before_anything_is(asked, reason):
+def test_impossible_conversions_are_refused_before_any_work(asked, reason):
     ps.Dataset.from_source([{"txt": "x"}]).write_tar("other.tar")
     with pytest.raises(TargetError, match=reason):
         told(*asked)
 
 
-def test_no_records_are_a_file_without_any():
+def test_an_empty_dataset_becomes_an_empty_file():
     ps.Dataset.from_source([]).write_tfrecord("none.tfrecord")
     told(["none.tfrecord"], "none.tar")
     assert len(ps.read_tar("none.tar")) == 0
@@ -142,14 +142,14 @@ def test_compressed_shards_hold_all_in_order(to):
     assert (ds.cardinality() == 100) == to.endswith("zst")
 
 
-def test_asked_for_another_compression_than_the_name_says_it_does_nothing():
-    with pytest.raises(TargetError, match=r"leave \.gz out"):
+def test_a_compression_that_contradicts_the_name_is_refused():
+    with pytest.raises(TargetError, match=r"omit \.gz"):
         told(["a.tfrecord"], "b.tfrecord.gz", compression="zstd")
     with pytest.raises(TargetError, match="TFRecord files in gzip, zlib, zstd; not in snappy"):
         told(["a.tfrecord"], "b.tfrecord", compression="snappy")
 
 
-def test_an_index_that_was_made_goes_with_the_file():
+def test_the_index_is_written_with_the_file():
     told(["a.tfrecord"], "b.tfrecord")
     before = os.stat(".penstock/b.tfrecord.psindex").st_ino
     assert len(ps.read_tfrecord("b.tfrecord")) == 100
@@ -204,12 +204,12 @@ def test_examples_without_a_value_of_a_list_have_an_empty_one_in_parquet():
 
 
 @pytest.mark.parametrize("name", ["b.foo", "b", "b.csv", "nowhere/b.foo"])
-def test_a_name_that_tells_no_format_to_write_is_refused(name):
+def test_a_name_without_a_known_extension_is_refused(name):
     with pytest.raises(TargetError, match=r"writes TFRecord, tar, Parquet; the extension of .* is unknown"):
         told(["a.tfrecord"], name)
 
 
-def test_one_file_tells_how_far_it_is(monkeypatch):
+def test_one_file_shows_its_progress(monkeypatch):
     monkeypatch.setattr(converting, "_TOLD_EVERY", 40)
     tellings = []
     plan = converting._planned(["a.tfrecord"], "b.tar", None, None, None, rounding=False)
@@ -226,7 +226,7 @@ def photos(folder):
 
 
 def known_of(sample):
-    """The key, the label, the path and the content of a sample, whatever the format calls them."""
+    """Return the key, label, path and content of a sample, under whatever names the format gives them."""
     texts = {name: value.decode() if isinstance(value, bytes) else value for name, value in sample.items()
              if "jpg" not in name and name != "image"}  # fmt: skip
     label = next(texts[name] for name in ("label", "label.json", "cls") if name in texts)
@@ -258,7 +258,7 @@ def test_keys_labels_and_file_names_are_kept_from_a_folder_through_every_pair_of
     assert [element["label"] for element in ps.read_image_folder("photos")] == [label for _, label, _, _ in wanted]
 
 
-def test_images_of_two_kinds_are_one_entry_as_the_conversion_says(photos):
+def test_images_of_two_kinds_become_one_entry(photos):
     with open("photos/dog/two.png", "wb") as file:
         file.write(b"\x89PNG\r\n\x1a\n")
     assert 'ps.read_tar(\'a.tar\', columns={"image": "jpg;png"})' in told(["photos"], "a.tar")
@@ -269,7 +269,7 @@ def test_images_of_two_kinds_are_one_entry_as_the_conversion_says(photos):
 def test_a_stray_file_among_others_is_named(photos):
     with open("photos/README.txt", "w") as file:
         file.write("these are photos")
-    with pytest.raises(TargetError, match=r"1 file of the format text \(photos/README.txt\).*leave others out"):
+    with pytest.raises(TargetError, match=r"1 file of the format text \(photos/README.txt\).*omit some files"):
         told(["photos"], "a.tar")
 
 
@@ -289,13 +289,13 @@ def test_names_are_kept_where_there_are_no_class_folders(folder):
     [
         ({"__key__": "a.b", "x": 1}, "b.tar", "the key 'a.b'"),
         ({"__key__": "a", "__url__": 1}, "b.tar", "'__url__'"),
-        ({"Name": 1}, "b.tar", "small letters"),
+        ({"Name": 1}, "b.tar", "lowercase"),
         ({"x": 0.1}, "b.tfrecord", "--float32"),
         ({"x": 2**70}, "b.tfrecord", "expected numbers or text"),
         ({"x": {"y": 1}}, "b.parquet", "no place in a column"),
     ],
 )
-def test_what_the_target_cannot_hold_is_an_error_that_leaves_nothing(folder, sample, to, reason):
+def test_a_record_that_the_target_cannot_hold_is_an_error_that_leaves_no_file(folder, sample, to, reason):
     pytest.importorskip("pyarrow")
     with open("a.jsonl", "w") as file:
         file.writelines(json.dumps(line) + "\n" for line in [{**sample, "x": 1} for _ in range(3)] + [sample])
@@ -306,7 +306,7 @@ def test_what_the_target_cannot_hold_is_an_error_that_leaves_nothing(folder, sam
     assert not [name for name in os.listdir(".penstock") if name.startswith("b")]
 
 
-def test_two_samples_that_a_tar_would_hold_as_one_are_an_error(folder):
+def test_consecutive_samples_with_one_key_are_an_error_for_tar(folder):
     os.makedirs("pairs")
     for name in ("1.jpg", "1.txt"):
         with open(f"pairs/{name}", "w") as file:
@@ -315,7 +315,7 @@ def test_two_samples_that_a_tar_would_hold_as_one_are_an_error(folder):
         told(["pairs"], "b.tar", name="files")
 
 
-def test_numbers_are_rounded_only_where_that_is_asked_for(folder):
+def test_numbers_are_rounded_only_on_request(folder):
     with open("a.jsonl", "w") as file:
         file.write('{"x": 0.1, "y": [0.5, NaN]}\n')
     told(["a.jsonl"], "b.tfrecord", rounding=True)

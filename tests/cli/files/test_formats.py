@@ -14,7 +14,7 @@ def records(tmp_path):
 
 
 @pytest.mark.parametrize("known", FORMATS)
-def test_a_format_is_known_by_its_extensions_and_name(known):
+def test_a_format_is_detected_by_extension_and_name(known):
     assert find_format(known.name.upper()) is known
     for extension in known.extensions:
         assert format_of(f"train{extension.upper()}") is known
@@ -24,13 +24,13 @@ def test_a_format_is_known_by_its_extensions_and_name(known):
     ("content", "name"),
     [(b"PAR1....", "Parquet"), (b"\x93NUMPY\1", "NumPy"), (b'{"a": 1}\n', "JSON lines"), (b"", "files")],
 )
-def test_a_name_that_does_not_tell_leaves_it_to_the_content(tmp_path, content, name):
+def test_the_content_decides_if_the_name_is_unknown(tmp_path, content, name):
     path = tmp_path / "part-0"
     path.write_bytes(content)
     assert format_of(str(path)).name == name
 
 
-def test_a_compression_is_passed_over(tmp_path, records):
+def test_extensions_of_compressions_are_skipped(tmp_path, records):
     assert [format_of(f"a.{name}").name for name in ("tfrecord.gz", "CSV.ZST", "txt.bz2")] == [
         "TFRecord",
         "CSV",
@@ -44,7 +44,7 @@ def test_a_compression_is_passed_over(tmp_path, records):
     assert format_of(str(packed)).name == "files"
 
 
-def test_records_are_known_by_the_checksum_of_the_first_length(tmp_path, records):
+def test_tfrecord_is_detected_by_the_checksum_of_the_first_length(tmp_path, records):
     plain = tmp_path / "part-0"
     with open(records, "rb") as file:
         plain.write_bytes(file.read())
@@ -55,21 +55,21 @@ def test_records_are_known_by_the_checksum_of_the_first_length(tmp_path, records
     assert format_of(str(plain)).name == "files"
 
 
-def test_a_folder_stands_for_its_files_by_format(tmp_path, records):
+def test_a_folder_means_its_files_by_format(tmp_path, records):
     (tmp_path / "deep").mkdir()
     (tmp_path / "deep" / "notes.txt").write_text("a line\n")
     groups = {known.name: paths for known, paths in group_files([str(tmp_path)])}
     assert groups == {"TFRecord": [records], "text": [str(tmp_path / "deep" / "notes.txt")]}
 
 
-def test_a_given_format_is_that_of_all(tmp_path, records):
+def test_a_requested_format_applies_to_all_files(tmp_path, records):
     ((known, paths),) = group_files([str(tmp_path / "*")], "files")
     assert (known.name, paths) == ("files", [records])
     assert list(known.read(paths)) != []
 
 
 @pytest.mark.parametrize("asked", [(["nothing-*.tfrecord"], None), (["."], "TFRecords of another kind")])
-def test_what_is_not_there_is_said_plainly(tmp_path, monkeypatch, asked):
+def test_missing_files_are_reported_plainly(tmp_path, monkeypatch, asked):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "a.txt").write_text("")
     with pytest.raises(TargetError, match=r"no file matches|there is no format"):

@@ -18,7 +18,7 @@ def told(*asked, **settings):
     return stream.getvalue()
 
 
-def test_indexes_are_made_beside_the_files(tmp_path, records):
+def test_indexes_are_stored_next_to_the_files(tmp_path, records):
     text = told([str(tmp_path)])
     assert "TFRecord: 4 files" in text
     assert "10 records" in text
@@ -27,7 +27,7 @@ def test_indexes_are_made_beside_the_files(tmp_path, records):
     ]
 
 
-def test_what_is_true_is_kept_unless_forced(tmp_path, records):
+def test_valid_indexes_are_kept_unless_forced(tmp_path, records):
     told([str(tmp_path)])
     places = sorted(tmp_path.glob(".penstock/*.psindex"))
     before = [place.stat().st_ino for place in places]

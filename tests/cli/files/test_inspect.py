@@ -19,7 +19,7 @@ def told(*asked, **settings):
     return good, stream.getvalue()
 
 
-def test_it_says_how_many_records_there_are_and_of_what_size(records):
+def test_the_number_and_sizes_of_records_are_shown(records):
     good, text = told([records], elements=2)
     assert good
     for part in (
@@ -33,7 +33,7 @@ def test_it_says_how_many_records_there_are_and_of_what_size(records):
         assert part in text
 
 
-def test_records_that_are_no_examples_are_said_to_be_none(records):
+def test_records_that_are_no_examples_are_reported(records):
     assert "not tf.train.Examples" in told([records])[1]
 
 
@@ -45,7 +45,7 @@ def test_examples_are_shown_with_their_features(tmp_path):
     assert "'label'" in text
 
 
-def test_verifying_names_each_damaged_record_and_goes_on(records):
+def test_verification_names_each_damaged_record_and_continues(records):
     assert told([records], verify=True) == (True, told([records], verify=True)[1])
     with open(records, "r+b") as file:
         for record in (40, 60):
@@ -58,14 +58,14 @@ def test_verifying_names_each_damaged_record_and_goes_on(records):
     assert "record 60" in text
 
 
-def test_a_file_that_is_not_what_it_is_called_is_said_to_be_unreadable(tmp_path):
+def test_a_file_that_contradicts_its_name_is_reported_as_unreadable(tmp_path):
     (tmp_path / "a.tfrecord").write_bytes(b"this is no record of any kind")
     good, text = told([str(tmp_path)])
     assert not good
     assert "cannot be read" in text
 
 
-def test_streams_are_inspected_as_far_as_they_can_be(tmp_path):
+def test_streams_are_inspected_without_a_length(tmp_path):
     ps.Dataset.from_source([ps.records.encode_example({"label": i}) for i in range(5)]).write_tfrecord(
         tmp_path / "a.tfrecord.gz"
     )
@@ -75,7 +75,7 @@ def test_streams_are_inspected_as_far_as_they_can_be(tmp_path):
         assert part in text
 
 
-def test_a_value_that_is_missing_hides_nothing_else(tmp_path):
+def test_a_missing_value_hides_no_other_fact(tmp_path):
     arrow = pytest.importorskip("pyarrow")
     parquet = pytest.importorskip("pyarrow.parquet")
     parquet.write_table(arrow.table({"x": [1, None]}), tmp_path / "a.parquet")

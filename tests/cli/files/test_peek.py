@@ -46,20 +46,20 @@ def test_a_sheet_without_images_is_not_written(tmp_path):
     assert not (tmp_path / "mine.png").exists()
 
 
-def test_a_seed_shows_others_each_once():
+def test_a_seed_selects_random_distinct_elements():
     lines = told(["a.tfrecord"], count=4, seed=1)[1].splitlines()
     places = [line for line in lines if line.startswith("a.tfrecord")]
     assert sorted(places) == [f"a.tfrecord, record {i}" for i in range(4)]
     assert places != sorted(places)
 
 
-def test_arrays_that_look_like_images_are_images_and_others_are_none():
+def test_arrays_shaped_like_images_are_drawn_and_others_are_not():
     element = {"rgb": np.zeros((8, 9, 3), np.uint8), "gray": np.zeros((8, 9), np.uint8), "ids": np.zeros((8, 9))}
     assert sorted(image.shape for image in images_in(element)) == [(8, 9, 1), (8, 9, 3)]
     assert list(images_in({"cut": PHOTO[:20], "tiny": np.zeros((2, 2, 3), np.uint8)})) == []
 
 
-def test_what_cannot_be_read_is_said():
+def test_unreadable_elements_are_reported():
     with open("a.tfrecord", "r+b") as file:
         file.seek(20)
         file.write(b"\xee")

@@ -24,7 +24,7 @@ def test_gray_images_are_drawn_in_gray():
     assert (sheet[4:20, 4:20] == 9).all()
 
 
-def test_a_sheet_is_saved_as_it_is(tmp_path):
+def test_a_sheet_is_saved_exactly(tmp_path):
     image = pytest.importorskip("PIL.Image")
     sheet = contact_sheet([filled(3, 5, 100)], side=8)
     save_png(sheet, str(tmp_path / "sheet.png"))

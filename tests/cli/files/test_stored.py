@@ -16,13 +16,13 @@ def stored_and_read(name, samples, path, compression=None):
 
 
 @pytest.mark.parametrize("name", ["TFRecord", "tar"])
-def test_what_was_stored_is_read_again(name, tmp_path):
+def test_stored_samples_are_read_back_equal(name, tmp_path):
     made, read = stored_and_read(name, [SAMPLE, {**SAMPLE, "ids": []}], tmp_path / "a")
     assert read == made
 
 
 @pytest.mark.parametrize("name", STORED)
-def test_compressed_it_is_read_again_too(name, tmp_path):
+def test_compressed_samples_are_read_back_equal(name, tmp_path):
     pytest.importorskip("zstandard")
     pytest.importorskip("pyarrow")
     sizes = [0]
@@ -42,7 +42,7 @@ def test_parquet_has_lists_where_any_sample_has_several_values(tmp_path):
     assert "image" not in read[1]
 
 
-def test_examples_are_opened_and_nothing_else_is():
+def test_only_examples_are_opened():
     assert unwrap_example(ps.records.encode_example({"label": 3})) == {"label": 3}
     assert [unwrap_example(element) for element in (b"", b"text", {"a": b""}, 3)] == [b"", b"text", {"a": b""}, 3]
 
@@ -58,7 +58,7 @@ def test_an_example_is_its_features_and_other_bytes_are_a_record():
         assert STORED["TFRecord"].store(sample_of(content), 0, {}, False) == content
 
 
-def test_members_of_a_tar_say_what_they_are():
+def test_members_of_a_tar_have_extensions_by_type():
     members = STORED["tar"].store(
         {"image/encoded": SAMPLE["image"], "jpg": SAMPLE["image"], "n": 1, "t": "a"}, 7, {}, False
     )
@@ -75,7 +75,7 @@ def test_members_of_a_tar_say_what_they_are():
     ("sample", "told"),
     [({"a/b": b"1", "a_b": b"2"}, "both be called"), ({"parts": [b"1", b"2"]}, "no place in one member")],
 )
-def test_what_has_no_place_in_a_tar_is_named(sample, told):
+def test_values_that_do_not_fit_a_tar_are_named(sample, told):
     with pytest.raises(ElementError, match=told):
         STORED["tar"].store(sample, 0, {}, False)
 

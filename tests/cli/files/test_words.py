@@ -24,7 +24,7 @@ def test_each_leaf_has_a_line_with_its_path():
         (ps.Ragged.from_rows([[1], []]), "Ragged  Ragged([[1], []], int64[2, ~])"),
     ],
 )
-def test_a_leaf_says_what_it_is_and_how_it_begins(leaf, told):
+def test_a_leaf_is_shown_with_its_type_and_beginning(leaf, told):
     assert lines_of(leaf) == [told]
 
 
@@ -39,7 +39,7 @@ def test_an_element_without_leaves_has_no_lines():
     assert lines_of({}) == []
 
 
-def test_kinds_are_told_by_their_beginning():
+def test_kinds_are_detected_by_the_first_bytes():
     assert [kind_of_bytes(content) for content in (b"\x89PNG\r\n\x1a\n", b"fLaC...", b"", b"none")] == [
         "PNG",
         "FLAC",

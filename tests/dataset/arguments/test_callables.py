@@ -1,4 +1,4 @@
-"""What a type checker makes of a user's script: `make lint` checks this file as strictly as pyright can."""
+"""A user's script for the type checker: `make lint` checks this file with pyright's strictest settings."""
 # pyright: strict
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ def jittered(x: int, *, rng: np.random.Generator) -> tuple[int, float]:
     return x, float(rng.random())
 
 
-def test_functions_that_are_named_say_what_comes() -> None:
+def test_named_functions_determine_element_types() -> None:
     ds = ps.Dataset.range(4)
     _ = assert_type(ds.map(float), ps.Dataset[float])
     pairs = ds.map(jittered)
@@ -35,7 +35,7 @@ def test_lambdas_need_no_types() -> None:
     assert len(ds.split({"a": 0.5, "b": 0.5}, key_func=lambda x: x % 2)) == 2
 
 
-def test_the_rest_of_an_element_has_no_part_of_its_type() -> None:
+def test_other_parts_of_an_element_keep_no_type() -> None:
     pairs = ps.Dataset.range(4).map(jittered)
     _ = assert_type(pairs.map(str, on=0), ps.Dataset[Any])
     _ = assert_type(pairs.map(lambda x: -x, on=1), ps.Dataset[Any])
@@ -48,6 +48,6 @@ def test_lines_are_text_unless_they_have_no_encoding(tmp_path: Path) -> None:
     assert list(ps.read_text(tmp_path / "a.txt", encoding=None)) == [b"one"]
 
 
-def test_rooms_that_are_opened_on_demand_are_known() -> None:
+def test_modules_opened_on_demand_are_known_to_type_checkers() -> None:
     ps.testing.verify_resume(ps.Dataset.range(3))
     assert ps.tf_data.AUTOTUNE == ps.AUTOTUNE

@@ -1,4 +1,4 @@
-"""What `pack` refuses when the pipeline is built."""
+"""Arguments that `pack` refuses when the pipeline is built."""
 
 from __future__ import annotations
 
@@ -56,6 +56,6 @@ def test_elements_known_not_to_be_documents_are_refused(dataset, key, message):
         dataset.pack(4, on=key)
 
 
-def test_the_kinds_of_elements_that_are_taken():
+def test_arrays_and_dicts_of_token_arrays_are_accepted():
     assert DOCUMENTS.pack(4).element_spec["tokens"].dtype == np.int64
     assert Dataset.from_tensor_slices((MATRIX, MATRIX)).pack(4, on=1).element_spec["positions"].shape == (4,)

@@ -18,11 +18,11 @@ from penstock.dataset.arguments.parts import reorders, weights
         ({"a": np.float64(0.1), "b": np.float32(0.5), "c": 0.4}, [1, 5, 4]),
     ],
 )
-def test_decimals_count_as_written(fractions, wanted):
+def test_fractions_count_as_written_decimals(fractions, wanted):
     assert weights(fractions) == wanted
 
 
-def test_only_a_shuffle_that_stays_leaves_elements_in_their_place():
+def test_only_fixed_shuffles_keep_positions():
     ds = Dataset.range(9)
     assert not reorders(ds.batch(2)._plan)
     assert not reorders(ds.shuffle(seed=1, reshuffle_each_iteration=False)._plan)
@@ -31,7 +31,7 @@ def test_only_a_shuffle_that_stays_leaves_elements_in_their_place():
     assert reorders(ds.shuffle(seed=1).batch(2)._plan)
 
 
-def test_a_random_mixture_moves_elements_unless_it_has_a_seed():
+def test_unseeded_mixtures_change_positions():
     ds = Dataset.range(9)
     assert reorders(Dataset.sample_from_datasets([ds, ds])._plan)
     assert reorders(Dataset.sample_from_datasets([ds, ds], seed=1, rerandomize_each_iteration=True)._plan)

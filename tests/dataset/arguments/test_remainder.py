@@ -1,4 +1,4 @@
-"""What is left for the last batch of an epoch, as the user says it."""
+"""Policies for the last batch of an epoch, as arguments."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ BATCHES = (
 
 
 @pytest.mark.parametrize("call", BATCHES)
-def test_every_operation_that_makes_batches_takes_it_in_one_spelling(call):
+def test_every_batching_operation_takes_the_same_remainder_arguments(call):
     found = inspect.signature(getattr(Dataset, call)).parameters
     assert found["drop_remainder"].default is False
     assert (found["remainder"].default, found["mask_key"].default) == (None, "valid")
@@ -37,7 +37,7 @@ def test_every_operation_that_makes_batches_takes_it_in_one_spelling(call):
         (False, "pad", (False, "real")),
     ],
 )
-def test_what_is_said_is_one_of_three(drop, remainder, wanted):
+def test_remainder_is_keep_drop_or_pad(drop, remainder, wanted):
     left = policy("batch", None, drop, remainder, "real")
     assert (left["drop_remainder"], left["mask_key"]) == wanted
 
@@ -49,21 +49,21 @@ def test_anything_else_is_refused(remainder):
 
 
 @pytest.mark.parametrize("remainder", ["keep", "pad"])
-def test_both_arguments_have_to_agree(remainder):
+def test_drop_remainder_and_remainder_must_agree(remainder):
     with pytest.raises(ValueError, match=r"rebatch.*drop_remainder=True contradicts it"):
         drops("rebatch", True, remainder)
 
 
-def test_a_key_is_a_text_that_elements_do_not_have():
+def test_a_mask_key_must_be_new_text():
     assert check_mask_key("batch", spec_of({"x": 1}), "valid") == "valid"
     assert check_mask_key("batch", None, "x") == "x"
-    with pytest.raises(PlanError, match=r"batch\(\): an element has 'x' already"):
+    with pytest.raises(PlanError, match=r"batch\(\): an element already has 'x'"):
         check_mask_key("batch", spec_of({"x": 1}), "x")
     with pytest.raises(TypeError, match=r"batch\(mask_key=None\): expected a text"):
         check_mask_key("batch", None, None)
 
 
-def test_the_call_forms_of_tf_data_stay_and_have_it_too():
+def test_call_forms_of_tf_data_also_take_remainder():
     ds = tf_data.Dataset.range(5).map(np.atleast_1d)
     assert len(list(ds.padded_batch(2, None, None, True, name="pairs"))) == 2
     assert len(list(ds.ragged_batch(2, True, np.int32, name="pairs"))) == 2

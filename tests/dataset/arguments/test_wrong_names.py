@@ -24,12 +24,12 @@ NUMBERS: Any = ps.Dataset.range(4)
         (lambda: ps.Dataset.range(3).map(), r"^Dataset\.map\(\) missing 1 required positional argument: 'map_func'$"),
     ],
 )
-def test_an_argument_that_is_not_there_says_which_is_meant(call, said):
+def test_an_unknown_argument_suggests_the_right_one(call, said):
     with pytest.raises(TypeError, match=said):
         call()
 
 
-def test_errors_of_what_is_called_by_a_method_are_left_as_they_are():
+def test_type_errors_inside_a_method_are_unchanged():
     def wrong(ds):
         return ds.take(1) if ds.missing(x=3) else len(x=3)
 

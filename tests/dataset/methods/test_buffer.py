@@ -19,12 +19,12 @@ def test_apply_takes_a_function_that_returns_a_dataset(function, says):
         Dataset.range(4).apply(function)
 
 
-def test_options_are_options():
+def test_with_options_needs_options():
     with pytest.raises(TypeError, match=r"with_options\(\): expected penstock.Options, not dict"):
         Dataset.range(4).with_options({"workers": 2})
 
 
-def test_a_code_to_ignore_must_be_one():
+def test_ignored_codes_must_exist():
     with pytest.raises(ValueError, match="expected codes of findings, not 'PS999'; there are PS101"):
         Dataset.range(4).with_options(Options(ignore_lint="PS999"))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from penstock import Dataset
 
 
-def test_a_split_and_its_concatenation_are_the_whole():
+def test_concatenated_parts_of_a_split_are_the_whole():
     ds = Dataset.range(20).shuffle(seed=3)
     for epoch in (0, 1):
         whole = list(ds.iterator(epoch=epoch))

@@ -7,7 +7,7 @@ import numpy as np
 from penstock import Dataset
 
 
-def test_they_go_together_with_the_rest():
+def test_keyed_operations_combine_with_others():
     words = Dataset.from_source([np.full(1 + x % 5, x) for x in range(30)]).shuffle(seed=0)
     sums = words.batch_by_tokens(len, 12).map(np.sum)
     ds = sums.group_by_window(lambda x: x % 2, lambda key, window: window.batch(4), 4)
@@ -16,7 +16,7 @@ def test_they_go_together_with_the_rest():
     assert set(bucketed) == set(range(30))
 
 
-def test_plans_are_told_apart_by_their_arguments():
+def test_arguments_count_in_the_fingerprint():
     ds = Dataset.range(9)
     prints = {
         ds.group_by_window(abs, lambda key, window: window, 3).fingerprint(),

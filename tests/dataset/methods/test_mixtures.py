@@ -1,4 +1,4 @@
-"""Mixtures as a user asks for them: what is refused, and weights that change in the midst of a run."""
+"""Arguments of mixtures: refused values, and weights that change during a run."""
 
 from __future__ import annotations
 
@@ -59,12 +59,12 @@ def test_wrong_arguments_are_refused():
         sample([A, B], Dataset.from_tensors(np.ones(2)), exact=True)
 
 
-def test_one_dataset_is_itself():
+def test_a_mixture_of_one_dataset_is_the_dataset():
     assert list(sample([A], [3]).iterator(epoch=0)) == list(A.iterator(epoch=0))
     assert list(sample([A], stop="never").take(120).iterator(epoch=0)) == list(A.repeat(2).iterator(epoch=0))
 
 
-def test_other_weights_are_another_plan():
+def test_other_weights_have_another_fingerprint():
     made = {
         sample([A, B], weights, seed=1).fingerprint()
         for weights in ([1, 2], [1, 3], {0: [1, 2], 9: [1, 3]}, lambda row: [1, 2], lambda row: [1, 3])
@@ -75,7 +75,7 @@ def test_other_weights_are_another_plan():
 
 @pytest.mark.parametrize("settings", [{"exact": True}, {"seed": 3}, {"seed": 3, "rerandomize_each_iteration": True}])
 @pytest.mark.parametrize("epoch", [0, 2])
-def test_weights_changed_in_mid_run_lose_and_repeat_nothing(settings, epoch):
+def test_weights_changed_during_a_run_lose_and_repeat_no_element(settings, epoch):
     old = sample([A, B], [1, 1], **settings)
     for count in (0, 1, 50, 77, 360):
         before = [int(x) for x in old.take(count).iterator(epoch=epoch)]
@@ -86,7 +86,7 @@ def test_weights_changed_in_mid_run_lose_and_repeat_nothing(settings, epoch):
         assert sorted(before + after) == [*range(60), *range(100, 400)]
 
 
-def test_repeated_datasets_go_on_where_they_were():
+def test_repeated_datasets_continue_after_changed_weights():
     old = sample([A, B], [1, 1], seed=1, stop="never")
     drawn = old.draw_counts(1000)
     new = sample([ds.repeat().skip(n) for ds, n in zip((A, B), drawn, strict=True)], [5, 1], seed=2)
@@ -95,7 +95,7 @@ def test_repeated_datasets_go_on_where_they_were():
     assert of_a == [int(x) for epoch in range(40) for x in A.iterator(epoch=epoch)][: len(of_a)]
 
 
-def test_what_was_drawn_by_an_unseeded_mixture():
+def test_draw_counts_of_an_unseeded_mixture_need_the_seed_of_the_state():
     mix = sample([A, B])
     with pytest.raises(PlanError, match="without a seed"):
         mix.draw_counts(3)
@@ -108,7 +108,7 @@ def test_what_was_drawn_by_an_unseeded_mixture():
 @pytest.mark.parametrize("settings", [{"exact": True}, {"seed": 3}, {"seed": 3, "rerandomize_each_iteration": True}])
 @pytest.mark.parametrize(("stop", "count"), [("first", 0), ("first", 50), ("never", 1), ("never", 700)])
 @pytest.mark.parametrize("epoch", [0, 2])
-def test_weights_of_streams_changed_in_mid_run_lose_and_repeat_nothing(settings, stop, count, epoch):
+def test_weights_of_streams_changed_during_a_run_lose_and_repeat_no_element(settings, stop, count, epoch):
     def streams():
         return [ds.filter(lambda x: x % 3 > 0) for ds in (A, B)]
 
@@ -122,7 +122,7 @@ def test_weights_of_streams_changed_in_mid_run_lose_and_repeat_nothing(settings,
         assert sorted(made) == [x for x in [*range(60), *range(100, 400)] if x % 3 > 0]
 
 
-def test_drawn_is_about_mixtures_of_which_it_is_known():
+def test_draw_counts_needs_a_mixture_with_a_known_order():
     assert Dataset.choose_from_datasets([A, B], Dataset.from_tensor_slices([0, 1, 1])).draw_counts(2) == [1, 1]
     with pytest.raises(PlanError, match="is not a mixture"):
         A.draw_counts(3)
@@ -138,7 +138,7 @@ def test_drawn_is_about_mixtures_of_which_it_is_known():
 
 @pytest.mark.parametrize("stop", ["all", "first"])
 @pytest.mark.parametrize("count", [1, 20, 90, 200])
-def test_weights_of_streams_that_end_change_in_mid_run_and_lose_and_repeat_nothing(stop, count):
+def test_weights_of_streams_that_end_change_during_a_run_and_lose_no_element(stop, count):
     members = [ds.filter(lambda x: x % 3 > 0) for ds in (A, B)]
     old = sample(members, Dataset.from_tensors([5, 2]).repeat(), seed=5, stop=stop)
     made = [int(x) for x in old.take(count).iterator(epoch=1)]
@@ -148,7 +148,7 @@ def test_weights_of_streams_that_end_change_in_mid_run_and_lose_and_repeat_nothi
 
 
 @pytest.mark.parametrize("settings", [{"exact": True}, {"seed": 3}])
-def test_a_mixture_of_streams_ends_where_what_is_left_has_no_weight_any_more(settings):
+def test_a_mixture_of_streams_ends_if_the_remaining_datasets_have_weight_zero(settings):
     phases = {0: [9, 1], 30: [1, 1], 50: [0, 1], 60: [1, 0]}
     whole = sample([A.take(0), B], phases, **settings)
     streams = sample([ds.filter(lambda x: True) for ds in (A.take(0), B)], phases, **settings)

@@ -18,26 +18,26 @@ CALLS = [
 
 
 @pytest.mark.parametrize(("call", "name", "low"), CALLS)
-def test_counts_below_what_is_documented(call, name, low):
+def test_counts_below_the_minimum_are_refused(call, name, low):
     with pytest.raises(ValueError, match=rf"^{call.__name__}\({name}={low}\): expected at least"):
         call(low)
 
 
 @pytest.mark.parametrize(("call", "name", "_"), CALLS)
 @pytest.mark.parametrize("value", ["3", 1.0, True, [1]])
-def test_what_is_no_count(call, name, _, value):
+def test_values_that_are_no_counts_are_refused(call, name, _, value):
     with pytest.raises(TypeError, match=rf"^{call.__name__}\({name}=.*expected a whole number, not "):
         call(value)
 
 
-def test_flags_are_no_counts():
+def test_flags_are_refused_as_counts():
     with pytest.raises(TypeError, match=r"shuffle\(reshuffle_each_iteration=3\)"):
         DS.shuffle(5, 0, 3)
     with pytest.raises(TypeError, match=r"batch\(drop_remainder=4\)"):
         DS.batch(32, 4)
 
 
-def test_seeds():
+def test_invalid_seeds_are_refused():
     with pytest.raises(ValueError, match=r"shuffle\(seed=-1\)"):
         DS.shuffle(seed=-1)
     with pytest.raises(TypeError, match=r"shuffle\(seed=1.5\)"):

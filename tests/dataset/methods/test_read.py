@@ -20,7 +20,7 @@ def test_range_counts_as_python_does(numbers):
 @pytest.mark.parametrize(
     ("numbers", "error"), [((), TypeError), ((1, 2, 3, 4), TypeError), ((2.0,), TypeError), ((1, 5, 0), ValueError)]
 )
-def test_range_refuses_what_python_does(numbers, error):
+def test_range_refuses_the_same_arguments_as_python(numbers, error):
     with pytest.raises(error, match="range"):
         Dataset.range(*numbers)
 
@@ -51,7 +51,7 @@ def test_slices_are_views_of_the_array_that_cannot_be_written():
 
 
 @pytest.mark.parametrize("wrong", [3, {}, {"a": [1, 2], "b": [1]}, None])
-def test_what_has_no_rows_is_not_sliced(wrong):
+def test_values_without_rows_are_refused(wrong):
     with pytest.raises((PenstockError, TypeError), match="from_tensor_slices"):
         Dataset.from_tensor_slices(wrong)
 
@@ -62,7 +62,7 @@ def test_no_rows_make_an_empty_dataset():
     assert list(Dataset.from_source([]).map(str).batch(2)) == []
 
 
-def test_a_source_is_anything_with_a_length_and_items():
+def test_any_object_with_a_length_and_items_is_a_source():
     class Squares:
         def __len__(self):
             return 4
@@ -76,7 +76,7 @@ def test_a_source_is_anything_with_a_length_and_items():
         Dataset.from_source(Squares)
 
 
-def test_files_are_listed_sorted_and_none_is_an_error(tmp_path):
+def test_files_are_listed_sorted_and_no_match_is_an_error(tmp_path):
     for name in ("b.txt", "a.txt", "c.bin"):
         (tmp_path / name).touch()
     ds = Dataset.list_files(str(tmp_path / "*.txt"))
@@ -85,7 +85,7 @@ def test_files_are_listed_sorted_and_none_is_an_error(tmp_path):
         Dataset.list_files(tmp_path / "*.png")
 
 
-def test_a_list_of_datasets_has_them_as_its_elements():
+def test_a_list_of_datasets_has_datasets_as_elements():
     ds = Dataset.from_tensor_slices([Dataset.range(2), Dataset.range(10, 13)])
     assert len(ds) == 2
     assert list(ds.flat_map(lambda each: each)) == [0, 1, 10, 11, 12]

@@ -22,7 +22,7 @@ BATCHES = [
 
 @pytest.mark.parametrize("batches", BATCHES)
 @pytest.mark.parametrize("source", [WORDS, WORDS.map(lambda element: element)])
-def test_the_laws_hold(batches, source):
+def test_uneven_batches_keep_the_laws(batches, source):
     ds = batches(source.shuffle(seed=3))
     verify_determinism(ds)
     verify_resume(ds, options=ps.Options(executor="threads", workers=2))
@@ -30,6 +30,6 @@ def test_the_laws_hold(batches, source):
 
 @pytest.mark.parametrize("batches", BATCHES)
 @pytest.mark.parametrize("source", [WORDS, WORDS.map(lambda element: element)])
-def test_the_spec_is_of_what_comes(batches, source):
+def test_the_spec_fits_the_batches(batches, source):
     ds = batches(source)
     assert all(compatible(spec_of(element), ds.element_spec) for element in ds)

@@ -1,4 +1,4 @@
-"""`save` and the writers of files as users meet them: what is written is read again."""
+"""`save` and the writers of files: readers return the written elements."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def of_first_epoch(ds):
     return list(ds.iterator(epoch=0))
 
 
-def test_records_are_written_and_read(tmp_path):
+def test_written_records_are_read_back(tmp_path):
     ds = Dataset.range(9).map(lambda x: bytes([x]) * 9)
     (path,) = ds.write_tfrecord(tmp_path / "a.tfrecord")
     assert list(ps.read_tfrecord(path)) == of_first_epoch(ds)
@@ -28,13 +28,13 @@ def test_records_are_written_and_read(tmp_path):
     assert list(ps.read_tfrecord(shards)) == of_first_epoch(ds)
 
 
-def test_samples_are_written_and_read(tmp_path):
+def test_written_samples_are_read_back(tmp_path):
     ds = Dataset.range(4).map(lambda x: {"__key__": f"k/{x}", "cls": x, "txt": "a" * x})
     (path,) = ds.write_tar(tmp_path / "a.tar")
     assert list(ps.read_tar(path, columns=["cls"], decode=True)) == [{"__key__": f"k/{x}", "cls": x} for x in range(4)]
 
 
-def test_rows_are_written_and_read(tmp_path):
+def test_written_rows_are_read_back(tmp_path):
     pytest.importorskip("pyarrow")
     ds = shuffled_rows()
     (path,) = ds.write_parquet(tmp_path / "a.parquet")
@@ -42,7 +42,7 @@ def test_rows_are_written_and_read(tmp_path):
     assert list(ps.read_parquet(path, columns=["text"])) == [{"text": row["text"]} for row in of_first_epoch(ds)]
 
 
-def test_an_epoch_is_saved_and_loaded(tmp_path):
+def test_a_saved_epoch_is_loaded_equal(tmp_path):
     ds = shuffled_rows()
     ds.save(tmp_path / "saved")
     assert all(map(same, Dataset.load(tmp_path / "saved"), of_first_epoch(ds)))
@@ -52,14 +52,14 @@ WRITERS = ["save", "write_tfrecord", "write_tar", "write_parquet"]
 
 
 @pytest.mark.parametrize("name", WRITERS)
-def test_what_never_ends_is_refused(name, tmp_path):
+def test_writing_an_endless_dataset_is_refused(name, tmp_path):
     with pytest.raises(PlanError, match=rf"^{name}\(\): this dataset never ends; take\(\) a part of it"):
         getattr(Dataset.counter(), name)(tmp_path / "a")
     assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("name", WRITERS)
-def test_arguments_are_named(name, tmp_path):
+def test_wrong_arguments_are_named(name, tmp_path):
     write = getattr(shuffled_rows(), name)
     with pytest.raises(TypeError, match=rf"^{name}\(path=3\): expected a path, not int"):
         write(3)
@@ -77,16 +77,14 @@ def test_other_compressions_are_refused(name, compression, tmp_path):
         getattr(shuffled_rows(), name)(tmp_path / "a", compression=compression)
 
 
-@pytest.mark.parametrize(
-    ("name", "said"), [("write_tfrecord", "a record is bytes"), ("write_tar", "not a dict by ext")]
-)
+@pytest.mark.parametrize(("name", "said"), [("write_tfrecord", "not bytes"), ("write_tar", "not a dict by ext")])
 def test_elements_of_another_kind_are_named(name, said, tmp_path):
     with pytest.raises(ElementError, match=f"{name}: element 0 is int.*, .*{said}|{name}: element 0 is int.*{said}"):
         getattr(Dataset.range(3), name)(tmp_path / "a")
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_file_that_is_there_is_kept_unless_it_may_be_replaced(tmp_path):
+def test_an_existing_file_is_kept_unless_overwrite_is_set(tmp_path):
     pytest.importorskip("pyarrow")
     for name in ("write_tar", "write_parquet"):
         ds = Dataset.range(3).map(lambda x: {"n": x})
@@ -96,13 +94,13 @@ def test_a_file_that_is_there_is_kept_unless_it_may_be_replaced(tmp_path):
         assert getattr(ds, name)(path, overwrite=True) == [path]
 
 
-def test_writing_goes_on_where_a_function_fails(tmp_path):
+def test_elements_left_out_by_on_error_are_not_written(tmp_path):
     ds = Dataset.range(5).map(lambda x: bytes([6 // (x - 1)]), on_error="skip")
     (path,) = ds.write_tfrecord(tmp_path / "a.tfrecord")
     assert list(ps.read_tfrecord(path)) == [b"\x06", b"\x03", b"\x02"]
 
 
-def test_text_is_as_numpy_has_it(tmp_path):
+def test_text_of_numpy_is_written_as_text(tmp_path):
     pytest.importorskip("pyarrow")
     (path,) = Dataset.from_tensor_slices({"t": np.array(["a", "bc"])}).write_parquet(tmp_path / "t.parquet")
     assert list(ps.read_parquet(path)) == [{"t": "a"}, {"t": "bc"}]

@@ -9,7 +9,7 @@ import penstock as ps
 from penstock.core.errors import PlanError
 
 
-def test_rows_of_numpy_files_are_shuffled_and_batched_as_any_others(tmp_path):
+def test_rows_of_numpy_files_can_be_shuffled_and_batched(tmp_path):
     for i in range(3):
         np.save(tmp_path / f"{i}.npy", np.arange(10) + 10 * i)
     batches = list(ps.read_numpy(tmp_path / "*.npy").shuffle(seed=0).batch(8))
@@ -17,12 +17,12 @@ def test_rows_of_numpy_files_are_shuffled_and_batched_as_any_others(tmp_path):
     assert sorted(np.concatenate(batches)) == list(range(30))
 
 
-def test_files_that_are_not_there_are_named():
+def test_missing_files_are_named():
     with pytest.raises(FileNotFoundError, match="nothing"):
         ps.read_numpy("nothing*.npy")
 
 
-def test_of_numpy_s_archives_some_arrays_are_read(tmp_path):
+def test_columns_selects_arrays_of_npz_files(tmp_path):
     path = tmp_path / "a.npz"
     np.savez(path, x=np.arange(3), y=np.arange(6).reshape(3, 2), z=np.zeros(4))
     assert list(ps.read_numpy(path, columns=["x"])) == [{"x": x} for x in range(3)]
@@ -33,5 +33,5 @@ def test_of_numpy_s_archives_some_arrays_are_read(tmp_path):
     with pytest.raises(TypeError, match=r"read_numpy\(columns=3\)"):
         ps.read_numpy(path, columns=3)
     np.save(tmp_path / "a.npy", np.arange(3))
-    with pytest.raises(PlanError, match="leave columns out"):
+    with pytest.raises(PlanError, match="omit columns="):
         ps.read_numpy(tmp_path / "a.npy", columns=["x"])

@@ -30,7 +30,7 @@ def test_a_pattern_without_a_match_is_an_error_now(photos):
         ps.read_files(str(photos / "*.webp"))
 
 
-def test_a_file_that_vanishes_is_an_error_of_its_element_that_names_it(photos):
+def test_a_vanished_file_is_an_error_of_its_element(photos):
     ds = ps.read_files(str(photos / "**" / "*.jpg"))
     (photos / "dog" / "1.jpg").unlink()
     with ds.iterator() as it:

@@ -25,7 +25,7 @@ def test_lines_are_read_in_the_order_of_the_files_and_at_random(texts):
     assert [record.name for record in ds.locate(4)] == [f"{texts / 'b.txt'}, line 3"]
 
 
-def test_bytes_and_lines_that_are_not_empty(texts):
+def test_lines_can_be_bytes_and_empty_lines_left_out(texts):
     assert list(ps.read_text(texts / "b.txt", encoding=None, keep_empty=False)) == [b"three", b"four"]
 
 
@@ -35,7 +35,7 @@ def test_an_empty_file_has_no_lines(tmp_path):
 
 
 @pytest.mark.parametrize("executor", ["inline", "threads"])
-def test_text_goes_on_from_a_saved_position(tmp_path, executor):
+def test_lines_resume_from_a_saved_position(tmp_path, executor):
     (tmp_path / "a.txt").write_text("".join(f"line {i}\n" for i in range(1000)))
     lines = ps.read_text(tmp_path / "a.txt").with_options(ps.Options(executor=executor))
     batches = [batch.tolist() for batch in lines.shuffle(seed=3).batch(10)]
@@ -49,7 +49,7 @@ def test_text_goes_on_from_a_saved_position(tmp_path, executor):
         assert [batch.tolist() for batch in it] == batches[37:]
 
 
-def test_a_line_that_cannot_be_read_may_be_left_out(texts):
+def test_an_unreadable_line_can_be_left_out(texts):
     (texts / "a.txt").write_bytes(b"one\n\xff\ntwo\n")
     ds = ps.read_text(texts / "a.txt")
     with pytest.raises(DataError, match="line 2"):
@@ -57,7 +57,7 @@ def test_a_line_that_cannot_be_read_may_be_left_out(texts):
     assert list(ds.ignore_errors()) == ["one", "two"]
 
 
-def test_json_is_read_and_batched(tmp_path):
+def test_json_lines_can_be_batched(tmp_path):
     path = tmp_path / "a.jsonl"
     path.write_text("".join(f'{{"text": "t{i}", "tokens": {list(range(i))}, "label": {i}}}\n' for i in range(5)))
     ds = ps.read_json(path, columns=["tokens", "label"], types={"tokens": np.int32, "label": np.int64}).padded_batch(5)

@@ -37,7 +37,7 @@ def test_records_are_read_at_random(records):
     verify_determinism(ds.shuffle(seed=1).map(len).batch(7))
 
 
-def test_one_damaged_record_is_lost_alone(tmp_path):
+def test_ignore_errors_loses_only_the_damaged_record(tmp_path):
     data = bytearray(framed(b"one") + framed(b"two") + framed(b"three"))
     data[19 + 12] ^= 1
     (tmp_path / "a").write_bytes(data)
@@ -72,12 +72,12 @@ def test_compressed_and_plain_files_may_be_mixed(tmp_path):
         list(ps.read_tfrecord(tmp_path / "b", compression=None))
 
 
-def test_what_tensorflow_compressed_is_read(tmp_path):
+def test_files_compressed_by_tensorflow_are_read(tmp_path):
     (tmp_path / "a").write_bytes(BY_TENSORFLOW)
     assert list(ps.read_tfrecord(tmp_path / "a")) == [b"one", b"", b"three" * 20]
 
 
-def test_records_of_one_length(tmp_path):
+def test_records_of_fixed_length_are_read(tmp_path):
     np.arange(12, dtype=">u2").tofile(tmp_path / "a.bin")
     ds = ps.read_fixed_length(tmp_path / "a.bin", dtype=">u2", shape=[2, 3])
     assert [element.tolist() for element in ds] == [[[0, 1, 2], [3, 4, 5]], [[6, 7, 8], [9, 10, 11]]]

@@ -13,7 +13,7 @@ from tests.sources.shard_files import simple_litdata, simple_mds
 
 
 @pytest.mark.parametrize(("make", "read"), [(simple_mds, ps.read_mds), (simple_litdata, ps.read_litdata)])
-def test_a_dataset_travels(make, read, tmp_path):
+def test_a_pickled_dataset_reads_the_same_samples(make, read, tmp_path):
     def numbers(ds):
         return [element["n"] for element in ds]
 
@@ -25,20 +25,20 @@ def test_a_dataset_travels(make, read, tmp_path):
         assert numbers(ds.with_options(ps.Options(executor=pool))) == expected
 
 
-def test_flags_are_flags(tmp_path):
+def test_flags_must_be_bool(tmp_path):
     for read in (ps.read_mds, ps.read_litdata):
         with pytest.raises(TypeError, match="decode"):
             read(tmp_path, decode="no")
 
 
-def test_a_home_is_found(tmp_path, monkeypatch):
+def test_the_home_folder_is_expanded(tmp_path, monkeypatch):
     monkeypatch.setenv("HOME", str(tmp_path))
     simple_mds(tmp_path / "data")
     assert len(ps.read_mds("~/data")) == 20
 
 
 @pytest.mark.parametrize(("make", "read"), [(simple_mds, ps.read_mds), (simple_litdata, ps.read_litdata)])
-def test_several_folders_come_one_after_another(make, read, tmp_path):
+def test_several_folders_are_read_in_order(make, read, tmp_path):
     folders = [make(tmp_path / name) for name in ("a", "b")]
     one = [element["n"] for element in read(folders[0])]
     for paths in (folders, str(tmp_path / "*"), [str(tmp_path / "a"), tmp_path / "b*"]):
@@ -53,7 +53,7 @@ def test_several_folders_come_one_after_another(make, read, tmp_path):
 
 
 @pytest.mark.parametrize(("make", "read"), [(simple_mds, ps.read_mds), (simple_litdata, ps.read_litdata)])
-def test_columns_are_what_is_read(make, read, tmp_path):
+def test_columns_selects_entries(make, read, tmp_path):
     folder = make(tmp_path)
     assert list(read(folder, columns=["n"]))[3] == {"n": read(folder)[3]["n"]}
     with pytest.raises(ps.errors.PlanError, match=r"columns=\['q'\]\): there are"):

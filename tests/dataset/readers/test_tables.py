@@ -23,7 +23,7 @@ def test_a_missing_library_is_named_with_how_to_install_it(read, tmp_path, monke
 
 
 @pytest.mark.parametrize("read", READERS, ids=lambda read: read.__name__)
-def test_files_and_counts_that_are_wrong_are_refused_at_once(read, tmp_path):
+def test_wrong_files_and_counts_are_refused_at_once(read, tmp_path):
     with pytest.raises(FileNotFoundError, match="no file matches"):
         read(tmp_path / "*.parquet")
     (tmp_path / "a").write_bytes(b"x")
@@ -32,7 +32,7 @@ def test_files_and_counts_that_are_wrong_are_refused_at_once(read, tmp_path):
 
 
 @pytest.mark.parametrize("name", ["parquet", "arrow"])
-def test_batches_and_resuming_work_as_of_any_dataset(tmp_path, name):
+def test_tables_can_be_batched_and_resumed(tmp_path, name):
     pa = pytest.importorskip("pyarrow")
     table = pa.table({"x": np.arange(100.0), "label": np.arange(100) % 7, "text": [f"t{i}" for i in range(100)]})
     path = tmp_path / f"a.{name}"

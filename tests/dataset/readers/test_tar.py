@@ -38,7 +38,7 @@ def test_iterators_resume_exactly(shards):
         verify_determinism(ds.map(lambda x: int(x["cls"])).batch(7))
 
 
-def test_a_record_at_fault_is_named_and_can_be_left_out(tmp_path):
+def test_a_bad_record_is_named_and_can_be_left_out(tmp_path):
     samples = [{"cls": "3"}, {"cls": "four"}, {"cls": "5"}]
     ps.Dataset.from_source(samples).write_tar(tmp_path / "a.tar")
     ds = ps.read_tar(tmp_path / "a.tar", decode=True).map(lambda x: x["cls"])
@@ -86,7 +86,7 @@ def test_images_are_decoded_by_the_fused_kernel(tmp_path):
     assert np.abs(images.mean((1, 2, 3)) - 40 * np.arange(6)).max() < 3
 
 
-def test_a_dataset_is_written(tmp_path):
+def test_a_dataset_is_written_to_archives(tmp_path):
     names = ps.Dataset.range(5).map(lambda x: {"cls": x}).write_tar(tmp_path / "a.tar")
     assert [x["cls"] for x in ps.read_tar(names, decode=True).shuffle(seed=3)] != [0, 1, 2, 3, 4]
     with pytest.raises(FileExistsError):

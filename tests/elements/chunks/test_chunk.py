@@ -65,7 +65,7 @@ def test_slices_and_selections_are_those_of_the_elements(make, count, data):
 
 
 @given(makers, st.lists(st.integers(1, 3), min_size=1, max_size=4), st.booleans())
-def test_concat_is_the_elements_one_after_the_other(make, sizes, as_columns):
+def test_concatenation_keeps_the_order_of_elements(make, sizes, as_columns):
     parts = [[make(i) for i in range(size)] for size in sizes]
     chunks = [Items(part).to_columns() if as_columns else Items(part) for part in parts]
     assert concat(chunks).elements() == [element for part in parts for element in part]
@@ -80,14 +80,14 @@ def test_array_columns_give_numbers_and_views():
 
 
 @pytest.mark.parametrize("dtype", [np.int64, np.float64, np.bool_, np.int32, np.float32, np.uint64, ">i8"])
-def test_numbers_are_pythons_own_where_that_loses_no_dtype(dtype):
+def test_numbers_become_python_numbers_if_no_dtype_is_lost(dtype):
     chunk = Columns(LEAF, [np.zeros(2, dtype)], 2)
     pythons = np.dtype(dtype) in (np.dtype(np.int64), np.dtype(np.float64), np.dtype(bool))
     assert all(isinstance(x, np.generic) is not pythons for x in [*chunk.elements(), chunk.element(1)])
     assert Items(chunk.elements()).arrays()[0].dtype == np.dtype(dtype).newbyteorder("=")
 
 
-def test_concat_keeps_array_columns_and_leaves_what_differs_apart():
+def test_concatenation_keeps_equal_columns_and_falls_back_to_elements():
     together = concat([Columns(LEAF, [np.arange(2)], 2), Columns(LEAF, [np.arange(1)], 1)])
     assert isinstance(together, Columns)
     assert together.columns[0].tolist() == [0, 1, 0]
@@ -97,7 +97,7 @@ def test_concat_keeps_array_columns_and_leaves_what_differs_apart():
     assert mixed.elements() == [0, 1, "a"]
 
 
-def test_arrays_stack_each_leaf_into_its_memory():
+def test_leaves_are_stacked_into_their_memory():
     chunk = Items([{"b": i, "a": np.full(2, i)} for i in range(3)])
     out = [np.empty((3, 2), np.int64), np.empty(3, np.int64)]
     arrays = chunk.arrays(out, rows=np.arange(3))
@@ -152,7 +152,7 @@ def test_ragged_and_sparse_rows_are_columns(column):
     assert isinstance(concat([chunk, chunk]).columns[0], type(column))
 
 
-def test_columns_of_other_kinds_are_put_together_as_lists():
+def test_columns_of_different_kinds_are_joined_as_lists():
     one, other = Ragged.from_rows([[1]]), Ragged.from_rows([[1.5]])
     assert [row.dtype for row in concat([Columns(LEAF, [each], 1) for each in (one, other)]).elements()] == ["i8", "f8"]
 
@@ -167,14 +167,14 @@ def test_numbers_are_the_same_however_rows_were_cut_into_chunks():
 
 
 @pytest.mark.parametrize("elements", [[], [1, 2], [{"x": [1]}, {"x": [2]}], [np.zeros(2)]])
-def test_fresh_elements_are_handed_on_in_their_own_containers(elements):
+def test_fresh_elements_keep_their_containers(elements):
     chunk = Fresh(elements)
     assert chunk.elements() is elements
     assert chunk.held() is elements
     assert len(chunk) == len(elements)
 
 
-def test_elements_that_others_hold_are_handed_on_in_other_containers():
+def test_shared_elements_get_new_containers():
     held = [{"x": [1]}]
     (element,) = Items(held).elements()
     element["x"].append(2)
@@ -188,7 +188,7 @@ def test_a_part_of_fresh_elements_is_copied_when_it_is_handed_on():
     assert two == {"x": [1]}
 
 
-def test_fresh_elements_travel():
+def test_fresh_elements_can_be_pickled():
     there = pickle.loads(pickle.dumps(Fresh([{"x": np.arange(3)}])))
     assert type(there) is Fresh
     assert there.elements()[0]["x"].tolist() == [0, 1, 2]

@@ -13,7 +13,7 @@ from penstock.elements.nested.structure import LEAF, flatten
 ROWS = np.array([7, 9])
 
 
-def test_columns_go_into_the_memory_given():
+def test_columns_are_written_into_given_memory():
     structure = flatten({"x": 0, "y": 0})[1]
     memory = [np.empty((2,), np.int64), np.empty((2, 3), np.float32)]
     chunk = Columns(structure, [[1, 2], [np.ones(3, np.float32)] * 2], 2)
@@ -30,13 +30,13 @@ def test_memory_that_does_not_fit_is_left_alone():
     np.testing.assert_array_equal(memory[0], [-1, -1, -1])
 
 
-def test_what_a_program_has_written_there_already_is_not_written_again():
+def test_values_already_in_the_given_memory_are_not_written_again():
     memory = [np.array([1, 2])]
     _, (array,) = stack_all(Columns(LEAF, [memory[0]], 2), ROWS, out=memory, allocate=np.empty)
     assert array is memory[0]
 
 
-def test_a_view_of_a_source_is_copied_so_that_the_batch_is_the_consumer_s():
+def test_views_of_a_source_are_copied_for_the_consumer():
     source = np.arange(4)
     source.flags.writeable = False
     _, (array,) = stack_all(Columns(LEAF, [source[1:3]], 2), ROWS, out=None, allocate=np.empty)

@@ -27,7 +27,7 @@ INTS = Columns(LEAF, [np.arange(3)], 3)
     ],
 )
 @pytest.mark.parametrize("first", [INTS, Items([0, 1, 2]), Columns(LEAF, [["x", "y", "z"]], 3)])
-def test_what_is_put_is_what_is_taken_in_whatever_form(first, new):
+def test_stored_elements_are_returned_unchanged(first, new):
     kept = first.element(1)
     held = HeldElements(first.select(np.arange(3)))
     held.put(new, np.array([2, 0]))
@@ -44,7 +44,7 @@ def test_ragged_rows_keep_their_values():
     assert [len(row) for row in held.take(np.array([0, 1, 2])).elements()] == [1, 2, 2]
 
 
-def test_what_was_taken_does_not_change_when_others_are_put_there():
+def test_returned_elements_do_not_change_when_their_places_are_reused():
     held = HeldElements(INTS.select(np.arange(3)))
     taken = held.take(np.array([1]))
     held.put(Columns(LEAF, [np.array([9])], 1), np.array([1]))
@@ -79,7 +79,7 @@ class Element:
         lambda values: Columns(LEAF, [np.array(values, object)], len(values)),
     ],
 )
-def test_objects_that_are_let_go_of_live_no_longer_and_others_take_their_places(form):
+def test_released_objects_are_freed_and_their_places_reused(form):
     elements = [Element(), Element(), Element()]
     held, gone = HeldElements(form(list(elements))), weakref.ref(elements[1])
     held.clear(np.array([1]))

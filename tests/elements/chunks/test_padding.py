@@ -17,7 +17,7 @@ from penstock.testing.laws import same
 DENSE = {"x": np.ones((2, 3), np.float32), "n": np.uint8(3), "t": np.datetime64("2020-01-01"), "s": "text", "b": b"b"}
 
 
-def test_a_zero_has_the_types_shapes_and_dtypes_of_the_element():
+def test_a_zero_has_the_structure_types_and_shapes_of_the_element():
     element = {**DENSE, "python": (1, 2.5, True, 1j), "texts": np.array(["a", b"b"], object), "none": None}
     made = zero(element)
     assert spec_of(made) == spec_of(element)
@@ -27,13 +27,13 @@ def test_a_zero_has_the_types_shapes_and_dtypes_of_the_element():
     assert made["texts"].tolist() == ["", b""]
 
 
-def test_the_spec_tells_the_same_zero_where_it_tells_everything():
+def test_a_complete_spec_gives_the_same_zero():
     assert same(zero_of(spec_of(DENSE)), zero(DENSE))
     assert zero_of(None) is None
     assert zero_of(spec_of({"x": 1, "o": object()})) is None
 
 
-def test_ragged_and_sparse_rows_have_none():
+def test_ragged_and_sparse_rows_have_no_zero():
     assert len(zero(Ragged.from_rows([[1, 2], [3]]))) == 0
     sparse = zero(Sparse.from_dense(np.eye(3)))
     assert sparse.to_dense().tolist() == np.zeros((3, 3)).tolist()
@@ -51,7 +51,7 @@ def test_only_the_places_named_become_zeros():
 
 
 @pytest.mark.parametrize("element", [{"z": 1, "a": 2}, {"valid2": 1, "b": {"c": 2}}, (1, 2), [1], 3])
-def test_flags_are_put_into_dicts_and_beside_others(element):
+def test_flags_go_into_dicts_or_pairs(element):
     leaves, structure = flatten(element)
     items = Items([element, element])
     columns = Columns(structure, [[leaf, leaf] for leaf in leaves], 2)
@@ -90,7 +90,7 @@ def test_columns_of_batches_have_a_row_of_flags_each():
         (Sparse.from_dense([[0, 1], [1, 0]]), None, Sparse.from_dense([[0, 1], [1, 0], [0, 0], [0, 0]])),
     ],
 )
-def test_a_leaf_is_made_longer_by_empty_rows(leaf, fill, wanted):
+def test_a_leaf_is_extended_by_empty_rows(leaf, fill, wanted):
     assert same(lengthened(leaf, 4, fill, "", "padded_batch", np.empty), wanted)
 
 
@@ -111,12 +111,12 @@ def test_empty_rows_of_ragged_rows_are_empty_and_keep_their_splits():
         (np.array([{1}], object), None, ElementError, r"would need a zero for \{1\} at"),
     ],
 )
-def test_what_does_not_fit_is_named(leaf, fill, error, message):
+def test_values_that_do_not_fit_are_named(leaf, fill, error, message):
     with pytest.raises(error, match=message):
         lengthened(leaf, 2, fill, '["y"]', "padded_batch", np.empty)
 
 
-def test_a_key_that_is_taken_is_refused():
+def test_an_existing_key_is_refused_for_flags():
     for chunk in (Items([{"valid": 1}]), Columns(flatten({"valid": 0})[1], [[1]], 1)):
-        with pytest.raises(ElementError, match="'valid' already; give the flags another name"):
+        with pytest.raises(ElementError, match="already has 'valid'; choose another name for the flags"):
             flagged(chunk, np.array([True]), "valid")

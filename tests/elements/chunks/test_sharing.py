@@ -36,7 +36,7 @@ class Closed:
 
 
 class Words(list):
-    """A list of somebody's own class."""
+    """A subclass of `list`."""
 
 
 ARRAY = np.arange(3)
@@ -49,7 +49,7 @@ def nestings(leaf):
 
 
 @pytest.mark.parametrize("element", nestings([1]), ids=repr)
-def test_inner_lists_are_new_in_every_kind_of_container(element):
+def test_inner_lists_are_copied_in_every_kind_of_container(element):
     (copy,) = with_own_containers([element])
     assert type(copy) is type(element)
     assert copy == element
@@ -76,7 +76,7 @@ def test_a_frozen_container_of_leaves_is_not_copied():
         assert with_own_containers([element])[0] is element
 
 
-def test_a_class_of_ones_own_keeps_what_it_has_beside_its_items():
+def test_a_user_class_keeps_its_attributes():
     made = defaultdict(list, x=[1])
     (copy,) = with_own_containers([made])
     copy["new"].append(1)
@@ -85,7 +85,7 @@ def test_a_class_of_ones_own_keeps_what_it_has_beside_its_items():
 
 
 @pytest.mark.parametrize("element", nestings(ARRAY), ids=repr)
-def test_arrays_are_sealed_in_every_kind_of_container_and_the_users_stay_open(element):
+def test_arrays_are_read_only_in_every_container_and_the_users_arrays_stay_writable(element):
     (made,) = with_sealed_arrays([element])
     assert not any(array.flags.writeable for array in arrays(made))
     assert all(array is ARRAY for array in arrays(element))
@@ -128,7 +128,7 @@ def test_ragged_rows_are_sealed_and_copied_as_arrays_are():
     assert ragged.flat_values[0] == 1
 
 
-def test_rows_are_gathered_into_memory_that_fits_and_are_read_only_elsewhere():
+def test_gathered_rows_are_read_only_unless_written_into_given_memory():
     column, memory = np.zeros((3, 2)), np.empty((1, 2))
     assert gathered(column, np.array([1]), memory) is memory
     assert gathered(column, np.array([1]), np.empty((1, 3))).flags.writeable is False

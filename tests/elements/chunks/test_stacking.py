@@ -98,19 +98,19 @@ def test_scalars_keep_their_kind(column, dtype):
 @pytest.mark.parametrize(
     "column", [[b"a", b""], ["a", "bb"], [{1}, {2}], [b"a", "a"], [np.str_("a"), np.str_("bb")], [range(2)] * 2]
 )
-def test_objects_stay_what_they_are(column):
+def test_objects_are_stacked_unchanged(column):
     out = np.empty(2, object)
     result = stack(column, out)
     assert result is out
     assert result.tolist() == column
 
 
-def test_sequences_among_objects_are_not_taken_apart():
+def test_sequences_among_objects_stay_whole():
     column = [frozenset(), range(3)]
     assert stack(column).shape == (2,)
 
 
-def test_what_offers_an_array_is_stacked_as_one():
+def test_objects_that_offer_an_array_are_stacked_as_arrays():
     same(stack([Tensor([1.0, 2.0]), np.array([3.0, 4.0])]), np.array([[1.0, 2.0], [3.0, 4.0]]))
     same(stack([Tensor(np.float32(1)), Tensor(np.float32(2))]), np.array([1, 2], np.float32))
 
@@ -150,7 +150,7 @@ def test_fresh_memory_comes_from_allocate():
     assert asked == [((2,), np.int64), ((2, 3, 1), np.float64)]  # objects are not for pools
 
 
-def test_an_empty_column_is_the_empty_array_asked_for():
+def test_an_empty_column_becomes_an_empty_array():
     out = np.empty((0, 5), np.uint8)
     assert stack([], out) is out
     assert stack([]).shape == (0,)
@@ -235,7 +235,7 @@ def test_rows_that_are_arrays_must_agree_in_length(memory):
     assert stack(Sparse.from_dense([0, 5])).tolist() == [0, 5]
 
 
-def test_folded_and_joined_are_for_every_kind():
+def test_every_kind_of_stack_can_be_folded_and_joined():
     dense = np.array([[0, 1], [2, 0], [0, 0], [3, 4]])
     for kind in (np.asarray, Sparse.from_dense, Ragged.from_dense):
         rows = kind(dense)

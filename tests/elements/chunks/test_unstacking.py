@@ -25,7 +25,7 @@ def test_elements_of_all_batches_come_one_after_another():
     assert same(elements.elements()[4], {"x": np.array([2.0, 3.0]), "y": 1, "s": "e"})
 
 
-def test_it_makes_no_difference_how_batches_came():
+def test_unbatching_does_not_depend_on_the_form_of_batches():
     first = BATCHES[0]
     leaves, structure = flatten(first)
     for chunk in (Items([first]), Columns(structure, [leaf[None] for leaf in leaves], 1)):
@@ -39,7 +39,7 @@ def test_texts_of_numpy_become_texts():
         assert same(unstacked(Columns(LEAF, [column], 1))[0].elements(), ["a", "b"])
 
 
-def test_ragged_batches():
+def test_ragged_batches_are_split_into_rows():
     elements, counts = unstacked(Items([Ragged.from_rows([[1, 2], []]), Ragged.from_rows([[3]])]))
     assert counts.tolist() == [2, 1]
     assert [row.tolist() for row in elements.elements()] == [[1, 2], [], [3]]
@@ -60,13 +60,13 @@ def test_no_batches_have_no_elements():
         ({"none": None}, "has no leaf"),
     ],
 )
-def test_what_is_no_batch_is_named(batch, says):
+def test_values_that_are_no_batches_are_named(batch, says):
     good = {"x": np.arange(2), "y": np.arange(2)}
     with pytest.raises(ElementError, match=says) as caught:
         unstacked(Items([good, batch]))
     assert caught.value.element == 1
 
 
-def test_columns_of_scalars_are_no_batches():
+def test_columns_of_scalars_are_refused():
     with pytest.raises(ElementError, match="no first dimension"):
         unstacked(Columns(LEAF, [np.arange(3)], 3))

@@ -30,7 +30,7 @@ def test_writing_into_one_changes_no_other(chunk):
     assert [element["x"].tolist() for element in elements] == [[6, 6], [0, 0], [1, 1], [1, 1]]
 
 
-def test_numbers_and_other_objects_are_handed_on():
+def test_numbers_and_other_objects_are_shared():
     thing = object()
     assert variants(Items([thing, 3]), np.array([0, 0, 1])).elements() == [thing, thing, 3]
     assert variants(Columns(LEAF, [np.arange(3)], 3), np.array([2, 2])).elements() == [2, 2]

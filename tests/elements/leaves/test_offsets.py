@@ -29,7 +29,7 @@ def test_positions_are_those_of_each_row_in_turn(rows):
     assert begins(lengths).tolist() == [0, *np.cumsum(lengths).tolist()]
 
 
-def test_splits_keep_int32_and_make_int64_of_the_rest():
+def test_splits_are_int32_or_int64():
     assert checked_splits(np.int32([0, 2]), 2).dtype == np.int32
     for dtype in (np.int64, np.uint8, np.int16):
         assert checked_splits(np.array([0, 2], dtype), 2).dtype == np.int64
@@ -47,7 +47,7 @@ def test_splits_keep_int32_and_make_int64_of_the_rest():
         ([[0, 2]], "one dimension"),
     ],
 )
-def test_splits_that_are_none_are_refused(splits, match):
+def test_invalid_splits_are_refused(splits, match):
     with pytest.raises(ElementError, match=match):
         checked_splits(splits, 2)
 
@@ -58,7 +58,7 @@ def test_splits_of_several_dimensions_have_one_dtype():
     assert [level.dtype for level in alike((narrow, wide))] == [np.int64, np.int64]
 
 
-def test_a_dtype_for_splits():
+def test_only_int32_and_int64_are_dtypes_of_splits():
     assert split_dtype("int32") == np.int32
     with pytest.raises(ValueError, match="row_splits_dtype: expected int32 or int64, not float64"):
         split_dtype(float)
@@ -73,7 +73,7 @@ def test_positions_may_be_negative_or_a_mask():
             offset_positions(wrong, 3)
 
 
-def test_a_position_is_one_row_and_another_is_refused_with_what_there_is():
+def test_a_position_out_of_range_is_refused_with_the_valid_range():
     assert [position(row, 3) for row in (0, 2, -1, -3, np.int8(1))] == [0, 2, 2, 0, 1]
     for row, count, told in ((3, 3, "there are rows 0 to 2, and -3 to -1"), (-4, 3, "row -4 of 3"), (0, 0, "no rows")):
         with pytest.raises(IndexError, match=told):

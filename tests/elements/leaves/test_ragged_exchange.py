@@ -17,7 +17,7 @@ TEXT = Ragged.from_rows([["a"], ["b", "c"]])
 NONE = Ragged(np.zeros(0), [0, 0])
 
 
-def test_numpy():
+def test_numpy_conversions_return_the_same_rows():
     rows = DEEP.to_numpy()
     assert rows.shape == (3,)
     assert rows[2] == Ragged.from_rows([[2, 3]])
@@ -26,7 +26,7 @@ def test_numpy():
 
 
 @pytest.mark.parametrize("module", ["pyarrow", "torch", "tensorflow"])
-def test_a_library_that_is_missing_is_named(monkeypatch, module):
+def test_a_missing_library_is_named(monkeypatch, module):
     monkeypatch.setitem(sys.modules, module, None)
     name = {"pyarrow": "arrow"}.get(module, module)
     with pytest.raises(MissingDependencyError, match=rf"Ragged\.to_{name}\(\) needs {module}"):
@@ -36,7 +36,7 @@ def test_a_library_that_is_missing_is_named(monkeypatch, module):
 
 
 @pytest.mark.parametrize("ragged", [ONE, DEEP, INNER, TEXT, NONE, Ragged([True], [0, 1])])
-def test_arrow(ragged):
+def test_arrow_conversions_return_the_same_rows(ragged):
     arrow = pytest.importorskip("pyarrow")
     made = ragged.to_arrow()
     assert made.to_pylist() == ragged.tolist()
@@ -46,7 +46,7 @@ def test_arrow(ragged):
     assert Ragged.from_arrow(made[1:]) == ragged[1:]
 
 
-def test_arrow_of_other_kinds():
+def test_other_arrow_arrays_are_converted_or_refused():
     arrow = pytest.importorskip("pyarrow")
     wide = arrow.array([[1], [2, 3]], arrow.large_list(arrow.int64()))
     assert Ragged.from_arrow(wide).tolist() == [[1], [2, 3]]
@@ -58,7 +58,7 @@ def test_arrow_of_other_kinds():
 
 
 @pytest.mark.parametrize("ragged", [ONE, INNER, ONE.frozen(), NONE])
-def test_torch(ragged):
+def test_torch_conversions_return_the_same_values(ragged):
     torch = pytest.importorskip("torch")
     made = ragged.to_torch()
     assert made.layout == torch.jagged
@@ -66,7 +66,7 @@ def test_torch(ragged):
     assert Ragged.from_torch(made) == ragged
 
 
-def test_torch_shares_what_may_be_written_to():
+def test_torch_shares_writable_memory():
     pytest.importorskip("torch")
     ragged = Ragged.from_rows([[1], [2, 3]])
     ragged.to_torch().values()[0] = 7
@@ -74,7 +74,7 @@ def test_torch_shares_what_may_be_written_to():
 
 
 @pytest.mark.filterwarnings("ignore:The PyTorch API of nested tensors")
-def test_torch_in_other_layouts():
+def test_other_torch_layouts_are_converted_or_refused():
     torch = pytest.importorskip("torch")
     strided = torch.nested.nested_tensor([torch.tensor([1]), torch.tensor([2, 3])])
     assert Ragged.from_torch(strided).tolist() == [[1], [2, 3]]
@@ -85,7 +85,7 @@ def test_torch_in_other_layouts():
 
 
 @pytest.mark.parametrize("ragged", [ONE, DEEP, INNER, Ragged([1], np.int32([0, 1])), NONE])
-def test_tensorflow(ragged):
+def test_tensorflow_conversions_return_the_same_values(ragged):
     tensorflow = pytest.importorskip("tensorflow")
     made = ragged.to_tensorflow()
     assert isinstance(made, tensorflow.RaggedTensor)

@@ -18,7 +18,7 @@ ALL = [FLAT, LINE, CUBE, NONE, FLAT.frozen()]
 
 
 @pytest.mark.parametrize("name", ["scipy", "torch", "tensorflow", "jax"])
-def test_a_library_that_is_missing_is_named(monkeypatch, name):
+def test_a_missing_library_is_named(monkeypatch, name):
     for module in (name, f"{name}.sparse", f"{name}.experimental.sparse"):
         monkeypatch.setitem(sys.modules, module, None)
     with pytest.raises(MissingDependencyError, match=rf"Sparse\.to_{name}\(\) needs {name}"):
@@ -28,7 +28,7 @@ def test_a_library_that_is_missing_is_named(monkeypatch, name):
 
 
 @pytest.mark.parametrize("sparse", [FLAT, NONE, FLAT.frozen()])
-def test_scipy(sparse):
+def test_scipy_conversions_return_the_same_values(sparse):
     scipy = pytest.importorskip("scipy.sparse")
     for format_ in ("csr", "coo"):
         made = sparse.to_scipy(format_)
@@ -44,7 +44,7 @@ def test_scipy(sparse):
 
 
 @pytest.mark.parametrize("sparse", ALL)
-def test_torch(sparse):
+def test_torch_conversions_return_the_same_values(sparse):
     torch = pytest.importorskip("torch")
     made = sparse.to_torch()
     assert made.is_coalesced()
@@ -57,7 +57,7 @@ def test_torch(sparse):
 
 
 @pytest.mark.parametrize("sparse", ALL)
-def test_jax(sparse):
+def test_jax_conversions_return_the_same_values(sparse):
     pytest.importorskip("jax")
     made = sparse.to_jax()
     np.testing.assert_array_equal(np.asarray(made.todense()), sparse.to_dense())
@@ -67,7 +67,7 @@ def test_jax(sparse):
 
 
 @pytest.mark.parametrize("sparse", ALL)
-def test_tensorflow(sparse):
+def test_tensorflow_conversions_return_the_same_values(sparse):
     tensorflow = pytest.importorskip("tensorflow")
     made = sparse.to_tensorflow()
     np.testing.assert_array_equal(tensorflow.sparse.to_dense(made).numpy(), sparse.to_dense())

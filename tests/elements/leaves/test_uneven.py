@@ -28,7 +28,7 @@ def columns(draw, least=1, most=3):
 
 
 def as_column(arrays, kind):
-    """The same elements as a list, or as a column of ragged rows."""
+    """Return the elements as a list or as a column of ragged rows."""
     return Ragged.from_rows(arrays) if kind == "rows" else arrays
 
 
@@ -40,7 +40,7 @@ def check_own(value, *others):
 
 
 @given(columns(), st.integers(0, 2), st.booleans())
-def test_padded_values_stand_in_a_corner_and_the_fill_around_them(arrays, room, fixed):
+def test_padding_surrounds_values_in_the_first_corner(arrays, room, fixed):
     longest = np.max([array.shape for array in arrays], axis=0) + room * fixed
     made = pad_column(arrays, tuple(longest.tolist()) if fixed else None, -1, Origin(), np.empty)
     assert made.shape == (len(arrays), *longest)
@@ -54,7 +54,7 @@ def test_padded_values_stand_in_a_corner_and_the_fill_around_them(arrays, room, 
 
 
 @given(columns(1, 1), st.none() | st.integers(3, 5))
-def test_padding_ragged_rows_is_padding_arrays(arrays, size):
+def test_padding_of_ragged_rows_equals_that_of_arrays(arrays, size):
     shape = None if size is None else (size,)
     rows = Ragged.from_rows(arrays)
     made = pad_column(rows, shape, -1, Origin(), np.empty)
@@ -63,7 +63,7 @@ def test_padding_ragged_rows_is_padding_arrays(arrays, size):
 
 
 @given(columns(), st.integers(1, 3))
-def test_ragged_rows_are_the_values(arrays, rank):
+def test_ragged_rows_equal_the_values(arrays, rank):
     rank = min(rank, arrays[0].ndim)
     inner = arrays[0].shape[rank:]
     alike = [np.resize(array, (*array.shape[:rank], *inner)) for array in arrays]
@@ -78,7 +78,7 @@ def test_ragged_rows_are_the_values(arrays, rank):
 
 
 @given(columns(), st.booleans())
-def test_sparse_rows_are_the_values(arrays, fixed):
+def test_sparse_rows_equal_the_values(arrays, fixed):
     longest = np.max([array.shape for array in arrays], axis=0) + 1
     shape = tuple(longest.tolist()) if fixed else (None,) * arrays[0].ndim
     made = sparse(arrays, shape, Origin(), np.empty)
@@ -115,7 +115,7 @@ def test_ragged_values_get_one_more_dimension():
                 collect(column, *{pad_column: (None, 0), sparse: ((3, 3),)}[collect], ORIGIN, np.empty)
 
 
-def test_sparse_values_keep_what_they_have():
+def test_sparse_values_keep_their_stored_values():
     parts = [Sparse.from_dense([1, 0]), Sparse.from_dense([0, 0, 2])]
     assert sparse(parts, (4,), Origin(), np.empty) == Sparse.from_dense([[1, 0, 0, 0], [0, 0, 2, 0]])
     assert sparse(parts, (None,), Origin(), np.empty).dense_shape == (2, 3)
@@ -131,7 +131,7 @@ def test_sparse_values_keep_what_they_have():
 
 
 @pytest.mark.parametrize("kind", ["list", "rows"])
-def test_what_is_larger_than_its_shape_names_the_row(kind):
+def test_a_value_larger_than_its_shape_is_refused_with_its_row(kind):
     column = as_column([np.zeros(1), np.zeros(4), np.zeros(3)], kind)
     for collect in (pad_column, sparse):
         with pytest.raises(
@@ -159,7 +159,7 @@ def test_inner_dimensions_of_ragged_rows_are_padded_too():
     ],
 )
 @pytest.mark.parametrize("collect", [pad_column, ragged, sparse])
-def test_values_that_differ_in_more_than_sizes_name_the_rows(column, message, collect):
+def test_values_that_differ_in_dtype_or_rank_are_refused_with_their_rows(column, message, collect):
     with pytest.raises(ElementError) as caught:
         collect(column, *{pad_column: (None, 0), ragged: (1, "i8"), sparse: ((3,),)}[collect], ORIGIN, np.empty)
     assert str(caught.value).startswith('example: elements of rows 30 and 11 differ at ["x"]: ')
@@ -180,7 +180,7 @@ def test_text_is_padded_with_empty_text():
     assert ragged(words, None, np.int64, Origin(), np.empty).tolist() == [["a"], [], ["b", "c"]]
 
 
-def test_memory_comes_from_where_it_is_asked_for():
+def test_memory_comes_from_the_given_allocator():
     asked = []
 
     def allocate(shape, dtype):
@@ -210,7 +210,7 @@ def test_memory_comes_from_where_it_is_asked_for():
         ("U3", "a", np.str_("a")),
     ],
 )
-def test_a_fill_of_the_same_kind_is_taken(dtype, fill, wanted):
+def test_a_fill_of_the_same_kind_is_accepted(dtype, fill, wanted):
     assert same(fill_value(fill, np.zeros(2, dtype), Origin()), wanted)
 
 

@@ -10,7 +10,7 @@ from penstock.elements.leaves.values import as_values, empty_value, end_to_end, 
 
 
 @pytest.mark.parametrize("wrong", [3, "text", [1, [2]], [1, "a"], [object()], [2**70]])
-def test_what_makes_no_array_of_numbers_is_refused(wrong):
+def test_values_that_make_no_array_are_refused(wrong):
     with pytest.raises(ElementError, match="example"):
         as_values(wrong, call="example")
 
@@ -23,7 +23,7 @@ def test_values_are_numbers_or_text():
     assert as_values(given, call="") is given
 
 
-def test_end_to_end_copies_and_casts_nothing():
+def test_joined_arrays_are_copies_without_casts():
     parts = [np.zeros((1, 2)), np.ones((2, 2))]
     asked = []
 
@@ -38,11 +38,11 @@ def test_end_to_end_copies_and_casts_nothing():
             end_to_end([*parts, other], np.empty)
 
 
-def test_objects_have_memory_of_numpys():
+def test_arrays_of_objects_are_allocated_by_numpy():
     assert memory((2,), np.dtype(object), lambda *_: pytest.fail("asked for")).tolist() == [None, None]
 
 
-def test_what_can_be_written_to_is_ones_own():
+def test_read_only_arrays_are_copied():
     array = np.zeros(3)
     assert own(array) is array
     assert own(read_only(array)).flags.writeable
@@ -68,6 +68,6 @@ def test_a_read_only_view_is_of_the_same_memory():
         (np.array([b"ab"]), b""),
     ],
 )
-def test_what_pads_values(values, empty):
+def test_the_default_padding_is_zero_or_empty_text(values, empty):
     assert empty_value(values) == empty
     assert type(empty_value(values)) is not np.ndarray

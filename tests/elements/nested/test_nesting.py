@@ -81,7 +81,7 @@ def test_an_element_is_never_changed_in_place():
         (7, 0),
     ],
 )
-def test_a_part_that_is_not_there_is_named(element, part):
+def test_a_missing_part_is_named(element, part):
     with pytest.raises(ElementError, match=f"there is no {part!r} in an element of type {type(element).__name__}"):
         part_in(element, part)
     leaves, structure = flatten(element)
@@ -96,7 +96,7 @@ def test_a_part_may_be_exchanged_for_another_structure():
     assert with_part_of_chunk(chunk, "a", pairs).elements() == [{"a": (5, 7), "b": 3}, {"a": (6, 8), "b": 4}]
 
 
-def test_chunks_are_nested_as_columns_where_all_are_and_as_elements_where_one_is_not():
+def test_nested_chunks_are_columns_only_if_all_chunks_are():
     outer = structure_of({"n": 0, "x": 0})
     numbers = leaf_column(np.array([1, 2]))
     assert isinstance(nested(outer, [numbers, numbers]), Columns)
@@ -104,7 +104,7 @@ def test_chunks_are_nested_as_columns_where_all_are_and_as_elements_where_one_is
     assert mixed.elements() == [{"n": 1, "x": [1]}, {"n": 2, "x": "b"}]
 
 
-def test_the_order_of_keys_is_each_structure_s_own():
+def test_each_structure_keeps_its_order_of_keys():
     number = leaf_column(np.array([1]))
     for keys in ("ab", "ba"):
         element = nested(structure_of(dict.fromkeys(keys, 0)), [number, number]).elements()[0]

@@ -32,7 +32,7 @@ def shapes(given, element):
         ([[1], [2]], [1, 2], [(1,), (2,)]),
     ],
 )
-def test_what_is_given_for_each_leaf(given, element, wanted):
+def test_one_value_or_a_nesting_of_values_applies_to_leaves(given, element, wanted):
     assert shapes(given, element) == wanted
 
 
@@ -50,7 +50,7 @@ def test_what_is_given_for_each_leaf(given, element, wanted):
         (([1], 2.5), (1, 2)),
     ],
 )
-def test_what_is_neither_is_refused(given, element):
+def test_other_nestings_of_values_are_refused(given, element):
     with pytest.raises(ElementError) as caught:
         shapes(given, element)
     nesting = repr(flatten(element)[1])
@@ -59,7 +59,7 @@ def test_what_is_neither_is_refused(given, element):
     )
 
 
-def test_shapes():
+def test_sizes_and_shapes_become_tuples():
     assert is_shape(np.array([3, -1]))
     assert not is_shape(np.array([3.0]))
     assert not is_shape(np.array(3))

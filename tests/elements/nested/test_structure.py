@@ -104,7 +104,7 @@ def test_the_order_of_keys_is_the_users_and_does_not_change_the_structure():
         ({3: 1}, ["[3]"]),
     ],
 )
-def test_paths_say_how_to_reach_a_leaf(element, expected):
+def test_paths_are_expressions_that_reach_the_leaf(element, expected):
     assert paths(flatten(element)[1]) == expected
 
 
@@ -120,11 +120,11 @@ def test_paths_say_how_to_reach_a_leaf(element, expected):
         (OrderedDict(b=1, a=2), "OrderedDict(b=*, a=*)"),
     ],
 )
-def test_a_structure_reads_like_the_element(element, expected):
+def test_the_repr_of_a_structure_looks_like_the_element(element, expected):
     assert repr(flatten(element)[1]) == expected
 
 
-def test_texts_of_leaves_stand_where_the_leaves_are():
+def test_described_structures_have_texts_in_the_places_of_leaves():
     assert describe_structure(flatten({"b": 1, "a": 2})[1], ["first", "second"]) == '{"b": second, "a": first}'
 
 
@@ -137,12 +137,12 @@ def test_everything_else_is_a_leaf(leaf):
 
 
 @pytest.mark.parametrize("node", [None, [], (), {}, [1], Point(1, 2), Example(1)])
-def test_nodes_are_no_leaves(node):
+def test_containers_are_no_leaves(node):
     assert not is_leaf(node)
     assert not all_leaves([1, node])
 
 
-def test_dataclasses_are_put_together_without_their_checks():
+def test_dataclasses_are_rebuilt_without_init():
     found, structure = flatten(Checked(3))
     assert found == [3]
     assert unflatten(structure, ["a batch"]).size == "a batch"
@@ -165,7 +165,7 @@ def test_a_dataclass_met_first_by_many_threads_at_once_is_registered_once():
     assert len({structure for _, structure in results}) == 1
 
 
-def test_a_structure_of_a_local_dataclass_travels_to_another_process(tmp_path):
+def test_a_structure_of_a_local_dataclass_can_be_pickled(tmp_path):
     cls = dataclasses.make_dataclass("Local", ["a", "b"])
     cls.__module__ = "__main__"  # as in a script: cloudpickle ships the class itself
     structure = flatten([cls(1, (2, 3))])[1]
@@ -183,7 +183,7 @@ def test_a_structure_of_a_local_dataclass_travels_to_another_process(tmp_path):
     assert done.stdout.strip() == "[Local(a=*, b=(*, *))] (2, 3)"
 
 
-def test_a_node_to_keep_is_a_leaf():
+def test_kept_nodes_are_leaves():
     found, structure = flatten({"x": [1, 2]}, keep=lambda node: isinstance(node, list))
     assert found == [[1, 2]]
     assert repr(structure) == '{"x": *}'
@@ -196,7 +196,7 @@ SOLE = [
 
 
 @pytest.mark.parametrize("first", SOLE)
-def test_what_comes_before_optree_is_imported_is_taken_apart_as_after(first):
+def test_elements_are_flattened_the_same_before_and_after_the_import_of_optree(first):
     program = (
         "import sys, time, numpy as np\n"
         "from collections import OrderedDict, deque, namedtuple\n"

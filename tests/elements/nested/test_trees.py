@@ -1,4 +1,4 @@
-"""Nestings as trees of optree, and what is made of them; `test_structure.py` has what users see of it."""
+"""Nested structures as optree trees; `test_structure.py` tests the public side."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_leaves_come_in_the_order_of_the_sorted_keys():
     assert treespec.unflatten(leaves) == NESTED
 
 
-def test_what_is_to_be_kept_is_a_leaf():
+def test_nodes_to_keep_are_leaves():
     leaves, _ = taken_apart(NESTED, LEAF_TYPES, lambda value: isinstance(value, tuple | Example))
     assert leaves == [(2, [3, None]), 1, Pair(4, 5), NESTED["d"]]
 
@@ -53,7 +53,7 @@ def test_each_leaf_has_its_path():
 
 
 @pytest.mark.parametrize("element", [5, {"x": 1}, {"y": 1, "x": 2}, {"c": 1, "a": 2, "b": 3}, (1, 2), [1], (), NESTED])
-def test_what_was_taken_apart_is_put_together_from_columns(element):
+def test_flattened_elements_are_rebuilt_from_columns(element):
     leaves, treespec = taken_apart(element, LEAF_TYPES, None)
     made = assembler(treespec)([[leaf] * 3 for leaf in leaves], 3)
     assert made == [element] * 3
@@ -62,14 +62,14 @@ def test_what_was_taken_apart_is_put_together_from_columns(element):
         assert list(made[0]) == list(element)
 
 
-def test_it_is_described_in_the_users_order_and_takes_the_texts_of_its_leaves():
+def test_descriptions_have_the_users_order_of_keys():
     texts = [*"abcdefg", "more"]
     told = describe_tree(taken_apart(NESTED, LEAF_TYPES, None)[1], texts)
     assert told == '{"b": c, "a": (a, [b, None]), "c": Pair(left=d, right=e), "d": Example(image=f, boxes={"x": g})}'
     assert texts == ["more"]
 
 
-def test_dataclasses_are_nodes_once_they_were_met():
+def test_dataclasses_are_registered_when_first_met():
     @dataclass
     class Met:
         value: int

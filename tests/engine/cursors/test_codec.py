@@ -162,7 +162,7 @@ def test_text_without_its_checksum_is_refused():
 
 
 @given(st.text('[]0,-.eE"{}: ', max_size=20))
-def test_any_content_is_read_or_refused(text):
+def test_any_text_is_unpacked_or_refused(text):
     try:
         json.dumps(unpacked(text_of(text.encode())))
     except CursorError:

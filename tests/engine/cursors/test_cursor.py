@@ -74,7 +74,7 @@ def test_an_altered_state_is_refused_with_the_field_at_fault(state, says):
 
 
 @pytest.mark.parametrize("change", [{"ahead": None}, {"plan": None}, {"plan": 7, "fingerprint": "other"}])
-def test_fields_that_are_no_lists_are_refused(change):
+def test_fields_of_the_wrong_form_are_refused(change):
     with pytest.raises(CursorError):
         read({**saved(), **change} if "plan" not in change else {**saved(fingerprint="other"), **change})
 
@@ -172,7 +172,7 @@ def test_a_refused_state_leaves_the_iterator_as_it_was():
     assert list(it) == [1, 2, 3]
 
 
-def test_a_state_at_the_end_yields_no_more_elements():
+def test_a_state_saved_at_the_end_yields_no_elements():
     it = ps.Dataset.range(3).iterator()
     assert len(list(it)) == 3
     state = it.state_dict()

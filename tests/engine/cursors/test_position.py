@@ -1,4 +1,4 @@
-"""Positions: the cursor to go on from, wherever the consumer stops and whatever was made ahead of it."""
+"""Positions: the cursor to resume from, wherever the consumer stops and however much was made ahead."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def received_by(cursor):
 
 
 @given(st.permutations(range(8)), st.integers(0, 8))
-def test_a_cursor_of_rows_tells_what_was_received_in_any_order(order, count):
+def test_a_cursor_of_rows_records_items_received_in_any_order(order, count):
     position = RowPosition(Cursor(1, 2, 0))
     for item in order[:count]:
         assert position.hand_out(piece(item, item + 1)) == 0
@@ -50,7 +50,7 @@ def test_a_cursor_of_rows_leaves_out_the_items_of_the_last_piece_that_were_not_r
     assert received_by(position.cursor()) == wanted | set(range(high - left, high))
 
 
-def test_rows_of_which_none_was_handed_out_leave_the_cursor_as_it_was():
+def test_without_handed_out_items_the_cursor_is_unchanged():
     position = RowPosition(Cursor(0, 0, 4, ahead=((6, 8),)))
     assert position.cursor() == Cursor(0, 0, 4, ahead=((6, 8),))
     position.end()
@@ -82,7 +82,7 @@ def test_a_cursor_of_a_stream_counts_from_the_mark_before_the_last_piece(sizes, 
 
 
 @given(SIZES, st.integers(0, 12))
-def test_items_received_before_are_left_out_of_a_stream_that_goes_on(sizes, offset):
+def test_a_resumed_stream_leaves_out_items_received_before(sizes, offset):
     position, row, received = StreamPosition(Cursor(0, 0, 100 + offset, offset=offset)), 0, 100 + offset
     for size in sizes:
         left_out = position.hand_out(piece(row, row + size))
@@ -99,7 +99,7 @@ def test_items_received_before_are_left_out_of_a_stream_that_goes_on(sizes, offs
         position.end()
 
 
-def test_the_mark_of_a_cursor_is_settled():
+def test_the_mark_of_a_cursor_is_plain_data():
     position, parts = StreamPosition(Cursor(0, 0, 0)), PartMarks()
     parts.change(0, [1, 2])
     position.hand_out(piece(0, 2, mark=parts.now))

@@ -48,7 +48,7 @@ def saved(iterators):
 
 
 def step(iterators):
-    """What all shards give in a step, in the order that elements have in any number of shards."""
+    """Return the elements of all shards in a step, in an order that does not depend on the number of shards."""
     batches = [next(it) for it in iterators]
     parts = [batch if isinstance(batch, tuple) else (batch,) for batch in batches]
     flat = [[list(column) for column in part] for part in parts]
@@ -104,7 +104,7 @@ def test_options_of_the_shards_may_change(options):
 
 
 @pytest.mark.parametrize("ds", [STREAM, ROWS], ids=["stream", "rows"])
-def test_states_of_a_run_that_has_not_begun_or_is_over_can_be_redistributed(ds):
+def test_states_of_unbegun_and_finished_runs_can_be_redistributed(ds):
     fresh = [shard.iterator(epoch=1) for shard in shards_of(ds, 4)]
     loaded = shards_of(ds, 1)[0].iterator()
     loaded.load_state_dict(saved(fresh))
@@ -120,7 +120,7 @@ def test_states_of_a_run_that_has_not_begun_or_is_over_can_be_redistributed(ds):
             assert it.state_dict()["epoch"] == 1
 
 
-def test_the_rest_comes_once_after_some_streams_have_ended():
+def test_remaining_elements_come_once_after_some_streams_have_ended():
     ds = Dataset.range(100).filter(lambda x: x % 4 > 0 or x < 20)
     before = [ds.shard(2, index, streams=4).iterator() for index in range(2)]
     made = [list(islice(it, 28)) for it in before]  # of the stream of multiples of 4 there are 5
@@ -233,7 +233,7 @@ def test_states_of_shards_that_make_a_whole_stream_are_not_redistributed():
         numbers.shard(2, 0).batch(2).iterator().load_state_dict(states_of())
 
 
-def test_one_state_of_another_shard_says_what_to_pass():
+def test_a_single_state_of_another_shard_is_refused_with_the_remedy():
     with pytest.raises(CursorError, match=r"- shard\(4, 0, streams=12\)") as caught:
         shards_of(STREAM, 2)[0].iterator().load_state_dict(states_of()[0])
     assert "pass a list of the states of all" in caught.value.__notes__[0]

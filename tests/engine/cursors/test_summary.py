@@ -54,7 +54,7 @@ def test_the_message_compares_all_lines_of_small_plans():
     assert "\n  - range(9) #" in plan_mismatch(summary_of(SMALL), lines("range(8)", "batch(2)"))
 
 
-def test_the_message_names_what_is_new_in_a_large_plan():
+def test_the_message_names_new_operations_of_a_large_plan():
     changed = [*LARGE[:7], *lines("skip(3)", "take(7)"), *LARGE[7:]]
     told = plan_mismatch(summary_of(LARGE), changed)
     assert told.startswith(

@@ -14,7 +14,7 @@ from penstock.engine.tuning.hill_climb import MS
 from penstock.engine.tuning.tuner import INLINE_BYTES
 
 
-def test_the_next_tuner_knows_what_the_last_one_measured():
+def test_the_next_tuner_has_the_measurements_of_the_last_one():
     carry_over = CarryOver()
     first = carry_over.tuner(None)
     for _ in range(3):
@@ -47,7 +47,7 @@ def test_an_epoch_after_the_first_begins_on_threads():
     it.close()
 
 
-def test_memory_goes_from_one_epoch_to_the_next():
+def test_memory_is_reused_in_the_next_epoch():
     batch_bytes = 2 * INLINE_BYTES  # so that each is made alone, in memory of one size
     ds = Dataset.from_tensor_slices(np.zeros((24, batch_bytes // 32))).batch(4).with_options(Options(executor="inline"))
     places = []

@@ -78,7 +78,7 @@ def test_closing_returns_at_once_while_a_task_sleeps_in_user_code(build):
     wake.set()
 
 
-def test_an_iterator_that_looks_for_an_element_that_never_comes_can_be_closed(way):
+def test_an_iterator_that_waits_for_an_element_that_never_comes_can_be_closed(way):
     begun = threading.Event()
 
     def never(x):
@@ -109,7 +109,7 @@ FAR = {
 
 
 @pytest.mark.parametrize("build", FAR)
-def test_an_iterator_on_its_way_to_a_place_too_far_to_reach_can_be_closed(build, way):
+def test_an_iterator_that_skips_to_a_distant_position_can_be_closed(build, way):
     begun = threading.Event()
     ds = FAR[build](begun).with_options(way)
     state = {**ds.iterator().state_dict(), "row": 1 << 47, "offset": 1 << 47}

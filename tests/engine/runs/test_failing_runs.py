@@ -1,4 +1,4 @@
-"""Runs that fail: the items before an error come first, whoever makes them, and the run can be continued."""
+"""Failing runs: the items before an error come first, with every executor, and the run can be continued."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ FAILING = {
 
 @pytest.mark.parametrize("batch", [None, 1, 4, 37, 38])
 @pytest.mark.parametrize("ds", FAILING.values(), ids=FAILING)
-def test_the_items_before_an_error_do_not_depend_on_who_makes_them(ds, batch, way):
+def test_the_items_before_an_error_do_not_depend_on_the_executor(ds, batch, way):
     received = []
     with pytest.raises(LookupError):
         received.extend((ds if batch is None else ds.batch(batch)).with_options(way))
@@ -117,7 +117,7 @@ def test_a_failure_comes_after_the_items_made_together_with_it(at_once):
         "batches of a stream",
     ],
 )
-def test_a_function_cannot_end_the_epoch_without_a_word(error, kind, way):
+def test_a_stop_iteration_of_a_function_does_not_end_the_epoch_silently(error, kind, way):
     def stop(x):
         if np.any(x == 8):
             raise error
@@ -159,7 +159,7 @@ def test_a_function_cannot_end_the_epoch_without_a_word(error, kind, way):
 
 
 @pytest.mark.parametrize("ds", [D.range(60), D.range(60).filter(everything)], ids=["rows", "stream"])
-def test_a_failed_iterator_says_that_it_has_failed_and_where(ds, way):
+def test_a_failed_iterator_reports_the_failure_and_its_position(ds, way):
     it = ds.map(at_37).with_options(way).iterator()
     with pytest.raises(LookupError):
         list(it)
@@ -220,7 +220,7 @@ def test_items_made_before_an_executor_broke_are_received(at_once):
     assert it.state_dict()["row"] == len(received) >= 20
 
 
-def test_before_the_error_of_a_process_come_the_same_elements():
+def test_the_elements_before_an_error_in_a_process_are_the_same():
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as executor:
         ds = D.range(80).filter(even).shuffle(4, seed=1).map(lambda x: 1 // (x - 38))
         received, wanted = [], []

@@ -1,4 +1,4 @@
-"""What an error tells the user: the item, its records, how to make it again, and where in their code it happened."""
+"""Notes on errors: the item, its records, the code that reproduces it, and the line of the user's code."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def notes_of(dataset):
 # Named
 
 
-def test_a_named_failure_says_what_was_made_and_how_to_make_it_again():
+def test_a_named_failure_has_the_item_and_how_to_make_it_again():
     named = named_failure(ValueError("bad"), "while making batch 3", 2, "ds[2, 3]")
     note_blames(named)
     assert named.__notes__ == ["while making batch 3 of epoch 2; make it again with ds[2, 3]"]
@@ -50,7 +50,7 @@ def test_a_named_failure_says_what_was_made_and_how_to_make_it_again():
 
 
 @pytest.mark.parametrize("ending", [StopIteration, StopAsyncIteration])
-def test_a_failure_that_would_end_the_loop_without_a_word_becomes_an_error(ending):
+def test_a_stop_iteration_becomes_a_runtime_error(ending):
     failure = ending()
     named = named_failure(failure, "while making batch 3", 0, None)
     assert isinstance(named, RuntimeError)
@@ -62,7 +62,7 @@ def test_a_failure_that_would_end_the_loop_without_a_word_becomes_an_error(endin
 @pytest.mark.parametrize(
     ("ended", "how"), [("failed", "has failed"), ("closed", "was closed"), ("cancelled", "was cancelled")]
 )
-def test_an_iterator_that_is_over_says_how_it_ended(ended, how):
+def test_an_iterator_that_is_over_reports_how_it_ended(ended, how):
     assert str(over(ended)) == f"this iterator {how}; create a new one, or load a saved state into it"
 
 
@@ -80,7 +80,7 @@ def test_the_traceback_ends_in_the_users_code(ds, way):
 # The notes
 
 
-def test_an_error_of_rows_names_operation_row_record_and_the_way_to_make_it_again(way):
+def test_an_error_of_rows_names_operation_row_record_and_how_to_make_it_again(way):
     ds = D.range(100, 200).skip(3).map(at_137).batch(4).with_options(way)
     said = notes_of(ds)
     assert "in map(at_137), at row 34" in said
@@ -98,7 +98,7 @@ def test_an_error_of_a_stream_names_operation_record_and_element(way):
     assert "while making batch 8" in said
 
 
-def test_an_error_of_another_epoch_says_which_epoch_and_is_made_again_by_its_position(way):
+def test_an_error_of_a_later_epoch_names_the_epoch_and_position(way):
     ds = D.range(9).shuffle(seed=1).map(lambda x: 1 // int(x)).with_options(way)
     with pytest.raises(ZeroDivisionError) as caught:
         list(ds.iterator(epoch=3))
@@ -109,7 +109,7 @@ def test_an_error_of_another_epoch_says_which_epoch_and_is_made_again_by_its_pos
         ds[3, int(position)]
 
 
-def test_an_error_of_a_stream_in_another_epoch_says_which_epoch(way):
+def test_an_error_of_a_stream_in_a_later_epoch_names_the_epoch(way):
     ds = D.range(9).shuffle(seed=1).filter(lambda x: 1 // int(x) > -1).with_options(way)
     with pytest.raises(ZeroDivisionError) as caught:
         list(ds.iterator(epoch=3))

@@ -30,7 +30,7 @@ def rows_of(jobs):
 # Rows
 
 
-def test_a_job_of_rows_has_as_many_as_are_asked_for_and_marks_that_count_them():
+def test_a_job_of_rows_has_the_requested_number_and_marks_that_count():
     feed = RowFeed(PLAN, 0)
     job = feed.take(7)
     assert (len(job), job.mark_after(0), job.mark_after(7)) == (7, 0, 7)
@@ -39,7 +39,7 @@ def test_a_job_of_rows_has_as_many_as_are_asked_for_and_marks_that_count_them():
 
 
 @given(st.integers(0, 30), st.integers(1, 4), st.data())
-def test_a_feed_begun_at_any_mark_gives_the_rows_after_it(size, step, data):
+def test_a_feed_from_any_mark_yields_the_rows_after_it(size, step, data):
     plan = Dataset.range(size)._plan
     first, epoch = data.draw(st.integers(0, step - 1)), data.draw(st.integers(0, 3))
     feed = RowFeed(plan, epoch, first=first, step=step)
@@ -54,7 +54,7 @@ def test_a_feed_begun_at_any_mark_gives_the_rows_after_it(size, step, data):
 
 
 @pytest.mark.parametrize(("mark", "first", "step"), [(101, 0, 1), (1 << 40, 0, 1), (4, 0, 3), (103, 1, 3)])
-def test_a_mark_that_is_not_one_of_the_feed_is_refused(mark, first, step):
+def test_a_mark_that_does_not_fit_the_feed_is_refused(mark, first, step):
     with pytest.raises(CursorError, match="beyond the end"):
         RowFeed(PLAN, 0, mark, first=first, step=step)
 
@@ -107,12 +107,12 @@ def test_a_job_of_a_stream_has_the_elements_at_hand_and_the_mark_after_each(size
             assert rows_of(again) == list(range(job.task.given.ids[0] + after, 23))
 
 
-def test_only_a_job_behind_an_empty_piece_announces_its_mark():
+def test_only_a_job_after_an_empty_piece_announces_its_mark():
     assert [job.announces for job in jobs_of(PieceFeed(stream_of(range(6), (1,)), 0), 9)] == [False] * 6
     assert [job.announces for job in jobs_of(PieceFeed(stream_of(range(6), (1, 0, 2)), 0), 9)] == [False, True] * 2
 
 
-def test_a_feed_whose_elements_are_each_made_from_one_asks_for_as_many_as_are_wanted():
+def test_a_feed_of_elements_made_from_one_each_requests_as_many_as_are_wanted():
     asked = []
 
     def source(epoch, mark=None):

@@ -18,7 +18,7 @@ WORKERS = 8
 
 
 @pytest.mark.parametrize("options", [{"workers": WORKERS}, {"executor": "threads", "workers": WORKERS}])
-def test_the_workers_that_were_asked_for_share_the_first_batch(options):
+def test_the_requested_workers_share_the_first_batch(options):
     barrier = threading.Barrier(WORKERS)
 
     def meet(x):
@@ -58,7 +58,7 @@ def test_an_error_in_the_first_batch_is_the_same_however_it_is_cut():
         assert "in map(fails), at row 1" in caught.value.__notes__
 
 
-def test_elements_that_do_not_fit_are_named_alike_however_their_batch_is_cut():
+def test_errors_about_elements_that_do_not_fit_do_not_depend_on_the_cut():
     said = set()
     for options in ({}, {"executor": "inline"}, {"workers": 4}):
         ds = D.range(64).map(lambda x: np.zeros(3 if x < 40 else 2)).batch(64)
@@ -90,7 +90,7 @@ def test_rows_that_are_slow_only_because_they_are_the_first_start_no_threads(fir
     assert answers == [None, None, False]
 
 
-def test_the_cost_of_the_first_rows_does_not_count_as_that_of_a_batch():
+def test_the_cost_of_the_first_rows_does_not_count_as_the_cost_of_a_batch():
     with D.range(1000).map(str).batch(100).iterator() as it:
         next(it)
         assert it._run.tuner.looks <= 1

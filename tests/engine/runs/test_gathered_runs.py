@@ -21,7 +21,7 @@ AUTO = ps.Options(seed=3)
 
 @pytest.fixture(autouse=True)
 def begun(monkeypatch):
-    """Count the tasks that a native thread gathers, for which all are large enough here, and those it was asked for."""
+    """Count the tasks gathered by a native thread and those requested of it; every task is large enough here."""
     count = [0, 0]
     begin = Gathering.begin
 
@@ -70,7 +70,7 @@ def test_a_gathered_run_is_restored_at_every_step(count, size, skipped, drop):
     verify_resume(ds.with_options(AUTO))
 
 
-def test_a_gathered_batch_that_is_kept_and_changed_is_the_consumers_own():
+def test_a_gathered_batch_can_be_kept_and_changed():
     ds = ps.Dataset.from_tensor_slices(rows(3_000)).shuffle().batch(5)
     kept = []
     for batch in ds.with_options(AUTO):
@@ -127,7 +127,7 @@ class Interrupted:
         raise KeyboardInterrupt
 
 
-def test_a_batch_that_was_taken_out_when_an_interrupt_came_was_not_received(begun):
+def test_a_batch_taken_out_during_an_interrupt_was_not_received(begun):
     ds = ps.Dataset.from_tensor_slices(rows(5_000)).shuffle().batch(10).with_options(AUTO)
     it = ds.iterator(epoch=0)
     received = [next(it) for _ in range(40)]
@@ -222,7 +222,7 @@ def test_a_gathered_run_that_is_closed_leaves_no_thread():
 
 
 def threads_alive():
-    """How many threads the process has, also those that are not Python's; where the system tells."""
+    """Return the number of threads of the process, including native ones, where the system reports it."""
     return len(os.listdir("/proc/self/task")) if os.path.isdir("/proc/self/task") else 0
 
 

@@ -100,12 +100,12 @@ def test_an_interrupt_cancels_the_wait(dataset, executor, workers):
     assert ran(INTERRUPTED.format(dataset=dataset, executor=executor, workers=workers)) == (said, "", 0)
 
 
-def test_an_interrupt_reaches_an_iterator_of_c_code_that_is_on_its_way_to_a_place_too_far_to_reach():
+def test_an_interrupt_ends_an_iterator_of_c_code_that_skips_to_a_distant_position():
     said = "interrupted\nthis iterator was cancelled; create a new one, or load a saved state into it\n"
     assert ran(FAR_INTERRUPTED) == (said, "", 0)
 
 
-def test_an_interrupt_while_a_thread_is_started_leaves_none_and_starts_no_other(monkeypatch):
+def test_an_interrupt_while_a_thread_starts_leaves_no_thread(monkeypatch):
     producers = []
     start = Run._produce_ahead
 

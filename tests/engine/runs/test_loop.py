@@ -29,7 +29,7 @@ def loop_on_threads(session):
     return loop
 
 
-def test_a_stage_makes_as_much_ahead_as_its_tuner_says():
+def test_a_stage_makes_as_much_ahead_as_its_tuner_allows():
     with session_with(THREADS) as session:
         loop = loop_on_threads(session)
         for _ in range(loop._tuner.depth()):
@@ -38,7 +38,7 @@ def test_a_stage_makes_as_much_ahead_as_its_tuner_says():
         assert not loop._room()
 
 
-def test_of_stages_that_take_turns_the_one_that_is_waited_for_gets_idle_workers():
+def test_the_awaited_one_of_alternating_stages_gets_idle_workers():
     with session_with(THREADS) as session:  # 9 tasks ahead, where one stage is alone
         session.turns = 4
         loop, other = loop_on_threads(session), session.window()
@@ -64,7 +64,7 @@ def test_of_stages_that_take_turns_the_one_that_is_waited_for_gets_idle_workers(
         assert room()
 
 
-def test_stages_that_take_turns_share_the_budget():
+def test_alternating_stages_share_the_budget():
     with session_with(Options(executor="threads", workers=4, memory_budget=1000)) as session:
         session.turns = 4
         loop = loop_on_threads(session)
@@ -76,7 +76,7 @@ def test_stages_that_take_turns_share_the_budget():
             assert bool(loop._room()) is has_room
 
 
-def test_nothing_is_made_ahead_until_the_first_item_tells_how_much_of_the_budget_it_takes():
+def test_no_item_is_made_ahead_until_the_size_of_the_first_is_known():
     with session_with(Options(executor="threads", workers=4, memory_budget=1000)) as session:
         loop = loop_on_threads(session)
         assert loop._room() == 1
@@ -84,7 +84,7 @@ def test_nothing_is_made_ahead_until_the_first_item_tells_how_much_of_the_budget
         assert not loop._room()
 
 
-def test_the_tuner_says_how_many_rows_make_a_job():
+def test_the_tuner_sets_the_rows_of_a_job():
     base = Dataset.range(100)._plan
     for options in (INLINE, THREADS):
         with session_with(options) as session:

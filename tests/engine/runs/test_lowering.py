@@ -23,7 +23,7 @@ ONE = "range-program filter-spread stage"  # as STREAM is opened
 
 
 class Noted(Unobserved):
-    """An observer that notes what it is asked to wrap."""
+    """An observer that records the calls to wrap."""
 
     def __init__(self):
         self.asked = []
@@ -71,7 +71,7 @@ def begun(ds, observer=None):
     ],
     ids=str,
 )
-def test_elementwise_nodes_are_one_stage_over_an_indexed_node_or_one_that_goes_one_by_one(ds, asked):
+def test_elementwise_nodes_over_an_indexed_or_sequential_node_are_one_stage(ds, asked):
     observer = Noted()
     begun(ds, observer)
     assert " ".join("-".join(filter(None, (name.split("(")[0], how))) for how, name in observer.asked) == asked
@@ -88,7 +88,7 @@ def test_elementwise_nodes_are_one_stage_over_an_indexed_node_or_one_that_goes_o
     ],
     ids=str,
 )
-def test_every_mark_of_a_plan_leads_on(ds):
+def test_every_mark_of_a_plan_resumes_the_rest(ds):
     assert_reopens(begun(ds), begun(ds), elements_of(begun(ds)))
 
 
@@ -98,12 +98,12 @@ def test_a_mark_is_small():
         assert len(json.dumps(piece.after)) < 200
 
 
-def test_pieces_are_of_the_epoch_that_is_asked_for():
+def test_pieces_belong_to_the_requested_epoch():
     ds = Dataset.range(30).shuffle(seed=1).filter(lambda x: x % 3 > 0)
     assert elements_of(begun(ds), 4) == list(ds.iterator(epoch=4))
 
 
-def test_few_elements_are_made_for_the_first():
+def test_first_element_makes_few_elements():
     calls = []
     ds = Dataset.range(100).filter(lambda x: calls.append(x) or x == 3).map(np.zeros)
     assert first_element(ds._plan).shape == (3,)
@@ -112,7 +112,7 @@ def test_few_elements_are_made_for_the_first():
         first_element(Dataset.range(5).filter(lambda x: x > 5)._plan)
 
 
-def test_the_first_element_leaves_nothing_open():
+def test_first_element_closes_all_flows():
     ended = []
 
     def generate():
@@ -125,7 +125,7 @@ def test_the_first_element_leaves_nothing_open():
     assert ended == [True]
 
 
-def test_a_stretch_that_stands_on_nothing_is_refused():
+def test_a_stretch_without_input_is_refused():
     with pytest.raises(RuntimeError, match="has no input to read"):
         Stretch(Given(), None, None).open(Session(settings_of(STREAM._plan), CarryOver(), Unobserved()), in_stage)
 
@@ -140,7 +140,7 @@ def test_virtual_streams_are_opened_in_one_session_and_as_one_operation():
     assert [name for _, name in noted.asked] == ["range(30)", "filter", "", "range(30)", "filter", "", "shard"]
 
 
-def test_the_first_element_of_a_shard_is_its_own():
+def test_the_first_element_of_a_shard_belongs_to_the_shard():
     assert first_element(Dataset.range(9).filter(lambda x: x > 2).shard(2, 1, streams=2)._plan) == 3
     assert first_element(Dataset.range(9).filter(lambda x: x > 2).shard(2, 0, streams=2)._plan) == 4
 
@@ -159,7 +159,7 @@ def doubled_twice(n):
     ],
     ids=["flat_map", "interleave", "in one another", "a virtual stream"],
 )
-def test_datasets_that_are_elements_are_run_as_written_where_the_outer_one_is(outer, monkeypatch):
+def test_inner_datasets_run_as_written_if_the_outer_one_does(outer, monkeypatch):
     applied = []
 
     rewritten = lowering.rewritten
@@ -178,7 +178,7 @@ def test_datasets_that_are_elements_are_run_as_written_where_the_outer_one_is(ou
     assert set(applied) <= {"drop_run_settings"}
 
 
-def test_a_state_leads_on_whether_datasets_that_are_elements_are_rewritten_or_not():
+def test_a_state_resumes_with_and_without_rewrites_of_inner_datasets():
     ds = Dataset.range(0, 4000, 1000).flat_map(doubled_twice)
     plain = ds.with_options(Options(rewrite=False))
     whole = list(ds)

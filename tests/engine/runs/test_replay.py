@@ -49,11 +49,11 @@ def test_the_items_before_the_one_at_fault_come_first_each_with_its_mark():
     assert (str(at_fault.failure), at_fault.item) == ("not 3", 3)
 
 
-def test_a_failure_that_passed_gives_all_items():
+def test_a_failure_that_does_not_recur_gives_all_items():
     assert replay_of(TENFOLD, 3, AWAY) == ([0, 10, 20], [1, 2, 3], None)
 
 
-def test_a_lone_item_is_made_again_only_on_request():
+def test_a_single_item_is_made_again_only_on_request():
     assert replay_of(TENFOLD, 1, AWAY) == ([], [], (AWAY, 0))
     assert replay_of(TENFOLD, 1, AWAY, lone_too=True) == ([0], [1], None)
 
@@ -67,7 +67,7 @@ def test_a_job_that_killed_a_worker_is_not_made_here():
 
 
 @pytest.mark.parametrize("failures", [[ElementError("of a part"), None], [None, None]])
-def test_a_batch_whose_parts_do_not_fit_together_is_made_again_in_one(failures):
+def test_a_batch_whose_parts_do_not_fit_is_made_again_as_a_whole(failures):
     batches = Dataset.range(8).batch(4)
     work = RowWork(batches._plan, np.empty, Unobserved())
     whole = made_here(work, RowFeed(batches._plan, 0).take(1).task).piece.chunk.elements()[0]

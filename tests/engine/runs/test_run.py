@@ -74,7 +74,7 @@ def test_epochs_of_streams_may_have_any_length(count, way):
 
 
 @pytest.mark.parametrize("ds", [D.range(30).filter(lambda x: x < 5), D.range(5)], ids=["stream", "rows"])
-def test_nothing_follows_a_state_saved_at_the_end(ds, way):
+def test_a_state_saved_at_the_end_has_no_more_items(ds, way):
     it = ds.with_options(way).iterator()
     assert len(list(it)) == 5
     it.load_state_dict(json.loads(json.dumps(it.state_dict())))
@@ -84,7 +84,7 @@ def test_nothing_follows_a_state_saved_at_the_end(ds, way):
 # Closed
 
 
-def test_a_closed_iterator_says_that_it_was_closed(numbers, way):
+def test_a_closed_iterator_reports_that_it_was_closed(numbers, way):
     it = numbers(5).with_options(way).iterator()
     assert next(it) == 0
     it.close()
@@ -95,7 +95,7 @@ def test_a_closed_iterator_says_that_it_was_closed(numbers, way):
     assert it.state_dict()["row"] == 1
 
 
-def test_an_iterator_closed_before_its_first_item_says_so(numbers, way):
+def test_an_iterator_closed_before_its_first_item_reports_it(numbers, way):
     it = numbers(5).with_options(way).iterator()
     it.close()
     with pytest.raises(ClosedError, match="closed"):
@@ -153,7 +153,7 @@ def test_the_window_stays_within_the_budget():
 
 
 @pytest.mark.parametrize("depth", [None, 50])
-def test_items_that_wait_for_the_consumer_count_towards_the_budget(at_once, depth):
+def test_items_that_wait_for_the_consumer_count_toward_the_budget(at_once, depth):
     size, batches = 1 << 16, 6
     ds = D.range(100).map(lambda x: np.zeros(size, np.uint8)).batch(1)
     ds = (ds if depth is None else ds.prefetch(depth)).with_options(at_once)
@@ -204,7 +204,7 @@ def test_auto_stays_inline_for_cheap_work_and_uses_threads_for_expensive_work():
         assert it.stats().decisions
 
 
-def test_a_stream_moves_to_the_background_after_two_long_pauses_not_after_one():
+def test_a_stream_moves_to_the_background_after_two_long_pauses():
     short, long = (1_000, 1), (50_000_000, 1)
     pause = _Pause()
     assert not any(pause.is_long(*look) for look in [short] * 9 + [long])
@@ -226,7 +226,7 @@ def test_a_stream_with_slow_elements_is_made_in_the_background():
     assert made[0] == threading.get_ident() != made[29]
 
 
-def test_one_iterator_may_be_shared_by_threads(numbers, way):
+def test_threads_can_share_one_iterator(numbers, way):
     it = numbers(3000).map(lambda x: x).with_options(way).iterator()
     with ThreadPoolExecutor(4) as consumers:
         parts = list(consumers.map(lambda _: list(it), range(4)))
@@ -234,7 +234,7 @@ def test_one_iterator_may_be_shared_by_threads(numbers, way):
     assert all(low < high for part in parts for low, high in pairwise(part))
 
 
-def test_iterators_do_not_disturb_each_other(numbers, way):
+def test_iterators_are_independent(numbers, way):
     ds = numbers(200).batch(3).with_options(way)
     one, other = ds.iterator(epoch=0), ds.iterator(epoch=0)
     pairs = list(zip(one, other, strict=True))

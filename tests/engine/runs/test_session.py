@@ -55,12 +55,12 @@ def test_a_session_works_inline_until_threads_pay(session_with):
 @pytest.mark.parametrize(
     ("options", "inline"), [({"executor": "inline"}, True), ({"executor": "threads"}, False), ({"workers": 2}, False)]
 )
-def test_the_executor_and_the_workers_that_were_asked_for_are_used(options, inline, session_with):
+def test_the_requested_executor_and_workers_are_used(options, inline, session_with):
     session = session_with(**options)
     assert session.is_inline(session.tuner()) is inline
 
 
-def test_stages_share_as_many_threads_as_the_stage_that_wants_most(session_with):
+def test_stages_share_the_threads_of_the_stage_that_wants_the_most(session_with):
     session = session_with(executor="threads")
     few, many = session.tuner(), session.tuner()
     few.workers, many.workers = 1, 3
@@ -82,7 +82,7 @@ def test_stages_of_the_next_run_know_the_costs_measured_in_the_last(session_with
     assert [later.tuner().item_wall, later.tuner().item_wall, later.tuner().looks] == [100, 900, 0]
 
 
-def test_datasets_that_are_elements_have_the_same_workers_and_end(session_with):
+def test_inner_datasets_share_workers_and_end(session_with):
     session = session_with(executor="threads", workers=2)
     inner = session.inner()
     window, tuner = inner.window(), inner.tuner()
@@ -98,7 +98,7 @@ def test_datasets_that_are_elements_have_the_same_workers_and_end(session_with):
         window.pop()
 
 
-def test_datasets_that_are_elements_work_inline_where_plans_would_have_to_travel(session_with):
+def test_inner_datasets_run_inline_if_plans_would_have_to_travel(session_with):
     class Elsewhere(Executor):
         pass
 
@@ -109,7 +109,7 @@ def test_datasets_that_are_elements_work_inline_where_plans_would_have_to_travel
     assert inner.is_inline(tuner)
 
 
-def test_datasets_that_are_elements_work_in_a_pool_of_threads_once_that_pays(session_with):
+def test_inner_datasets_run_in_a_pool_of_threads_once_that_pays(session_with):
     with ThreadPoolExecutor(1) as executor:
         inner = session_with(executor=executor).inner()
         tuner = inner.tuner()
@@ -122,7 +122,7 @@ def test_datasets_that_are_elements_work_in_a_pool_of_threads_once_that_pays(ses
         assert not inner.is_inline(expensive)
 
 
-def test_closing_a_session_wakes_those_who_wait_and_stops_everything_once(session_with):
+def test_closing_a_session_wakes_waiting_threads_and_stops_everything_once(session_with):
     session = session_with(executor="threads", workers=2)
     workers_of(session)
     calls, windows = [], [session.window(), session.window()]
@@ -151,7 +151,7 @@ def test_windows_and_workers_of_a_closed_session_are_closed(session_with):
     session.resize()
 
 
-def test_windows_that_nobody_holds_are_forgotten(session_with):
+def test_unreferenced_windows_are_dropped(session_with):
     session = session_with()
     for _ in range(100):
         session.window()
@@ -168,7 +168,7 @@ class Far(Executor):
         return future
 
 
-def test_an_executor_that_was_handed_in_stays_open(session_with):
+def test_the_users_executor_stays_open(session_with):
     with ThreadPoolExecutor(1) as executor:
         session = session_with(executor=executor)
         assert session.mode == "ThreadPoolExecutor"
@@ -183,7 +183,7 @@ def test_plans_travel_to_an_executor_that_shares_no_memory(session_with):
     assert session.mode == "Far"
 
 
-def test_a_session_in_a_forked_child_does_without_the_locks_and_workers_of_the_parent(session_with):
+def test_a_session_in_a_forked_child_ignores_the_parents_locks_and_workers(session_with):
     session = session_with(executor="threads", workers=2)
     workers_of(session)
     threads, window, calls = session._threads, session.window(), []
@@ -207,7 +207,7 @@ def test_the_same_plan_travels_once_for_all_streams(session_with):
     assert workers(PLAN) is not workers(again)
 
 
-def test_streams_that_take_turns_share_tuners_and_count_their_turns(session_with):
+def test_alternating_streams_share_tuners_and_count_their_turns(session_with):
     session = session_with()
     first = session.tuner()
     assert [(session.tuner() is session.tuners[1], session.turns) for _ in session.alike(4)] == [(True, 4)] * 4
@@ -216,7 +216,7 @@ def test_streams_that_take_turns_share_tuners_and_count_their_turns(session_with
     assert session.tuners[0] is first
 
 
-def test_a_pool_of_threads_gives_the_same_elements_of_datasets_that_are_elements():
+def test_a_pool_of_threads_yields_the_same_elements_of_inner_datasets():
     def slow(x, *, rng):
         deadline = perf_counter_ns() + 1_000_000
         while perf_counter_ns() < deadline:

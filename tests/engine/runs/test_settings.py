@@ -1,4 +1,4 @@
-"""What the options, and the hints in the plan, ask of a run."""
+"""Settings of a run from its options and from hints in the plan."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_a_prefetch_is_the_depth_of_the_window(ds, depth):
     assert settings(ds).depth == depth
 
 
-def test_a_prefetch_of_nothing_runs_inline():
+def test_a_prefetch_of_zero_runs_inline():
     ds = D.range(99).map(same_element, num_parallel_calls=4).prefetch(0)
     assert settings(ds).executor == "inline"
     with ds.iterator() as it:
@@ -74,6 +74,6 @@ def test_a_prefetch_of_nothing_runs_inline():
         assert it.stats().mode == "inline"
 
 
-def test_a_memory_budget_that_is_given_is_kept():
+def test_a_given_memory_budget_is_used():
     found = settings(D.from_tensors(np.zeros(3)).with_options(ps.Options(memory_budget=12345)))
     assert (found.memory_budget, found.budget_is_given) == (12345, True)

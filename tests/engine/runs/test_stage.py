@@ -57,7 +57,7 @@ def test_rows_of_an_epoch_come_in_order_and_keep_their_rows(size, epoch, session
 
 
 @pytest.mark.parametrize("epoch", [0, 2])
-def test_any_mark_of_rows_leads_on(epoch, session):
+def test_any_mark_of_rows_resumes_the_rest(epoch, session):
     ds = Dataset.range(40).map(lambda x: x + 1).filter(kept)
     wanted = [x + 1 for x in range(40) if kept(x + 1)]
     with session_with(INLINE) as inline:
@@ -66,7 +66,7 @@ def test_any_mark_of_rows_leads_on(epoch, session):
 
 
 @pytest.mark.parametrize("sizes", SIZES)
-def test_any_mark_of_a_stream_leads_on_however_it_is_cut(sizes, session):
+def test_any_mark_of_a_stream_resumes_the_rest_for_any_pieces(sizes, session):
     source, other = stream_of(range(23), sizes), stream_of(range(23), (3, 0))
     stage = over_pieces(ON_GIVEN, source, session)
     assert_same(elements_of(stage), EXPANDED)
@@ -93,7 +93,7 @@ def test_a_mark_beyond_the_epoch_is_refused(session):
 
 
 @pytest.mark.parametrize("epoch", [2**15, 2**40, 2**100])
-def test_epochs_that_row_numbers_cannot_count_are_drawn_from_those_they_can(epoch, session):
+def test_epochs_beyond_int64_are_drawn_from_countable_ones(epoch, session):
     stage = over_rows(Dataset.counter().filter(lambda x: x < 0 or x >= 0), session)
     first = next(stage(epoch)).ids[0]
     assert 0 <= first < 2**63
@@ -120,7 +120,7 @@ def until_failure(stage, mark=None):
     pytest.fail("nothing failed")
 
 
-def test_the_elements_before_a_failure_come_first_and_their_mark_leads_on(session):
+def test_the_elements_before_a_failure_come_first_and_their_mark_resumes(session):
     elements, mark, failure = until_failure(over_rows(Dataset.range(100).filter(at_17), session))
     assert elements == list(range(17))
     note_blames(failure)
@@ -130,7 +130,7 @@ def test_the_elements_before_a_failure_come_first_and_their_mark_leads_on(sessio
     assert rest == [x for x in range(17, 100) if kept(x)]
 
 
-def test_the_elements_before_a_failure_on_a_stream_or_in_it_come_first(session):
+def test_the_elements_before_a_failure_of_a_stream_come_first(session):
     assert until_failure(over_pieces(Filter(Given(), at_17), stream_of(range(100), (4,)), session))[0] == list(
         range(17)
     )
@@ -138,7 +138,7 @@ def test_the_elements_before_a_failure_on_a_stream_or_in_it_come_first(session):
     assert until_failure(over_pieces(Map(Given(), lambda x: x), below, session))[0] == list(range(17))
 
 
-def test_a_failure_that_passes_is_not_raised(session):
+def test_a_failure_that_does_not_recur_is_not_raised(session):
     failed = []
 
     def once(x):
@@ -159,7 +159,7 @@ def test_a_stage_of_a_closed_session_stops_at_the_next_task(session):
         list(stage)
 
 
-def test_a_stage_that_is_opened_again_and_again_has_the_same_threads():
+def test_a_stage_opened_repeatedly_uses_the_same_threads():
     with session_with(THREADS) as session:
         stage, threads = over_rows(Dataset.range(9).filter(kept), session), set()
         for epoch in range(5):
@@ -200,7 +200,7 @@ def test_an_element_of_a_live_stream_does_not_wait_for_the_next(options):
 
 @pytest.mark.parametrize("size", [0, 1, 2, 3, 4, 40, 257])
 @pytest.mark.parametrize("epoch", [0, 2])
-def test_every_third_row_comes_as_all_rows_do(size, epoch, session):
+def test_every_third_row_of_a_stage_is_correct(size, epoch, session):
     base = Dataset.range(size)._plan
     for first in range(3):
         stage = Stage(base, base, partial(RowFeed, base, first=first, step=3), session).open

@@ -15,7 +15,7 @@ def deep(calls):
     return calls and 1 + deep(calls - 1)
 
 
-def test_a_call_has_a_stack_of_its_own():
+def test_a_call_has_a_new_stack():
     limit = sys.getrecursionlimit()
 
     def nested(levels):

@@ -35,7 +35,7 @@ def test_every_nodes_program_is_wrapped_inputs_first():
 
 
 @pytest.mark.parametrize("row", [0, 2, 3, 5])
-def test_one_row_is_the_same_as_among_others(row):
+def test_a_row_does_not_depend_on_the_other_rows_made(row):
     program = compiled(ps.Dataset.range(5).skip(2).map(lambda x: 10 * x)._plan, np.empty, Unobserved())
     assert program(np.array([row])).elements() == [program(np.arange(6)).element(row)]
 
@@ -54,7 +54,7 @@ def test_the_nodes_of_a_stretch_are_wrapped_inputs_first():
     assert (made.chunk.elements(), made.ids.tolist()) == ([6], [5])
 
 
-def test_a_stretch_on_given_elements_makes_them_of_those():
+def test_a_stretch_on_given_elements_makes_its_elements_from_them():
     spread = spreading(Filter(Map(Given(), lambda x: x * 10), lambda x: x > 12), np.empty, Unobserved())
     made = spread(Piece(Items([1, 2, 3]), np.array([7, 8, 9])))
     assert (made.chunk.elements(), made.ids.tolist()) == ([20, 30], [8, 9])

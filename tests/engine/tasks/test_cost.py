@@ -15,7 +15,7 @@ def cost_of(took):
     return Made(Piece(Items([]), np.arange(0)), took).cost
 
 
-def test_costs_add_up_and_time_blocked_is_what_is_left_of_the_wall_time():
+def test_costs_add_up_and_blocked_time_is_the_rest_of_the_wall_time():
     total = Cost(10, 4, 1)
     total += Cost(5, 5)
     assert total == Cost(15, 9, 1)
@@ -23,7 +23,7 @@ def test_costs_add_up_and_time_blocked_is_what_is_left_of_the_wall_time():
     assert Cost(1, 2).blocked == 0
 
 
-def test_a_cost_holds_that_of_the_calls_within_it():
+def test_a_cost_includes_the_cost_of_inner_calls():
     meter = Meter()
     (_, inner), outer = meter.measure(meter.measure, sum, [1, 2])
     costs = cost_of(inner), cost_of(outer)
@@ -31,7 +31,7 @@ def test_a_cost_holds_that_of_the_calls_within_it():
         assert 0 <= one <= other
 
 
-def test_a_task_that_is_not_measured_in_full_has_the_shares_of_the_last_one_that_was():
+def test_a_task_not_measured_in_full_has_the_shares_of_the_last_one():
     assert Cost(100, 40, 20, 10, 8).over(50) == Cost(50, 20, 10, 5, 4)
     assert Cost(100, 40, 20, 10, 8).over(100) == Cost(100, 40, 20, 10, 8)
     assert Cost(0, 0).over(7) == Cost(7, 0)
@@ -63,14 +63,14 @@ def is_in_full(meter, readings, reads=0):
     return in_full
 
 
-def test_the_first_tasks_are_measured_in_full_and_then_one_of_some(readings):
+def test_the_first_tasks_are_measured_in_full_and_later_a_sample(readings):
     meter = Meter()
     measured = [is_in_full(meter, readings) for _ in range(FULLY + 10 * EVERY)]
     assert all(measured[:FULLY])
     assert sum(measured) == FULLY + 10
 
 
-def test_after_a_task_that_read_from_a_disk_as_many_are_measured_in_full_as_at_first(readings):
+def test_after_a_disk_read_several_tasks_are_measured_in_full_again(readings):
     meter = Meter()
     assert all(is_in_full(meter, readings) for _ in range(FULLY))
     skipped = 0

@@ -70,7 +70,7 @@ def test_batches_that_need_python_are_not_gathered(ds):
 
 
 @pytest.mark.parametrize("data", [[b"a", b"b", b"c", b"d"], np.arange(4)], ids=["objects", "consecutive rows"])
-def test_objects_and_consecutive_rows_are_made_when_they_are_wanted(data):
+def test_objects_and_consecutive_rows_are_not_gathered(data):
     assert begun(D.from_tensor_slices(data).batch(2), 0, 2) is None
 
 

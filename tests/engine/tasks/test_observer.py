@@ -5,7 +5,7 @@ import pytest
 from penstock.engine.tasks.observer import Unobserved
 
 
-def test_unobserved_work_is_left_as_it_is():
+def test_unobserved_functions_are_unchanged():
     observer, work = Unobserved(), object()
     for wrap in (observer.wrap, observer.wrap_step, observer.wrap_spread, observer.wrap_flow):
         assert wrap(None, work) is work
@@ -13,7 +13,7 @@ def test_unobserved_work_is_left_as_it_is():
 
 
 @pytest.mark.parametrize("count", [0, 1, 3])
-def test_unobserved_plans_of_one_kind_are_taken_that_many_times(count):
+def test_unobserved_plans_are_yielded_count_times(count):
     assert len(list(Unobserved().alike(count))) == count
 
 

@@ -30,7 +30,7 @@ def rows_of(ds, low, high):
 
 
 def made_in(parts, ds, item=0, slot=None):
-    """A batch that up to so many tasks made, and its job."""
+    """Return a batch made by at most this many tasks, and its job."""
     work = RowWork(ds._plan, np.empty, Unobserved())
     task = row_task(ds, item, item + 1)._replace(slot=slot)
     rows = work.parts.rows(task)
@@ -113,7 +113,7 @@ def test_parts_are_written_into_the_slot(parts, remainder, item):
     assert np.shares_memory(batch["x"], slot[0]) or item == 1 or remainder == "pad"
 
 
-def test_parts_that_do_not_fit_the_slot_have_memory_of_their_own():
+def test_parts_that_do_not_fit_the_slot_use_new_memory():
     slot = [np.zeros((1, 10), np.int32)]
     assert made_in(3, D.range(10).batch(10), 0, slot)[0].element(0).tolist() == list(range(10))
     assert not slot[0].any()
@@ -151,7 +151,7 @@ def test_elements_that_do_not_fit_together_are_named_by_their_rows(function, say
 
 @pytest.mark.parametrize("workers", [1, 2, 5])
 @pytest.mark.parametrize("remainder", ["keep", "drop", "pad"])
-def test_batches_made_in_parts_are_those_made_whole(workers, remainder):
+def test_batches_made_in_parts_equal_whole_batches(workers, remainder):
     ds = D.range(23).map(lambda x: {"x": np.full(3, x), "y": str(x)}, vectorized=False).batch(10, remainder=remainder)
     made = list(ds.with_options(ps.Options(executor="threads", workers=workers)))
     assert all(map(same, made, ds.with_options(ps.Options(executor="inline"))))

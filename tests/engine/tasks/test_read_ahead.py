@@ -1,4 +1,4 @@
-"""Sources are told of the rows that come after the window: those very rows, each once, so far and no further."""
+"""Announcements to sources of the rows after the window: exactly those rows, each once, up to the limit."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ WARM = Cost(1000, 1000)
 
 
 class Recorded:
-    """Numbers, and in their order what was asked for and what was told."""
+    """A source of numbers that records reads and announcements in order."""
 
     def __init__(self, count=COUNT):
         self.count = count
@@ -62,7 +62,7 @@ class Recorded:
 
 
 class Written(Recorded):
-    """The same across processes: in a file."""
+    """A source that records reads and announcements in a file, across processes."""
 
     def __init__(self, path, count=COUNT):
         super().__init__(count)
@@ -83,7 +83,7 @@ class Written(Recorded):
 
 
 class Listening:
-    """A source that wants to be told."""
+    """A source that accepts announcements."""
 
     def __init__(self, source):
         self.name, self.length, self.spec = source.name, source.length, source.spec
@@ -95,7 +95,7 @@ class Listening:
 
 @pytest.fixture
 def cold(monkeypatch):
-    """Every item is said to have been read from a disk; tasks have no more than are told of, however fast they are."""
+    """Count every item as read from a disk; tasks hold at most the announced items, however fast they are."""
     observe, group_items = ReadAhead.observe, Tuner.group_items
 
     def observed(self, cost, positions):
@@ -130,7 +130,7 @@ OF_ONE_SOURCE = [name for name in PIPELINES if name != "mixed"]
 
 
 @pytest.mark.parametrize("name", PIPELINES)
-def test_the_rows_told_of_are_those_read_later(cold, name):
+def test_announced_rows_are_read_later(cold, name):
     source = Recorded()
     told, read, _ = told_and_read(PIPELINES[name], source)
     start = len(read) - len(told)
@@ -142,7 +142,7 @@ def test_the_rows_told_of_are_those_read_later(cold, name):
 
 
 @pytest.mark.parametrize("name", OF_ONE_SOURCE)
-def test_rows_are_told_of_before_they_are_read_and_only_so_many_bytes_ahead(cold, name):
+def test_rows_are_announced_before_they_are_read_within_the_limit_of_bytes(cold, name):
     source = Recorded()
     told_and_read(PIPELINES[name], source)
     size = 8 if "batches" in name and name != "filtered batches" else 1
@@ -167,7 +167,7 @@ def test_elements_are_the_same_with_read_ahead(cold, name):
 
 
 @pytest.mark.parametrize("name", OF_ONE_SOURCE)
-def test_threads_are_told_of_each_row_once(cold, name):
+def test_with_threads_each_row_is_announced_once(cold, name):
     source = Recorded()
     told, read, _ = told_and_read(PIPELINES[name], source, ps.Options(executor="threads", workers=3))
     order = Recorded()
@@ -177,7 +177,7 @@ def test_threads_are_told_of_each_row_once(cold, name):
 
 
 @pytest.mark.parametrize("name", ["batches", "filtered"])
-def test_other_processes_are_told_of_each_row_once(cold, name, tmp_path):
+def test_with_processes_each_row_is_announced_once(cold, name, tmp_path):
     source = Written(str(tmp_path / "told"), 6000)
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
         told, _, _ = told_and_read(PIPELINES[name], source, ps.Options(executor=pool))
@@ -187,26 +187,26 @@ def test_other_processes_are_told_of_each_row_once(cold, name, tmp_path):
     assert told == order.rows("read")[-len(told) :]
 
 
-def test_a_shard_of_virtual_streams_is_told_of_its_own_rows(cold):
+def test_a_shard_of_virtual_streams_announces_its_own_rows(cold):
     source = Recorded()
     told, read, _ = told_and_read(lambda ds: ds.filter(lambda x: x % 3 == 0).shard(2, 1, streams=4), source)
     assert set(told) < set(read) == {row for row in range(COUNT) if row % 2}
     assert len(set(told)) == len(told) > 0
 
 
-def test_an_executor_of_threads_is_told(cold):
+def test_an_executor_of_threads_announces_rows(cold):
     with ThreadPoolExecutor(2) as pool:
         told, _, _ = told_and_read(PIPELINES["batches"], Recorded(), ps.Options(executor=pool))
     assert len(set(told)) == len(told) > 0
 
 
-def test_nobody_is_told_of_rows_in_memory():
+def test_rows_in_memory_are_not_announced():
     source = Recorded()
     told, read, _ = told_and_read(PIPELINES["batches"], source)
     assert (told, len(read)) == ([], COUNT)
 
 
-def test_rows_in_a_cache_are_not_told_of_again(cold):
+def test_cached_rows_are_not_announced_again(cold):
     source = Recorded(1000)
     ds = ps.Dataset.from_source(source).cache().shuffle(seed=1).with_options(INLINE)
     list(ds)
@@ -216,7 +216,7 @@ def test_rows_in_a_cache_are_not_told_of_again(cold):
     assert source.rows("told") == once
 
 
-def test_a_restored_iterator_tells_of_the_rows_that_it_reads(cold):
+def test_a_restored_iterator_announces_the_rows_that_it_reads(cold):
     source = Recorded()
     ds = ps.Dataset.from_source(source).shuffle(seed=3).batch(8).with_options(INLINE)
     with ds.iterator() as it:
@@ -234,7 +234,7 @@ def test_a_restored_iterator_tells_of_the_rows_that_it_reads(cold):
 
 @settings(max_examples=60)
 @given(datasets(), st.integers(0, 40), st.integers(1, 30))
-def test_sources_are_told_of_rows_that_are_theirs(ds, low, count):
+def test_each_source_receives_its_own_rows(ds, low, count):
     plan = bind_seeds(ds._plan, 5)
 
     def listening(node):
@@ -252,7 +252,7 @@ def rows_of(low, high):
     return np.arange(low, high), high
 
 
-def test_nothing_is_told_until_something_was_read_from_a_disk():
+def test_no_row_is_announced_before_a_read_from_a_disk():
     read_ahead = ReadAhead(heard=True)
     read_ahead.observe(WARM, 1)
     assert read_ahead.after(1, 1000, rows_of) is None
@@ -261,8 +261,8 @@ def test_nothing_is_told_until_something_was_read_from_a_disk():
 
 
 @pytest.mark.parametrize("made", [1, 100, 3000])
-def test_of_what_is_small_a_task_tells_of_few_rows_or_some_times_those_it_makes(made):
-    """Tasks read 4 KB for each position, of which there are 8,192 in what is read ahead."""
+def test_small_rows_are_announced_as_a_multiple_of_the_rows_of_a_task(made):
+    """Tasks read 4 KB for each position; the rows read ahead have 8,192 positions."""
     read_ahead, told = ReadAhead(heard=True), 0
     for position in range(0, 50 * made, made):
         rows = read_ahead.after(position, 1 << 20, rows_of)
@@ -276,13 +276,13 @@ def test_of_what_is_small_a_task_tells_of_few_rows_or_some_times_those_it_makes(
         read_ahead.observe(Cost(1000, 1000, reads=8 * made), made)
 
 
-def test_where_nobody_listens_nothing_is_told():
+def test_without_a_listening_source_no_row_is_announced():
     read_ahead = ReadAhead(heard=False)
     read_ahead.observe(COLD, 1)
     assert read_ahead.after(2, 1000, rows_of) is None
 
 
-def test_each_row_is_told_of_once():
+def test_each_row_is_announced_once():
     read_ahead = ReadAhead(heard=True)
     read_ahead.observe(COLD, 1)
     assert read_ahead.after(1000, 2000, rows_of).tolist() == list(range(1000, 2000))
@@ -291,7 +291,7 @@ def test_each_row_is_told_of_once():
     assert spans == [(2000, 2255), (2256, 2511), (2512, 2767), (2768, 3023), (3024, 3947), None]
 
 
-def test_telling_ends_some_tasks_after_the_last_that_read():
+def test_announcements_end_some_tasks_after_the_last_read():
     read_ahead = ReadAhead(heard=True)
     read_ahead.observe(COLD, 1)
     for _ in range(QUIET - 1):
@@ -304,7 +304,7 @@ def test_telling_ends_some_tasks_after_the_last_that_read():
 
 
 @pytest.mark.parametrize("task", [1, 7, 64])
-def test_of_blocks_some_positions_are_told_of_each_block_in_time_though_few_tasks_read(task):
+def test_some_positions_of_each_block_are_announced_in_time(task):
     """Blocks of 1000 positions, 8 MB each, of 50 of which a task makes few: 4 blocks ahead are 32 MiB."""
     read_ahead = ReadAhead(heard=True, spacing=lambda: 1000.0)
     told, late = set(), 0
@@ -323,7 +323,7 @@ def test_of_blocks_some_positions_are_told_of_each_block_in_time_though_few_task
     assert told >= set(range(2, 50))
 
 
-def test_telling_of_blocks_ends_some_blocks_after_the_last_that_was_read():
+def test_announcements_of_blocks_end_some_blocks_after_the_last_read():
     read_ahead = ReadAhead(heard=True, spacing=lambda: 100.0)
     read_ahead.observe(COLD, 10)
     for _ in range(10 * QUIET - 1):
@@ -350,7 +350,7 @@ def test_the_spacing_is_the_number_of_items_in_a_block(tmp_path):
 @given(
     st.lists(st.tuples(st.integers(0, 1 << 20), st.integers(1, 256)), min_size=1, max_size=30), st.integers(1, 1 << 40)
 )
-def test_the_rows_that_one_task_tells_of_are_bounded(costs, end):
+def test_the_rows_announced_by_one_task_are_bounded(costs, end):
     read_ahead = ReadAhead(heard=True)
     position = 0
     for reads, items in costs:
@@ -360,21 +360,21 @@ def test_the_rows_that_one_task_tells_of_are_bounded(costs, end):
         assert rows is None or (position <= rows[0] and len(rows) <= MOST_ROWS and rows[-1] < end)
 
 
-def test_rows_of_few_items_may_be_fewer_than_was_asked_for():
+def test_fewer_rows_than_requested_may_be_available():
     read_ahead = ReadAhead(heard=True)
     read_ahead.observe(COLD, 1)
     assert read_ahead.after(0, 50, lambda low, high: (np.arange(low, 3), 3)).tolist() == [0, 1, 2]
     assert read_ahead.after(0, 50, rows_of)[0] == 3
 
 
-def test_plans_without_anybody_who_listens_are_told_of_nothing():
+def test_plans_without_listening_sources_have_no_announcements():
     numbers, listening = ps.Dataset.from_source([1, 2, 3]), ps.Dataset.from_source(Recorded())
     assert telling(numbers._plan) is None
     assert telling(ps.Dataset.zip(numbers, listening)._plan) is not None
     assert telling(ps.Dataset.from_generator(lambda: iter([1])).map(abs)._plan) is None
 
 
-def test_damaged_data_is_reported_when_it_is_read(cold):
+def test_damaged_data_is_reported_by_the_read_and_not_by_the_announcement(cold):
     class Damaged(Recorded):
         def advise(self, rows):
             super().advise(rows)

@@ -34,13 +34,13 @@ def shapes(slot):
     return [(memory.shape, memory.dtype) for memory in slot]
 
 
-def test_the_plan_tells_the_shape_and_the_bytes_of_a_batch():
+def test_the_plan_determines_the_shape_and_bytes_of_a_batch():
     slots = slots_of(D.from_tensor_slices({"x": np.zeros((9, 4), np.float32), "y": np.arange(9)}).batch(3))
     assert slots.item_bytes == 3 * (16 + 8)
     assert shapes(slots.take(2, last=False)) == [((2, 3, 4), np.float32), ((2, 3), np.int64)]
 
 
-def test_where_the_plan_does_not_the_batch_before_tells_it():
+def test_shapes_unknown_to_the_plan_are_learned_from_the_batch_before():
     ds = D.range(9).map(lambda x: np.full(5, x)).batch(3)
     slots = slots_of(ds)
     assert (slots.item_bytes, slots.take(2, last=False)) == (0, None)
@@ -49,7 +49,7 @@ def test_where_the_plan_does_not_the_batch_before_tells_it():
     assert shapes(slots.take(2, last=False)) == [((2, 3, 5), np.int64)]
 
 
-def test_a_short_last_batch_does_not_change_what_is_known():
+def test_a_short_last_batch_does_not_change_the_learned_shapes():
     ds = D.range(10).map(lambda x: np.full(5, x)).batch(3)
     slots = learnt(ds, 0)
     slots.learn(Columns(LEAF, [np.zeros((1, 1, 5), np.int64)], 1))
@@ -65,7 +65,7 @@ def test_batches_of_different_shapes_get_no_slot(first):
     assert slots.item_bytes == 3 * 4 * 8
 
 
-def test_texts_count_with_their_characters():
+def test_text_counts_by_its_characters():
     slots = learnt(D.range(20).map(lambda x: "y" * 1000).batch(5), 0, 1)
     assert 5 * 1000 < slots.item_bytes < 5 * 1100
 
@@ -92,7 +92,7 @@ def test_the_end_of_an_epoch_takes_memory_of_the_size_before():
 
 
 @pytest.mark.parametrize("ds", [D.range(9).map(str), D.range(9).batch(3).map(lambda batch: batch.tolist())])
-def test_where_nothing_tells_a_shape_there_is_no_slot(ds):
+def test_without_a_known_shape_there_is_no_slot(ds):
     assert slots_of(ds).take(1, last=False) is None
 
 

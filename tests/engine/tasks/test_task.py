@@ -29,7 +29,7 @@ def parts_of(job, *sizes):
     ]
 
 
-def test_a_job_counts_its_items_and_the_tasks_that_are_missing():
+def test_a_job_counts_its_items_and_unfinished_tasks():
     job = job_of(2, 5)
     assert (len(job), job.missing, job.tasks) == (3, 1, [job.task])
     assert len(Job(Task(0, 2, Piece(Items(["a", "b"]), np.arange(2))), int)) == 2
@@ -62,7 +62,7 @@ def test_a_job_fails_with_the_exception_of_its_first_failed_task():
     assert job.failure() is first
 
 
-def test_the_task_of_one_item_is_given_that_item_alone_and_no_slot():
+def test_the_task_of_one_item_has_that_item_and_no_slot():
     given = Piece(Items(list("abc")), np.array([7, 8, 9]))
     job = Job(Task(4, 7, given, slot=[np.zeros(3)], upcoming=np.arange(5)), int)
     alone = job.alone(1)
@@ -79,5 +79,5 @@ def test_a_task_travels_to_another_process():
     assert (there.given.ids.tolist(), there.upcoming.tolist()) == ([5], [6])
 
 
-def test_the_cost_of_a_task_is_its_share_of_the_one_measured_in_full():
+def test_the_cost_of_a_task_is_scaled_from_the_one_measured_in_full():
     assert Made(Piece(Items([]), np.arange(0)), (50, Cost(100, 40))).cost == Cost(50, 20)

@@ -54,7 +54,7 @@ def test_rows_are_made_into_elements_in_their_order():
 
 
 @pytest.mark.parametrize("numbers", [(), (4,), (4, 5)])
-def test_containers_of_elements_are_the_consumers_own(numbers):
+def test_containers_of_elements_are_copies(numbers):
     work = work_of(D.from_source([{"x": [row]} for row in range(9)]))
     for _ in range(2):
         elements = work.make(rows(*numbers)).piece.chunk.elements()
@@ -64,7 +64,7 @@ def test_containers_of_elements_are_the_consumers_own(numbers):
 
 
 class Listening:
-    """Numbers, and what was asked of them."""
+    """A source of numbers that records requests."""
 
     def __init__(self):
         self.events = []
@@ -81,7 +81,7 @@ class Listening:
 
 
 @pytest.mark.parametrize("work", [RowWork, PieceWork])
-def test_the_source_is_told_of_the_rows_of_later_tasks_before_it_reads(work):
+def test_upcoming_rows_are_announced_before_the_source_reads(work):
     source = Listening()
     work_of(D.from_source(source), work).make(rows(4, upcoming=np.array([7, 8])))
     assert source.events == [("told", [7, 8]), ("read", [4])]
@@ -145,25 +145,25 @@ def test_batches_of_every_kind_are_written_into_their_slot(name):
     assert are_there(made(ds, 0, 1, slot=slot).columns, slot)
 
 
-def test_batches_whose_elements_do_not_fit_their_slot_have_memory_of_their_own():
+def test_batches_whose_elements_do_not_fit_their_slot_use_new_memory():
     slot = [np.zeros((1, 2), np.int32)]
     (batch,) = made(D.range(9).batch(2), 2, slot=slot).elements()
     assert batch.tolist() == [4, 5]
     assert slot[0].tolist() == [[0, 0]]
 
 
-def test_short_batches_of_one_task_come_apart():
+def test_short_batches_of_one_task_are_separate():
     batches = made(D.range(1).batch(3).repeat(3), 0, 1, 2).elements()
     assert [batch.tolist() for batch in batches] == [[0], [0], [0]]
 
 
-def test_full_and_short_batches_of_one_task_come_apart():
+def test_full_and_short_batches_of_one_task_are_separate():
     batches = made(D.range(10).batch(4).repeat(2), 1, 2, 3).elements()
     assert [batch.tolist() for batch in batches] == [[4, 5, 6, 7], [8, 9], [0, 1, 2, 3]]
 
 
 @pytest.mark.parametrize("numbers", [(0, 1), (2,), (0, 1, 2)])
-def test_batches_are_filled_up_and_flagged(numbers):
+def test_batches_are_padded_and_flagged(numbers):
     for batch, real in made(D.range(11).batch(4, remainder="pad"), *numbers).elements():
         assert len(batch) == len(real) == 4
         assert real.sum() == (3 if batch[0] == 8 else 4)
@@ -202,7 +202,7 @@ def test_rows_of_a_stream_are_made_into_elements_and_keep_their_ids():
     assert result.cost.wall > 0
 
 
-def test_elements_that_are_given_keep_their_ids():
+def test_given_elements_keep_their_ids():
     result = work_of(ON_GIVEN, PieceWork).make(given(1, 2, 3))
     assert result.piece.chunk.elements() == [20, 30]
     assert result.piece.ids.tolist() == [101, 102]
@@ -228,7 +228,7 @@ def test_an_error_in_a_piece_is_that_of_the_function():
         work_of(Map(Given(), lambda x: None), PieceWork).make(given(1))
 
 
-def test_pieces_of_a_stream_do_not_depend_on_how_they_are_cut():
+def test_elements_of_a_stream_do_not_depend_on_the_pieces():
     work, values = work_of(ON_GIVEN, PieceWork), list(range(7))
     cuts = [0, 1, 1, 4, 7]
     parts = [work.make(given(*values[low:high])).piece.chunk.elements() for low, high in pairwise(cuts)]

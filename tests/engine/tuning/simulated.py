@@ -1,4 +1,4 @@
-"""A simulated machine for the tuner: cores, a GIL and waits, in nanoseconds that nobody has to wait for."""
+"""A simulated machine for the tuner: cores, a GIL and waits, in simulated nanoseconds."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Worker:
 
 @dataclass
 class Machine:
-    """Runs tasks as the engine does: inline at first, then by as many threads as the tuner says, in order."""
+    """A machine that runs tasks in order as the engine does: first inline, then on the tuner's number of threads."""
 
     work: Work
     cores: float = 2
@@ -64,7 +64,7 @@ class Machine:
     surplus: int = 0  # threads that end after the task in hand
 
     def run(self, count: int, tuner: Tuner | None = None, threads: int = 0) -> float:
-        """Make `count` items, by the tuner or by so many threads; how long that took, in ns."""
+        """Make `count` items with the tuner or a fixed number of threads; return the time in ns."""
         begun, done = 0, 0
         if tuner is not None:
             while done < count and not tuner.threads and not tuner.threads_pay():

@@ -137,7 +137,7 @@ def test_a_fixed_number_of_threads_stays():
         assert tuner.holds_gil == (work is holding_the_gil)
 
 
-def test_decisions_say_in_words_what_was_found():
+def test_decisions_describe_the_findings():
     tuner = Tuner(None)
     Machine(holding_the_gil, CORES).run(300, tuner)
     assert tuner.holds_gil

@@ -77,7 +77,7 @@ def test_groups_double_up_to_a_share_of_work_and_of_bytes():
     assert Tuner(None).group_items() == 1
 
 
-def test_a_group_that_is_nearly_right_stays():
+def test_a_group_of_nearly_the_right_size_stays():
     tuner = Tuner(2)
     tuner.start_threads()
     groups = []
@@ -99,7 +99,7 @@ def test_a_settled_group_grows_only_if_it_is_clearly_too_small():
         assert tuner.group_items() == group
 
 
-def test_a_group_beside_the_consumer_has_its_largest_size_at_once():
+def test_a_group_for_the_native_thread_has_its_largest_size_at_once():
     tuner = looked(1_000)
     tuner.item_bytes, tuner.item_rows = INLINE_BYTES // 16, BESIDE_ROWS // 32
     for _ in range(10):
@@ -132,7 +132,7 @@ def test_one_outlier_does_not_change_the_measure():
     assert tuner.item_wall < 2_000
 
 
-def test_the_wait_of_the_first_task_is_not_taken_for_that_of_the_others():
+def test_the_wait_of_the_first_task_does_not_count_for_the_others():
     tuner = Tuner(None)
     tuner.observe(Cost(20 * MS, MS, 0, 1), 1)
     for _ in range(LOOKS - 1):
@@ -200,7 +200,7 @@ def test_the_window_has_a_task_for_each_worker():
         assert 2 * tuner.threads + 1 <= tuner.depth() <= 4 * tuner.threads + 1
 
 
-def test_groups_beside_the_consumer_may_be_larger():
+def test_groups_for_the_native_thread_may_be_larger():
     tuner = looked(20_000)
     tuner.item_bytes = 100_000
     assert [tuner.group_items() for _ in range(9)][-1] == 16

@@ -44,7 +44,7 @@ def test_an_executor_that_its_owner_shut_down_is_named_in_the_error():
         next(it)
 
 
-def test_the_state_of_a_run_whose_executor_was_shut_down_goes_on_elsewhere():
+def test_the_state_of_a_run_whose_executor_was_shut_down_resumes_elsewhere():
     executor = ThreadPoolExecutor(1)
     ds = D.range(1000).batch(2)
     it = by(ds, executor).iterator()
@@ -74,7 +74,7 @@ def deadly(x):
 
 
 @pytest.mark.parametrize("batched", [False, True])
-def test_a_worker_that_dies_is_an_error_and_not_the_end_of_this_process(batched):
+def test_a_worker_that_dies_is_an_error(batched):
     with spawned(1) as executor:
         ds = D.range(200).map(deadly)
         ds = ds.batch(4) if batched else ds
@@ -135,7 +135,7 @@ def test_counts_of_other_processes_are_in_the_stats():
         assert it.stats().mode == "ProcessPoolExecutor"
 
 
-def test_stats_tell_the_number_of_threads():
+def test_stats_show_the_number_of_threads():
     it = D.range(40).map(lambda x: x, num_parallel_calls=3).iterator()
     next(it)
     assert it.stats().mode == "3 threads"
@@ -197,7 +197,7 @@ def test_threads_share_memory_and_other_executors_do_not():
     assert not shares_memory(Cancelling())
 
 
-def test_workers_name_themselves():
+def test_workers_have_names():
     work = work_of(D.range(3))
     with Threads(1) as own, ThreadPoolExecutor(1) as pool:
         workers = ThreadWorkers(work, own)

@@ -29,7 +29,7 @@ def task_of(*rows):
 
 
 def submitted(workers, *rows):
-    """The result of a task, which is there once it is submitted."""
+    """Return the result of a task, available as soon as the task is submitted."""
     window, job = Window(ordered=True), Job(task_of(*rows), int)
     job.set_tasks([job.task])
     window.push(job)

@@ -42,7 +42,7 @@ def test_all_runs_are_closed_at_the_end():
     assert [run.calls for run in runs] == [["close"], ["close"]]
 
 
-def test_a_run_that_nobody_holds_is_forgotten():
+def test_an_unreferenced_run_is_dropped():
     run = Run()
     lifetime.watch_over(run)
     calls = run.calls
@@ -103,7 +103,7 @@ print("both")
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
 @pytest.mark.parametrize("plan", ["skip(0)", "filter(lambda x: True)"])
-def test_a_forked_child_does_without_the_executor_of_its_parent(plan):
+def test_a_forked_child_does_not_use_the_executor_of_its_parent(plan):
     assert ran(FORKED.format(plan=plan)) == ("both\n", "", 0)
 
 
@@ -129,11 +129,11 @@ print(len(list(it)))
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
-def test_a_forked_child_that_does_not_ask_for_elements_starts_nothing():
+def test_a_forked_child_that_requests_no_element_starts_no_thread():
     assert ran(UNASKED) == ("999\n", "", 0)
 
 
-def test_the_end_waits_for_worker_threads_of_runs_that_nobody_knows_any_more(monkeypatch):
+def test_exit_waits_for_worker_threads_of_dropped_runs(monkeypatch):
     waited = []
     names = [lifetime.WORKER, "the user's", lifetime.WORKER]
     threads = [
@@ -144,6 +144,6 @@ def test_the_end_waits_for_worker_threads_of_runs_that_nobody_knows_any_more(mon
     assert waited == [0, 2]
 
 
-def test_worker_threads_are_called_what_the_end_looks_for():
+def test_worker_threads_have_the_name_that_exit_looks_for():
     with Threads(1) as threads:
         assert threads.submit(lambda: threading.current_thread().name).result(10) == lifetime.WORKER

@@ -24,7 +24,7 @@ class Fed:
             yield number
 
     def consume(self, ds):
-        """Receive all elements, and say so of each."""
+        """Receive all elements and signal each one."""
         received = []
         with ds.iterator() as it:
             for element in it:
@@ -57,20 +57,20 @@ WAYS = {
 
 @pytest.mark.parametrize("above", ABOVE.values(), ids=ABOVE)
 @pytest.mark.parametrize("options", WAYS.values(), ids=WAYS)
-def test_a_generator_that_the_consumer_feeds_goes_on(above, options):
+def test_a_generator_that_the_consumer_feeds_continues(above, options):
     fed = Fed()
     assert fed.consume(above(Dataset.from_generator(fed)).with_options(options)) == list(range(12))
 
 
 @pytest.mark.parametrize("depth", [0, 1, 3])
-def test_a_generator_that_the_consumer_feeds_goes_on_with_any_prefetch(depth):
+def test_a_generator_that_the_consumer_feeds_continues_with_any_prefetch(depth):
     fed = Fed()
     assert fed.consume(Dataset.from_generator(fed).map(int).prefetch(depth)) == list(range(12))
 
 
 @pytest.mark.parametrize("options", WAYS.values(), ids=WAYS)
 @pytest.mark.parametrize("combine", [Dataset.flat_map, Dataset.interleave])
-def test_an_inner_generator_that_the_consumer_feeds_goes_on(combine, options):
+def test_an_inner_generator_that_the_consumer_feeds_continues(combine, options):
     fed = Fed()
     ds = combine(Dataset.range(1), lambda x: fed()).map(int).with_options(options)
     assert fed.consume(ds) == list(range(12))
@@ -78,7 +78,7 @@ def test_an_inner_generator_that_the_consumer_feeds_goes_on(combine, options):
 
 @pytest.mark.parametrize("options", WAYS.values(), ids=WAYS)
 @pytest.mark.parametrize("above", [lambda ds: ds.batch(3), lambda ds: ds.map(int).batch(3), lambda ds: ds.window(3)])
-def test_a_batch_arrives_once_its_last_element_is_there(above, options):
+def test_a_batch_arrives_with_its_last_element(above, options):
     whole = threading.Semaphore(0)
 
     def begun():
@@ -96,7 +96,7 @@ def test_a_batch_arrives_once_its_last_element_is_there(above, options):
 
 
 @pytest.mark.parametrize("options", [Options(), Options(executor="inline")])
-def test_without_a_buffer_the_generator_is_in_step_with_the_consumer(options):
+def test_with_prefetch_zero_the_generator_stays_in_step_with_the_consumer(options):
     made = []
     ds = Dataset.from_generator(lambda: (made.append(n) or n for n in range(9)))
     for stream in (ds, ds.prefetch(0), ds.map(int).filter(lambda x: True).prefetch(0)):
@@ -108,7 +108,7 @@ def test_without_a_buffer_the_generator_is_in_step_with_the_consumer(options):
 
 
 @pytest.mark.parametrize("depth", [1, 2, 5])
-def test_prefetch_makes_that_many_elements_ahead_and_no_more(depth):
+def test_prefetch_makes_exactly_that_many_elements_ahead(depth):
     changed, made = threading.Condition(), []
 
     def numbers():
@@ -128,7 +128,7 @@ def test_prefetch_makes_that_many_elements_ahead_and_no_more(depth):
 
 
 @pytest.mark.parametrize("options", WAYS.values(), ids=WAYS)
-def test_elements_before_an_error_arrive_though_workers_make_them(options):
+def test_elements_before_an_error_arrive_with_workers(options):
     def failing():
         yield from range(5)
         raise LookupError("the sixth")
@@ -139,7 +139,7 @@ def test_elements_before_an_error_arrive_though_workers_make_them(options):
         next(it)
 
 
-def test_no_thread_is_left_of_an_iterator_closed_while_its_generator_waits():
+def test_closing_an_iterator_whose_generator_waits_leaves_no_thread():
     begun, go_on = threading.Event(), threading.Event()
 
     def waiting():

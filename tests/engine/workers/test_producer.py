@@ -1,4 +1,4 @@
-"""An iterator that runs ahead in a thread of its own."""
+"""An iterator that runs ahead in a separate thread."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.workers import PATIENCE, await_workers
 
 
 def room_for(count):
-    """As long as fewer than `count` items wait."""
+    """Return a condition that holds while fewer than `count` items wait."""
     return lambda waiting: len(waiting) < count
 
 
@@ -45,7 +45,7 @@ def test_items_are_made_in_a_daemon_thread_that_is_a_worker():
 
 
 class Counted:
-    """Items that say how many were asked for."""
+    """Items that count the requests."""
 
     def __init__(self, count=100):
         self.asked = 0
@@ -69,7 +69,7 @@ class Counted:
 
 
 @pytest.mark.parametrize("ahead", [1, 2, 7])
-def test_as_many_items_are_made_ahead_as_there_is_room_for(ahead):
+def test_items_are_made_ahead_while_there_is_room(ahead):
     items = Counted()
     producer = Producer(iter(items), room_for(ahead))
     for received in range(5):
@@ -82,7 +82,7 @@ def test_as_many_items_are_made_ahead_as_there_is_room_for(ahead):
     assert items.ended.wait(PATIENCE)
 
 
-def test_room_is_asked_of_the_items_that_wait():
+def test_the_room_function_receives_the_waiting_items():
     items = Counted(count=50)
     producer = Producer(iter(items), lambda waiting: sum(waiting) < 6)
     assert items.wait_for(4)
@@ -92,7 +92,7 @@ def test_room_is_asked_of_the_items_that_wait():
     producer.close()
 
 
-def test_room_that_is_made_elsewhere_is_found_when_told_to_look_again():
+def test_look_again_finds_room_made_elsewhere():
     items, has_room = Counted(count=3), []
     producer = Producer(iter(items), lambda _: bool(has_room))
     assert items.asked == 0
@@ -130,7 +130,7 @@ def test_the_exception_of_closing_the_iterator_is_raised():
         next(Producer(iter(Items()), room_for(1)))
 
 
-def test_closed_it_drops_the_items_that_wait_and_closes_the_iterator():
+def test_close_drops_waiting_items_and_closes_the_iterator():
     items = Counted()
     producer = Producer(iter(items), room_for(3))
     assert items.wait_for(3)
@@ -143,7 +143,7 @@ def test_closed_it_drops_the_items_that_wait_and_closes_the_iterator():
         next(producer)
 
 
-def test_closed_it_wakes_the_consumer_though_the_iterator_does_not_come_back():
+def test_close_wakes_the_consumer_while_the_iterator_is_blocked():
     begun, wake, said = threading.Event(), threading.Event(), []
 
     def items():

@@ -1,4 +1,4 @@
-"""The protocol of workers, whoever they are: the result of each task is stored in the window."""
+"""The protocol of all workers: the result of each task is stored in the window."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def test_results_are_stored_in_the_window_in_the_order_of_the_jobs(kind):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_workers_say_their_name_and_if_their_tasks_share_the_gil(kind):
+def test_workers_have_a_name(kind):
     with kind() as workers:
         assert workers.name
         assert workers.shares_gil == (kind in (threads, pool))

@@ -40,7 +40,7 @@ def test_a_small_plan_travels_with_every_task():
     plan.remove()
 
 
-def test_a_large_plan_travels_once_by_a_file_which_is_removed():
+def test_a_large_plan_travels_once_in_a_temporary_file():
     plan = pickled(large().batch(1), Unobserved())
     assert plan.data is None
     assert Path(plan.path).stat().st_size > LARGEST_CARRIED

@@ -79,7 +79,7 @@ def test_a_shutdown_does_not_wait_for_a_task_that_sleeps():
     assert not any(thread.is_alive() for thread in threads._threads)
 
 
-def test_threads_told_to_end_while_busy_end_after_a_shutdown_too():
+def test_threads_told_to_end_while_busy_also_end_after_a_shutdown():
     wake = threading.Event()
     threads = Threads(4)
     barrier = threading.Barrier(5)

@@ -112,7 +112,7 @@ def test_a_window_counts_tasks_items_and_bytes():
     assert (len(window), window.tasks, window.items, window.nbytes) == (0, 0, 0, 0)
 
 
-def test_a_window_tells_what_is_unfinished_and_if_the_next_job_is_done():
+def test_a_window_counts_unfinished_jobs_and_knows_if_the_next_is_done():
     window, (first, second, third) = filled_window(ordered=True)
     assert (window.unfinished, window.waits) == (3, True)
     window.finish(second, 0, MADE)

@@ -53,7 +53,7 @@ def test_a_pass_that_ends_early_keeps_what_it_made():
     assert sorted(calls_made) == list(range(10))
 
 
-def test_shuffles_after_a_cache_go_on_and_share_what_is_kept():
+def test_shuffles_after_a_cache_share_the_cached_elements():
     cached = Dataset.range(50).map(noted).cache()
     shuffled = cached.shuffle(seed=1)
     a, b = ([int(e["x"]) for e in shuffled] for _ in range(2))
@@ -62,7 +62,7 @@ def test_shuffles_after_a_cache_go_on_and_share_what_is_kept():
 
 
 @pytest.mark.parametrize("executor", ["inline", "threads"])
-def test_batches_are_kept_whole_and_no_consumer_can_write_into_them(executor):
+def test_cached_batches_are_read_only(executor):
     ds = Dataset.range(10).batch(4).cache().with_options(ps.Options(executor=executor))
     for batch in [*ds, *ds]:
         with pytest.raises(ValueError, match="read-only"):
@@ -70,14 +70,14 @@ def test_batches_are_kept_whole_and_no_consumer_can_write_into_them(executor):
     assert [batch.tolist() for batch in ds] == [[0, 1, 2, 3], [4, 5, 6, 7], [8, 9]]
 
 
-def test_what_is_handed_out_as_it_is_cannot_be_changed():
+def test_cached_elements_that_are_not_copied_cannot_be_changed():
     ds = Dataset.range(3).map(uneven).cache()
     for array in ds:
         with pytest.raises(ValueError, match="read-only"):
             array[:] = 1
 
 
-def test_what_is_drawn_before_a_cache_is_drawn_once_for_a_seed():
+def test_random_operations_before_a_cache_draw_once_for_a_seed():
     def drawn(x, *, rng):
         return rng.random()
 
@@ -89,7 +89,7 @@ def test_what_is_drawn_before_a_cache_is_drawn_once_for_a_seed():
 
 
 @pytest.mark.parametrize("function", [noted, uneven])
-def test_caches_resume_exactly_where_nothing_is_kept_yet(function):
+def test_a_restored_iterator_over_an_empty_cache_continues_exactly(function):
     streamed = Dataset.range(30).map(function).filter(lambda *_: True).cache()
     with streamed.iterator(epoch=0) as it:
         begun = as_lists([next(it) for _ in range(7)])
@@ -101,13 +101,13 @@ def test_caches_resume_exactly_where_nothing_is_kept_yet(function):
     assert begun + rest == as_lists(again) == as_lists(streamed)
 
 
-def test_caches_keep_the_laws():
+def test_datasets_with_caches_keep_the_laws():
     for ds in (Dataset.range(20).cache().shuffle().batch(3), Dataset.range(20).filter(lambda x: x % 3 > 0).cache()):
         verify_resume(ds)
         verify_determinism(ds)
 
 
-def test_two_threads_that_fill_one_cache_agree():
+def test_two_threads_that_fill_one_cache_get_the_same_elements():
     ds = Dataset.range(500).map(uneven).cache().with_options(ps.Options(executor="inline"))
     found = []
     threads = [threading.Thread(target=lambda: found.append(as_lists(ds))) for _ in range(4)]
@@ -118,17 +118,17 @@ def test_two_threads_that_fill_one_cache_agree():
     assert found == [as_lists(ds)] * 4
 
 
-def test_a_dataset_without_end_is_refused():
+def test_caching_an_endless_dataset_is_refused():
     with pytest.raises(ps.errors.PlanError, match="without end"):
         Dataset.counter().cache()
 
 
-def test_an_empty_dataset_may_be_cached():
+def test_an_empty_dataset_can_be_cached():
     assert list(Dataset.range(0).cache()) == []
     assert list(Dataset.range(3).filter(lambda x: x > 9).cache().repeat(2)) == []
 
 
-def test_streams_have_stores_of_their_own_which_last():
+def test_each_virtual_stream_has_its_own_lasting_store():
     store = Store()
     assert store.part(1) is store.part(1)
     assert len({id(part) for part in (store, store.part(0), store.part(1))}) == 3
@@ -154,7 +154,7 @@ UNSEEDED = ps.Options(ignore_lint="all", executor="inline")
     ],
 )
 @pytest.mark.parametrize("seed", [None, 7])
-def test_a_cache_keeps_what_the_first_pass_drew(behind, seed):
+def test_a_cache_keeps_the_draws_of_the_first_pass(behind, seed):
     ds = behind().cache().with_options(UNSEEDED).with_options(ps.Options(seed=seed))
     epochs = [as_lists(ds) for _ in range(3)]
     assert epochs[0] == epochs[1] == epochs[2]
@@ -170,14 +170,14 @@ def as_numbers(behind, seed):
     return made
 
 
-def test_all_that_is_built_on_a_cache_shares_what_was_drawn():
+def test_all_datasets_built_on_a_cache_share_its_draws():
     cached = Dataset.range(10).map(drawn).cache().with_options(UNSEEDED)
     first = sorted(cached.shuffle())
     assert sorted(cached) == sorted([*cached.take(4), *cached.skip(4)]) == sorted(cached.shuffle()) == first
     assert len(calls_made) == 10
 
 
-def test_a_restore_finds_what_is_kept():
+def test_a_restored_iterator_reads_the_cached_elements():
     cached = Dataset.range(10).shuffle().map(drawn).cache().with_options(UNSEEDED)
     list(cached.take(10))  # draws first, so that the others have to take its draws over
     ds = cached.batch(2)
@@ -190,7 +190,7 @@ def test_a_restore_finds_what_is_kept():
     assert len(calls_made) == 10
 
 
-def test_a_state_from_elsewhere_has_it_drawn_as_there():
+def test_a_state_from_another_process_brings_its_draws():
     def pipeline():
         return Dataset.range(10).shuffle().map(drawn).cache().with_options(UNSEEDED)
 

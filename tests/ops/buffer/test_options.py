@@ -6,7 +6,7 @@ from penstock import Dataset, Options
 from penstock.ops.buffer.options import options_of
 
 
-def test_what_is_set_later_wins_and_the_rest_stays():
+def test_later_options_override_earlier_ones():
     ds = Dataset.range(3).with_options(Options(workers=2, seed=1)).map(abs).with_options(Options(seed=2))
     assert options_of(ds._plan) == Options(workers=2, seed=2)
 
@@ -17,9 +17,9 @@ def test_options_of_the_inputs_count():
     assert Dataset.zip(one, other).options() == Options(workers=2, seed=1)
 
 
-def test_without_any_there_are_none():
+def test_a_plan_without_options_has_none():
     assert options_of(Dataset.range(3)._plan) == Options()
 
 
-def test_it_is_shown_as_written():
+def test_explain_shows_the_arguments_as_written():
     assert Dataset.range(3).with_options(Options(workers=2))._plan.label() == "with_options(workers=2)"

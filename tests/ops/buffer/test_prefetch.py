@@ -1,4 +1,4 @@
-"""`prefetch` says how deep to look ahead, and changes no element."""
+"""`prefetch` sets the depth of read-ahead and changes no element."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def test_elements_are_the_same(size):
     assert [b.tolist() for b in Dataset.range(5).batch(2).prefetch(size)] == [[0, 1], [2, 3], [4]]
 
 
-def test_without_a_buffer_nothing_is_made_before_it_is_asked_for():
+def test_prefetch_of_zero_makes_no_element_before_it_is_requested():
     made = []
     ds = Dataset.range(10).map(lambda x: made.append(int(x)) or x, num_parallel_calls=2).prefetch(0)
     with ds.iterator() as it:
@@ -26,6 +26,6 @@ def test_the_number_of_elements_is_kept():
     assert Dataset.counter().prefetch(1).cardinality() == INFINITE
 
 
-def test_it_is_shown_as_written():
+def test_explain_shows_the_arguments_as_written():
     assert Dataset.range(3).prefetch()._plan.label() == "prefetch()"
     assert Dataset.range(3).prefetch(4)._plan.label() == "prefetch(4)"

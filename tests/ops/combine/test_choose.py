@@ -1,4 +1,4 @@
-"""Datasets drawn from as another dataset says."""
+"""Datasets chosen by the elements of another dataset."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def choose(datasets, choices, *args):
     return Dataset.choose_from_datasets(datasets, made, *args)
 
 
-def test_at_an_empty_dataset_it_stops_or_passes_over():
+def test_choosing_an_empty_dataset_ends_the_epoch_or_is_skipped():
     assert list(choose([ONE, OTHER], [0, 0, 1, 1])) == [0]
     assert list(choose([ONE, OTHER], [0, 0, 1, 1], False)) == [0, 10, 11]
 
@@ -35,7 +35,7 @@ def test_at_an_empty_dataset_it_stops_or_passes_over():
     first=st.booleans(),
     repeats=st.sampled_from([1, 3, None]),
 )
-def test_streams_are_chosen_from_as_indexed_data_is(lengths, data, first, repeats):
+def test_streams_and_indexed_datasets_give_the_same_choices(lengths, data, first, repeats):
     choices = data.draw(st.lists(st.integers(0, len(lengths) - 1), min_size=1, max_size=12))
     known = Dataset.from_tensor_slices(choices).repeat(repeats)
     inputs = [Dataset.range(100 * number, 100 * number + length) for number, length in enumerate(lengths)]
@@ -50,7 +50,7 @@ def test_streams_are_chosen_from_as_indexed_data_is(lengths, data, first, repeat
         assert [int(x) for x in streamed.take(100)] == made
 
 
-def test_endless_turns():
+def test_repeated_choices_never_end():
     turns = choose([Dataset.counter(0), Dataset.counter(100)], Dataset.range(2).repeat())
     assert turns.cardinality() == INFINITE
     assert turns[1001] == 600
@@ -67,7 +67,7 @@ def test_choices_that_change_with_the_epoch_are_a_stream():
 
 @pytest.mark.parametrize("streamed", [False, True])
 @pytest.mark.parametrize("first", [False, True])
-def test_any_worker_makes_it_alike_and_it_resumes(streamed, first):
+def test_elements_are_the_same_with_any_executor_and_after_a_restore(streamed, first):
     inputs = [Dataset.range(9), Dataset.range(100, 103), Dataset.range(200, 240)]
     inputs = [ds.filter(keep) for ds in inputs] if streamed else inputs
     choices = [0, 1, 2, 2, 0, 1, 1, 2, 1, 0, 0, 0, 2, 2, 2, 1, 0, 0, 2, 2]
@@ -77,20 +77,20 @@ def test_any_worker_makes_it_alike_and_it_resumes(streamed, first):
 
 
 @pytest.mark.parametrize("first", [False, True])
-def test_streams_in_pieces_of_any_size(first):
+def test_the_size_of_pieces_of_streams_does_not_matter(first):
     node = choose([ONE.filter(keep), OTHER.filter(keep)], [0], first)._plan
     choices = [0, 1, 1, 0, 1, 1, 0, 0, 0, 1, 1, 1]
     wanted = ["a", 1, 2, "b", 3] if first else ["a", 1, 2, "b", 3, "c", "d", "e"]
     assert_streams(node, ["abcde", [1, 2, 3], choices], wanted)
 
 
-def test_other_choices_are_another_plan():
+def test_other_choices_have_another_fingerprint():
     assert choose([ONE, OTHER], [0, 1]).fingerprint() != choose([ONE, OTHER], [1, 0]).fingerprint()
     assert choose([ONE, OTHER], [0, 1]).fingerprint() == choose([ONE, OTHER], Dataset.range(2)).fingerprint()
 
 
 @pytest.mark.parametrize("streamed", [False, True])
-def test_choices_that_are_none(streamed):
+def test_choices_that_are_no_dataset_numbers_are_refused(streamed):
     inputs = [ds.filter(keep) for ds in (ONE, OTHER)] if streamed else [ONE, OTHER]
     for wrong, message in ((2, "choice 1 is 2, but there are 2 datasets"), (-1, "choice 1 is -1")):
         with pytest.raises(ElementError, match=message):

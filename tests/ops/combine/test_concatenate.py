@@ -15,7 +15,7 @@ SIZES = [0, 1, 2, 3, 7]
 
 @pytest.mark.parametrize("first", SIZES)
 @pytest.mark.parametrize("second", SIZES)
-def test_elements_of_the_first_and_then_of_the_second(first, second):
+def test_elements_of_the_second_dataset_follow_those_of_the_first(first, second):
     ds = Dataset.range(first).concatenate(Dataset.range(100, 100 + second))
     expected = [*range(first), *range(100, 100 + second)]
     assert list(ds) == expected
@@ -31,7 +31,7 @@ def test_every_epoch_reads_the_same_epoch_of_both():
         assert list(one.concatenate(other).iterator(epoch=epoch)) == expected
 
 
-def test_with_endless_datasets():
+def test_concatenation_with_endless_datasets_has_the_right_length():
     endless = Dataset.range(2).concatenate(Dataset.counter(10))
     assert endless.cardinality() == INFINITE
     for epoch in (0, 1):
@@ -56,12 +56,12 @@ def test_shapes_may_differ_until_they_meet_in_a_batch():
         list(ds.batch(4))
 
 
-def test_elements_that_only_running_can_tell_may_differ():
+def test_elements_of_unknown_spec_may_differ():
     ds = Dataset.range(1).map(int).concatenate(Dataset.range(1).map(str))
     assert list(ds) == [0, "0"]
 
 
-def test_another_thing_than_a_dataset_is_refused():
+def test_an_argument_that_is_no_dataset_is_refused():
     with pytest.raises(TypeError, match="expected a dataset, not list"):
         Dataset.range(3).concatenate([1, 2])
 
@@ -69,13 +69,13 @@ def test_another_thing_than_a_dataset_is_refused():
 @pytest.mark.parametrize("first", [0, 1, 3, 4])
 @pytest.mark.parametrize("second", [0, 1, 3, 4])
 @pytest.mark.parametrize("epoch", [0, 3])
-def test_of_streams(first, second, epoch):
+def test_zips_and_concatenations_of_streams_are_supported(first, second, epoch):
     node = Dataset.range(1).concatenate(Dataset.range(1))._plan
     one, other = range(first), range(10, 10 + second)
     assert_streams(node, [one, other], [*one, *other], epoch)
 
 
-def test_the_same_element_from_both_inputs_is_drawn_for_apart():
+def test_random_functions_draw_differently_for_the_same_element_of_both_inputs():
     def draw(x, *, rng):
         return rng.random()
 
@@ -83,7 +83,7 @@ def test_the_same_element_from_both_inputs_is_drawn_for_apart():
         assert len(set(ds.concatenate(ds).map(draw))) == 10
 
 
-def test_a_stream_and_what_can_be_indexed():
+def test_a_stream_and_an_indexed_dataset_can_be_concatenated():
     stream = Dataset.range(5).filter(lambda x: x % 2 == 0)
     assert list(stream.concatenate(Dataset.range(2))) == [0, 2, 4, 0, 1]
     assert list(Dataset.range(2).concatenate(stream)) == [0, 1, 0, 2, 4]

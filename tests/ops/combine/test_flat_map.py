@@ -38,23 +38,23 @@ def mixed(n):
 
 
 @pytest.mark.parametrize("function", [as_lists, as_arrays, as_datasets, as_generator, mixed])
-def test_whatever_stands_for_elements_resumes_exactly(function):
+def test_every_kind_of_result_resumes_exactly(function):
     ds = Dataset.range(20).flat_map(function)
     verify_resume(ds, most=25)
     verify_determinism(ds)
 
 
-def test_elements_come_in_the_order_of_what_they_stand_in():
+def test_elements_come_in_the_order_of_their_results():
     made = [int(x) for x in Dataset.range(12).flat_map(as_lists)]
     assert made == [n for n in range(12) for _ in range(n % 4)]
 
 
-def test_nothing_may_stand_for_an_element():
+def test_a_result_may_be_empty():
     assert list(Dataset.range(5).flat_map(lambda _: [])) == []
     assert list(Dataset.range(0).flat_map(as_lists)) == []
 
 
-def test_each_element_shuffles_what_it_stands_for_in_its_own_order():
+def test_each_returned_dataset_has_its_own_shuffle_order():
     ds = Dataset.range(2).flat_map(lambda _: Dataset.range(50).shuffle())
     first, second = np.array([int(x) for x in ds]).reshape(2, 50)
     assert sorted(first) == sorted(second) == list(range(50))
@@ -69,11 +69,11 @@ def test_variants_of_an_element_draw_differently():
     assert len(set(drawn)) == 6
 
 
-def test_an_endless_dataset_is_gone_through_as_it_is_needed():
+def test_an_endless_returned_dataset_is_read_as_needed():
     assert [int(x) for x in Dataset.range(2).flat_map(lambda n: Dataset.counter(int(n))).take(3)] == [0, 1, 2]
 
 
-def test_a_place_deep_within_a_dataset_is_reached_without_going_through_it():
+def test_a_restore_deep_in_a_returned_dataset_skips_its_elements():
     ds = Dataset.range(3).flat_map(lambda _: Dataset.range(100_000).map(noted))
     with ds.iterator(epoch=0) as it:
         for _ in range(50_000):
@@ -90,6 +90,6 @@ def test_the_number_of_elements_is_unknown():
     assert Dataset.range(3).flat_map(as_lists).cardinality() == ps.UNKNOWN
 
 
-def test_a_function_is_needed():
+def test_an_argument_that_is_no_function_is_refused():
     with pytest.raises(TypeError, match="flat_map"):
         Dataset.range(3).flat_map(3)

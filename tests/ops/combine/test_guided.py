@@ -21,7 +21,7 @@ def test_the_guide_is_not_read_further_than_needed():
     assert len(asked) < 5000
 
 
-def test_it_ends_once_all_inputs_have():
+def test_a_guided_mixture_ends_once_all_inputs_have_ended():
     turns = Dataset.range(2).shuffle(seed=1).repeat()
     ds = Dataset.choose_from_datasets([Dataset.range(2), Dataset.range(10, 13)], turns, False)
     assert sorted(int(x) for x in ds) == [0, 1, 10, 11, 12]

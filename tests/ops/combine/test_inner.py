@@ -9,12 +9,12 @@ import penstock as ps
 from penstock.ops.combine.inner import chunk_of, is_sequence
 
 
-def test_sequences_are_what_has_all_its_elements():
+def test_lists_tuples_and_arrays_count_as_sequences():
     assert all(map(is_sequence, ([1], (), np.zeros(3))))
     assert not any(map(is_sequence, (np.float32(1), iter([]), "text")))
 
 
-def test_arrays_of_one_kind_are_put_end_to_end_as_a_column():
+def test_arrays_of_one_kind_are_joined_in_a_column():
     chunk, counts = chunk_of([np.arange(2), np.arange(0), np.arange(3)])
     assert chunk.elements() == [0, 1, 0, 1, 2]
     assert counts.tolist() == [2, 0, 3]
@@ -25,7 +25,7 @@ def test_arrays_of_several_kinds_keep_their_kinds():
     assert [element.dtype for element in chunk.elements()] == [np.float32, np.int8]
 
 
-def test_a_window_function_that_returns_no_dataset_is_that_of_group_by_window():
+def test_a_reduce_func_that_returns_no_dataset_is_an_error_of_group_by_window():
     with pytest.raises(ps.errors.ElementError, match="group_by_window: the function returned int 3"):
         list(ps.Dataset.range(3).group_by_window(lambda x: 1, lambda key, window: 3, 2))
 
@@ -56,7 +56,7 @@ def numbers_up_to(end):
         ),
     ],
 )
-def test_an_iterator_that_fails_is_the_users_operation_and_yields_what_came_before(build, blamed, end):
+def test_an_iterator_that_fails_blames_the_operation_after_its_elements_arrive(build, blamed, end):
     it = build(ps.Dataset.range(3), end).iterator()
     assert list(islice(it, end)) == list(range(end))
     with pytest.raises(LookupError, match="no more") as caught:

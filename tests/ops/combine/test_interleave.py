@@ -44,7 +44,7 @@ def test_datasets_are_read_by_workers_in_the_same_order():
     assert [int(x) for x in ds] == [int(x) for x in plain]
 
 
-def test_inputs_without_end_take_turns_without_end():
+def test_endless_inputs_alternate_forever():
     ds = Dataset.counter().interleave(lambda n: Dataset.from_tensors(n).repeat(), cycle_length=3)
     assert [int(x) for x in ds.take(7)] == [0, 1, 2, 0, 1, 2, 0]
     assert ds.cardinality() == ps.INFINITE
@@ -54,13 +54,13 @@ def test_inputs_without_end_take_turns_without_end():
 @pytest.mark.parametrize(
     "wrong", [{"cycle_length": 0}, {"block_length": 0}, {"cycle_length": 2, "num_parallel_calls": 3}]
 )
-def test_counts_that_make_no_sense_are_refused(wrong):
+def test_invalid_counts_are_refused(wrong):
     with pytest.raises(ValueError, match="interleave"):
         Dataset.range(3).interleave(some, **wrong)
 
 
 def instructions(run):
-    """How many bytecode instructions of Penstock's Python a call of `run` takes: the same on every machine."""
+    """Return the number of bytecode instructions of Penstock that a call of `run` takes, equal on every machine."""
     count = 0
 
     def trace(frame, event, arg):
@@ -108,7 +108,7 @@ def test_empty_slots_cost_little():
     assert run(30_000) < 1.5 * run(30)
 
 
-def test_many_open_slots_have_a_small_state_that_goes_on_exactly():
+def test_the_state_of_many_open_slots_is_small_and_exact():
     ds = Dataset.range(3000).interleave(lambda x: [x] * (int(x) % 5), cycle_length=2500)
     it = ds.iterator()
     for _ in range(4321):
@@ -120,7 +120,7 @@ def test_many_open_slots_have_a_small_state_that_goes_on_exactly():
     assert list(again) == list(it)
 
 
-def test_a_state_before_and_after_the_input_has_ended_goes_on_exactly():
+def test_states_before_and_after_the_end_of_the_input_resume_exactly():
     for cycle in (3, 4, 5, 30):
         for count in (0, 1, 4, 5):
             ds = Dataset.range(count).interleave(some, cycle_length=cycle, block_length=2)

@@ -10,7 +10,7 @@ from penstock.plan.flow import Piece
 
 
 def stream(values, sizes, asked):
-    """A stream of `values` in pieces of `sizes`, over and over; it notes in `asked` how many pieces were made."""
+    """Return a stream of `values` in repeating pieces of `sizes`; `asked` records the number of pieces made."""
 
     def opened(epoch, mark=None):
         low, number = mark or 0, 0
@@ -27,14 +27,14 @@ def drawn(merger, which):
     return [element for chunk in merger.drawn([np.array(which)]) for element in chunk.elements()]
 
 
-def test_elements_come_as_chosen_whatever_the_pieces():
+def test_chosen_elements_do_not_depend_on_the_pieces():
     merger = Merger([stream(list("abcdef"), [1, 3], []), stream([1, 2, 3, 4], [2], [])], 0, [None, None])
     assert drawn(merger, [0, 0, 1, 0, 1, 1, 0]) == ["a", "b", 1, "c", 2, 3, "d"]
     assert merger.ended is None
     assert drawn(merger, [1, 0]) == [4, "e"]
 
 
-def test_it_stops_at_the_first_choice_of_an_input_that_has_ended():
+def test_drawing_stops_at_the_first_choice_of_an_ended_input():
     merger = Merger([stream(list("ab"), [2], []), stream([1, 2, 3], [1], [])], 0, [None, None])
     assert drawn(merger, [0, 1, 0, 1, 0, 1]) == ["a", 1, "b", 2]
     assert merger.ended == 0
@@ -42,7 +42,7 @@ def test_it_stops_at_the_first_choice_of_an_input_that_has_ended():
     assert merger.ended is None
 
 
-def test_marks_go_on_after_what_was_drawn():
+def test_marks_continue_after_the_drawn_elements():
     inputs = [stream(list("abcdef"), [1, 3], []), stream([1, 2, 3, 4], [2], [])]
     merger = Merger(inputs, 0, [None, None])
     drawn(merger, [0, 1, 0])
@@ -50,7 +50,7 @@ def test_marks_go_on_after_what_was_drawn():
     assert drawn(again, [1, 0, 1, 0]) == [2, "c", 3, "d"]
 
 
-def test_nothing_is_made_before_its_turn():
+def test_no_piece_is_made_before_its_turn():
     asked = [[], []]
     merger = Merger([stream(list("abcdef"), [1], asked[0]), stream([1, 2, 3], [1], asked[1])], 0, [None, None])
     chunks = merger.drawn([np.array([0, 0, 1])])

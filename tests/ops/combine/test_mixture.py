@@ -1,4 +1,4 @@
-"""What draws each element from one of several inputs: merging chunks, and rows within epochs."""
+"""Draws of each element from one of several inputs: merging chunks, and rows within epochs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from penstock.sources.integers import counter, integer_range
 
 
 @given(which=st.lists(st.integers(0, 3), min_size=1, max_size=30), columns=st.booleans())
-def test_each_element_lands_where_it_was_chosen(which, columns):
+def test_each_element_is_at_the_position_of_its_choice(which, columns):
     def make(member, places):
         values = [100 * member + place for place in places.tolist()]
         return Columns(LEAF, [np.array(values)], len(values)) if columns else from_elements(values)
@@ -48,12 +48,12 @@ def test_a_finite_part_of_an_endless_input_begins_again_with_its_first_epoch():
     assert its_rows.tolist() == [0, INFINITE_STRIDE, 0]
 
 
-def test_finite_inputs_beside_an_endless_one_count_more_epochs():
+def test_finite_inputs_next_to_an_endless_one_use_more_epochs():
     node = mixture(integer_range(2), counter(0), first=True)
     which, its_rows = node.split(np.array([4 * 10**9]))
     assert (which.tolist(), its_rows.tolist()) == ([0], [2 * 10**9])
 
 
-def test_rows_beyond_counting_are_refused():
+def test_rows_beyond_int64_are_refused():
     with pytest.raises(OverflowError, match="beyond row"):
         mixture(counter(0), counter(0)).split(np.array([(1 << 15) * INFINITE_STRIDE - 1 + (1 << 62)]))

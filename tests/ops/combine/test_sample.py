@@ -46,7 +46,7 @@ def test_every_element_once_and_each_input_in_its_order(lengths, seed, exact, st
 
 
 @given(lengths=LENGTHS, seed=st.integers(0, 9), exact=st.booleans(), streamed=st.booleans())
-def test_first_ends_with_an_input(lengths, seed, exact, streamed):
+def test_stop_first_ends_the_epoch_with_the_first_empty_input(lengths, seed, exact, streamed):
     mix = sample(parts(lengths, streamed=streamed), seed=seed, exact=exact, stop_on_empty_dataset=True)
     made = [int(x) // EACH for x in mix]
     counts = Counter(made)
@@ -54,7 +54,7 @@ def test_first_ends_with_an_input(lengths, seed, exact, streamed):
     assert all(counts[number] <= length for number, length in enumerate(lengths))
 
 
-def test_without_breaks_a_stream_is_mixed_as_indexed_data_is():
+def test_streams_and_indexed_datasets_give_the_same_mixture():
     for settings in ({"exact": True}, {"seed": 5}):
         indexed = sample([Dataset.counter(0), Dataset.counter(EACH**2)], [3, 1], **settings)
         streamed = sample([Dataset.counter(0).filter(keep), Dataset.counter(EACH**2)], [3, 1], **settings)
@@ -75,7 +75,7 @@ def test_a_mixture_repeats_shuffles_shards_and_batches():
     assert [int(x) for x in mix.repeat(2)] == 2 * [int(x) for x in mix]
 
 
-def test_never_reshuffles_each_input_at_its_own_pace():
+def test_stop_never_reshuffles_each_input_at_its_own_epochs():
     few, many = Dataset.range(5).shuffle(seed=1), Dataset.range(100, 120).shuffle(seed=2)
     mix = sample([few, many], [1, 1], seed=3, stop="never")
     assert mix.cardinality() == INFINITE
@@ -87,7 +87,7 @@ def test_never_reshuffles_each_input_at_its_own_pace():
     assert of_many == expected[: len(of_many)]
 
 
-def test_never_of_streams():
+def test_stop_never_works_with_streams():
     mix = sample(parts([3, 5], streamed=True), exact=True, stop="never")
     assert mix.cardinality() == INFINITE
     made = [int(x) for x in mix.take(40)]
@@ -95,7 +95,7 @@ def test_never_of_streams():
     assert [x - EACH for x in made if x >= EACH] == [0, 1, 2, 3, 4] * 4
 
 
-def test_exact_proportions_from_lengths():
+def test_stop_exact_takes_the_proportions_from_the_lengths():
     mix = sample(parts([50, 100, 0, 150]), stop="exact", exact=True)
     made = np.array([int(x) // EACH for x in mix])
     assert Counter(made.tolist()) == {0: 50, 1: 100, 3: 150}
@@ -105,7 +105,7 @@ def test_exact_proportions_from_lengths():
 
 
 @pytest.mark.parametrize("streamed", [False, True])
-def test_weights_that_change(streamed):
+def test_weights_may_change_with_the_position(streamed):
     inputs = [Dataset.counter(0), Dataset.counter(10**6)]
     inputs = [ds.filter(keep) for ds in inputs] if streamed else inputs
     for weights in ({0: [1, 0], 2048: [1, 3]}, lambda row: [1, 0] if row < 2048 else [1, 3]):
@@ -132,14 +132,14 @@ def test_random_orders_follow_the_seed_and_the_epoch(streamed):
 
 @pytest.mark.parametrize("settings", [{"seed": 1}, {"exact": True}, {"stop_on_empty_dataset": True}])
 @pytest.mark.parametrize("streamed", [False, True])
-def test_any_worker_makes_it_alike_and_it_resumes(streamed, settings):
+def test_elements_are_the_same_with_any_executor_and_after_a_restore(streamed, settings):
     mix = sample(parts([20, 3, 9], streamed=streamed), [2, 1, 1], **settings).with_options(Options(seed=4))
     verify_determinism(mix)
     verify_resume(mix, most=40)
 
 
 @pytest.mark.parametrize("settings", [{"exact": True}, {"seed": 1}, {"seed": 1, "stop_on_empty_dataset": True}])
-def test_streams_in_pieces_of_any_size(settings):
+def test_the_size_of_pieces_of_streams_does_not_matter(settings):
     inputs = [range(4), range(10, 19), range(20, 20), range(30, 33)]
     node = sample(parts([1, 1, 1, 1], streamed=True), [1, 2, 1, 1], **settings)._plan
     wanted = elements_of(begun(node, *(stream_of(values, [1]) for values in inputs)), epoch=2)
@@ -164,7 +164,7 @@ def test_a_stream_s_state_is_small():
     assert len(json.dumps(it.state_dict()["mark"])) < 100
 
 
-def test_a_dataset_of_weights():
+def test_weights_may_come_from_a_dataset():
     weights = np.zeros((300, 2))
     weights[:100, 0] = 1
     weights[100:] = [1, 3]
@@ -179,7 +179,7 @@ def test_a_dataset_of_weights():
     verify_determinism(mix)
 
 
-def test_a_dataset_of_weights_over_inputs_that_end():
+def test_weights_from_a_dataset_apply_to_inputs_that_end():
     weights = Dataset.from_tensor_slices(np.ones((100, 2)))
     assert len(list(sample(parts([3, 50]), weights, seed=2))) == 53
     assert len(list(sample(parts([3, 50]), weights, seed=2, stop="first"))) < 20
@@ -210,6 +210,6 @@ def test_an_error_names_the_row_of_the_input():
     assert mix.locate(3)[0].position == 1
 
 
-def test_explained_as_it_is_written():
+def test_explain_shows_the_mixture_as_written():
     mix = sample(parts([3, 3]), {0: [1, 1], 5: [0.25, 1]}, seed=7)
     assert "sample_from_datasets(2 datasets, weights={0: [1, 1], 5: [0.25, 1]}, seed=7)" in mix.explain()

@@ -42,7 +42,7 @@ def test_streams_in_pieces_of_different_sizes_come_in_turns_too(first, second):
         assert rest == wanted[len(wanted) - len(rest) :]
 
 
-def test_ids_that_are_the_same_in_all_streams_are_told_apart():
+def test_equal_ids_of_different_streams_are_made_distinct():
     sources = [stream_of(range(9), (3,))] * 4
     assert len(set(ids_of(begun(turns(4), *sources)))) == 9
     apart = ids_of(begun(turns(4, keyed=False), *sources))
@@ -52,7 +52,7 @@ def test_ids_that_are_the_same_in_all_streams_are_told_apart():
     assert ids_of(begun(alone, sources[0])) == apart[2::4]  # as in any number of shards
 
 
-def test_what_comes_before_an_error_is_given_first():
+def test_elements_before_the_error_of_a_stream_arrive_first():
     def failing(epoch, mark=None):
         yield from stream_of(range(2), (1,))(epoch, mark)
         raise LookupError("the third")
@@ -65,12 +65,12 @@ def test_what_comes_before_an_error_is_given_first():
 
 
 @pytest.mark.parametrize("mark", [[2, [None, None]], [0, [None]], [0, [[None, 0], None]], ["a", [None] * 2]])
-def test_a_mark_of_something_else_is_refused(mark):
+def test_a_mark_of_another_node_is_refused(mark):
     with pytest.raises(CursorError):
         elements_of(begun(turns(2), *[stream_of(range(4), (2,))] * 2), 0, mark)
 
 
-def test_its_length_is_that_of_all():
+def test_the_length_is_the_sum_of_all_lengths():
     assert turns(3).length == 9
     stream = Dataset.range(3).filter(bool)._plan
     endless = Dataset.counter()._plan

@@ -1,4 +1,4 @@
-"""Tasks put end to end what elements stand for, whatever they are cut into."""
+"""Tasks concatenate the expansions of elements, for any split into tasks."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def test_sequences_are_put_end_to_end_with_the_ids_of_their_elements(count):
     assert made.after == "mark"
 
 
-def test_what_is_no_sequence_keeps_its_place():
+def test_results_that_are_no_sequences_keep_their_position():
     held, array = iter([7]), np.array([3, 4])
     made = unpacked([[1, 2], held, "text", array, (), [5]], np.array([10, 20, 30, 40, 50, 60]))
     elements = made.chunk.elements()
@@ -55,7 +55,7 @@ def test_the_rows_of_arrays_of_one_kind_stay_a_column():
         lambda x: ({"a": x}, {"a": x + 1}),
     ],
 )
-def test_what_traced_functions_return_is_put_end_to_end_as_what_others_do(function):
+def test_results_of_traced_functions_are_joined_as_those_of_others_are(function):
     count = 2 * AT_A_TIME + 1
     made = list(Dataset.range(count).flat_map(function))
     assert made == [x for i in range(count) for x in function(i)]
@@ -69,7 +69,7 @@ def of_every_kind(x):
 
 
 @pytest.mark.parametrize("options", [Options(executor="inline"), Options(executor="threads", workers=2)])
-def test_runs_of_every_kind_come_in_order_and_go_on_from_everywhere(options):
+def test_runs_of_all_kinds_of_results_come_in_order_and_resume_anywhere(options):
     ds = Dataset.range(3 * AT_A_TIME).flat_map(of_every_kind)
     made = list(ds.with_options(options))
     wanted = [x for i in range(3 * AT_A_TIME) for x in of_every_kind(i)]
@@ -79,7 +79,7 @@ def test_runs_of_every_kind_come_in_order_and_go_on_from_everywhere(options):
     verify_determinism(short.map(str))
 
 
-def test_a_task_that_fails_hands_out_what_came_before():
+def test_a_failed_task_yields_the_elements_before_the_failure():
     def function(x):
         if x == AT_A_TIME + 5:
             raise LookupError
@@ -91,7 +91,7 @@ def test_a_task_that_fails_hands_out_what_came_before():
     assert len(received) == 2 * (AT_A_TIME + 5)
 
 
-def test_nothing_comes_of_a_piece_of_which_a_filter_kept_nothing():
+def test_an_emptied_piece_yields_no_elements():
     kept = Items(["a", "b"]).where(np.zeros(2, bool))
     piece = Piece(kept, np.arange(0), "mark")
     made = Unpack(Given()).spread(lambda given: given, np.empty)(piece)

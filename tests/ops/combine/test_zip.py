@@ -40,7 +40,7 @@ def test_elements_are_nested_like_the_datasets(nest, first):
             assert list(ds[0]) == list(first)
 
 
-def test_elements_with_a_structure_of_their_own_are_nested_whole():
+def test_nested_elements_stay_nested_in_the_result():
     named = Dataset.from_tensor_slices({"x": [1, 2], "y": [3, 4]})
     ds = Dataset.zip(named, Dataset.from_source(["a", "b"]))
     assert list(ds) == [({"x": 1, "y": 3}, "a"), ({"x": 2, "y": 4}, "b")]
@@ -48,7 +48,7 @@ def test_elements_with_a_structure_of_their_own_are_nested_whole():
 
 
 @pytest.mark.parametrize(("lengths", "length"), [((7, 3), 3), ((3, 7), 3), ((7, 0), 0), ((7, -1), 7), ((-1, -1), -1)])
-def test_it_stops_at_the_shortest(lengths, length):
+def test_zip_ends_with_the_shortest_dataset(lengths, length):
     inputs = [Dataset.counter() if n == INFINITE else Dataset.range(n) for n in lengths]
     ds = Dataset.zip(*inputs)
     assert ds.cardinality() == length
@@ -62,7 +62,7 @@ def test_every_epoch_pairs_positions_of_the_same_epoch():
         assert list(Dataset.zip(long, short).iterator(epoch=epoch)) == pairs
 
 
-def test_one_dataset_alone_passes_through():
+def test_zip_of_one_dataset_yields_its_elements():
     assert Dataset.zip(ONE) is ONE
 
 
@@ -80,31 +80,31 @@ def test_the_spec_is_nested_too():
         (({},), ValueError, "expected at least one dataset"),
     ],
 )
-def test_what_are_no_datasets_is_refused(arguments, error, says):
+def test_arguments_that_are_no_datasets_are_refused(arguments, error, says):
     with pytest.raises(error, match=says):
         Dataset.zip(*arguments)
 
 
-def test_datasets_are_given_once():
+def test_datasets_are_passed_either_as_arguments_or_as_datasets():
     with pytest.raises(TypeError, match="pass datasets"):
         Dataset.zip(ONE, datasets=(OTHER,))
 
 
 @pytest.mark.parametrize("first", [0, 1, 3, 7])
 @pytest.mark.parametrize("second", [0, 1, 3, 7])
-def test_of_streams(first, second):
+def test_zips_and_concatenations_of_streams_are_supported(first, second):
     node = Dataset.zip(ONE, OTHER)._plan
     one, other = range(first), range(10, 10 + second)
     assert_streams(node, [one, other], list(zip(one, other, strict=False)))
 
 
-def test_of_streams_nested():
+def test_nested_zips_of_streams_are_supported():
     node = Dataset.zip({"b": ONE, "a": (OTHER,)})._plan
     a, b = range(5, 9), range(3)
     assert_streams(node, [a, b], [{"b": x, "a": (5 + x,)} for x in range(3)])
 
 
-def test_past_the_end_of_one_stream_no_other_is_asked_for_more():
+def test_no_stream_is_read_past_the_end_of_another():
     never = Dataset.counter().filter(lambda x: x < 2)  # looks for a third element for ever
     ds = Dataset.zip(Dataset.range(2).filter(lambda x: True), never)
     assert list(ds.with_options(Options(executor="inline"))) == [(0, 0), (1, 1)]

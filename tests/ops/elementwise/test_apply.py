@@ -61,13 +61,13 @@ def test_a_declarative_function_writes_into_the_memory_given():
     assert memory[0].tolist() == [80, 14]
 
 
-def test_a_declarative_function_says_which_element_was_at_fault():
+def test_an_error_of_a_declarative_function_has_the_position_of_its_element():
     with pytest.raises(OSError, match="gone") as caught, noting_blames():
         in_one_call(NODE, Doubled())(leaf_column(ROWS), ROWS, None)
     assert "at row 33" in caught.value.__notes__[0]
 
 
-def test_a_declarative_function_tells_the_spec_without_being_called():
+def test_the_spec_of_a_declarative_function_needs_no_call():
     assert Dataset.range(3).map(Doubled().run, on=None)._plan.spec() is None
     plan = type(NODE)(Dataset.range(3)._plan, Doubled())
     assert plan.spec() == ArraySpec((), np.dtype(np.int64))
@@ -76,7 +76,7 @@ def test_a_declarative_function_tells_the_spec_without_being_called():
 @pytest.mark.parametrize(
     ("count", "said"), [(3, ["which is the first of 3 elements in one call of the function"]), (1, [])]
 )
-def test_a_function_of_columns_says_of_how_many_rows_it_may_have_been(count, said):
+def test_an_error_of_a_function_of_columns_gives_the_number_of_rows(count, said):
     def refuse(column):
         raise OSError("gone")
 

@@ -1,4 +1,4 @@
-"""What a function says of elements, beside them."""
+"""Results of a function about elements, kept alongside them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def pairs(ds, function, read=whole_number):
     return node, Dataset(node)
 
 
-def test_it_pairs_what_is_said_with_the_element():
+def test_results_are_paired_with_their_elements():
     for ds in (Dataset.range(3), Dataset.range(3).map(lambda x: x), Dataset.range(3).filter(lambda x: True)):
         assert list(pairs(ds, lambda x: -x)[1]) == [(0, 0), (-1, 1), (-2, 2)]
 
@@ -29,11 +29,11 @@ def test_a_tuple_is_passed_as_arguments():
     assert list(pairs(Dataset.range(2).enumerate(5), lambda n, x: n + x)[1]) == [(5, (5, 0)), (7, (6, 1))]
 
 
-def test_without_a_function_the_element_is_read():
+def test_without_a_function_the_element_itself_is_converted():
     assert list(pairs(Dataset.from_source(["a", "bc"]), None, len)[1]) == [(1, "a"), (2, "bc")]
 
 
-def test_over_rows_it_is_indexed_and_columns_stay_columns():
+def test_pairs_over_an_indexed_dataset_are_indexed_and_in_columns():
     node, ds = pairs(Dataset.from_tensor_slices({"x": np.arange(4), "y": np.ones((4, 2))}), lambda e: e["x"])
     assert node.indexed
     assert len(ds) == 4
@@ -43,32 +43,32 @@ def test_over_rows_it_is_indexed_and_columns_stay_columns():
 
 
 @pytest.mark.parametrize("chunk", [Columns(PAIR, [[7, 8], np.arange(2)], 2), Items([(7, 0), (8, 1)])])
-def test_pairs_come_apart_again(chunk):
+def test_pairs_are_split_again(chunk):
     said, elements = parted(chunk)
     assert said == [7, 8]
     assert elements.elements() == [0, 1]
 
 
 @pytest.mark.parametrize("value", [3, np.int32(3), np.uint8(3), np.array(3)])
-def test_whole_numbers(value):
+def test_whole_numbers_are_accepted_in_any_form(value):
     assert whole_number(value) == 3
     assert type(whole_number(value)) is int
 
 
 @pytest.mark.parametrize("value", [3.0, "3", None, np.array([3]), True, np.bool_(True), np.float32(3)])
-def test_what_is_no_whole_number_is_refused(value):
+def test_a_result_that_is_no_whole_number_is_refused(value):
     with pytest.raises(ElementError, match="one whole number"):
         whole_number(value)
 
 
 @pytest.mark.parametrize("value", [True, np.bool_(True), np.array(True)])
-def test_truths(value):
+def test_bools_are_accepted_in_any_form(value):
     assert truth(value) is True
     assert truth(np.logical_not(value)) is False
 
 
 @pytest.mark.parametrize("value", [1, 0, None, np.array([True]), "yes"])
-def test_what_is_no_truth_is_refused(value):
+def test_a_result_that_is_no_bool_is_refused(value):
     with pytest.raises(ElementError, match="True or False"):
         truth(value)
 

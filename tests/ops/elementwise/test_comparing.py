@@ -14,19 +14,19 @@ NODE = Dataset.range(100).map(abs)._plan
 
 
 def compared(sizes, values=np.arange):
-    """How many elements of each chunk of these sizes are compared."""
+    """Return the number of compared elements of each chunk, given the sizes."""
     comparing = Comparing()
     found = [comparing.due(leaf_column(values(size))) for size in sizes]
     return [0 if due is None else min(due.stop, size) - due.start for due, size in zip(found, sizes, strict=True)]
 
 
-def test_the_first_elements_are_compared_in_however_many_chunks_they_come():
+def test_the_first_elements_are_compared_whatever_their_chunks():
     assert compared([19, 1, 200, 30, 50]) == [19, 1, 200, 30, 6]
     assert compared([1000]) == [FIRST]
     assert sum(compared([7] * 36)) == 252
 
 
-def test_and_one_now_and_then_later():
+def test_later_elements_are_compared_occasionally():
     later = compared([FIRST, *[1024] * 640])
     assert later[0] == FIRST
     assert set(later[1:]) == {0, 1}
@@ -36,12 +36,12 @@ def test_and_one_now_and_then_later():
     assert 100 <= sum(rare[1:]) < 120
 
 
-def test_of_large_elements_more_often():
+def test_large_elements_are_compared_more_often():
     later = compared([FIRST, *[64] * 400], lambda count: np.zeros((count, 50_000), np.uint8))
     assert sum(later[1:]) == 400 * 64 // FIRST
 
 
-def test_the_elements_compared_later_stand_at_different_places_of_their_chunks():
+def test_elements_compared_later_are_at_varying_positions_of_their_chunks():
     comparing = Comparing()
     column = leaf_column(np.arange(RARELY))
     places = [due.start for due in (comparing.due(column) for _ in range(50)) if due is not None]
@@ -71,7 +71,7 @@ class Doubled:
 
 
 @pytest.mark.parametrize(("wrong", "size"), [(20, 19), (250, 16), (100_000, 1000), (300, 500)])
-def test_a_difference_is_found_whenever_it_begins(wrong, size):
+def test_a_difference_is_found_wherever_it_begins(wrong, size):
     function = Doubled(wrong)
     apply = apply_traced(NODE, function, np.empty)
     made = []

@@ -1,4 +1,4 @@
-"""`enumerate`: positions in the epoch beside the elements."""
+"""`enumerate`: elements with their positions in the epoch."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from penstock.ops.elementwise.enumerate import Enumerate
 from tests.plan.flows import assert_streams
 
 
-def test_positions_count_anew_each_epoch_from_start():
+def test_positions_count_from_start_in_each_epoch():
     ds = Dataset.from_source(["a", "b"]).enumerate(start=-1)
     for epoch in range(3):
         assert list(ds.iterator(epoch=epoch)) == [(-1, "a"), (0, "b")]
@@ -46,12 +46,12 @@ def test_the_pair_reaches_a_map_as_two_arguments():
 @pytest.mark.parametrize("size", [0, 1, 7])
 @pytest.mark.parametrize("start", [0, 5, -3])
 @pytest.mark.parametrize("epoch", [0, 3])
-def test_of_a_stream(size, start, epoch):
+def test_streams_are_supported(size, start, epoch):
     node = Dataset.range(1).enumerate(start)._plan
     assert_streams(node, ["abcdefgh"[:size]], list(enumerate("abcdefgh"[:size], start)), epoch)
 
 
-def test_every_third_number():
+def test_enumerate_of_a_virtual_stream_counts_in_steps():
     node = Enumerate(Dataset.range(4)._plan, 7, 3)
     assert_streams(node, ["abcd"], [(7, "a"), (10, "b"), (13, "c"), (16, "d")])
     made = compiled(node, np.empty, Unobserved())(np.arange(6))

@@ -27,7 +27,7 @@ def failing(bad):
 
 
 def came(ds):
-    """What came before it was too much, and the error if it was."""
+    """Return the elements before the budget was exceeded, and the error if there was one."""
     received = []
     try:
         received.extend(ds)
@@ -37,7 +37,7 @@ def came(ds):
 
 
 def allowed(bad, budget, count, *, replaced=None):
-    """The same, one element after another."""
+    """Return the result of `came` computed in plain Python, one element after another."""
     received, failed, run = [], 0, 0
     for x in range(count):
         if x not in bad:
@@ -61,7 +61,7 @@ BUDGETS = st.builds(
 
 
 @given(st.sets(st.integers(0, 79)), BUDGETS, st.sampled_from(WAYS))
-def test_it_stops_at_the_same_element_for_any_number_of_workers(bad, budget, options):
+def test_the_budget_ends_the_epoch_at_the_same_element_for_any_number_of_workers(bad, budget, options):
     wanted, too_many = allowed(bad, budget, 80)
     for ds in (
         Dataset.range(80).map(failing(bad), on_error=ps.on_error.skip(budget)),
@@ -79,7 +79,7 @@ def test_it_stops_at_the_same_element_for_any_number_of_workers(bad, budget, opt
 
 
 @given(st.sets(st.integers(0, 79)), BUDGETS, st.sampled_from(WAYS))
-def test_what_is_replaced_counts_too(bad, budget, options):
+def test_replaced_elements_count_as_failures(bad, budget, options):
     wanted, too_many = allowed(bad, budget, 80, replaced=-1)
     ds = Dataset.range(80).map(failing(bad), on_error=ps.on_error.replace(-1, budget)).with_options(options)
     received, error = came(ds)
@@ -109,7 +109,7 @@ def test_every_epoch_has_the_whole_budget():
 
 
 @pytest.mark.parametrize("options", WAYS[:2])
-def test_counts_go_on_after_a_restore(options):
+def test_counts_continue_after_a_restore(options):
     bad = {1, 2, 9, 10, 11, 25}
     for budget in (ErrorBudget(count=6), ErrorBudget(run=3), ErrorBudget(rate=0.3)):
         for on_error in (ps.on_error.skip(budget), ps.on_error.replace(-1, budget)):
@@ -120,7 +120,7 @@ def test_counts_go_on_after_a_restore(options):
 
 @pytest.mark.parametrize("stop", range(0, 25, 3))
 @pytest.mark.parametrize("options", WAYS[:2])
-def test_it_stops_at_the_same_element_after_a_restore(stop, options):
+def test_the_budget_ends_the_epoch_at_the_same_element_after_a_restore(stop, options):
     ds = Dataset.range(60).map(failing({1, 2, 9, 22, 40, 41}), on_error=ps.on_error.skip(3)).with_options(options)
     whole, error = came(ds)
     it = ds.iterator()
@@ -134,7 +134,7 @@ def test_it_stops_at_the_same_element_after_a_restore(stop, options):
     assert str(again_error).splitlines()[0] == str(error).splitlines()[0]
 
 
-def test_with_a_larger_budget_a_saved_run_goes_on_at_the_element_that_was_too_much():
+def test_a_run_restored_with_a_larger_budget_continues_at_the_last_failure():
     function = failing({1, 2, 9, 22})
     for replaced in (False, True):
         small, large = (ps.on_error.replace(-1, n) if replaced else ps.on_error.skip(n) for n in (2, 9))
@@ -150,7 +150,7 @@ def rows_in(path):
     return [(told["epoch"], told["row"]) for told in map(json.loads, path.read_text().splitlines())]
 
 
-def test_the_file_tells_what_failed(tmp_path):
+def test_the_quarantine_file_describes_each_failure(tmp_path):
     path = tmp_path / "bad.jsonl"
     ds = Dataset.from_source(["3", "x", "5", "?"]).map(int, on_error=ps.on_error.skip(quarantine=path))
     assert list(ds) == [3, 5]
@@ -164,7 +164,7 @@ def test_the_file_tells_what_failed(tmp_path):
     assert told[0]["operation"].startswith("map(int")
 
 
-def test_the_file_names_the_records_behind_a_shuffle_and_a_batch(tmp_path):
+def test_the_quarantine_file_names_records_after_a_shuffle_and_a_batch(tmp_path):
     path = tmp_path / "bad.jsonl"
     ds = Dataset.from_source([str(x) for x in range(6)] + ["x"]).shuffle(seed=1).map(int).batch(2)
     assert sum(len(batch) for batch in ds.ignore_errors(quarantine=path)) in (5, 6)
@@ -184,7 +184,7 @@ def bad_numbers(x):
 
 
 @pytest.mark.parametrize("options", WAYS)
-def test_elements_of_batches_are_written_down_one_by_one_with_the_records_of_their_batch(tmp_path, options):
+def test_failed_elements_of_batches_are_recorded_separately_with_the_records_of_the_batch(tmp_path, options):
     def fails_if_first(batch):
         bad_numbers(int(batch[0]))
         return batch
@@ -202,7 +202,7 @@ def test_elements_of_batches_are_written_down_one_by_one_with_the_records_of_the
 
 
 @pytest.mark.parametrize("options", WAYS)
-def test_elements_taken_out_of_those_of_a_generator_are_written_down_by_its_numbers(tmp_path, options):
+def test_failed_elements_unbatched_from_a_generator_are_recorded_by_its_numbers(tmp_path, options):
     numbers = Dataset.from_generator(lambda: iter(range(200))).with_options(options)
     told = told_of(numbers.expand(2).map(bad_numbers), tmp_path / "one")
     assert told == [(x, [part], "map(bad_numbers)", []) for x in (90, 102, 130) for part in (0, 1)]
@@ -217,7 +217,7 @@ def test_the_error_names_the_place_in_the_batch():
 
 
 @pytest.mark.parametrize("options", WAYS)
-def test_nothing_is_written_twice_by_resumed_runs_or_later_ones(tmp_path, options):
+def test_resumed_and_later_runs_record_no_failure_twice(tmp_path, options):
     path = tmp_path / "bad.jsonl"
     ds = Dataset.range(40).map(failing({3, 4, 20, 39})).ignore_errors(quarantine=path).with_options(options)
     with ds.iterator(epoch=0) as it:
@@ -234,7 +234,7 @@ def test_nothing_is_written_twice_by_resumed_runs_or_later_ones(tmp_path, option
     assert rows_in(path)[4:] == [(1, 3), (1, 4), (1, 20), (1, 39)]
 
 
-def test_the_file_and_the_budget_do_not_tell_pipelines_apart(tmp_path):
+def test_the_fingerprint_ignores_the_quarantine_file_and_the_budget(tmp_path):
     ds = Dataset.range(9)
     prints = {
         ds.map(abs, on_error=ps.on_error.skip(budget, quarantine=path)).fingerprint()
@@ -267,7 +267,7 @@ def test_explain_shows_the_budget():
 
 
 @pytest.mark.parametrize("ignores", [False, True])
-def test_a_state_goes_on_with_another_budget_and_file(tmp_path, ignores):
+def test_a_state_resumes_with_another_budget_and_quarantine_file(tmp_path, ignores):
     class Noted:
         def __init__(self):
             self._made = []  # an underscore: both datasets have the same function, whatever it has written there
@@ -321,7 +321,7 @@ STREAMS = {
 
 @pytest.mark.parametrize("way", STREAMS)
 @pytest.mark.parametrize("options", WAYS[:2])
-def test_the_file_names_the_record_also_where_elements_came_in_order(tmp_path, way, options):
+def test_the_quarantine_file_names_records_after_operations_that_fix_the_order(tmp_path, way, options):
     path = tmp_path / "failed.jsonl"
     strings = Dataset.from_source([str(x) for x in range(30)])
     ds = (
@@ -346,14 +346,14 @@ def test_the_file_names_the_record_also_where_elements_came_in_order(tmp_path, w
         lambda ds: ds.concatenate(ds),
     ],
 )
-def test_no_record_is_named_where_the_row_is_not_known(tmp_path, change):
+def test_no_record_is_named_if_the_row_is_unknown(tmp_path, change):
     path = tmp_path / "failed.jsonl"
     ds = change(kept(Dataset.from_source(["a", "b"]))).map(failing({"a"}), on_error=ps.on_error.skip(quarantine=path))
     assert len(list(ds)) > 0
     assert json.loads(path.read_text().splitlines()[0])["records"] == []
 
 
-def test_of_a_generator_the_number_of_what_failed_is_written_down(tmp_path):
+def test_a_failed_element_of_a_generator_is_recorded_by_its_number(tmp_path):
     path = tmp_path / "bad.jsonl"
     ds = Dataset.from_generator(lambda: iter(range(5))).filter(lambda x: x > 0)
     list(ds.map(failing({3}), on_error=ps.on_error.skip(quarantine=path)).repeat(2))

@@ -27,7 +27,7 @@ def even(x):
 
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("vectorized", [False, True])
-def test_it_keeps_what_is_wanted_in_order(size, vectorized):
+def test_filter_keeps_accepted_elements_in_order(size, vectorized):
     ds = Dataset.range(size)
     wanted = [x for x in range(size) if x % 2 == 0]
     assert list(ds.filter(even, vectorized=vectorized)) == wanted
@@ -35,11 +35,11 @@ def test_it_keeps_what_is_wanted_in_order(size, vectorized):
     assert list(ds.filter(lambda x: x >= 0, vectorized=vectorized)) == list(range(size))
 
 
-def test_its_length_is_only_known_by_iterating():
+def test_the_length_of_a_filter_is_known_only_by_iterating():
     for ds in (Dataset.range(9), Dataset.range(0), Dataset.counter(), Dataset.range(9).filter(even)):
         stream = ds.filter(even)
         assert stream.cardinality() == UNKNOWN
-        with pytest.raises(TypeError, match="only iterating can tell"):
+        with pytest.raises(TypeError, match="known only by iterating"):
             len(stream)
     with pytest.raises(PlanError, match="stream"):
         Dataset.range(9).filter(even)[0]
@@ -56,14 +56,14 @@ def test_its_length_is_only_known_by_iterating():
     ],
     ids=["tuple", "dict", "named tuple", "list", "text"],
 )
-def test_elements_are_passed_as_map_passes_them_and_stay_as_they_are(ds, predicate, wanted):
+def test_a_predicate_gets_elements_as_map_passes_them_and_leaves_them_unchanged(ds, predicate, wanted):
     made = list(ds.filter(predicate))
     assert len(made) == len(wanted)
     assert all(type(one) is type(other) for one, other in zip(made, wanted, strict=True))
     assert made == wanted
 
 
-def test_arrays_stay_to_the_last_bit():
+def test_kept_arrays_are_equal_to_the_last_bit():
     values = np.random.default_rng(0).random((50, 3), np.float32)
     made = list(Dataset.from_tensor_slices(values).filter(lambda row: bool(row[0] > 0.5)))
     assert same(made, list(values[values[:, 0] > 0.5]))
@@ -78,7 +78,7 @@ def test_the_predicate_returns_a_bool_of_any_kind(flag):
 @pytest.mark.parametrize(
     "flag", [1, 0, "yes", np.int64(1), np.array([True]), np.zeros(0, bool), (True,), 0.0], ids=repr
 )
-def test_anything_else_is_refused_with_what_it_was(flag):
+def test_other_results_of_a_predicate_are_refused_and_shown(flag):
     with pytest.raises(ElementError, match="filter: the predicate returned") as caught:
         list(Dataset.range(9).filter(lambda x: flag if x == 5 else True))
     assert repr(flag)[:20] in str(caught.value)
@@ -97,7 +97,7 @@ def test_columns_need_a_bool_for_every_element(columns):
         list(Dataset.range(9).filter(columns, vectorized=True))
 
 
-def test_chance_follows_the_element_and_the_epoch_and_not_who_runs_it():
+def test_random_predicates_depend_on_the_element_and_the_epoch_only():
     def lucky(x, *, rng):
         return rng.random() < 0.5
 
@@ -110,20 +110,20 @@ def test_chance_follows_the_element_and_the_epoch_and_not_who_runs_it():
     assert list(Dataset.range(200).filter(lucky)) != list(Dataset.range(200).filter(lucky))
 
 
-def test_two_filters_are_one_after_another():
+def test_two_filters_apply_in_turn():
     seen = []
     ds = Dataset.range(30).filter(even).filter(lambda x: seen.append(x) or x % 3 == 0).with_options(INLINE)
     assert list(ds) == [0, 6, 12, 18, 24]
     assert seen == list(range(0, 30, 2))
 
 
-def test_the_spec_is_that_of_what_it_reads():
+def test_the_spec_of_a_filter_is_that_of_its_input():
     spec = Dataset.range(9).filter(even).element_spec
     assert spec == ArraySpec((), np.dtype(np.int64))
     assert Dataset.range(9).filter(even).batch(2).element_spec == ArraySpec((None,), np.dtype(np.int64))
 
 
-def test_what_cannot_judge_is_refused_when_the_pipeline_is_built():
+def test_an_invalid_predicate_is_refused_when_the_pipeline_is_built():
     with pytest.raises(TypeError, match="expected a function, not int"):
         Dataset.range(3).filter(3)
     with pytest.raises(TypeError, match="vectorized"):
@@ -132,12 +132,12 @@ def test_what_cannot_judge_is_refused_when_the_pipeline_is_built():
         Dataset.range(3).filter(lambda x, rng: x, vectorized=True)
 
 
-def test_it_is_shown_with_its_function():
+def test_explain_shows_the_function_of_a_filter():
     assert Dataset.range(3).filter(even)._plan.label() == "filter(even)"
     assert Dataset.range(3).filter(even, vectorized=True)._plan.label() == "filter(even, vectorized=True)"
 
 
-def test_it_does_not_run_without_a_seed():
+def test_compiling_without_a_seed_is_an_error():
     node = Dataset.range(3).filter(lambda x, *, rng: True)._plan
     with pytest.raises(RuntimeError, match="bind_seeds"):
         node.spread(lambda piece: piece, np.empty)

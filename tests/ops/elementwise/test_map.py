@@ -26,7 +26,7 @@ class Example:
 
 
 def arguments_of(element):
-    """What a function is called with for this element."""
+    """Return the arguments of the call for this element."""
     (seen,) = list(Dataset.from_source([element]).map(lambda *arguments: {"seen": arguments}))
     return seen["seen"]
 
@@ -39,11 +39,11 @@ def test_anything_but_a_tuple_is_one_argument(element):
 
 
 @pytest.mark.parametrize("element", [(1, 2), (1,), ((1, 2), 3), ({"a": 1}, [2])])
-def test_a_tuple_is_as_many_arguments(element):
+def test_a_tuple_is_passed_as_several_arguments(element):
     assert arguments_of(element) == element
 
 
-def test_a_tuple_among_other_elements_is_still_unpacked_and_they_are_not():
+def test_only_tuples_are_unpacked_among_elements_of_several_types():
     for batch in (1, 3):
         ds = Dataset.from_source([(1, 2), "ab", [3, 4]]).map(lambda *arguments: len(arguments))
         assert [n for each in ds.batch(batch) for n in each] == [2, 1, 1]
@@ -98,14 +98,14 @@ def test_a_part_that_is_known_to_be_missing_is_refused_when_the_pipeline_is_buil
 
 
 @pytest.mark.parametrize("batch", [None, 1, 5])
-def test_none_for_any_element_is_an_error_that_names_its_row(batch):
+def test_a_result_of_none_is_an_error_that_names_its_row(batch):
     ds = Dataset.range(5).map(lambda x: None if x == 3 else x)
     with pytest.raises(ElementError, match=r"returned None.*forgotten `return`") as caught:
         list(ds.batch(batch) if batch else ds)
     assert any("row 3" in note for note in caught.value.__notes__)
 
 
-def test_a_none_inside_an_element_is_kept():
+def test_none_inside_an_element_is_kept():
     assert list(Dataset.range(1).map(lambda x: {"x": x, "y": None})) == [{"x": 0, "y": None}]
 
 
@@ -119,7 +119,7 @@ def ends_at_3_or_draws(x, rng):
 
 @pytest.mark.parametrize("batch", [None, 1, 5])
 @pytest.mark.parametrize("function", [ends_at_3, ends_at_3_or_draws])
-def test_stop_iteration_from_a_function_is_an_error_and_not_the_end(function, batch):
+def test_stop_iteration_from_a_function_is_an_error(function, batch):
     ds = Dataset.range(5).map(function)
     with pytest.raises(RuntimeError, match="the function raised StopIteration") as caught:
         list(ds.batch(batch) if batch else ds)
@@ -128,7 +128,7 @@ def test_stop_iteration_from_a_function_is_an_error_and_not_the_end(function, ba
         assert isinstance(caught.value.__cause__, StopIteration)
 
 
-def test_what_a_function_raises_keeps_its_type_and_says_how_to_make_it_again():
+def test_an_exception_of_a_function_keeps_its_type_and_shows_how_to_reproduce_it():
     ds = Dataset.from_source([4, 2, 0, 1]).map(lambda x: 8 // x)
     with pytest.raises(ZeroDivisionError) as caught:
         list(ds)
@@ -144,7 +144,7 @@ def draw(x, *, rng):
     return int(x) * 1000 + int(rng.integers(1000))
 
 
-def test_a_generator_belongs_to_seed_operation_and_row():
+def test_random_draws_depend_on_seed_operation_and_row():
     ds = Dataset.range(8).map(draw).with_options(Options(seed=5))
     first = list(ds.iterator(epoch=0))
     assert first == list(ds.iterator(epoch=0))
@@ -154,7 +154,7 @@ def test_a_generator_belongs_to_seed_operation_and_row():
     assert first != list(ds.with_options(Options(seed=6)).iterator(epoch=0))
 
 
-def test_the_generator_follows_the_row_and_not_the_worker_or_the_batch():
+def test_random_draws_do_not_depend_on_workers_or_batches():
     ds = Dataset.range(20).map(draw).with_options(Options(seed=5))
     plain = list(ds.iterator(epoch=0))
     for changed in (ds.with_options(Options(workers=3)), ds.with_options(Options(rewrite=False))):
@@ -162,7 +162,7 @@ def test_the_generator_follows_the_row_and_not_the_worker_or_the_batch():
     assert [x for batch in ds.batch(7).iterator(epoch=0) for x in batch] == plain
 
 
-def test_two_random_maps_draw_apart():
+def test_two_random_maps_draw_independently():
     ds = Dataset.from_tensors(0).map(lambda x, *, rng: rng.random()).map(lambda x, *, rng: (x, rng.random()))
     one, other = ds[0]
     assert one != other

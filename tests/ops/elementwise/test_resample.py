@@ -28,7 +28,7 @@ def skewed(count):
 
 
 @pytest.mark.parametrize("initial", [None, [9, 1]])
-def test_classes_come_as_wanted(initial):
+def test_classes_have_the_target_distribution(initial):
     ds = skewed(20_000).rejection_resample(is_rare, [0.5, 0.5], initial, seed=1)
     made = [(int(label), int(x)) for label, x in ds]
     counts = Counter(label for label, _ in made)
@@ -39,25 +39,25 @@ def test_classes_come_as_wanted(initial):
     assert elements == sorted(set(elements))
 
 
-def test_a_class_that_is_not_wanted_never_comes():
+def test_a_class_with_target_zero_never_appears():
     ds = Dataset.range(1000).rejection_resample(last_digit, [0, 1, 1, *[0] * 7], seed=3)
     assert {int(label) for label, _ in ds} == {1, 2}
 
 
-def test_as_many_are_kept_as_the_proportions_permit():
+def test_the_largest_possible_number_of_elements_is_kept():
     assert keep_chances(np.array([1, 1, 0]), np.array([0.5, 0.25, 0.25])).tolist() == [0.5, 1.0, 0.0]
     made = list(skewed(100).rejection_resample(is_rare, [0.9, 0.1], [0.9, 0.1], seed=0))
     assert len(made) == 100
 
 
 @pytest.mark.parametrize("initial", [None, [9, 1]])
-def test_any_worker_keeps_the_same_and_it_resumes(initial):
+def test_the_kept_elements_are_the_same_with_any_executor_and_after_a_restore(initial):
     ds = skewed(150).rejection_resample(is_rare, [1, 1], initial, seed=1).with_options(Options(seed=2))
     verify_determinism(ds)
     verify_resume(ds)
 
 
-def test_streams_in_pieces_of_any_size():
+def test_the_size_of_pieces_of_streams_does_not_matter():
     node = Dataset.range(9).rejection_resample(is_rare, [1, 1], seed=1)._plan
     pairs = [(is_rare(x), x) for x in range(60)]
     wanted = elements_of(begun(node, stream_of(pairs, [1])))
@@ -65,7 +65,7 @@ def test_streams_in_pieces_of_any_size():
     assert_streams(node, [pairs], wanted)
 
 
-def test_other_seeds_and_epochs_keep_others():
+def test_other_seeds_and_epochs_keep_other_elements():
     def kept(seed, epoch):
         ds = skewed(500).rejection_resample(is_rare, [1, 1], [9, 1], seed=seed)
         return [int(x) for _, x in ds.iterator(epoch=epoch)]
@@ -75,7 +75,7 @@ def test_other_seeds_and_epochs_keep_others():
     assert kept(1, 0) != kept(1, 1)
 
 
-def test_elements_of_any_kind():
+def test_elements_of_any_structure_can_be_resampled():
     ds = Dataset.from_tensor_slices({"x": np.zeros((6, 2)), "y": [0, 1, 0, 1, 0, 1]})
     resampled = ds.rejection_resample(lambda e: e["y"], [1, 1], [1, 1], seed=1)
     label, element = next(iter(resampled))
@@ -85,12 +85,12 @@ def test_elements_of_any_kind():
 
 
 @pytest.mark.parametrize("label", [2, -1, 0.5, "x", [0, 1]])
-def test_what_is_no_class_is_named(label):
+def test_an_invalid_class_is_named(label):
     with pytest.raises(ElementError, match="from 0 to 1"):
         list(Dataset.range(3).rejection_resample(lambda x: label, [1, 1]))
 
 
-def test_what_is_refused():
+def test_wrong_distributions_are_refused():
     ds = Dataset.range(3)
     with pytest.raises(ValueError, match=r"initial_dist=\): class 1 is 0, but not in target_dist"):
         ds.rejection_resample(is_rare, [1, 1], [1, 0])

@@ -50,12 +50,12 @@ class Opaque:
         return self
 
 
-def test_the_state_goes_along():
+def test_the_state_is_passed_from_element_to_element():
     assert list(Dataset.range(5).scan(10, summed)) == [10, 11, 13, 16, 20]
     assert list(Dataset.range(0).scan(10, summed)) == []
 
 
-def test_every_epoch_begins_anew():
+def test_every_epoch_starts_from_the_beginning():
     ds = Dataset.range(3).scan(np.zeros(()), summed).repeat(2)
     assert list(ds) == [0, 1, 3, 0, 1, 3]
 
@@ -91,7 +91,7 @@ def test_a_function_may_change_its_state_in_place():
     assert initial["all"] == []
 
 
-def test_what_the_consumer_does_to_an_element_does_not_reach_the_state():
+def test_changes_of_the_consumer_do_not_affect_the_state():
     def add(state, x):
         state += x
         return state, state
@@ -104,7 +104,7 @@ def test_what_the_consumer_does_to_an_element_does_not_reach_the_state():
     assert made == [0, 1, 3, 6, 10, 15]
 
 
-def test_a_function_that_draws_draws_by_the_element():
+def test_random_draws_of_a_function_depend_on_the_element():
     def jump(place, x, *, rng):
         place = place + rng.random()
         return place, place
@@ -140,14 +140,14 @@ KINDS = [
 
 @pytest.mark.parametrize(("state", "function"), KINDS, ids=lambda kind: type(kind).__name__)
 @pytest.mark.parametrize("workers", [None, 2])
-def test_a_restore_goes_on_exactly(state, function, workers):
+def test_a_restored_iterator_continues_exactly(state, function, workers):
     options = None if workers is None else Options(executor="threads", workers=workers)
     verify_resume(STREAM.scan(state, function), most=14, options=options)
     verify_resume(Dataset.range(9).scan(state, function).repeat(2), most=14, options=options)
 
 
 @given(st.integers(1, 60), st.integers(0, 40), st.integers(1, 2000))
-def test_large_states_are_saved_now_and_then_and_still_exact(count, stop, size):
+def test_large_states_are_saved_occasionally_and_resume_exactly(count, stop, size):
     def grow(state, x):
         return state + x, state.sum()
 
@@ -162,7 +162,7 @@ def test_large_states_are_saved_now_and_then_and_still_exact(count, stop, size):
 
 
 def calls_after_a_restore(state, function, at):
-    """How often the function is called to go on with the element at `at`, where those below come ten at a time."""
+    """Return the number of calls needed to resume at element `at`, with an input of ten elements at a time."""
     calls = [0]
 
     def counting(state, x):
@@ -183,7 +183,7 @@ def calls_after_a_restore(state, function, at):
 
 
 @pytest.mark.parametrize(("state", "function"), [*KINDS[:3], KINDS[4]], ids=lambda kind: type(kind).__name__)
-def test_a_restore_does_nothing_again_where_the_state_is_small(state, function):
+def test_a_restore_with_a_small_state_repeats_no_work(state, function):
     calls, size = calls_after_a_restore(state, function, 4000)
     assert calls == 10
     assert size < 600
@@ -195,7 +195,7 @@ def test_a_large_state_is_saved_every_few_elements():
         assert calls <= 8000 * 8 * 4 / 3 / 256 + 20
 
 
-def test_a_state_that_cannot_be_saved_is_made_again_from_the_beginning_and_explain_says_so():
+def test_a_state_that_cannot_be_saved_is_recomputed_and_explain_shows_it():
     assert calls_after_a_restore(Opaque(), opaque, 4000)[0] == 4010
     ds = Dataset.range(3)
     assert "restored, scan(..., opaque) goes through the epoch again" in ds.scan(Opaque(), opaque).explain()
@@ -203,7 +203,7 @@ def test_a_state_that_cannot_be_saved_is_made_again_from_the_beginning_and_expla
 
 
 @pytest.mark.parametrize(("state", "function"), KINDS[:6], ids=lambda kind: type(kind).__name__)
-def test_where_pieces_end_does_not_matter(state, function):
+def test_the_boundaries_of_pieces_do_not_matter(state, function):
     assert_streams(Scan(Given(), state, function), [range(9)], list(Dataset.range(9).scan(state, function)))
 
 
@@ -213,7 +213,7 @@ def test_a_mark_of_another_form_is_refused(mark):
         next(Scan(Given(), 0, summed).flow((stream_of(range(3), (1,)),), 0, mark, np.empty))
 
 
-def test_what_comes_before_an_error_arrives_first():
+def test_elements_before_an_error_arrive_first():
     def picky(state, x):
         if x == 7:
             raise LookupError("not 7")
@@ -228,17 +228,17 @@ def test_what_comes_before_an_error_arrives_first():
 
 
 @pytest.mark.parametrize("wrong", [3, (1, 2, 3), [1, 2]])
-def test_what_is_no_pair_is_refused(wrong):
+def test_a_result_that_is_no_pair_is_refused(wrong):
     with pytest.raises(TypeError, match=r"return the pair \(new state, output\)"):
         next(iter(Dataset.range(2).scan(0, lambda state, x: wrong)))
 
 
-def test_nothing_coming_out_is_refused():
+def test_an_output_of_none_is_refused():
     with pytest.raises(ElementError, match="forgotten `return`"):
         next(iter(Dataset.range(2).scan(0, lambda state, x: (state, None))))
 
 
-def test_mistakes_are_found_when_it_is_built():
+def test_mistakes_are_found_when_the_pipeline_is_built():
     with pytest.raises(TypeError, match="expected a function"):
         Dataset.range(2).scan(0, 3)
 
@@ -269,8 +269,8 @@ def test_states_of_ragged_and_sparse_arrays_are_saved():
     assert "goes through the epoch again" not in ds.explain()
 
 
-def test_a_state_that_becomes_of_another_type_is_refused_and_what_came_before_arrives():
+def test_a_change_of_the_type_of_the_state_is_refused_after_earlier_elements():
     it = Dataset.range(4).scan(0, lambda state, x: (state + x if x < 2 else 0.5, state)).iterator()
     assert [next(it), next(it)] == [0, 0]
-    with pytest.raises(ElementError, match="scan: the state changed: it was int64 and became float64; start with"):
+    with pytest.raises(ElementError, match="scan: the state changed: it was int64 and became float64; begin with"):
         next(it)

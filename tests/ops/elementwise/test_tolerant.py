@@ -17,7 +17,7 @@ WAYS = [Options(), Options(executor="inline"), Options(executor="threads", worke
 
 
 class BadError(Exception):
-    """What a function raises."""
+    """The error that the function raises."""
 
 
 def failing(bad):
@@ -33,7 +33,7 @@ BAD = st.sets(st.integers(0, 59), max_size=60)
 
 
 @given(BAD, st.sampled_from(WAYS))
-def test_skip_leaves_out_what_fails(bad, options):
+def test_skip_leaves_out_failed_elements(bad, options):
     wanted = [x * 10 for x in range(60) if x not in bad]
     ds = Dataset.range(60).map(failing(bad), on_error="skip").with_options(options)
     assert list(ds) == wanted
@@ -43,7 +43,7 @@ def test_skip_leaves_out_what_fails(bad, options):
 
 
 @given(BAD, st.sampled_from(WAYS))
-def test_replace_puts_a_value_in_its_place(bad, options):
+def test_replace_yields_the_value_instead(bad, options):
     wanted = [-1 if x in bad else x * 10 for x in range(60)]
     ds = Dataset.range(60).map(failing(bad), on_error=ps.on_error.replace(-1)).with_options(options)
     assert list(ds) == wanted
@@ -64,7 +64,7 @@ def test_replace_keeps_the_order_of_a_shuffle_and_the_rows_of_a_batch():
     verify_determinism(ds)
 
 
-def test_a_part_is_replaced_where_the_function_makes_a_part():
+def test_replace_with_on_replaces_only_the_part():
     ds = Dataset.from_tensor_slices({"x": np.arange(4), "y": np.arange(4)})
     made = ds.map(failing({2}), on="x", on_error=ps.on_error.replace(-1))
     assert [(element["x"], element["y"]) for element in made] == [(0, 0), (10, 1), (-1, 2), (30, 3)]
@@ -72,7 +72,7 @@ def test_a_part_is_replaced_where_the_function_makes_a_part():
     assert [element["y"] for element in left] == [0, 1, 3]
 
 
-def test_each_has_a_replacement_of_its_own():
+def test_each_operation_has_its_own_replacement():
     ds = Dataset.range(3).map(failing({0, 1, 2}), on_error=ps.on_error.replace({"x": np.zeros(2)}))
     first, second, _ = ds
     first["x"] += 1
@@ -80,7 +80,7 @@ def test_each_has_a_replacement_of_its_own():
     assert next(iter(ds))["x"].tolist() == [0, 0]
 
 
-def test_a_function_of_columns_is_called_for_each_element_where_it_fails():
+def test_a_failed_function_of_columns_is_called_again_for_each_element():
     def columns(x):
         if (x == 5).any():
             raise BadError
@@ -98,7 +98,7 @@ def test_a_function_of_columns_is_called_for_each_element_where_it_fails():
     ]
 
 
-def test_a_function_that_draws_draws_by_the_element():
+def test_random_draws_of_a_function_depend_on_the_element():
     def noisy(x, *, rng):
         noise = rng.random()
         if noise < 0.3:
@@ -110,7 +110,7 @@ def test_a_function_that_draws_draws_by_the_element():
     assert 20 < len(list(ds)) < 60
 
 
-def test_a_filter_skips_or_decides():
+def test_on_error_of_a_filter_skips_or_decides():
     def picky(x):
         return failing({4})(x) % 20 == 0
 
@@ -120,7 +120,7 @@ def test_a_filter_skips_or_decides():
     assert list(Dataset.range(5).filter(lambda x: 3 if x == 1 else True, on_error="skip")) == [0, 2, 3, 4]
 
 
-def test_a_flat_map_skips_or_stands_for_something_else():
+def test_on_error_of_a_flat_map_skips_or_replaces():
     def twice(x):
         return [failing({2})(x)] * 2
 
@@ -137,7 +137,7 @@ def test_only_the_errors_of_that_function_are_skipped():
         list(ds)
 
 
-def test_ignore_errors_takes_all_since_the_elements_came_in_order():
+def test_ignore_errors_covers_all_operations_since_the_last_ordered_one():
     reads = Dataset.from_source(Unreadable())
     ds = reads.map(failing({3})).filter(lambda x: 1 // (x - 50) < 1).shuffle(5, seed=1).map(failing({20}))
     assert list(reads.map(failing({3})).filter(lambda x: 1 // (x - 50) < 1).ignore_errors()) == [0, 10, 20, 40, 60, 80]
@@ -162,7 +162,7 @@ def test_ignore_errors_leaves_out_a_batch_as_a_whole():
     assert [batch.tolist() for batch in ds] == [[0, 10], [20, 30], [60, 70], [80]]
 
 
-def test_ignore_errors_where_it_could_catch_nothing_is_refused():
+def test_ignore_errors_directly_after_an_ordered_operation_is_refused():
     stream = Dataset.range(9).filter(lambda x: True)
     for ds in (stream.batch(2), stream.take(3), stream.scan(0, lambda s, x: (s, x)).prefetch(2)):
         with pytest.raises(PlanError, match="takes its elements in order"):
@@ -170,7 +170,7 @@ def test_ignore_errors_where_it_could_catch_nothing_is_refused():
     assert len(list(stream.batch(2).map(lambda x: x).prefetch(1).ignore_errors())) == 5
 
 
-def test_what_comes_of_skipping_has_no_length_and_what_of_replacing_has():
+def test_skip_makes_a_stream_and_replace_keeps_the_length():
     ds = Dataset.range(9)
     assert ds.map(abs, on_error="skip").cardinality() == UNKNOWN
     assert ds.map(abs, on_error=ps.on_error.replace(0)).cardinality() == 9
@@ -178,7 +178,7 @@ def test_what_comes_of_skipping_has_no_length_and_what_of_replacing_has():
     assert ds.batch(2).ignore_errors().element_spec == ds.batch(2).element_spec
 
 
-def test_memory_that_runs_out_is_no_fault_of_an_element():
+def test_running_out_of_memory_is_not_ignored():
     def greedy(x):
         raise MemoryError
 
@@ -196,7 +196,7 @@ def test_all_elements_may_fail():
 
 
 @pytest.mark.parametrize("options", WAYS[1:])
-def test_a_restore_goes_on_exactly(options):
+def test_a_restored_iterator_continues_exactly(options):
     bad = {0, 3, 4, 17, 29}
     verify_resume(Dataset.range(30).map(failing(bad), on_error="skip"), options=options)
     verify_resume(Dataset.range(30).map(failing(bad)).ignore_errors().repeat(2).batch(4), options=options)
@@ -205,7 +205,7 @@ def test_a_restore_goes_on_exactly(options):
     )
 
 
-def test_images_that_cannot_be_decoded(tmp_path):
+def test_undecodable_images_are_left_out(tmp_path):
     for name in "abcd":
         (tmp_path / f"{name}.jpg").write_bytes(b"no image")
     ds = ps.read_files(f"{tmp_path}/*.jpg")
@@ -216,7 +216,7 @@ def test_images_that_cannot_be_decoded(tmp_path):
     assert list(ds.map(ps.image.decode()).map(ps.image.resize((4, 4))).batch(2).ignore_errors()) == []
 
 
-def test_the_spec_is_that_of_results_and_replacements():
+def test_the_spec_covers_results_and_replacements():
     images = Dataset.from_tensor_slices({"x": np.zeros((3, 8, 8, 3), np.uint8)})
     small = images.map(ps.image.resize((4, 4)), on="x", on_error=ps.on_error.replace(np.zeros((2, 2, 3), np.uint8)))
     assert small._plan.spec() == {"x": ArraySpec((None, None, 3), np.dtype(np.uint8))}
@@ -228,7 +228,7 @@ def test_the_spec_is_that_of_results_and_replacements():
     assert left._plan.spec() == {"x": ArraySpec((4, 4, 3), np.dtype(np.uint8))}
 
 
-def test_mistakes_are_found_when_it_is_built():
+def test_mistakes_are_found_when_the_pipeline_is_built():
     ds = Dataset.range(3)
     with pytest.raises(ValueError, match=r"map\(on_error='ignore'\)"):
         ds.map(abs, on_error="ignore")
@@ -238,7 +238,7 @@ def test_mistakes_are_found_when_it_is_built():
         ds.ignore_errors(3)
 
 
-def test_explain_shows_it():
+def test_explain_shows_the_error_policy():
     explained = (
         Dataset.range(3)
         .map(abs, on_error=ps.on_error.replace(0))

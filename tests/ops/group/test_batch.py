@@ -26,21 +26,21 @@ def test_batches_are_runs_of_elements(size, batch, drop):
     assert [ds[row].tolist() for row in range(len(ds))] == expected
 
 
-def test_the_remainder_that_is_dropped_is_another_each_epoch():
+def test_the_dropped_remainder_differs_from_epoch_to_epoch():
     ds = Dataset.range(10).shuffle(seed=0).batch(4, drop_remainder=True)
     seen = [{x for batch in ds.iterator(epoch=epoch) for x in batch.tolist()} for epoch in range(20)]
     assert all(len(epoch) == 8 for epoch in seen)
     assert len(set(map(frozenset, seen))) > 1
 
 
-def test_of_an_endless_dataset():
+def test_endless_datasets_are_supported():
     ds = Dataset.counter().batch(3)
     assert ds.cardinality() == INFINITE
     assert [batch.tolist() for batch in ds.take(2)] == [[0, 1, 2], [3, 4, 5]]
     assert ds.element_spec == ArraySpec((3,), np.dtype(np.int64))
 
 
-def test_epochs_that_a_repeat_joins_share_batches_and_batches_repeated_do_not():
+def test_batches_cross_epochs_only_if_repeat_comes_before_batch():
     ds = Dataset.range(3)
     assert [b.tolist() for b in ds.repeat(2).batch(2)] == [[0, 1], [2, 0], [1, 2]]
     assert [b.tolist() for b in ds.batch(2).repeat(2)] == [[0, 1], [2], [0, 1], [2]]
@@ -60,7 +60,7 @@ def test_epochs_that_a_repeat_joins_share_batches_and_batches_repeated_do_not():
         (object(), "object"),
     ],
 )
-def test_dtypes(element, dtype):
+def test_dtypes_of_python_numbers_are_int64_float64_and_bool(element, dtype):
     (batch,) = Dataset.from_source([element] * 2).batch(2)
     assert batch.dtype == dtype
     assert batch.shape == (2, *np.shape(element))
@@ -81,7 +81,7 @@ def test_leaves_are_stacked_in_their_structure():
     assert last["a"][1].tolist() == ["y", "z"]
 
 
-def test_a_batch_is_the_consumer_s_own():
+def test_batches_do_not_share_memory_with_others():
     data = np.arange(6.0)
     batches = list(Dataset.from_tensor_slices(data).batch(3))
     for batch in batches:
@@ -97,7 +97,7 @@ def test_a_batch_that_is_kept_is_never_overwritten():
     np.testing.assert_array_equal(np.concatenate(kept), data)
 
 
-def test_batches_of_batches():
+def test_batches_of_batches_are_stacked_again():
     ds = Dataset.range(12).batch(3).batch(2)
     assert [batch.tolist() for batch in ds] == [[[0, 1, 2], [3, 4, 5]], [[6, 7, 8], [9, 10, 11]]]
     assert ds.element_spec == ArraySpec((2, 3), np.dtype(np.int64))
@@ -106,7 +106,7 @@ def test_batches_of_batches():
 
 
 @pytest.mark.filterwarnings("ignore:PS101")
-def test_batches_that_are_not_the_end_of_the_plan_are_the_same():
+def test_batches_before_other_operations_are_the_same():
     ds = Dataset.range(7).batch(3)
     assert [batch.tolist() for batch in ds.map(lambda x: x * 2)] == [[0, 2, 4], [6, 8, 10], [12]]
     assert [(n, batch.tolist()) for n, batch in ds.enumerate()] == [(0, [0, 1, 2]), (1, [3, 4, 5]), (2, [6])]
@@ -115,7 +115,7 @@ def test_batches_that_are_not_the_end_of_the_plan_are_the_same():
     ]
 
 
-def test_a_size_is_static_where_every_batch_has_it():
+def test_the_batch_size_is_in_the_spec_if_all_batches_have_it():
     for ds, size in [
         (Dataset.range(9).batch(3), 3),
         (Dataset.range(9).batch(4), None),
@@ -175,7 +175,7 @@ def test_elements_without_a_leaf_make_batches_without_one():
 @pytest.mark.parametrize("length", [0, 1, 2, 3, 6, 7])
 @pytest.mark.parametrize("size", [1, 2, 3, 7, 100])
 @pytest.mark.parametrize("drop", [False, True])
-def test_of_a_stream(length, size, drop):
+def test_streams_are_supported(length, size, drop):
     node = Dataset.range(1).batch(size, drop_remainder=drop)._plan
     values = np.arange(length)
     wanted = [values[low : low + size] for low in range(0, length, size)]
@@ -197,6 +197,6 @@ def test_ragged_and_sparse_elements_batch_as_often_as_arrays():
         assert batch["s"].writeable
 
 
-def test_a_short_batch_in_a_batch_takes_no_memory_of_a_full_one():
+def test_a_short_batch_inside_a_batch_takes_only_its_memory():
     ds = Dataset.from_tensor_slices(np.arange(3)).batch(2).batch(1)
     assert [batch.tolist() for batch in ds] == [[[0, 1]], [[2]]]

@@ -29,7 +29,7 @@ def test_no_batch_has_more_tokens_and_no_element_is_lost(lengths, most, toleranc
 
 
 @given(st.lists(st.integers(1, 40), min_size=1, max_size=200), st.sampled_from([0.0, 0.1, 0.5]))
-def test_full_batches_hold_similar_lengths_and_another_would_not_fit(lengths, tolerance):
+def test_full_batches_hold_similar_lengths_and_no_further_element_fits(lengths, tolerance):
     most = 100
     for batch in words(lengths).batch_by_tokens(len, most, tolerance=tolerance, drop_remainder=True):
         theirs = [lengths[at] for at in batch[:, 0].tolist()]
@@ -42,13 +42,13 @@ def test_elements_of_a_batch_keep_their_order():
         assert batch[:, 0].tolist() == sorted(batch[:, 0].tolist())
 
 
-def test_what_is_left_comes_from_the_shortest_on_together_where_it_fits():
+def test_remaining_elements_are_batched_from_the_shortest_on():
     ds = words([1, 30, 2, 10, 3, 31]).batch_by_tokens(len, 64, tolerance=0)
     assert [batch[:, 0].tolist() for batch in ds] == [[0, 2, 4, 3], [1, 5]]
     assert list(words([1, 30, 2]).batch_by_tokens(len, 64, drop_remainder=True)) == []
 
 
-def test_an_element_that_is_too_long_alone_is_refused_after_what_came_before():
+def test_an_element_that_is_too_long_is_refused_after_earlier_batches():
     received = []
     with pytest.raises(ElementError, match="length 11 alone is more than max_tokens=10") as caught:
         received.extend(words([10, 5, 11, 5]).batch_by_tokens(len, 10))
@@ -56,24 +56,24 @@ def test_an_element_that_is_too_long_alone_is_refused_after_what_came_before():
     assert any("batch_by_tokens(len, 10)" in note for note in caught.value.__notes__)
 
 
-def test_a_length_of_nothing_takes_no_tokens_but_a_place():
+def test_an_element_of_length_zero_takes_a_place_but_no_tokens():
     made = list(Dataset.from_source([np.zeros(0)] * 9).batch_by_tokens(len, 4))
     assert [len(batch) for batch in made] == [4, 4, 1]
 
 
-def test_padding():
+def test_padding_fills_batches_by_tokens_to_the_longest():
     ds = words([1, 2, 2]).batch_by_tokens(len, 8, padding_values=-1, tolerance=1)
     assert [batch.tolist() for batch in ds] == [[[0, -1], [1, 1], [2, 2]]]
     whole = words([3, 2, 3]).batch_by_tokens(len, 6, tolerance=0, no_padding=True)
     assert [batch.shape for batch in whole] == [(2, 3), (1, 2)]
 
 
-def test_only_iterating_tells_the_length():
+def test_the_length_is_known_only_by_iterating():
     assert words([1]).batch_by_tokens(len, 8).cardinality() == UNKNOWN
 
 
 @pytest.mark.parametrize("options", [Options(), THREADS])
-def test_a_restore_goes_on_exactly(options):
+def test_a_restored_iterator_continues_exactly(options):
     lengths = [1 + x * x % 23 for x in range(60)]
     verify_resume(words(lengths).shuffle().batch_by_tokens(len, 50), options=options)
     verify_resume(words(lengths).filter(lambda w: len(w) > 3).batch_by_tokens(len, 40, tolerance=0.5).repeat(2),
@@ -81,7 +81,7 @@ def test_a_restore_goes_on_exactly(options):
     verify_resume(words(lengths).batch_by_tokens(len, 30, max_batch_size=3, drop_remainder=True), options=options)
 
 
-def test_workers_change_nothing():
+def test_results_are_the_same_for_any_number_of_workers():
     verify_determinism(words([1 + x % 7 for x in range(40)]).shuffle().batch_by_tokens(len, 20))
 
 
@@ -97,7 +97,7 @@ def test_bounds_cover_all_lengths_without_a_gap(largest, tolerance):
         least = bound + 1
 
 
-def test_mistakes_are_found_when_it_is_built():
+def test_mistakes_are_found_when_the_pipeline_is_built():
     ds = words([1])
     for wrong in ({"max_tokens": 0}, {"max_tokens": 4, "max_batch_size": 0}, {"max_tokens": 4, "tolerance": -1}):
         with pytest.raises(ValueError, match="batch_by_tokens"):

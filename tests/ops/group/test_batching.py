@@ -1,4 +1,4 @@
-"""What becomes of the elements that are left for the last batch of an epoch: one policy, of every operation."""
+"""The remainder of an epoch: one policy for every batching operation."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def sizes(batch):
 
 @every_one
 @pytest.mark.parametrize("size", [1, 2, 3, 7, 8])
-def test_every_batch_is_filled_up_and_says_what_is_real(make, size):
+def test_every_batch_is_padded_and_flags_real_elements(make, size):
     kept, padded = list(make(ROWS, size)), list(make(ROWS, size, remainder="pad"))
     assert len(kept) == len(padded) == -(-COUNT // size)
     for one, other in zip(kept, padded, strict=True):
@@ -65,7 +65,7 @@ def test_every_batch_is_filled_up_and_says_what_is_real(make, size):
 
 
 @every_one
-def test_they_say_beforehand_what_they_are(make):
+def test_the_spec_of_padded_batches_is_known_in_advance(make):
     ds = make(ROWS, 3, remainder="pad")
     assert (ds.cardinality() == 3) if ds._plan.indexed else (ds.cardinality() == UNKNOWN)
     assert 'remainder="pad"' in ds.explain()
@@ -78,7 +78,7 @@ def test_they_say_beforehand_what_they_are(make):
 
 
 @every_one
-def test_any_row_alone_and_any_executor_and_any_restore_make_the_same(make):
+def test_padded_batches_are_the_same_alone_with_any_executor_and_after_a_restore(make):
     ds = make(ROWS.shuffle(seed=3), 3, remainder="pad")
     if ds._plan.indexed:
         assert all(same(ds[at], batch) for at, batch in enumerate(list(ds)))
@@ -98,19 +98,21 @@ def test_any_row_alone_and_any_executor_and_any_restore_make_the_same(make):
         ({"remainder": "pad", "mask_key": 3}, TypeError, "mask_key=3"),
     ],
 )
-def test_what_contradicts_itself_is_refused(make, left, error, message):
+def test_contradictory_arguments_are_refused(make, left, error, message):
     with pytest.raises(error, match=message):
         make(ROWS, 2, **left)
 
 
 @every_one
-def test_a_key_that_the_elements_have_is_refused(make):
-    with pytest.raises((PlanError, ElementError), match="'y' already; give the flags another name by mask_key="):
+def test_a_mask_key_that_the_elements_already_have_is_refused(make):
+    with pytest.raises(
+        (PlanError, ElementError), match="already has 'y'; choose another name for the flags with mask_key="
+    ):
         list(make(ROWS, 2, remainder="pad", mask_key="y"))
 
 
 @every_one
-def test_both_say_drop(make):
+def test_drop_remainder_and_remainder_drop_are_the_same(make):
     assert same(list(make(ROWS, 3, drop_remainder=True, remainder="drop")), list(make(ROWS, 3, drop_remainder=True)))
 
 
@@ -135,7 +137,7 @@ def test_the_spec_has_the_size_of_every_batch(ds, wanted):
     assert repr(ds.element_spec) == f"{{'w': {words}, 'y': float32[{size}], 'valid': bool[{size}]}}"
 
 
-def test_elements_that_are_no_dicts_are_pairs():
+def test_batches_that_are_no_dicts_become_pairs_with_flags():
     pairs = Dataset.from_source([(np.array([1, 2]), 3)])
     ((words, ones), real) = next(iter(pairs.padded_batch(2, padding_values=(-1, 9), remainder="pad")))
     assert (words.tolist(), ones.tolist(), real.tolist()) == ([[1, 2], [-1, -1]], [3, 9], [True, False])
@@ -144,7 +146,7 @@ def test_elements_that_are_no_dicts_are_pairs():
     assert (nothing, real.tolist()) == ((), [True, True, False])
 
 
-def test_padding_values_are_those_of_numbers_and_text_too():
+def test_padding_values_also_apply_to_numbers_and_text():
     ds = Dataset.from_tensor_slices({"w": ps.Ragged.from_rows([[1], [2, 3]]), "y": [7, 8], "s": ["a", "b"]})
     (batch,) = ds.take(1).padded_batch(2, padding_values={"w": -1, "y": -2, "s": "?"}, remainder="pad")
     assert {key: leaf.tolist() for key, leaf in batch.items()} == {
@@ -221,7 +223,7 @@ def test_filled_up_batches_are_taken_apart_and_batched_again():
     assert same(next(iter(ds.map(lambda x, real: (x, real)).batch(2))), next(iter(ds.batch(2))))
 
 
-def test_virtual_streams_and_shards_fill_up_their_own():
+def test_virtual_streams_and_shards_pad_their_own_batches():
     numbers = stream(Dataset.range(10))
     for shard in range(2):
         made = list(numbers.shard(2, shard, streams=2).batch(3, remainder="pad"))
@@ -261,7 +263,7 @@ def test_windows_are_kept_or_dropped_and_never_filled_up():
         ds.window(2, drop_remainder=True, remainder="keep")
 
 
-def test_without_elements_or_an_end():
+def test_empty_and_endless_datasets_are_padded():
     for ds in (Dataset.range(0), stream(Dataset.range(0))):
         assert list(ds.ragged_batch(2, remainder="pad")) == []
     ds = Dataset.counter().map(np.atleast_1d).padded_batch(2, remainder="pad")

@@ -22,7 +22,7 @@ def words(lengths):
 
 
 def ids(batches):
-    """Which words each batch has, of words that are not empty."""
+    """Return the words of each batch, without empty words."""
     return [batch[:, 0].tolist() for batch in batches]
 
 
@@ -59,7 +59,7 @@ def test_padding_to_the_boundary_makes_as_many_shapes_as_buckets():
     assert next(iter(ds)).tolist() == [[0, -1], [1, 1]]
 
 
-def test_the_plan_tells_which_sizes_to_pad_to_the_boundary():
+def test_the_spec_determines_the_sizes_padded_to_the_boundary():
     ds = Dataset.from_tensor_slices({"x": np.ones((4, 2)), "y": np.arange(4)})
     known = ds.bucket_by_sequence_length(lambda e: 1, [3], [2, 2], pad_to_bucket_boundary=True)
     assert [batch["x"].shape for batch in known] == [(2, 2), (2, 2)]
@@ -103,7 +103,7 @@ def test_a_tuple_is_passed_to_the_length_function_as_arguments():
     assert [numbers.tolist() for numbers, _ in ds] == [[0, 2], [1]]
 
 
-def test_only_iterating_tells_the_length():
+def test_the_length_is_known_only_by_iterating():
     assert words([1]).bucket_by_sequence_length(len, [2], [1, 1]).cardinality() == UNKNOWN
     assert words([1]).repeat().bucket_by_sequence_length(len, [2], [1, 1]).cardinality() == INFINITE
 
@@ -117,7 +117,7 @@ def test_the_spec_leaves_sizes_open():
 
 
 @pytest.mark.parametrize("options", [Options(), THREADS])
-def test_a_restore_goes_on_exactly(options):
+def test_a_restored_iterator_continues_exactly(options):
     lengths = [1 + x * x % 9 for x in range(50)]
     ds = words(lengths).shuffle().bucket_by_sequence_length(len, [3, 6], [4, 3, 2])
     verify_resume(ds, options=options)
@@ -126,11 +126,11 @@ def test_a_restore_goes_on_exactly(options):
                   .bucket_by_sequence_length(len, [4], [3, 5], drop_remainder=True), options=options)  # fmt: skip
 
 
-def test_workers_change_nothing():
+def test_results_are_the_same_for_any_number_of_workers():
     verify_determinism(words([1 + x % 7 for x in range(40)]).shuffle().bucket_by_sequence_length(len, [3], [4, 4]))
 
 
-def test_mistakes_are_found_when_it_is_built():
+def test_mistakes_are_found_when_the_pipeline_is_built():
     ds = words([1])
     for boundaries, sizes in (
         ([3], [1]),

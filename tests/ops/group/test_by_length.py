@@ -1,4 +1,4 @@
-"""What batches by length have in common: padding."""
+"""Padding, common to all batches by length."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ def collected(node):
     return node.collect(Full(0, Piece(chunk, np.arange(2)), 2, None), np.empty)
 
 
-def test_batches_are_padded():
+def test_batches_by_length_are_padded():
     assert collected(over(WORDS)).tolist() == [[1, 0], [2, 3]]
     assert collected(over(WORDS, padded_shapes=[3], padding_values=-1)).tolist() == [[1, -1, -1], [2, 3, -1]]
 
 
-def test_or_not():
+def test_batches_by_length_with_no_padding_need_equal_shapes():
     with pytest.raises(ValueError, match="crop, resize or pad"):
         collected(over(WORDS, no_padding=True))
 
 
-def test_a_size_stands_where_none_is_given():
+def test_open_sizes_get_the_given_size():
     assert collected(over(WORDS)).shape == (2, 2)
     node = over(WORDS, padded_shapes=[None])
     assert node.batch(5).padded_shapes == (5,)
@@ -50,7 +50,7 @@ def test_open_sizes_are_filled_in_any_nesting(shapes, wanted):
     assert with_size(shapes, 7) == wanted
 
 
-def test_the_spec_is_that_of_batches_of_any_size():
+def test_the_spec_has_open_sizes():
     ds = Dataset.from_tensor_slices({"x": np.zeros((4, 2), np.float32), "y": ["a"] * 4})
     spec = over(ds).spec()
     assert spec["x"] == ArraySpec((None, 2), np.dtype(np.float32))

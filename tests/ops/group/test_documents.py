@@ -16,7 +16,7 @@ from penstock.plan.flow import Piece
 
 
 class Source:
-    """Documents in pieces of these sizes, arrays or `Ragged`; document i has i tokens i. Counts what is open."""
+    """Documents in pieces of these sizes, arrays or `Ragged`; document i has i tokens i. Open streams are counted."""
 
     def __init__(self, sizes, ragged):
         self.sizes = sizes

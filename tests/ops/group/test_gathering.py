@@ -1,4 +1,4 @@
-"""Gathering by a number: lengths of what comes, and marks."""
+"""Gathering by a number: lengths of the results, and marks."""
 
 from __future__ import annotations
 
@@ -43,18 +43,18 @@ WANTED = [(1, [1, 1, 1]), (2, [2, 2, 2]), (0, [0, 0, 0]), (1, [1]), (2, [2]), (5
 
 
 @pytest.mark.parametrize("drop", [False, True])
-def test_what_is_left_comes_in_the_order_of_the_keys_or_not_at_all(drop):
+def test_remaining_groups_come_in_key_order_or_are_dropped(drop):
     node = Threes(Beside(Given(), "key", None, whole_number), drop)
     assert_streams(node, [[(x, x) for x in NUMBERS]], WANTED[:3] if drop else WANTED)
 
 
-def test_only_iterating_tells_the_length():
+def test_the_length_is_known_only_by_iterating():
     assert Dataset(over(Dataset.range(9))).cardinality() == UNKNOWN
     assert Dataset(over(Dataset.counter())).cardinality() == INFINITE
     assert not over(Dataset.range(9)).indexed
 
 
-def test_an_error_names_the_operation_after_what_came_before():
+def test_an_error_names_the_operation_after_earlier_groups():
     received = []
     with pytest.raises(LookupError, match="not 9") as caught:
         received.extend(Dataset(over(Dataset.from_source([1, 9, 1, 9, 1, 9]))))
@@ -62,7 +62,7 @@ def test_an_error_names_the_operation_after_what_came_before():
     assert "in threes()" in "\n".join(caught.value.__notes__)
 
 
-def test_groups_come_together_as_far_as_no_more_has_to_be_made():
+def test_groups_are_yielded_together_if_no_more_input_is_needed():
     pairs = [(x, x) for x in NUMBERS]
     node = Threes(Beside(Given(), "key", None, whole_number), True)
 
@@ -74,7 +74,7 @@ def test_groups_come_together_as_far_as_no_more_has_to_be_made():
 
 
 @pytest.mark.parametrize("mark", [[-1, None], [0], [1, [None, 0]], [1, [None, -2, []]], [1, [None, 2, [0, 7]]], "x"])
-def test_a_mark_that_nobody_gave_is_refused(mark):
+def test_an_invalid_mark_is_refused(mark):
     node = Threes(Beside(Given(), "key", None, whole_number), False)
     with pytest.raises(CursorError):
         list(node.flow((stream_of([(x, x) for x in NUMBERS], (2,)),), 0, mark, np.empty))

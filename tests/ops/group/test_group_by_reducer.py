@@ -21,7 +21,7 @@ def summed(state, x):
 
 
 @given(st.lists(st.integers(-9, 9), max_size=60))
-def test_one_element_for_each_key_in_their_order(numbers):
+def test_each_key_gives_one_element_in_key_order(numbers):
     sums = {}
     for number in numbers:
         sums[number % 4] = sums.get(number % 4, 100) + number
@@ -30,7 +30,7 @@ def test_one_element_for_each_key_in_their_order(numbers):
         assert list(made) == [(sums[key], "done") for key in sorted(sums)]
 
 
-def test_without_a_last_step_the_states_come():
+def test_without_finalize_func_the_states_are_yielded():
     assert list(Dataset.range(6).group_by_reducer(key, lambda key: key * 10, summed)) == [3, 15, 27]
 
 
@@ -48,22 +48,22 @@ def test_a_tuple_is_one_argument_to_the_reducer_and_several_to_the_key_function(
     assert list(ds) == [2, 4]
 
 
-def test_only_iterating_tells_the_length():
+def test_the_length_is_known_only_by_iterating():
     assert Dataset.range(3).group_by_reducer(key, int, summed).cardinality() == UNKNOWN
 
 
-def test_nothing_comes_of_nothing():
+def test_an_empty_dataset_has_no_groups():
     assert list(Dataset.range(0).group_by_reducer(key, int, summed)) == []
 
 
 @pytest.mark.parametrize("options", [Options(), Options(executor="threads", workers=2)])
-def test_a_restore_goes_on_exactly(options):
+def test_a_restored_iterator_continues_exactly(options):
     ds = Dataset.range(40).shuffle().filter(lambda x: x % 5 > 0)
     verify_resume(ds.group_by_reducer(lambda x: x % 7, np.zeros, lambda s, x: s + x), options=options)
     verify_resume(ds.group_by_reducer(key, int, summed).repeat(3).batch(2), options=options)
 
 
-def test_workers_change_nothing():
+def test_results_are_the_same_for_any_number_of_workers():
     verify_determinism(Dataset.range(40).map(float).group_by_reducer(lambda x: int(x) % 7, float, summed))
 
 
@@ -83,12 +83,12 @@ def test_errors_name_the_operation(functions, error):
     assert any("group_by_reducer" in note or "key(lambda)" in note for note in caught.value.__notes__)
 
 
-def test_explain_says_what_a_restore_does_again():
+def test_explain_shows_the_work_that_a_restore_repeats():
     explained = Dataset.range(3).group_by_reducer(key, int, summed).explain()
     assert "restored, group_by_reducer(key, int, summed) goes through the epoch again" in explained
 
 
-def test_mistakes_are_found_when_it_is_built():
+def test_mistakes_are_found_when_the_pipeline_is_built():
     ds = Dataset.range(3)
     for wrong in ((3, int, summed), (key, 3, summed), (key, int, 3), (key, int, summed, 3)):
         with pytest.raises(TypeError, match="expected a function"):
@@ -97,7 +97,7 @@ def test_mistakes_are_found_when_it_is_built():
         Dataset.counter().group_by_reducer(key, int, summed)
 
 
-def test_a_state_that_becomes_of_another_type_is_refused_by_its_key():
+def test_a_change_of_the_type_of_a_state_is_refused_with_its_key():
     ds = Dataset.range(4).group_by_reducer(lambda x: x % 2, lambda key: 0, lambda state, x: state + x / 2)
     with pytest.raises(ElementError, match="the state of the key 0 changed: it was int64 and became float64"):
         list(ds)

@@ -1,4 +1,4 @@
-"""`group_by_window`: what comes of elements with the same key, a window at a time."""
+"""`group_by_window`: windows of elements with the same key."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def batched(key, window):
 
 
 @given(st.lists(st.integers(-2, 5), max_size=60), st.integers(1, 6))
-def test_windows_leave_as_they_are_full_and_the_rest_in_the_order_of_the_keys(numbers, size):
+def test_full_windows_come_first_and_the_rest_in_key_order(numbers, size):
     groups, wanted = {}, []
     for number in numbers:
         groups.setdefault(number, []).append(number)
@@ -54,7 +54,7 @@ def test_the_function_gets_the_key_and_a_dataset_and_may_return_any_dataset():
     assert list(Dataset.range(4).group_by_window(parity, lambda key, window: [key, len(window)], 9)) == [0, 2, 1, 2]
 
 
-def test_sizes_by_the_key():
+def test_window_size_func_sets_the_size_for_each_key():
     ds = Dataset.range(12).group_by_window(lambda x: x % 3, batched, window_size_func=lambda key: key + 1)
     assert listed(ds) == [[0], [3], [1, 4], [6], [2, 5, 8], [9], [7, 10], [11]]
 
@@ -86,7 +86,7 @@ def test_shuffles_inside_windows_are_reproducible_and_differ():
     assert listed(ds.iterator(epoch=1)) != [first, second, third, fourth]
 
 
-def test_a_window_belongs_to_whoever_gets_it():
+def test_the_function_may_change_its_window():
     ds = Dataset.range(6).batch(1).cache().group_by_window(lambda x: 0, batched, 3)
     whole_epoch = listed(ds)
     for batch in ds:
@@ -94,13 +94,13 @@ def test_a_window_belongs_to_whoever_gets_it():
     assert listed(ds) == whole_epoch
 
 
-def test_endless_input():
+def test_endless_input_is_supported():
     ds = Dataset.counter().group_by_window(parity, batched, 3)
     assert listed(ds.take(3)) == [[0, 2, 4], [1, 3, 5], [6, 8, 10]]
 
 
 @pytest.mark.parametrize("options", [Options(), THREADS])
-def test_a_restore_goes_on_exactly(options):
+def test_a_restored_iterator_continues_exactly(options):
     numbers = [x * x % 7 for x in range(50)]
     ds = Dataset.from_source(numbers).group_by_window(lambda x: x, lambda key, window: window.batch(2), 4)
     verify_resume(ds, options=options)
@@ -108,19 +108,19 @@ def test_a_restore_goes_on_exactly(options):
     verify_resume(shuffled.group_by_window(parity, lambda key, window: window.shuffle(), 5).repeat(2), options=options)
 
 
-def test_workers_change_nothing():
+def test_results_are_the_same_for_any_number_of_workers():
     ds = Dataset.range(60).filter(lambda x: x % 7 > 0).group_by_window(lambda x: x % 3, batched, 4)
     verify_determinism(ds)
 
 
 @pytest.mark.parametrize("most_keys", [0, 2, 100])
-def test_many_keys(most_keys, monkeypatch):
+def test_many_waiting_keys_resume_exactly(most_keys, monkeypatch):
     monkeypatch.setattr(pending, "MOST_KEYS", most_keys)
     ds = Dataset.range(60).group_by_window(lambda x: x * x % 11, batched, 3)
     verify_resume(ds)
 
 
-def test_where_pieces_end_does_not_matter():
+def test_the_boundaries_of_pieces_do_not_matter():
     numbers = [x * x % 7 for x in range(23)]
     node = GroupByWindow(Beside(Given(), "key", None, whole_number), 3, Dataset)
 
@@ -140,7 +140,7 @@ def test_where_pieces_end_does_not_matter():
         assert windows((5,), json.loads(json.dumps(piece.after))) == wanted[made:]
 
 
-def test_what_comes_before_an_error_arrives_first():
+def test_elements_before_an_error_arrive_first():
     def picky(key, window):
         if key == 1:
             raise LookupError("not 1")
@@ -161,13 +161,13 @@ def test_what_comes_before_an_error_arrives_first():
         ((parity, lambda key, window: 3, 2), "return a dataset"),
     ],
 )
-def test_what_functions_return_is_checked(arguments, text):
+def test_results_of_functions_are_checked(arguments, text):
     with pytest.raises(ElementError, match=text) as caught:
         list(Dataset.range(9).group_by_window(*arguments))
     assert caught.value.__notes__
 
 
-def test_mistakes_are_found_when_it_is_built():
+def test_mistakes_are_found_when_the_pipeline_is_built():
     ds = Dataset.range(3)
     with pytest.raises(ValueError, match="either window_size or window_size_func"):
         ds.group_by_window(parity, batched)
@@ -180,12 +180,12 @@ def test_mistakes_are_found_when_it_is_built():
             ds.group_by_window(*wrong)
 
 
-def test_explain_says_what_a_restore_does_again():
+def test_explain_shows_the_work_that_a_restore_repeats():
     explained = Dataset.range(3).group_by_window(parity, batched, 2).explain()
     assert "restored, group_by_window(parity, batched, 2) reads again from the oldest element" in explained
 
 
-def test_only_iterating_tells_the_length():
+def test_the_length_is_known_only_by_iterating():
     assert Dataset.range(3).group_by_window(parity, batched, 2).cardinality() == UNKNOWN
     assert Dataset.counter().group_by_window(parity, batched, 2).cardinality() == INFINITE
     assert Dataset.counter().flat_map(lambda x: [x]).cardinality() == UNKNOWN

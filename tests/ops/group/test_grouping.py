@@ -1,4 +1,4 @@
-"""What batches of any kind share: lengths, rows, one group at a time, and whom an error names."""
+"""Common behavior of all batches: lengths, rows, one group at a time, and the elements that an error names."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def largest(dataset, size, drop_remainder=False):
     return Dataset(Largest(dataset._plan, size, drop_remainder=drop_remainder))
 
 
-def test_each_group_is_collected_from_its_own_run_of_elements():
+def test_each_group_is_made_from_its_own_elements():
     assert list(largest(Dataset.range(8), 3)) == [2, 5, 7]
     assert list(largest(Dataset.range(8), 3, True)) == [2, 5]
     assert largest(Dataset.range(8), 3)[2] == 7
@@ -38,7 +38,7 @@ def test_each_group_is_collected_from_its_own_run_of_elements():
 
 
 @pytest.mark.parametrize(("size", "drop", "full"), [(4, False, True), (3, False, False), (3, True, True)])
-def test_whether_every_group_is_full(size, drop, full):
+def test_groups_know_whether_all_are_full(size, drop, full):
     node = largest(Dataset.range(8), size, drop)._plan
     assert node.all_full is full
     assert largest(Dataset.counter(), 3)._plan.all_full
@@ -53,6 +53,6 @@ def test_an_error_names_the_group_and_the_records_it_is_made_from():
     assert "8" in notes.partition("made from")[2]
 
 
-def test_spans():
+def test_spans_are_the_ranges_of_consecutive_groups():
     assert list(spans(np.array([2, 3]))) == [(0, 2), (2, 5)]
     assert list(spans(np.array([], np.int64))) == []

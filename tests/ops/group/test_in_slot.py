@@ -36,7 +36,7 @@ def test_groups_that_are_written_in_their_places_are_columns():
     ]
 
 
-def test_a_place_is_given_once():
+def test_each_place_in_the_slot_is_allocated_once():
     out = slot_of(((3,), INT), ((3,), INT))
     allocate = InSlot(out, 2, np.empty).next()
     first, second, third = (allocate((3,), INT) for _ in range(3))
@@ -46,7 +46,7 @@ def test_a_place_is_given_once():
 
 
 @pytest.mark.parametrize(("shape", "dtype"), [((4,), INT), ((3, 1), INT), ((3,), FLOAT)])
-def test_memory_of_another_shape_or_dtype_is_not_of_the_slot(shape, dtype):
+def test_requests_of_another_shape_or_dtype_do_not_use_the_slot(shape, dtype):
     out = slot_of(((3,), INT))
     assert not np.shares_memory(InSlot(out, 2, np.empty).next()(shape, dtype), out[0])
 
@@ -55,7 +55,7 @@ def test_memory_of_another_shape_or_dtype_is_not_of_the_slot(shape, dtype):
     "out",
     [None, slot_of(((3,), INT), groups=5), [np.empty((2, 3), object)], [*slot_of(((3,), INT)), np.empty(2, object)]],
 )
-def test_without_a_place_for_every_leaf_groups_have_memory_of_their_own(out):
+def test_without_a_place_for_every_leaf_groups_use_new_memory(out):
     slot = InSlot(out, 2, np.empty)
     made = [slot.next()((3,), INT) for _ in range(2)]
     assert not any(np.shares_memory(group, memory) for group in made for memory in out or [])
@@ -76,7 +76,7 @@ def test_scratch_memory_that_takes_a_place_leaves_the_groups_right():
     assert [group.tolist() for group in whole.elements()] == [[0, 0, 0], [1, 1, 1]]
 
 
-def test_leaves_in_the_places_of_others_keep_their_own_values():
+def test_leaves_in_places_of_other_leaves_keep_their_values():
     out = slot_of(((3,), INT), ((3,), INT))
     slot, made = InSlot(out, 2, np.empty), []
     for group in range(2):

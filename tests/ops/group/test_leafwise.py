@@ -1,4 +1,4 @@
-"""Batches made leaf by leaf: each leaf gets what was said of it, and its path is in the errors."""
+"""Batches made leaf by leaf: each leaf follows the options for it, and errors contain its path."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def scaled(data, size):
     return Dataset(Scaled(Dataset.from_tensor_slices(data)._plan, size))
 
 
-def test_each_leaf_is_made_by_what_is_said_of_it():
+def test_each_leaf_follows_its_instructions():
     ds = scaled({"b": [1, 2, 3], "a": [10, 20, 30]}, 2)
     assert list(ds) == [{"b": 6, "a": 30}, {"b": 6, "a": 30}]
     assert ds.element_spec == {"b": ArraySpec((), "i8"), "a": ArraySpec((), "i8")}
@@ -44,7 +44,7 @@ def test_an_error_names_the_leaf_and_the_rows():
     assert "at row 1" in caught.value.__notes__[0]
 
 
-def test_shapes_learnt_from_one_element_are_not_taken_for_those_of_others():
+def test_shapes_learned_from_one_element_do_not_apply_to_others():
     @dataclass(frozen=True)
     class Kept(Scaled):
         def leaf_spec(self, leaf, told, size, origin):

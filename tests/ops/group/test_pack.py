@@ -86,7 +86,7 @@ def test_a_restore_at_every_step_and_in_batches(packing, size):
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
-def test_a_window_longer_than_a_piece_is_resumed_within(strategy, monkeypatch):
+def test_a_window_longer_than_a_piece_resumes_in_the_middle(strategy, monkeypatch):
     monkeypatch.setattr("penstock.ops.group.pack.PIECE_BYTES", 1000)
     sizes = np.random.default_rng(0).integers(0, 40, 300).tolist()
     dataset = Dataset.from_source(documents(sizes)).pack(
@@ -106,7 +106,7 @@ def test_a_window_longer_than_a_piece_is_resumed_within(strategy, monkeypatch):
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
-def test_how_elements_come_in_does_not_change_what_comes_out(strategy):
+def test_sequences_do_not_depend_on_the_pieces_of_the_input(strategy):
     sizes = np.random.default_rng(1).integers(0, 30, 200).tolist()
     source = Dataset.from_source(documents(sizes))
     ways = [
@@ -125,7 +125,7 @@ def test_how_elements_come_in_does_not_change_what_comes_out(strategy):
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
-def test_however_many_documents_come_at_once_few_sequences_are_filled_at_a_time(strategy, monkeypatch):
+def test_few_sequences_are_filled_at_a_time_for_any_number_of_documents(strategy, monkeypatch):
     monkeypatch.setattr("penstock.ops.group.pack.PIECE_BYTES", 1000)
     texts = Ragged.from_rows(documents([9] * 200))
     pack = Pack(Dataset.from_tensor_slices(texts)._plan, 16, strategy)
@@ -136,7 +136,7 @@ def test_however_many_documents_come_at_once_few_sequences_are_filled_at_a_time(
     assert {len(piece) for piece in pieces[:-1]} == {4}
 
 
-def test_sequences_filled_in_the_background_come_as_those_of_small_pieces_do(monkeypatch):
+def test_sequences_filled_in_the_background_equal_those_of_small_pieces(monkeypatch):
     sizes = np.random.default_rng(3).integers(1, 1500, 1200)
     texts = Ragged.from_row_lengths(np.arange(sizes.sum(), dtype=np.int32), sizes)
     dataset = Dataset.from_tensor_slices(texts).pack(1024, window=1 << 21)
@@ -150,7 +150,7 @@ def test_sequences_filled_in_the_background_come_as_those_of_small_pieces_do(mon
     assert all(map(same, large, small))
 
 
-def test_where_reading_takes_long_the_next_window_is_not_read_before_this_one_is_out(monkeypatch):
+def test_slow_input_is_not_read_before_the_current_window_is_yielded(monkeypatch):
     class Aside(Inline):
         def side_thread(self):
             return SideThread()
@@ -167,7 +167,7 @@ def test_where_reading_takes_long_the_next_window_is_not_read_before_this_one_is
     assert len(read) < 2 * 437
 
 
-def test_windows_are_packed_by_themselves():
+def test_windows_are_packed_separately():
     sizes = [5, 3, 6, 2, 4, 1]
     packed = token_rows(Dataset.from_source(documents(sizes)).pack(8, window=8, pad=-1))
     alone = [documents(sizes)[low:high] for low, high in ((0, 2), (2, 4), (4, 6))]  # 8, 8 and 5 tokens
@@ -178,7 +178,7 @@ def test_windows_are_packed_by_themselves():
 
 
 @pytest.mark.parametrize("strategy", ["first_fit", "best_fit"])
-def test_a_window_is_packed_as_the_twin_says(strategy):
+def test_windows_are_packed_as_by_the_twin(strategy):
     sizes = np.random.default_rng(2).integers(0, 50, 80)
     texts = documents(sizes.tolist())
     bins, count = twin.pack_bins(sizes, 50, strategy)
@@ -200,7 +200,7 @@ def test_documents_are_joined_and_cut():
     assert [sequence["positions"].tolist() for sequence in kept] == [[0, 1, 2, 0], [1, 2, 3, 4], [5, 0, 0, 0]]
 
 
-def test_documents_that_are_too_long():
+def test_documents_that_are_too_long_are_split_dropped_or_refused():
     source = Dataset.from_source(documents([2, 7, 1]))
     whole = {"tokens": [[2000, 2001, 2002], [2003, 2004, 2005], [1000, 1001, 2006], [3000, 0, 0]]}
     assert sorted(token_rows(source.pack(3, "first_fit"))) == sorted(whole["tokens"])
@@ -222,7 +222,7 @@ def test_tokens_keep_their_dtype(dtype):
     assert packed[0]["tokens"].tolist() == [3, 4, 5, 9]
 
 
-def test_columns_of_documents_of_one_length():
+def test_documents_of_one_length_may_come_in_columns():
     matrix = np.arange(12).reshape(4, 3)
     assert token_rows(Dataset.from_tensor_slices(matrix).pack(6)) == matrix.reshape(2, 6).tolist()
     pairs = Dataset.from_tensor_slices({"id": np.arange(4), "text": matrix})
@@ -247,7 +247,7 @@ def test_documents_without_a_token_may_have_any_dtype():
         ([np.zeros(3), np.zeros(2)], "row 0 has float64\\[3\\]"),
         ([np.zeros(2, int), np.zeros((2, 2), int)], "row 1 has int64\\[2, 2\\]"),
         ([np.zeros(2, int), 5], "row 1 has int64\\[\\]"),
-        ([{"text": np.zeros(2, int)}], "row 0 has object.* by on="),
+        ([{"text": np.zeros(2, int)}], "row 0 has object.* with on="),
         (["text"], "row 0 has <U4"),
         ([[1, [2, 3]]], "row 0 has object"),
         ([np.zeros(2, np.int32), np.zeros(2, np.int64)], "are int32, but those of row 1 are int64"),
@@ -264,7 +264,7 @@ def test_elements_that_are_no_documents_are_named(elements, named):
     assert caught.value.__notes__[:2] == [f"row {at} is made from item {at} of list", "in pack(8)"]
 
 
-def test_of_a_stream_and_of_another_epoch_documents_are_named_as_far_as_they_are_known():
+def test_errors_name_documents_of_streams_and_of_later_epochs():
     long = Dataset.from_source(documents([1, 4])).shuffle(seed=3)
     last = next(epoch for epoch in range(1, 9) if len(next(iter(long.iterator(epoch=epoch)))) == 1)
     with pytest.raises(ElementError, match="row 1 has 4 tokens") as caught:
@@ -280,7 +280,7 @@ def test_a_missing_key_is_named():
         list(Dataset.from_source([{"text": np.zeros(2, int)}]).pack(8, on="ids"))
 
 
-def test_padding_that_is_no_token():
+def test_a_pad_value_that_does_not_fit_the_dtype_is_refused():
     with pytest.raises(ElementError, match=r"pack\(pad=-1\): tokens are uint16, from 0 to 65535"):
         list(Dataset.from_source([np.zeros(2, np.uint16)]).pack(8, pad=-1))
 
@@ -293,7 +293,7 @@ def test_errors_of_the_input_pass_through():
         list(Dataset.from_source(documents([1])).map(fail).pack(4))
 
 
-def test_length_label_and_default_window():
+def test_pack_has_no_length_and_shows_its_arguments():
     finite, endless = Dataset.from_tensor_slices(np.zeros((3, 2), int)), Dataset.from_tensors(np.zeros(2, int)).repeat()
     assert finite.pack(4).cardinality() == UNKNOWN
     assert endless.pack(4).cardinality() == INFINITE
@@ -308,7 +308,7 @@ def test_length_label_and_default_window():
     )
 
 
-def test_a_batch_of_sequences_is_the_consumers_own():
+def test_batches_of_sequences_can_be_written_to():
     batches = list(Dataset.from_source(documents([4] * 8)).pack(4).batch(2))
     batches[0]["tokens"][:] = -1
     assert batches[1]["tokens"].tolist() == [[3000, 3001, 3002, 3003], [4000, 4001, 4002, 4003]]
@@ -333,7 +333,7 @@ def test_a_last_sequence_that_is_not_full_may_be_left_out(sizes, length):
     assert "remainder='drop')" in full.explain()
 
 
-def test_efficiency_is_the_share_of_places_that_hold_tokens():
+def test_pack_efficiency_is_the_share_of_places_with_tokens():
     packed = Dataset.from_source([np.arange(3), np.arange(4), np.arange(2)]).pack(6)
     batch = next(iter(packed.batch(2)))
     assert pack_efficiency(batch) == pack_efficiency(batch["segment_ids"]) == 9 / 12
@@ -342,6 +342,6 @@ def test_efficiency_is_the_share_of_places_that_hold_tokens():
     assert pack_efficiency(np.zeros((0, 4))) == 1
 
 
-def test_batches_that_were_not_packed_have_no_efficiency():
+def test_pack_efficiency_refuses_other_batches():
     with pytest.raises(ElementError, match="segment_ids"):
         pack_efficiency({"tokens": np.zeros(3)})

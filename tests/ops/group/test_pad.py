@@ -18,7 +18,7 @@ def stream(ds):
 
 @pytest.mark.parametrize("source", [DS, stream(DS)], ids=["indexed", "stream"])
 @pytest.mark.parametrize("count", [3, 4, 9])
-def test_zeros_follow_what_is_real(source, count):
+def test_zeros_follow_the_real_elements(source, count):
     ds = source.pad_to_cardinality(count)
     assert len(ds) == count
     made = list(ds)
@@ -31,14 +31,14 @@ def test_zeros_follow_what_is_real(source, count):
 
 
 @pytest.mark.parametrize("ds", [Dataset.range(2), stream(Dataset.range(2))], ids=["indexed", "stream"])
-def test_what_is_no_dict_becomes_a_pair(ds):
+def test_elements_that_are_no_dicts_become_pairs_with_flags(ds):
     assert list(ds.pad_to_cardinality(3)) == [(0, True), (1, True), (0, False)]
 
 
-def test_the_flags_may_have_another_name():
+def test_mask_key_names_the_flags():
     ds = DS.pad_to_cardinality(4, mask_key="real")
     assert [element["real"] for element in ds] == [True, True, True, False]
-    with pytest.raises(PlanError, match="'real' already; give the flags another name"):
+    with pytest.raises(PlanError, match="already has 'real'; choose another name for the flags"):
         ds.pad_to_cardinality(5, mask_key="real")
     with pytest.raises(TypeError, match=r"mask_key=3"):
         DS.pad_to_cardinality(4, 3)
@@ -46,7 +46,7 @@ def test_the_flags_may_have_another_name():
 
 @pytest.mark.parametrize("size", [1, 2, 3, 4])
 @pytest.mark.parametrize("source", [DS, stream(DS), DS.map(lambda e: e)], ids=["indexed", "stream", "mapped"])
-def test_every_batch_is_full_and_says_what_is_real(source, size):
+def test_all_batches_are_full_and_flag_the_real_elements(source, size):
     ds = source.batch(size, remainder="pad")
     batches = list(ds)
     assert len(batches) == -(-3 // size)
@@ -64,7 +64,7 @@ def test_the_spec_of_padded_batches_is_known_in_full():
     assert repr(Dataset.range(3).batch(2, remainder="pad").element_spec) == "(int64[2], bool[2])"
 
 
-def test_remainders_by_name():
+def test_remainder_names_the_policy():
     ds = Dataset.range(5)
     assert [batch.tolist() for batch in ds.batch(2, remainder="keep")] == [[0, 1], [2, 3], [4]]
     assert [batch.tolist() for batch in ds.batch(2, remainder="drop")] == [[0, 1], [2, 3]]
@@ -75,7 +75,7 @@ def test_remainders_by_name():
         ds.batch(2, True, remainder="pad")
 
 
-def test_each_epoch_of_a_shuffle_is_padded():
+def test_each_epoch_of_a_shuffle_is_padded_separately():
     ds = Dataset.range(5).shuffle(seed=1).batch(4, remainder="pad")
     for epoch in range(2):
         made = [x for batch, real in ds.iterator(epoch=epoch) for x in batch[real].tolist()]
@@ -83,19 +83,19 @@ def test_each_epoch_of_a_shuffle_is_padded():
     assert len(list(ds.repeat(3))) == 6
 
 
-def test_without_an_end_every_batch_is_real():
+def test_batches_of_endless_datasets_are_all_real():
     ds = Dataset.counter().batch(2, remainder="pad")
     assert ds.cardinality() == INFINITE
     assert all(real.all() for _, real in ds.take(3))
 
 
-def test_without_elements():
+def test_empty_datasets_are_supported():
     assert list(Dataset.range(0).batch(2, remainder="pad")) == []
     assert list(stream(Dataset.range(0)).batch(2, remainder="pad")) == []
     for empty in (Dataset.range(0), stream(Dataset.range(0))):
         assert list(empty.pad_to_cardinality(2)) == [(0, False), (0, False)]
     assert list(Dataset.range(0).pad_to_cardinality(0)) == []
-    with pytest.raises(PlanError, match="is empty, and nothing tells what to pad with"):
+    with pytest.raises(PlanError, match="is empty, so the type of padding is unknown"):
         Dataset.range(0).map(lambda x: x).pad_to_cardinality(2)
     with pytest.raises(ElementError, match="the padding is unknown"):
         list(stream(Dataset.range(0)).map(lambda x: x).pad_to_cardinality(2))

@@ -46,14 +46,14 @@ def test_rows_are_padded_to_the_longest_of_their_batch(ds, size, drop):
 
 
 @pytest.mark.parametrize("shape", [[5], (5,), np.array([5])])
-def test_a_shape_and_a_fill_can_be_given(shape):
+def test_padded_shapes_and_padding_values_set_shape_and_fill(shape):
     check(ROWS.padded_batch(3, shape, -1), expected(3, width=5, fill=-1))
     check(LISTED.padded_batch(3, shape, np.int32(-1)), expected(3, width=5, fill=-1))
     check(LISTED.padded_batch(3, [None]), expected(3))
     check(LISTED.padded_batch(3, [-1]), expected(3))
 
 
-def test_every_leaf_has_its_own():
+def test_shapes_and_fills_may_differ_from_leaf_to_leaf():
     data = {
         "t": ps.Ragged.from_rows([[1], [2, 3]]),
         "m": np.zeros((2, 2, 2), np.float32),
@@ -72,7 +72,7 @@ def test_every_leaf_has_its_own():
     assert repr(spec) == "{'t': int64[2, ?], 'm': float32[2, 2, 3], 'y': int64[2], 'n': object[2]}"
 
 
-def test_one_fill_is_for_every_leaf_that_has_something_to_pad():
+def test_one_fill_applies_to_every_padded_leaf():
     ds = Dataset.from_tensor_slices({"t": ps.Ragged.from_rows([[1], [2, 3]]), "n": ["a", "b"]})
     assert ds.padded_batch(2, padding_values=-1)[0]["t"].tolist() == [[1, -1], [2, 3]]
 
@@ -102,12 +102,12 @@ def test_the_spec_is_that_of_the_elements():
         (ps.Ragged([1], [0, 1]).fold(1), {}, TypeError, r"ragged int64\[\?, ~\] is not padded"),
     ],
 )
-def test_what_must_fail_is_refused_when_it_is_built(data, arguments, error, message):
+def test_batches_that_must_fail_are_refused_when_the_pipeline_is_built(data, arguments, error, message):
     with pytest.raises(error, match=message):
         Dataset.from_tensor_slices(data).padded_batch(2, **arguments)
 
 
-def test_what_only_elements_tell_is_refused_with_its_row_and_leaf():
+def test_errors_of_elements_name_row_and_leaf():
     ds = Dataset.from_tensor_slices({"t": ps.Ragged.from_rows([[1], [2], [3], [4, 5]])}).padded_batch(2, [1])
     assert ds[0]["t"].tolist() == [[1], [2]]
     with pytest.raises(ElementError, match=r'padded_batch: row 3 has shape \(2,\) at \["t"\], larger than') as caught:
@@ -127,7 +127,7 @@ def test_counts_and_flags_are_checked():
         LISTED.padded_batch(2, drop_remainder=3)
 
 
-def test_a_stream_is_padded_too():
+def test_streams_are_padded():
     ds = ROWS.filter(lambda word: len(word) != 2).padded_batch(2)
     kept = [word for word in WORDS if len(word) != 2]
     for batch, low in zip(ds, range(0, len(kept), 2), strict=True):
@@ -135,7 +135,7 @@ def test_a_stream_is_padded_too():
             assert row.tolist() == [*word.tolist(), *[0] * (batch.shape[1] - len(word))]
 
 
-def test_it_is_told_apart_and_described():
+def test_fingerprint_and_label_have_all_arguments():
     assert ROWS.padded_batch(2, [4], -1).explain().splitlines()[2].split("  ")[1] == (
         "padded_batch(2, padded_shapes=[4], padding_values=-1)"
     )
@@ -157,7 +157,7 @@ def test_it_is_told_apart_and_described():
         (Dataset.range(3).map(Dataset.range), ""),
     ],
 )
-def test_datasets_are_not_padded_and_batch_keeps_them(ds, where):
+def test_datasets_are_refused_by_padded_batch_and_kept_by_batch(ds, where):
     with pytest.raises(
         TypeError, match=re.escape(f"padded_batch: the values{where} are datasets, which cannot be padd")
     ):

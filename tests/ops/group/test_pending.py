@@ -40,7 +40,7 @@ class Sums:
 
 
 def naive(rule, numbers, *, join=False):
-    """The same, one element after another."""
+    """Compute the same in plain Python, one element after another."""
     groups, made = {}, []
 
     def room(key, elements):
@@ -85,14 +85,14 @@ NUMBERS = st.lists(st.integers(0, 3), max_size=40) | st.lists(st.integers(0, 60)
 
 
 @given(RULES, NUMBERS, st.sampled_from(SIZES), st.booleans())
-def test_groups_leave_once_they_are_full_and_the_rest_at_the_end(rule, numbers, sizes, join):
+def test_groups_are_yielded_once_full_and_the_rest_at_the_end(rule, numbers, sizes, join):
     if isinstance(rule, Windows):
         numbers = [number % 4 for number in numbers]
     assert shown(all_of(opened(rule, numbers, sizes), join=join)) == naive(rule, numbers, join=join)
 
 
 @given(RULES, NUMBERS, st.sampled_from(SIZES), st.sampled_from(SIZES), st.booleans())
-def test_from_every_mark_on_the_same_groups_leave(rule, numbers, sizes, others, join):
+def test_every_mark_leads_to_the_same_groups(rule, numbers, sizes, others, join):
     if isinstance(rule, Windows):
         numbers = [number % 4 for number in numbers]
     whole = list(all_of(opened(rule, numbers, sizes), join=join))
@@ -106,7 +106,7 @@ def test_from_every_mark_on_the_same_groups_leave(rule, numbers, sizes, others, 
             assert shown(once_more) == shown(again[len(again) // 2 + 1 :])
 
 
-def test_a_mark_holds_no_more_than_where_groups_begin_and_where_the_oldest_is():
+def test_a_mark_holds_only_the_beginnings_of_groups_and_the_oldest_element():
     numbers = [0, 1, 1, 2] + [1, 1] * 500
     rule = Windows([3, 2, 2])
     group = next(islice(all_of(opened(rule, numbers, (7,))), 400, None))
@@ -119,7 +119,7 @@ def test_a_mark_holds_no_more_than_where_groups_begin_and_where_the_oldest_is():
     assert here[0] > 900
 
 
-def test_only_what_comes_since_the_oldest_is_read_again():
+def test_a_restore_reads_again_only_from_the_oldest_element():
     read = []
 
     def source(epoch, mark=None):
@@ -135,7 +135,7 @@ def test_only_what_comes_since_the_oldest_is_read_again():
     assert sum(read) < 100
 
 
-def test_with_too_many_keys_a_mark_says_nothing(monkeypatch):
+def test_with_too_many_keys_a_mark_is_empty(monkeypatch):
     monkeypatch.setattr(module, "MOST_KEYS", 3)
     groups = list(opened(Windows([2] * 9), [0, 1, 2, 3, 4, 0, 1, 2], (3,)).full())
     assert [group.after is None for group in groups] == [True, False, False]
@@ -169,6 +169,6 @@ def test_pieces_do_not_outlive_their_elements():
         [None, 5, [0, 1, 2, 1]], [[None, 0], 5, [0, 1]],  # as it was in states of version 1
     ],
 )  # fmt: skip
-def test_a_mark_that_nobody_gave_is_refused(mark):
+def test_an_invalid_mark_is_refused(mark):
     with pytest.raises(CursorError):
         list(opened(Windows([10] * 4), [0, 1, 2, 3, 0, 1, 2], (2,), mark).full())

@@ -58,7 +58,7 @@ def test_leaves_of_known_shape_stay_dense():
     assert ds.ragged_batch(2).fingerprint() != ragged.fingerprint()
 
 
-def test_what_a_function_made_becomes_ragged_in_its_first_dimension():
+def test_arrays_from_a_function_are_ragged_in_the_first_dimension():
     ds = Dataset.range(4).map(lambda x: {"a": np.zeros((x, 2)), "b": np.zeros(3), "y": x}).ragged_batch(4)
     assert ds.element_spec == {
         "a": RaggedSpec((4, None, None), "f8"),
@@ -73,7 +73,7 @@ def test_what_a_function_made_becomes_ragged_in_its_first_dimension():
         list(Dataset.range(3).map(lambda x: np.zeros((2, x))).skip(1).ragged_batch(2))
 
 
-def test_row_shapes_say_what_a_function_makes():
+def test_row_shapes_set_the_shapes_of_arrays_from_a_function():
     ds = Dataset.range(4).map(lambda x: {"a": np.zeros((x, 2)), "b": np.zeros(3), "c": np.zeros((2, x)), "y": x})
     ds = ds.ragged_batch(4, row_shapes={"a": [None, 2], "b": (3,), "c": [2, -1], "y": []})
     (batch,) = ds
@@ -124,7 +124,7 @@ def test_rows_known_to_have_another_shape_are_refused_when_the_dataset_is_built(
     assert isinstance(made[0], ps.Ragged)
 
 
-def test_the_spec_that_is_learnt_by_running_does_not_change_the_batches():
+def test_a_spec_learned_by_running_does_not_change_the_batches():
     ds = Dataset.range(3).map(lambda x: np.zeros(2)).ragged_batch(2)
     assert ds.element_spec == RaggedSpec((None, None), "f8")
     assert isinstance(ds[0], ps.Ragged)
@@ -147,12 +147,12 @@ def test_batches_batch_again_and_come_apart():
     assert [row.tolist() for row in ds.unbatch()] == [[1], [2, 3], [], [4]]
 
 
-def test_a_stream_is_collected_too():
+def test_streams_are_collected():
     ds = Dataset.from_source([np.arange(n) for n in range(6)]).filter(lambda word: len(word) % 2 == 1).ragged_batch(2)
     assert list(ds) == [ps.Ragged.from_rows([[0], [0, 1, 2]]), ps.Ragged.from_rows([[0, 1, 2, 3, 4]])]
 
 
-def test_arguments_are_checked():
+def test_wrong_arguments_are_refused():
     ds = Dataset.range(3)
     with pytest.raises(ValueError, match=r"ragged_batch\(batch_size=0\)"):
         ds.ragged_batch(0)

@@ -28,7 +28,7 @@ def lists(ds):
     ],
 )
 @pytest.mark.parametrize("before", [1, 3, 7, 10])
-def test_sizes_one_after_another(size, drop, wanted, before):
+def test_sizes_are_used_in_turn(size, drop, wanted, before):
     ds = Dataset.range(7).batch(before)
     indexed, stream = ds.rebatch(size, drop), ds.map(lambda batch: batch).rebatch(size, drop)
     assert lists(indexed) == lists(stream) == wanted
@@ -44,7 +44,7 @@ def test_each_epoch_begins_with_the_first_size():
     assert lists(ds.repeat(2)) == [[0], [1, 2, 3], [4]] * 2
 
 
-def test_a_batch_is_the_consumers_own():
+def test_batches_do_not_share_memory():
     data = np.arange(6).reshape(2, 3)
     for batch in Dataset.from_tensor_slices(data).rebatch([3, 3]):
         batch[:] = 9

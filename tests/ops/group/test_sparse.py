@@ -28,7 +28,7 @@ def test_rows_of_the_batches_are_the_elements(rows, size, shape):
             assert same(batch.indices[:, 1], np.concatenate([np.arange(len(word)) for word in run]))
 
 
-def test_leaves_have_shapes_of_their_own():
+def test_each_leaf_may_have_its_own_row_shape():
     data = {"t": ps.Ragged.from_rows([[1], [2, 3]]), "m": np.ones((2, 2, 2)), "y": [7, 8], "n": ["a", "b"]}
     ds = Dataset.from_tensor_slices(data).sparse_batch(2, {"t": [5], "m": [2, 3], "y": (), "n": ()})
     assert ds.element_spec == {
@@ -64,19 +64,19 @@ def test_sparse_elements_keep_their_values():
         (ps.Ragged([1], [0, 1]).fold(1), [1], TypeError, r"ragged int64\[\?, ~\] cannot become sparse"),
     ],
 )
-def test_what_must_fail_is_refused_when_it_is_built(data, shape, error, message):
+def test_batches_that_must_fail_are_refused_when_the_pipeline_is_built(data, shape, error, message):
     with pytest.raises(error, match=message):
         Dataset.from_tensor_slices(data).sparse_batch(2, shape)
 
 
-def test_an_element_that_is_larger_names_its_row():
+def test_an_element_larger_than_row_shape_is_refused_with_its_row():
     ds = Dataset.from_source([np.zeros(1), np.zeros(3)]).sparse_batch(2, [2])
     with pytest.raises(ElementError, match=r"sparse_batch: row 1 has shape \(3,\), larger than \(2,\)") as caught:
         list(ds)
     assert "in sparse_batch(2, row_shape=[2]), at row 0" in caught.value.__notes__
 
 
-def test_a_remainder_is_left_out_and_streams_are_collected():
+def test_remainders_are_dropped_and_streams_are_collected():
     ds = Dataset.from_source([np.arange(1, n) for n in range(6)])
     assert len(ds.sparse_batch(4, [9], drop_remainder=True)) == 1
     assert [len(batch.values) for batch in ds.filter(lambda word: len(word) > 1).sparse_batch(2, [9])] == [5, 4]

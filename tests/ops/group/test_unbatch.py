@@ -19,7 +19,7 @@ def is_indexed(ds):
 
 
 @given(st.integers(0, 20), st.integers(1, 6), st.booleans())
-def test_it_is_the_way_back_from_batch(count, size, drop):
+def test_unbatch_inverts_batch(count, size, drop):
     ds = Dataset.range(count)
     back = ds.batch(size, drop_remainder=drop).unbatch()
     wanted = list(range(count - count % size if drop else count))
@@ -51,14 +51,14 @@ def test_rows_of_arrays():
     assert list(Dataset.from_tensors(np.arange(3)).unbatch().shuffle(seed=0).iterator(epoch=0)) != [0, 1, 2]
 
 
-def test_batches_that_were_moved_about():
+def test_batches_may_be_moved_before_unbatch():
     ds = Dataset.range(12).batch(3, drop_remainder=True).shuffle(seed=1).repeat(2).skip(1)
     ds = ds.with_options(Options(ignore_lint="all"))
     assert list(ds.unbatch().iterator(epoch=0)) == [x for batch in ds.iterator(epoch=0) for x in batch.tolist()]
     assert len(ds.unbatch()) == 21
 
 
-def test_a_batch_is_made_once_for_its_elements():
+def test_a_batch_is_made_once_for_all_of_its_elements():
     made = []
 
     def count(batch):
@@ -75,7 +75,7 @@ def test_batches_of_different_sizes():
     verify_resume(ds)
 
 
-def test_of_an_endless_dataset():
+def test_endless_datasets_are_supported():
     ds = Dataset.counter().batch(3).unbatch()
     assert ds.cardinality() == INFINITE
     assert list(ds.skip(4).take(3)) == [4, 5, 6]
@@ -87,14 +87,14 @@ def test_batches_without_elements():
     assert (len(ds), list(ds)) == (0, [])
 
 
-def test_what_has_no_first_dimension_is_refused_at_once_where_the_plan_tells():
+def test_a_leaf_without_a_first_dimension_is_refused_when_the_spec_is_known():
     with pytest.raises(PlanError, match=r"unbatch\(\): cannot slice int64: it has no first dimension"):
         Dataset.range(3).unbatch()
     with pytest.raises(PlanError, match=r'the same first dimension: 2 at \["x"\] against 3 at \["y"\]'):
         Dataset.from_tensors({"x": np.arange(2), "y": np.arange(3)}).unbatch()
 
 
-def test_and_named_with_its_row_where_it_does_not():
+def test_a_leaf_without_a_first_dimension_is_named_with_its_row_otherwise():
     ds = Dataset.range(6).map(lambda x: np.arange(2) if x < 4 else x).unbatch()
     with pytest.raises(ElementError, match="unbatch: 4 is of type int, which has no first dimension"):
         list(ds)
@@ -112,6 +112,6 @@ class Liar:
         return type(spec)((5,), spec.dtype)
 
 
-def test_a_function_that_declares_another_shape_than_it_returns_is_found_out():
-    with pytest.raises(ElementError, match="a batch has 2 elements, but its spec says 5"):
+def test_a_function_that_declares_a_wrong_shape_is_an_error():
+    with pytest.raises(ElementError, match="a batch has 2 elements, but its spec has 5"):
         list(Dataset.range(3).map(Liar()).unbatch())

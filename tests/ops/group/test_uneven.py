@@ -30,7 +30,7 @@ def dataset(rows, splits=np.int64):
 
 
 @given(ROWS, st.integers(1, 4), st.booleans(), st.sampled_from([np.int32, np.int64]))
-def test_batches_of_slices_of_ragged_are_slices_of_it(rows, size, drop, splits):
+def test_batches_of_slices_of_a_ragged_are_slices_of_the_ragged(rows, size, drop, splits):
     ds = dataset(rows, splits).batch(size, drop_remainder=drop)
     batches = list(ds)
     assert len(batches) == len(ds)
@@ -43,7 +43,7 @@ def test_batches_of_slices_of_ragged_are_slices_of_it(rows, size, drop, splits):
 
 
 @given(ROWS, st.integers(1, 4), st.integers(1, 4))
-def test_taken_apart_and_batched_again_they_are_the_same(rows, first, second):
+def test_unbatch_and_batch_give_the_same_ragged_rows(rows, first, second):
     ds = dataset(rows)
     wanted = list(ds.batch(second))
     assert same(list(ds.batch(first).unbatch().batch(second)), wanted)
@@ -125,7 +125,7 @@ def test_any_executor_makes_the_same_batches_and_states():
     verify_resume(ds, most=6)
 
 
-def test_the_plan_decides_by_what_it_knows_when_it_is_built():
+def test_the_known_spec_decides_how_batches_are_stacked():
     rows = dataset([[1], [2, 3]])
     assert isinstance(rows.batch(2)._plan, UnevenBatch)
     assert rows.batch(2).explain().count("batch(2)") == 1
@@ -133,7 +133,7 @@ def test_the_plan_decides_by_what_it_knows_when_it_is_built():
     assert not isinstance(Dataset.range(3).batch(2)._plan, UnevenBatch)
 
 
-def test_what_a_function_made_of_rows_is_stacked_and_its_lengths_have_to_agree():
+def test_arrays_from_a_function_of_rows_are_stacked_if_lengths_agree():
     rows = Dataset.from_tensor_slices(words([[1], [2, 3]])).map(lambda row: np.array(row.tolist()))
     with pytest.raises(ElementError, match="use padded_batch or ragged_batch"):
         list(rows.batch(2))

@@ -28,7 +28,7 @@ D = Dataset.range(10)
         (D.ragged_batch(4), 3),
     ],
 )
-def test_a_plan_that_ends_in_batches_tells_its_batching_operation(ds, items):
+def test_the_batching_operation_at_the_end_of_a_plan_is_found(ds, items):
     assert batching_of(ds._plan).size == 4
     assert ds._plan.stride == len(ds) == items
 

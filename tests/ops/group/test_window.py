@@ -32,7 +32,7 @@ def listed(window):
         ((2**62, 2**62, 2**62), [[0]]),
     ],
 )
-def test_windows_as_tf_data_cuts_them(arguments, wanted):
+def test_windows_equal_those_of_tf_data(arguments, wanted):
     ds, stream = Dataset.range(5), Dataset.range(5).filter(lambda x: True)
     assert lists(ds.window(*arguments)) == wanted
     assert len(ds.window(*arguments)) == len(wanted)
@@ -41,7 +41,7 @@ def test_windows_as_tf_data_cuts_them(arguments, wanted):
     assert stream.window(*arguments).cardinality() == UNKNOWN
 
 
-def test_a_window_is_a_dataset_that_can_be_gone_on_with():
+def test_a_window_is_a_dataset_with_all_operations():
     (first, _) = Dataset.range(5).window(3)
     assert len(first) == 3
     assert first.batch(3).get_single_element().tolist() == [0, 1, 2]
@@ -88,20 +88,20 @@ def test_every_epoch_has_its_own_windows():
         assert lists(ds.window(3).iterator(epoch=epoch)) == [order[:3], order[3:6], order[6:]]
 
 
-def test_of_an_endless_dataset():
+def test_endless_datasets_are_supported():
     ds = Dataset.counter().window(3, shift=2)
     assert ds.cardinality() == INFINITE
     assert lists(ds.skip(10).take(2)) == [[20, 21, 22], [22, 23, 24]]
 
 
-def test_they_travel_to_other_processes():
+def test_windows_can_be_pickled():
     ds = cloudpickle.loads(cloudpickle.dumps(Dataset.range(5).window(3)))
     assert lists(ds) == [[0, 1, 2], [3, 4]]
     assert list(cloudpickle.loads(cloudpickle.dumps(ds[0]))) == [0, 1, 2]
 
 
 @pytest.mark.parametrize("arguments", [(3,), (3, 1), (2, 1, 2), (2, 5), (3, 1, 1, True)])
-def test_they_resume_at_every_step(arguments):
+def test_windows_resume_at_every_step(arguments):
     for ds in (Dataset.range(17), Dataset.range(34).filter(lambda x: x % 2 == 1)):
         windows = ds.window(*arguments).map(listed)
         verify_resume(windows)

@@ -11,7 +11,7 @@ from penstock.testing.laws import verify_resume
 EVEN = Dataset.range(10).filter(lambda x: x % 2 == 0)
 
 
-def test_a_stream_has_a_length_then():
+def test_the_result_has_a_length():
     ds = EVEN.assert_cardinality(5)
     assert len(ds) == 5
     assert list(ds) == [0, 2, 4, 6, 8]
@@ -22,12 +22,12 @@ def test_a_stream_has_a_length_then():
 @pytest.mark.parametrize(
     ("count", "says"), [(4, "more than 4 elements"), (6, "there are only 5 elements"), (-1, "INFINITE.*there are only")]
 )
-def test_iterating_checks_it_both_ways(count, says):
+def test_fewer_and_more_elements_are_errors(count, says):
     with pytest.raises(DataError, match=says):
         list(EVEN.assert_cardinality(count))
 
 
-def test_what_the_plan_tells_is_checked_at_once():
+def test_a_number_that_contradicts_the_plan_is_refused_at_once():
     assert list(Dataset.range(3).assert_cardinality(3)) == [0, 1, 2]
     assert Dataset.counter().assert_cardinality(INFINITE).cardinality() == INFINITE
     with pytest.raises(PlanError, match="this dataset has 3 elements"):

@@ -11,7 +11,7 @@ PLACES = [None, 0, 1, 4, 7, 8, -1, -3, -20, 20]
 
 @pytest.mark.parametrize("step", [None, 1, 2, 3, -1, -2, 10])
 @pytest.mark.parametrize("size", [0, 1, 8])
-def test_a_slice_of_a_dataset_is_that_of_the_list(size, step):
+def test_slices_equal_those_of_a_list(size, step):
     ds, whole = Dataset.range(size), list(range(size))
     for start in PLACES:
         for stop in PLACES:
@@ -20,7 +20,7 @@ def test_a_slice_of_a_dataset_is_that_of_the_list(size, step):
             assert len(part) == len(whole[start:stop:step])
 
 
-def test_a_slice_of_a_slice():
+def test_slices_of_slices_equal_those_of_a_list():
     assert list(Dataset.range(20)[2:18:2][::-1][1:3]) == list(range(20))[2:18:2][::-1][1:3]
 
 
@@ -44,5 +44,5 @@ def test_wrong_slices_are_refused():
         Dataset.range(3)[::0]
 
 
-def test_it_is_called_a_slice():
+def test_slices_are_labeled_as_slices():
     assert Dataset.range(9)[2:6:2]._plan.label() == "slice(start=2, step=2, count=2)"

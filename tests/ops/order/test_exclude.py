@@ -1,4 +1,4 @@
-"""`exclude`: leave out rows, or what is made from some records."""
+"""`exclude`: leave out rows, or elements made from given records."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.plan.flows import assert_streams
 
 
 @pytest.mark.parametrize("rows", [[], [0], [8], [3, 1, 3], range(9), {2, 5}, np.array([4]), 7, np.uint8(1)])
-def test_the_others_stay_in_order(rows):
+def test_other_elements_stay_in_order(rows):
     ds = Dataset.range(9).exclude(rows)
     left_out = {int(row) for row in np.atleast_1d(np.array(list(rows) if isinstance(rows, set) else rows))}
     wanted = [row for row in range(9) if row not in left_out]
@@ -33,14 +33,14 @@ def test_after_a_shuffle_rows_are_places_in_the_epoch():
         assert list(ds.exclude(0).iterator(epoch=epoch)) == list(ds.iterator(epoch=epoch))[1:]
 
 
-def test_the_records_of_a_batch_that_went_wrong():
+def test_the_records_of_a_failed_batch_can_be_excluded():
     source = Dataset.from_source(list("abcdefgh"))
     bad = {record.position for record in source.shuffle(seed=1).batch(3).locate(1)}
     assert len(bad) == 3
     assert list(source.exclude(lambda record: record.position in bad)) == list(source.exclude(bad))
 
 
-def test_an_element_goes_with_any_of_its_records():
+def test_an_element_is_excluded_with_any_of_its_records():
     numbers, letters = Dataset.range(4), Dataset.from_source(list("abcd"))
     pairs = Dataset.zip(numbers, letters).shuffle(seed=4, reshuffle_each_iteration=False)
     left = pairs.exclude(lambda record: record.name in {"item 1 of list", "range(4)[3]"})
@@ -55,13 +55,13 @@ def test_an_element_goes_with_any_of_its_records():
     assert [batch.tolist() for batch in numbers.batch(2).exclude(lambda record: record.position == 3)] == [[0, 1]]
 
 
-def test_of_an_endless_dataset():
+def test_endless_datasets_are_supported():
     ds = Dataset.counter().exclude([0, 2])
     assert ds.cardinality() == INFINITE
     assert list(ds.take(3)) == [1, 3, 4]
 
 
-def test_it_is_part_of_what_a_cursor_is_guarded_by():
+def test_excluded_rows_count_in_the_fingerprint():
     ds = Dataset.range(9)
     assert ds.exclude([1, 2]).fingerprint() == ds.exclude(np.array([2, 1])).fingerprint()
     assert ds.exclude([1, 2]).fingerprint() != ds.exclude([1, 3]).fingerprint()
@@ -79,12 +79,12 @@ def test_it_is_part_of_what_a_cursor_is_guarded_by():
         (np.ones(9, bool), TypeError, "np.flatnonzero"),
     ],
 )
-def test_what_is_no_row_is_refused_at_once(rows, error, says):
+def test_invalid_rows_are_refused_at_once(rows, error, says):
     with pytest.raises(error, match=says):
         Dataset.range(9).exclude(rows)
 
 
-def test_a_function_needs_an_order_that_stays():
+def test_a_function_needs_a_fixed_order():
     with pytest.raises(PlanError, match="exclude before shuffle"):
         Dataset.range(3).shuffle().exclude(lambda record: True)
     with pytest.raises(PlanError, match="indexed, finite"):
@@ -92,12 +92,12 @@ def test_a_function_needs_an_order_that_stays():
 
 
 @pytest.mark.parametrize("rows", [[], [0], [3], [6], [0, 1, 2], [2, 4, 6], range(7)])
-def test_of_a_stream(rows):
+def test_streams_are_supported(rows):
     node = Dataset.range(7).exclude(rows)._plan
     assert_streams(node, [range(7)], [x for x in range(7) if x not in rows])
 
 
-def test_in_a_stream_rows_are_counted():
+def test_rows_of_a_stream_are_counted():
     ds = Dataset.range(40).filter(lambda x: x % 2 == 0).exclude([0, 3, 19])
     assert list(ds) == [x for x in range(0, 40, 2) if x not in {0, 6, 38}]
     verify_determinism(ds)

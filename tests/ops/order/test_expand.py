@@ -12,7 +12,7 @@ from penstock.testing.laws import verify_determinism, verify_resume
 
 @pytest.mark.parametrize("size", [0, 1, 2, 7])
 @pytest.mark.parametrize("count", [1, 2, 5])
-def test_every_element_comes_so_many_times_in_a_row(size, count):
+def test_every_element_comes_count_times_in_a_row(size, count):
     ds = Dataset.range(size).expand(count)
     wanted = [element for element in range(size) for _ in range(count)]
     assert list(ds) == wanted
@@ -26,7 +26,7 @@ def test_every_epoch_of_a_shuffle_is_expanded():
         assert list(ds.expand(2).iterator(epoch=epoch)) == [element for element in whole for _ in range(2)]
 
 
-def test_random_functions_draw_for_each_variant_and_what_comes_before_is_made_once():
+def test_random_functions_draw_for_each_variant_and_earlier_operations_run_once():
     made = []
 
     def load(x):
@@ -45,32 +45,32 @@ def test_random_functions_draw_for_each_variant_and_what_comes_before_is_made_on
         assert ((element <= batch) & (batch < element + 1)).all()
 
 
-def test_variants_apart_from_each_other():
+def test_a_shuffle_separates_variants():
     ds = Dataset.range(50).expand(2).shuffle(seed=0)
     assert sorted(ds) == sorted([*range(50)] * 2)
     assert all(record.position == ds[7] for record in ds.locate(7))
 
 
-def test_batches_are_the_consumers_own_variant_by_variant():
+def test_variants_have_separate_arrays():
     first, second = Dataset.range(3).batch(3).expand(2)
     first += 10
     assert second.tolist() == [0, 1, 2]
 
 
-def test_of_an_endless_dataset():
+def test_endless_datasets_are_supported():
     ds = Dataset.counter().expand(3)
     assert ds.cardinality() == INFINITE
     assert list(ds.skip(2).take(3)) == [0, 1, 1]
 
 
-def test_counts_that_cannot_be_are_refused_at_once():
+def test_invalid_counts_are_refused_at_once():
     with pytest.raises(ValueError, match=r"expand\(count=0\): expected at least 1"):
         Dataset.range(3).expand(0)
     with pytest.raises(PlanError, match=r"expand\(4611686018427387904\): .* at most 2\*\*62"):
         Dataset.range(3).expand(2**62)
 
 
-def test_in_a_stream_too_every_variant_draws_anew():
+def test_variants_in_a_stream_draw_separately():
     def jitter(x, *, rng):
         return x + rng.random()
 

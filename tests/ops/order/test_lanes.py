@@ -1,4 +1,4 @@
-"""A stream's shuffle buffer, in whatever pieces its input comes."""
+"""The shuffle buffer of a stream, for input in pieces of any size."""
 
 from __future__ import annotations
 

@@ -28,21 +28,21 @@ F, EMPTY, ENDLESS = Dataset.range(7), Dataset.range(0), Dataset.counter()
         (EMPTY, None, 0),
     ],
 )
-def test_its_length(ds, count, length):
+def test_the_length_is_the_product_with_the_count(ds, count, length):
     assert ds.repeat(count).cardinality() == length
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 4, 5, 8])
-def test_the_elements_come_again_and_again(size):
+def test_the_elements_repeat(size):
     assert list(Dataset.range(size).repeat(3)) == list(range(size)) * 3
     assert list(Dataset.range(size).repeat().take(2 * size + 1)) == [i % size for i in range(2 * size + 1)]
 
 
-def test_nothing_repeated_without_end_is_nothing():
+def test_an_endless_repeat_of_an_empty_dataset_is_empty():
     assert list(EMPTY.repeat()) == []
 
 
-def test_an_epoch_of_a_repeat_is_made_of_epochs_that_no_other_has():
+def test_epochs_of_a_repeat_share_no_epoch_of_the_input():
     ds = Dataset.range(6).shuffle(seed=0).repeat(2)
     single = Dataset.range(6).shuffle(seed=0)
     for epoch in (0, 1, 2):
@@ -70,7 +70,7 @@ def test_more_elements_than_can_be_counted_are_refused():
 @pytest.mark.parametrize("size", [0, 1, 3, 4])
 @pytest.mark.parametrize("count", [0, 1, 2, 3])
 @pytest.mark.parametrize("epoch", [0, 2])
-def test_of_a_stream(size, count, epoch):
+def test_streams_are_supported(size, count, epoch):
     node = Dataset.range(1).repeat(count)._plan
     assert_streams(node, [range(size)], list(range(size)) * count, epoch)
     epochs = ids_of(begun(node, stream_of(range(size), (2,))), epoch)
@@ -99,7 +99,7 @@ def test_every_iteration_of_a_stream_repeated_without_end_has_epochs_of_its_own(
 
 @pytest.mark.parametrize("epoch", [0, 1, 2, 30_000])
 @pytest.mark.parametrize("below", [F, ENDLESS, F.repeat(), Dataset.range(2**40)])
-def test_epochs_of_repeats_of_repeats_are_never_too_many_to_count(below, epoch):
+def test_epochs_of_nested_repeats_stay_countable(below, epoch):
     def jitter(x, *, rng):
         return int(rng.integers(1 << 60))
 
@@ -115,7 +115,7 @@ def test_epochs_of_repeats_of_repeats_are_never_too_many_to_count(below, epoch):
 @pytest.mark.parametrize("size", [7, 700, 10**9])
 @pytest.mark.parametrize("cut", [lambda ds: ds.take(1), lambda ds: ds[2:4], lambda ds: ds.skip(1)[:3].batch(2)])
 @pytest.mark.parametrize("epoch", [0, 1, 2, 7, 30_000])
-def test_a_small_part_repeated_and_cut_begins_anew_where_its_epochs_cannot_be_counted(size, cut, epoch):
+def test_a_small_repeated_part_restarts_when_its_epochs_cannot_be_counted(size, cut, epoch):
     part = cut(Dataset.range(size))
     ds = part.repeat().take(2 * len(part)).repeat()
     once = list(map(str, part))

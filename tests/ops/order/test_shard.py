@@ -16,7 +16,7 @@ def test_a_shard_is_every_nth_element(size, shards):
     assert [len(part) for part in parts] == [len(list(part)) for part in parts]
 
 
-def test_shards_add_up_in_every_epoch_of_a_shuffle():
+def test_shards_of_a_shuffle_add_up_in_every_epoch():
     ds = Dataset.range(11).shuffle(seed=2)
     for epoch in (0, 1):
         parts = [list(ds.shard(3, index).iterator(epoch=epoch)) for index in range(3)]
@@ -24,7 +24,7 @@ def test_shards_add_up_in_every_epoch_of_a_shuffle():
         assert parts[0] == list(ds.iterator(epoch=epoch))[::3]
 
 
-def test_of_an_endless_dataset():
+def test_endless_datasets_are_supported():
     ds = Dataset.counter().shard(3, 1)
     assert ds.cardinality() == INFINITE
     assert list(ds.take(3)) == [1, 4, 7]
@@ -41,6 +41,6 @@ def test_a_shard_that_does_not_exist_is_refused_at_once(shards, index, says):
 
 @pytest.mark.parametrize("size", [0, 1, 7, 8, 9])
 @pytest.mark.parametrize("count", [1, 2, 3, 7, 10])
-def test_of_a_stream(size, count):
+def test_streams_are_supported(size, count):
     for index in range(count):
         assert_streams(Dataset.range(1).shard(count, index)._plan, [range(size)], list(range(size))[index::count])

@@ -30,14 +30,14 @@ def test_every_element_comes_once_in_every_epoch(size, window):
         assert sorted(ds.iterator(epoch=epoch)) == list(range(size))
 
 
-def test_every_epoch_has_another_order_that_the_seed_fixes():
+def test_the_seed_determines_a_different_order_for_every_epoch():
     orders = [list(Dataset.range(50).shuffle(seed=1).iterator(epoch=epoch)) for epoch in range(3)]
     assert orders[0] != orders[1] != orders[2] != orders[0]
     assert orders[1] == list(Dataset.range(50).shuffle(seed=1).iterator(epoch=1))
     assert orders[0] != list(Dataset.range(50).shuffle(seed=2))
 
 
-def test_iterating_again_takes_the_next_epoch():
+def test_a_second_pass_takes_the_next_epoch():
     ds = Dataset.range(50).shuffle(seed=1)
     assert [list(ds), list(ds)] == [list(ds.iterator(epoch=0)), list(ds.iterator(epoch=1))]
 
@@ -47,28 +47,28 @@ def test_without_reshuffling_every_epoch_has_the_same_order():
     assert list(ds) == list(ds) != list(range(50))
 
 
-def test_without_a_seed_every_dataset_has_an_order_of_its_own():
+def test_unseeded_datasets_have_different_orders():
     ds, other = Dataset.range(100).shuffle(), Dataset.range(100).shuffle()
     assert list(ds.iterator(epoch=0)) == list(ds.iterator(epoch=0)) != list(other.iterator(epoch=0))
     seeded = ds.with_options(Options(seed=4))
     assert list(seeded.iterator(epoch=0)) == list(seeded.iterator(epoch=0))
 
 
-def test_two_shuffles_without_a_seed_are_two_orders():
+def test_two_unseeded_shuffles_have_different_orders():
     one, other = Dataset.range(100).shuffle(), Dataset.range(100).shuffle()
     pairs = list(Dataset.zip(one, other).with_options(Options(seed=1)))
     assert any(a != b for a, b in pairs)
 
 
 @pytest.mark.parametrize("window", [2, 10, 100])
-def test_in_a_window_elements_move_by_a_few_windows(window):
+def test_a_buffer_size_limits_how_far_elements_move(window):
     order = np.array(list(Dataset.range(1000).shuffle(window, seed=0)))
     assert (order - np.arange(1000)).max() <= 1.5 * window
     assert (np.arange(1000) - order).max() < 6 * window
     assert (order != np.arange(1000)).mean() > 0.3
 
 
-def test_a_window_of_one_changes_nothing_and_a_wide_one_shuffles_everything():
+def test_a_buffer_of_one_keeps_the_order_and_a_large_one_shuffles_all():
     ds = Dataset.range(30)
     assert list(ds.shuffle(1, seed=0)) == list(range(30))
     for wide in (30, 10**9, UNKNOWN):
@@ -76,7 +76,7 @@ def test_a_window_of_one_changes_nothing_and_a_wide_one_shuffles_everything():
 
 
 @pytest.mark.filterwarnings("ignore:PS102")
-def test_a_repeat_after_it_keeps_epochs_apart_and_one_before_it_mixes_them():
+def test_repeat_after_shuffle_keeps_epochs_apart():
     apart = list(Dataset.range(10).shuffle(seed=0).repeat(3))
     epochs = [apart[:10], apart[10:20], apart[20:]]
     assert [sorted(epoch) for epoch in epochs] == [list(range(10))] * 3
@@ -86,7 +86,7 @@ def test_a_repeat_after_it_keeps_epochs_apart_and_one_before_it_mixes_them():
     assert sorted(mixed[:10]) != list(range(10))
 
 
-def test_an_endless_dataset_is_shuffled_in_windows_alone():
+def test_endless_datasets_need_a_buffer_size():
     with pytest.raises(PlanError, match="shuffle before repeat"):
         Dataset.range(4).repeat().shuffle()
     ds = Dataset.counter().shuffle(8, seed=0)
@@ -102,7 +102,7 @@ def test_the_order_is_not_stored():
 
 
 @pytest.mark.filterwarnings("ignore:PS104")
-def test_split_by_take_and_skip_the_parts_of_an_epoch_are_disjoint():
+def test_take_and_skip_of_one_epoch_are_disjoint():
     ds = Dataset.range(100).shuffle(seed=5)
     for epoch in (0, 1):
         train, held_out = ds.skip(20).iterator(epoch=epoch), ds.take(20).iterator(epoch=epoch)
@@ -114,7 +114,7 @@ def test_the_arguments_are_shown():
     assert label == "shuffle(3, seed=7, reshuffle_each_iteration=False)"
 
 
-def test_it_does_not_run_without_a_seed():
+def test_compiling_without_a_seed_is_an_error():
     with pytest.raises(RuntimeError, match="bind_seeds"):
         Dataset.range(9).shuffle()._plan.rows_of(np.arange(2))
 
@@ -133,7 +133,7 @@ def shuffled_stream(size, window, epoch=0, *, seed=3, reshuffle=True):
 
 @pytest.mark.parametrize("size", [0, 1, 2, 3, 8, 9])
 @pytest.mark.parametrize("window", [1, 2, 3, 4, 5, 8, 100])
-def test_of_a_stream(size, window):
+def test_streams_are_supported(size, window):
     node = Dataset.range(1).repeat().shuffle(window, seed=3)._plan
     wanted = shuffled_stream(size, window)
     assert sorted(wanted) == list(range(size))
@@ -142,7 +142,7 @@ def test_of_a_stream(size, window):
 
 @pytest.mark.parametrize("window", [2, 3, 4, 5, 9, 64, 65, 3000])
 @pytest.mark.parametrize("size", [100, 3000])
-def test_of_a_stream_the_order_is_that_of_a_buffer_of_the_window(size, window):
+def test_streams_have_the_order_of_a_buffer(size, window):
     for epoch in (0, 1):
         node = Dataset.range(1).repeat().shuffle(window, seed=3)._plan
         order = elements_of(begun(node, stream_of(range(size), (7, 600))), epoch)
@@ -152,7 +152,7 @@ def test_of_a_stream_the_order_is_that_of_a_buffer_of_the_window(size, window):
 
 
 @pytest.mark.parametrize("window", [2, 3, 10, 100])
-def test_of_a_stream_no_more_than_one_and_a_half_windows_are_held(window):
+def test_streams_hold_at_most_one_and_a_half_buffers(window):
     alive, most = weakref.WeakSet(), 0
 
     def made():
@@ -178,7 +178,7 @@ def test_of_a_stream_no_more_than_one_and_a_half_windows_are_held(window):
     assert most <= 3 * window + 8  # what is given is held too, and the piece before
 
 
-def test_a_mark_begins_a_few_windows_back():
+def test_a_mark_begins_a_few_buffers_back():
     node, marks = Dataset.range(1).repeat().shuffle(100, seed=3)._plan, []
     pieces = list(node.flow((stream_of(range(10_000), (50,)),), 0, None, np.empty))
     after = pieces[len(pieces) // 2].after
@@ -187,7 +187,7 @@ def test_a_mark_begins_a_few_windows_back():
     assert 0 < given - marks[0] < 600
 
 
-def test_of_a_stream_every_epoch_has_another_order_that_the_seed_fixes():
+def test_streams_have_a_different_order_in_every_epoch():
     orders = [shuffled_stream(50, 9, epoch) for epoch in (0, 1, 2)]
     assert orders[0] != orders[1] != orders[2] != orders[0]
     assert orders[1] == shuffled_stream(50, 9, 1)
@@ -224,13 +224,13 @@ def dear(length=1000, size=10, window=5):
 
 
 def spread_of(order, size=10):
-    """How far apart the first and the last row of a block come, at most."""
+    """Return the largest distance between the first and the last row of a block."""
     order = np.array(order)
     places = [np.flatnonzero(order // size == block) for block in range(order.max() // size + 1)]
     return max(at[-1] - at[0] + 1 for at in places if len(at))
 
 
-def test_data_that_is_dear_to_read_row_by_row_is_shuffled_by_blocks():
+def test_data_that_is_expensive_to_read_row_by_row_is_shuffled_by_blocks():
     ds = dear().shuffle(seed=1)
     order = list(ds)
     assert sorted(order) == list(range(1000))
@@ -242,13 +242,13 @@ def test_data_that_is_dear_to_read_row_by_row_is_shuffled_by_blocks():
     assert "blocks" not in dear().shuffle(seed=1, uniform=True).explain()
 
 
-def test_what_fits_the_window_is_shuffled_as_a_whole():
+def test_blocks_that_fit_the_cache_are_shuffled_as_a_whole():
     assert list(dear(window=100).shuffle(seed=1)) == list(Dataset.range(1000).shuffle(seed=1))
     assert list(dear(0).shuffle(seed=1)) == []
 
 
 @pytest.mark.parametrize("count", [1, 2, 3, 7])
-def test_the_shards_of_a_shuffle_by_blocks_are_the_whole(count):
+def test_shards_of_a_shuffle_by_blocks_add_up(count):
     ds = dear().shuffle(seed=1)
     parts = [list(ds.shard(count, index)) for index in range(count)]
     assert sorted(chain(*parts)) == list(range(1000))
@@ -273,7 +273,7 @@ def test_the_shards_of_a_shuffle_by_blocks_are_the_whole(count):
         lambda ds: ds.concatenate(Dataset.range(1000, 1500)),
     ],
 )
-def test_what_keeps_the_order_keeps_the_blocks(cut):
+def test_operations_that_keep_the_order_keep_the_blocks(cut):
     ds = cut(dear())
     order = list(ds.shuffle(seed=3))
     assert sorted(order) == list(ds) != order
@@ -282,12 +282,12 @@ def test_what_keeps_the_order_keeps_the_blocks(cut):
 
 @pytest.mark.filterwarnings("ignore:PS102")
 @pytest.mark.parametrize("move", [lambda ds: ds.shuffle(seed=2), lambda ds: ds[::-1], lambda ds: ds.repeat(2)])
-def test_what_changes_the_order_has_no_blocks(move):
+def test_operations_that_change_the_order_have_no_blocks(move):
     assert sorted(move(dear()).shuffle(seed=3)) == sorted(move(dear()))
     assert blocks_of(move(dear())._plan) is None
 
 
-def test_other_blocks_are_another_plan():
+def test_other_blocks_have_another_fingerprint():
     one, other, whole = (ds.shuffle(seed=1) for ds in (dear(), dear(window=6), dear(window=100)))
     states = [ds.iterator().state_dict() for ds in (one, other, whole)]
     for ds, state in ((one, states[1]), (other, states[2]), (whole, states[0])):
@@ -295,7 +295,7 @@ def test_other_blocks_are_another_plan():
             ds.iterator().load_state_dict(state)
 
 
-def test_a_shuffle_by_blocks_goes_on_where_it_was():
+def test_a_shuffle_by_blocks_resumes_exactly():
     ds = dear(100, 7, 2).shuffle(seed=5).batch(9)
     verify_resume(ds)
     verify_determinism(ds)

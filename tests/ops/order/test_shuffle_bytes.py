@@ -41,7 +41,7 @@ def everything(x):
 
 @settings(max_examples=25)
 @given(SIZES, st.integers(1, 200))
-def test_every_element_comes_once_wherever_pieces_end_and_from_every_mark(sizes, buffer):
+def test_every_element_comes_once_for_any_pieces_and_from_every_mark(sizes, buffer):
     elements = texts(sizes)
     wanted = elements_of(begun(node(buffer), stream_of(elements, (1,))))
     assert sorted(wanted) == sorted(elements)
@@ -49,7 +49,7 @@ def test_every_element_comes_once_wherever_pieces_end_and_from_every_mark(sizes,
 
 
 class Sized:
-    """An object of so many bytes, that can be referred to weakly."""
+    """A weakly referenceable object of a given number of bytes."""
 
     def __init__(self, nbytes):
         self.nbytes = nbytes
@@ -76,7 +76,7 @@ def held_by(buffer, sizes, mark=None):
 
 
 @pytest.mark.parametrize("sizes", [[1] * 1500, [20] * 300, [1, 25, 3] * 200, [25] * 100 + [1] * 1500 + [25] * 100])
-def test_no_more_than_one_and_a_half_buffers_are_held(sizes):
+def test_at_most_one_and_a_half_buffers_of_bytes_are_held(sizes):
     most, marks = held_by(200, sizes)
     assert 200 < most <= 300
     assert held_by(200, sizes, marks[len(marks) // 2])[0] <= 300
@@ -100,7 +100,7 @@ def test_an_element_as_large_as_the_buffer_is_held_too():
 
 
 @pytest.mark.parametrize("forms", [texts, lambda sizes: [np.full(size, at) for at, size in enumerate(sizes)]])
-def test_it_goes_on_from_marks_that_were_made_after_going_on(forms):
+def test_marks_of_a_restored_stream_resume_exactly(forms):
     sizes = np.random.default_rng(1).lognormal(2, 1, 300).astype(int).tolist()
     source = begun(node(300), stream_of(forms(sizes), (7,)))
     wanted, found, mark = elements_of(source), [], None
@@ -136,7 +136,7 @@ def test_elements_move_by_a_few_buffers():
     assert 90 < moved.std() < 130
 
 
-def test_the_shards_of_a_stream_are_the_whole():
+def test_shards_of_a_stream_add_up():
     ds = Dataset.range(300).filter(everything)
     shards = [list(ds.shard(3, index).shuffle(buffer_bytes=400, seed=1)) for index in range(3)]
     assert sorted(chain(*shards)) == list(range(300))
@@ -150,20 +150,20 @@ def test_columns_stay_columns():
     assert sorted(x for batch in batches for x in batch["x"].tolist()) == list(range(300))
 
 
-def test_each_epoch_has_an_order_of_its_own_unless_it_should_not():
+def test_each_epoch_has_another_order_unless_reshuffling_is_off():
     for reshuffle in (True, False):
         source = begun(node(900, reshuffle=reshuffle), stream_of(list(range(300)), (64,)))
         assert (elements_of(source, 0) == elements_of(source, 1)) != reshuffle
 
 
 @pytest.mark.parametrize("options", [Options(executor="inline"), Options(executor="threads", workers=2)])
-def test_it_goes_on_exactly_with_any_executor(options):
+def test_a_restored_stream_continues_exactly_with_any_executor(options):
     ds = Dataset.range(200).filter(everything).map(as_bytes).shuffle(buffer_bytes=400)
     verify_resume(ds, options=options, most=20)
     verify_determinism(ds)
 
 
-def test_what_is_no_stream_is_permuted_as_a_whole():
+def test_indexed_datasets_are_permuted_as_a_whole():
     ds = Dataset.range(1000)
     assert list(ds.shuffle(buffer_bytes=1, seed=3)) == list(ds.shuffle(seed=3))
     assert ds.shuffle(buffer_bytes=1).cardinality() == 1000
@@ -171,13 +171,13 @@ def test_what_is_no_stream_is_permuted_as_a_whole():
         ds.repeat().shuffle(buffer_bytes=100)
 
 
-def test_explain_says_what_is_held_and_made_again():
+def test_explain_shows_the_bytes_held_and_made_again():
     told = Dataset.range(9).filter(everything).shuffle(buffer_bytes=1 << 20, seed=4).explain()
     assert "shuffle(buffer_bytes=1048576, seed=4)" in told
     assert "makes up to 7,864,320 bytes of elements again; it holds up to 1,572,864" in told
 
 
-def test_mistakes_are_found_when_it_is_built():
+def test_mistakes_are_found_when_the_pipeline_is_built():
     ds = Dataset.range(9).filter(everything)
     for wrong in (0, -1):
         with pytest.raises(ValueError, match="buffer_bytes"):

@@ -12,20 +12,20 @@ from tests.plan.flows import assert_streams
 
 @pytest.mark.parametrize("size", [0, 1, 7, 8, 9])
 @pytest.mark.parametrize("count", [0, 1, 7, 8, 9, 1000, sys.maxsize, -1])
-def test_what_is_left(size, count):
+def test_the_elements_after_the_first_count_are_left(size, count):
     ds = Dataset.range(size).skip(count)
     assert list(ds) == ([] if count == -1 else list(range(size))[count:])
     assert len(ds) == len(list(ds))
 
 
-def test_of_an_endless_dataset():
+def test_endless_datasets_are_supported():
     ds = Dataset.counter().skip(10**12)
     assert ds.cardinality() == INFINITE
     assert ds[0] == 10**12
     assert Dataset.counter().skip(-1).cardinality() == 0
 
 
-def test_every_epoch_skips_in_an_epoch_of_its_own():
+def test_every_epoch_skips_its_own_first_elements():
     ds = Dataset.range(10).shuffle(seed=0)
     for epoch in (0, 1, 2):
         assert list(ds.skip(4).iterator(epoch=epoch)) == list(ds.iterator(epoch=epoch))[4:]
@@ -40,6 +40,6 @@ def test_skipped_elements_are_never_made():
 
 @pytest.mark.parametrize("size", [0, 1, 7, 8, 9])
 @pytest.mark.parametrize("count", [0, 1, 3, 7, 8, 9, 1000, -1])
-def test_of_a_stream(size, count):
+def test_streams_are_supported(size, count):
     node = Dataset.range(1).skip(count)._plan
     assert_streams(node, [range(size)], [] if count == -1 else list(range(size))[count:])

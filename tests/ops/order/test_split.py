@@ -30,7 +30,7 @@ def test_parts_are_disjoint_and_exhaustive_in_every_epoch(size, fractions, seed,
 @pytest.mark.parametrize(
     ("size", "sizes"), [(0, [0, 0]), (1, [1, 0]), (9, [8, 1]), (10, [9, 1]), (10**9, [9 * 10**8, 10**8])]
 )
-def test_sizes_are_exact_to_one_element(size, sizes):
+def test_part_sizes_are_exact_to_one_element(size, sizes):
     parts = Dataset.range(size).split({"train": 0.9, "val": 0.1}).values()
     assert [len(part) for part in parts] == sizes
 
@@ -42,19 +42,19 @@ def test_the_seed_chooses_and_the_default_is_fixed():
     assert set(ds.split(half, 1, key_func=int)["a"]) != set(ds.split(half, key_func=int)["a"])
 
 
-def test_a_split_is_no_shuffle_with_the_same_seed():
+def test_split_and_shuffle_with_one_seed_have_different_orders():
     ds = Dataset.range(100)
     assert list(ds.split({"all": 1}, seed=3)["all"]) != list(ds.shuffle(seed=3).iterator(epoch=0))
 
 
-def test_fractions_are_taken_as_they_are_written():
+def test_fractions_count_as_written_decimals():
     parts = Dataset.range(10).split({"a": 0.3, "b": 0.3, "c": 0.4})
     assert [len(part) for part in parts.values()] == [3, 3, 4]
     third = Fraction(1, 3)
     assert [len(p) for p in Dataset.range(9).split({"a": third, "b": third, "c": third}).values()] == [3, 3, 3]
 
 
-def test_equal_keys_stay_together_and_growing_data_moves_nothing():
+def test_equal_keys_stay_together_and_growing_data_moves_no_element():
     people = [f"person {row // 4}" for row in range(400)]
     fractions = {"train": 0.8, "val": 0.2}
 
@@ -72,7 +72,7 @@ def test_equal_keys_stay_together_and_growing_data_moves_nothing():
     assert in_order == sorted(in_order)
 
 
-def test_keys_are_asked_for_once_and_not_before_a_length_is_needed():
+def test_keys_are_computed_once_when_a_length_is_needed():
     calls = []
 
     def key(x):
@@ -93,7 +93,7 @@ def test_keys_count_in_order_whatever_the_options():
     assert sorted(loose.split({"a": 0.5, "b": 0.5}, key_func=int)["a"]) == list(plain["a"])
 
 
-def test_a_part_travels_with_what_was_found():
+def test_a_pickled_part_keeps_its_hashes():
     calls = []
     part = Dataset.range(20).split({"a": 0.5, "b": 0.5}, key_func=lambda x: calls.append(x) or str(x))["a"]
     whole = list(part)
@@ -102,7 +102,7 @@ def test_a_part_travels_with_what_was_found():
     assert len(calls) == asked
 
 
-def test_fingerprints_tell_parts_apart_without_a_pass():
+def test_fingerprints_of_parts_differ_without_a_pass():
     def key(x):
         raise AssertionError("a fingerprint needs no keys")
 
@@ -145,7 +145,7 @@ def test_parts_that_would_leak_or_never_end_are_refused():
         Dataset.range(9).split(half, key_func="name")
 
 
-def test_a_key_that_is_none_is_named_with_its_row():
+def test_an_invalid_key_is_named_with_its_row():
     parts = Dataset.range(9).split({"a": 0.5, "b": 0.5}, key_func=lambda x: x if x != 4 else 4.5)
     with pytest.raises(ElementError, match=r"the key of an element is 4.5 \(float\)") as caught:
         len(parts["a"])

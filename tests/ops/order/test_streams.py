@@ -1,4 +1,4 @@
-"""Virtual streams as nodes: how many rows each has, and what is run in the place of a shard of them."""
+"""Virtual streams as nodes: their row counts, and the plan that runs for a shard of them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ KEPT = Dataset.range(40).filter(lambda x: x % 3 > 0)
 
 @pytest.mark.parametrize("count", [0, 1, 3, 4, 5, 40])
 @pytest.mark.parametrize("streams", [1, 2, 4, 5])
-def test_the_rows_are_dealt_out_one_by_one(count, streams):
+def test_rows_are_distributed_one_by_one(count, streams):
     dealt = [len(range(count)[number::streams]) for number in range(streams)]
     assert [share(count, number, streams) for number in range(streams)] == dealt
     rows = [StreamRows(Dataset.range(count)._plan, number, streams) for number in range(streams)]
@@ -21,7 +21,7 @@ def test_the_rows_are_dealt_out_one_by_one(count, streams):
 
 
 @pytest.mark.parametrize("length", [INFINITE, UNKNOWN])
-def test_a_share_of_what_has_no_length_has_none(length):
+def test_a_share_of_an_unknown_length_is_unknown(length):
     assert share(length, 1, 4) == length
 
 

@@ -19,16 +19,16 @@ def below(limit):
 
 @pytest.mark.parametrize("limit", [0, 1, 7, 8, 255, 256, 257, 1000])
 @pytest.mark.parametrize("options", [Options(), Options(executor="threads", workers=2)])
-def test_up_to_the_first_that_is_not_wanted(limit, options):
+def test_elements_before_the_first_rejected_one_are_kept(limit, options):
     for ds in (Dataset.range(600), Dataset.range(600).filter(lambda x: True), Dataset.range(600).map(lambda x: x)):
         assert list(ds.take_while(below(limit)).with_options(options)) == list(range(min(limit, 600)))
 
 
-def test_what_is_wanted_later_does_not_come():
+def test_accepted_elements_after_the_first_rejected_one_are_dropped():
     assert list(Dataset.from_source([1, 2, 9, 1, 1]).take_while(below(5))) == [1, 2]
 
 
-def test_it_ends_what_is_endless():
+def test_take_while_ends_an_endless_dataset():
     assert list(Dataset.counter().take_while(below(1000))) == list(range(1000))
     assert list(Dataset.range(3).repeat().enumerate().take_while(lambda n, x: n < 5).map(lambda n, x: x)) == [
         0,
@@ -46,7 +46,7 @@ def test_every_epoch_has_its_own_end():
         assert list(ds.iterator(epoch=epoch)) == whole[: whole.index(7)]
 
 
-def test_only_iterating_tells_the_length():
+def test_the_length_is_known_only_by_iterating():
     assert Dataset.range(3).take_while(below(2)).cardinality() == UNKNOWN
 
 
@@ -55,18 +55,18 @@ def test_elements_keep_their_spec():
     assert ds.take_while(lambda batch: True).element_spec == ds.element_spec
 
 
-def test_a_restore_goes_on_exactly():
+def test_a_restored_iterator_continues_exactly():
     verify_resume(Dataset.range(30).take_while(below(12)))
     verify_resume(Dataset.range(30).filter(lambda x: x % 2 == 0).take_while(below(25)).repeat(2).batch(3))
 
 
 @pytest.mark.parametrize("limit", [0, 1, 4, 9, 20])
-def test_where_pieces_end_does_not_matter(limit):
+def test_the_boundaries_of_pieces_do_not_matter(limit):
     node = TakeWhile(Beside(Given(), "predicate", None, truth))
     assert_streams(node, [[(x < limit, x) for x in range(9)]], range(min(limit, 9)))
 
 
-def test_what_fails_after_the_end_is_nobodys_concern():
+def test_failures_after_the_end_are_ignored():
     def picky(x):
         if x > 5:
             raise LookupError("beyond the end")
@@ -76,7 +76,7 @@ def test_what_fails_after_the_end_is_nobodys_concern():
         assert list(Dataset.range(50).take_while(picky).with_options(options)) == [0, 1, 2, 3, 4]
 
 
-def test_what_comes_before_an_error_arrives_first():
+def test_elements_before_an_error_arrive_first():
     for predicate, error in (
         (lambda x: x if x == 4 else True, ElementError),
         (lambda x: 1 / (4 - x) > 0, ZeroDivisionError),
@@ -92,6 +92,6 @@ def test_explain_names_the_predicate():
     assert "take_while(lambda)" in explained
 
 
-def test_mistakes_are_found_when_it_is_built():
+def test_mistakes_are_found_when_the_pipeline_is_built():
     with pytest.raises(TypeError, match="expected a function"):
         Dataset.range(2).take_while(True)

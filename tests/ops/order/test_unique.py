@@ -20,7 +20,7 @@ from tests.plan.flows import assert_streams
 
 
 @given(st.lists(st.integers(-3, 3), max_size=300), st.sampled_from([Options(), Options(executor="threads", workers=2)]))
-def test_the_first_occurrences_in_their_order(numbers, options):
+def test_first_occurrences_are_kept_in_order(numbers, options):
     wanted = list(dict.fromkeys(numbers))
     for ds in (Dataset.from_source(numbers), Dataset.from_source(numbers).filter(lambda x: True)):
         assert list(ds.unique().with_options(options)) == wanted
@@ -38,7 +38,7 @@ def test_nested_elements_are_compared_leaf_by_leaf():
     assert [element["y"] for element in Dataset.from_source(elements).unique()] == ["a", "b"]
 
 
-def test_by_a_key():
+def test_elements_are_compared_by_their_key():
     ds = Dataset.from_source(["a", "Bee", "A", "b", "cc", "bee"])
     assert list(ds.unique(str.lower)) == ["a", "Bee", "b", "cc"]
     assert list(ds.unique(len)) == ["a", "Bee", "cc"]
@@ -46,16 +46,16 @@ def test_by_a_key():
     assert list(ds.unique(lambda text: None)) == ["a"]
 
 
-def test_every_epoch_begins_anew():
+def test_every_epoch_starts_from_the_beginning():
     assert list(Dataset.from_source([1, 1, 2]).unique().repeat(2)) == [1, 2, 1, 2]
     assert list(Dataset.from_source([1, 1, 2]).repeat(2).unique()) == [1, 2]
 
 
-def test_of_an_endless_dataset_as_many_as_there_are():
+def test_an_endless_dataset_yields_all_distinct_elements():
     assert list(islice(Dataset.range(5).repeat().unique(), 5)) == [0, 1, 2, 3, 4]
 
 
-def test_only_iterating_tells_the_length():
+def test_the_length_is_known_only_by_iterating():
     assert Dataset.range(3).unique().cardinality() == UNKNOWN
 
 
@@ -63,21 +63,21 @@ def test_elements_keep_their_spec():
     assert Dataset.range(9).batch(2).unique().element_spec == Dataset.range(9).batch(2).element_spec
 
 
-def test_a_restore_goes_on_exactly():
+def test_a_restored_iterator_continues_exactly():
     numbers = [x * x % 17 for x in range(60)]
     verify_resume(Dataset.from_source(numbers).unique())
     verify_resume(Dataset.from_source(numbers).filter(lambda x: x > 2).unique(lambda x: x // 2).repeat(2).batch(2))
     verify_resume(Dataset.from_source(numbers).unique(), options=Options(executor="threads", workers=2))
 
 
-def test_where_pieces_end_does_not_matter():
+def test_the_boundaries_of_pieces_do_not_matter():
     numbers = [x * x % 11 for x in range(20)]
     node = Unique(Beside(Given(), "key", None, distinct))
     assert_streams(node, [[(x, x) for x in numbers]], list(dict.fromkeys(numbers)))
 
 
-def test_explain_says_what_a_restore_does_again():
-    assert "restored, unique() goes through the epoch again" in Dataset.range(3).unique().explain()
+def test_explain_shows_the_work_that_a_restore_repeats():
+    assert "restored, unique() runs through the epoch again" in Dataset.range(3).unique().explain()
 
 
 def test_objects_that_only_equal_themselves_are_refused():
@@ -89,6 +89,6 @@ def test_objects_that_only_equal_themselves_are_refused():
     assert any("unique()" in note for note in caught.value.__notes__)
 
 
-def test_mistakes_are_found_when_it_is_built():
+def test_mistakes_are_found_when_the_pipeline_is_built():
     with pytest.raises(TypeError, match="expected a function"):
         Dataset.range(2).unique("name")

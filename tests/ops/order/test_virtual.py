@@ -1,4 +1,4 @@
-"""Virtual streams: what each is made of, what is counted in turns, and what cannot be cut."""
+"""Virtual streams: the parts of each, counting in turns, and plans that cannot be cut."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ def shards(ds, count, streams):
     return [list(ds.shard(count, index, streams=streams)) for index in range(count)]
 
 
-def test_a_virtual_stream_is_what_comes_of_every_nth_row():
+def test_a_virtual_stream_is_made_from_every_nth_row():
     kept = [x for x in range(40) if x % 3 > 0]
     assert shards(KEPT, 4, 4) == [[x for x in kept if x % 4 == number] for number in range(4)]
 
 
-def test_a_shard_makes_no_other_elements():
+def test_a_shard_makes_only_its_own_elements():
     seen = []
     ds = Dataset.range(40).map(lambda x: seen.append(x) or x).filter(lambda x: True)
     assert list(ds.shard(4, 1, streams=8)) == [x for low in range(0, 40, 8) for x in (low + 1, low + 5)]
@@ -41,7 +41,7 @@ def test_only_the_topmost_indexed_part_is_cut():
     assert [rows.input.name for rows in cut] == ["range(40)", "range(9)", "zip"]
 
 
-def test_lengths_that_are_known_stay_known():
+def test_known_lengths_stay_known():
     scanned = Dataset.range(10).scan(0, lambda state, x: (state, x))
     for ds in (scanned, scanned.take(7), scanned.skip(2), scanned.batch(2), scanned.repeat(2), scanned.map(abs)):
         parts = [ds.shard(2, index, streams=4) for index in range(2)]
@@ -89,7 +89,7 @@ def test_weights_that_change_do_so_in_turns():
         assert changed in (80, 8192)  # a function is asked at every 1,024th element of each stream
 
 
-def test_each_stream_draws_orders_of_its_own():
+def test_each_virtual_stream_draws_its_own_orders():
     ds = Dataset.range(64).filter(lambda x: True).shuffle(64, seed=1)
     first, second = (np.array(part) // 2 for part in shards(ds, 2, 2))
     assert sorted(first) == sorted(second) == list(range(32))
@@ -102,7 +102,7 @@ def test_parts_of_a_split_are_those_of_the_whole():
         assert sorted(x for shard in shards(part, 2, 4) for x in shard) == sorted(part)
 
 
-def test_a_cache_keeps_each_stream_by_itself():
+def test_a_cache_stores_each_virtual_stream_separately():
     calls = []
     ds = Dataset.range(8).filter(lambda x: calls.append(x) or True).cache().shard(2, 0, streams=4)
     assert list(ds) == list(ds) == [0, 2, 4, 6]
@@ -119,16 +119,16 @@ def test_a_cache_keeps_each_stream_by_itself():
         (Dataset.from_generator(lambda: iter([1])).map(abs), "from_generator.*flat_map"),
         (Dataset.zip(KEPT, Dataset.from_generator(lambda: iter([1]))), "from_generator.*flat_map"),
         (KEPT.shard(2, 0, streams=2), "has already cut the stream"),
-        (Dataset.zip(KEPT, KEPT.skip(1)), "pairs elements that are in different streams"),
+        (Dataset.zip(KEPT, KEPT.skip(1)), "pairs elements of different streams"),
         (Dataset.zip(KEPT.skip(6), Dataset.counter()), r"skip\(\) after it, or skip a multiple of 4"),
     ],
 )
-def test_what_needs_to_see_all_elements_is_refused_when_the_pipeline_is_built(ds, says):
+def test_operations_that_need_all_elements_are_refused_when_the_pipeline_is_built(ds, says):
     with pytest.raises(PlanError, match=says):
         ds.shard(2, 1, streams=4)
 
 
-def test_what_is_refused_before_the_cut_works_after_it():
+def test_refused_operations_work_after_the_shard():
     shard = KEPT.shard(2, 1, streams=4)
     assert list(shard.take_while(lambda x: x < 20)) == [1, 7, 5, 11, 13, 19, 17]
     assert len(list(shard.unique())) == len(list(shard.assert_cardinality(13))) == 13
@@ -144,7 +144,7 @@ def test_streams_that_shards_cannot_share_are_refused(streams, says):
             ds.shard(2, 1, streams=streams)
 
 
-def test_rows_of_a_stream_pass_as_they_are():
+def test_rows_of_a_virtual_stream_pass_unchanged():
     rows = StreamRows(Dataset.range(9)._plan, 1, 4)
     assert (rows.indexed, rows.length, rows.elementwise) == (False, 2, True)
     (piece,) = stream_of([1, 5], (2,))(0)

@@ -16,7 +16,7 @@ def count_to(n):
 
 
 class Counting:
-    """An iterator with a state of its own, which notes how often it was asked for an element."""
+    """An iterator with its own state that counts requests for elements."""
 
     asked = 0
 
@@ -40,7 +40,7 @@ class Counting:
         self.at = state["at"]
 
 
-def test_a_generator_is_called_anew_for_every_epoch():
+def test_a_generator_function_is_called_for_every_epoch():
     ds = Dataset.from_generator(count_to, args=[3])
     assert [[e["i"] for e in ds] for _ in range(2)] == [[0, 1, 2]] * 2
     assert [e["i"] for e in ds.repeat(2)] == [0, 1, 2, 0, 1, 2]
@@ -53,7 +53,7 @@ def test_it_resumes_exactly(n):
     verify_determinism(ds)
 
 
-def test_a_generator_that_yields_less_than_it_did_is_no_end():
+def test_a_generator_that_yields_fewer_elements_after_a_restore_is_an_error():
     length = [1000]
     ds = Dataset.from_generator(lambda: iter(range(length[0])))
     it = ds.iterator()
@@ -68,7 +68,7 @@ def test_a_generator_that_yields_less_than_it_did_is_no_end():
         next(it)
 
 
-def test_an_iterator_with_a_state_goes_on_from_it():
+def test_an_iterator_with_a_state_continues_from_its_state():
     ds = Dataset.from_generator(Counting, args=[100_000])
     with ds.iterator(epoch=0) as it:
         for _ in range(50_000):
@@ -91,7 +91,7 @@ def test_elements_are_checked_against_the_signature():
         list(wrong)
 
 
-def test_what_comes_before_an_error_arrives_first():
+def test_elements_before_an_error_arrive_first():
     def failing():
         yield 1
         yield 2
@@ -119,7 +119,7 @@ def test_the_generator_is_closed_with_the_iterator():
     assert ended == [True]
 
 
-def test_none_is_refused():
+def test_an_element_of_none_is_refused():
     with pytest.raises(ps.errors.ElementError, match="element 0 is None"):
         list(Dataset.from_generator(lambda: [None]))
 
@@ -130,7 +130,7 @@ def test_what_is_no_function_is_refused():
 
 
 @pytest.mark.parametrize("made", [3, None, object()])
-def test_a_function_that_returns_nothing_to_go_through_is_told_so(made):
+def test_a_function_that_returns_no_iterable_is_an_error_that_shows_it(made):
     with pytest.raises(TypeError, match=f"from_generator: the function returned {type(made).__name__} .*; yield"):
         list(Dataset.from_generator(lambda: made))
 

@@ -8,7 +8,7 @@ from penstock.ops.read.given import Given
 from penstock.plan.flow import Piece
 
 
-def test_it_stands_for_any_elements():
+def test_given_elements_may_have_any_spec():
     node = Given()
     assert not node.indexed
     assert node.elementwise
@@ -17,6 +17,6 @@ def test_it_stands_for_any_elements():
     assert node.inputs == ()
 
 
-def test_it_yields_what_is_given():
+def test_the_piece_is_passed_on_unchanged():
     piece = Piece(Items(["a"]), np.array([7]))
     assert Given().spread(lambda given: given, np.empty)(piece) is piece

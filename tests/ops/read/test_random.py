@@ -23,20 +23,20 @@ def test_every_epoch_is_the_same_unless_rerandomized():
     assert list(other.iterator(epoch=0)) != list(other.iterator(epoch=1)) == list(other.iterator(epoch=1))
 
 
-def test_without_a_seed_the_run_s_seed_decides():
+def test_without_a_seed_the_seed_of_the_run_counts():
     ds = Dataset.random().take(5)
     assert list(ds) == list(ds) != list(Dataset.random().take(5))
     seeded = ds.with_options(Options(seed=3))
     assert list(seeded) == list(seeded)
 
 
-def test_any_number_can_be_had_alone():
+def test_any_number_can_be_made_alone():
     ds = Dataset.random(seed=1)
     assert ds.cardinality() == INFINITE
     assert ds[1_000_000] == next(iter(ds.skip(1_000_000)))
 
 
-def test_it_does_not_run_without_a_seed():
+def test_compiling_without_a_seed_is_an_error():
     with pytest.raises(RuntimeError, match="bind_seeds"):
         Dataset.random()._plan.program((), np.empty)
 

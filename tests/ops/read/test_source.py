@@ -18,7 +18,7 @@ def test_length_spec_and_name_are_the_source_s():
     assert (plan.length, plan.spec(), plan.label()) == (2, plan.source.spec(), "range(2, 8, 3)")
 
 
-def test_memory_given_is_written():
+def test_results_are_written_into_given_memory():
     program = Dataset.range(5)._plan.program((), np.empty)
     memory = [np.empty(3, np.int64)]
     chunk = program(np.array([4, 5, 11]), memory)

@@ -57,7 +57,7 @@ def dataset(*counts):
 
 
 @pytest.mark.parametrize("counts", [[], [0], [1], [0, 0, 3, 0], [7, 2, 0, 9, 4], [100, 100]])
-def test_the_elements_of_one_file_follow_those_of_the_other(counts):
+def test_files_are_read_one_after_another(counts):
     expected = [1000 * i + j for i, count in enumerate(counts) for j in range(count)]
     assert list(dataset(*counts)) == expected
     assert list(dataset(*counts).repeat(2)) == expected * 2
@@ -70,7 +70,7 @@ def test_it_resumes_exactly(counts):
     verify_determinism(ds)
 
 
-def test_a_restored_iterator_opens_no_file_before_the_one_in_which_it_was():
+def test_a_restored_iterator_opens_no_file_before_its_current_one():
     ds = dataset(10, 10, 10, 10)
     with ds.iterator(epoch=0) as it:
         for _ in range(25):
@@ -131,7 +131,7 @@ def test_files_read_ahead_are_closed_with_the_flow():
     assert closed == [CHUNKS_AHEAD] * FILES_AT_A_TIME
 
 
-def test_what_comes_before_an_error_arrives_first():
+def test_elements_before_an_error_arrive_first():
     it = iter(dataset(4, 13, 4))
     assert [next(it) for _ in range(4)] == [0, 1, 2, 3]
     with pytest.raises(ps.errors.DataError, match="file 1 is damaged") as caught:
@@ -141,25 +141,25 @@ def test_what_comes_before_an_error_arrives_first():
 
 
 @pytest.mark.parametrize("shorter", [[20], [20, 5], []])
-def test_a_mark_beyond_what_there_is_is_an_error(shorter):
+def test_a_mark_beyond_the_end_is_an_error(shorter):
     flow = ReadStream(Numbers(shorter)).flow((), 0, [1, 10, 30], None)
     with pytest.raises(ps.errors.CursorError):
         list(flow)
 
 
-def test_it_says_what_it_does_again():
+def test_explain_shows_the_repeated_work():
     told = dataset(3).explain()
     assert "a stream from numbers on" in told
-    assert "restored, numbers reads the file in which it was again, from its beginning" in told
+    assert "restored, numbers reads its current file again from the beginning" in told
 
 
-def test_leaving_out_more_than_there_is_is_an_error():
+def test_skipping_more_elements_than_exist_is_an_error():
     assert [c.elements() for c in without_first(iter([Items([1]), Items([2, 3])]), 1)] == [[2, 3]]
     with pytest.raises(ps.errors.CursorError):
         list(without_first(iter([Items([1])]), 2))
 
 
-def test_a_process_gets_it_by_its_description(tmp_path):
+def test_a_pickled_stream_is_only_a_description(tmp_path):
     import pickle
 
     (tmp_path / "a.gz").write_bytes(gzip.compress(framed(b"abc")))
@@ -168,7 +168,7 @@ def test_a_process_gets_it_by_its_description(tmp_path):
 
 
 @pytest.mark.parametrize("counts", [[], [3], [7, 2, 0, 9, 4]])
-def test_virtual_streams_read_every_so_many_th_file(counts):
+def test_virtual_streams_read_every_nth_file(counts):
     ds = dataset(*counts)
     whole = list(ds.shard(1, 0, streams=4))
     assert sorted(whole) == sorted(ds)
@@ -178,7 +178,7 @@ def test_virtual_streams_read_every_so_many_th_file(counts):
     verify_resume(ds.shard(2, 0, streams=4).batch(3), most=6)
 
 
-def test_random_functions_draw_apart_in_each_virtual_stream():
+def test_random_functions_draw_differently_in_each_virtual_stream():
     ds = dataset(5, 5).map(lambda x, *, rng: (x, float(rng.random()))).with_options(ps.Options(seed=1))
     drawn = [draw for _, draw in ds.shard(1, 0, streams=2)]
     assert len(set(drawn)) == 10
@@ -209,7 +209,7 @@ def test_a_damaged_record_of_a_compressed_file_is_lost_alone(damaged):
         list(damaged.ignore_errors(budget=3))
 
 
-def test_without_being_asked_to_go_on_it_ends_there(damaged):
+def test_without_ignore_errors_damage_ends_the_stream(damaged):
     made = []
     with pytest.raises(ps.errors.DataError, match=r"a\.tfrecord\.gz: record 0, at byte 0 of its content: its content"):
         made.extend(damaged)
@@ -218,7 +218,7 @@ def test_without_being_asked_to_go_on_it_ends_there(damaged):
         list(damaged.shuffle(10).map(len, on_error="skip"))
 
 
-def test_going_on_is_exact_from_any_state_and_on_any_executor(damaged):
+def test_streams_with_damage_resume_exactly_on_any_executor(damaged):
     verify_resume(damaged.ignore_errors().batch(16), most=6)
     verify_determinism(damaged.map(len).ignore_errors(budget=9).batch(16))
     shards = [list(damaged.ignore_errors().shard(2, i, streams=2)) for i in range(2)]
@@ -241,7 +241,7 @@ def test_lines_and_samples_are_lost_alone_too(tmp_path):
         list(tar)
 
 
-def test_what_ends_a_file_loses_the_rest_of_it_and_no_other(tmp_path):
+def test_damage_that_ends_a_file_loses_only_the_rest_of_that_file(tmp_path):
     content = gzip.compress(b"".join(map(framed, RECORDS)))
     (tmp_path / "a.gz").write_bytes(content[: len(content) // 2])
     (tmp_path / "b.gz").write_bytes(content)
@@ -254,7 +254,7 @@ def test_what_ends_a_file_loses_the_rest_of_it_and_no_other(tmp_path):
         list(ds)
 
 
-def test_only_what_stands_on_a_stream_of_files_is_changed(damaged):
+def test_only_elementwise_operations_over_a_stream_of_files_are_rewritten(damaged):
     plan = damaged.map(len)._plan
     sound = with_sound_elements(plan)
     assert isinstance(sound.input, Sound)

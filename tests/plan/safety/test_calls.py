@@ -25,7 +25,7 @@ class Lazy:
         return x
 
 
-def test_the_first_call_shows_what_the_code_does_not(tmp_path):
+def test_the_first_call_reveals_changes_that_the_code_does_not_show(tmp_path):
     buffer = np.zeros(3)
     copy_into = np.copyto  # by another name
 
@@ -44,7 +44,7 @@ def test_the_first_call_shows_what_the_code_does_not(tmp_path):
     assert free.settled
 
 
-def test_what_the_first_call_opens_is_seen(tmp_path):
+def test_objects_opened_by_the_first_call_are_found(tmp_path):
     (tmp_path / "rows").write_bytes(b"rows")
     lazy = Lazy(tmp_path / "rows")
     calls = Calls(lazy, None)
@@ -54,7 +54,7 @@ def test_what_the_first_call_opens_is_seen(tmp_path):
     lazy.file.close()
 
 
-def test_operations_of_our_own_are_safe():
+def test_operations_of_penstock_are_safe():
     for node in (
         D.range(3).map(ps.image.normalize(0.5, 0.5))._plan,
         D.from_tensor_slices(np.zeros(3))._plan,
@@ -63,7 +63,7 @@ def test_operations_of_our_own_are_safe():
         assert alone(node) is None
 
 
-def test_a_source_of_which_nothing_is_known_is_read_by_one_thread():
+def test_an_unknown_source_is_read_by_one_thread():
     class Guessing:
         def __len__(self):
             return 9
@@ -132,7 +132,7 @@ def of_each_thread(x):
     [lambda x: reader().get(x), lambda x: reader_of("a").get(x), lambda x: made("a").get(x)],
     ids=["lru_cache", "cache", "dict"],
 )
-def test_an_object_that_the_first_call_makes_and_others_share_is_seen(function):
+def test_an_object_made_by_the_first_call_and_shared_later_is_found(function):
     for cached in (reader, reader_of):
         cached.cache_clear()
     MADE.clear()
@@ -144,7 +144,7 @@ def test_an_object_that_the_first_call_makes_and_others_share_is_seen(function):
     assert Calls(function, None).turns is not None
 
 
-def test_results_that_are_kept_for_a_thread_or_only_read_are_safe():
+def test_results_kept_per_thread_or_only_read_are_safe():
     for function in (keeps_for_its_thread, lambda x: table()[x], of_each_thread):
         calls = Calls(function, None)
         calls(3)

@@ -25,7 +25,7 @@ def test_an_object_has_one_guard_for_as_long_as_it_is_used():
     assert seen_of(thing) == ""
 
 
-def test_one_thread_at_a_time_is_let_in_and_it_may_come_again():
+def test_a_guard_admits_one_thread_at_a_time_and_is_reentrant():
     things = [Thing(), Thing()]
     one, other, inside, most = LockSet(things), LockSet(reversed(things)), [], []
 
@@ -53,7 +53,7 @@ def test_the_time_in_turns_is_counted_for_the_thread():
     assert held_here().alone > before.alone
 
 
-def test_in_another_process_there_are_other_locks():
+def test_another_process_has_other_locks():
     turns = pickle.loads(pickle.dumps(LockSet([[1, 2]])))
     with turns:
         assert is_in_turn()
@@ -61,7 +61,7 @@ def test_in_another_process_there_are_other_locks():
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
 @pytest.mark.filterwarnings("ignore:.*fork:RuntimeWarning", "ignore:.*fork:DeprecationWarning")  # of others' threads
-def test_a_forked_child_does_not_wait_for_threads_that_it_does_not_have():
+def test_a_forked_child_does_not_wait_for_threads_of_its_parent():
     turns, held, go = LockSet([Thing()]), threading.Event(), threading.Event()
 
     def hold():

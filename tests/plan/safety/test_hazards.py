@@ -27,7 +27,7 @@ from penstock.plan.safety.hazards import changed_by, grown_by, hazard_of, is_for
         (lambda: sqlite3.connect(":memory:"), "SQLite"),
     ],
 )
-def test_what_has_a_position_or_a_state(make, what):
+def test_objects_with_a_position_or_a_state_are_hazards(make, what):
     thing = make()
     found = hazard_of(thing, "it")
     assert what in found.what
@@ -37,17 +37,17 @@ def test_what_has_a_position_or_a_state(make, what):
 
 
 @pytest.mark.parametrize("thing", [None, 1, "text", [1], {"a": 1}, np.zeros(3), sys.stderr, random.SystemRandom()])
-def test_plain_data_has_none(thing):
+def test_plain_data_has_no_hazards(thing):
     assert hazard_of(thing, "it") is None
 
 
-def test_locks_and_local_data_are_for_threads():
+def test_locks_and_thread_local_data_show_awareness_of_threads():
     for thing in (threading.Lock(), threading.RLock(), threading.Event(), threading.local(), threading.Barrier(2)):
         assert is_for_threads(thing)
     assert not is_for_threads([threading.Lock()])
 
 
-def test_methods_that_change_and_that_only_add():
+def test_methods_that_change_and_methods_that_only_add_are_distinguished():
     assert changed_by([], "pop")
     assert changed_by(np.zeros(3), "fill")
     assert changed_by(Counter(), "update")

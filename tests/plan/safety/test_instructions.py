@@ -6,7 +6,7 @@ from penstock.plan.safety.instructions import Known, follow
 
 
 class Told:
-    """Notes what it is told."""
+    """A listener that records its notifications."""
 
     def __init__(self, **names):
         self.names, self.heard = names, []
@@ -60,7 +60,7 @@ def test_attributes_and_items_are_followed_through_variables():
     ]
 
 
-def test_of_what_is_made_within_nothing_is_said():
+def test_objects_made_inside_the_function_are_ignored():
     def function(x):
         made = Holder()
         made.value = x
@@ -72,7 +72,7 @@ def test_of_what_is_made_within_nothing_is_said():
     assert heard(function) == []
 
 
-def test_out_is_written_into():
+def test_out_arguments_count_as_writes():
     buffer = np.zeros(3)
 
     def function(x):
@@ -81,7 +81,7 @@ def test_out_is_written_into():
     assert heard(function, buffer=buffer) == [("item", "buffer", True, False)]
 
 
-def test_functions_within_see_the_same_names():
+def test_inner_functions_see_the_same_names():
     def function(held):
         return [(lambda y: setattr(y, "a", 1), held.rows.update)[0] for _ in range(3)], (lambda: _written(held))
 

@@ -178,7 +178,7 @@ def reads_at(handle, x):
     return handle.read(1)
 
 
-def test_functions_that_share_what_they_write(tmp_path):
+def test_functions_that_share_written_objects_are_unsafe(tmp_path):
     rows = iter(range(9))
     connection = sqlite3.connect(":memory:")
     path = tmp_path / "rows"
@@ -200,7 +200,7 @@ def test_functions_that_share_what_they_write(tmp_path):
     connection.close()
 
 
-def test_plain_functions_share_nothing():
+def test_plain_functions_share_no_objects():
     factor = np.arange(3)
     names = {"cat": 0}
     for function in (
@@ -210,7 +210,7 @@ def test_plain_functions_share_nothing():
         assert not is_unsafe(function), function
 
 
-def test_what_cannot_be_looked_into_is_not_known():
+def test_code_that_cannot_be_inspected_is_unknown():
     class Ours:
         rows = (1, 2)
 
@@ -225,7 +225,7 @@ def test_what_cannot_be_looked_into_is_not_known():
     assert not Walk([Dynamic().__getitem__]).is_known
 
 
-def test_what_brackets_loops_and_with_call_is_followed():
+def test_operators_loops_and_with_statements_are_followed():
     class Rows:
         def __getitem__(self, i):
             self.i = i

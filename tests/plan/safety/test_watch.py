@@ -22,7 +22,7 @@ def changed(act):
     return before.changed(after), before.has_new(after)
 
 
-def test_what_is_replaced_or_written_into_is_seen():
+def test_replaced_and_modified_objects_are_found():
     assert changed(lambda held: setattr(held, "number", 2))[0] == "held.number"
     assert changed(lambda held: held.array.fill(1))[0] == "held.array"
     assert changed(lambda held: held.large.fill(1))[0] == "held.large"
@@ -30,7 +30,7 @@ def test_what_is_replaced_or_written_into_is_seen():
     assert changed(lambda held: delattr(held, "table"))[0] == "held.table"
 
 
-def test_what_is_only_added_is_no_change():
+def test_additions_are_no_change():
     assert changed(lambda held: None) == (None, False)
     assert changed(lambda held: held.items.append(3)) == (None, False)
     assert changed(lambda held: held.table.update(b=2)) == (None, False)

@@ -1,4 +1,4 @@
-"""Which functions may write into the arrays that they are given."""
+"""Functions that may write into their argument arrays."""
 
 from __future__ import annotations
 
@@ -83,18 +83,18 @@ def test_code_that_writes_into_an_argument_is_found(function):
 
 
 @pytest.mark.parametrize("function", DO_NOT)
-def test_code_that_makes_something_new_is_not(function):
+def test_code_that_makes_new_arrays_is_not_found(function):
     assert not may_write(function)
 
 
 @pytest.mark.parametrize(("function", "copies"), [(in_place, True), (np.sin, False)])
-def test_such_functions_get_copies_of_arrays_that_others_may_hold(function, copies):
+def test_functions_that_may_write_get_copies_of_shared_arrays(function, copies):
     kept = np.zeros(2)
     (element,) = elements_for(function)(Items([kept]))
     assert (element is not kept) == copies
 
 
-def test_the_rows_of_a_column_are_no_copies_unless_they_are_one():
+def test_rows_of_a_column_are_copied_only_if_shared():
     elements_of = elements_for(in_place)
     column = np.zeros((3, 2))
     assert all(np.shares_memory(column, row) for row in elements_of(Columns(LEAF, [column], 3)))

@@ -51,7 +51,7 @@ def as_arrow(compression):
 
 @pytest.mark.parametrize("kind", COLUMNS)
 @pytest.mark.parametrize("bad", [{0}, {39, 40}, {7, 8, 9, 77}, {99}, set(range(40, 80))], ids=str)
-def test_a_bad_value_of_parquet_loses_its_row_alone(tmp_path, kind, bad):
+def test_a_bad_value_of_parquet_loses_only_its_row(tmp_path, kind, bad):
     ds = as_parquet(pyarrow.table({"id": range(COUNT), "x": COLUMNS[kind](bad)}), tmp_path / "a.parquet")
     good = [i for i in range(COUNT) if i not in bad]
     assert [element["id"] for element in ds.ignore_errors()] == good
@@ -67,7 +67,7 @@ def test_a_bad_value_of_parquet_loses_its_row_alone(tmp_path, kind, bad):
 
 @pytest.mark.parametrize("compression", [None, "lz4"])
 @pytest.mark.parametrize("kind", ["numbers", "lists"])
-def test_a_null_of_arrow_loses_its_row_alone(tmp_path, compression, kind):
+def test_a_null_of_arrow_loses_only_its_row(tmp_path, compression, kind):
     bad = {0, 50, 51, 99}
     ds = as_arrow(compression)(pyarrow.table({"id": range(COUNT), "x": COLUMNS[kind](bad)}), tmp_path / "a.arrow")
     assert [element["id"] for element in ds.ignore_errors()] == [i for i in range(COUNT) if i not in bad]
@@ -75,7 +75,7 @@ def test_a_null_of_arrow_loses_its_row_alone(tmp_path, compression, kind):
         ds[51]
 
 
-def test_rows_that_filters_keep_are_named_as_in_the_file(tmp_path):
+def test_filtered_rows_are_named_by_their_number_in_the_file(tmp_path):
     table = pyarrow.table({"id": range(COUNT), "x": numbers({60, 61})})
     parquet.write_table(table, tmp_path / "a.parquet", row_group_size=40)
     ds = ps.read_parquet(tmp_path / "a.parquet", filters=[("id", ">=", 55)])

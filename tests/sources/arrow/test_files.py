@@ -51,13 +51,13 @@ def test_numbers_are_views_of_the_file_and_reading_takes_no_memory(tmp_path):
     assert pa.total_allocated_bytes() - before < 100_000
 
 
-def test_feather_is_read_as_it_is_written_by_default(tmp_path):
+def test_feather_files_with_default_settings_are_read(tmp_path):
     feather.write_feather(plain(), tmp_path / "a.feather", chunksize=20)
     ds = read_arrow(tmp_path / "a.feather", columns=["name", "z"])
     assert list(ds) == plain().select(["name", "z"]).to_pylist()
 
 
-def test_a_shuffle_of_compressed_batches_goes_by_batches(tmp_path):
+def test_a_shuffle_of_compressed_batches_uses_blocks(tmp_path):
     table = pa.table({"x": np.arange(10_000)})
     path = write(tmp_path / "a.arrow", table, 100, "lz4")
     ds = read_arrow(path, cache_bytes=10 * 100 * 8)
@@ -66,7 +66,7 @@ def test_a_shuffle_of_compressed_batches_goes_by_batches(tmp_path):
     assert "blocks" not in read_arrow(write(tmp_path / "b.arrow", table, 100)).shuffle(seed=1).explain()
 
 
-def test_a_stream_that_was_cut_short_ends_where_it_does_or_is_refused(tmp_path):
+def test_a_truncated_stream_ends_early_or_is_refused(tmp_path):
     path = write(tmp_path / "a.arrow", plain(), stream=True)
     content = path.read_bytes()
     path.write_bytes(content[:-8])  # without the mark of the end
@@ -76,13 +76,13 @@ def test_a_stream_that_was_cut_short_ends_where_it_does_or_is_refused(tmp_path):
         list(read_arrow(path))
 
 
-def test_streams_with_dictionaries_are_refused_with_what_to_do(tmp_path):
+def test_streams_with_dictionaries_are_refused_with_the_remedy(tmp_path):
     path = write(tmp_path / "a.arrow", everything(), stream=True)
     with pytest.raises(DataError, match=r"a\.arrow.*dictionary cannot be read at random; write it as an IPC file"):
         read_arrow(path)
 
 
-def test_missing_values_and_other_columns_are_met_as_in_parquet(tmp_path):
+def test_missing_values_and_other_columns_are_handled_as_in_parquet(tmp_path):
     table = pa.table({"x": [1.0, None, 3.0], "name": ["a", "b", None]})
     path = write(tmp_path / "a.arrow", table, 2)
     with pytest.raises(DataError, match="column x is null in row 1"):
@@ -96,7 +96,7 @@ def test_missing_values_and_other_columns_are_met_as_in_parquet(tmp_path):
         read_arrow(tmp_path / "*.arrow")
 
 
-def test_what_is_no_arrow_file_is_refused_by_name(tmp_path):
+def test_files_that_are_not_arrow_are_refused_by_name(tmp_path):
     for content in (
         b"",
         b"ARROW1",
@@ -122,7 +122,7 @@ def test_a_file_that_is_cut_short_while_it_is_read_is_an_error(tmp_path):
 
 @pytest.mark.parametrize("compression", [None, "lz4"])
 @pytest.mark.parametrize("stream", [False, True])
-def test_one_that_is_cut_short_at_any_moment_ends_in_an_error_and_not_the_process(
+def test_a_file_truncated_at_any_moment_is_an_error_and_does_not_end_the_process(
     tmp_path, monkeypatch, compression, stream
 ):
     rows = {"x": np.random.default_rng(0).integers(1, 1 << 60, 100_000), "text": [str(i) for i in range(100_000)]}
@@ -143,7 +143,7 @@ def test_one_that_is_cut_short_at_any_moment_ends_in_an_error_and_not_the_proces
 
 @pytest.mark.parametrize("stream", [False, True])
 @pytest.mark.parametrize("compression", [None, "lz4"])
-def test_damaged_files_give_rows_or_an_error_that_names_them(tmp_path, stream, compression):
+def test_damaged_files_yield_rows_or_an_error_that_names_them(tmp_path, stream, compression):
     table = plain(30).select(["z", "name", "list", "flag"])
     content = write(tmp_path / "whole.arrow", table, 11, compression, stream).read_bytes()
     random = np.random.default_rng(1)

@@ -1,4 +1,4 @@
-"""Where record batches lie, as Arrow itself has it; a footer that says something else is passed over."""
+"""Locations of record batches equal those of Arrow; an inconsistent footer is ignored."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def written(batches, compression=None):
 
 @pytest.mark.parametrize("compression", [None, "lz4"])
 @pytest.mark.parametrize("batches", [[], [3], [5, 1, 1000, 7]])
-def test_messages_lie_there(batches, compression):
+def test_extents_of_record_batches_equal_those_of_arrow(batches, compression):
     content = written(batches, compression)
     found = batch_extents(content)
     assert len(found) == len(batches)
@@ -37,7 +37,7 @@ CONTENT = written([5, 1])
 
 
 @given(st.lists(st.tuples(st.integers(1, 300), st.integers(0, 255)), max_size=4), st.integers(0, len(CONTENT)))
-def test_damaged_footers_give_something_or_nothing(changes, length):
+def test_damaged_footers_never_raise(changes, length):
     content = CONTENT.copy()
     for back, value in changes:
         content[-back] = value

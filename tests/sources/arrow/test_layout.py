@@ -46,7 +46,7 @@ pa = pytest.importorskip("pyarrow")
         (pa.uuid, "bytes"),
     ],
 )
-def test_every_type_becomes_its_counterpart(of, shown):
+def test_every_type_is_converted(of, shown):
     of = of() if callable(of) else pa.type_for_alias(of)
     assert describe(layout_of(pa.schema({"x": of}), "read").spec) == f'{{"x": {shown}}}'
 
@@ -62,11 +62,11 @@ def test_every_type_becomes_its_counterpart(of, shown):
     ],
 )
 def test_types_without_a_counterpart_are_refused_with_their_place(of):
-    with pytest.raises(PlanError, match=r"read: column x\.y is .*; leave it out with columns="):
+    with pytest.raises(PlanError, match=r"read: column x\.y is .*; omit it with columns="):
         layout_of(pa.schema({"x": pa.struct({"y": of()})}), "read")
 
 
-def test_columns_that_are_none_or_the_same_are_refused():
+def test_missing_and_duplicate_columns_are_refused():
     with pytest.raises(PlanError, match="no column"):
         layout_of(pa.schema([]), "read")
     with pytest.raises(PlanError, match="several columns have the name 'x'"):
@@ -81,7 +81,7 @@ def test_leaves_are_in_the_order_of_elements_and_know_their_columns():
     assert list(layout.spec) == ["b", "a"]
 
 
-def test_differences_are_of_names_and_types_alone():
+def test_schemas_differ_by_names_and_types_only():
     one = pa.schema([pa.field("x", pa.int8(), nullable=False), ("y", pa.string())], {"made": "by"})
     assert list(differences(one, pa.schema({"y": pa.string(), "x": pa.int8()}))) == []
     found = list(differences(one, pa.schema({"x": pa.int16(), "z": pa.string()})))

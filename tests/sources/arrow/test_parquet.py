@@ -69,7 +69,7 @@ def files(tmp_path):
 
 @contextmanager
 def reported(name):
-    """What may go wrong, if it names the file."""
+    """Suppress a `DataError` that names the file."""
     try:
         yield
     except DataError as error:
@@ -81,13 +81,13 @@ def source_of(ds):
     return ds._plan.source
 
 
-def test_it_is_a_source_like_any_other(files):
+def test_files_are_sources_that_pass_the_conformance_checks(files):
     verify_source(source_of(read_parquet(files)))
     verify_source(source_of(read_parquet(files, cache_bytes=1)))
     verify_source(source_of(read_parquet(files, columns=["z"], filters=[("small", ">", 10)])))
 
 
-def test_elements_are_what_was_written(files):
+def test_elements_equal_the_written_rows(files):
     rows = everything().to_pylist()
     for i, made in enumerate(read_parquet(files)):
         row = rows[i]
@@ -117,7 +117,7 @@ def test_numbers_without_nulls_are_views_of_arrows_memory(files):
     assert not columns[0].flags.writeable
 
 
-def test_only_the_columns_asked_for_are_read_in_the_order_asked_for(files):
+def test_only_requested_columns_are_read_in_the_requested_order(files):
     ds = read_parquet(files, columns=["x", "name"])
     assert list(ds[0]) == ["x", "name"]
     with pytest.raises(PlanError, match="no column 'nam'; did you mean 'name'"):
@@ -166,7 +166,7 @@ def test_row_groups_that_statistics_rule_out_are_never_read(files, monkeypatch):
     assert read == [("1.parquet", 2)]
 
 
-def test_filters_that_fit_nothing_are_refused_at_once(files):
+def test_invalid_filters_are_refused_at_once(files):
     for filters in ([("nothing", ">", 3)], [("name", ">", 3)], 7, [("z",)]):
         with pytest.raises(PlanError, match="read_parquet\\(filters="):
             read_parquet(files, filters=filters)
@@ -174,7 +174,7 @@ def test_filters_that_fit_nothing_are_refused_at_once(files):
 
 @given(data=st.data())
 @settings(max_examples=25)
-def test_any_rows_are_those_of_the_table(tmp_path_factory, data):
+def test_rows_equal_those_of_the_table(tmp_path_factory, data):
     sizes = data.draw(st.lists(st.integers(0, 40), min_size=1, max_size=3))
     group = data.draw(st.integers(1, 20))
     folder = tmp_path_factory.mktemp("any")
@@ -195,7 +195,7 @@ def test_any_rows_are_those_of_the_table(tmp_path_factory, data):
         assert list(ds) == []
 
 
-def test_a_shuffle_goes_by_row_groups_where_they_do_not_fit_the_cache(files):
+def test_a_shuffle_uses_row_groups_that_exceed_the_cache(files):
     whole = read_parquet(files)
     assert "blocks of about" not in whole.shuffle(seed=1).explain()
     size = source_of(whole).store.block_bytes
@@ -206,7 +206,7 @@ def test_a_shuffle_goes_by_row_groups_where_they_do_not_fit_the_cache(files):
     verify_determinism(ds.shuffle(seed=1).batch(10))
 
 
-def test_each_row_group_is_decoded_once_an_epoch(tmp_path, monkeypatch):
+def test_each_row_group_is_decoded_once_per_epoch(tmp_path, monkeypatch):
     from penstock.sources.arrow import parquet
 
     pq.write_table(pa.table({"z": np.arange(10_000)}), tmp_path / "a.parquet", row_group_size=500)
@@ -232,7 +232,7 @@ def test_missing_values_are_named_filled_or_left_out(tmp_path):
     path = tmp_path / "holes.parquet"
     pq.write_table(table, path, row_group_size=2)
     for column, row in (("x", 1), ("name", 2), ("list", 2), ("kind", 1)):
-        with pytest.raises(DataError, match=rf"holes.parquet.*column {column} is null in row {row}; give nulls="):
+        with pytest.raises(DataError, match=rf"holes.parquet.*column {column} is null in row {row}; pass nulls="):
             list(read_parquet(path, columns=[column]))
     with pytest.raises(DataError, match=r"column who\.age is null in row 3"):
         list(read_parquet(path, columns=["who"]))
@@ -251,11 +251,11 @@ def test_missing_values_are_named_filled_or_left_out(tmp_path):
         read_parquet(path, nulls={"who": 3})
     with pytest.raises(DataError, match="nulls= gives 'many'"):
         list(read_parquet(path, columns=["x"], nulls={"x": "many"}))
-    with pytest.raises(ValueError, match="choose 'raise', 'drop'"):
+    with pytest.raises(ValueError, match="expected 'raise', 'drop'"):
         read_parquet(path, nulls="zero")
 
 
-def test_files_that_differ_are_refused_with_both_their_names(tmp_path):
+def test_files_that_differ_are_refused_with_both_names(tmp_path):
     pq.write_table(pa.table({"x": [1], "y": [1.0]}), tmp_path / "a.parquet")
     pq.write_table(pa.table({"x": [1], "y": ["one"]}), tmp_path / "b.parquet")
     pq.write_table(pa.table({"y": [1.0], "x": [1]}), tmp_path / "c.parquet")
@@ -267,7 +267,7 @@ def test_files_that_differ_are_refused_with_both_their_names(tmp_path):
 
 def test_types_without_a_counterpart_are_refused_by_name(tmp_path):
     pq.write_table(pa.table({"x": [1], "nothing": pa.nulls(1)}), tmp_path / "a.parquet")
-    with pytest.raises(PlanError, match=r"column nothing is null, .* leave it out with columns="):
+    with pytest.raises(PlanError, match=r"column nothing is null, .* omit it with columns="):
         read_parquet(tmp_path / "a.parquet")
     assert list(read_parquet(tmp_path / "a.parquet", columns=["x"])) == [{"x": 1}]
 
@@ -282,7 +282,7 @@ def test_broken_files_are_refused_by_name(tmp_path):
             read_parquet(tmp_path / "b.parquet")
 
 
-def test_a_file_that_was_written_anew_is_refused(tmp_path):
+def test_a_rewritten_file_is_refused(tmp_path):
     path = tmp_path / "a.parquet"
     pq.write_table(everything(), path)
     ds = read_parquet(path)
@@ -305,7 +305,7 @@ def test_damaged_pages_are_found_by_their_checksums(tmp_path):
         list(ds)
 
 
-def test_the_fingerprint_goes_by_what_is_read_and_not_by_where_it_lies(tmp_path):
+def test_the_fingerprint_depends_on_the_content_and_not_on_the_place(tmp_path):
     (tmp_path / "one").mkdir()
     (tmp_path / "two").mkdir()
     for folder in ("one", "two"):
@@ -320,7 +320,7 @@ def test_the_fingerprint_goes_by_what_is_read_and_not_by_where_it_lies(tmp_path)
     assert len({str(source_of(ds).fingerprint()) for ds in others} | {str(one.fingerprint())}) == 4
 
 
-def test_a_source_that_travels_takes_no_decoded_rows_along(files):
+def test_a_pickled_source_has_no_decoded_rows(files):
     source = source_of(read_parquet(files))
     before = len(pickle.dumps(source))
     source.read_many(np.arange(COUNT))
@@ -329,7 +329,7 @@ def test_a_source_that_travels_takes_no_decoded_rows_along(files):
 
 @given(st.integers(0, 1 << 30))
 @settings(max_examples=60)
-def test_a_damaged_file_gives_rows_or_an_error_that_names_it(tmp_path_factory, seed):
+def test_a_damaged_file_yields_rows_or_an_error_that_names_it(tmp_path_factory, seed):
     folder = tmp_path_factory.mktemp("damaged")
     path = folder / "a.parquet"
     pq.write_table(everything(30).select(["z", "name", "list", "kind"]), path, row_group_size=11)

@@ -1,4 +1,4 @@
-"""What the readers of tables share."""
+"""Common behavior of all table readers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ pa = pytest.importorskip("pyarrow")
 SCHEMA = pa.schema({"a": pa.int64(), "b": pa.string(), "c": pa.struct({"d": pa.float32()})})
 
 
-def test_columns_are_chosen_and_names_that_are_wrong_are_told_with_the_nearest():
+def test_unknown_columns_are_refused_with_the_nearest_name():
     assert table_of(SCHEMA, ["b", "a", "b"], "raise", "read").schema.names == ["b", "a"]
     with pytest.raises(PlanError, match=r"no column 'x'; there are 'a', 'b', 'c'"):
         table_of(SCHEMA, ["x"], "raise", "read")
@@ -25,12 +25,12 @@ def test_columns_are_chosen_and_names_that_are_wrong_are_told_with_the_nearest()
         table_of(SCHEMA, None, 3, "read")
 
 
-def test_bytes_of_a_row_are_told_before_there_is_one():
+def test_row_bytes_are_estimated_without_rows():
     assert table_of(SCHEMA, ["a", "c"], "raise", "read").row_bytes == 12
     assert table_of(SCHEMA, None, "raise", "read").loose() == ["b"]
 
 
-def test_whole_rows_are_those_with_nothing_missing():
+def test_whole_rows_have_no_missing_values():
     table = pa.table({"a": [1, None, 3, 4], "b": ["x", "y", None, "z"], "c": [{"d": 1.0}] * 3 + [{"d": None}]})
     assert table_of(table.schema, None, "drop", "read").whole_rows(table).tolist() == [True, False, False, False]
 
@@ -48,30 +48,30 @@ def test_schemas_that_differ_are_refused_with_both_names():
 @pytest.mark.parametrize(
     ("error", "message"),
     [
-        (NullError("x", 4), r"^file: column x is null in row 104; give nulls=\{'x': a value\}"),
+        (NullError("x", 4), r"^file: column x is null in row 104; pass nulls=\{'x': a value\}"),
         (DataError("odd"), "^file: odd$"),
         (OSError("no thrift"), "^file: no thrift$"),
         (pa.ArrowInvalid("odd"), "^file: odd$"),
         (UnicodeDecodeError("utf-8", b"\xff", 0, 1, "bad"), "^file: 'utf-8' codec"),
     ],
 )
-def test_what_goes_wrong_is_told_with_its_place(error, message):
+def test_errors_have_their_place(error, message):
     with pytest.raises(DataError, match=message), errors_at("file", 100):
         raise error
 
 
-def test_what_the_system_says_stays_as_it_is():
+def test_errors_of_the_system_are_unchanged():
     with pytest.raises(FileNotFoundError), errors_at("file"):
         raise OSError(errno.ENOENT, os.strerror(errno.ENOENT), "file")
     with pytest.raises(PlanError), errors_at("file"):
         raise PlanError("as it is")
 
 
-def test_things_made_side_by_side_are_in_their_order():
+def test_results_of_threads_are_in_order():
     assert [side_by_side(lambda i: i * i, count) for count in (0, 1, 5)] == [[], [0], [0, 1, 4, 9, 16]]
 
 
-def test_names_of_files():
+def test_file_names_are_shortened_in_labels():
     assert shown(["a.csv"]) == "'a.csv'"
     assert shown(["a.csv", "b.csv"]) == "2 files"
     assert relative(["/data/x/a", "/data/y/b"]) == ["x/a", "y/b"]

@@ -44,7 +44,7 @@ def plain(column):
 
 
 @pytest.mark.parametrize(("of", "values"), TYPES, ids=lambda part: str(part)[:30])
-def test_values_are_arrows_own(of, values):
+def test_values_equal_those_of_arrow(of, values):
     (leaf,) = leaves_of(of)
 
     @given(st.lists(values, max_size=12), st.integers(0, 12), st.integers(0, 12))
@@ -59,7 +59,7 @@ def test_values_are_arrows_own(of, values):
 
 
 @pytest.mark.parametrize(("of", "values"), TYPES, ids=lambda part: str(part)[:30])
-def test_what_is_missing_is_found_in_the_row_where_it_is(of, values):
+def test_missing_values_are_found_with_their_row(of, values):
     (leaf,) = leaves_of(of)
 
     @given(st.lists(st.none() | values, min_size=1, max_size=12), st.integers(0, 11))
@@ -76,7 +76,7 @@ def test_what_is_missing_is_found_in_the_row_where_it_is(of, values):
 
 
 @given(st.lists(st.none() | st.lists(st.none() | st.lists(st.none() | NUMBERS, max_size=3), max_size=3), max_size=9))
-def test_what_is_missing_deep_inside_is_found_and_filled(rows):
+def test_missing_values_inside_lists_and_structs_are_found_and_filled(rows):
     of = pa.list_(pa.list_(pa.int32()))
     array = pa.array(rows, of)
     missing = [r is None or any(c is None or None in c for c in r) for r in rows]
@@ -89,7 +89,7 @@ def test_what_is_missing_deep_inside_is_found_and_filled(rows):
     assert plain(held(leaf, array, {"x": 7})) == filled
 
 
-def test_fields_and_pairs_are_missing_where_what_holds_them_is():
+def test_fields_of_missing_structs_are_missing():
     rows = [{"a": 1, "m": [("k", 1)]}, None, {"a": None, "m": None}]
     of = pa.struct({"a": pa.int32(), "m": pa.map_(pa.string(), pa.int32())})
     leaves = leaves_of(of)
@@ -107,7 +107,7 @@ def test_a_value_that_does_not_fit_the_column_is_refused():
             held(leaf, pa.array([1, None], pa.int8()), {"x": value})
 
 
-def test_numbers_are_views_and_text_stays_arrows_until_it_is_asked_for():
+def test_numbers_are_views_and_text_is_converted_on_request():
     array = pa.array(np.arange(1000))
     (leaf,) = leaves_of(pa.int64())
     assert held(leaf, array, {}).ctypes.data == array.buffers()[1].address
@@ -117,7 +117,7 @@ def test_numbers_are_views_and_text_stays_arrows_until_it_is_asked_for():
 
 
 @given(st.lists(st.text(max_size=4), min_size=1, max_size=60), st.data())
-def test_few_rows_of_text_and_many_are_made_alike(texts, data):
+def test_few_and_many_rows_of_text_are_equal(texts, data):
     rows = np.array(data.draw(st.lists(st.integers(0, len(texts) - 1), max_size=90)), np.int64)
     for array in (pa.array(texts), pa.array(texts, pa.large_string()), pa.array(["", *texts]).slice(1)):
         assert ArrowTexts(array).take(rows) == [texts[row] for row in rows]
@@ -125,7 +125,7 @@ def test_few_rows_of_text_and_many_are_made_alike(texts, data):
     assert ArrowTexts(pa.array(raw)).take(rows) == [raw[row] for row in rows]
 
 
-def test_text_that_is_none_is_refused():
+def test_invalid_text_is_refused():
     broken = pa.Array.from_buffers(pa.string(), 1, [None, pa.py_buffer(np.int32([0, 2])), pa.py_buffer(b"\xff\xfe")])
     (leaf,) = leaves_of(pa.string())
     with pytest.raises(pa.ArrowInvalid, match="UTF8"):

@@ -54,7 +54,7 @@ def test_shards_hold_all_rows_in_their_order(tmp_path, monkeypatch):
     assert [row["x"] for row in ps.read_parquet(one)] == list(range(95))
 
 
-def test_no_rows_are_a_file_without_any(tmp_path):
+def test_an_empty_dataset_becomes_an_empty_file(tmp_path):
     import pyarrow.parquet
 
     (path,) = Dataset.from_source([]).write_parquet(tmp_path / "a.parquet")
@@ -64,18 +64,18 @@ def test_no_rows_are_a_file_without_any(tmp_path):
 @pytest.mark.parametrize(
     ("rows", "said"),
     [
-        ([1], "element 0 is int, and a row is a dict of columns; map it first"),
-        ([{}], "columns are named by text"),
-        ([{1: 2}], "columns are named by text"),
+        ([1], "element 0 is int, not a dict of columns; map it to a dict first"),
+        ([{}], "names of columns must be text"),
+        ([{1: 2}], "names of columns must be text"),
         ([{"x": 1}, {"x": "a"}], "column 'x' of elements 0 to 1 is not all one type"),
         ([{"x": 1}, {"y": 1}], r"the columns of elements 0 to 1 differ: \['y'\] against \['x'\]"),
         ([{"x": object()}], "column 'x'"),
         ([{"x": ps.Sparse([[0]], [1], [3])}], "element 0 has a Sparse"),
-        ([*[{"x": 1}] * 3, {"x": 1.5}], "column 'x' of elements 3 to 3 is not all int64, as before: there are double"),
+        ([*[{"x": 1}] * 3, {"x": 1.5}], "column 'x' of elements 3 to 3 is not all int64, as before: found double"),
         ([*[{"x": {"y": 1}}] * 3, {"x": 1.5}], "x"),
     ],
 )
-def test_what_fits_into_no_column_is_named(tmp_path, monkeypatch, rows, said):
+def test_values_that_fit_no_column_are_named(tmp_path, monkeypatch, rows, said):
     monkeypatch.setattr(writing, "_GROUP_ROWS", 3)
     with pytest.raises(ElementError, match=f"write_parquet.*{said}"):
         Dataset.from_source(rows).write_parquet(tmp_path / "a.parquet")

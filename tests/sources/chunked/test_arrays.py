@@ -73,12 +73,12 @@ def test_blocks_are_whole_chunks_of_a_megabyte_or_more():
     assert source.store.block_bytes == 20 << 16
 
 
-def test_one_key_as_text_gives_rows_themselves_and_several_give_dicts():
+def test_a_single_key_gives_rows_and_several_give_dicts():
     assert chunked_files("read", open_memory, ["a"], "in/label", 1).read_many(np.array([7])).elements() == [7]
     assert chunked_files("read", open_memory, ["a"], ["in/label"], 1).read_many(np.array([7])).elements() == [
         {"in": {"label": 7}}
     ]
-    with pytest.raises(PlanError, match="p has no array 'y' with rows; there are 'x'"):
+    with pytest.raises(PlanError, match="p has no array 'y' with rows; it has 'x'"):
         chunked_files("read", lambda path: Memory({"x": np.zeros(3)}), ["p"], "y", 1)
 
 
@@ -100,7 +100,7 @@ def test_arrays_that_do_not_fit_together_are_refused():
         chunked_files("read", opened, ["s"], None, 1)
 
 
-def test_rows_that_are_gone_are_an_error():
+def test_removed_rows_are_an_error():
     gone = Memory({"x": np.zeros(300)})
     source = chunked_files("read", lambda path: gone, ["p"], None, 1)
     gone.arrays["x"] = np.zeros(30)
@@ -108,6 +108,6 @@ def test_rows_that_are_gone_are_an_error():
         source.read_many(np.array([5]))
 
 
-def test_no_rows_are_no_rows():
+def test_arrays_without_rows_are_empty_datasets():
     empty = chunked_files("read", lambda path: Memory({"x": np.zeros((0, 2))}), ["p"], None, 1)
     assert len(empty.read_many(np.arange(0))) == empty.length == 0

@@ -36,7 +36,7 @@ def source_of(ds):
     return ds._plan.source
 
 
-def test_files_are_sources_like_any_other(path):
+def test_the_files_pass_the_conformance_checks(path):
     source = source_of(read_hdf5(path))
     verify_source(source)
     element = source.read_many(np.array([7])).elements()[0]
@@ -55,14 +55,14 @@ def test_keys_choose_and_files_are_joined(path, tmp_path):
     verify_determinism(read_hdf5(path, columns=["plain", "text"], cache_bytes=1).shuffle(seed=1).batch(16))
 
 
-def test_a_shuffle_goes_by_chunks_where_they_do_not_fit_the_cache(tmp_path):
+def test_a_shuffle_uses_chunks_that_exceed_the_cache(tmp_path):
     with h5py.File(tmp_path / "a.h5", "w") as file:
         file.create_dataset("x", data=np.zeros((400, 1 << 14)), chunks=(10, 1 << 14))
     ds = read_hdf5(tmp_path / "a.h5", columns="x", cache_bytes=16 << 20)
     assert "40 blocks of about 10 rows in random order, and the rows of 6 at a time" in ds.shuffle(seed=1).explain()
 
 
-def test_what_is_no_hdf5_is_refused_by_name(tmp_path, path):
+def test_files_that_are_not_hdf5_are_refused_by_name(tmp_path, path):
     content = path.read_bytes()
     for broken in (b"", b"text", content[:100], content[:-2000]):
         (tmp_path / "b.h5").write_bytes(broken)
@@ -70,7 +70,7 @@ def test_what_is_no_hdf5_is_refused_by_name(tmp_path, path):
             list(read_hdf5(tmp_path / "b.h5"))
 
 
-def test_a_name_that_is_no_text_is_refused_with_the_file(path):
+def test_a_name_that_is_not_utf8_is_refused_with_the_file(path):
     with h5py.File(path, "a") as file:
         file[b"caf\xe9"] = np.arange(COUNT)
     with pytest.raises(DataError, match=r"a\.h5.*not UTF-8"):

@@ -26,7 +26,7 @@ def source_of(ds):
     return ds._plan.source
 
 
-def test_groups_are_sources_like_any_other(path):
+def test_groups_pass_the_conformance_checks(path):
     source = source_of(read_zarr(path))
     verify_source(source)
     element = source.read_many(np.array([7])).elements()[0]
@@ -35,19 +35,19 @@ def test_groups_are_sources_like_any_other(path):
 
 
 @pytest.mark.filterwarnings("ignore")  # the package warns that text is not in the format's specification yet
-def test_text_is_text(tmp_path):
+def test_text_is_read_as_str(tmp_path):
     group = zarr.open_group(tmp_path / "a.zarr", mode="w")
     group.create_array("name", data=np.array(["a", "bé", ""], np.dtypes.StringDType()))
     assert list(read_zarr(tmp_path / "a.zarr", columns="name")) == ["a", "bé", ""]
 
 
-def test_one_array_gives_its_rows_and_stores_are_joined(tmp_path):
+def test_a_store_of_one_array_gives_rows_and_stores_are_joined(tmp_path):
     for i in range(2):
         zarr.save_array(tmp_path / f"{i}.zarr", np.arange(10) + 10 * i)
     assert list(read_zarr(tmp_path / "*.zarr", columns="")) == list(range(20))
 
 
-def test_what_is_no_store_is_refused_by_name(tmp_path, path):
+def test_paths_without_a_store_are_refused_by_name(tmp_path, path):
     with pytest.raises(FileNotFoundError, match="nothing"):
         read_zarr(tmp_path / "nothing")
     with pytest.raises(FileNotFoundError, match="nothing matches"):

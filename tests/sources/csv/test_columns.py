@@ -32,7 +32,7 @@ def test_files_have_the_same_names_in_any_order():
         check_same_names("a.csv", ["x", "y"], "b.csv", ["x", "z"])
 
 
-def test_types_are_those_given_and_else_those_found():
+def test_given_types_override_inferred_ones():
     found = types_in([RecordBlock("a.csv", ["a", "b", "c"], Records(b"1,2.5,\n3,4,\n", 2, 0, 0))], (), FORM)
     assert [str(field.type) for field in schema_of(["c", "b", "a"], None, found)] == ["string", "double", "int64"]
     given = schema_of(["a", "b", "c"], {"a": str, "b": np.float32, "c": pa.int8()}, found)
@@ -40,7 +40,7 @@ def test_types_are_those_given_and_else_those_found():
     assert [str(field.type) for field in schema_of(["a"], None, {})] == ["string"]
 
 
-def test_types_of_columns_that_are_empty_are_looked_for_further_on_but_not_for_ever():
+def test_types_of_empty_columns_are_inferred_from_a_limited_number_of_later_blocks():
     asked = []
 
     def blocks(empty, last):
@@ -61,7 +61,7 @@ def test_types_of_columns_that_are_empty_are_looked_for_further_on_but_not_for_e
 
 
 @pytest.mark.parametrize("name", ["a.csv", "a.csv.gz"])
-def test_types_are_found_in_the_records_of_the_first_block_that_are_rows(tmp_path, name):
+def test_types_are_inferred_from_valid_records(tmp_path, name):
     def write(*records):
         content = b"\n".join([b"n,text", *records])
         (tmp_path / name).write_bytes(gzip.compress(content) if name.endswith(".gz") else content)

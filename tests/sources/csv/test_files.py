@@ -28,14 +28,14 @@ def path(tmp_path):
     return tmp_path / "a.csv"
 
 
-def test_it_is_a_source_like_any_other(path):
+def test_files_are_sources_that_pass_the_conformance_checks(path):
     verify_source(source_of(read_csv(path, block_bytes=500)))
     verify_source(source_of(read_csv(path, block_bytes=500, cache_bytes=1)))
     verify_source(source_of(read_csv([path], columns=["text"])))
 
 
 @pytest.mark.parametrize("block_bytes", [1, 100, 1 << 20])
-def test_rows_are_what_was_written(path, block_bytes):
+def test_rows_equal_the_written_ones(path, block_bytes):
     rows = list(read_csv(path, block_bytes=block_bytes))
     assert len(rows) == 200
     for i, row in enumerate(rows):
@@ -49,7 +49,7 @@ CELLS = st.text(st.characters(codec="utf-8", exclude_characters="\0\r"), max_siz
 
 @given(rows=st.lists(st.tuples(CELLS, st.integers(-99, 99)), max_size=30), data=st.data())
 @settings(max_examples=40)
-def test_what_pythons_own_writer_writes_is_read_back(tmp_path_factory, rows, data):
+def test_files_of_pythons_csv_writer_are_read_back(tmp_path_factory, rows, data):
     path = tmp_path_factory.mktemp("csv") / "a.csv"
     end = data.draw(st.sampled_from(["\n", "\r\n", "\r"]))
     # Where lines end with returns alone, the writer leaves line feeds without quotes, and they end lines as well.
@@ -62,7 +62,7 @@ def test_what_pythons_own_writer_writes_is_read_back(tmp_path_factory, rows, dat
     assert [(row["text"], row["n"]) for row in ds] == rows
 
 
-def test_columns_types_names_and_dialects_are_as_told(tmp_path):
+def test_columns_types_names_and_dialects_can_be_set(tmp_path):
     (tmp_path / "a.tsv").write_text("1\t'a\tb'\t2.5\n\n2\tc\t\n")
     ds = read_csv(
         tmp_path / "a.tsv",
@@ -78,7 +78,7 @@ def test_columns_types_names_and_dialects_are_as_told(tmp_path):
     assert [row["text"] for row in read_csv(tmp_path / "b.csv", names=["id", "text"], quote=None)] == ["'a", "b"]
 
 
-def test_several_files_may_order_their_columns_otherwise_and_must_have_the_same(tmp_path):
+def test_several_files_must_have_the_same_columns_in_any_order(tmp_path):
     (tmp_path / "a.csv").write_text("x,y\n1,a\n")
     (tmp_path / "b.csv").write_text("y,x\nb,2\n")
     assert list(read_csv(tmp_path / "*.csv")) == [{"x": 1, "y": "a"}, {"x": 2, "y": "b"}]
@@ -87,7 +87,7 @@ def test_several_files_may_order_their_columns_otherwise_and_must_have_the_same(
         read_csv(tmp_path / "*.csv")
 
 
-def test_other_encodings_are_read_and_those_where_ascii_is_not_are_refused(tmp_path):
+def test_encodings_that_extend_ascii_are_read_and_others_refused(tmp_path):
     (tmp_path / "a.csv").write_bytes("name\nZoë\nÉmile\n".encode("latin-1"))
     assert [row["name"] for row in read_csv(tmp_path / "a.csv", encoding="latin-1")] == ["Zoë", "Émile"]
     with pytest.raises(ValueError, match="extends ASCII"):
@@ -96,7 +96,7 @@ def test_other_encodings_are_read_and_those_where_ascii_is_not_are_refused(tmp_p
         list(read_csv(tmp_path / "a.csv", types={"name": str}))
 
 
-def test_a_mark_of_utf8_at_the_beginning_is_no_text(tmp_path):
+def test_a_byte_order_mark_is_dropped(tmp_path):
     (tmp_path / "a.csv").write_bytes(b'\xef\xbb\xbf"x",y\n1,2\n')
     assert list(read_csv(tmp_path / "a.csv")) == [{"x": 1, "y": 2}]
     assert read_csv(tmp_path / "a.csv", names=["x", "y"])[0] == {"x": "x", "y": "y"}
@@ -105,12 +105,12 @@ def test_a_mark_of_utf8_at_the_beginning_is_no_text(tmp_path):
 @pytest.mark.parametrize(
     ("bad", "parts"),
     [
-        ("oops,b", ["int64: invalid value 'oops'", "types were found in the first block: give types={'n'"]),
+        ("oops,b", ["int64: invalid value 'oops'", "types were found in the first block: pass types={'n'"]),
         ("1,2,3", ["Expected 2 columns, got 3"]),
         ('1,"2', ["is never closed"]),
     ],
 )
-def test_what_is_wrong_is_named_with_its_file_and_line(tmp_path, bad, parts):
+def test_errors_name_file_and_line(tmp_path, bad, parts):
     rows = [f'{i},"a\nb"' if i < 50 else f"{i},b" for i in range(54)]  # fifty of two lines each
     (tmp_path / "a.csv").write_text("n,text\n" + "\n".join([*rows, bad, "7,c"]) + "\n")
     with pytest.raises(DataError) as caught:
@@ -130,12 +130,12 @@ def test_an_empty_field_of_numbers_is_missing_and_one_of_text_is_empty(tmp_path)
 @pytest.mark.parametrize("content", ["", "\n\n"])
 def test_a_file_without_a_header_is_refused(tmp_path, content):
     (tmp_path / "a.csv").write_text(content)
-    with pytest.raises(DataError, match=r"a\.csv: the record with the names of the columns is missing; give names="):
+    with pytest.raises(DataError, match=r"a\.csv: the record with the names of the columns is missing; pass names="):
         read_csv(tmp_path / "a.csv")
     assert list(read_csv(tmp_path / "a.csv", names=["x"])) == []
 
 
-def test_a_file_with_a_header_alone_is_empty(tmp_path):
+def test_a_file_with_only_a_header_is_empty(tmp_path):
     (tmp_path / "a.csv").write_text("x,y")
     assert list(read_csv(tmp_path / "a.csv").batch(3)) == []
 
@@ -156,7 +156,7 @@ def test_wrong_arguments_are_refused_at_once(path):
         read_csv(path.parent / "twice.csv")
 
 
-def test_the_index_is_kept_beside_the_file_and_made_again_when_it_changes(path):
+def test_the_index_is_stored_next_to_the_file_and_made_again_after_changes(path):
     assert len(read_csv(path)) == 200
     (index,) = path.parent.glob(".penstock/*.psindex")
     made = index.stat().st_mtime_ns
@@ -167,7 +167,7 @@ def test_the_index_is_kept_beside_the_file_and_made_again_when_it_changes(path):
     assert len(read_csv(path)) == 201
 
 
-def test_a_shuffle_goes_by_blocks_where_they_do_not_fit_the_cache(path):
+def test_a_shuffle_uses_blocks_that_exceed_the_cache(path):
     ds = read_csv(path, block_bytes=400, cache_bytes=3000)
     assert "blocks of about" in ds.shuffle(seed=1).explain()
     assert sorted(row["id"] for row in ds.shuffle(seed=1)) == list(range(200))
@@ -175,7 +175,7 @@ def test_a_shuffle_goes_by_blocks_where_they_do_not_fit_the_cache(path):
     assert "row 7" in str(ds.locate(7))
 
 
-def test_threads_get_what_one_gets(path):
+def test_threads_read_the_same_rows_as_one_thread(path):
     ds = read_csv(path, block_bytes=300).shuffle(seed=2).batch(7)
     one, other = (
         [batch["id"].tolist() for batch in ds.with_options(options).iterator(epoch=0)]
@@ -184,7 +184,7 @@ def test_threads_get_what_one_gets(path):
     assert one == other
 
 
-def test_damaged_files_give_rows_or_an_error_that_names_them(path):
+def test_damaged_files_yield_rows_or_an_error_that_names_them(path):
     content = path.read_bytes()
     random = np.random.default_rng(2)
     for number in range(100):

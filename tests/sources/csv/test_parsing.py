@@ -1,4 +1,4 @@
-"""Records of CSV that are no rows: each is lost alone and told with its place, in plain files and compressed ones."""
+"""Invalid CSV records: each is lost alone and reported with its location, in plain and compressed files."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ TYPES = {"n": "int64", "text": str}
 
 
 def record(number, kind):
-    """One of two lines, or one that is no row."""
+    """Return a valid row of two lines, or an invalid record."""
     return kind if kind in BAD else f'{number},"a\n{kind}"'
 
 
@@ -54,7 +54,7 @@ def numbers(ds):
     name=st.sampled_from(["a.csv", "a.csv.gz"]),
 )
 @settings(max_examples=100)
-def test_each_bad_record_is_lost_alone_and_told_with_its_place(tmp_path_factory, kinds, block_bytes, name):
+def test_each_bad_record_is_lost_alone_and_named_with_its_place(tmp_path_factory, kinds, block_bytes, name):
     folder = tmp_path_factory.mktemp("csv")
     path = write(folder, ["fine", *kinds], name)
     ds = read_csv(path, types=TYPES, block_bytes=block_bytes).ignore_errors(quarantine=folder / "bad")
@@ -85,7 +85,7 @@ def path(request, tmp_path):
 GOOD = [i for i in range(100) if i not in (17, 40, 41, 99)]
 
 
-def test_budgets_count_each_of_them(path):
+def test_budgets_count_each_bad_record(path):
     ds = read_csv(path, types=TYPES, block_bytes=100)
     assert numbers(ds.ignore_errors(budget=4)) == GOOD
     with pytest.raises(ps.errors.FailuresError, match="is null in row 99"):
@@ -96,7 +96,7 @@ def test_budgets_count_each_of_them(path):
     assert numbers(made) == list(range(17))
 
 
-def test_going_on_is_exact_from_any_state_and_on_any_executor(path):
+def test_streams_with_bad_records_resume_exactly_on_any_executor(path):
     ds = read_csv(path, types=TYPES, block_bytes=100)
     verify_resume(ds.ignore_errors(budget=9).batch(8), most=6)
     verify_resume(ds.map(lambda row: row["n"]).ignore_errors(), most=6)
@@ -113,7 +113,7 @@ def test_going_on_is_exact_from_any_state_and_on_any_executor(path):
     assert found == GOOD[60:]
 
 
-def test_a_shuffle_over_all_loses_the_same_ones(tmp_path):
+def test_a_shuffle_loses_the_same_records(tmp_path):
     kinds = ["fine", "oops,b"] * 50
     path = write(tmp_path, kinds)
     for block_bytes in (100, 1 << 20):
@@ -134,7 +134,7 @@ def test_a_shuffle_over_all_loses_the_same_ones(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["a.csv", "a.csv.gz"])
-def test_rows_with_nothing_missing_are_kept_beside_records_that_are_none(tmp_path, name):
+def test_nulls_drop_keeps_complete_rows_and_bad_records(tmp_path, name):
     kinds = ["fine", ",b", "oops,b", "fine", ",b", "1,2,3", "fine"] * 5
     path = write(tmp_path, kinds, name)
     for block_bytes in (30, 1 << 20):
@@ -146,7 +146,7 @@ def test_rows_with_nothing_missing_are_kept_beside_records_that_are_none(tmp_pat
         assert sum(n < 0 for n in numbers(filled.ignore_errors(budget=10))) == 10
 
 
-def test_what_is_nearly_all_bad_is_refused_when_the_dataset_is_made(tmp_path, monkeypatch):
+def test_files_of_mostly_bad_records_are_refused_when_the_dataset_is_made(tmp_path, monkeypatch):
     monkeypatch.setattr(csv_parsing, "_MOST_FAULTS", 20)
     path = write(tmp_path, ["oops,b"] * 20 + ["fine"])
     assert numbers(read_csv(path, types=TYPES, nulls="drop").ignore_errors()) == [20]
@@ -156,7 +156,7 @@ def test_what_is_nearly_all_bad_is_refused_when_the_dataset_is_made(tmp_path, mo
 
 
 @pytest.mark.parametrize("name", ["a.csv", "a.csv.gz"])
-def test_a_record_that_is_no_text_is_lost_alone_in_any_encoding(tmp_path, name):
+def test_an_undecodable_record_is_lost_alone_in_any_encoding(tmp_path, name):
     for encoding, lost in (("utf-8", b"2,\xff"), ("gb18030", b"2,\xff")):
         content = "n,text\n0,é\n1,b\nBAD\n3,d".encode(encoding).replace(b"BAD", lost)
         (tmp_path / name).write_bytes(gzip.compress(content) if name.endswith(".gz") else content)
@@ -166,12 +166,12 @@ def test_a_record_that_is_no_text_is_lost_alone_in_any_encoding(tmp_path, name):
             list(ds)
 
 
-def test_an_index_that_says_otherwise_is_an_error():
+def test_an_index_that_contradicts_the_file_is_an_error():
     form = csv_parsing.Form(csv_parsing.Dialect(), "utf-8")
     maker = csv_parsing.Rowmaker("a.csv", ["n"], None, form)
     with pytest.raises(DataError, match=r"a\.csv: 2 records found after line 7, and 3 in the index"):
         csv_parsing.Apart(csv_parsing.Records(b"1\n2\n", 3, 7, 6), maker)
-    with pytest.raises(DataError, match=r"a\.csv: the records after line 7 do not end where .* but within quotes"):
+    with pytest.raises(DataError, match=r"a\.csv: the records after line 7 end within quotes"):
         csv_parsing.Apart(csv_parsing.Records(b'1\n"2\n', 3, 7, 6), maker)
 
 

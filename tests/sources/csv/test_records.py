@@ -1,4 +1,4 @@
-"""Where records of CSV begin: as pyarrow's parser has it, however the file is cut."""
+"""Starts of CSV records equal those of pyarrow's parser, for any split of the file."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def plainly(content: bytes, quote: int | None = ord('"')):
 
 @given(pieces=st.lists(PIECES, max_size=30), read=st.integers(1, 40), quoted=st.booleans())
 @settings(max_examples=300)
-def test_records_end_where_a_plain_machine_says(pieces, read, quoted):
+def test_ends_of_records_equal_those_of_a_plain_state_machine(pieces, read, quoted):
     content = "".join(pieces).encode()
     wanted, unclosed = plainly(content, ord('"') if quoted else None)
     before, csv_records._READ = csv_records._READ, read
@@ -81,7 +81,7 @@ def test_blocks_begin_where_records_do_and_count_their_rows_and_lines(tmp_path):
 
 
 @pytest.mark.parametrize("content", [b"", b"\n\n\r\n", b"\xef\xbb\xbf"])
-def test_files_without_records_have_none(tmp_path, content):
+def test_files_without_records_have_an_empty_index(tmp_path, content):
     (tmp_path / "a.csv").write_bytes(content)
     index = index_of(str(tmp_path / "a.csv"), Dialect(), 10, lambda _: None)
     assert index["rows"].tolist() == [0]

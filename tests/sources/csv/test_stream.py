@@ -1,4 +1,4 @@
-"""Compressed CSV: the same rows as those of the plain file, in order, resumed and refused as exactly."""
+"""Compressed CSV: the rows of the plain file in order, with the same resumption and errors."""
 
 from __future__ import annotations
 
@@ -98,12 +98,12 @@ def test_missing_values_are_named_filled_or_left_out(tmp_path):
 @pytest.mark.parametrize(
     ("bad", "parts"),
     [
-        ("oops,b", ["int64: invalid value 'oops'", "give types={'n'", "line 106"]),
+        ("oops,b", ["int64: invalid value 'oops'", "pass types={'n'", "line 106"]),
         ("1,2,3", ["Expected 2 columns, got 3", "line 106"]),
         ('1,"2', ["the quote at byte 469, in line 106, is never closed"]),
     ],
 )
-def test_what_is_wrong_is_named_with_its_file_and_line_after_the_blocks_before(tmp_path, bad, parts):
+def test_errors_name_file_and_line_after_earlier_blocks(tmp_path, bad, parts):
     rows = [f'{i},"a\nb"' if i < 50 else f"{i},b" for i in range(54)]
     (tmp_path / "a.csv.gz").write_bytes(gzip.compress(("n,text\n" + "\n".join([*rows, bad, "7,c"]) + "\n").encode()))
     made = []
@@ -124,12 +124,12 @@ def test_files_of_other_columns_are_refused_when_they_are_read(paths, tmp_path):
         read_csv(paths, types={"z": int})
 
 
-def test_columns_may_stand_in_another_order_and_be_chosen(paths, tmp_path):
+def test_columns_may_be_in_another_order_and_selected(paths, tmp_path):
     (tmp_path / "b.csv.bz2").write_bytes(bz2.compress(b"text,id,x\nt,1,2.5\n"))
     assert rows_of(paths, columns=["x", "id"])[100] == {"id": 1, "x": 2.5}
 
 
-def test_a_file_that_is_cut_short_gives_what_came_before_and_an_error(tmp_path):
+def test_a_truncated_file_yields_earlier_rows_and_an_error(tmp_path):
     content = gzip.compress(b"n\n" + b"".join(b"%d\n" % (i * 7919 % 1000) for i in range(100_000)))
     (tmp_path / "a.csv.gz").write_bytes(content[: len(content) // 2])
     made = []

@@ -19,7 +19,7 @@ CHUNKS = [ROWS[:8], ROWS[8:9], ROWS[9:]]
 
 
 @pytest.mark.parametrize("compression", [None, "zstd"])
-def test_samples_are_the_values_that_were_written(compression, tmp_path):
+def test_samples_equal_the_written_values(compression, tmp_path):
     ds = ps.read_litdata(arrow_chunks(tmp_path, CHUNKS, compression=compression))
     assert list(ds) == ROWS
     assert ds[-1] == ROWS[-1]
@@ -42,14 +42,14 @@ def test_a_damaged_table_is_named(tmp_path):
         list(ps.read_litdata(tmp_path))
 
 
-def test_another_number_of_samples_is_named(tmp_path):
+def test_a_wrong_number_of_samples_is_named(tmp_path):
     arrow_chunks(tmp_path, CHUNKS)
     changed_index(tmp_path, lambda index: index["chunks"][1].update(chunk_size=2))
     with pytest.raises(DataError, match=r"chunk-0-1.bin, at byte 0: it has 1 samples; index.json says 2"):
         list(ps.read_litdata(tmp_path))
 
 
-def test_it_reads_what_the_package_writes(tmp_path):
+def test_files_of_the_original_package_are_read(tmp_path):
     pytest.importorskip("litdata")
     pytest.importorskip("zstd")  # what it compresses with
     from litdata.streaming.writer import BinaryWriter

@@ -42,7 +42,7 @@ def whole_litdata(folder, level):
 
 
 @pytest.mark.parametrize("encoding", ENCODED)
-def test_an_encoding_becomes_its_value(encoding, tmp_path):
+def test_each_encoding_is_decoded(encoding, tmp_path):
     data, value = ENCODED[encoding]
     (element,) = ps.read_litdata(litdata(tmp_path, [encoding], [sized(data)]))
     np.testing.assert_equal(element, value)
@@ -66,11 +66,11 @@ def test_any_sample_is_read_in_any_order(level, tmp_path):
 
 
 @pytest.mark.parametrize("level", LEVELS)
-def test_a_run_goes_on_where_it_was(level, tmp_path):
+def test_a_restored_iterator_continues_where_it_stopped(level, tmp_path):
     ps.testing.verify_resume(ps.read_litdata(whole_litdata(tmp_path, level)).shuffle(seed=3))
 
 
-def test_samples_are_nested_as_they_were(tmp_path):
+def test_samples_keep_their_nesting(tmp_path):
     nesting = tree(
         LEAF, tree(LEAF, tree(LEAF, kind=DICT, keys=["c"]), kind="builtins.tuple"), kind=DICT, keys=["b", "a"]
     )
@@ -102,7 +102,7 @@ DAMAGE = {
 
 
 @pytest.mark.parametrize(("level", "kind"), [(level, kind) for level, kinds in DAMAGE.items() for kind in kinds])
-def test_what_is_damaged_is_named_with_its_place(level, kind, tmp_path):
+def test_damage_is_named_with_its_place(level, kind, tmp_path):
     whole_litdata(tmp_path, level)
     place, data, why = DAMAGE[level][kind]
     (path,) = tmp_path.glob("chunk-0-0*bin")
@@ -121,12 +121,12 @@ def config(**changed):
 WRONG = {
     "no config": (lambda i: i.pop("config"), DataError, "it has no 'config'"),
     "encrypted": (config(encryption={"algorithm": "rsa"}), PlanError, "are encrypted"),
-    "for tokens": (config(item_loader="TokensLoader"), PlanError, "TokensLoader; say block_size="),
+    "for tokens": (config(item_loader="TokensLoader"), PlanError, "TokensLoader; pass block_size="),
     "for others": (config(item_loader="ParquetLoader"), PlanError, "written for ParquetLoader"),
     "another compression": (config(compression="lz4"), PlanError, "only zstd is supported"),
     "another level": (
         config(compression="zstd", compression_level="row"), DataError, "'compression_level' is 'row'"),
-    "another encoding": (config(data_format=["int", "str", "mine"]), PlanError, "written as 'mine'"),
+    "another encoding": (config(data_format=["int", "str", "mine"]), PlanError, "unknown encoding 'mine'"),
     "a number of no dtype": (config(data_format=["int", "str", "no_header_tensor:10"]), DataError, "number 10 is not"),
     "more leaves": (config(data_format=["int", "str", "numpy", "int"]), DataError, "has fewer than 4 leaves"),
     "fewer leaves": (config(data_format=["int"]), DataError, "'data_spec' is not supported"),
@@ -137,7 +137,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize("kind", WRONG)
-def test_an_index_that_does_not_fit_is_named(kind, tmp_path):
+def test_an_invalid_index_is_named(kind, tmp_path):
     change, error, why = WRONG[kind]
     simple_litdata(tmp_path)
     changed_index(tmp_path, change)
@@ -146,7 +146,7 @@ def test_an_index_that_does_not_fit_is_named(kind, tmp_path):
     assert str(tmp_path) in str(told.value)
 
 
-def test_a_chunk_that_is_not_there_is_not_found(tmp_path):
+def test_a_missing_chunk_is_an_error(tmp_path):
     simple_litdata(tmp_path)
     (tmp_path / "chunk-0-1.bin").unlink()
     with pytest.raises(FileNotFoundError, match=r"chunk-0-1.bin"):
@@ -163,14 +163,14 @@ def test_an_array_that_does_not_fit_its_bytes_is_refused(data, why):
         array_of_numpy(data)
 
 
-def test_tensors_without_values_keep_their_shape():
+def test_empty_tensors_keep_their_shape():
     assert array_of_tensor(struct.pack(">IIII", 17, 2, 0, 3)).shape == (0, 3)
 
 
 @pytest.mark.filterwarnings(
     "ignore:The given buffer is not writable:UserWarning", "ignore::pytest.PytestUnraisableExceptionWarning"
 )  # it leaves files to be closed
-def test_it_reads_what_the_package_writes(tmp_path):
+def test_files_of_the_original_package_are_read(tmp_path):
     litdata = pytest.importorskip("litdata")
     pytest.importorskip("zstd")  # what it compresses with
     torch = pytest.importorskip("torch")
@@ -203,7 +203,7 @@ def test_it_reads_what_the_package_writes(tmp_path):
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # it leaves a file to be closed
-def test_the_package_itself_is_a_source(tmp_path):
+def test_a_dataset_of_the_original_package_is_a_source(tmp_path):
     litdata = pytest.importorskip("litdata")
     theirs = ps.Dataset.from_source(litdata.StreamingDataset(str(simple_litdata(tmp_path))))
     for one, other in zip(theirs.shuffle(seed=1), ps.read_litdata(tmp_path).shuffle(seed=1), strict=True):

@@ -1,4 +1,4 @@
-"""Chunks in zstd frames: the tables that say where samples are, and what is decompressed."""
+"""Chunks in zstd frames: the tables of sample locations, and the decompressed bytes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ pytest.importorskip("zstandard")
 
 
 @given(st.lists(st.binary(max_size=9), min_size=1, max_size=30), st.integers(1, 8))
-def test_samples_come_back(tmp_path_factory, samples, each):
+def test_samples_are_decompressed(tmp_path_factory, samples, each):
     path = tmp_path_factory.mktemp("chunk") / "chunk-0-0.bin"
     path.write_bytes(frames(samples, each))
     found = scan_frames(str(path), lambda seen: None)

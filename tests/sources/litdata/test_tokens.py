@@ -1,4 +1,4 @@
-"""Tokens of LitData: blocks of one length, over the borders of documents and not over those of chunks."""
+"""Tokens of LitData: blocks of one length, across documents but not across chunks."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.sources.shard_files import changed_index, simple_litdata, tokens
 CHUNKS = [[list(range(5)), list(range(5, 12))], [list(range(100, 103))], [[7]], [list(range(200, 209))]]
 
 
-def test_blocks_go_over_documents_and_not_over_chunks(tmp_path):
+def test_blocks_cross_documents_but_not_chunks(tmp_path):
     ds = ps.read_litdata(tokens(tmp_path, CHUNKS), block_size=3)
     blocks = [list(range(i, i + 3)) for i in (0, 3, 6, 9, 100, 200, 203, 206)]
     assert [block.tolist() for block in ds] == blocks
@@ -46,7 +46,7 @@ def test_a_chunk_of_another_size_is_refused(tmp_path):
         list(ps.read_litdata(tmp_path, block_size=3))
 
 
-def test_samples_are_no_tokens(tmp_path):
+def test_folders_of_samples_are_refused_as_tokens(tmp_path):
     with pytest.raises(PlanError, match="has samples, not tokens"):
         ps.read_litdata(simple_litdata(tmp_path), block_size=3)
     with pytest.raises(ValueError, match="block_size"):
@@ -63,7 +63,7 @@ def test_compressed_tokens_are_refused(tmp_path):
 
 
 @pytest.mark.filterwarnings("ignore:The given buffer is not writable:UserWarning")
-def test_it_reads_what_the_package_writes(tmp_path):
+def test_files_of_the_original_package_are_read(tmp_path):
     litdata = pytest.importorskip("litdata")
     torch = pytest.importorskip("torch")
     from litdata.streaming.item_loader import TokensLoader

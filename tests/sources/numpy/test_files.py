@@ -24,7 +24,7 @@ def source_of(ds):
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 @pytest.mark.parametrize("shape", [(7,), (7, 3), (0, 2), (5, 0), (300, 2, 2)])
-def test_files_are_sources_like_any_other(tmp_path, dtype, shape):
+def test_the_files_pass_the_conformance_checks(tmp_path, dtype, shape):
     array = np.frombuffer(np.random.default_rng(0).bytes(1 << 16), np.uint8)[: int(np.prod(shape))]
     array = (array % 2).astype(np.int32).reshape(shape)
     array = np.zeros(shape, dtype) if isinstance(dtype, list) else array.astype(dtype)
@@ -51,7 +51,7 @@ def test_members_of_npz_files_are_dicts(tmp_path, save):
     assert "b.npz, row 3" in str(ds.locate(13))
 
 
-def test_arrays_in_fortrans_order_are_read_too(tmp_path):
+def test_arrays_in_fortran_order_are_read(tmp_path):
     array = np.asfortranarray(np.arange(12).reshape(4, 3))
     np.save(tmp_path / "a.npy", array)
     verify_source(source_of(read_numpy(tmp_path / "a.npy")))
@@ -59,7 +59,7 @@ def test_arrays_in_fortrans_order_are_read_too(tmp_path):
 
 
 @given(st.lists(st.integers(0, 30), min_size=1, max_size=4), st.data())
-def test_any_rows_of_any_files_come_in_the_order_asked_for(tmp_path_factory, sizes, data):
+def test_rows_of_several_files_come_in_the_requested_order(tmp_path_factory, sizes, data):
     folder = tmp_path_factory.mktemp("numpy")
     whole = np.arange(sum(sizes) * 3).reshape(-1, 3)
     for i, part in enumerate(np.split(whole, np.cumsum(sizes)[:-1])):
@@ -114,13 +114,13 @@ def npy(shape="(3,)", descr="'<f8'", body=24, version=1):
         (b"PK\x05\x06" + bytes(18), "it has no array"),
     ],
 )
-def test_headers_that_lie_are_refused(tmp_path, content, message):
+def test_invalid_headers_are_refused(tmp_path, content, message):
     (tmp_path / "a.npy").write_bytes(content)
     with pytest.raises(DataError, match=rf"a\.npy.*({message})"):
         list(read_numpy(tmp_path / "a.npy"))
 
 
-def test_archives_that_lie_are_refused(tmp_path):
+def test_invalid_archives_are_refused(tmp_path):
     np.savez_compressed(tmp_path / "a.npz", x=np.zeros(5000))
     content = bytearray((tmp_path / "a.npz").read_bytes())
     at = content.index(b"PK\x01\x02") + 24  # the size of what is compressed, in the directory
@@ -153,7 +153,7 @@ def test_a_file_that_is_cut_short_while_it_is_read_is_an_error(tmp_path, name):
 
 
 @pytest.mark.parametrize("name", ["npy", "npz"])
-def test_damaged_files_give_rows_or_an_error_that_names_them(tmp_path, name):
+def test_damaged_files_yield_rows_or_an_error_that_names_them(tmp_path, name):
     whole = io.BytesIO()
     array = np.arange(60).reshape(20, 3)
     (np.save if name == "npy" else np.savez_compressed)(whole, array)

@@ -1,4 +1,4 @@
-"""What the headers of NumPy's files say of their arrays; see test_numpy_files.py for those that lie."""
+"""Headers of NumPy files; test_numpy_files.py covers false headers."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def path(tmp_path):
 
 
 @pytest.mark.parametrize(("lost", "rows"), [(1, 9), (16, 9), (17, 8), (160, 0)])
-def test_of_a_file_that_was_cut_the_whole_rows_are_there(path, lost, rows):
+def test_a_truncated_file_has_its_whole_rows(path, lost, rows):
     os.truncate(path, os.path.getsize(path) - lost)
     with pytest.raises(DataError, match="cut short"):
         list(members_of(0, path))
@@ -26,7 +26,7 @@ def test_of_a_file_that_was_cut_the_whole_rows_are_there(path, lost, rows):
     assert torn_array(0, path).parts[0].rows == rows
 
 
-def test_of_a_file_without_a_header_or_with_columns_first_no_rows_are_found(path, tmp_path):
+def test_truncated_headers_and_fortran_order_give_no_rows(path, tmp_path):
     os.truncate(path, 50)
     assert not begins_as_npy(path)
     np.save(path, np.asfortranarray(np.arange(20).reshape(10, 2)))

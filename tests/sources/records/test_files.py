@@ -40,12 +40,12 @@ def test_elements_are_bytes_by_their_number_over_all_files(paths):
     assert read(source) == []
 
 
-def test_it_keeps_what_is_asked_of_a_source(paths):
+def test_the_source_passes_the_conformance_checks(paths):
     verify_source(tfrecord_files(paths))
     verify_source(tfrecord_files(paths[1:2]))
 
 
-def test_without_records_there_is_nothing(paths):
+def test_files_without_records_are_empty(paths):
     assert tfrecord_files(paths[1:2]).length == 0
     assert tfrecord_files([]).length == 0
 
@@ -63,7 +63,7 @@ def test_records_are_described(paths):
     assert source.describe(3) == f"{paths[2]}, record 0"
 
 
-def test_it_travels_as_a_description(paths):
+def test_a_pickled_source_is_only_a_description(paths):
     source = tfrecord_files(paths)
     read(source, 1)
     sent = pickle.dumps(source)
@@ -73,7 +73,7 @@ def test_it_travels_as_a_description(paths):
     assert again.fingerprint() == source.fingerprint()
 
 
-def test_the_fingerprint_goes_by_content_wherever_it_lies(paths, tmp_path):
+def test_the_fingerprint_depends_on_the_content_and_not_on_the_place(paths, tmp_path):
     before = tfrecord_files(paths).fingerprint()
     os.makedirs(tmp_path / "moved")
     moved = [os.path.join(tmp_path, "moved", os.path.basename(path)) for path in paths]
@@ -88,7 +88,7 @@ def test_the_fingerprint_goes_by_content_wherever_it_lies(paths, tmp_path):
     assert content_of([]) != content_of(tfrecord_files(moved).sidecars)
 
 
-def test_a_file_that_was_replaced_is_read_anew_by_a_new_source(paths):
+def test_a_new_source_reads_a_replaced_file(paths):
     old = tfrecord_files(paths[:1])
     assert read(old, 0) == [b"0"]
     with open(f"{paths[0]}.new", "wb") as file:
@@ -98,7 +98,7 @@ def test_a_file_that_was_replaced_is_read_anew_by_a_new_source(paths):
     assert read(tfrecord_files(paths[:1]), 0) == [b"new"]
 
 
-def test_the_record_at_fault_has_its_place_in_the_rows(paths):
+def test_the_error_of_a_record_has_its_position_in_the_rows(paths):
     source = tfrecord_files(paths)
     assert source.length == 7
     with damaged_by_its_disk(paths[2]) as file:
@@ -116,7 +116,7 @@ def test_unread_records_are_their_numbers(paths):
     assert source.read_joined(np.array([3, 0])) == Ragged.from_rows([[ord("3")], [ord("0")]], np.uint8)
 
 
-def test_one_way_to_hand_up_records_finds_open_what_another_has_opened(paths):
+def test_derived_sources_share_open_files(paths):
     source = tfrecord_files(paths)
     unread = replace(source, unread=True)
     assert unread.reader is source.reader

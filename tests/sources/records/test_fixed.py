@@ -54,7 +54,7 @@ def test_records_are_written_into_the_memory_given(tmp_path):
     assert read(files, [1, 2, 0], [strided]).tolist() == points[[1, 2, 0]].tolist()
 
 
-def test_bytes_of_another_order_become_those_of_the_machine(tmp_path):
+def test_byte_order_is_converted_to_that_of_the_machine(tmp_path):
     path = tmp_path / "points.bin"
     points = np.arange(500, 524, dtype=">i2").reshape(4, 6)
     points.tofile(path)
@@ -75,7 +75,7 @@ def test_a_pipeline_shuffles_and_batches_them(tmp_path):
     assert [place.name for place in ps.read_fixed_length(path, 4).locate(3)] == [f"{path}, record 3"]
 
 
-def test_a_file_whose_size_does_not_fit_is_an_error_with_its_sizes(tmp_path):
+def test_a_file_whose_size_does_not_fit_is_an_error_with_the_sizes(tmp_path):
     path = tmp_path / "a.bin"
     path.write_bytes(bytes(23))
     told = r"a\.bin has 23 bytes.* of 5, a header of 1 and a footer of 0: 4 and 2 bytes"
@@ -100,16 +100,16 @@ def test_a_file_that_changes_is_an_error(tmp_path):
         ({}, "record_bytes, or dtype and shape"),
         ({"shape": [2]}, "dtype with shape"),
         ({"record_bytes": 7, "dtype": np.int16}, "not a multiple of 2"),
-        ({"record_bytes": 7, "dtype": np.int16, "shape": [3]}, "has 6 bytes; leave record_bytes out"),
+        ({"record_bytes": 7, "dtype": np.int16, "shape": [3]}, "has 6 bytes; omit record_bytes="),
         ({"dtype": object}, "cannot hold values of this dtype"),
     ],
 )
-def test_layouts_that_make_no_sense_are_refused(settings, told):
+def test_invalid_layouts_are_refused(settings, told):
     with pytest.raises(PlanError, match=told):
         fixed_files([], **settings)
 
 
-def test_what_a_record_is_may_be_said_in_parts():
+def test_the_form_of_a_record_may_be_given_in_parts():
     def layout(**settings):
         files = fixed_files([], **settings)
         return files.record_bytes, files.shape
@@ -121,13 +121,13 @@ def test_what_a_record_is_may_be_said_in_parts():
 
 
 @pytest.mark.parametrize("settings", [{"record_bytes": 6}, {"dtype": ">i2", "shape": (3,)}, {"dtype": np.int16}])
-def test_it_keeps_what_is_asked_of_a_source(tmp_path, settings):
+def test_the_source_passes_the_conformance_checks(tmp_path, settings):
     for name in "ab":
         (tmp_path / name).write_bytes(np.random.default_rng(1).bytes(6 * 50))
     verify_source(fixed_files([str(tmp_path / "a"), str(tmp_path / "b")], **settings))
 
 
-def test_the_source_travels_and_its_fingerprint_knows_the_layout(tmp_path):
+def test_the_pickled_source_is_equal_and_its_fingerprint_has_the_layout(tmp_path):
     path = tmp_path / "a.bin"
     path.write_bytes(bytes(range(24)))
     settings = ({"record_bytes": 4}, {"record_bytes": 8}, {"dtype": np.int32}, {"dtype": np.float32})

@@ -41,7 +41,7 @@ def test_reads_of_any_size_give_the_same_records(path, monkeypatch, at_once):
     assert list(read(path, record_bytes=12)) == [RECORDS[i : i + 3].tobytes() for i in range(0, 3000, 3)]
 
 
-def test_plain_files_are_read_at_random_also_where_compression_is_looked_for(tmp_path):
+def test_plain_files_are_read_at_random_with_compression_auto(tmp_path):
     (tmp_path / "a").write_bytes(b"begin" + b"abcdefgh" + b"end")
     assert read(tmp_path / "a", record_bytes=4)[1] == b"efgh"
 
@@ -54,7 +54,7 @@ def test_plain_files_are_read_at_random_also_where_compression_is_looked_for(tmp
         (b"begin" + b"x" * 9, "ends with 5 bytes"),
     ],
 )
-def test_content_that_does_not_fit_is_an_error_that_names_the_file(tmp_path, content, reason):
+def test_content_of_the_wrong_size_is_an_error_that_names_the_file(tmp_path, content, reason):
     (tmp_path / "a.bz2").write_bytes(bz2.compress(content))
     with pytest.raises(ps.errors.DataError, match=f"a.bz2: .*{reason}"):
         list(read(tmp_path / "a.bz2", record_bytes=4))

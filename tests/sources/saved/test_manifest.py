@@ -23,12 +23,12 @@ def folder(tmp_path):
 
 
 @pytest.mark.parametrize("element", [0, None, {"b": 0, "a": (0, [0, None])}, {}, (), [()]])
-def test_nestings_are_json_and_keep_the_order_of_keys(element):
+def test_nestings_are_json_with_the_order_of_keys(element):
     nesting = json.loads(json.dumps(nesting_of(element)))
     assert same(element_of(nesting), element)
 
 
-def test_it_says_what_is_there(folder):
+def test_the_manifest_describes_the_files(folder):
     manifest = read_manifest(folder)
     assert manifest.length == 3
     assert manifest.fingerprint
@@ -37,7 +37,7 @@ def test_it_says_what_is_there(folder):
 
 
 @pytest.mark.parametrize("name", ["leaf-0.offsets.npy", "leaf-0.values.npy", "leaf-1.npy"])
-def test_a_file_that_is_missing_or_cut_is_named(folder, name):
+def test_missing_and_truncated_files_are_named(folder, name):
     path = os.path.join(folder, name)
     size = os.path.getsize(path)
     os.truncate(path, size - 1)
@@ -48,7 +48,7 @@ def test_a_file_that_is_missing_or_cut_is_named(folder, name):
         Dataset.load(folder)
 
 
-def test_what_is_no_saved_dataset_is_refused(folder, tmp_path):
+def test_folders_that_are_no_saved_datasets_are_refused(folder, tmp_path):
     with pytest.raises(FileNotFoundError, match="the folder does not exist"):
         Dataset.load(tmp_path / "nowhere")
     with pytest.raises(NotADirectoryError, match="the folder does not exist"):

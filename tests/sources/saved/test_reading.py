@@ -1,4 +1,4 @@
-"""What was saved, read back."""
+"""Reading saved datasets."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def folder(tmp_path):
     return path
 
 
-def test_any_rows_in_any_order(folder):
+def test_any_rows_are_read_in_any_order(folder):
     source = saved(folder)
     assert source.length == 7
     assert repr(source.spec()) == "{'image': uint8[?, 2, 3], 'at': (float32, int64), 's': str, 'b': bytes}"
@@ -44,7 +44,7 @@ def test_any_rows_in_any_order(folder):
     assert source.describe(3) == f"element 3 of {folder}"
 
 
-def test_arrays_are_written_where_they_are_wanted(tmp_path):
+def test_arrays_are_written_into_given_memory(tmp_path):
     save([np.arange(3) + row for row in range(5)], str(tmp_path / "a"), fingerprint="", overwrite=False)
     memory = [np.zeros((2, 3), np.int64)]
     made = saved(tmp_path / "a").read_many(np.array([4, 1]), memory)
@@ -52,14 +52,14 @@ def test_arrays_are_written_where_they_are_wanted(tmp_path):
     assert memory[0].tolist() == [[4, 5, 6], [1, 2, 3]]
 
 
-def test_elements_cannot_be_written_to(folder, tmp_path):
+def test_elements_are_read_only(folder, tmp_path):
     save([np.arange(3)], str(tmp_path / "even"), fingerprint="", overwrite=False)
     for element in (saved(folder).read_many(np.array([2])).elements()[0]["image"], Dataset.load(tmp_path / "even")[0]):
         with pytest.raises(ValueError, match="read-only"):
             element[0] = 0
 
 
-def test_it_travels_and_is_told_by_its_content(folder, tmp_path):
+def test_the_source_can_be_pickled_and_its_fingerprint_is_its_content(folder, tmp_path):
     source = saved(folder)
     source.read_many(np.array([0]))
     again = cloudpickle.loads(cloudpickle.dumps(source))
@@ -70,13 +70,13 @@ def test_it_travels_and_is_told_by_its_content(folder, tmp_path):
     assert saved(tmp_path / "other").fingerprint() != source.fingerprint()
 
 
-def test_it_is_a_dataset_like_any_other(folder):
+def test_a_saved_dataset_passes_the_conformance_checks(folder):
     ds = Dataset.load(folder).shuffle(seed=1).map(lambda e: (e["at"], e["s"])).batch(3)
     verify_determinism(ds)
     verify_resume(ds)
 
 
-def test_without_elements(tmp_path):
+def test_empty_datasets_are_supported(tmp_path):
     for elements in ([], [np.zeros((0, 2))], [""], [None]):
         shutil.rmtree(tmp_path / "a", ignore_errors=True)
         save(elements, str(tmp_path / "a"), fingerprint="", overwrite=False)
@@ -87,7 +87,7 @@ def test_without_elements(tmp_path):
     assert list(Dataset.load(tmp_path / "none").batch(2)) == []
 
 
-def test_a_file_that_holds_something_else_is_named(folder):
+def test_a_file_with_other_content_is_named(folder):
     name = "leaf-2.offsets.npy"
     with open(f"{folder}/{name}", "r+b") as file:
         content = file.read()
@@ -125,7 +125,7 @@ def test_an_array_of_another_form_is_named(tmp_path, name, change):
         list(Dataset.load(tmp_path / "a"))
 
 
-def test_the_length_of_a_header_is_not_believed(tmp_path):
+def test_the_length_in_a_header_is_checked(tmp_path):
     save(SMALL, str(tmp_path / "a"), fingerprint="f", overwrite=False)
     path = tmp_path / "a" / "leaf-2.npy"
     content = path.read_bytes()
@@ -139,7 +139,7 @@ def test_the_length_of_a_header_is_not_believed(tmp_path):
 
 @pytest.mark.parametrize("name", ["leaf-0.offsets", "leaf-0.shapes", "leaf-1.offsets"])
 @pytest.mark.parametrize("number", [-1, 10**6, 1 << 32, 1 << 62, -(1 << 63), (1 << 63) - 1])
-def test_a_number_that_fits_no_values_is_named_with_its_element(tmp_path, name, number):
+def test_invalid_offsets_are_named_with_their_element(tmp_path, name, number):
     save(SMALL, str(tmp_path / "a"), fingerprint="f", overwrite=False)
     path = tmp_path / "a" / f"{name}.npy"
     array = np.load(path)
@@ -153,7 +153,7 @@ def test_a_number_that_fits_no_values_is_named_with_its_element(tmp_path, name, 
     assert same(source.read_many(np.array([8, 0])).elements(), [SMALL[8], SMALL[0]])
 
 
-def test_what_is_no_text_is_named_with_its_element(tmp_path):
+def test_invalid_text_is_named_with_its_element(tmp_path):
     save(SMALL, str(tmp_path / "a"), fingerprint="f", overwrite=False)
     path = tmp_path / "a" / "leaf-1.values.npy"
     values = np.load(path)
@@ -168,7 +168,7 @@ def test_what_is_no_text_is_named_with_its_element(tmp_path):
 @pytest.mark.parametrize(
     "dtype", [[("a", "<i4"), ("b", "f8", (2,))], np.dtype([("a", "u1"), ("b", "f8")], align=True), "M8[ns]", ">f4"]
 )
-def test_elements_of_any_dtype_come_back(tmp_path, dtype):
+def test_elements_of_any_dtype_are_restored(tmp_path, dtype):
     array = np.frombuffer(bytes(range(96)), np.dtype(dtype), 4)
     save(list(array), str(tmp_path / "a"), fingerprint="", overwrite=False)
     again = np.array(list(Dataset.load(tmp_path / "a")))
@@ -198,7 +198,7 @@ def test_files_that_are_cut_short_while_they_are_mapped_are_an_error(tmp_path):
 
 
 @pytest.mark.parametrize("at", [0.01, 0.3, 0.7, 0.999])
-def test_a_flipped_bit_anywhere_is_an_error_and_costs_the_elements_there_alone(tmp_path, at):
+def test_a_flipped_bit_anywhere_is_an_error_of_only_its_elements(tmp_path, at):
     path = tmp_path / "saved"
     elements = [{"n": np.full(5000, i), "text": f"{i}" * 2000, "part": np.full(i % 7 + 600, i)} for i in range(200)]
     save(elements, str(path), fingerprint="f", overwrite=False)
@@ -217,7 +217,7 @@ def test_a_flipped_bit_anywhere_is_an_error_and_costs_the_elements_there_alone(t
     assert same(list(Dataset.load(path)), elements)
 
 
-def test_one_that_was_saved_without_checksums_is_read(tmp_path):
+def test_a_dataset_saved_without_checksums_is_read(tmp_path):
     save(SMALL, str(tmp_path / "a"), fingerprint="f", overwrite=False)
     told = json.loads((tmp_path / "a" / NAME).read_text())
     del told["crc32c"], told["checksum"]

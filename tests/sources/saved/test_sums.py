@@ -1,4 +1,4 @@
-"""Checksums of blocks: each looked at once, when it is first read, and damage named with whom it concerns."""
+"""Checksums of blocks: each verified once, on the first read; errors name the damage and the affected elements."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from penstock.sources.saved.sums import CheckedBlocks, write_sums
 
 
 @pytest.mark.parametrize("size", [1, CHECKSUM_BLOCK - 1, CHECKSUM_BLOCK, CHECKSUM_BLOCK + 1, 3 * CHECKSUM_BLOCK])
-def test_a_flipped_bit_is_found_in_its_block_alone(tmp_path, size):
+def test_a_flipped_bit_is_found_in_its_block_only(tmp_path, size):
     content = np.random.default_rng(0).integers(0, 256, size, np.uint8)
     content.tofile(tmp_path / "a")
     write_sums(str(tmp_path), ["a"])
@@ -28,5 +28,5 @@ def test_a_flipped_bit_is_found_in_its_block_alone(tmp_path, size):
     assert error.value.element == last
 
 
-def test_without_checksums_nothing_is_looked_at():
+def test_without_checksums_no_block_is_verified():
     CheckedBlocks("a", np.zeros(9, np.uint8), None).check(np.zeros(1, np.int64), np.full(1, 9))

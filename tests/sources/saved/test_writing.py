@@ -39,12 +39,12 @@ def written(elements, folder, *, overwrite=False):
     ],
     ids=repr,
 )
-def test_elements_come_back_as_they_were(elements, tmp_path):
+def test_elements_are_restored_exactly(elements, tmp_path):
     assert all(map(same, written(elements, tmp_path / "a"), elements))
     assert saved(tmp_path / "a").length == len(elements)
 
 
-def test_many_elements_and_shapes_that_differ_late(tmp_path):
+def test_shapes_may_begin_to_differ_late(tmp_path):
     elements = [np.full(3 if n < 9000 else 2, n) for n in range(9001)]
     assert all(map(same, written(elements, tmp_path / "a"), elements))
     even = elements[:-1]
@@ -61,13 +61,13 @@ def test_many_elements_and_shapes_that_differ_late(tmp_path):
         ([1, "a"], "element 1 is str"),
         ([(1, 2), (1, 2, 3)], "structure"),
         ([{"x": 1}, {"y": 1}], "structure"),
-        ([object()], "neither a number"),
-        ([{"o": np.array(["a"], object)}], r'at \["o"\] is neither a number'),
-        ([Ragged.from_rows([[1], [2, 3]])], "neither a number"),
-        ([{3: 1}], r"the keys \[3\]; map them to texts"),
+        ([object()], "is not a number, an array of numbers"),
+        ([{"o": np.array(["a"], object)}], r'at \["o"\] is not a number'),
+        ([Ragged.from_rows([[1], [2, 3]])], "is not a number, an array of numbers"),
+        ([{3: 1}], r"the keys \[3\]; map them to text"),
     ],
 )
-def test_what_cannot_be_saved_is_named_and_leaves_nothing_behind(elements, says, tmp_path):
+def test_unsupported_elements_are_named_and_leave_no_folder(elements, says, tmp_path):
     with pytest.raises(ElementError, match=says):
         written(elements, tmp_path / "a")
     assert os.listdir(tmp_path) == []
@@ -76,11 +76,11 @@ def test_what_cannot_be_saved_is_named_and_leaves_nothing_behind(elements, says,
 def test_named_tuples_are_refused(tmp_path):
     from penstock.testing.functions import Pair
 
-    with pytest.raises(ElementError, match="has a Pair in it; map it to a dict or a tuple"):
+    with pytest.raises(ElementError, match="contains a Pair; map it to a dict or a tuple"):
         written([Pair(1, 2)], tmp_path / "a")
 
 
-def test_a_failure_leaves_what_was_there(tmp_path):
+def test_a_failure_keeps_the_existing_folder(tmp_path):
     written([1, 2], tmp_path / "a")
 
     def failing():
@@ -93,7 +93,7 @@ def test_a_failure_leaves_what_was_there(tmp_path):
     assert os.listdir(tmp_path) == ["a"]
 
 
-def test_only_a_saved_dataset_is_replaced_and_only_if_asked_to(tmp_path):
+def test_overwrite_replaces_only_saved_datasets(tmp_path):
     written([1, 2], tmp_path / "a")
     with pytest.raises(FileExistsError, match="pass overwrite=True"):
         written([3], tmp_path / "a")
@@ -110,7 +110,7 @@ def test_only_a_saved_dataset_is_replaced_and_only_if_asked_to(tmp_path):
     assert written([5], tmp_path / "new" / "deeper") == [5]
 
 
-def test_datasets_save_an_epoch(tmp_path):
+def test_save_writes_one_epoch(tmp_path):
     ds = Dataset.range(50).shuffle(seed=1).map(lambda x: {"x": x})
     ds.save(tmp_path / "a")
     assert [e["x"] for e in Dataset.load(tmp_path / "a")] == [e["x"] for e in ds.iterator(epoch=0)]

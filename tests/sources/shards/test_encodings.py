@@ -21,7 +21,7 @@ def test_arrays_of_one_shape_are_one_column():
     assert encodings.fixed("x", "<i2").column([]).shape == (0,)
 
 
-def test_whole_numbers_beyond_64_bits_stay_pythons():
+def test_whole_numbers_beyond_64_bits_stay_python_numbers():
     assert encodings.parsed("x", int).column([b"1", b"%d" % 10**30]) == [1, 10**30]
     assert encodings.parsed("x", int).column([b"1", b"-2"]).dtype == np.int64
 
@@ -47,18 +47,18 @@ def test_the_value_at_fault_is_named(encoding, data):
     assert told.value.element == 0
 
 
-def test_what_comes_before_the_one_at_fault_counts():
+def test_the_position_of_a_bad_value_counts_earlier_values():
     with pytest.raises(DataError) as told:
         encodings.text("x").column([b"a", b"b", b"\xff"])
     assert told.value.element == 2
 
 
 @given(st.lists(st.binary(max_size=20), max_size=9), st.sampled_from([0, 4]))
-def test_parts_come_back(values, lead):
+def test_lists_of_values_are_decoded(values, lead):
     data = bytes(lead) + struct.pack(f"<{len(values) + 1}I", len(values), *map(len, values)) + b"".join(values)
     assert encodings.parts("x", lead=lead).column([data]) == [values]
 
 
-def test_they_travel():
+def test_encodings_can_be_pickled():
     for encoding in (encodings.parts("x", encodings.pixels_of), encodings.text("x"), encodings.parsed("x", int)):
         assert pickle.loads(pickle.dumps(encoding)) == encoding

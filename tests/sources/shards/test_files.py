@@ -19,7 +19,7 @@ from tests.sources.shard_files import simple_mds, table, u32
 
 
 @given(st.lists(st.binary(max_size=9), max_size=20), st.binary(max_size=9))
-def test_a_table_says_where_samples_are(samples, lead):
+def test_a_table_has_the_offsets_of_samples(samples, lead):
     data = table(samples, lead)
     offsets = read_table(io.BytesIO(data), len(data), "x")
     assert [data[begin:end] for begin, end in pairwise(offsets.tolist())] == samples
@@ -38,7 +38,7 @@ def test_a_table_that_does_not_fit_is_named(data, why):
 
 
 @pytest.mark.parametrize("compression", [None, "gz"])
-def test_shards_are_read_ahead_and_travel(compression, tmp_path):
+def test_shards_are_read_ahead_and_can_be_pickled(compression, tmp_path):
     source = mds_samples(simple_mds(tmp_path, compression=compression))
     rows = np.array([19, 3, 3, 11])
     source.advise(rows)
@@ -48,7 +48,7 @@ def test_shards_are_read_ahead_and_travel(compression, tmp_path):
     assert source.fingerprint() == mds_samples(tmp_path).fingerprint()
 
 
-def test_only_shards_that_are_not_at_hand_are_read_ahead(tmp_path, monkeypatch):
+def test_only_shards_that_are_not_cached_are_read_ahead(tmp_path, monkeypatch):
     told = []
     monkeypatch.setattr(shards, "advise_files", told.extend)
     payloads = mds_samples(simple_mds(tmp_path, compression="gz")).payloads

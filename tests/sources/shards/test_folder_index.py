@@ -1,4 +1,4 @@
-"""What an `index.json` may say, and how it is named when it says something else."""
+"""Valid contents of an `index.json`, and errors that name an invalid one."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def index(**value):
     return FolderIndex("/data/index.json", value, "shards[2]")
 
 
-def test_what_is_there_is_handed_out():
+def test_valid_values_are_returned():
     found = index(n=3, names=["a", "b"], inner={"x": 1}, parts=[{"y": 2}], file="a.bin", none=None)
     assert found.count("n") == 3
     assert found.names("names") == ["a", "b"]
@@ -40,13 +40,13 @@ def test_what_is_there_is_handed_out():
     lambda: index(n="a\0b").file("n"),
     lambda: index(n="").file("n"),
 ])  # fmt: skip
-def test_what_does_not_fit_is_named(ask):
+def test_invalid_values_are_named(ask):
     with pytest.raises(DataError, match=r"^/data/index.json, (shards\[2\]|n\[0\]): its 'n' is"):
         ask()
 
 
 @pytest.mark.parametrize("content", [b"", b"{", b"\xff", b"[1]", b"[" * 100_000])
-def test_what_is_no_object_is_named(content, tmp_path):
+def test_an_index_that_is_no_object_is_named(content, tmp_path):
     (tmp_path / "index.json").write_bytes(content)
     with pytest.raises(DataError, match=r"index.json: it is not (a )?JSON"):
         read_index(tmp_path, "read_mds")

@@ -28,12 +28,12 @@ def sample(n, text, data):
 
 
 @given(st.lists(st.tuples(st.integers(-9, 9), st.text(max_size=5), st.binary(max_size=5)), max_size=9))
-def test_what_was_written_is_read(values):
+def test_written_samples_are_read(values):
     chunk = LAYOUT.chunk([sample(n, text.encode(), data) for n, text, data in values], str)
     assert chunk.elements() == [{"t": text, "rest": (data, n)} for n, text, data in values]
 
 
-def test_values_that_are_nested_keep_what_their_numbers_are():
+def test_nested_values_keep_the_types_of_their_numbers():
     columns = (StoredColumn("j", encodings.json_values("j")), StoredColumn("u", encodings.fixed("u", "|u1"), 1))
     (element,) = Layout(columns, {"j": 0, "u": 1}).chunk([struct.pack("<I", 3) + b"[1]\7"], str).elements()
     assert element == {"j": [1], "u": 7}
@@ -48,7 +48,7 @@ def test_values_that_are_nested_keep_what_their_numbers_are():
     (sample(1, b"", b"") + b"x", "its columns take 12 bytes, and the sample has 13"),
     (sample(1, b"\xff", b""), "column 't' is not t: 'utf-8'"),
 ])  # fmt: skip
-def test_what_is_damaged_is_named(data, why):
+def test_damage_is_named(data, why):
     with pytest.raises(DataError, match=f"^sample 1: {why}") as told:
         LAYOUT.chunk([sample(1, b"", b""), data], lambda i: f"sample {i}")
     assert told.value.element == 1

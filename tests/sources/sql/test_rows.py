@@ -1,4 +1,4 @@
-"""Rows of a database: any of them by ranges of a key, whatever the driver."""
+"""Rows of a database, selected by ranges of a key, with every driver."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def source_of(ds):
 
 @pytest.mark.parametrize("relation", ["dense", "SELECT * FROM dense WHERE id % 3 <> 1;"])
 @pytest.mark.parametrize("rows", [1, 7, 1000])
-def test_tables_and_queries_are_sources_like_any_other(path, relation, rows):
+def test_tables_and_queries_pass_the_conformance_checks(path, relation, rows):
     ds = read_sql(path, relation, key="id", rows_per_block=rows)
     if rows == 7:
         verify_source(source_of(ds))
@@ -63,7 +63,7 @@ def test_names_with_any_characters_are_quoted_and_keys_may_be_text(path):
 
 
 @given(keys=st.sets(st.integers(-1000, 1000), max_size=60), rows=st.integers(1, 70), data=st.data())
-def test_any_rows_are_in_the_order_of_any_keys(tmp_path_factory, keys, rows, data):
+def test_rows_are_in_the_order_of_the_key(tmp_path_factory, keys, rows, data):
     path = tmp_path_factory.mktemp("sql") / "a.db"
     with sqlite3.connect(path) as db:
         db.execute("CREATE TABLE t (k INT)")
@@ -108,7 +108,7 @@ class FormattedCursor:
         return getattr(self.cursor, name)
 
 
-def test_drivers_that_format_get_percent_signs_doubled_and_values_apart(path, monkeypatch):
+def test_drivers_that_format_get_escaped_percent_signs(path, monkeypatch):
     module = ModuleType("driver")
     module.paramstyle = "pyformat"
     monkeypatch.setitem(sys.modules, "driver", module)
@@ -139,13 +139,13 @@ def test_drivers_that_format_get_percent_signs_doubled_and_values_apart(path, mo
         ("pyformat", '"k" >= %(p1)s AND "k" <= %(p2)s', {"p1": 1, "p2": 2}),
     ],
 )
-def test_every_style_of_values(style, where, values):
+def test_every_paramstyle_is_supported(style, where, values):
     made, passed = SqlDialect('"', style).between("SELECT", '"k"', [1, 2], closed=True)
     assert made == f'SELECT WHERE {where} ORDER BY "k"'
     assert passed == values
 
 
-def test_threads_have_connections_of_their_own_that_are_closed_at_the_end(path):
+def test_each_thread_has_a_connection_that_is_closed_at_the_end(path):
     opened, closed, lock = [], [], threading.Lock()
 
     class Watched(sqlite3.Connection):
@@ -180,8 +180,8 @@ def test_shuffled_batches_are_the_same_by_threads(path):
     assert sorted(i for batch in batches for i in batch["id"].tolist()) == list(range(COUNT))
 
 
-def test_keys_that_are_no_keys_are_refused(path):
-    with pytest.raises(PlanError, match="no column 'nothing'; there are 'id', 'x'"):
+def test_invalid_keys_are_refused(path):
+    with pytest.raises(PlanError, match="no column 'nothing'; it has 'id', 'x'"):
         read_sql(path, "dense", key="nothing")
     with sqlite3.connect(path) as db:
         db.execute("INSERT INTO holes VALUES (3, 8), (NULL, 9)")
@@ -193,14 +193,14 @@ def test_keys_that_are_no_keys_are_refused(path):
 
 
 def test_missing_values_are_named_or_filled(path):
-    with pytest.raises(DataError, match="column x is NULL in row 1; give nulls="):
+    with pytest.raises(DataError, match="column x is NULL in row 1; pass nulls="):
         list(read_sql(path, "holes", key="id"))
     assert [row["x"] for row in read_sql(path, "holes", key="id", nulls={"x": -1})] == [5, -1, 7]
     with pytest.raises(ValueError, match="expected 'raise' or a dict"):
         read_sql(path, "holes", key="id", nulls="drop")
 
 
-def test_rows_that_come_or_go_are_an_error(path):
+def test_added_or_removed_rows_are_an_error(path):
     ds = read_sql(path, "dense", key="id")
     with sqlite3.connect(path) as db:
         db.execute("DELETE FROM dense WHERE id = 7")

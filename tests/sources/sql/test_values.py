@@ -45,7 +45,7 @@ def test_values_become_columns(values, shown, made):
         ([{}], "values of type dict"),
     ],
 )
-def test_what_makes_no_column_is_refused(values, reason):
+def test_values_that_form_no_column_are_refused(values, reason):
     with pytest.raises(PlanError, match=f"x has .*{reason}.*CAST"):
         spec_of_values(values, "x")
 
@@ -60,6 +60,6 @@ def test_a_later_value_of_another_type_is_named_with_its_row(first, other):
         values_of([first, first, other], spec, {}, "x", "x", 100)
 
 
-def test_whole_numbers_among_others_are_numbers():
+def test_whole_numbers_among_floats_become_floats():
     assert values_of([1.5, 2], spec_of_values([1.5], "x"), {}, "x", "x", 0).tolist() == [1.5, 2.0]
     assert values_of([None, 2.0], spec_of_values([1.5], "x"), {"x": 0.0}, "x", "x", 0).tolist() == [0, 2]

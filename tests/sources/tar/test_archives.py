@@ -1,4 +1,4 @@
-"""Samples of tar archives at random: what was written, whichever is asked for, with what is wrong named."""
+"""Random access to samples of tar archives: equal to the written ones; errors name the fault."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_elements_are_dicts_of_the_files(three):
     assert source.spec() is None
 
 
-def test_it_keeps_what_is_asked_of_a_source(three):
+def test_the_source_passes_the_conformance_checks(three):
     for decode in (False, True, {"txt": True, "jpg": str}):
         (three[1].parent / "c.tar").write_bytes(archive([("x.cls", b"1"), ("y.jpg", b"\xc3\xa9")]))
         numbers = [(f"{i}.cls", b"%d" % i) for i in range(30)]
@@ -57,7 +57,7 @@ def test_it_keeps_what_is_asked_of_a_source(three):
     verify_source(source_of(three[0]))
 
 
-def test_extensions_choose_and_name(three):
+def test_columns_selects_and_names_extensions(three):
     source = source_of(*three, extensions={"label": "cls", "image": "png;jpg"})
     assert read(source, 6, 1) == [
         {"__key__": "d/6", "label": b"cls 6", "image": b"jpg 6"},
@@ -75,7 +75,7 @@ def test_a_sample_that_lacks_a_file_is_named(three):
         read(source, 7, 5, 7)
     assert caught.value.element == 1
     assert str(caught.value).startswith(
-        f"{three[2]}: the sample 'd/5', at byte 0, has no txt; it has cls, jpg. Where not"
+        f"{three[2]}: the sample 'd/5', at byte 0, has no txt; it has cls, jpg. If some samples lack it"
     )
     optional = source_of(*three, extensions=["jpg", "txt?"])
     assert [element["txt"] for element in read(optional, 5, 7)] == [None, b"txt 7"]
@@ -89,7 +89,7 @@ def test_decoded_numbers_are_a_column(tmp_path):
     assert str(source.spec()) == "{'__key__': str, 'cls': int64}"
 
 
-def test_what_cannot_be_decoded_is_named(tmp_path):
+def test_files_that_cannot_be_decoded_are_named(tmp_path):
     (tmp_path / "a.tar").write_bytes(archive([("x/1.cls", b"1"), ("x/2.cls", b"two")]))
     with pytest.raises(DataError, match=r"a.tar: 'x/2.cls', at byte 1536: b'two' cannot be decoded as cls") as caught:
         read(source_of(tmp_path / "a.tar", decode=True), 0, 1)
@@ -99,7 +99,7 @@ def test_what_cannot_be_decoded_is_named(tmp_path):
     assert raised.value.__notes__ == [f"decoding {tmp_path}/a.tar: 'x/1.cls', at byte 512"]
 
 
-def test_a_file_of_another_size_and_one_cut_short_are_named_with_the_sample(three):
+def test_changed_and_truncated_archives_are_named_with_the_sample(three):
     source = source_of(*three)
     read(source, 0)
     os.truncate(three[1], 512 * 7)
@@ -117,7 +117,7 @@ def test_records_are_described(three):
     assert source_of(*three).describe(7) == f"{three[2]}, d/7 (cls, jpg, txt), at byte 4096"
 
 
-def test_it_travels_as_a_description(three):
+def test_a_pickled_source_is_only_a_description(three):
     source = source_of(*three, extensions=["cls"])
     read(source, 0)
     sent = pickle.dumps(source)
@@ -127,7 +127,7 @@ def test_it_travels_as_a_description(three):
     assert str(again.fingerprint()[-1]) == str(source.fingerprint()[-1])
 
 
-def test_the_fingerprint_goes_by_content_and_what_elements_have(three, tmp_path):
+def test_the_fingerprint_depends_on_content_and_entries(three, tmp_path):
     from penstock.plan.identity import identity
 
     def of(**options):
@@ -141,7 +141,7 @@ def test_the_fingerprint_goes_by_content_and_what_elements_have(three, tmp_path)
     assert of() != before
 
 
-def test_too_many_kinds_of_extension_have_to_be_chosen_from(tmp_path):
+def test_too_many_extensions_require_columns(tmp_path):
     (tmp_path / "a.tar").write_bytes(archive([(f"img.{i}.jpg", b"") for i in range(300)]))
     with pytest.raises(DataError, match=r"300 extensions \(0.jpg, 1.jpg, 2.jpg, \.\.\.\)"):
         source_of(tmp_path / "a.tar").spec()
@@ -158,7 +158,7 @@ def test_a_member_of_a_compressed_format_is_decompressed(tmp_path):
         read(source_of(tmp_path / "b.tar", decode=True), 0)
 
 
-def test_an_index_that_does_not_fit_together_is_made_again(three):
+def test_an_inconsistent_index_is_made_again(three):
     source = source_of(three[1])
     length = source.length
     (sidecar,) = source.sidecars

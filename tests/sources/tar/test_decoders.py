@@ -1,4 +1,4 @@
-"""What becomes of the bytes of files by their extension."""
+"""Decoding of files by their extension."""
 
 from __future__ import annotations
 
@@ -38,11 +38,11 @@ def saved(save, *args, **kwargs):
         ("bin.gz", b"not opened", b"not opened"),
     ],
 )
-def test_defaults(extension, data, value):
+def test_default_decoders_decode_text_numbers_and_json(extension, data, value):
     assert by_default(extension, data) == value
 
 
-def test_arrays():
+def test_npy_and_npz_are_decoded():
     array = np.arange(6).reshape(2, 3)
     assert np.array_equal(by_default("npy", saved(np.save, array)), array)
     assert np.array_equal(by_default("npz", saved(np.savez, x=array))["x"], array)
@@ -53,12 +53,12 @@ def test_arrays():
 @pytest.mark.parametrize(
     ("extension", "data"), [("cls", b"x"), ("txt", b"\xff"), ("json", b"{"), ("npy", b""), ("npz", b"x")]
 )
-def test_what_cannot_be_decoded_says_where(extension, data):
+def test_decoding_errors_have_the_place(extension, data):
     with pytest.raises(DataError, match=f"here: .* cannot be decoded as {extension}"):
         by_default(extension, data)
 
 
-def test_a_mapping_decodes_what_it_names():
+def test_a_mapping_decodes_only_its_extensions():
     decoders = Decoders({"cls": float, "txt": str, "json": True, "raw.gz": bytes, "x": len})
     assert decoders("jpg") is None
     assert decode_file(b"1.5", "cls", decoders("cls"), "") == 1.5
@@ -68,7 +68,7 @@ def test_a_mapping_decodes_what_it_names():
     assert decode_file(b"abc", "y.x", decoders("y.x"), "") == 3
 
 
-def test_a_function_s_own_error_keeps_its_type():
+def test_the_error_of_a_function_keeps_its_type():
     with pytest.raises(KeyError) as caught:
         decode_file(b"", "x", {}.__getitem__, "here")
     assert caught.value.__notes__ == ["decoding here"]
@@ -94,5 +94,5 @@ def test_compression_is_split_off():
     ]
 
 
-def test_settings_tell_each_other_apart():
+def test_different_settings_have_different_fingerprints():
     assert Decoders(True).fingerprint() == Decoders(True).fingerprint() != Decoders(False).fingerprint()

@@ -1,4 +1,4 @@
-"""Which files make an entry, as the user says it."""
+"""Selection of the files of a sample by the user's arguments."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from penstock.sources.tar.decoders import Decoders
 from penstock.sources.tar.samples import SampleField, Shape, parts_of
 
 
-def test_lists_and_dicts_are_read():
+def test_lists_and_dicts_of_columns_are_accepted():
     assert parts_of(["jpg", "Seg.PNG"]) == (SampleField("jpg", ("jpg",)), SampleField("seg.png", ("seg.png",)))
     assert parts_of({"image": "jpg;png", "text": "txt?"}) == (
         SampleField("image", ("jpg", "png")),
@@ -27,12 +27,12 @@ def test_other_types_are_refused(given):
 
 
 @pytest.mark.parametrize("given", [[""], [".jpg"], ["a/b"], ["jpg;"], ["?"], ["jpg", "jpg"], {"__key__": "txt"}])
-def test_what_can_be_no_extension_is_refused(given):
+def test_invalid_extensions_are_refused(given):
     with pytest.raises(PlanError, match="columns="):
         parts_of(given)
 
 
-def test_the_spec_is_known_where_each_entry_s_is():
+def test_the_spec_is_known_if_each_entry_has_one():
     def spec(extensions, decode):
         return Shape(parts_of(extensions), Decoders(decode)).spec()
 

@@ -1,4 +1,4 @@
-"""Samples of compressed archives: those of the same archive uncompressed, in order, bounded."""
+"""Samples of compressed archives: equal to those of the uncompressed archive, in order, in bounded memory."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def samples_of(*args, **options):
 
 @pytest.mark.parametrize("at_once", [1, 511, 512, 513, 5000, 1 << 20])
 @pytest.mark.parametrize("sizes", [[], [0], [1], [600, 0, 5000, 512] * 10, [3000]])
-def test_they_are_those_of_the_plain_archive(tmp_path, monkeypatch, at_once, sizes):
+def test_samples_equal_those_of_the_plain_archive(tmp_path, monkeypatch, at_once, sizes):
     monkeypatch.setattr(room, "READ_AT_ONCE", at_once)
     draw = random.Random(0)
     files = [
@@ -44,7 +44,7 @@ def test_they_are_those_of_the_plain_archive(tmp_path, monkeypatch, at_once, siz
     assert samples_of(tmp_path / "a.tar", ["a", "b"], compression=None) == expected
 
 
-def test_what_came_before_damage_comes_first(tmp_path):
+def test_samples_before_damage_come_first(tmp_path):
     data = member(b"a.txt", b"1") + member(b"b.txt", b"2") + b"\1" * 512
     (tmp_path / "a").write_bytes(gzip.compress(data))
     got = []
@@ -71,7 +71,7 @@ def test_a_sample_that_is_too_large_is_refused_before_it_is_read(tmp_path, monke
         samples_of(tmp_path / "a", ["txt"])
 
 
-def test_the_fingerprint_is_of_content_and_shape(tmp_path):
+def test_the_fingerprint_depends_on_content_and_shape(tmp_path):
     from penstock.plan.identity import identity
 
     (tmp_path / "a").write_bytes(gzip.compress(archive([("a.txt", b"1")])))

@@ -26,7 +26,7 @@ def contents(path):
     return dict(read_by_tarfile(Path(path).read_bytes()))
 
 
-def test_values_are_encoded_by_what_they_are(tmp_path):
+def test_values_are_encoded_by_their_type(tmp_path):
     array = np.arange(3)
     sample = {
         "__key__": "d/1", "__url__": "left out", "jpg": b"\xff", "txt": "é", "cls": 7, "id": np.int64(8), "count": True,
@@ -47,7 +47,7 @@ def test_values_are_encoded_by_what_they_are(tmp_path):
     "key", ["a", "d/" * 80 + "x", "é" * 60, "x" * 95, "x" * 96, "x" * 97, "d/" * 40 + "x" * 60], ids=len
 )
 @pytest.mark.parametrize("size", [0, 1, 511, 512, 513])
-def test_any_name_and_size_comes_back(tmp_path, key, size):
+def test_any_name_and_size_is_read_back(tmp_path, key, size):
     (path,) = write_all([{"__key__": key, "txt": b"x" * size}, {"__key__": "z", "txt": b"y"}], tmp_path / "a.tar")
     assert contents(path) == {f"{key}.txt": b"x" * size, "z.txt": b"y"}
     source = tar_files([path], None, Decoders(False))
@@ -73,13 +73,13 @@ def test_shards_are_whole_samples_with_an_index_each(tmp_path):
     assert "alone.tar.psindex" not in os.listdir(tmp_path / ".penstock")
 
 
-def test_no_samples_are_an_archive_without_any(tmp_path):
+def test_an_empty_dataset_becomes_an_empty_archive(tmp_path):
     (path,) = write_all([], tmp_path / "a.tar")
     assert contents(path) == {}
     assert tar_files([path], None, Decoders(False)).length == 0
 
 
-def test_encoders_of_the_user(tmp_path):
+def test_users_encoders_are_applied(tmp_path):
     (path,) = write_all([{"x": {1}, "cls": 3}], tmp_path / "a.tar", encoders={"x": str, "cls": lambda n: b"c" * n})
     assert contents(path) == {"00000000.x": b"{1}", "00000000.cls": b"ccc"}
     with pytest.raises(KeyError) as caught:
@@ -109,7 +109,7 @@ def test_encoders_of_the_user(tmp_path):
         ({"txt.gz": "text"}, "'txt.gz' is str"),
     ],
 )
-def test_what_is_no_sample_is_named_and_nothing_is_left(tmp_path, sample, reason):
+def test_invalid_samples_are_named_and_leave_no_file(tmp_path, sample, reason):
     with pytest.raises(ElementError, match=f"write_tar: .*{reason}"):
         write_all([{"__key__": "first", "txt": "1"}, sample], tmp_path / "a.tar")
     assert os.listdir(tmp_path) == []

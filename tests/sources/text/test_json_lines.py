@@ -1,4 +1,4 @@
-"""JSON lines: what the json module says of each line, and errors that name file, line and column."""
+"""JSON lines: the results of the json module for each line, and errors that name file, line and column."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_numbers_are_as_python_reads_them(tmp_path):
         (b'{"a": "\xff"}', "0xff is not valid utf-8"),
     ],
 )
-def test_what_is_no_object_is_an_error_with_its_place(tmp_path, line, told):
+def test_a_line_that_is_no_object_is_an_error_with_its_place(tmp_path, line, told):
     line = line if isinstance(line, bytes) else line.encode()
     path = written(tmp_path, b'{"a": 1}\n\n' + line + b"\n")
     with pytest.raises(DataError, match=r"a\.jsonl, line 3") as caught:
@@ -86,7 +86,7 @@ def test_columns_are_chosen_and_have_their_order(tmp_path):
     assert [*read(path, columns=["c", "a"])[0].items()] == [("c", {"d": 2}), ("a", 1)]
 
 
-def test_columns_become_what_they_have_to_be(tmp_path):
+def test_columns_are_converted_to_their_types(tmp_path):
     path = written(tmp_path, '{"n": 3, "x": 2, "t": [[1, 2], [3, 4]], "e": [], "s": "é", "y": true, "o": [1, "a"]}')
     kinds = {"n": np.uint8, "x": "f4", "t": np.int16, "e": float, "s": str, "y": bool}
     (value,) = read(path, types=kinds)
@@ -101,7 +101,7 @@ def test_columns_become_what_they_have_to_be(tmp_path):
 
 
 @pytest.mark.parametrize(("kind", "value"), [(np.float32, "NaN"), (np.float64, "-Infinity"), (np.float16, "[NaN, 1]")])
-def test_what_is_not_a_number_is_one_to_json(tmp_path, kind, value):
+def test_nan_and_infinity_are_numbers(tmp_path, kind, value):
     (found,) = read(written(tmp_path, f'{{"a": {value}}}'), types={"a": kind})
     np.testing.assert_equal(found["a"], np.asarray(json.loads(value), kind))
 
@@ -115,13 +115,13 @@ def test_what_is_not_a_number_is_one_to_json(tmp_path, kind, value):
         *[(value, np.float32) for value in ("null", "[1, null]", "{}")],
     ],
 )
-def test_a_value_that_is_something_else_is_an_error(tmp_path, value, kind):
+def test_a_value_of_another_type_is_an_error(tmp_path, value, kind):
     path = written(tmp_path, f'{{"a": {value}}}')
     with pytest.raises(DataError, match=r"a\.jsonl, line 1: column 'a' is"):
         read(path, types={"a": kind})
 
 
-def test_a_column_that_is_missing_is_an_error_or_what_nulls_has(tmp_path):
+def test_a_missing_column_is_an_error_or_the_value_of_nulls(tmp_path):
     path = written(tmp_path, '{"a": 1}\n{"a": null, "b": 2}\n')
     with pytest.raises(DataError, match=r"line 1: the object has no column 'b'"):
         read(path, columns=["a", "b"])
@@ -140,7 +140,7 @@ def test_other_encodings_are_read(tmp_path):
         read(path)
 
 
-def test_of_several_lines_at_fault_the_first_is_named(tmp_path):
+def test_the_first_of_several_bad_lines_is_named(tmp_path):
     path = written(tmp_path, '{"a": 1}\n{"b": 1}\n{"a": tru}\n')
     with pytest.raises(DataError, match=r"line 2: the object has no column 'a'"):
         read(path, columns=["a"])
@@ -151,18 +151,18 @@ def test_of_several_lines_at_fault_the_first_is_named(tmp_path):
 
 
 @pytest.mark.parametrize("types", [{1: int}, {"a": "no"}, {"a": "U3"}, {"a": object}, {"a": None}])
-def test_types_that_are_none_are_refused(types):
+def test_invalid_types_are_refused(types):
     with pytest.raises(PlanError, match="types="):
         json_files(["a.jsonl"], types=types)
 
 
-def test_columns_that_are_none_are_refused():
+def test_types_of_other_columns_are_refused():
     with pytest.raises(PlanError, match=r"columns=\[\]"):
         json_files(["a.jsonl"], columns=[])
     for columns in ("text", [1]):
         with pytest.raises(TypeError, match=r"columns=.*names"):
             json_files(["a.jsonl"], columns=columns)
-    with pytest.raises(PlanError, match="'b' is none of the columns"):
+    with pytest.raises(PlanError, match="'b' is not one of columns"):
         json_files(["a.jsonl"], columns=["a"], types={"b": int})
     with pytest.raises(TypeError, match="nulls="):
         json_files(["a.jsonl"], nulls="drop")
@@ -171,12 +171,12 @@ def test_columns_that_are_none_are_refused():
 @pytest.mark.parametrize(
     "chosen", [{}, {"columns": ["a"]}, {"types": {"a": np.int16, "b": np.float32}}], ids=["all", "columns", "types"]
 )
-def test_it_keeps_what_is_asked_of_a_source(tmp_path, chosen):
+def test_the_source_passes_the_conformance_checks(tmp_path, chosen):
     path = written(tmp_path, "".join(f'{{"a": {i}, "b": [{i}.5, 2]}}\n' for i in range(60)))
     verify_source(json_files([str(path)], **chosen))
 
 
-def test_the_source_travels_and_its_fingerprint_knows_the_columns(tmp_path):
+def test_the_pickled_source_is_equal_and_its_fingerprint_has_the_columns(tmp_path):
     path = str(written(tmp_path, '{"a": 1}\n'))
     settings = (
         {},

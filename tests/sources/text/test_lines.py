@@ -1,4 +1,4 @@
-"""Lines of text files: what Python's own splitting says, at random, and errors that name the byte."""
+"""Lines of text files in random order: equal to Python's own splitting; errors name the byte."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_skipping_more_lines_than_there_are_leaves_none(tmp_path):
     assert [lines_of(path, skip_lines=skip, keep_empty=False).length for skip in (0, 1, 2, 3, 9)] == [2, 1, 1, 0, 0]
 
 
-def test_a_byte_order_mark_belongs_to_no_line(tmp_path):
+def test_a_byte_order_mark_is_no_part_of_a_line(tmp_path):
     path = tmp_path / "a.txt"
     path.write_text("é\nb", encoding="utf-8-sig")
     assert read(lines_of(path)) == ["é", "b"]
@@ -75,7 +75,7 @@ def test_a_byte_order_mark_belongs_to_no_line(tmp_path):
 
 
 @pytest.mark.parametrize("encoding", ["latin-1", "cp1252", "shift_jis", "gb18030", "koi8-r"])
-def test_encodings_whose_newline_is_a_byte_of_its_own_are_read(tmp_path, encoding):
+def test_encodings_with_a_separate_newline_byte_are_read(tmp_path, encoding):
     text = {"latin-1": "é\nß", "cp1252": "€\n", "shift_jis": "日本\n語", "gb18030": "汉字\n𝄞", "koi8-r": "да\nнет"}[
         encoding
     ]
@@ -90,12 +90,12 @@ def test_other_encodings_are_refused(encoding):
         line_files(["a.txt"], encoding=encoding)
 
 
-def test_a_way_to_handle_errors_that_is_none_is_refused():
+def test_an_unknown_error_handler_is_refused():
     with pytest.raises(PlanError, match="errors='mend'"):
         line_files(["a.txt"], errors="mend")
 
 
-def test_a_byte_that_is_no_text_is_named_with_its_line_and_offset(tmp_path):
+def test_an_undecodable_byte_is_named_with_its_line_and_offset(tmp_path):
     path = tmp_path / "a.txt"
     path.write_bytes(b"\xef\xbb\xbfone\n\ntwo\ncaf\xe9s\n")
     with pytest.raises(DataError, match=r"a\.txt, line 4, at byte 15 of the file: 0xe9 is not valid utf-8") as caught:
@@ -117,7 +117,7 @@ def test_lines_are_written_to_memory_for_objects(tmp_path, encoding):
         assert isinstance(files.read_many(rows, other).columns[0], list)
 
 
-def test_batches_of_lines_stay_as_they_are(tmp_path):
+def test_batches_of_lines_are_not_overwritten(tmp_path):
     path = tmp_path / "a.txt"
     path.write_text("".join(f"line {i}\n" for i in range(1000)))
     for executor in ("auto", "inline", "threads"):
@@ -128,7 +128,7 @@ def test_batches_of_lines_stay_as_they_are(tmp_path):
         assert all(batch.flags.writeable for batch in batches)
 
 
-def test_a_file_that_has_changed_since_is_an_error_that_names_it(tmp_path):
+def test_a_changed_file_is_an_error_that_names_it(tmp_path):
     path = tmp_path / "a.txt"
     path.write_bytes(b"one\ntwo\n")
     files = lines_of(path)
@@ -138,7 +138,7 @@ def test_a_file_that_has_changed_since_is_an_error_that_names_it(tmp_path):
         read(files)
 
 
-def test_what_is_read_otherwise_has_another_fingerprint(tmp_path):
+def test_other_settings_have_another_fingerprint(tmp_path):
     path = tmp_path / "a.txt"
     path.write_bytes(b"one\n\ntwo\n")
     settings = ({}, {"encoding": None}, {"errors": "replace"}, {"skip_lines": 1}, {"keep_empty": False})
@@ -146,13 +146,13 @@ def test_what_is_read_otherwise_has_another_fingerprint(tmp_path):
 
 
 @pytest.mark.parametrize("settings", [{}, {"encoding": None}, {"keep_empty": False, "skip_lines": 2}])
-def test_it_keeps_what_is_asked_of_a_source(tmp_path, settings):
+def test_the_source_passes_the_conformance_checks(tmp_path, settings):
     for name in "ab":
         (tmp_path / name).write_text("".join(f"{name} {i}\n" * (i % 3 > 0) + "\n" * (i % 5 == 0) for i in range(60)))
     verify_source(lines_of(tmp_path / "a", tmp_path / "b", **settings))
 
 
-def test_the_source_travels_as_its_description(tmp_path):
+def test_a_pickled_source_is_only_a_description(tmp_path):
     path = tmp_path / "a.txt"
     path.write_bytes(b"one\n\ntwo\n")
     files = lines_of(path, keep_empty=False, skip_lines=1)

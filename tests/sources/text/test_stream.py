@@ -1,4 +1,4 @@
-"""Compressed lines: the same as those of the plain file, in order."""
+"""Compressed lines: the lines of the plain file, in order."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_json_lines_are_parsed_and_errors_say_where(tmp_path):
         assert made == [{"a": 1}, {"a": 2}]
 
 
-def test_a_stream_goes_on_from_a_saved_position(tmp_path):
+def test_a_stream_resumes_from_a_saved_position(tmp_path):
     for name in "ab":
         (tmp_path / f"{name}.gz").write_bytes(gzip.compress("".join(f"{name}{i}\n" for i in range(100)).encode()))
     ds = ps.read_text(str(tmp_path / "*.gz")).batch(7)
@@ -79,7 +79,7 @@ def test_a_file_that_is_cut_short_is_an_error_that_names_it(tmp_path):
         list(ps.read_text(tmp_path / "a.gz"))
 
 
-def test_text_that_looks_compressed_is_text(tmp_path):
+def test_text_that_looks_compressed_is_read_as_text(tmp_path):
     (tmp_path / "a.txt").write_text("BZhang, Xi\n")
     (tmp_path / "b.bz2").write_bytes(bz2.compress(b""))
     assert compression_of_text(str(tmp_path / "a.txt")) is None
@@ -90,7 +90,7 @@ def test_text_that_looks_compressed_is_text(tmp_path):
         ps.read_text(tmp_path / "a.txt", compression="zip")
 
 
-def test_what_is_read_otherwise_has_another_fingerprint(tmp_path):
+def test_other_settings_have_another_fingerprint(tmp_path):
     (tmp_path / "a.gz").write_bytes(gzip.compress(b'{"a": 1}\n'))
     settings = ({}, {"encoding": None}, {"skip_lines": 1}, {"keep_empty": False})
     prints = {ps.read_text(tmp_path / "a.gz", **each).fingerprint() for each in settings}

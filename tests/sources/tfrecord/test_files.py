@@ -10,7 +10,7 @@ from penstock.sources.tfrecord.files import tfrecord_files
 from penstock.sources.tfrecord.writing import framed
 
 
-def test_it_is_named_for_its_call(tmp_path):
+def test_the_source_has_the_name_of_its_call(tmp_path):
     for name in "ab":
         (tmp_path / name).write_bytes(framed(b"x"))
     one, two = [str(tmp_path / "a")], [str(tmp_path / "a"), str(tmp_path / "b")]
@@ -25,7 +25,7 @@ def test_checksums_may_be_left_unchecked(tmp_path):
     assert tfrecord_files([str(tmp_path / "a")], verify=False).read_many(np.zeros(1, np.int64)).elements() == [b"y"]
 
 
-def test_what_is_no_tfrecord_says_so(tmp_path):
+def test_a_file_that_is_no_tfrecord_is_an_error(tmp_path):
     (tmp_path / "a").write_bytes(b"something else, but long enough")
     with pytest.raises(DataError, match=r"record 0, at byte 0 of 31: .* it is not a TFRecord"):
         tfrecord_files([str(tmp_path / "a")]).read_many(np.zeros(1, np.int64))

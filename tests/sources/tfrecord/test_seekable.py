@@ -1,4 +1,4 @@
-"""Records in seekable zstd at random: those of the plain file, whichever frames they lie in."""
+"""Random access to records in seekable zstd: equal to the records of the plain file, in any frames."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def written(tmp_path, cut, name="a.zst"):
 
 
 @pytest.mark.parametrize("cut", [16, 100, 1000, 1 << 20])
-def test_records_are_those_of_the_plain_file(tmp_path, cut):
+def test_records_equal_those_of_the_plain_file(tmp_path, cut):
     paths = [written(tmp_path, cut), written(tmp_path, 333, "b.zst")]
     source = SeekableRecords(paths, "x")
     assert source.length == 600
@@ -43,11 +43,11 @@ def test_records_are_those_of_the_plain_file(tmp_path, cut):
     assert again.fingerprint() == source.fingerprint()
 
 
-def test_it_keeps_what_is_asked_of_a_source(tmp_path):
+def test_the_source_passes_the_conformance_checks(tmp_path):
     verify_source(SeekableRecords([written(tmp_path, 400), written(tmp_path, 1 << 20, "b.zst")], "x"))
 
 
-def test_a_dataset_of_them_is_indexed_and_shuffled_by_frames(tmp_path):
+def test_the_dataset_is_indexed_and_shuffled_by_frames(tmp_path):
     ds = ps.read_tfrecord(written(tmp_path, 500))
     assert len(ds) == 300
     assert ds[7] == RECORDS[7]
@@ -85,7 +85,7 @@ def test_damage_names_the_record_or_the_frame(tmp_path):
     assert SeekableRecords(source.paths, "x", verify=False).read_many(np.array([1])).elements() == [b"uwo"]
 
 
-def test_a_damaged_frame_loses_its_records_alone(tmp_path):
+def test_a_damaged_frame_loses_only_its_records(tmp_path):
     path = written(tmp_path, 1000)
     source = SeekableRecords([path], "x")
     begin = int(source.sidecars[0].arrays["compressed"][3])
@@ -104,7 +104,7 @@ def test_a_damaged_frame_loses_its_records_alone(tmp_path):
     assert caught.value.element == 2
 
 
-def test_a_table_that_says_what_is_not_so_is_refused(tmp_path):
+def test_a_wrong_table_is_refused(tmp_path):
     path = written(tmp_path, 1000)
     good = (tmp_path / "a.zst").read_bytes()
     last = len(good) - 9 - 4  # the content of the last frame
@@ -114,7 +114,7 @@ def test_a_table_that_says_what_is_not_so_is_refused(tmp_path):
         len(ps.read_tfrecord(path))
 
 
-def test_what_frames_of_two_sizes_hold_is_not_mistaken(tmp_path):
+def test_swapped_sizes_in_a_table_are_detected(tmp_path):
     """The table has the sizes of two frames the wrong way round: their sum is right."""
     path = written(tmp_path, 1000)
     good = bytearray((tmp_path / "a.zst").read_bytes())

@@ -46,7 +46,7 @@ def test_every_record_comes_in_order(tmp_path, compression, sizes):
         ),
     ],
 )
-def test_damage_is_named_after_what_came_before(tmp_path, content, reason):
+def test_damage_is_named_after_earlier_records(tmp_path, content, reason):
     (tmp_path / "a").write_bytes(gzip.compress(content))
     got = []
     with pytest.raises(DataError, match=f"a: {reason}"):
@@ -68,7 +68,7 @@ def test_a_truncated_file_is_named_with_the_offset(tmp_path):
         records_of(tmp_path / "a")
 
 
-def test_a_length_takes_no_memory_before_there_is_content(tmp_path, monkeypatch):
+def test_a_length_takes_no_memory_before_its_content(tmp_path, monkeypatch):
     def claiming(length):
         head = struct.pack("<Q", length)
         return gzip.compress(head + struct.pack("<I", masked_crc32c(head)) + bytes(3_000_000))
@@ -83,7 +83,7 @@ def test_a_length_takes_no_memory_before_there_is_content(tmp_path, monkeypatch)
     monkeypatch.setattr(room, "LARGEST", 10)
 
 
-def test_compression_is_told_by_the_first_bytes(tmp_path):
+def test_compression_is_detected_by_the_first_bytes(tmp_path):
     data = framed(b"abc")
     for compression, compress in COMPRESS.items():
         for level in (1, 6, 9) if compression == "zlib" else (None,):
@@ -95,7 +95,7 @@ def test_compression_is_told_by_the_first_bytes(tmp_path):
 
 
 @pytest.mark.parametrize("length", [0x8B1F, 0x9C78, 0x685A42])
-def test_a_plain_file_is_never_taken_for_a_compressed_one(tmp_path, length):
+def test_a_plain_file_is_never_read_as_compressed(tmp_path, length):
     (tmp_path / "a").write_bytes(framed(bytes(length)))  # begins with the magic of gzip, zlib or bzip2
     assert not compression_of_tfrecord(str(tmp_path / "a"))
 

@@ -23,18 +23,18 @@ GOLDEN = bytes.fromhex(
 )
 
 
-def test_the_frame_is_tensorflow_s():
+def test_the_frame_equals_that_of_tensorflow():
     assert b"".join(map(framed, [b"", b"abc", bytes(3)])) == GOLDEN
 
 
 @pytest.mark.parametrize("kind", [bytes, bytearray, memoryview])
-def test_any_bytes_are_records(tmp_path, kind):
+def test_any_bytes_can_be_records(tmp_path, kind):
     (path,) = write_record_files([kind(b"abc")], tmp_path / "a.tfrecord", max_bytes=None, overwrite=False, index=True)
     assert Path(path).read_bytes() == framed(b"abc")
 
 
 @pytest.mark.parametrize("limit", [None, 1, 38, 39])
-def test_the_index_is_that_of_a_scan(tmp_path, limit):
+def test_the_written_index_equals_that_of_a_scan(tmp_path, limit):
     records = [b"x" * i for i in range(7)]
     names = write_record_files(records, tmp_path / "a.tfrecord", max_bytes=limit, overwrite=False, index=True)
     written = index_files(names, replace(TFRECORD, scan=dict))  # a scan would fail
@@ -44,14 +44,14 @@ def test_the_index_is_that_of_a_scan(tmp_path, limit):
     assert source.read_many(np.arange(source.length)).elements() == records
 
 
-def test_no_records_are_a_file_without_any(tmp_path):
+def test_an_empty_dataset_becomes_an_empty_file(tmp_path):
     (path,) = write_record_files([], tmp_path / "a.tfrecord", max_bytes=10, overwrite=False, index=True)
     assert Path(path).read_bytes() == b""
     assert tfrecord_files([path]).length == 0
 
 
-def test_what_is_no_record_is_named_and_nothing_is_left(tmp_path):
-    with pytest.raises(ElementError, match="write_tfrecord: element 1 is str, and a record is bytes"):
+def test_values_that_are_no_records_are_named_and_leave_no_file(tmp_path):
+    with pytest.raises(ElementError, match="write_tfrecord: element 1 is str, not bytes"):
         write_record_files([b"a", "b"], tmp_path / "a.tfrecord", max_bytes=None, overwrite=False, index=True)
     assert os.listdir(tmp_path) == []
 
@@ -61,7 +61,7 @@ RECORDS = [random.Random(i).randbytes(i * 37 % 3000) for i in range(500)]
 
 @pytest.mark.parametrize("compression", [None, "gzip", "ZLIB", "zstd"])
 @pytest.mark.parametrize("limit", [None, 100_000])
-def test_compressed_records_are_read_as_they_were_written(tmp_path, compression, limit):
+def test_compressed_records_are_read_back(tmp_path, compression, limit):
     if compression == "zstd":
         pytest.importorskip("zstandard")
     names = ps.Dataset.from_source(RECORDS).write_tfrecord(
@@ -79,7 +79,7 @@ def test_compressed_records_are_read_as_they_were_written(tmp_path, compression,
     assert [Path(name).read_bytes() for name in names] == [Path(name).read_bytes() for name in again]
 
 
-def test_the_index_of_frames_is_that_of_a_scan(tmp_path, monkeypatch):
+def test_the_written_index_of_frames_equals_that_of_a_scan(tmp_path, monkeypatch):
     pytest.importorskip("zstandard")
     monkeypatch.setattr("penstock.storage.compressing.FRAME_BYTES", 5000)
     names = ps.Dataset.from_source(RECORDS).write_tfrecord(tmp_path / "a.tfrecord.zst", max_bytes=300_000)
@@ -97,7 +97,7 @@ def test_the_index_of_frames_is_that_of_a_scan(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("name", "begins"), [("a.gz", b"\x1f\x8b"), ("a.tfrecord.zst", b"\x28\xb5\x2f\xfd"), ("a.tfrecord", b"\3\0")]
 )
-def test_a_name_says_how_a_file_is_compressed(tmp_path, name, begins):
+def test_the_name_selects_the_compression(tmp_path, name, begins):
     pytest.importorskip("zstandard")
     (path,) = ps.Dataset.from_source([b"abc"]).write_tfrecord(tmp_path / name)
     assert Path(path).read_bytes().startswith(begins)
@@ -106,7 +106,7 @@ def test_a_name_says_how_a_file_is_compressed(tmp_path, name, begins):
 
 
 @pytest.mark.parametrize("compression", ["gzip", "zlib", "zstd"])
-def test_no_records_are_a_compressed_file_without_any(tmp_path, compression):
+def test_an_empty_dataset_becomes_an_empty_compressed_file(tmp_path, compression):
     if compression == "zstd":
         pytest.importorskip("zstandard")
     (path,) = ps.Dataset.from_source([]).write_tfrecord(tmp_path / "a.tfrecord", compression=compression)
@@ -115,7 +115,7 @@ def test_no_records_are_a_compressed_file_without_any(tmp_path, compression):
 
 
 @pytest.mark.parametrize(("name", "compression"), [("a.tfrecord", "lz4"), ("a.tfrecord.bz2", "auto")])
-def test_what_is_not_written_is_refused_before_anything_is(tmp_path, name, compression):
+def test_unsupported_compressions_are_refused_before_any_work(tmp_path, name, compression):
     with pytest.raises(PlanError, match="write_tfrecord writes gzip, zlib, zstd or uncompressed files"):
         ps.Dataset.from_source([b"abc"]).write_tfrecord(tmp_path / name, compression=compression)
     assert os.listdir(tmp_path) == []

@@ -10,7 +10,7 @@ MOMENTUM = 0.9
 
 
 class Classifier:
-    """Learns labels 0 to 9 from images of `pixels` values, a batch at a time."""
+    """A classifier that learns labels 0 to 9 from images of `pixels` values, a batch at a time."""
 
     def __init__(self, pixels: int, hidden: int = 64) -> None:
         rng = np.random.default_rng(0)

@@ -22,7 +22,7 @@ RATE = 0.04  # of learning, at first; 0 at the end
 
 
 class Interruption(NamedTuple):
-    """A position within an epoch, and the digests of the batches that came after it without interruption."""
+    """A position within an epoch, and the digests of the batches after it without interruption."""
 
     epoch: int
     received: int

@@ -26,7 +26,7 @@ class Pipelines(NamedTuple):
 
 
 def write_digits(folder: Path, update: Update) -> int:
-    """Write scikit-learn's digits as JPEG files, one folder a class; return how many there are."""
+    """Write scikit-learn's digits as JPEG files, one folder per class; return their number."""
     datasets = require("sklearn.datasets", extra="demo", purpose="penstock demo")
     pillow = require("PIL.Image", extra="demo", purpose="penstock demo")
     digits = datasets.load_digits()
@@ -41,7 +41,7 @@ def write_digits(folder: Path, update: Update) -> int:
 
 
 def pipelines(folder: Path, *, workers: int | None = None) -> Pipelines:
-    """Split the digits by arithmetic: a shuffle that stays the same, then the first 360 and the rest."""
+    """Split the digits by arithmetic: a fixed shuffle, then the first 360 and the rest."""
     digits = ps.read_image_folder(folder).shuffle(seed=0, reshuffle_each_iteration=False)
     training = (
         digits.skip(HELD_OUT)
@@ -56,7 +56,7 @@ def pipelines(folder: Path, *, workers: int | None = None) -> Pipelines:
 
 
 def shift(image: NDArray[np.uint8], *, rng: np.random.Generator) -> NDArray[np.uint8]:
-    """Move the image, shape (height, width, 1), by a few pixels drawn from its row's own generator."""
+    """Move the image, shape (height, width, 1), by a few pixels drawn from the generator of its row."""
     height, width, _ = image.shape
     top, left = rng.integers(0, 2 * SHIFT + 1, 2)
     padded = np.zeros((height + 2 * SHIFT, width + 2 * SHIFT, 1), np.uint8)

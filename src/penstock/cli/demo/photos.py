@@ -61,7 +61,7 @@ def pipeline(folder: Path) -> ps.Dataset[dict[str, Any]]:
 
 @dataclass(frozen=True)
 class Speeds:
-    """Images per second of the pipeline, of its kernel alone on `threads` threads, of whole decodes; the verdict."""
+    """Images per second of the pipeline, its kernel alone on `threads` threads, and whole decodes; and the verdict."""
 
     pipeline: float
     kernel: float
@@ -103,7 +103,7 @@ def measure(folder: Path, seconds: float, update: Update, *, rounds: int = 4) ->
         which = number % len(contenders)
         rates[which].append(contenders[which](seconds / rounds / len(contenders)))
     medians = [statistics.median(each) for each in rates]
-    _, verdict = statistics.median_high(turns)  # of a turn like most, not of one that something else disturbed
+    _, verdict = statistics.median_high(turns)  # of a typical turn, not of one disturbed by other processes
     return Speeds(medians[0], medians[1], medians[2], threads, verdict)
 
 

@@ -33,7 +33,7 @@ class Lines(NamedTuple):
 class RecordsRead(NamedTuple):
     """The numbers of records, files and unchanged records; and the row that a reader resumed from.
 
-    The resumed reader's batches were right for `resumed` of `left`.
+    The resumed reader made `resumed` of `left` batches correctly.
     """
 
     files: int

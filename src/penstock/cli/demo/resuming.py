@@ -16,7 +16,7 @@ from penstock.cli.demo.digits import pipelines
 
 
 def batch_digest(batch: dict[str, Any]) -> str:
-    """Return twelve digits that stand for all bytes, shapes and dtypes of a batch."""
+    """Return a digest of twelve digits of all bytes, shapes and dtypes of a batch."""
     hashed = hashlib.blake2b(digest_size=6)
     for key, array in sorted(batch.items()):
         hashed.update(f"{key} {array.dtype} {array.shape}".encode())

@@ -1,4 +1,4 @@
-"""Numbers in words: bytes, times, and counts."""
+"""Numbers as text: bytes and counts."""
 
 from __future__ import annotations
 

@@ -62,8 +62,8 @@ def convert(  # noqa: PLR0913 - one a flag of the command
 ) -> bool:
     """Convert the files that match into `to`, in the format of its extension, or into shards of it.
 
-    All shards get their names at the end, once each has been read again and found equal. After an error, such as a
-    sample that the format cannot hold, nothing is left. An interrupted conversion continues when it is requested again.
+    All shards get their names at the end, once each has been read again and found equal. An error, such as a sample
+    that the format cannot hold, leaves no file. An interrupted conversion continues when it is requested again.
     With `rounding`, numbers that a TFRecord cannot hold exactly are rounded.
     """
     plan = _planned(patterns, os.path.expanduser(to), name, max_bytes, compression, rounding=rounding)
@@ -131,7 +131,7 @@ def _planned(
             for known, paths in groups
         )
         raise TargetError(
-            f"convert takes files of one format, and these are {found}: leave others out, or name it with --format"
+            f"convert takes files of one format, and these are {found}; omit some files, or pass --format"
         )
     (known, paths), *_ = groups
     asked = named_format(to)
@@ -180,7 +180,7 @@ def _compression(target: str, to: str, asked: str | None) -> str | None:
     suffix = os.path.splitext(to)[1]
     named = SUFFIXES.get(suffix[1:].lower())
     if named is not None and (target != "TFRecord" or asked not in (None, named)):
-        raise TargetError(f"{to}: a name in {suffix} is for files compressed by {named} as a whole; leave {suffix} out")
+        raise TargetError(f"{to}: a name in {suffix} is for files compressed by {named} as a whole; omit {suffix}")
     found = asked or named
     possible = STORED[target].compressions
     if found is not None and found not in possible:
@@ -254,7 +254,7 @@ def _write_shard(plan: Conversion, shard: int, report: Callable[[str], None] = l
         for wanted, got in zip_longest(again, stored.read(begun)):
             if not same_stored(got, wanted):
                 record = plan.bounds[shard] + count
-                raise DataError(f"record {record} was written to {plan.names[shard]} and read again as another")
+                raise DataError(f"record {record} was written to {plan.names[shard]} but differs when read again")
             count += 1
         _move(begun, _hidden(plan.names[shard]))
     finally:

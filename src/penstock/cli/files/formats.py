@@ -49,7 +49,7 @@ FORMATS = (
     Format("text", (".txt", ".text", ".log", ".md"), "read_text"),
     Format(WHOLE_FILES, (), "read_files"),
 )
-"""All formats, the surest to detect first; other files are read as whole files."""
+"""All formats, the most certain to detect first; other files are read as whole files."""
 
 
 def find_format(name: str) -> Format:
@@ -75,13 +75,13 @@ def format_of(path: str) -> Format:
     try:
         with open_decompressed(path) as file:
             head = file.read(_LOOKED_AT)
-    except DataError:  # damaged, or only alike
+    except DataError:  # damaged, or of another format
         head = first_bytes(path, _LOOKED_AT)
     return next((known for known in FORMATS if known.begins(head)), FORMATS[-1])
 
 
 def named_format(path: str) -> Format | None:
-    """Return the format that a file's name tells, if any.
+    """Return the format that a file's name indicates, if any.
 
     >>> named_format("a.tar").name, named_format("a.tfrecord.zst").name, named_format("a.bin")
     ('tar', 'TFRecord', None)

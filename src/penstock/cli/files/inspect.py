@@ -21,7 +21,7 @@ from penstock.storage.sidecar import check_mapped
 
 _READ_AT_ONCE = 1024  # records
 _MOST_FAULTS = 20  # shown
-_SAMPLED = 1000  # records whose features are looked at
+_SAMPLED = 1000  # records whose features are inspected
 
 
 def inspect(

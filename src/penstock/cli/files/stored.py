@@ -117,7 +117,7 @@ def _as_members(sample: StoredSample, number: int, columns: ColumnTypes, roundin
             continue
         if name.startswith("__"):
             raise ElementError(
-                f"record {number} has the part {name!r}, and a tar file holds none that begins with '__'"
+                f"record {number} has the part {name!r}, and a tar file holds no part that begins with '__'"
             )
         extension, content = _as_member(name.replace("/", "_"), value, number)
         if extension in members:
@@ -207,8 +207,8 @@ def _as_row(sample: StoredSample, number: int, columns: ColumnTypes, rounding: b
         plain = value.tolist() if isinstance(value, (np.ndarray, np.generic)) else value
         if name not in columns or (_is_several(plain) and not columns[name][1]):
             raise ElementError(
-                f"record {number} has {'several values of' if name in columns else 'the part'} {name!r}, as none has "
-                "of the records that the columns were found from"
+                f"record {number} has {'several values of' if name in columns else 'the part'} {name!r}, unlike the "
+                "records that the columns were found from"
             )
         if plain is not None:
             row[name] = [plain] if columns[name][1] and not _is_several(plain) else plain

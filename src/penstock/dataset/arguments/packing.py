@@ -61,7 +61,7 @@ def _check_choice(name: str, value: object, choices: tuple[str, ...]) -> None:
 
 
 def _check_spec(plan: group.pack.Pack) -> None:
-    """Refuse elements that are known in advance not to be tokens."""
+    """Reject elements that are known in advance not to be tokens."""
     try:
         spec = plan.document_spec()
         if isinstance(spec, ArraySpec) and spec.dtype.kind in "iu":

@@ -37,7 +37,7 @@ def excluded_positions(plan: Node, rows: Any) -> np.ndarray:
 def positions_where(plan: Node, is_bad: Callable[[plans.locate.Record], Any]) -> np.ndarray:
     """Return the positions of the elements that are made from a record for which `is_bad` is true."""
     if not plan.indexed or plan.length < 0:
-        raise PlanError("exclude(): only indexed, finite datasets have records; exclude nearer to the source")
+        raise PlanError("exclude(): only indexed, finite datasets have records; exclude closer to the source")
     if reorders(plan) or any(map(_draws_an_order, post_order(plan))):
         raise PlanError("exclude(): after a shuffle, a row has another record each epoch; exclude before shuffle()")
     judge = partial(_judged, is_bad)
@@ -73,7 +73,7 @@ def _draws_an_order(node: Node) -> bool:
 
 
 def weights(parts: Mapping[str, float]) -> list[int]:
-    """Return the fractions, read as decimals as they are written, as whole numbers in the same proportions."""
+    """Return the fractions, taken as decimals, as whole numbers in the same proportions."""
     from fractions import Fraction  # it imports decimal: only splits need it
 
     if not isinstance(parts, Mapping) or not parts:

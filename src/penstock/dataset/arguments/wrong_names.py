@@ -19,7 +19,7 @@ _UNEXPECTED = re.compile(r"got an unexpected keyword argument '(\w+)'")
 
 
 def helpful(function: F) -> F:
-    """Return the function such that the error about an unknown argument suggests the one that was probably meant."""
+    """Return the function with better errors: an unknown argument suggests the one that was probably meant."""
     method, explain = cast("FunctionType", function), _explained
 
     def call(*args: Any, **settings: Any) -> Any:

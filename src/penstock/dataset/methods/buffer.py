@@ -28,8 +28,8 @@ class BufferMethods(Handle[T_co]):
         The cached elements belong to this dataset and all datasets built on it. Rows are cached one by one, so a pass
         that ends early, or a shuffle after the cache, keeps the rows it has made; of a stream, the elements are cached
         from the first one on. Arrays are passed on read-only, since later epochs see them too: a function that changes
-        one copies it first. Dicts and lists belong to the function or the consumer. In an executor of other processes,
-        each process has its own cache.
+        one must copy it first. Dicts and lists belong to the function or the consumer. In an executor of other
+        processes, each process has its own cache.
 
         Random operations before the cache draw once: the draw of the first pass is kept, even without a seed, for all
         datasets built on this one and in their states. Put operations that should differ in every epoch after the
@@ -52,9 +52,9 @@ class BufferMethods(Handle[T_co]):
     def prefetch(self, buffer_size: int | None = AUTOTUNE) -> Dataset[T_co]:
         """Keep at most `buffer_size` elements (batches, after `batch`) ready ahead of the consumer.
 
-        The engine looks ahead by itself, within `Options(memory_budget=)`; pass a number to look less or further ahead,
-        or 0 to make each element when it is requested. A generator runs exactly this many elements ahead, in a thread
-        of its own; `num_parallel_calls=` or threads may request more.
+        The engine works ahead by itself, within `Options(memory_budget=)`; pass a number to change how far, or 0 to
+        make each element when it is requested. A generator runs exactly this many elements ahead, in a separate
+        thread; `num_parallel_calls=` or threads may request more.
 
         >>> list(Dataset.range(3).prefetch(2)) == [0, 1, 2]
         True
@@ -67,7 +67,7 @@ class BufferMethods(Handle[T_co]):
         """Run with these options, which replace options set before; lint codes to ignore add up.
 
         The options apply to all operations before, and to the datasets that functions there return (`flat_map`,
-        `interleave`) or receive (`window`, `group_by_window`): such a dataset's own options count only where it is
+        `interleave`) or receive (`window`, `group_by_window`): such a dataset's own options count only when it is
         iterated alone.
 
         >>> Dataset.range(3).with_options(Options(workers=2)).options()

@@ -73,11 +73,11 @@ class CombineMethods(Handle[T_co]):
         on_error: str | OnError = "raise",
         thread_safe: bool | None = None,
     ) -> Dataset[Any]:
-        """Replace each element by all elements that `map_func` returns for it: a dataset, array or iterable.
+        """Replace each element by all elements of the dataset, array or iterable that `map_func` returns for it.
 
         The function is called as the function of `map` is, in the same tasks. An array stands for its rows, a list or
         tuple for its items. A dataset is iterated as needed, with its own order for each element if it shuffles. A
-        generator runs again from its beginning when a restored iterator comes to it. `thread_safe` works as in `map`,
+        generator runs again from its beginning when a restored iterator reaches it. `thread_safe` works as in `map`,
         for the function and the iterators that it returns. `on_error` works as in `map`, for errors that the function
         raises when it is called; for errors that occur later, in a dataset that it returned, pass `on_error` to the
         operation there that fails.
@@ -107,14 +107,12 @@ class CombineMethods(Handle[T_co]):
         on_error: str | OnError = "raise",
         thread_safe: bool | None = None,
     ) -> Dataset[Any]:
-        """Take turns among what `map_func` returns for several elements: `cycle_length` of them (8 if not given).
+        """Alternate between the datasets or iterables that `map_func` returns for `cycle_length` elements (default 8).
 
-        Each input yields `block_length` elements (1) per turn; where one ends, the next element takes its place. The
-        function returns what the function of `flat_map` may return. Datasets are read ahead by as many workers as pay
-        off, or by `num_parallel_calls`. The order is the same for any number of workers, and is kept even if
-        `deterministic=False` would permit another. `on_error` and `thread_safe`
-        works as in
-        `flat_map`.
+        Each input yields `block_length` elements (default 1) per turn; when one ends, the input of the next element
+        takes its place. The function may return the same types as the function of `flat_map`. Datasets are read ahead
+        by as many workers as pay off, or by `num_parallel_calls`. The order is the same for any number of workers, and
+        is kept even if `deterministic=False` would permit another. `on_error` and `thread_safe` work as in `flat_map`.
 
         >>> five = Dataset.range(1, 4).interleave(lambda n: [int(n)] * 3, cycle_length=2, block_length=2)
         >>> list(five) == [1, 1, 2, 2, 1, 2, 3, 3, 3]
@@ -140,7 +138,7 @@ class CombineMethods(Handle[T_co]):
         calls: int | None = None,
         deterministic: bool | None = None,
     ) -> elementwise.map.Map:
-        """Return the node that calls the function whose results stand for several elements."""
+        """Return the node that calls a function whose results are replaced by their elements."""
         if not callable(function):
             raise TypeError(f"{call}(map_func=): expected a function, not {type(function).__name__}")
         if calls is not None:

@@ -74,16 +74,16 @@ class ElementwiseMethods(Handle[T_co]):
         - A function with a parameter `rng` gets a `numpy.random.Generator` that belongs to the element's row and epoch:
           its numbers are the same for any number of workers, and after a restore.
         - `vectorized=True` calls the function with columns, arrays of shape (k, ...) for some number k of elements, and
-          expects as many rows back. By default a function of NumPy arithmetic alone, without a branch that depends on
-          an element, is *traced*: called once with placeholders for an element, and then run on whole columns where the
+          expects k rows back. By default a function of NumPy arithmetic alone, without a branch that depends on an
+          element, is *traced*: called once with placeholders for an element, and then run on whole columns if the
           result is exactly the same. `explain()` shows this, and `vectorized=False` calls the function for every
           element.
         - `num_parallel_calls` sets how many tasks of the pipeline run at a time (`AUTOTUNE` or `None`: measured).
           `deterministic=False` yields elements in the order in which they are finished.
         - `on_error="skip"` leaves out elements for which the function raises (the result is then a stream), and
-        `ps.on_error.replace(value)` uses `value` as the result instead. `ps.on_error.skip(...)`
-        and `ps.on_error.replace(...)` take a budget, which is how many elements may fail, and a file in which to record
-        the failures.
+          `ps.on_error.replace(value)` uses `value` as the result instead. `ps.on_error.skip(...)` and
+          `ps.on_error.replace(...)` take a budget, the number of elements that may fail, and a file in which to record
+          the failures.
         - Several threads call the function at a time, unless it is found to be unsafe: it writes attributes of its
           object, global or outer variables, or uses an open file, a connection, an iterator or a random generator. Then
           one thread at a time calls it, while the rest of the work continues in all threads; a connection to SQLite is
@@ -151,10 +151,10 @@ class ElementwiseMethods(Handle[T_co]):
     ) -> Dataset[T_co]:
         """Keep the elements for which `predicate` is true.
 
-        The predicate is called as the function of `map` is: with a tuple as several arguments, with a generator of the
-        element's own if it has a parameter `rng`, with columns if `vectorized=True`, traced by default where possible.
-        The result must be a bool (for columns, an array of bools). The result is a stream: only iterating can tell its
-        length, and no row of it can be made alone.
+        The predicate is called as the function of `map` is: with a tuple as several arguments, with the element's
+        generator if it has a parameter `rng`, with columns if `vectorized=True`, traced by default if possible. It must
+        return a bool (for columns, an array of bools). The resulting dataset is a stream: its length is known only by
+        iterating, and no row of it can be made alone.
 
         `on_error` and `thread_safe` work as in `map`; `ps.on_error.replace(True)` keeps the elements for which the
         predicate raises.
@@ -188,18 +188,18 @@ class ElementwiseMethods(Handle[T_co]):
     ) -> Dataset[T_co]:
         """Leave out the elements that fail anywhere below: in reading, or in a function.
 
-        Where elements come from rows, that includes all operations since the sources. In a stream, it includes the
-        operations since elements were last put in order (by `batch`, `take`, `shuffle` of a stream, `scan`, `flat_map`
-        and others): a failure there or before still ends the stream. In compressed files it also includes each damaged
+        In an indexed dataset, that includes all operations since the sources. In a stream, it includes the operations
+        after the last one that takes elements in order (`batch`, `take`, `shuffle` of a stream, `scan`, `flat_map` and
+        others): a failure there or before still ends the stream. In compressed files it also includes each damaged
         record, line or sample, as long as the beginning of the next one is known. To leave out only the elements on
-        which one function fails, pass `on_error="skip"` to its `map`. Where an element fails, the other elements of its
+        which one function fails, pass `on_error="skip"` to its `map`. If an element fails, the other elements of its
         task are made again.
 
         A failed element is left out alone, even if `unbatch` or `expand` took it out of something larger; a failed
         batch is left out as a whole, and counts as one.
 
-        `log_warning` logs each failure with the logger `penstock`; `budget` and `quarantine`
-        work as in `ps.on_error.skip`.
+        `log_warning` logs each failure with the logger `penstock`; `budget` and `quarantine` work as in
+        `ps.on_error.skip`.
 
         >>> list(Dataset.range(4).map(lambda x: 6 // (x - 1)).ignore_errors())
         [-6, 6, 3]
@@ -235,12 +235,12 @@ class ElementwiseMethods(Handle[T_co]):
         """Pass a state along the elements: `scan_func(state, element)` returns the next state and the element to yield.
 
         Each epoch begins with `initial_state`. The function may change arrays and containers in the state that it
-        receives. A tuple is passed as one argument; a function with a parameter `rng` gets a generator of the element's
-        own. The state must keep its structure and dtypes, as in `reduce`. The result is a stream, made one element
-        after another. `thread_safe` works as in `map`: tasks may use the same object as the function.
+        receives. A tuple is passed as one argument; a function with a parameter `rng` gets the element's generator. The
+        state must keep its structure and dtypes, as in `reduce`. The result is a stream, made one element after
+        another. `thread_safe` works as in `map`: tasks may use the same object as the function.
 
-        `on_error` is that of `map`. Where the function raises, the state stays as it was before; nothing comes out, or
-        the value of `ps.on_error.replace(value)`.
+        `on_error` works as in `map`. If the function raises, the state stays as it was before, and the operation yields
+        nothing, or the value of `ps.on_error.replace(value)`.
 
         States of numbers, text, bytes, arrays, `Ragged`, `Sparse` and nestings of them (also named tuples and
         dataclasses that the initial state has) are saved with the iterator's state, to the last bit, up to 1 MiB. Large
@@ -273,14 +273,14 @@ def with_on_error(plan: T_node, on_error: OnError | None) -> T_node | EnforceErr
 
 
 def standing_for(call: str, given: object, read: Callable[[Any], Any], expected: str) -> OnError | None:
-    """Read an `on_error=` argument whose value stands for what `read` takes, such as a predicate's True or False."""
+    """Return the policy of an `on_error=` argument whose value replaces a result, such as a predicate's."""
     on_error = on_error_of(call, given)
     if on_error is not None and on_error.value is not NO_VALUE:
         try:
             read(on_error.value)
         except ElementError:
             raise TypeError(
-                f"{call}(on_error={on_error!r}): the value stands for what the function returns; expected {expected}"
+                f"{call}(on_error={on_error!r}): the value replaces the function's result; expected {expected}"
             ) from None
     return on_error
 
@@ -302,8 +302,8 @@ def _check_part(spec: Any, on: str | int | None, function: Callable[..., Any]) -
     if on is None and isinstance(function, Operation) and isinstance(spec, dict | tuple | list) and spec:
         part = next(iter(cast("dict[str, Any]", spec))) if isinstance(spec, dict) else 0
         raise PlanError(
-            f"map({function!r}): it takes one array, and elements are {describe(spec)}; name the part that it is for, "
-            f"such as map({function!r}, on={part!r})"
+            f"map({function!r}): the function takes one array, and elements are {describe(spec)}; name the part to "
+            f"apply it to, such as map({function!r}, on={part!r})"
         )
     if spec is None or on is None:
         return

@@ -47,7 +47,7 @@ class GroupMethods(Handle[T_co]):
         `ElementError`.
 
         Python numbers become `int64`, `float64` and `bool`; text, bytes and other objects become an array of objects.
-        Where the plan knows that arrays are rows of different lengths (of a `RaggedFeature`, or slices of `Ragged`:
+        If the plan knows that arrays are rows of different lengths (of a `RaggedFeature`, or slices of `Ragged`:
         `int64[~]` in `element_spec`), the batch is a `Ragged`. `Sparse` arrays are as large as the largest of their
         batch in each dimension. Elements that do not fit together raise an `ElementError` that names the leaf, both
         shapes or dtypes, and both rows. A batch belongs to the consumer, who may keep it and write to it.
@@ -74,7 +74,7 @@ class GroupMethods(Handle[T_co]):
     def unbatch(self) -> Dataset[Any]:
         """Take batches apart: slice every leaf along its first dimension, and yield the slices one after another.
 
-        Where the plan tells how many elements each batch has (after `batch`, from arrays), the result is indexed and
+        If the plan knows the number of elements in each batch (after `batch`, from arrays), the result is indexed and
         has a length; otherwise the result is a stream. A leaf without a first dimension, or leaves with different first
         dimensions, raise an `ElementError`.
 
@@ -98,7 +98,7 @@ class GroupMethods(Handle[T_co]):
 
         The last batch of an epoch is shorter, left out (`drop_remainder`, `remainder="drop"`), or with
         `remainder="pad"` filled up to the size whose turn it is and flagged, as in `batch`. Elements that were filled
-        up before count as ordinary elements: where batches already have flags, the new flags need another `mask_key`.
+        up before count as ordinary elements: if batches already have flags, the new flags need another `mask_key`.
 
         >>> [batch.tolist() for batch in Dataset.range(6).batch(4).rebatch(3)]
         [[0, 1, 2], [3, 4, 5]]
@@ -131,7 +131,7 @@ class GroupMethods(Handle[T_co]):
 
         Windows begin `shift` elements apart, by default `size`; the elements of one window are `stride` apart. The last
         windows of an epoch have fewer elements, unless `drop_remainder` (or `remainder="drop"`) leaves out windows that
-        are not full. A window is not a batch and cannot be filled up: batch its elements with `remainder="pad"`. Where
+        are not full. A window is not a batch and cannot be filled up: batch its elements with `remainder="pad"`. If
         elements have structure, there is one dataset for each leaf, in the same structure, as in `tf.data`. The
         elements of a window are made together with it, and must not be written to.
 
@@ -158,7 +158,7 @@ class GroupMethods(Handle[T_co]):
 
         The purpose is to give all ranks, or all epochs, the same number of steps. An element that is a dict has the
         flag under `mask_key`; any other element becomes the pair `(element, flag)`. More elements than `cardinality`
-        raise a `PlanError`, or a `DataError` while iterating if the plan does not tell.
+        raise a `PlanError`, or a `DataError` while iterating if the plan does not know the number.
 
         >>> list(Dataset.from_tensor_slices({"x": [5, 6]}).pad_to_cardinality(3))
         [{'x': 5, 'valid': True}, {'x': 6, 'valid': True}, {'x': 0, 'valid': False}]
@@ -169,7 +169,7 @@ class GroupMethods(Handle[T_co]):
             has = "no end" if plan.length == INFINITE else f"{plan.length:,} elements"
             raise PlanError(f"pad_to_cardinality({count}): this dataset has {has} already")
         if plan.length == 0 < count and chunks.padding.zero_of(plan.spec()) is None:
-            raise PlanError(f"pad_to_cardinality({count}): this dataset is empty, and nothing tells what to pad with")
+            raise PlanError(f"pad_to_cardinality({count}): this dataset is empty, so the type of padding is unknown")
         key = check_mask_key("pad_to_cardinality", plan.spec(), mask_key)
         return self._over(group.pad.PadToCardinality(plan, count, key))
 
@@ -189,26 +189,25 @@ class GroupMethods(Handle[T_co]):
 
         An element becomes `{"tokens": dtype[length], "segment_ids": int32[length], "positions": int32[length]}`.
         Segments are numbered from 1 in each sequence, in the order of their documents; positions count from 0 in each
-        segment; the rest is `pad`, segment 0, position 0.
-        `on` names
-        the tokens in an element; the other parts are dropped. Documents without tokens are ignored.
+        segment; the rest is `pad`, segment 0, position 0. `on` names the tokens in an element; the other parts are
+        dropped. Documents without tokens are ignored.
 
         - `"best_fit"`: windows of consecutive documents are packed independently, the longest document first, each into
           the fullest sequence with enough room. `window` is the minimum number of tokens in one window: by default
           1,024 sequences, or 2**24 tokens if that is less. Sequences come in the order of their first documents.
         - `"first_fit"`: the same windows; each document, in order, goes into the first sequence with enough room.
         - `"split"`: documents are joined end to end and cut every `length` tokens, so that only the last sequence of an
-          epoch has padding, and most sequences begin within a document. With `remainder="drop"` that one is left out,
-          unless it is full.
+          epoch has padding, and most sequences begin within a document. With `remainder="drop"` the last sequence is
+          left out unless it is full.
 
-        `overlong` says what happens to a document longer than `length`: `"split"` cuts it into segments of `length` and
-        a rest, `"error"` raises an `ElementError`, and `"drop"` leaves it out. Positions begin again where a document
+        `overlong` is the treatment of documents longer than `length`: `"split"` cuts them into segments of `length` and
+        a rest, `"error"` raises an `ElementError`, and `"drop"` leaves them out. Positions begin again where a document
         is cut, or continue with `keep_positions`. A document with another dtype than those before, or that is not an
         array of integers, raises an `ElementError`. `pack_efficiency` reports how well sequences are used: on documents
         of 50 to 2,000 tokens in sequences of 2,048, about 0.987.
 
         The next element depends on those before, so the result is a stream, which resumes exactly: a saved state holds
-        where the window began, and a restored iterator reads only that window again.
+        the beginning of the window, and a restored iterator reads only that window again.
 
         >>> documents = [np.full(size, size) for size in (1, 5, 3, 2)]
         >>> packed = list(Dataset.from_source(documents).pack(6))

@@ -53,8 +53,8 @@ class KeyedMethods(Handle[T_co]):
         order of the buckets, or not at all (`drop_remainder`, `remainder="drop"`), or with `remainder="pad"` filled up
         with padding to the batch size of their bucket; then every batch is flagged, as in `padded_batch`.
         `element_length_func` is called as the function of `map` is, in the same tasks, and returns a whole number;
-        `on_error` and `thread_safe`
-        works as in `map`, and `ps.on_error.replace(length)` gives the length of elements for which it raises.
+        `on_error` and `thread_safe` work as in `map`, and `ps.on_error.replace(length)` gives the length of elements
+        for which it raises.
 
         `padded_shapes` and `padding_values` work as in `padded_batch`. With `pad_to_bucket_boundary`, sizes that are
         not given become the largest of the bucket, so that there are as many shapes as buckets. The last bucket has no
@@ -118,7 +118,7 @@ class KeyedMethods(Handle[T_co]):
         that share of a batch is padding), until one more would make their number times the longest length exceed
         `max_tokens`, or there are `max_batch_size`. The work and the memory of a step thus stay about equal, while the
         number of elements varies. At the end of the epoch, the remaining elements are batched from the shortest on,
-        with larger differences in length where they fit, or dropped with `drop_remainder` (or `remainder="drop"`). An
+        with larger differences in length if they fit, or dropped with `drop_remainder` (or `remainder="drop"`). An
         element that is too long alone raises an `ElementError`.
 
         With `remainder="pad"` every batch, not only the last, is filled up with padding to as many elements as fit into
@@ -126,11 +126,10 @@ class KeyedMethods(Handle[T_co]):
         batch then depends on its longest element alone.
 
         `element_length_func` is called as the function of `map` is, in the same tasks, and returns a whole number;
-        `on_error` and `thread_safe`
-        works as in `map`, and `ps.on_error.replace(length)` gives the length of elements for which it raises.
-        `padded_shapes` and `padding_values` as in `padded_batch`. The order of the batches depends on the order of the
-        elements alone: to shuffle the batches, shuffle before. The result is a stream. A restored iterator reads again
-        from the oldest element that waited.
+        `on_error` and `thread_safe` work as in `map`, and `ps.on_error.replace(length)` gives the length of elements
+        for which it raises. `padded_shapes` and `padding_values` work as in `padded_batch`. The order of the batches
+        depends only on the order of the elements: to shuffle the batches, shuffle before. The result is a stream. A
+        restored iterator reads again from the oldest element that waited.
 
         >>> words = Dataset.from_source([[1], [2, 2], [3], [4, 4], [5], [6]]).map(np.array)
         >>> [batch.tolist() for batch in words.batch_by_tokens(len, 4)]
@@ -173,7 +172,7 @@ class KeyedMethods(Handle[T_co]):
         more than once for the same elements; `thread_safe` works as in `map`, for all of them.
 
         `on_error` works as in `map`, for `key_func`: `ps.on_error.replace(key)` gives the key of elements for which it
-        raises. `ps.on_error.skip(...)` also drops windows for which `reduce_func` raises, within a budget of their own;
+        raises. `ps.on_error.skip(...)` also drops windows for which `reduce_func` raises, within a separate budget;
         a replaced key is not a dataset, so `replace` raises an error there. Errors of `window_size_func` are always
         raised.
 
@@ -219,7 +218,7 @@ class KeyedMethods(Handle[T_co]):
 
         `on_error` works as in `map`, for `key_func`: `ps.on_error.replace(key)` gives the key of elements for which it
         raises. Errors of the other functions always end the pass, as in `reduce`, because they may have changed the
-        state partly. For elements that cannot be reduced, use `map` before with an `on_error` of its own.
+        state partly. For elements that cannot be reduced, use `map` with `on_error` before.
 
         >>> list(Dataset.range(10).group_by_reducer(lambda x: x % 3, lambda key: 0, lambda total, x: total + x))
         [18, 12, 15]
@@ -231,7 +230,7 @@ class KeyedMethods(Handle[T_co]):
         if finalize_func is not None and not callable(finalize_func):
             raise TypeError(f"{call}(finalize_func=): expected a function, not {type(finalize_func).__name__}")
         if self._plan.length == INFINITE:
-            raise PlanError(f"{call}(): a result comes at the end, and this dataset never ends; take() a part of it")
+            raise PlanError(f"{call}(): results come at the end, and this dataset never ends; take() a part of it")
         keyed = self._said(call, "key_func", "key", key_func, on_error, thread_safe)
         return self._over(
             group.group_by_reducer.GroupByReducer(keyed, init_func, reduce_func, finalize_func, thread_safe)
@@ -254,7 +253,7 @@ class KeyedMethods(Handle[T_co]):
         return with_on_error(node, standing_for(call, on_error, read, "a whole number"))
 
     def _padding(self, plan: group.by_length.ByLength) -> Dataset[Any]:
-        """Return the dataset; refuse a plan whose known spec shows that it must fail."""
+        """Return the dataset; raise an error if the plan's known spec shows that it must fail."""
         try:
             known = plan.spec() is not None
         except ElementError as error:

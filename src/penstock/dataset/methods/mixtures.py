@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 Stop: TypeAlias = Literal["first", "all", "never", "exact"]
 MOST_KNOWN = 1 << 22  # choices that are made and counted when the dataset is built
-MOST_KNOWN_ENDLESS = 1 << 16  # of those, where the choices repeat without end
+MOST_KNOWN_ENDLESS = 1 << 16  # the same for choices that repeat without end
 
 
 class MixtureMethods(Handle[T_co]):
@@ -59,7 +59,7 @@ class MixtureMethods(Handle[T_co]):
         - a function of the position, which is called at every 1,024th position for the elements up to the next;
         - a dataset of lists, one for each element drawn, until it ends: the result is a stream, and never `exact`.
 
-        `stop` says what happens when a dataset runs out:
+        `stop` determines what happens when a dataset runs out:
 
         - `"all"`, the default: the others continue in their proportions until all are empty;
         - `"first"`, or `stop_on_empty_dataset=True`: the epoch ends where its next element is due;
@@ -134,7 +134,7 @@ class MixtureMethods(Handle[T_co]):
         return _dataset(combine.choose.Choose(plans, known, first))
 
     def draw_counts(self, count: int, *, epoch: int = 0) -> list[int]:
-        """Return how many elements of each dataset the first `count` elements of a mixture come from.
+        """Return the number of elements of each dataset among the first `count` elements of a mixture.
 
         Use the counts to change weights during a run, without losing or repeating an element: skip the elements already
         drawn from each dataset, and mix the rest.
@@ -148,16 +148,15 @@ class MixtureMethods(Handle[T_co]):
         >>> sorted(received) == sorted([*one, *other])
         True
 
-        Where datasets are repeated (`stop="never"`), the rest of one is `ds.repeat().skip(n)`. The counts are those of
-        the mixture itself, before other transformations: after 1,000 batches of 64,
-        call `mix.draw_counts(64_000)`, with
-        the epoch that the cursor names. A mixture that draws at random needs a seed of its own, or the one that the
-        cursor keeps: `mix.with_options(ps.Options(seed=state["seed"]))`.
+        If datasets are repeated (`stop="never"`), the rest of one is `ds.repeat().skip(n)`. The counts are those of the
+        mixture itself, before other transformations: after 1,000 batches of 64, call `mix.draw_counts(64_000)`, with
+        the epoch in the saved state. A mixture that draws at random needs a `seed`, or the seed in the saved state:
+        `mix.with_options(ps.Options(seed=state["seed"]))`.
 
-        For indexed datasets this is arithmetic, and costs no more than one element; so it does for streams with
-        `stop="never"`, and with `stop="first"`, up to the end of the epoch. In all other cases the end of a stream is
+        For indexed datasets the counts are arithmetic, and cost no more than one element; so they are for streams with
+        `stop="never"`, and with `stop="first"` up to the end of the epoch. In all other cases the end of a stream is
         found by running it: streams of unknown length run as far as they were drawn from, as does a dataset of weights
-        or of choices; nothing else runs.
+        or of choices; no other dataset runs.
         """
         plan = _without_settings(self._plan)
         wanted = check_count("draw_counts", "count", count, least=0)
@@ -168,8 +167,8 @@ class MixtureMethods(Handle[T_co]):
         runs = dryrun.draw_counts.inputs_to_run(plan)
         if options.seed is None and (plan.unseeded or any(map(rewrite.seeds.needs_seed, runs))):
             raise PlanError(
-                "draw_counts(): without a seed every dataset draws differently; pass a seed to the mixture and to what "
-                'it mixes, or the one that the cursor keeps: mix.with_options(Options(seed=state["seed"]))'
+                "draw_counts(): without a seed every dataset draws differently; pass a seed to the mixture and to its "
+                'datasets, or the seed in the saved state: mix.with_options(Options(seed=state["seed"]))'
             )
         bound = cast("combine.mixture.Mixture", rewrite.seeds.bind_seeds(plan, options.seed or 0))
         passes = rewrite.passes.PLAIN if options.rewrite is False else rewrite.passes.PASSES
@@ -192,13 +191,12 @@ class MixtureMethods(Handle[T_co]):
     ) -> Dataset[tuple[int, T_co]]:
         """Drop elements at random so that classes come as in `target_dist`, and yield the rest as `(class, element)`.
 
-        `class_func` is called as the function of `map`
-        is,
-        and returns a whole number below `len(target_dist)`; `on_error` and `thread_safe` are those of `map`, and
-        `ps.on_error.replace(number)` gives the class of elements of which it raises. `initial_dist` is the share of
-        each class in the data; without it, the share observed so far is used, so that the first elements are kept too
-        often or too rarely. Neither distribution need add up to 1. As many elements are kept as the proportions permit;
-        none is repeated. Whether an element is kept depends on the element, not on the order of the work.
+        `class_func` is called as the function of `map` is, and returns a whole number below `len(target_dist)`.
+        `on_error` and `thread_safe` work as in `map`, and `ps.on_error.replace(number)` gives the class of elements for
+        which `class_func` raises. `initial_dist` is the share of each class in the data; without it, the share observed
+        so far is used, so that the first elements are kept too often or too rarely. Neither distribution need add up to
+        1. As many elements are kept as the proportions permit; none is repeated. The decision to keep an element
+        depends on the element, not on the order of the work.
 
         >>> rare = Dataset.range(10_000).map(lambda x: int(x % 10 == 0))  # one in ten
         >>> even = rare.rejection_resample(lambda label: label, [0.5, 0.5], [0.9, 0.1], seed=0)

@@ -45,7 +45,7 @@ class OrderMethods(Handle[T_co]):
         and less than six times `buffer_size` later.
 
         Without a `seed` one is drawn: each dataset that is built on this one draws its own, once, for all its epochs,
-        and keeps it in its states; where this dataset occurs twice, as in `zip(s, s)`, both occurrences draw alike.
+        and keeps it in its states; if this dataset occurs twice, as in `zip(s, s)`, both occurrences draw the same.
         With `reshuffle_each_iteration=False` the order is drawn once for all that is built on this dataset, so that
         `take(n)` and `skip(n)` share no element.
 
@@ -54,14 +54,14 @@ class OrderMethods(Handle[T_co]):
         labels can be shuffled alike. The length of a stream is unknown: give streams that are mixed different seeds.
 
         Data that is read a block at a time (row groups of Parquet, blocks of CSV) and does not fit its cache is
-        shuffled by blocks, and by rows within as many blocks as the cache holds; `explain()` says how far that is from
-        uniform. `uniform=True` mixes all rows nevertheless, which reads every block many times.
+        shuffled by blocks, and by rows within as many blocks as the cache holds; `explain()` shows how far that is from
+        uniform. `uniform=True` mixes all rows anyway, which reads every block many times.
 
         A stream needs a `buffer_size`, and is mixed at least as well as by the buffer of `tf.data`: up to one and a
         half times `buffer_size` elements are held, and a restored iterator makes at most seven times `buffer_size`
         elements again.
 
-        Where elements differ in size, pass `buffer_bytes` instead: the stream is mixed at least as well as by a buffer
+        If elements differ in size, pass `buffer_bytes` instead: the stream is mixed at least as well as by a buffer
         of `tf.data` that holds this many bytes. Up to one and a half times `buffer_bytes` are held, and two more
         elements if some are larger than an eighth of it; a restored iterator makes at most seven and a half times as
         many bytes again. An element that is larger than the buffer by an eighth is not shuffled. The bytes of arrays,
@@ -139,7 +139,7 @@ class OrderMethods(Handle[T_co]):
         return self._over(plan)
 
     def assert_cardinality(self, expected_cardinality: int) -> Dataset[T_co]:
-        """State how many elements an epoch has where the plan cannot tell, as after `filter`; `INFINITE` for no end.
+        """State the number of elements in an epoch if the plan does not know it, as after `filter`; may be `INFINITE`.
 
         The dataset then has a `len`. Iterating checks the number: an epoch with fewer or more elements raises a
         `DataError`. A number that contradicts the plan raises a `PlanError` now.
@@ -168,12 +168,12 @@ class OrderMethods(Handle[T_co]):
     ) -> Dataset[T_co]:
         """Keep the elements before the first for which `predicate` is not true.
 
-        The predicate is called as the function of `map` is, with a tuple as several arguments. Several workers call it,
-        so possibly for a few elements after the last. The result must be a bool.
-        The result is a stream.
+        The predicate is called as the function of `map` is, with a tuple as several arguments, and must return a bool.
+        Several workers call it, so possibly for a few elements after the last. The resulting dataset is a stream.
 
-        `on_error` and `thread_safe` are those of `map`. An element that is skipped is left out, and the next ones come;
-        `ps.on_error.replace(True)` keeps it, `ps.on_error.replace(False)` ends the epoch before it.
+        `on_error` and `thread_safe` work as in `map`. With `"skip"`, an element for which the predicate raises is left
+        out and the epoch continues; `ps.on_error.replace(True)` keeps the element, and `ps.on_error.replace(False)`
+        ends the epoch before it.
 
         >>> list(Dataset.counter(1).map(lambda x: x * x).take_while(lambda x: x < 20))
         [1, 4, 9, 16]
@@ -193,7 +193,7 @@ class OrderMethods(Handle[T_co]):
         on_error: str | OnError = "raise",
         thread_safe: bool | None = None,
     ) -> Dataset[T_co]:
-        """Leave out elements that equal an earlier one in the epoch, or for which `key_func` returns an earlier result.
+        """Leave out elements that equal an earlier one in the epoch, or whose key by `key_func` equals an earlier key.
 
         Equal means equal nesting, dtypes, shapes and values; a NaN equals a NaN. Elements that cannot be compared, such
         as a `Ragged`, a `Sparse` or a window, raise an `ElementError` and need a `key_func`. About 100 bytes are kept
@@ -214,7 +214,7 @@ class OrderMethods(Handle[T_co]):
         keyed = elementwise.beside.Beside(
             self._plan, "key", key_func, elements.distinct.distinct, "unique", "key_func", safe
         )
-        forgives = standing_for("unique", on_error, elements.distinct.distinct, "what can be compared")
+        forgives = standing_for("unique", on_error, elements.distinct.distinct, "a value that can be compared")
         return self._over(order.unique.Unique(with_on_error(keyed, forgives)))
 
     def take(self, count: int) -> Dataset[T_co]:
@@ -267,21 +267,19 @@ class OrderMethods(Handle[T_co]):
         key_func: ElementCallable[T_co, str | bytes | int] | None = None,
         thread_safe: bool | None = None,
     ) -> dict[str, Dataset[T_co]]:
-        """Split into named parts that share no element and together have all; `parts` maps each name to a fraction.
+        """Split into named parts that share no element and have all elements; `parts` maps each name to a fraction.
 
         Without a `key_func`, elements are assigned at random, by a permutation of the positions that `seed` chooses:
         sizes are exact to one element, no memory is needed, and every epoch has the same parts. Each part has a random
         order, the same in every epoch; `shuffle()` the part for other orders. The same seed splits datasets of the same
         length in the same way.
 
-        With a
-        `key_func`,
-        a hash of an element's key (a text, bytes or a whole number) decides its part: elements with equal keys (all
-        photos of one person) stay together, and each stays in its part when the data grows. `thread_safe` applies to
-        the key function as in `map`. Sizes are then near their fractions, and each part is in the order of the data. An
-        error of the key's function ends the pass, for an element without a key has no part. When a part's length is
-        first needed (to iterate, or by `shuffle()`), one pass over the elements finds the hashes of the keys, 8 bytes
-        each, which are kept in memory for all parts.
+        With a `key_func`, a hash of an element's key (text, bytes or a whole number) decides its part: elements with
+        equal keys (all photos of one person) stay together, and each stays in its part when the data grows.
+        `thread_safe` applies to the key function as in `map`. Sizes are then near their fractions, and each part is in
+        the order of the data. An error of the key function ends the pass, since an element without a key has no part.
+        When a part's length is first needed (to iterate, or by `shuffle()`), one pass over the elements finds the
+        hashes of the keys, 8 bytes each, which are kept in memory for all parts.
 
         A `split` after a shuffle raises a `PlanError`: the parts would differ in every epoch.
 
@@ -320,10 +318,9 @@ class OrderMethods(Handle[T_co]):
     def shard(self, num_shards: int, index: int, *, streams: int | None = None) -> Dataset[T_co]:
         """Keep every `num_shards`-th element from `index` on, as one rank's part. The shards together are the whole.
 
-        Where any row can be made alone, a shard costs nothing. A shard of a stream (the result of `filter`, `flat_map`,
-        ...) makes all elements and keeps its own; with `streams=` it makes only its own. The stream is then cut into
-        that many virtual streams, a multiple of every number of shards to be used, and each shard takes turns among its
-        own:
+        A shard of an indexed dataset costs nothing. A shard of a stream (the result of `filter`, `flat_map`, ...) makes
+        all elements and keeps its own; with `streams=` it makes only its own. The stream is then cut into that many
+        virtual streams, a multiple of every number of shards to be used, and each shard alternates between its own:
 
         >>> ds = Dataset.range(20).filter(lambda x: x % 5 > 0)
         >>> whole = ds.shard(1, 0, streams=4)
@@ -332,18 +329,18 @@ class OrderMethods(Handle[T_co]):
         >>> list(ds.shard(2, 0, streams=4)) == list(whole)[::2]
         True
 
-        A virtual stream is what the pipeline makes of every `streams`-th row of the stream's source. Elements taken
-        from the shards in turn are in the same order for any `num_shards` that divides `streams`, so the batches of all
-        shards together are the same, until a virtual stream ends and is left out. Shards may thus end at different
-        steps, by as many elements as their filters and files differ by; to make them end together, `repeat()` before
-        and `take()` after. States saved by all shards load into any number of shards; see `Iterator.load_state_dict`.
+        A virtual stream is made from every `streams`-th row of the stream's source. Elements taken from the shards in
+        turn are in the same order for any `num_shards` that divides `streams`, so the batches of all shards together
+        are the same until a virtual stream ends. Shards may thus end at different steps if filters and files leave them
+        different numbers of elements; to make them end together, `repeat()` before and `take()` after. States saved by
+        all shards load into any number of shards; see `Iterator.load_state_dict`.
 
         Functions draw the same random numbers for an element as without `streams`, unless an operation renumbers the
         elements (batches, mixtures, `concatenate`). Operations on several elements (a shuffle's buffer, a batch,
         `scan`) work within each virtual stream; `take`, `skip`, `exclude`, `enumerate` and `pad_to_cardinality` count
         in turns. `take_while`, `unique`, `group_by_reducer` and `assert_cardinality` need all elements, and a
-        `from_generator` cannot be cut: all of these raise a `PlanError`. Place the former after the shard. Memory for
-        buffers is needed once for each virtual stream of the shard.
+        `from_generator` cannot be cut: all of these raise a `PlanError`. Place such operations after the shard. Memory
+        for buffers is needed once for each virtual stream of the shard.
 
         >>> list(Dataset.range(7).shard(3, 1)) == [1, 4]
         True

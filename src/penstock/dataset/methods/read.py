@@ -62,8 +62,8 @@ class ReadMethods(Handle[T_co]):
         Each element is passed on as soon as it is available, so the generator may wait for the consumer to act on one
         element before it yields the next. A batch requests all of its elements. While elements come fast, none is
         requested before the consumer wants it; once elements take long, or after `prefetch(n)`, the generator runs
-        ahead in a thread of its own. With `prefetch(0)` it never runs ahead: use that if the generator depends on what
-        the consumer did. Operations after it run in workers.
+        ahead in a separate thread. With `prefetch(0)` it never runs ahead: use that if the generator depends on actions
+        of the consumer. Operations after it run in workers.
 
         A restored iterator runs the generator again from its beginning and drops the elements already received, unless
         the object that `generator` returns has methods `state_dict()`, which returns JSON data, and
@@ -131,8 +131,8 @@ class ReadMethods(Handle[T_co]):
     def from_source(source: Any, *, thread_safe: bool | None = None) -> Dataset[Any]:
         """Yield the items of any object with `len(source)` and `source[i]`: a list, a PyTorch or Hugging Face dataset.
 
-        If the source has a method `read_many(rows)` (or `__getitems__`), that method is called with many positions at a
-        time.
+        If the source has a method `read_many(rows)` (or `__getitems__`), that method is called with many positions at
+        once.
 
         One thread at a time reads the source, unless several are known to be safe: lists, tuples and arrays, and
         objects of your own whose code only reads their attributes, or which use a lock or `threading.local()`. PyTorch

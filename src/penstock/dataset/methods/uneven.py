@@ -74,7 +74,7 @@ class UnevenMethods(Handle[T_co]):
         """Collect consecutive elements of different shapes as `ps.Ragged`, without padding.
 
         Leaves whose shape the plan knows are stacked; in other leaves, the dimensions up to the last unknown one become
-        ragged. After a Python function the plan knows no shapes: then the first dimension of every array is ragged, and
+        ragged. After a Python function the plan knows no shapes; then the first dimension of every array is ragged, and
         the others must agree. `row_shapes` sets the shapes instead: one shape for all leaves, or one for each in the
         nesting of the elements, with `None` or -1 for a size that may differ; a leaf whose sizes are all given is
         stacked. `Ragged` leaves get one more ragged dimension, and `Sparse` leaves one more dimension.
@@ -129,7 +129,7 @@ class UnevenMethods(Handle[T_co]):
         return self._checked(group.sparse.SparseBatch(self._plan, size, _own(row_shape), **left))
 
     def _checked(self, plan: group.leafwise.LeafwiseGrouping) -> Dataset[Any]:
-        """Return the dataset; refuse a plan whose known spec shows that it must fail."""
+        """Return the dataset; raise an error if the plan's known spec shows that it must fail."""
         try:
             known = plan.spec() is not None
         except ElementError as error:

@@ -26,12 +26,12 @@ class Write(Iterate[T_co]):
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
         """Write the elements of one epoch into a new folder, from which `Dataset.load` maps them into memory.
 
-        Elements have one structure of dicts with texts for keys, tuples and lists; its leaves are numbers or arrays of
-        one dtype, whose shapes may differ, texts or bytes. What draws at random, and batches of texts, are better made
+        All elements must have the same structure of dicts (with text keys), tuples and lists. Its leaves are text,
+        bytes, or numbers and arrays of one dtype, whose shapes may differ. Apply random operations, and batch text,
         after loading.
 
-        The folder appears once it is complete. One that is there is a `FileExistsError`, or with `overwrite` replaced,
-        if it holds a saved dataset.
+        The folder appears under its name once it is complete. An existing folder raises a `FileExistsError`; with
+        `overwrite`, an existing saved dataset is replaced.
 
         >>> import pathlib, tempfile
         >>> folder = pathlib.Path(tempfile.mkdtemp()) / "squares"
@@ -54,16 +54,16 @@ class Write(Iterate[T_co]):
         index: bool = True,
         compression: str | None = "auto",
     ) -> list[str]:
-        """Write the elements of one epoch, which are `bytes`, into TFRecord files, and return their paths, in order.
+        """Write the elements of one epoch, which must be `bytes`, into TFRecord files, and return the paths in order.
 
-        One file, or with `max_bytes` several, `name-00000-of-00012.tfrecord`, each closed once it holds that many. They
-        appear under their names when all are complete; after an error none is left. The `index` that `read_tfrecord`
-        wants is written with them.
+        The result is one file, or with `max_bytes` several, `name-00000-of-00012.tfrecord`, each closed once it holds
+        that many bytes. The files appear under their names when all are complete; an error leaves no file. The `index`
+        that `read_tfrecord` uses is written with them.
 
-        `compression` is `"zstd"`, `"gzip"`, `"zlib"` or `None`; `"auto"` goes by the name: `.zst`, `.gz`, or as they
-        are. In zstd, records are compressed by the megabyte, with a table of where each begins: they are read at random
-        still, and by any other reader of zstd. gzip and zlib, which TensorFlow reads, can only be read in order.
-        `max_bytes` counts records as they are before; the same records give the same bytes.
+        `compression` is `"zstd"`, `"gzip"`, `"zlib"` or `None`; `"auto"` chooses by the extension: `.zst`, `.gz`, or no
+        compression. zstd compresses records by the megabyte, with a table of the frames, so the files keep random
+        access, and any other reader of zstd can read them. gzip and zlib, which TensorFlow reads, can only be read in
+        order. `max_bytes` counts bytes before compression; the same records give the same files, byte for byte.
 
         >>> import tempfile
         >>> folder = tempfile.mkdtemp()
@@ -91,15 +91,16 @@ class Write(Iterate[T_co]):
         index: bool = True,
         encoders: Mapping[str, Callable[[Any], Any]] | None = None,
     ) -> list[str]:
-        """Write the elements of one epoch, which are dicts, into tar archives, and return their paths, in order.
+        """Write the elements of one epoch, which must be dicts, into tar archives, and return the paths in order.
 
-        `"__key__"` is the name of a sample, and the other keys are extensions: of
-        `{"__key__": "cat/1", "jpg": b"...", "cls": 3}` become the files `cat/1.jpg` and `cat/1.cls`. Where there is no
-        `"__key__"`, samples are numbered. `bytes` are written as they are, `str` as UTF-8, numbers in digits, `json` as
-        JSON, arrays as `npy`; `encoders` are functions by extension that return `bytes`. What is `None` is left out.
+        `"__key__"` is the name of a sample, and the other keys are extensions: an element
+        `{"__key__": "cat/1", "jpg": b"...", "cls": 3}` becomes the files `cat/1.jpg` and `cat/1.cls`. Without
+        `"__key__"`, samples are numbered. `bytes` are written unchanged, `str` as UTF-8, numbers as digits, `json` as
+        JSON, arrays as `npy`. `encoders` maps extensions to functions that return `bytes`. Values of `None` are left
+        out.
 
-        `max_bytes`, `overwrite` and `index` are those of `write_tfrecord`. The same samples give the same bytes: files
-        have no time, owner or other mode than 0644.
+        `max_bytes`, `overwrite` and `index` work as in `write_tfrecord`. The same samples give the same archives, byte
+        for byte: members have mode 0644, and no time or owner.
 
         >>> import tempfile
         >>> folder = tempfile.mkdtemp()
@@ -125,14 +126,14 @@ class Write(Iterate[T_co]):
         overwrite: bool = False,
         compression: Literal["snappy", "zstd", "gzip", "lz4"] | None = "snappy",
     ) -> list[str]:
-        """Write the elements of one epoch, which are dicts, into Parquet files, and return their paths, in order.
+        """Write the elements of one epoch, which must be dicts, into Parquet files, and return the paths in order.
 
-        Numbers keep their dtype, text and bytes are columns of them, arrays and `Ragged` lists, and dicts structs. All
-        elements have the same columns, of the types that the first row group has; another is an `ElementError`. Row
-        groups end at 10,000 rows or 64 MiB.
+        Numbers keep their dtype, text and bytes become columns of the same type, arrays and `Ragged` become lists, and
+        dicts become structs. All elements must have the columns and types of the first row group; any other raises an
+        `ElementError`. Row groups end at 10,000 rows or 64 MiB.
 
-        `max_bytes` and `overwrite` are those of `write_tfrecord`, but bytes are counted as they are in the file, and
-        files are only closed between row groups. Needs pyarrow.
+        `max_bytes` and `overwrite` work as in `write_tfrecord`, but bytes are counted as written to the file, and files
+        are closed only between row groups. Needs pyarrow.
 
         >>> import tempfile
         >>> path = tempfile.mkdtemp() + "/x.parquet"
@@ -149,7 +150,7 @@ class Write(Iterate[T_co]):
         path = check_path(call, "path", path)
         if not is_one_of(compression, None, *PARQUET_COMPRESSIONS):
             raise ValueError(
-                f"{call}(compression={compression!r:.80}): choose {', '.join(PARQUET_COMPRESSIONS)} or None"
+                f"{call}(compression={compression!r:.80}): expected {', '.join(PARQUET_COMPRESSIONS)} or None"
             )
         settings = _shared(call, max_bytes, overwrite)
         with self.iterator() as it:
@@ -161,6 +162,6 @@ class Write(Iterate[T_co]):
 
 
 def _shared(call: str, max_bytes: Any, overwrite: Any) -> dict[str, Any]:
-    """The arguments, checked, that all writers of files take."""
+    """Return the checked arguments that all writers of files have."""
     most = None if max_bytes is None else check_count(call, "max_bytes", max_bytes, least=1)
     return {"max_bytes": most, "overwrite": check_flag(call, "overwrite", overwrite)}

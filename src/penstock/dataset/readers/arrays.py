@@ -18,7 +18,7 @@ from penstock.storage.paths import Pattern, list_files, list_folders
 def read_numpy(paths: Pattern | Sequence[Pattern], *, columns: str | Sequence[str] | None = None) -> Dataset[Any]:
     """Read the rows of arrays in `.npy` files, with random access; from `.npz` files, dicts with a row of each array.
 
-    `columns` are the names of the arrays of `.npz` files to read; one as text gives its rows themselves.
+    `columns` are the names of the arrays of `.npz` files to read; a single name gives the rows of that array, no dicts.
 
     The arrays of several files, which match one or several glob patterns, in sorted order, are joined along their first
     axis; their types and row shapes must agree. Rows are read directly from their place in the file. Compressed members

@@ -55,8 +55,8 @@ def read_text(
     is kept next to the file or in the cache folder. Thus `shuffle()` mixes all lines of all files.
 
     `encoding` and `errors` work as in `bytes.decode`; `encoding=None` gives the lines as `bytes`. A byte that is
-    invalid in the encoding raises a `DataError` with its file, line and offset. UTF-16 and UTF-32, where lines cannot
-    be found by their bytes, are refused.
+    invalid in the encoding raises a `DataError` with its file, line and offset. UTF-16 and UTF-32 are not supported,
+    since their lines cannot be found by bytes.
 
     Compressed files (gzip, bzip2, xz, Zstandard, LZ4; `"auto"` detects them by their first bytes) can only be read in
     order: if any file is compressed, the result is a stream, which `shuffle` mixes with a buffer.

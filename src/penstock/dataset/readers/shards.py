@@ -1,4 +1,4 @@
-"""Datasets of samples in shards that other libraries have written."""
+"""Datasets of samples in shards that other libraries wrote."""
 
 from __future__ import annotations
 

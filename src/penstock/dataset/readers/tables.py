@@ -236,6 +236,6 @@ def read_sql(
     elif not callable(connection):
         raise TypeError(
             f"read_sql(connection=): expected an SQLite file, or a function that returns a connection, not a "
-            f"{type(connection).__name__}: threads and other processes need connections of their own"
+            f"{type(connection).__name__}; each thread and process needs its own connection"
         )
     return reading(sql_rows(connection, relation, key, columns, nulls, paramstyle, rows_per_block, cache_bytes))

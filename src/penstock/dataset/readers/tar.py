@@ -35,13 +35,13 @@ def read_tar(
     `decode=True` decodes text (`txt`), numbers (`cls`), `json`, `npy` and `npz`, also when compressed (`json.gz`), and
     leaves other files, such as images, for `ps.image.decode`. A dict maps each extension to its decoder: a function of
     `bytes`, `int`, `float`, `str`, or `True`: `{"cls": int, "json": True}`. Functions are called by several threads;
-    `thread_safe` works as in `map`. To continue where a decoder raises, use `map(function, on="cls", on_error=...)`
+    `thread_safe` works as in `map`. To continue when a decoder raises, use `map(function, on="cls", on_error=...)`
     after reading, or `ignore_errors()`.
 
     The first time, each archive is scanned once for the positions of its files, and the index is kept next to it.
     Compressed archives (`.tar.gz`; detected by their first bytes, or named by `compression`) are a stream instead: they
-    need `columns`, and a restored iterator reads its current archive again from the beginning. Sparse files are
-    refused; links, and files without an extension or with a leading dot, are skipped.
+    need `columns`, and a restored iterator reads its current archive again from the beginning. Sparse files raise a
+    `DataError`; links, and files without an extension or with a leading dot, are skipped.
 
     >>> import tempfile
     >>> path = tempfile.mkdtemp() + "/a.tar"

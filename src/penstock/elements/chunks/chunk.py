@@ -149,7 +149,7 @@ class Items:
 
     @property
     def _only_type(self) -> set[type] | None:
-        """The type of all elements, if known, so that parts of the run need no second look."""
+        """The type of all elements, if known, so that parts of the run need no second check."""
         return self._types if self._types is not None and len(self._types) == 1 else None
 
     def __len__(self) -> int:

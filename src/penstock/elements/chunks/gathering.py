@@ -46,7 +46,7 @@ def stack_all(
 
 
 def owned(array: Stack, allocate: Allocate) -> Stack:
-    """Return the array, or a copy if it is read-only: a batch is the consumer's and no view of the source's data.
+    """Return the array, or a copy if it is read-only: a batch belongs to the consumer, so it is no view of a source.
 
     >>> owned(np.broadcast_to(np.int64(3), 2), np.empty).flags.writeable
     True

@@ -21,9 +21,9 @@ from penstock.kernels import gather
 from penstock.kernels.containers import remade
 
 Change: TypeAlias = Callable[[Any], Any]
-"""Returns the replacement of a value: the value itself if no part of it changes."""
+"""Function that returns the replacement of a value: the value itself if no part of it changes."""
 
-_WITHOUT_PARTS = (set, bytearray)  # writeable, without parts that are
+_WITHOUT_PARTS = (set, bytearray)  # writeable themselves, without writeable parts
 
 
 def with_own_containers(values: list[Any]) -> list[Any]:

@@ -16,7 +16,7 @@ from penstock.elements.sparse import Sparse
 from penstock.elements.spec import ArraySpec, LeafSpec, ObjectSpec, RaggedSpec, SparseSpec, is_array_like, leaf_spec
 from penstock.kernels import copy_numbers
 
-"""Allocates memory of a shape and dtype, as `np.empty` does."""
+"""Function that allocates memory of a shape and dtype, as `np.empty` does."""
 
 Stack: TypeAlias = NDArray[Any] | Ragged | Sparse
 """The values of one leaf along a leading dimension: `k` of them, or the values of a batch."""
@@ -55,7 +55,7 @@ class Origin:
         return f"element {element}" if self.rows is None else f"row {int(self.rows[element])}"
 
     def misfit(self, problem: str, *elements: int) -> ElementError:
-        """Return the error that describes what is wrong with some elements."""
+        """Return the error about some elements."""
         error = ElementError(f"{self.operation}: {problem}")
         if self.rows is not None:
             error.rows = tuple(int(self.rows[element]) for element in elements)

@@ -197,7 +197,7 @@ def _refuse_mixed(values: Sequence[Any], origin: Origin) -> LeafSpec | None:
 
 
 def stacked(column: Column, origin: Origin, allocate: Allocate) -> Any:
-    """Return k values that fit together as one value of each leaf's own kind, as `batch` does."""
+    """Return k values that fit together as one value, each leaf in its kind, as `batch` does."""
     whole = stack(column, path=origin.path, rows=origin.rows, allocate=allocate, operation=origin.operation)
     return owned(whole, allocate)
 
@@ -245,6 +245,6 @@ def _refuse_kinds(column: Column, kinds: tuple[type, ...], origin: Origin) -> No
 def _refuse_larger(shape: tuple[int, ...], whole: tuple[int, ...], at: int, origin: Origin) -> NoReturn:
     raise origin.misfit(
         f"{origin.one(at)} has shape {shape}{origin.where}, larger than {whole}; "
-        "crop it, or ask for a larger shape (None is the size of the largest)",
+        "crop it, or pass a larger shape (None is the size of the largest)",
         at,
     )

@@ -135,7 +135,7 @@ def with_part(element: Any, part: PathStep, value: Any) -> Any:
 
 
 def _entry(element: Any, part: PathStep, shown: str | None = None) -> PathStep:
-    """Return the key, field or position that `part` means: negative positions count from the end; names are fields."""
+    """Return the key, field or position for `part`: negative positions count from the end; names are fields."""
     if isinstance(element, dict):
         if part in element:
             return part

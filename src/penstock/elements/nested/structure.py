@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 LEAF_TYPES: frozenset[type] = frozenset(
     [bool, int, float, complex, bytes, str, np.ndarray, Ragged, Sparse, *np.sctypeDict.values()],
 )
-"""Types known to be leaves without asking optree, which is imported for the first element of another type."""
+"""Types known to be leaves without optree, which is imported for the first element of another type."""
 _NODE_TYPES = frozenset({dict, tuple, list})  # node types of most elements, which need no further check
 _NODES_OF_OPTREE = (dict, tuple, list, deque, type(None))
 
@@ -34,7 +34,7 @@ class Structure:
 
     Dicts that differ only in the order of their keys have equal structures; each structure rebuilds elements in its own
     order. Leaves are listed in the order of the sorted keys. Dataclasses become nodes when first met; they are rebuilt
-    from their fields alone, without `__init__` and `__post_init__`, so that an element may hold a batch in place of one
+    from their fields alone, without `__init__` and `__post_init__`, so that an element may hold a batch instead of one
     example. A class with a true attribute `__penstock_leaf__` stays a leaf.
 
     >>> leaves, structure = flatten({"image": b"...", "label": 3})
@@ -81,7 +81,7 @@ class Structure:
         return describe_structure(self)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # The registrations come first, so that unpickling the treespec finds them in force.
+        # The registrations come first, so that they are in effect when the treespec is unpickled.
         found = dict.fromkeys(nested.trees.dataclass_nodes(self.treespec))
         return Structure._restore, (tuple(map(nested.trees.Registration, found)), self.treespec)
 
@@ -156,10 +156,10 @@ def describe_structure(structure: Structure, leaves: Iterable[str] | None = None
 
 
 def _is_surely_a_leaf(cls: type) -> bool:
-    """Return True if the type is a leaf without asking optree.
+    """Return True if the type is known to be a leaf without optree.
 
-    Such types are dataclasses that stay leaves, such as specs, and, as long as nobody has imported optree and could
-    have registered a node, all types that are no nodes by themselves.
+    Such types are dataclasses that stay leaves, such as specs, and, as long as optree is not imported and no node can
+    have been registered, all types that are no nodes by themselves.
     """
     if is_dataclass(cls):
         return getattr(cls, "__penstock_leaf__", False)

@@ -33,7 +33,7 @@ def unpermute(positions: Rows, length: int, key: int) -> Rows:
 
 
 def permute_rows(rows: Rows, length: int, key: int, reshuffle: bool = True) -> Rows:
-    """Permute global rows within their epochs, each by an order of its own, or all by that of epoch 0."""
+    """Permute global rows within their epochs, each in a separate order, or all in that of epoch 0."""
     out = np.empty_like(rows)
     for epoch in np.unique(rows // length).tolist():
         here = rows // length == epoch

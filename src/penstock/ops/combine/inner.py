@@ -76,7 +76,7 @@ class Unfolding(Streamed):
         raise NotImplementedError
 
     def elements_of(self, holder: Piece, mark: Mark, open_within: OpenWithin) -> Reader:
-        """Return a reader of the only result in `holder`, from its own mark on."""
+        """Return a reader of the only result in `holder`, from a mark of that result on."""
         result, row = holder.chunk.element(0), int(holder.ids[0])
         if is_sequence(result):
             return Reader(lambda epoch, mark=None: _of_sequence(result, mark), 0, mark)

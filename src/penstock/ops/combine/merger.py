@@ -74,4 +74,4 @@ class Merger:
 def check_ended(which: Sequence[int], count: int) -> None:
     """Raise an error if a mark names ended inputs that `count` inputs cannot have."""
     if len(set(which)) < len(which) or any(one >= count for one in which):
-        raise CursorError(f"the saved state's mark says that of {count} inputs those numbered {which!r:.80} have ended")
+        raise CursorError(f"the saved state's mark lists inputs {which!r:.80} as ended, but there are {count} inputs")

@@ -107,7 +107,7 @@ class Turns(Node):
             stack.callback(lambda: [lane.close() for lane in lanes])
             while any(lane.reader is not None for lane in lanes):
                 piece = _NOTHING
-                if lanes[turn].is_over():  # check the mark before any element that it would not explain
+                if lanes[turn].is_over():  # checks the mark before the first element
                     turn = (turn + 1) % len(lanes)
                 else:
                     piece, turn = self._rounds(lanes, turn)

@@ -18,7 +18,7 @@ from penstock.plan.node import Node, Streamed
 from penstock.plan.types import Spec
 
 AT_A_TIME = 512
-"""Results kept at a time: with 700 new containers Python starts to look for cycles among them."""
+"""Results kept at a time: after 700 new containers Python's garbage collector runs."""
 
 
 class HeldResult:

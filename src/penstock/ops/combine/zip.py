@@ -69,7 +69,7 @@ class Zip(Node):
 
 
 def _ready(readers: list[Reader]) -> int:
-    """Return how many elements all readers have ready; once one has ended, no other is asked for more."""
+    """Return the number of elements that all readers have ready; once a reader has ended, request no more of others."""
     fewest = MOST_READ
     for reader in readers:
         fewest = min(fewest, reader.ready()) if fewest else 0

@@ -178,6 +178,6 @@ def _column(leaf: Any, path: str, count: int) -> Stack:
     if column.ndim == 0 or len(column) != count:
         raise ElementError(
             f"a vectorized function was given columns of {count} and returned shape {column.shape} at "
-            f"{path or 'its result'}; return one row for each element, or leave out vectorized=True"
+            f"{path or 'its result'}; return one row for each element, or omit vectorized=True"
         )
     return column

@@ -30,7 +30,7 @@ _PAIR = flatten((0, 0))[1]
 
 @dataclass(frozen=True)
 class Beside(Node):
-    """Pair each element with the result of `function`, as converted by `read`.
+    """Pair each element with the result of `function`, converted by `read`.
 
     Tasks call the user's function in parallel, and the node above reads the results in order. `said` names the result's
     role: a predicate, a key, a length. Without a function, `read` converts the element itself. The user passed the
@@ -119,19 +119,19 @@ class Beside(Node):
 
     @property
     def handling(self) -> list[str]:
-        """The argument that says what to do where the function raises, if there is one."""
+        """The `on_error=` argument, if the function has an error policy."""
         return []
 
 
 def pair_with_values(values: list[Any], chunk: Chunk) -> Chunk:
-    """Put before each element what was said of it."""
+    """Return pairs of a function's result and its element."""
     if isinstance(chunk, Columns):
         return nested(_PAIR, [Columns(LEAF, [values], len(values)), chunk])
     return Items(list(zip(values, chunk.held(), strict=True)))
 
 
 def asked(node: Node) -> Beside:
-    """Return the node that calls the function, which is `node`, or below what counts its errors or cuts its stream."""
+    """Return the node that calls the function: `node`, or the first such node below counters and cuts of streams."""
     while not isinstance(node, Beside):
         (node,) = node.inputs
     return node

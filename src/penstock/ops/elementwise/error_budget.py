@@ -107,7 +107,7 @@ class EnforceErrorBudget(RowMap, Generic[T_node]):
 
 
 def uncounted(node: T_node | EnforceErrorBudget[T_node]) -> T_node:
-    """Return the operation below what counts its errors."""
+    """Return the operation itself, without a node that counts its errors."""
     return cast("EnforceErrorBudget[T_node]", node).input if isinstance(node, EnforceErrorBudget) else node
 
 

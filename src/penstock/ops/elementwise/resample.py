@@ -93,7 +93,7 @@ class Classify(Node):
         return with_classes(values, chunk)
 
     def number_of(self, value: Any) -> int:
-        """Return the number of a class; anything else is an `ElementError`."""
+        """Return the number of a class; raise an `ElementError` for any other value."""
         number = np.asarray(value)
         if number.dtype.kind not in "iu" or number.shape != () or not 0 <= number < self.classes:
             raise ElementError(
@@ -184,7 +184,7 @@ class ResampleEstimated(Streamed):
 
 
 def keep_chances(target: np.ndarray, initial: np.ndarray) -> np.ndarray:
-    """Return with what probability to keep each class so that `initial` becomes `target`: any unit, (..., classes).
+    """Return the probability to keep each class so that `initial` becomes `target`: any unit, (..., classes).
 
     The probabilities are as large as possible: the class that is rarest relative to its target is always kept.
 
@@ -196,7 +196,7 @@ def keep_chances(target: np.ndarray, initial: np.ndarray) -> np.ndarray:
 
 
 def with_classes(classes: list[Any], chunk: Chunk) -> Chunk:
-    """Put before each element its class."""
+    """Return pairs of a class and its element."""
     return nested(_PAIR, [leaf_column(np.array(classes, np.int64)), chunk])
 
 

@@ -36,7 +36,7 @@ CHARACTERS_AN_ELEMENT = 256
 class Scan(Streamed):
     """Compute each output, and the state for the next, by `function(state, element)`.
 
-    Each call receives a state of its own, so the function may change the arrays in it. If `draws`, the function also
+    Each call receives a separate state, so the function may change the arrays in it. If `draws`, the function also
     receives a generator keyed by (`seed`, row). `thread_safe` is that of `Map`.
     """
 
@@ -97,7 +97,7 @@ class Scan(Streamed):
                     raise ElementError(f"scan: the function returned None as its output; {RETURNED_NONE}")
                 if told := change_of(state, result[0]):
                     raise ElementError(
-                        f"scan: the state changed: {told}; start with a state like the one that the function returns"
+                        f"scan: the state changed: {told}; begin with a state like the one that the function returns"
                     )
             except BLAMED as error:
                 blame(error, self, row)
@@ -113,7 +113,7 @@ class Scan(Streamed):
         return passed
 
     def is_forgiven(self, error: BaseException, passed: Passed, at: int, row: int) -> bool:
-        """Return whether to go on after an error, and note in `passed` what becomes of the element."""
+        """Return whether to continue after an error, and record the treatment of the element in `passed`."""
         return False
 
     def _step(self) -> ScanStep:
@@ -149,7 +149,7 @@ class Scan(Streamed):
 class Passed:
     """Outputs of `count` elements and their `places` among them, the `state` after them, and the error, if any.
 
-    `forgiven` elements failed, and `failed` describes them where that is requested.
+    `forgiven` is the number of failed elements, and `failed` describes them if descriptions are requested.
     """
 
     __slots__ = ("count", "error", "failed", "forgiven", "made", "places", "state")

@@ -75,9 +75,9 @@ class IgnoreErrors(Streamed):
 
 @dataclass(frozen=True)
 class Tolerant(Node):
-    """Go on where the user's function raises, as if it had returned `value`; without one, leave out the element.
+    """Continue after the user's function raises, as if it had returned `value`; without a value, drop the element.
 
-    A class that derives from this and from an operation is that operation with `on_error=`.
+    A subclass of this class and of an operation is that operation with `on_error=`.
     """
 
     input: Node
@@ -100,7 +100,7 @@ class Tolerant(Node):
 
 @dataclass(frozen=True)
 class TolerantElementwise(Tolerant):
-    """Do so in the tasks that call the function."""
+    """Handle the errors in the tasks that call the function."""
 
     def spread(self, source: Spread, allocate: Allocate) -> Spread:
         own = self._tolerating(allocate, counted=self.counted)
@@ -113,13 +113,13 @@ class TolerantElementwise(Tolerant):
         return self.instead(piece) if self.keeps else piece.slice(0, 0)
 
     def instead(self, piece: Piece) -> Piece:
-        """Return the element that `value` makes of one for which the function raises."""
+        """Return the replacement of an element for which the function raises."""
         raise NotImplementedError
 
 
 @dataclass(frozen=True)
 class TolerantRows(TolerantElementwise):
-    """Do so for an operation that makes one element of each, so that rows stay rows where all of them come."""
+    """Handle errors of an operation that makes one element from each; if all are kept, the result stays indexed."""
 
     @cached_property
     def indexed(self) -> bool:
@@ -139,7 +139,7 @@ class TolerantRows(TolerantElementwise):
                 return change(duplicate(chunk), rows, below, out)
             except MemoryError:
                 raise
-            except Exception:  # noqa: BLE001 - which element is at fault shows when each is made alone
+            except Exception:  # noqa: BLE001 - making each element alone shows which one is at fault
                 return Items(spread(Piece(chunk, rows)).chunk.held())
 
         return Step(change=mended)
@@ -181,7 +181,7 @@ class TolerantFilter(TolerantElementwise, Filter):
 
 @dataclass(frozen=True)
 class TolerantBeside(TolerantRows, Beside):
-    """Put before each element what `function` says of it; where that raises, `value`, or leave out the element."""
+    """Pair each element with the result of `function`; if that raises, use `value`, or drop the element."""
 
     def instead(self, piece: Piece) -> Piece:
         return Piece(pair_with_values([self.read(self.value)], piece.chunk), piece.ids)
@@ -189,7 +189,7 @@ class TolerantBeside(TolerantRows, Beside):
 
 @dataclass(frozen=True)
 class TolerantClassify(TolerantRows, Classify):
-    """Pair each element with its class; where `class_func` raises, that is `value`, or the element is left out."""
+    """Pair each element with its class; if `class_func` raises, use `value`, or drop the element."""
 
     def instead(self, piece: Piece) -> Piece:
         return Piece(with_classes([self.value], piece.chunk), piece.ids)
@@ -197,7 +197,7 @@ class TolerantClassify(TolerantRows, Classify):
 
 @dataclass(frozen=True)
 class TolerantScan(Tolerant, Scan):
-    """Pass a state along the elements; where the function raises, it stays, and `value` comes out, or nothing."""
+    """Pass a state along the elements; if the function raises, keep the state, and yield `value` or nothing."""
 
     @property
     def name(self) -> str:
@@ -231,7 +231,7 @@ _TOLERANT: dict[type[Node], type[Tolerant]] = {
 
 
 def tolerant(node: T_node, on_error: OnError | None) -> T_node | EnforceErrorBudget[T_node]:
-    """The node, such that it does what `on_error` says; above it what counts failures, where they are counted."""
+    """Return the node with the policy `on_error`, below a node that counts its failures if they are counted."""
     if on_error is None:
         return node
     kept = {field.name: getattr(node, field.name) for field in fields(node)}

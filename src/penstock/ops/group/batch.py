@@ -42,7 +42,7 @@ class Batch(Grouping):
         return unflatten(structure, arrays)
 
     def collect_all(self, groups: Groups, out: OptionalSlot, allocate: Allocate) -> Chunk:
-        """Stack the elements of all batches at once, in the memory given for elements: without a step per batch."""
+        """Stack the elements of all batches at once, in the memory for elements, without a step per batch."""
         batches, chunk, rows, counts = groups
         if out is None and len(batches) == 1:
             return super().collect_all(groups, None, allocate)

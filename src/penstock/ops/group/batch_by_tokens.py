@@ -37,7 +37,7 @@ class BatchByTokens(ByLength):
         if largest > self.max_tokens:
             error = ElementError(
                 f"batch_by_tokens: an element of length {largest} alone is more than max_tokens={self.max_tokens}; "
-                "leave such elements out with filter(), or shorten them"
+                "remove such elements with filter(), or shorten them"
             )
             blame(error, self, None)
             raise error

@@ -47,7 +47,7 @@ class BucketBySequenceLength(ByLength):
         if key == len(self._batches):
             raise ElementError(
                 f"bucket_by_sequence_length: an element of length {self.boundaries[-1]} or more has no boundary to be "
-                "padded to; leave such elements out with filter(), add a boundary, or leave pad_to_bucket_boundary "
+                "padded to; remove such elements with filter(), add a boundary, or leave pad_to_bucket_boundary "
                 "out"
             )
         return self._batches[key]

@@ -41,7 +41,7 @@ class ByLength(Batching, Gather):
         return None
 
     def batch(self, size: int | None = None) -> Grouping:
-        """Return the node that makes one batch, with `size` for the sizes that `padded_shapes` leaves open."""
+        """Return the node that makes one batch, with `size` for sizes that are open in `padded_shapes`."""
         below = self.asked.input
         if self.no_padding:
             return Batch(below, 1, mask_key=self.mask_key)

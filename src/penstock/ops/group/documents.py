@@ -32,7 +32,7 @@ _ANY = np.dtype(np.void)  # before the first token
 class DocumentParts(NamedTuple):
     """Documents as slices of held arrays: document i is `lengths[i]` tokens of array `of[i]` from `starts[i]`.
 
-    Arrays are numbered across all that are held. A document without tokens may belong to none.
+    Arrays are numbered across all held arrays. A document without tokens may belong to no array.
     """
 
     held: list[HeldArrays]
@@ -44,8 +44,8 @@ class DocumentParts(NamedTuple):
 class Documents(Closing):
     """The documents of an input from a mark on, read and not yet dropped.
 
-    All share one integer dtype, `dtype` after the first token; `key` selects them within an element. `first` is the
-    position of the first document in the stream, by which errors name documents.
+    All documents share one integer dtype, `dtype` after the first token; `key` selects the document within an element.
+    `first` is the position of the first document in the stream, which errors show.
     """
 
     def __init__(self, source: Open, epoch: int, mark: Mark, key: Key, first: int = 0) -> None:
@@ -53,14 +53,14 @@ class Documents(Closing):
         self.texts = _joined([])
         self.dtype: np.dtype[Any] = _ANY
         self.took = 0
-        """The time it took to read the last run, in ns."""
+        """The time spent on reading the last run, in ns."""
         self._key = key
         self._reader = Reader(source, epoch, mark)
         self._unread = self._reader.runs()
         self._runs: list[
             tuple[int, MarkAfter]
         ] = []  # per run of documents read together: the index of the first, and its marks
-        self._ends = self.texts.lengths  # the last token of each, counted from before the first that was dropped
+        self._ends = self.texts.lengths  # the end of each in tokens, counted with the dropped ones
         self._dropped = 0  # tokens
 
     def __len__(self) -> int:
@@ -158,13 +158,13 @@ class Documents(Closing):
         return [HeldArrays([array if array.size else nothing for array in arrays], self.dtype)]
 
     def _check(self, arrays: list[NDArray[Any]], first: int) -> None:
-        """Raise an error for what is no document, or has another dtype than those before; an empty one may have any."""
+        """Raise an error for an array that is no document, or whose dtype differs; an empty document may have any."""
         where = "" if self._key is None else f" under {self._key!r}"
         for row, array in enumerate(arrays, first):
             if array.ndim == 1 and not array.size:
                 continue
             if array.ndim != 1 or array.dtype.kind not in "iu":
-                hint = "; name their place in an element by on=" if self._key is None else ""
+                hint = "; name their part of an element with on=" if self._key is None else ""
                 raise fault(
                     row,
                     f"pack: the element of row {row} has {array.dtype}{list(array.shape)}{where}, not a "

@@ -38,7 +38,7 @@ class Gather(Streamed):
 
     @property
     def asked(self) -> Beside:
-        """The node that calls the function which says the numbers."""
+        """The node that calls the function for the numbers."""
         return asked(self.input)
 
     @property
@@ -55,7 +55,7 @@ class Gather(Streamed):
         return numbers
 
     def most(self, key: int, largest: int) -> int:
-        """Return how many elements a group has room for, given the largest number among them; at least 1."""
+        """Return the number of elements that a group has room for, given the largest number in it; at least 1."""
         raise NotImplementedError
 
     def collect(self, group: Full, allocate: Allocate) -> Any:
@@ -63,7 +63,7 @@ class Gather(Streamed):
         raise NotImplementedError
 
     def flow(self, inputs: tuple[Open, ...], epoch: int, mark: Mark, allocate: Allocate) -> Flow:
-        """Yield the groups; a mark holds their number, and where the waiting ones begin unless there are too many."""
+        """Yield the groups; a mark holds their number, and the beginnings of waiting groups unless too many wait."""
         made, waits = resumed(mark, (0, None))
         again = made if waits is None else 0
         collected = _Collected(epoch, made)

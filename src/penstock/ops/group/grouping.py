@@ -86,7 +86,7 @@ class Grouping(Batching):
         return Items(made) if slot is None else slot.whole(made)
 
     def collect_one(self, chunk: Chunk, rows: Rows, number: int, allocate: Allocate, ids: Rows | None = None) -> Any:
-        """Return the group of all elements of `chunk`, which are `rows` of the input, filled up if that is the policy.
+        """Return the group of all elements of `chunk`, which are `rows` of the input, padded if that is the policy.
 
         In a stream the elements have these `ids`.
         """
@@ -99,7 +99,7 @@ class Grouping(Batching):
             raise
 
     def takes_views(self, chunk: Chunk | None) -> bool:
-        """Return True if groups of these elements need no memory of their own."""
+        """Return True if groups of these elements are views and need no memory."""
         return False
 
     def grouped(self, rows: Rows) -> tuple[Rows, np.ndarray]:
@@ -112,15 +112,9 @@ class Grouping(Batching):
         return (self.grouped(rows)[0],)
 
     def as_step(self, allocate: Allocate) -> Step | None:
-<<<<<<< HEAD
         def change(chunk: Chunk, rows: Rows, its_rows: Rows, out: OptionalSlot) -> Chunk:
             counts = group_sizes(rows, self.size, self.stride, self.input.stride, self.input.stride)
             return self.collect_all(chunk, its_rows, counts, rows, out, allocate)
-=======
-        def change(chunk: Chunk, rows: Rows, out: OptionalSlot) -> Chunk:
-            its_rows, counts = self.grouped(rows)
-            return self.collect_all(Groups(rows, chunk, its_rows, counts), out, allocate)
->>>>>>> nodes
 
         return Step(lambda rows: self.grouped(rows)[0], change, self.memory_below)
 
@@ -156,7 +150,7 @@ class Grouping(Batching):
                     most = max(1, min(MOST_IN_ONE_GO, BYTES_IN_ONE_GO // bytes_of(group)))
 
     def _several(self, run: Piece, rows: Rows, made: int, allocate: Allocate) -> Chunk | None:
-        """Return all groups of a run, which are full; `None` if one is at fault, which making each alone will show."""
+        """Return all groups of a run, which are full; `None` if one is at fault: making each alone will show which."""
         numbers = np.arange(made, made + len(run) // self.size, dtype=np.int64)
         with suppress(Exception):
             return self.collect_all(Groups(numbers, run.chunk, rows, np.full(len(numbers), self.size)), None, allocate)

@@ -1,4 +1,4 @@
-"""Make groups one by one, each in its place in the memory that is given for all."""
+"""Make groups one by one, each in its place in the memory for all."""
 
 from __future__ import annotations
 

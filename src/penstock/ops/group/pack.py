@@ -63,13 +63,13 @@ Fillings: TypeAlias = Iterator[Filling | None]
 class Pack(WorksAhead):
     """Pack documents of tokens into sequences of `size` tokens, with segment numbers and positions.
 
-    Windows of consecutive documents, each just long enough to hold `window` tokens, are packed separately; a mark is
-    that of a window and the number of its sequences already yielded. Documents that are joined and cut (`"split"`) need
-    no window: a mark is that of a document and the number of its tokens already yielded.
+    Windows of consecutive documents, each just long enough to hold `window` tokens, are packed separately; a mark holds
+    the mark of a window and the number of its sequences already yielded. Documents that are joined and cut (`"split"`)
+    need no window: a mark holds the mark of a document and the number of its tokens already yielded.
     """
 
     has_own_ids = True
-    keeps_left: ClassVar[bool] = True  # whether the last sequence comes where documents do not fill it
+    keeps_left: ClassVar[bool] = True  # whether a last sequence that is not full is yielded
 
     input: Node
     size: int
@@ -90,7 +90,7 @@ class Pack(WorksAhead):
 
     @property
     def window_tokens(self) -> int:
-        """The number of tokens that a window holds at least."""
+        """The least number of tokens in a window."""
         if self.window is not None:
             return self.window
         return min(WINDOW_SEQUENCES * self.size, WINDOW_TOKENS)
@@ -191,7 +191,7 @@ class Pack(WorksAhead):
         )
 
     def _at_once(self, documents: Documents) -> int:
-        """Return how many sequences to fill at a time: a power of two, so that few batches consist of two pieces."""
+        """Return the number of sequences to fill at a time: a power of two, so that few batches have two pieces."""
         return 1 << max(PIECE_BYTES // (self.size * (8 + documents.dtype.itemsize)), 1).bit_length() - 1
 
     def _filled(
@@ -220,7 +220,7 @@ class Pack(WorksAhead):
         return Columns(_STRUCTURE, [out[leaf] for leaf in _ORDER], count), begun
 
     def redone(self) -> str:
-        window = f"packs the window in which it was again, from its first document on: {self.window_tokens:,} tokens"
+        window = f"packs its current window again, from the first document on: {self.window_tokens:,} tokens"
         return "" if self.strategy == "split" else window
 
     def arguments(self) -> str:
@@ -234,7 +234,7 @@ class Pack(WorksAhead):
 
 @dataclass(frozen=True)
 class PackFull(Pack):
-    """Pack so, and leave out the last sequence of an epoch where documents do not fill it."""
+    """Pack documents, and leave out the last sequence of an epoch if it is not full."""
 
     keeps_left = False
 
@@ -244,7 +244,7 @@ class PackFull(Pack):
 
 
 def _placed(packed: Packed, texts: DocumentParts) -> Packed:
-    """Return the same with the position of each piece in an array instead of its document."""
+    """Return `packed` with the position of each piece in an array instead of its document."""
     documents = packed.pieces[:, 0].copy()
     packed.pieces[:, 0] = texts.of[documents]
     packed.pieces[:, 1] += texts.starts[documents]
@@ -260,10 +260,10 @@ def check_pad(pad: int, dtype: np.dtype[Any]) -> None:
 
 
 def pack_efficiency(batch: Any) -> float:
-    """Return the share of places, in a packed sequence or a batch of them, that hold tokens and not padding.
+    """Return the share of places that hold tokens, not padding, in a packed sequence or a batch of sequences.
 
-    `batch` is what `Dataset.pack` yields, batched or not, or its `segment_ids` alone, an array of any shape; without
-    a place in it the share is 1.
+    `batch` is an element of `Dataset.pack`, batched or not, or only its `segment_ids`, an array of any shape. The share
+    of an empty array is 1.
 
     >>> ds = Dataset.from_source([np.arange(3), np.arange(4), np.arange(2)]).pack(6)
     >>> pack_efficiency(next(iter(ds.batch(2))))
@@ -272,7 +272,7 @@ def pack_efficiency(batch: Any) -> float:
     if isinstance(batch, dict):
         if "segment_ids" not in batch:
             raise ElementError(
-                f'pack_efficiency: there is no "segment_ids" in {list(batch)}; give it what pack() yields'
+                f'pack_efficiency: there is no "segment_ids" in {list(batch)}; pass an element of pack()'
             )
         batch = batch["segment_ids"]
     segment_ids = np.asarray(batch)

@@ -1,4 +1,4 @@
-"""Elements that wait in groups by key, and the way to read only those again."""
+"""Elements that wait in groups by key, and the way to read only these elements again."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ MOST_KEYS = 1024
 
 
 class GroupingRule(Protocol):
-    """The rule for which elements belong together, and how many."""
+    """The rule that groups elements and limits the size of groups."""
 
     def keys(self, numbers: list[int]) -> list[int]:
         """Return the groups of elements with these numbers."""
         ...
 
     def most(self, key: int, largest: int) -> int:
-        """Return how many elements a group has room for, given the largest number among them; at least 1."""
+        """Return the number of elements that a group has room for, given the largest number in it; at least 1."""
         ...
 
 
 class Full(NamedTuple):
-    """The elements of a group that leaves, its key, its capacity, and the mark after it."""
+    """A group that leaves: its elements, its key, its capacity, and the mark after it."""
 
     key: int
     elements: Piece
@@ -118,7 +118,7 @@ class Pending:
     def left(self, *, join: bool) -> Iterator[Full]:
         """Yield the groups left at the end of the input, in key order.
 
-        With `join`, as many groups as fit become one.
+        With `join`, consecutive groups are merged as far as they fit.
         """
         while self._groups:
             together, count, largest = list[PendingGroup](), 0, 0

@@ -21,15 +21,15 @@ from penstock.ops.group.leafwise import LeafwiseGrouping
 from penstock.plan.types import Spec
 
 RaggedShape: TypeAlias = tuple[int | None, PartialShape | None]
-"""How many dimensions of a leaf may differ, and its shape; `None` for no instruction."""
+"""The number of dimensions of a leaf that may differ, and its shape; `None` for no instruction."""
 
 
 @dataclass(frozen=True)
 class RaggedBatch(LeafwiseGrouping):
     """Collect `size` consecutive elements: leaves of known shape are stacked, others become `Ragged`.
 
-    `ranks` is the number of dimensions of each leaf that may differ; `None`, for a plan that does not know, means the
-    first of every array. The ranks are found when the plan is built and are not changed by elements seen later.
+    `ranks` is the number of dimensions of each leaf that may differ; `None`, for a plan without a spec, means the first
+    dimension of every array. The ranks are found when the plan is built and are not changed by elements seen later.
     `row_shapes`, one for all leaves or one for each, takes precedence.
     """
 
@@ -55,7 +55,7 @@ class RaggedBatch(LeafwiseGrouping):
         if shape is not None and not _has_rows(made, shape):
             raise ElementError(
                 f"ragged_batch: {leaf_spec(made)!r}{origin.where} is not a batch of rows of the shape {list(shape)}; "
-                "give None in row_shapes for sizes that may differ"
+                "pass None in row_shapes for sizes that may differ"
             )
         return made
 

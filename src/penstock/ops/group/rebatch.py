@@ -107,7 +107,7 @@ class Rebatch(Batching):
         return unflatten(structure, arrays)
 
     def _seen_uneven(self, chunk: Chunk) -> UnevenBatch | None:
-        """Return the batching node for columns of `Ragged` rows or `Sparse` arrays that the plan did not know of."""
+        """Return the batching node for columns of `Ragged` rows or `Sparse` arrays that the spec did not show."""
         if not isinstance(chunk, Columns) or not any(map(_is_uneven, chunk.columns)):
             return None
         splits = tuple(column.row_splits.dtype if isinstance(column, Ragged) else None for column in chunk.columns)

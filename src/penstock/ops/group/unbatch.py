@@ -28,7 +28,7 @@ from penstock.plan.types import INFINITE, UNKNOWN, Program, Spec
 class Unbatch(Node):
     """Yield the elements of each batch one after another.
 
-    Random access requires that the plan knows how many elements every batch has.
+    Random access requires that the plan knows the number of elements in every batch.
     """
 
     elementwise = True
@@ -110,8 +110,8 @@ class Unbatch(Node):
         if len(wrong):
             at = int(wrong[0])
             error = ElementError(
-                f"unbatch: a batch has {counts[at]} elements, but its spec says {wanted[at]}; the function that made "
-                "it returns another shape than it declares"
+                f"unbatch: a batch has {counts[at]} elements, but its spec has {wanted[at]}; correct the function that "
+                "made the batch, or the shape that it declares"
             )
             blame(error, self.input, int(made[at]))
             raise error

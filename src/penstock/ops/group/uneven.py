@@ -1,4 +1,4 @@
-"""Stack consecutive elements of which some leaves are known to differ in length."""
+"""Stack consecutive elements with leaves that are known to differ in length."""
 
 from __future__ import annotations
 
@@ -21,9 +21,8 @@ from penstock.ops.group.leafwise import LeafwiseGrouping
 class UnevenBatch(LeafwiseGrouping):
     """Stack `size` consecutive elements: rows of `Ragged` become `Ragged`, `Sparse` arrays are as large as the largest.
 
-    `splits` holds the dtype of the splits for each leaf that is such a row. Other leaves are stacked as by `Batch`.
-    `splits` is `None` if the plan knew nothing of the elements: then a leaf is such a row if its values are rows of a
-    `Ragged`.
+    `splits` holds the dtype of the splits for each leaf that is a row of a `Ragged`. Other leaves are stacked as by
+    `Batch`. `splits` is `None` if the plan had no spec; then the values decide.
     """
 
     splits: Splits | None

@@ -1,4 +1,4 @@
-"""The batching operation that made the items of a plan, and the facts that it gives about them."""
+"""The batching operation that made the items of a plan, and the number of elements in items."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ def batching_of(plan: Node) -> Batching | None:
 
 
 def rows_in_all(chunk: Chunk, batches: list[Any]) -> int:
-    """Return how many elements the batches of a chunk hold; those of columns are counted at once."""
+    """Return the number of elements in the batches of a chunk; columns are counted at once."""
     if isinstance(chunk, Columns) and chunk.columns and isinstance(first := chunk.columns[0], np.ndarray):
         return len(batches) * (first.shape[1] if first.ndim > 1 else 1)
     return sum(map(rows_in, batches))
 
 
 def rows_in(batch: Any) -> int:
-    """Return how many elements a batch holds, padding included: the rows of its first array.
+    """Return the number of elements in a batch, padding included: the rows of its first array.
 
     >>> rows_in({"x": np.zeros((3, 2)), "y": 1}), rows_in((7, [np.zeros(2)])), rows_in("text")
     (3, 2, 1)

@@ -28,7 +28,7 @@ from penstock.sources.arrays import ArraySource
 
 @dataclass(frozen=True)
 class SlidingWindow(Node):
-    """Collect `size` elements, `step` apart, from every `shift`-th element on, into one: a dataset for each leaf.
+    """Collect `size` elements, `step` apart, from every `shift`-th element on, in a dataset for each leaf.
 
     `dataset` is the class that wraps a plan.
     """

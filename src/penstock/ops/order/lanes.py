@@ -17,7 +17,7 @@ from penstock.plan.flow import BEYOND, Flow, Mark, Open, Piece, Reader, join_pie
 from penstock.plan.ids import NO_IDS
 
 _AT_ONCE = 512
-"""Elements to move at once if rounds are smaller and that many are ready: 3 times as fast with a buffer of 100."""
+"""Elements to move at once if rounds are smaller and enough are ready: 3 times as fast with a buffer of 100."""
 
 
 def shuffle_buffered(source: Open, epoch: int, mark: Mark, buffer: int, key: int) -> Flow:

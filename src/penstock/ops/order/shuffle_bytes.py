@@ -91,7 +91,7 @@ class ShuffleBytes(Shuffle):
 
 
 class _Times:
-    """How long elements stay in a buffer that is bounded in bytes, counted in bytes that arrive meanwhile.
+    """The times that elements stay in a buffer that is bounded in bytes, counted in bytes that arrive meanwhile.
 
     The distribution is nearly exponential: the time ends in each stretch of `halving` with probability 1/2, uniformly
     within it, and its mean is one and a half stretches, which is the size kept. Only powers of two are used, so the
@@ -110,7 +110,7 @@ class _Times:
         return self.pool + _LONGEST * self.halving + self.kept + self.round
 
     def due(self, key: int, ordinal: int, taken: int, sizes: Rows) -> Rows:
-        """Return when the elements after `ordinal` others, of `taken` bytes, are due; at once if they never fit."""
+        """Return the times at which the elements after `ordinal` others, of `taken` bytes, are due; 0 if none fits."""
         words = mix_each(key, np.arange(ordinal, ordinal + len(sizes)))
         part, power = np.frexp(((words >> np.uint64(11)) + np.uint64(1)).astype(np.float64))  # of (0, 2**53]
         waits = np.minimum(55 - power - 2 * part, _LONGEST) * float(self.halving)
@@ -145,7 +145,7 @@ class _Waiting:
         self._taken[places] = True
 
     def take(self, time: int) -> Piece:
-        """Return the elements that are due at `time` or before, in the order in which they came."""
+        """Return the elements that are due at `time` or before, in order of arrival."""
         places = np.flatnonzero(self._taken & (self._told[0] <= time))
         places = places[np.argsort(self._told[2, places])]
         piece = Piece(self._held.take(places), self._told[3, places])

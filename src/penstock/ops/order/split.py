@@ -68,7 +68,7 @@ class Hashes:
     def all(self) -> NDArray[np.uint64]:
         """All hashes in element order, shape `(n,)`."""
         made = (_hash(element, self._key, self._seed, row) for row, element in enumerate(self._elements()))
-        with noting_blames():  # whichever code asks first
+        with noting_blames():  # any code may make the first request
             return np.fromiter(made, np.uint64)
 
     def __reduce__(self) -> tuple[Any, ...]:

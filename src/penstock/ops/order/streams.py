@@ -1,4 +1,4 @@
-"""Virtual streams as nodes: the rows of one stream, and the shard that takes turns among several."""
+"""Virtual streams as nodes: the rows of one stream, and the shard that alternates between several."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class StreamRows(RowMap):
 
 @dataclass(frozen=True)
 class VirtualStreams(RowMap):
-    """Cut the input into `streams`, and take turns among the `index`-th, the one `num_shards` after it, and so on.
+    """Cut the input into `streams`, and alternate between the `index`-th, the one `num_shards` after it, and so on.
 
     Each stream is the input's plan over a part of the rows that the plan reads (`virtual_stream`). The engine runs the
     `turns`.
@@ -83,5 +83,5 @@ class VirtualStreams(RowMap):
 
 
 def share(count: int, place: int, streams: int) -> int:
-    """Return how many of the first `count` elements are in a stream: those at `place`, `place + streams`, ..."""
+    """Return the number of the first `count` elements at `place`, `place + streams`, ..., which are in one stream."""
     return count if count < 0 else max(0, -(-(count - place) // streams))

@@ -51,4 +51,4 @@ class Unique(Streamed):
         return asked(self.input).arguments()
 
     def redone(self) -> str:
-        return "goes through the epoch again to learn which elements came before"
+        return "runs through the epoch again to collect the earlier elements"

@@ -33,7 +33,7 @@ from penstock.plan.types import INFINITE
 
 _WHOLE: dict[type[Node], str] = {
     FromGenerator: (
-        "can only be run as a whole; list its parts, such as files, in an indexed dataset, and read them by "
+        "can only run as a whole; list its parts, such as files, in an indexed dataset, and read them by "
         "flat_map() or interleave()"
     ),
     TakeWhile: "ends the whole stream at one element; place it after shard()",
@@ -70,13 +70,13 @@ def virtual_stream(plan: Node, number: int, streams: int) -> Cut:
         place = inputs[0].place if len(inputs) == 1 else number
         if isinstance(node, Zip) and len({each.place for each in inputs}) > 1:
             raise PlanError(
-                f"shard(streams={streams}): {node.label()} pairs elements that are in different streams, because one "
-                f"input skips another number of them; use skip() after it, or skip a multiple of {streams}"
+                f"shard(streams={streams}): {node.label()} pairs elements of different streams, because one input "
+                f"skips more elements; use skip() after it, or skip a multiple of {streams}"
             )
         keyed = all(each.keyed for each in inputs)
         own = _drawn_apart(with_inputs(_part_of(node, number, place, streams), below), number, keyed=keyed)
         if isinstance(node, Skip):
-            place = (place - node.count) % streams  # the stream that follows is the first one now
+            place = (place - node.count) % streams  # the next stream is now the first
         return Cut(own, place, keyed and _keeps_ids(own))
 
     return fold(plan, combine)

@@ -30,9 +30,9 @@ _MOST = 256
 class FromGenerator(Streamed):
     """Yield the elements of `function(*args)`, called for each epoch: copies, so that the generator may reuse objects.
 
-    The generator is asked for an element only when one is wanted, and no element waits for the next one. If the
-    iterator has `state_dict` and `load_state_dict`, its state is the mark; otherwise the mark is the number of
-    elements, which are made again and dropped.
+    The generator makes an element only when one is wanted, and no element waits for the next one. If the iterator has
+    `state_dict` and `load_state_dict`, its state is the mark; otherwise the mark is the number of elements, which are
+    made again and dropped.
     """
 
     has_own_ids = True
@@ -90,7 +90,7 @@ class FromGenerator(Streamed):
             raise
 
     def _run(self, elements: Iterator[Any], count: int, wanted: int) -> tuple[list[Any], Exception | None]:
-        """Return as many elements as are wanted, or as came in a millisecond; and the exception that ended them."""
+        """Return the wanted elements, or those made within a millisecond, and the exception that ended them."""
         run: list[Any] = []
         most = min(wanted, _MOST)
         end = perf_counter_ns() + AT_ONCE if most > 1 else 0

@@ -1,4 +1,4 @@
-"""Stand for the elements that a task receives."""
+"""Represent the elements that a task receives."""
 
 from __future__ import annotations
 

@@ -58,7 +58,7 @@ class Read(Node):
 
     @property
     def _reading(self) -> Callable[..., Chunk]:
-        """The function that reads rows; called by one thread at a time if the source calls an object of the user's."""
+        """The function that reads rows; one thread at a time calls it if the source calls the user's code."""
         read_many = self.source.read_many
         turns = safety.calls.turns_of(self.source) if self.functions else None
         if turns is None:

@@ -77,7 +77,7 @@ class ReadStream(WorksAhead, Streamed):
                     chunks = self._chunks(files[number], done if number == file else 0)
                     opened.append(background.ahead(chunks, CHUNKS_AHEAD))
                 if not opened:
-                    if done:  # in a file that no longer exists
+                    if done:  # within a file that no longer exists
                         raise CursorError(BEYOND)
                     return
                 for made in opened[0]:
@@ -122,7 +122,7 @@ class ReadStream(WorksAhead, Streamed):
         return "" if self.step == 1 else f"every {self.step}-th file from file {self.first} on"
 
     def redone(self) -> str:
-        return "reads the file in which it was again, from its beginning"
+        return "reads its current file again from the beginning"
 
     def label(self) -> str:
         return ", ".join(filter(None, [self.source.name, self.arguments()]))

@@ -24,7 +24,7 @@ HERE = "no thread but the consumer's"
 
 
 class Alone(NamedTuple):
-    """An operation, its function or object that one thread at a time calls, and why; `here`: only the consumer's."""
+    """An operation, its function or object that one thread at a time calls, and the reason; see `Hazard.here`."""
 
     node: Node
     called: Any

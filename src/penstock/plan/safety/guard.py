@@ -44,7 +44,7 @@ class _Here(threading.local):
         self.queued = 0
 
 
-# Which objects are in use, and by which threads, is a fact about the process.
+# The objects in use, and the threads that use them, belong to the process.
 _guards: WeakValueDictionary[int, ObjectLock] = WeakValueDictionary()
 _told: WeakValueDictionary[int, Any] = WeakValueDictionary()
 _numbers = count()
@@ -110,7 +110,7 @@ def tell(thing: Any) -> bool:
     with _lock:
         if _told.get(id(thing)) is thing:
             return False
-        with suppress(TypeError):  # no weak reference possible: a later object with its id could not be told apart
+        with suppress(TypeError):  # no weak reference possible: a later object with its id would look the same
             _told[id(thing)] = thing
         return True
 

@@ -78,7 +78,6 @@ def follow(code: types.CodeType, names: Mapping[str, Known], told: Listener, out
 @lru_cache(maxsize=1024)
 def instructions_of(code: types.CodeType) -> tuple[Instruction, ...]:
     """Return the instructions of some code, in order."""
-    """Return the instructions of some code, in order."""
     steps: list[Instruction] = []
     for each in dis.get_instructions(code):
         effect = dis.stack_effect(each.opcode, each.arg, jump=False)

@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 
 def made_apart(rows: Rows, make: Callable[[Rows], T]) -> T:
-    """Return `make(rows)`, or raise the error of the first row that fails, with its place as `element`.
+    """Return `make(rows)`, or raise the error of the first row that fails, with its index in `rows` as `element`.
 
     >>> made_apart(np.array([5, 7, 3]), lambda rows: rows.tolist())
     [5, 7, 3]

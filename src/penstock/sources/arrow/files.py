@@ -40,7 +40,7 @@ class RecordBatch(NamedTuple):
     file: int
     batch: int
     position: int
-    """The position of its message in a stream; -1 in an IPC file, where the number finds the batch."""
+    """The position of its message in a stream; -1 in an IPC file, whose batches are found by number."""
     rows: int
     compressed: bool
     kept: NDArray[np.int64] | None
@@ -104,7 +104,7 @@ class ArrowFiles(TableFiles[RecordBatch]):
         return f"{self.paths[found.file]}, record batch {found.batch}, row {self.row_of(block, row):,}"
 
     def fingerprint(self) -> tuple[Any, ...]:
-        """Return the files' names and sizes, the columns, and how many rows of each batch are read."""
+        """Return the files' names and sizes, the columns, and the number of rows read of each batch."""
         sizes = [state.size for state in self.states]
         return ("arrow", relative(self.paths), sizes, *self.table.described(), self.bounds.tolist())
 
@@ -179,7 +179,7 @@ def read_batch(mapped: MappedFile, found: RecordBatch, schema: Any, columns: Seq
 
 
 def _parts(arrow: Any, column: Any) -> tuple[Any, ...]:
-    """Return the column, or its codes and dictionary; codes are checked where the error can name their row."""
+    """Return the column, or its codes and dictionary; codes are checked later, when the error can name their row."""
     return (column.indices, column.dictionary) if arrow.types.is_dictionary(column.type) else (column,)
 
 

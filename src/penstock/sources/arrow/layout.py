@@ -136,7 +136,7 @@ def _is_view(of: Any) -> bool:
 
 
 def _unknown(of: Any, path: str, call: str) -> PlanError:
-    return PlanError(f"{call}: column {path} is {of}, which has no counterpart in NumPy; leave it out with columns=")
+    return PlanError(f"{call}: column {path} is {of}, which has no counterpart in NumPy; omit it with columns=")
 
 
 def differences(one: Any, other: Any) -> Iterator[str]:

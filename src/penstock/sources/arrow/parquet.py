@@ -55,8 +55,8 @@ class Footer:
     consistent: NDArray[np.bool_]
     """The column chunks that agree with the schema, `bool[groups, columns]`.
 
-    Asking pyarrow (up to version 26, the latest tried) for the place or the statistics of any other chunk ends the
-    process: its Python part does not catch the C++ exception. Reading such a chunk raises an error.
+    A request for the place or the statistics of any other chunk ends the process in pyarrow (up to version 26, the
+    latest tried): its Python part does not catch the C++ exception. Reading such a chunk raises an error.
     """
 
     @property
@@ -243,7 +243,7 @@ def _first_line(error: Exception) -> str:
 def _matching(
     paths: list[str], footers: list[Footer], groups: list[RowGroup], table: Table, wanted: Any
 ) -> list[RowGroup]:
-    """Return the groups with their matching rows, reading the filtered columns where statistics do not decide."""
+    """Return the groups with their matching rows, reading the filtered columns if statistics do not decide."""
     possible = groups
     if wanted is not None:
         ruled_in = _possible(paths, footers, wanted)

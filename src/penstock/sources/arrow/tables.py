@@ -147,7 +147,7 @@ def table_of(schema: Any, columns: Sequence[str] | None, nulls: Nulls, call: str
                 raise PlanError(f"{call}: nulls= has {path!r}, which is no column{_nearest(path, paths)}")
         fill = dict(nulls)
     elif not is_one_of(nulls, "raise", "drop"):
-        raise ValueError(f"{call}: nulls={nulls!r:.60}: choose 'raise', 'drop', or a dict of values by column")
+        raise ValueError(f"{call}: nulls={nulls!r:.60}: expected 'raise', 'drop', or a dict of values by column")
     return Table(schema.remove_metadata(), layout, fill, nulls == "drop")
 
 
@@ -178,7 +178,7 @@ def errors_at(place: str, first_row: int = 0) -> Generator[None]:
     except NullError as error:
         raise DataError(
             f"{place}: column {error.path} is null in row {first_row + error.row:,}; "
-            f"give nulls={{{error.path!r}: a value}}, nulls='drop' to leave such rows out, or columns= without it"
+            f"pass nulls={{{error.path!r}: a value}}, nulls='drop' to leave such rows out, or columns= without it"
         ) from None
     except CodeError as error:
         raise DataError(f"{place}: {error.behind(first_row)}") from None
@@ -206,7 +206,7 @@ def shown(paths: Sequence[str]) -> str:
 
 
 def relative(paths: Sequence[str]) -> list[str]:
-    """Return the paths relative to their common folder: the same wherever that folder lies."""
+    """Return the paths relative to their common folder, independent of the place of that folder."""
     whole = list(map(os.path.abspath, paths))
     folder = os.path.commonpath([os.path.dirname(path) for path in whole]) if whole else ""
     return [os.path.relpath(path, folder) for path in whole]

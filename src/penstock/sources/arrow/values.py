@@ -95,7 +95,7 @@ class CodeError(DataError):
         self.path, self.row, self.code, self.count = path, row, code, count
 
     def behind(self, rows: int) -> CodeError:
-        """Return the error for the whole column, in which `count` rows precede these."""
+        """Return the error for the whole column, in which `rows` rows precede these."""
         return CodeError(self.path, rows + self.row, self.code, self.count)
 
 
@@ -130,7 +130,7 @@ def held(leaf: TableLeaf, column: Any, fill: Mapping[str, Any]) -> DecodedColumn
 
 
 def null_rows(array: Any, path: str, row_of: Callable[[int], int] = int) -> NDArray[np.bool_]:
-    """Return which rows of the column at `path` have something missing, at any depth; shape `(k,)`.
+    """Return a mask of the rows of the column at `path` with a missing value at any depth; shape `(k,)`.
 
     A code outside its dictionary raises a `CodeError`; `row_of` maps a value to its row.
     """
@@ -175,7 +175,9 @@ def _filled(leaf: TableLeaf, array: Any, fill: Mapping[str, Any], splits: list[A
             raise TypeError("the replacement is missing as well")
         return array.fill_null(arrow.scalar(value).cast(array.type))
     except (arrow.ArrowException, TypeError, ValueError) as error:
-        raise DataError(f"column {leaf.path} is {array.type}, and nulls= gives {value!r} for it: {error}") from None
+        raise DataError(
+            f"column {leaf.path} is {array.type}, which nulls= cannot fill with {value!r}: {error}"
+        ) from None
 
 
 def _check_codes(array: Any, path: str, row_of: Callable[[int], int]) -> None:

@@ -34,10 +34,10 @@ class _File:
         self.tell = writer.tell
 
     def flush(self) -> None:
-        """Nothing is held back."""
+        """Do nothing: no bytes are buffered."""
 
     def close(self) -> None:
-        """Closing is left to who opened the file."""
+        """Do nothing: the opener of the file closes it."""
 
 
 def write_parquet_files(
@@ -48,7 +48,7 @@ def write_parquet_files(
     overwrite: bool,
     compression: str | None,
 ) -> list[str]:
-    """Write each of `elements`, dicts, and return the paths of the files; see `Dataset.write_parquet`."""
+    """Write `elements`, which are dicts, and return the paths of the files; see `Dataset.write_parquet`."""
     arrow: Any = require("pyarrow", extra="arrow", purpose="writing Parquet")
     parquet: Any = require("pyarrow.parquet", extra="arrow", purpose="writing Parquet")
     schema: Any = None
@@ -64,19 +64,19 @@ def write_parquet_files(
                 how = compression or "none"
                 file = opened.enter_context(parquet.ParquetWriter(_File(writer), schema, compression=how))
             file.write_table(table)
-        if writer is None:  # no rows are a file without any
+        if writer is None:  # without rows, write an empty file
             opened.enter_context(parquet.ParquetWriter(_File(shards.open()[0]), arrow.schema([])))
     return shards.names
 
 
 def _groups(elements: Iterable[Any], most_bytes: int) -> Iterator[tuple[int, list[Row]]]:
-    """The rows of one row group after another, and the number of the first."""
+    """Yield the rows of one row group after another, with the number of the first row."""
     rows: list[Row] = []
     first = held = 0
     for number, element in enumerate(elements):
         if not isinstance(element, dict):
             raise ElementError(
-                f"{_CALL}: element {number} is {type(element).__name__}, and a row is a dict of columns; map it first"
+                f"{_CALL}: element {number} is {type(element).__name__}, not a dict of columns; map it to a dict first"
             )
         rows.append(cast("Row", _plain(element, number)))
         held += bytes_of(element)
@@ -88,14 +88,16 @@ def _groups(elements: Iterable[Any], most_bytes: int) -> Iterator[tuple[int, lis
 
 
 def _plain(value: Any, number: int) -> Any:
-    """The value as pyarrow takes it: of several dimensions, a list of its rows."""
+    """Return the value in a form that pyarrow takes: an array of several dimensions becomes a list of its rows."""
     if isinstance(value, dict):
         parts = cast("dict[Any, Any]", value)
         if not parts or not all(isinstance(name, str) for name in parts):
-            raise ElementError(f"{_CALL}: element {number}: columns are named by text; found {list(parts)!r:.80}")
+            raise ElementError(f"{_CALL}: element {number}: names of columns must be text; found {list(parts)!r:.80}")
         return {name: _plain(part, number) for name, part in parts.items()}
     if isinstance(value, Sparse):
-        raise ElementError(f"{_CALL}: element {number} has a Sparse, which no column holds; map it to an array first")
+        raise ElementError(
+            f"{_CALL}: element {number} has a Sparse, which no column can hold; map it to an array first"
+        )
     if isinstance(value, Ragged):
         return [_plain(row, number) for row in value]
     if isinstance(value, np.ndarray):
@@ -105,7 +107,7 @@ def _plain(value: Any, number: int) -> Any:
 
 
 def _table(arrow: Any, rows: list[Row], first: int, schema: Any) -> Any:
-    """The rows as a table with the columns of `schema`, if there is one yet."""
+    """Return the rows as a table, with the columns of `schema` if known."""
     last = first + len(rows) - 1
     struct = _column(
         arrow, rows, "", f"of elements {first} to {last}", None if schema is None else arrow.struct(schema)
@@ -114,7 +116,7 @@ def _table(arrow: Any, rows: list[Row], first: int, schema: Any) -> Any:
 
 
 def _column(arrow: Any, values: list[Any], name: str, where: str, kind: Any) -> Any:
-    """Values as an array of the type that they have, which has to be `kind` if it is given; of dicts, a struct."""
+    """Return values as an array of their type, which must be `kind` if given; dicts become a struct."""
     is_struct = isinstance(values[0], dict) if kind is None else arrow.types.is_struct(kind)
     try:
         if not is_struct:
@@ -122,7 +124,7 @@ def _column(arrow: Any, values: list[Any], name: str, where: str, kind: Any) -> 
             if kind is None or found.type == kind:
                 return found
             if "null" not in str(found.type):  # arrow would convert 1.5 to 1
-                raise ValueError(f"there are {found.type}")
+                raise ValueError(f"found {found.type}")
             return found.cast(kind)
         names = list(values[0]) if kind is None else [field.name for field in kind]
         kinds = dict.fromkeys(names) if kind is None else {field.name: field.type for field in kind}
@@ -139,7 +141,7 @@ def _column(arrow: Any, values: list[Any], name: str, where: str, kind: Any) -> 
 
 
 def _joined(values: list[Any]) -> list[Any] | np.ndarray:
-    """NumPy's scalars of one dtype as an array, which keeps it; other values as they are."""
+    """Return NumPy scalars of one dtype as an array, which keeps the dtype; return other values unchanged."""
     dtypes = {value.dtype for value in values if isinstance(value, np.generic) and value.dtype.kind not in "SU"}
     alike = len(dtypes) == 1 and all(isinstance(value, np.generic) for value in values)
     return np.array(values) if alike else values

@@ -216,7 +216,7 @@ def _chosen(
         [columns] if isinstance(columns, str) else () if columns is None else check_names(call, "columns", columns)
     ):
         if name not in arrays:
-            raise PlanError(f"{call}: {path} has no array {name!r} with rows; there are {', '.join(map(repr, arrays))}")
+            raise PlanError(f"{call}: {path} has no array {name!r} with rows; it has {', '.join(map(repr, arrays))}")
     if isinstance(columns, str):
         return [columns], LEAF
     names = list(arrays) if columns is None else list(dict.fromkeys(columns))

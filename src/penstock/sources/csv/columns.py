@@ -13,7 +13,7 @@ from penstock.core.lazy import require
 from penstock.sources.arrow.tables import errors_at
 from penstock.sources.csv.parsing import Form, Records, parse_records, parsed_freely
 
-BLOCKS = 64  # at most, read for the types of columns that are empty in earlier blocks
+BLOCKS = 64  # the most blocks read for the types of columns that are empty in earlier blocks
 
 
 class RecordBlock(NamedTuple):
@@ -69,7 +69,7 @@ def schema_of(names: list[str], types: Mapping[str, Any] | None, found: Mapping[
     given = {name: _type(name, of) for name, of in (types or {}).items()}
     for name in given:
         if name not in names:
-            raise PlanError(f"read_csv: types= has {name!r}, and there are {', '.join(map(repr, names[:8]))}")
+            raise PlanError(f"read_csv: types= has {name!r}, but the columns are {', '.join(map(repr, names[:8]))}")
     return arrow.schema([(name, given.get(name, found.get(name, arrow.string()))) for name in names])
 
 
@@ -90,13 +90,13 @@ def _type(name: str, of: Any) -> Any:
 def names_in(content: bytes, path: str, form: Form) -> list[str]:
     """Return the names of the columns, from the bytes of a file up to the end of its first record."""
     if not content:
-        raise DataError(f"{path}: the record with the names of the columns is missing; give names=")
+        raise DataError(f"{path}: the record with the names of the columns is missing; pass names=")
     content = content.removeprefix(b"\xef\xbb\xbf")
     with errors_at(f"{path}: the names of the columns"):
         names = parsed_freely(content + b"\n", None, {}, form).schema.names
     again = next((name for name in names if names.count(name) > 1), None)
     if again is not None:
-        raise PlanError(f"read_csv: {path} has several columns with the name {again!r}; rename them, or give names=")
+        raise PlanError(f"read_csv: {path} has several columns with the name {again!r}; rename them, or pass names=")
     return names
 
 

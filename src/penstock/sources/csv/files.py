@@ -94,7 +94,7 @@ def csv_files(  # noqa: PLR0913 - files are written in many ways
     *,
     torn: Collection[str] = (),
 ) -> BlockedSource:
-    """Return the source of `ps.read_csv`; of `torn` files, the records before the damage are read."""
+    """Return the source of `ps.read_csv`; for `torn` files, it reads the records before the damage."""
     require("pyarrow.csv", extra="arrow", purpose="read_csv")
     sidecars = index_files(paths, _kind_of_index(form.dialect, block_bytes), tolerant=bool(torn))
     headed = names is None

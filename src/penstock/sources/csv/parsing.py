@@ -25,8 +25,8 @@ from penstock.sources.stream import Faulty, with_faults
 T = TypeVar("T")
 
 _UTF8 = ("utf-8", "utf8")
-_REMEDY = "remove the index beside the file, and make the dataset again"
-_MOST_FAULTS = 1000  # invalid records of a block, beyond which the file is not taken for CSV of these types
+_REMEDY = "remove the index next to the file, and make the dataset again"
+_MOST_FAULTS = 1000  # the most invalid records of a block before the file counts as not CSV of these types
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class Records(NamedTuple):
 
 @dataclass(frozen=True)
 class Rowmaker:
-    """Makes rows of the table from records of one file with the columns `names`.
+    """A maker of rows of the table from records of one file with the columns `names`.
 
     Invalid records raise a `DataError` with their place.
     """
@@ -78,7 +78,7 @@ class Rowmaker:
             return self.table.columns(table), table.num_rows
 
     def whole_rows(self, records: Records) -> NDArray[np.bool_]:
-        """Return which rows have no missing value, `bool[k]`."""
+        """Return a mask of the rows without missing values, `bool[k]`."""
         with errors_at(self.path, records.row):
             return self.table.whole_rows(self._parsed(records))
 
@@ -94,15 +94,15 @@ class Rowmaker:
 
 
 class Apart:
-    """Records of which some are invalid, each parsed separately; only those at `kept`."""
+    """Records with some invalid ones among them, each parsed separately; only those at `kept`."""
 
     def __init__(self, records: Records, maker: Rowmaker, kept: Rows | None = None) -> None:
         try:
             ends, lines = _ends_of(records, maker.form.dialect)
         except DataError:
             raise DataError(
-                f"{maker.path}: the records after line {records.line:,} do not end where the index says, but within "
-                f"quotes; {_REMEDY}"
+                f"{maker.path}: the records after line {records.line:,} end within quotes, so the index does not fit; "
+                f"{_REMEDY}"
             ) from None
         if len(ends) - 1 != records.rows:
             raise DataError(
@@ -121,7 +121,7 @@ class Apart:
         return self.made(rows if self._kept is None else self._kept[rows], self._maker.columns)
 
     def whole_rows(self) -> NDArray[np.bool_]:
-        """Return which records are complete or invalid, `bool[k]`; raise if too many are invalid."""
+        """Return a mask of the complete and the invalid records, `bool[k]`; raise if too many are invalid."""
         found: list[NDArray[np.bool_]] = []
         faults: list[Exception] = []
         for part in self.each(self._maker.whole_rows):
@@ -151,7 +151,7 @@ class Apart:
 
 
 def _ended(record: bytes) -> bytes:
-    """Return a record with a line end, which the last of a file may lack."""
+    """Return a record with a line end, which the last record of a file may lack."""
     return record if record[-1:] in (b"\n", b"\r") else record + b"\n"
 
 
@@ -210,7 +210,7 @@ def _located(error: ValueError, records: Records, types: Mapping[str, Any], form
     hint = ""
     if wrong:
         chosen = [name for name, of in types.items() if str(of) == wrong[1]]
-        hint = f"; types were found in the first block: give types={{{', '.join(map(repr, chosen[:3]))}: ...}}"
+        hint = f"; types were found in the first block: pass types={{{', '.join(map(repr, chosen[:3]))}: ...}}"
     return DataError(f"{text[:300]}{at}{hint}")
 
 

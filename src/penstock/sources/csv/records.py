@@ -67,7 +67,7 @@ def index_of(path: str, dialect: Dialect, block_bytes: int, tell: Callable[[int]
 
 
 class _Blocks:
-    """Collects the positions of blocks, with the rows and lines before each."""
+    """A collector of the positions of blocks, with the rows and lines before each."""
 
     def __init__(self, block_bytes: int) -> None:
         self._block_bytes = block_bytes
@@ -185,7 +185,7 @@ def _line_ends(data: NDArray[np.uint8]) -> NDArray[np.int64]:
 
 
 def _are_empty(data: NDArray[np.uint8], starts: NDArray[np.int64], ends: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Return which lines are empty; a line that began in an earlier section is not."""
+    """Return a mask of the empty lines; a line that began in an earlier section is not empty."""
     lengths = ends - starts
     last = data[ends - 1] if len(ends) else data[:0]
     breaks = (last == _LF) | (last == _CR)
@@ -215,7 +215,7 @@ def _toggles(
 def _one_by_one(
     data: NDArray[np.uint8], quotes: NDArray[np.int64], delimiter: int, *, inside: bool, previous: int
 ) -> NDArray[np.int64]:
-    """Return the same if some quotes, not at the beginning of a field, are plain characters."""
+    """Return the same positions if some quotes, not at the beginning of a field, are plain characters."""
     before = data[quotes - 1]
     if len(quotes) and quotes[0] == 0:
         before[0] = previous

@@ -92,7 +92,7 @@ def csv_stream(
     nulls: Nulls,
     block_bytes: int,
 ) -> CsvStream:
-    """Return the source of `ps.read_csv` where a file is compressed; types come from the first readable file."""
+    """Return the source of `ps.read_csv` if a file is compressed; types come from the first readable file."""
     headed = names is None
     failure: DataError | None = None
     for path, compression in zip(paths, compressions, strict=True):
@@ -116,7 +116,7 @@ def _names(blocks: Iterator[Records], path: str, form: Form) -> list[str]:
 def _blocks(
     path: str, compression: str | None, form: Form, block_bytes: int, *, headed: bool
 ) -> Generator[Records, None, None]:
-    """Yield the records of a file, about `block_bytes` at a time; of a headed file first the record with the names."""
+    """Yield the records of a file, about `block_bytes` at a time; for a headed file, first the record with names."""
     held: list[bytes] = []  # the content since `begin`
     begin = line = done = 0  # of the next block; lines and records before it
     total = lines = 0  # records and lines so far

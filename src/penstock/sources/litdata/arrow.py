@@ -29,9 +29,9 @@ from penstock.storage.sidecar import Sidecar
 from penstock.storage.soundness import Arrays, are_offsets, are_within, has_form
 
 MAGIC = b"LDARW01\0"
-"""The end of such a chunk, after the table (an Arrow IPC file) and the table's size as `uint32`."""
+"""The last bytes of such a chunk, after the table (an Arrow IPC file) and the table's size as `uint32`."""
 _TAIL = struct.Struct("<I8s")
-_MOST = 1 << 62  # rows, of which some take no bytes
+_MOST = 1 << 62  # rows; some take no bytes
 
 
 def ends_in_arrow(path: str) -> bool:

@@ -76,10 +76,10 @@ LITDATA = IndexKind("litdata", _scan, has_table)
 def litdata_samples(
     folder: str | os.PathLike[str], *, columns: Sequence[str] | None = None, decode: bool = True
 ) -> SampleFiles | ArrowRows:
-    """Return the samples of a folder, nested as they were written; of dicts only `columns`."""
+    """Return the samples of a folder, nested as they were written; for dicts, only `columns`."""
     index, config, shards = open_folder(folder)
     if (loader := config.get("item_loader", str, "PyTreeLoader")) != "PyTreeLoader":
-        hint = "; say block_size=" if loader == "TokensLoader" else ""
+        hint = "; pass block_size=" if loader == "TokensLoader" else ""
         raise PlanError(f"{CALL}: {index.path} was written for {loader}{hint}")
     shown = f"{CALL}({os.fspath(folder)!r})"
     if _are_arrow(shards):
@@ -92,7 +92,7 @@ def litdata_samples(
     named = names_of(nested, len(formats))
     if columns is not None:
         if not isinstance(nested, dict):
-            raise PlanError(f"{CALL}(columns=): samples are no dicts, but {type(nested).__name__}")
+            raise PlanError(f"{CALL}(columns=): samples are {type(nested).__name__}, not dicts")
         nested = {name: nested[name] for name in chosen(CALL, list(nested), columns)}
     layout = Layout(tuple(StoredColumn(name, encoding) for name, encoding in zip(named, made, strict=True)), nested)
     return SampleFiles(payloads(config, shards), layout, shown, "litdata")
@@ -110,7 +110,7 @@ def open_folder(folder: str | os.PathLike[str]) -> tuple[FolderIndex, FolderInde
     if config is None:
         raise index.wrong("it has no 'config'")
     if config.part("encryption") is not None:
-        raise PlanError(f"{CALL}: {index.path} says that the chunks are encrypted")
+        raise PlanError(f"{CALL}: the chunks are encrypted according to {index.path}; decrypt them first")
     parts = index.parts("chunks")
     return index, config, [ShardFile(p.file("filename"), p.count("chunk_size"), p.count("chunk_bytes")) for p in parts]
 
@@ -121,7 +121,7 @@ def payloads(config: FolderIndex, shards: list[ShardFile]) -> Payloads:
     if compression is None:
         return PlainShards(shards, LITDATA)
     if compression.partition(":")[0] != "zstd":
-        raise PlanError(f"{CALL}: {config.path} says {compression!r:.20}, and only zstd is supported")
+        raise PlanError(f"{CALL}: {config.path} has the compression {compression!r:.20}; only zstd is supported")
     match level := config.get("compression_level", str, "chunk"):
         case "chunk":
             return PackedShards([shard._replace(compression="zstd") for shard in shards])
@@ -194,8 +194,8 @@ def encoding_of(config: FolderIndex, name: str) -> Encoding:
     make = _ENCODINGS.get(kind)
     if make is None:
         raise PlanError(
-            f"{CALL}: {config.path} has values written as {name!r:.40}, which are not known here; decode=False hands "
-            "out the bytes of all"
+            f"{CALL}: {config.path} has values of the unknown encoding {name!r:.40}; pass decode=False to read all "
+            "values as bytes"
         )
     return make(name)
 
@@ -245,7 +245,7 @@ def _is_true(data: bytes) -> bool:
 
 def _json(data: bytes) -> Any:
     if data[:1] not in (b"[", b"{"):
-        raise ValueError("it is in LitData's own form of nested values; decode=False hands out the bytes of all")
+        raise ValueError("it is in LitData's form of nested values; pass decode=False to read all values as bytes")
     return json.loads(data)
 
 

@@ -25,7 +25,7 @@ from penstock.storage.soundness import Arrays, are_offsets, are_within, has_form
 
 _MAGIC = b"LDFZ01\0\0"
 _MOST = 1 << 33  # each number of its tables has 32 bits
-_HEAD = struct.Struct("<8sHHIII")  # magic, version, flags, samples, samples to a frame, frames
+_HEAD = struct.Struct("<8sHHIII")  # magic, version, flags, samples, samples per frame, frames
 _FRAME = np.dtype([("first", "<u4"), ("samples", "<u4"), ("begin", "<u8"), ("size", "<u4"), ("content", "<u4")])
 
 

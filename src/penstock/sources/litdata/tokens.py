@@ -39,7 +39,10 @@ def litdata_tokens(folder: str | os.PathLike[str], block_size: int) -> OfFiles |
     if config.get("item_loader", str, "") != "TokensLoader" or len(formats) != 1 or not kind.startswith("no_header_"):
         raise PlanError(f"{CALL}(block_size={block_size}): {index.path} has samples, not tokens; remove block_size=")
     if config.get("compression", str, None) is not None:
-        raise PlanError(f"{CALL}: {index.path} says that its tokens are compressed: no block of them can be found")
+        raise PlanError(
+            f"{CALL}: the tokens are compressed according to {index.path}, so blocks cannot be found; write them again "
+            "without compression"
+        )
     dtype = dtype_of(config, kind, number)
     told = {
         shard.path: (shard.samples, part.count("dim"))
@@ -54,7 +57,9 @@ def litdata_tokens(folder: str | os.PathLike[str], block_size: int) -> OfFiles |
     def look(path: str) -> None:
         found, expected = os.path.getsize(path), head(path) + told[path][1] * dtype.itemsize
         if found != expected:
-            raise DataError(f"{path} has {found} bytes; index.json says {expected}: it was cut short, or is another")
+            raise DataError(
+                f"{path} has {found} bytes; index.json says {expected}: it was cut short, or is another file"
+            )
 
     def make(paths: list[str], torn: Collection[str]) -> TokenBlocks:
         for path in paths:

@@ -217,15 +217,15 @@ def _numpy_files(paths: list[str], torn: Collection[str], columns: str | Sequenc
 
 
 def _chosen(members: dict[str, Array], columns: str | Sequence[str] | None, path: str) -> dict[str, Array]:
-    """Return the arrays of a file that are to be read."""
+    """Return the arrays of a file to read."""
     if columns is None:
         return members
     if list(members) == [""]:
-        raise PlanError(f"read_numpy(columns={columns!r}): {path} has one array without a name; leave columns out")
+        raise PlanError(f"read_numpy(columns={columns!r}): {path} has one array without a name; omit columns=")
     names = [columns] if isinstance(columns, str) else columns
     for name in names:
         if name not in members:
-            raise PlanError(f"read_numpy(columns=): there is no {name!r} in {path}; there are {', '.join(members)}")
+            raise PlanError(f"read_numpy(columns=): there is no {name!r} in {path}; it has {', '.join(members)}")
     return {name: members[name] for name in names}
 
 

@@ -97,7 +97,7 @@ def members_of(file: int, path: str) -> Iterator[tuple[str, Array]]:
         with zipfile.ZipFile(path) as archive, open(path, "rb") as source:
             _check_members(archive, source, path, size)
             for info in archive.infolist():
-                begin = _content_begin(source, info, path)  # also of skipped members: a name may be damaged
+                begin = _content_begin(source, info, path)  # also for skipped members: a name may be damaged
                 if info.filename.endswith(".npy"):
                     yield info.filename.removesuffix(".npy"), _member(archive, source, info, path, file, size, begin)
     except (zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError, EOFError, UnicodeDecodeError) as error:
@@ -135,7 +135,7 @@ def _member(
 
 
 def _content_begin(source: IO[bytes], info: zipfile.ZipInfo, path: str) -> int:
-    """Return the begin of a member's content, by the header before it, which must have the member's name."""
+    """Return the beginning of a member's content, by the header before it, which must have the member's name."""
     source.seek(info.header_offset)
     local = source.read(_LOCAL_HEADER)
     if len(local) < _LOCAL_HEADER or not local.startswith(b"PK\x03\x04"):
@@ -167,10 +167,12 @@ def array_header(source: IO[bytes], place: str, nbytes: int) -> tuple[tuple[int,
         version = np.lib.format.read_magic(head)
         read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
         shape, fortran, dtype = read(head, max_header_size=_LONGEST_TEXT)
-    except Exception as error:  # noqa: BLE001 - NumPy's parser lets through what Python's raises
+    except Exception as error:  # noqa: BLE001 - NumPy's parser passes on any error of Python's parser
         raise DataError(f"{place}: it is not an array in NumPy's format: {error}") from None
     if dtype.hasobject:
-        raise DataError(f"{place}: it holds Python objects, which only pickle can read, and pickle can run any code")
+        raise DataError(
+            f"{place}: it holds Python objects, which are not supported, since only pickle reads them and can run code"
+        )
     if not all(type(size) is int and 0 <= size < 1 << 62 for size in shape):
         raise DataError(f"{place}: an array of shape {shape} has no rows")
     if head.tell() + dtype.itemsize * prod(shape) > nbytes:

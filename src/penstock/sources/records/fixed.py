@@ -96,7 +96,7 @@ def fixed_files(  # noqa: PLR0913 - files are written in many ways
 ) -> FixedFiles:
     """Return the records of files; raise a `DataError` if the size of an uncompressed file does not fit.
 
-    Of `torn` files, the records before the cut are read.
+    For `torn` files, the records before the cut are read.
     """
     header = check_count(call, "header_bytes", header_bytes, least=0)
     footer = check_count(call, "footer_bytes", footer_bytes, least=0)
@@ -130,7 +130,7 @@ def _layout(
         needed = math.prod(sides) * kind.itemsize
         if record_bytes not in (None, needed):
             raise PlanError(
-                f"{call}(record_bytes={record_bytes}): {kind}{list(sides)} has {needed} bytes; leave record_bytes out"
+                f"{call}(record_bytes={record_bytes}): {kind}{list(sides)} has {needed} bytes; omit record_bytes="
             )
         return needed, kind, sides
     if record_bytes is None:

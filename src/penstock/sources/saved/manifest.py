@@ -153,7 +153,7 @@ def _shape(told: Any) -> tuple[int | None, ...]:
 
 
 def _dtype_of(text: str) -> np.dtype[Any]:
-    """Return the dtype whose `str` this is; that of a structured dtype is Python code."""
+    """Return the dtype with this `str`; the text of a structured dtype is Python code, and is rejected."""
     return np.dtype(ast.literal_eval(text) if text[:1] in ("[", "{") else text)
 
 
@@ -173,13 +173,13 @@ def nesting_of(element: Any) -> Any:
         return "none"
     if type(element) is dict:
         if not all(isinstance(key, str) for key in element):
-            raise ElementError(f"save(): a dict with the keys {list(element)!r:.60}; map them to texts")
+            raise ElementError(f"save(): a dict has the keys {list(element)!r:.60}; map them to text")
         return {"dict": [[key, nesting_of(value)] for key, value in element.items()]}
     if type(element) in (tuple, list):
         return {type(element).__name__: [nesting_of(value) for value in element]}
     if flatten(element)[1].num_leaves == 1 and flatten(element)[0][0] is element:
         return "leaf"
-    raise ElementError(f"save(): an element has a {type(element).__name__} in it; map it to a dict or a tuple")
+    raise ElementError(f"save(): an element contains a {type(element).__name__}; map it to a dict or a tuple")
 
 
 def element_of(nesting: Any) -> Any:

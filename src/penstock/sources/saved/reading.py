@@ -132,7 +132,7 @@ class UnevenRows:
         spans = zip(lows.tolist(), ends, shapes.tolist(), strict=True)
         parts = [values[low:high].reshape(shape) for low, high, shape in spans]
         last = max(ends, default=0)
-        values[max(last - 1, 0) : last].tobytes()  # views are not read yet: if their end is in the file, all is
+        values[max(last - 1, 0) : last].tobytes()  # views are not read yet: if the last value is in the file, all are
         return parts
 
 

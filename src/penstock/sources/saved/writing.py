@@ -21,7 +21,7 @@ from penstock.sources.saved.manifest import NAME, TEXTS, Manifest, SavedLeaf, ne
 from penstock.sources.saved.sums import write_sums
 
 MOST_ELEMENTS = 1 << 12  # written at once
-_MOST_BYTES = 1 << 24  # the same, about
+_MOST_BYTES = 1 << 24  # written at once, about
 
 
 def save(elements: Iterable[Any], folder: str, *, fingerprint: str, overwrite: bool) -> None:
@@ -116,8 +116,8 @@ def _files_for(value: Any, base: str, path: str) -> TextFiles | ArrayFiles:
         return ArrayFiles(base, path, spec)
     at = f" at {path}" if path else ""
     raise ElementError(
-        f"save(): {value!r:.60}{at} is neither a number, an array of numbers, text nor bytes; map it to one, "
-        "or save before it is created"
+        f"save(): {value!r:.60}{at} is not a number, an array of numbers, text or bytes; map it to one of these, "
+        "or save before the operation that makes it"
     )
 
 
@@ -212,7 +212,7 @@ class ArrayFiles:
 
 
 class GrowingArray:
-    """A growing file in NumPy's format, of a shape known at the end: `(n, *row)`, or one dimension."""
+    """A growing file in NumPy's format, whose shape is known at the end: `(n, *row)`, or one dimension."""
 
     def __init__(self, path: str, dtype: np.dtype[Any], row: tuple[int | None, ...] = ()) -> None:
         self._dtype = dtype

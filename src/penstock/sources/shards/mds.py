@@ -35,7 +35,7 @@ _SCALARS = {
     64: "uint64",
     65: "int64",
     66: "float64",
-}  # fmt: skip - by MDS's number for each in an array without a dtype
+}  # fmt: skip - by the number that MDS stores in an array without a dtype
 _BYTES = ("bytes", "jpeg", "png", "pkl")
 _LISTS = {
     "list[jpeg]": encodings.parts("list[jpeg]", lead=4),
@@ -78,7 +78,7 @@ def mds_samples(
     shards = [_shard(part) for part in parts]
     packed = [shard.compression is not None for shard in shards]
     if any(packed) and not all(packed):
-        raise index.wrong(f"{shards[packed.index(True)].path} is compressed, and others are not: decompress this one")
+        raise index.wrong(f"{shards[packed.index(True)].path} is compressed, and others are not; decompress this shard")
     return SampleFiles(PackedShards(shards) if any(packed) else PlainShards(shards, MDS), layout, shown, "mds")
 
 
@@ -126,14 +126,14 @@ def _encoding(part: FolderIndex, column: str, kind: str) -> Encoding:
         raise part.wrong(f"column {column!r}: {error}") from error
     if found is None:
         raise PlanError(
-            f"{_CALL}: column {column!r} of {part.path} has the encoding {kind!r:.40}, which is not known here; take "
-            "the bytes of all with decode=False"
+            f"{_CALL}: column {column!r} of {part.path} has the unknown encoding {kind!r:.40}; pass decode=False to "
+            "read all values as bytes"
         )
     return found
 
 
 def array_encoding(name: str, of_array: str) -> Encoding:
-    """Return the encoding of arrays of a dtype and a shape, `"float32:2,3"`, or without one of them or both."""
+    """Return the encoding of arrays with a dtype and a shape, as in `"float32:2,3"`; either may be missing."""
     dtype, _, shape = of_array.partition(":")
     if dtype and dtype not in _SCALARS.values():
         raise DataError(f"{name!r:.40} is not an array of numbers")
@@ -149,7 +149,7 @@ def array_encoding(name: str, of_array: str) -> Encoding:
 
 
 def array_of(data: bytes, dtype: np.dtype[Any] | None, shape: tuple[int, ...] | None) -> NDArray[Any]:
-    """Return an array, from bytes that begin with its dtype and shape if not given."""
+    """Return an array from bytes that begin with its dtype and shape unless these are given."""
     at = 0
     if dtype is None:
         if data[0] not in _SCALARS:

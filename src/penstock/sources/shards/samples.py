@@ -31,7 +31,7 @@ class StoredColumn:
 
 @dataclass(frozen=True, eq=False)
 class Layout:
-    """The layout of a sample and of its element: `element` has the number of a column in place of each leaf.
+    """The layout of a sample and of its element: `element` has a column's number for each leaf.
 
     A sample begins with the sizes, `uint32`, of the columns without a fixed size; all columns follow.
     """
@@ -50,7 +50,7 @@ class Layout:
         return None if any(spec is None for spec in specs) else unflatten(structure, specs)
 
     def chunk(self, samples: list[bytes], where: Callable[[int], str]) -> Chunk:
-        """Decode samples; raise a `DataError` that names `where` a bad sample is, with its index as `element`."""
+        """Decode samples; raise a `DataError` with the place (`where`) of a bad sample, and its index as `element`."""
         wanted, structure = self._flat
         ends = self._ends(samples, where)
         columns = [self._column(number, samples, ends, where) for number in wanted]

@@ -27,7 +27,7 @@ Connect = Callable[[], Any]
 _TEXT_BYTES = 64
 _SAMPLED = 256  # rows read to find the types of the columns
 _FETCHED = 10_000  # keys at a time
-_FORMATTED = ("format", "pyformat")  # these give a percent sign a meaning
+_FORMATTED = ("format", "pyformat")  # in these, a percent sign has a meaning
 
 
 @dataclass(frozen=True)
@@ -137,7 +137,7 @@ class SqlRows:
         ]
 
     def check(self, block: int) -> None:
-        """Check nothing: rows are in memory of their own."""
+        """Do nothing: rows are copies in memory."""
 
     def describe(self, block: int, row: int) -> str:
         return f"{self.label}, row {int(self.bounds[block]) + row:,} by {self.relation.key}"
@@ -214,7 +214,7 @@ def sql_rows(
     every = _columns(connections, text)
     for name in [key, *(columns or ())]:
         if name not in every:
-            raise PlanError(f"read_sql({label}): there is no column {name!r}; there are {', '.join(map(repr, every))}")
+            raise PlanError(f"read_sql({label}): there is no column {name!r}; it has {', '.join(map(repr, every))}")
     chosen = tuple(every if columns is None else dict.fromkeys(columns))
     fill: Mapping[str, Any] = {} if is_one_of(nulls, "raise") else nulls
     if not isinstance(fill, Mapping) or any(name not in chosen for name in fill):
@@ -238,11 +238,13 @@ def _blocks(
     counts = f"SELECT COUNT(*), COUNT({key}), COUNT(DISTINCT {key}), MIN({key}), MAX({key}) FROM {relation.text}"  # noqa: S608 - quoted
     ((rows, given, different, least, most),) = next(connections.fetched(counts))
     if given < rows:
-        raise DataError(f"read_sql({label}): the key {relation.key!r} is NULL in {rows - given:,} rows; choose another")
+        raise DataError(
+            f"read_sql({label}): the key {relation.key!r} is NULL in {rows - given:,} rows; choose another key"
+        )
     if different < rows:
         raise DataError(
-            f"read_sql({label}): {rows - different:,} rows have the same {relation.key!r} as another; a key has to be "
-            "different for every row, so that their order is always the same"
+            f"read_sql({label}): {rows - different:,} rows have the same {relation.key!r} as another row; choose a key "
+            "with distinct values, so that the order of rows is always the same"
         )
     bounds = np.append(np.arange(0, rows, rows_per_block), rows)
     if not rows:

@@ -56,7 +56,7 @@ def values_of(
     if None in values:
         if name not in fill:
             raise DataError(
-                f"{place} is NULL in row {first + values.index(None):,}; give nulls={{{name!r}: a value}}, or leave "
+                f"{place} is NULL in row {first + values.index(None):,}; pass nulls={{{name!r}: a value}}, or leave "
                 "such rows out in a query"
             )
         values = [fill[name] if value is None else value for value in values]

@@ -172,7 +172,7 @@ class TarFiles:
 
     @cached_property
     def _lost(self) -> Rows:
-        """The rows that stand for the unreadable ends of archives."""
+        """The rows that represent the unreadable ends of archives."""
         return self._starts[1:][list(self.faults)] - 1
 
     def _refuse_lost(self, rows: Rows) -> None:

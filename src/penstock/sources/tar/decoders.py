@@ -28,7 +28,7 @@ def utf8_text(data: bytes) -> str:
 
 
 def npy_array(data: bytes) -> NDArray[Any]:
-    """Return the array of a `.npy` file; refuse Python objects."""
+    """Return the array of a `.npy` file; raise an error for Python objects."""
     return np.load(io.BytesIO(data), allow_pickle=False)
 
 
@@ -49,7 +49,7 @@ OF_EXTENSION: Mapping[str, Decoder] = {
     "npy": npy_array,
     "npz": npz_arrays,
 }
-"""The decoders of `decode=True`; files with other extensions stay as they are."""
+"""The decoders of `decode=True`; the content of other files is not decoded."""
 
 _NAMED: Mapping[Any, Decoder] = {str: utf8_text, int: int, float: float}
 _SPECS: Mapping[Any, Spec] = {
@@ -66,8 +66,8 @@ LEAF_DECODERS = frozenset([*_SPECS, npy_array])
 class Decoders:
     """The decoders of files by extension: none, those of `OF_EXTENSION` (`True`), or those of a mapping.
 
-    An extension without an entry of its own is decoded by its last part: `seg.npy` as `npy`; `json.gz` is decompressed,
-    then decoded as `json`. `bytes` as a decoder only decompresses.
+    An extension without an entry is decoded by its last part: `seg.npy` as `npy`; `json.gz` is decompressed, then
+    decoded as `json`. `bytes` as a decoder only decompresses.
 
     >>> Decoders({"cls": int, "score": float})("score.gz") is float
     True
@@ -151,5 +151,5 @@ _OURS = frozenset([*_NAMED.values(), *OF_EXTENSION.values()])
 
 
 def decoder_spec(decoder: Decoder | None) -> Spec | None:
-    """Return the spec of what a decoder returns, or `None` if unknown before decoding."""
+    """Return the spec of a decoder's result, or `None` if unknown before decoding."""
     return _SPECS.get(decoder)

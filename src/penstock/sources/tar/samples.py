@@ -110,7 +110,7 @@ class Shape:
         return at, self.parts[column]
 
     def chunk(self, keys: list[str], contents: list[list[bytes | None]], which: Callable[[int, int], Where]) -> Chunk:
-        """Return elements made of file contents: `contents[part][i]` is of element i; `which` locates it for errors."""
+        """Return elements made from contents: `contents[part][i]` is of element i; `which` locates it for errors."""
         columns = [self._decoded(number, contents[number], which) for number in range(len(self.parts))]
         if not self._is_flat:
             names = [KEY, *(part.name for part in self.parts)]
@@ -194,13 +194,13 @@ def lacking(samples: Samples, sample: int, part: SampleField, path: str, offset:
     skipped = skipped_in_words(samples.skipped)
     return DataError(
         f"{path}: the sample {samples.key(sample)!r}, at byte {at_byte}, has no {' or '.join(part.extensions)}; "
-        f"it has {', '.join(of_sample(samples, sample))}{f' ({skipped})' if skipped else ''}. Where not every "
-        f'sample has one, say "{";".join(part.extensions)}?", and it is None'
+        f"it has {', '.join(of_sample(samples, sample))}{f' ({skipped})' if skipped else ''}. If some samples "
+        f'lack it, pass "{";".join(part.extensions)}?" to read None for these'
     )
 
 
 def parts_of(given: Sequence[str] | Mapping[str, str]) -> tuple[SampleField, ...]:
-    """Read a `columns=` argument of `read_tar`.
+    """Return the entries for a `columns=` argument of `read_tar`.
 
     >>> parts_of(["cls", "txt;text?"])
     (SampleField(name='cls', extensions=('cls',), required=True),
@@ -241,7 +241,7 @@ def parts_found(of_files: Sequence[Samples], name: str) -> tuple[SampleField, ..
     if len(counts) > MOST_COLUMNS:
         some = ", ".join(list(counts)[:3])
         raise DataError(
-            f"{name}: the files have {len(counts)} extensions ({some}, ...). All after the first dot of a file name is "
-            "its extension, and what is before it the key of the sample; say which you want: columns=[...]"
+            f"{name}: the files have {len(counts)} extensions ({some}, ...). A file name up to its first dot is the "
+            "key of the sample, and the rest is the extension; select extensions with columns=[...]"
         )
     return tuple(SampleField(extension, (extension,), count == samples) for extension, count in counts.items())

@@ -32,7 +32,7 @@ def write_archives(
     index: bool,
     encoders: Mapping[str, Encoder],
 ) -> list[str]:
-    """Write each of `samples` and return the paths of the archives; see `Dataset.write_tar`."""
+    """Write `samples` and return the paths of the archives; see `Dataset.write_tar`."""
     for extension, encoder in encoders.items():
         if not callable(encoder):
             raise PlanError(f"write_tar(encoders=): expected a function for {extension!r}, not {encoder!r:.100}")
@@ -64,7 +64,7 @@ def write_archives(
 def _key(sample: Any, number: int, where: str) -> str:
     if not isinstance(sample, Mapping) or not all(isinstance(name, str) for name in sample):
         raise ElementError(
-            f'{where} is {type(sample).__name__}, not a dict by extension as {{"jpg": b"...", "cls": 3}}'
+            f'{where} is {type(sample).__name__}, not a dict by extension, such as {{"jpg": b"...", "cls": 3}}'
         )
     if not any(not name.startswith("__") and value is not None for name, value in sample.items()):
         raise ElementError(f"{where} has nothing to write: its keys are {list(sample)}")
@@ -72,8 +72,8 @@ def _key(sample: Any, number: int, where: str) -> str:
     key = f"{number:08d}" if key is None else str(key)
     if not key or key.endswith("/") or "." in key.rpartition("/")[2] or "\0" in key:
         raise ElementError(
-            f"{where} has the key {key!r}: the last part of a key must be nonempty, without a dot: after the first "
-            "dot of a file name comes its extension"
+            f"{where} has the key {key!r}: the last part of a key must be nonempty, without a dot, because the "
+            "extension of a file begins at the first dot"
         )
     return key
 
@@ -81,7 +81,7 @@ def _key(sample: Any, number: int, where: str) -> str:
 def _check_extension(extension: str, where: str) -> None:
     if not extension or extension != extension.lower() or extension.startswith(".") or set("/\0") & set(extension):
         raise ElementError(
-            f"{where} has an entry {extension!r}: it is to be the extension of a file, in small letters, as 'jpg' or "
+            f"{where} has an entry {extension!r}: expected the extension of a file, in lowercase, such as 'jpg' or "
             "'seg.png'"
         )
 

@@ -128,7 +128,7 @@ def _object(line: bytes, index: int) -> dict[str, Any]:
         raise LineError(str(error), index) from None
     if text[end:].strip(_SPACE):
         raise LineError(
-            f", column {end + 1}: more text follows the JSON value; put each value on a line of its own", index
+            f", column {end + 1}: more text follows the JSON value; put each value on a separate line", index
         )
     if type(value) is not dict:
         raise LineError(
@@ -144,7 +144,7 @@ _NAMES: Mapping[type, str] = {list: "an array", str: "a text", bool: "a truth va
 
 
 def _converter(kind: Any) -> Callable[[Any], Any] | None:
-    """Return a converter of numbers to scalars of the dtype, or of lists to arrays; text for `str` stays as it is."""
+    """Return a converter of numbers to scalars of the dtype, and of lists to arrays; text for `str` is unchanged."""
     if kind is None:
         return None
     if kind is str:
@@ -199,7 +199,7 @@ def json_files(
         raise PlanError("read_json(columns=[]): expected the names of columns")
     kinds = {} if types is None else _kinds(check_mapping("read_json", "types", types))
     if names is not None and (others := [name for name in kinds if name not in names]):
-        raise PlanError(f"read_json(types=): {others[0]!r} is none of the columns that are read")
+        raise PlanError(f"read_json(types=): {others[0]!r} is not one of columns=")
     given = None if is_one_of(nulls, "raise") else check_mapping("read_json", "nulls", nulls)
     lines = line_files(paths, encoding=encoding, call="read_json")
     values = {name: getattr(lines, name) for name in ("paths", "framing", "name", "encoding")}
@@ -210,14 +210,16 @@ def _kinds(types: Mapping[str, Any]) -> Kinds:
     kinds: dict[str, Any] = {}
     for name, kind in types.items():
         if not isinstance(name, str):
-            raise PlanError(f"read_json(types=): columns are named by text, not {name!r:.80}")
+            raise PlanError(f"read_json(types=): names of columns must be text, not {name!r:.80}")
         if kind is str:
             kinds[name] = kind
             continue
         try:
             kinds[name] = np.dtype(kind if kind is not None else "none")
         except TypeError:
-            raise PlanError(f"read_json(types=): {name!r}: {kind!r} is no dtype, nor str") from None
+            raise PlanError(f"read_json(types=): {name!r}: expected a dtype or str, not {kind!r}") from None
         if kinds[name].kind not in "biuf":
-            raise PlanError(f"read_json(types=): {name!r}: JSON has no {kinds[name]}; numbers, bool and str are read")
+            raise PlanError(
+                f"read_json(types=): {name!r}: JSON has no {kinds[name]}; expected a number type, bool or str"
+            )
     return kinds

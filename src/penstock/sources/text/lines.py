@@ -26,7 +26,7 @@ _STATEFUL = ("utf-7", "hz", "iso2022", "punycode", "idna")  # the meaning of a b
 
 
 class LineError(DataError):
-    """An error of line `index` of several, without its place in a file; `at` is the byte in the line, if known."""
+    """An error in line `index` of several, without its place in a file; `at` is the byte in the line, if known."""
 
     def __init__(self, why: str, index: int, at: int | None = None) -> None:
         super().__init__(why)
@@ -127,7 +127,7 @@ class LineFiles(RecordFiles):
 
 
 def undecodable(failure: UnicodeDecodeError, encoding: str, element: int) -> LineError:
-    """Return the error of the line with this index that has an invalid byte in the encoding."""
+    """Return the error of the line with this index, which has an invalid byte in the encoding."""
     why = f"0x{failure.object[failure.start]:02x} is not valid {encoding} there ({failure.reason})"
     return LineError(f"{why}; pass the encoding= of the file, or errors='replace'", element, failure.start)
 

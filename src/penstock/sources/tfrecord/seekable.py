@@ -96,7 +96,7 @@ class SeekableRecords:
 
     @cached_property
     def _lost(self) -> Rows:
-        """The rows that stand for the unreadable ends of files, in the order of `faults`."""
+        """The rows that represent the unreadable ends of files, in the order of `faults`."""
         return self._starts[1:][list(self.faults)] - 1
 
     @cached_property

@@ -74,7 +74,7 @@ class TfRecordStream:
         return Columns(LEAF, [records], len(records))
 
     def _missing(self, buffer: bytes, where: str) -> int:
-        """Return the number of bytes to read: at most as many as are buffered, however large a length claims to be."""
+        """Return the number of bytes to read: at most the number of buffered bytes, however large a length may be."""
         if len(buffer) < _HEAD.size:
             return READ_AT_ONCE
         length = int(_HEAD.unpack_from(buffer)[0])

@@ -40,15 +40,15 @@ def write_record_files(
     index: bool,
     compression: str | None = None,
 ) -> list[str]:
-    """Write each of `records`, `bytes`, and return the paths of the files; see `Dataset.write_tfrecord`."""
+    """Write `records`, which are `bytes`, and return the paths of the files; see `Dataset.write_tfrecord`."""
     offsets: list[list[int]] = []
     writers: list[Writer] = []
     with Shards(path, max_bytes=max_bytes, overwrite=overwrite, compression=compression) as shards:
         for number, record in enumerate(records):
             if not isinstance(record, (bytes, bytearray, memoryview)):
                 raise ElementError(
-                    f"write_tfrecord: element {number} is {type(record).__name__}, and a record is bytes; "
-                    "map it first, as by ps.records.encode_example"
+                    f"write_tfrecord: element {number} is {type(record).__name__}, not bytes; "
+                    "map it first, such as by ps.records.encode_example"
                 )
             file, is_new = shards.open()
             if is_new:
