@@ -148,9 +148,9 @@ class _Measuring(Unobserved):
         rows_of, change, passes = step
         stage = _stage_of(node)
 
-        def measured(chunk: Chunk, rows: Rows, out: Out) -> Chunk:
+        def measured(chunk: Chunk, rows: Rows, below: Rows, out: Out) -> Chunk:
             with self._measured(stage):
-                chunk = chunk if change is None else change(chunk, rows, out)
+                chunk = chunk if change is None else change(chunk, rows, below, out)
                 stage.note(chunk)
                 return chunk
 
@@ -202,82 +202,5 @@ class _Measuring(Unobserved):
             self._inside = above + spent
 
 
-<<<<<<< HEAD
-class _Measuring(Unobserved):
-    """A context that measures the making of one stage's elements."""
-
-    def __init__(self, stage: DryRunStage, measure: Callable[[DryRunStage], AbstractContextManager[None]]) -> None:
-        self._stage = stage
-        self._measured = measure
-
-    def wrap(self, node: Node, program: Program, /) -> Program:
-        def run(rows: Rows, out: Out = None) -> Chunk:
-            with self._measured(self._stage):
-                chunk = program(rows, out)
-                self._stage.note(chunk)
-                return chunk
-
-        return run
-
-    def wrap_step(self, node: Node, step: Step, /) -> Step:
-        rows_of, change, passes = step
-
-        def measured(chunk: Chunk, rows: Rows, below: Rows, out: Out) -> Chunk:
-            with self._measured(self._stage):
-                chunk = chunk if change is None else change(chunk, rows, below, out)
-                self._stage.note(chunk)
-                return chunk
-
-        return Step(rows_of, measured, passes)
-
-    def wrap_spread(self, node: Node, spread: Spread, /) -> Spread:
-        def run(piece: Piece) -> Piece:
-            with self._measured(self._stage):
-                made = spread(piece)
-                self._stage.note(made.chunk)
-                return made
-
-        return run
-
-
-def _in_pieces(compiled: _Compiled, node: Node, guard: Guard | None) -> _Compiled:
-    """Return the node compiled to yield pieces; `guard` runs the program of an indexed node by itself."""
-    if compiled.line is None:
-        return compiled
-    rows = of_rows(compiled.line.program)
-    return _Compiled(None, compiled.base, SpreadLine(rows if guard is None else guard(node, rows)))
-
-
-def _guards_over(plan: Node) -> dict[int, Guard | None]:
-    """Return the guard of each node by the node's id: that of the nearest node above in its stretch."""
-    guards: dict[int, Guard | None] = {}
-    waiting: list[tuple[Node, Guard | None]] = [(plan, None)]
-    while waiting:
-        node, guard = waiting.pop()
-        if id(node) not in guards:
-            guards[id(node)] = guard
-            below = (node.guard or guard) if node.elementwise and not node.indexed else None
-            waiting += [(each, below) for each in node.inputs]
-    return guards
-
-
-def _take(compiled: _Compiled, last: DryRunStage, plan: Node, rows: int) -> None:
-    if compiled.line is not None:
-        count = rows if plan.length == INFINITE else min(rows, plan.length)
-        if count:
-            compiled.line.program(np.arange(count, dtype=np.int64))
-        return
-    flow = compiled.open(0)
-    try:
-        while last.made < rows and next(flow, None) is not None:
-            pass
-    finally:
-        close(flow)
-
-
-def _without_cache(node: Node) -> Node:
-    return RowMap(node.input) if isinstance(node, Cache) else node
-=======
 def _stage_of(node: Node) -> DryRunStage:
     return node.memo[_STAGE]
->>>>>>> nodes

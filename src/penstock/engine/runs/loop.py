@@ -89,13 +89,8 @@ class Loop:
                 yield from self._finished(job)
         finally:
             if producer is not None:
-<<<<<<< HEAD
-                producer.stop()
-            with suppress(ValueError):  # a producer is running the feed, and closes it
-=======
                 producer.close()
-            with suppress(ValueError):  # a producer is in it, and closes it
->>>>>>> nodes
+            with suppress(ValueError):  # a producer is running the feed, and closes it
                 self._feed.close()
             self._window.close()
 

@@ -48,16 +48,9 @@ class Stretch:
         """Return the function that opens the pieces of the stretch."""
         if self.base is not None:
             feed = partial(RowFeed, self.base, first=self.first, step=self.step)
-<<<<<<< HEAD
-            return observer.wrap_stage(Stage(self.plan, self.base, feed, session).open)
-        if self.source is None:
-            raise RuntimeError(f"{self.plan.label()} has no input to read")
-        if isinstance(self.plan, Given):
-=======
         elif self.source is None:
-            raise RuntimeError(f"{self.plan.label()} stands on nothing")
+            raise RuntimeError(f"{self.plan.label()} has no input to read")
         elif isinstance(self.plan, Given):
->>>>>>> nodes
             return self.source
         else:
             feed = partial(PieceFeed, self.source, each_from_one=all(node.keeps_ids for node in _stretch(self.plan)))
@@ -81,16 +74,12 @@ def _stretch(plan: Node) -> Iterator[Node]:
 
 
 def opened(plan: Node, session: Session) -> Open:
-<<<<<<< HEAD
-    """Return the function that opens the pieces of a plan that has its seeds bound and its rewrites done."""
-=======
     """Return the function that opens the pieces of a plan with its seeds bound and rewrites done."""
     return lowered(rebuild(plan, in_turns), session, in_stage)
 
 
 def lowered(plan: Node, session: Session, open_stage: OpenStage) -> Open:
     """Return the function that opens the pieces of a plan as it is written, each stretch by `open_stage`."""
->>>>>>> nodes
 
     def combine(node: Node, inputs: tuple[Stretch, ...]) -> Stretch:
         if node.indexed:

@@ -39,11 +39,7 @@ AGAIN = "next() of another iterator, once it has loaded this one's state_dict()"
 
 @dataclass(slots=True)
 class Totals:
-<<<<<<< HEAD
-    """The items that a run has made so far, the rows that they hold, and their bytes."""
-=======
-    """How much a run has made so far: items, and the rows that they hold."""
->>>>>>> nodes
+    """The items that a run has made so far, and the rows that they hold."""
 
     items: int = 0
     rows: int = 0
@@ -215,13 +211,7 @@ class Run:
             waiting = sum(map(len, pieces))
             return not waiting or waiting + len(pieces[-1]) <= depth
 
-<<<<<<< HEAD
-        self._producer = workers.producer.Producer(self._flow, has_room)
-        if self.ended is not None:  # another thread closed the run meanwhile
-            self._producer.stop()
-=======
         self._producer = self._session.producer(self._flow, has_room)
->>>>>>> nodes
 
     def _count(self, piece: Piece, items: Any) -> None:
         made, count = self.made, len(items)

@@ -35,13 +35,8 @@ class Line(NamedTuple):
         return program_of_steps(self.source, steps) if steps else self.source
 
 
-<<<<<<< HEAD
-def lined(node: Node, inputs: tuple[Line, ...], allocate: Allocate, observer: Observer) -> Line:
-    """Return the line up to `node`: the input's line with one more step, or a program that calls the inputs' programs.
-=======
 def _lined(node: Node, inputs: tuple[Line, ...], allocate: Allocate, observer: Observer) -> Line:
-    """The line up to `node`, given those of its inputs: one step more, or the program that calls those of its inputs.
->>>>>>> nodes
+    """Return the line up to `node`: the input's line with one more step, or a program that calls the inputs' programs.
 
     The observer wraps each node's part, inputs first.
     """
@@ -55,13 +50,8 @@ def _lined(node: Node, inputs: tuple[Line, ...], allocate: Allocate, observer: O
 
 
 def compiled(plan: Node, allocate: Allocate, observer: Observer) -> Program:
-<<<<<<< HEAD
     """Return the plan's program, wrapped by the observer."""
-    return fold(plan, lambda node, inputs: lined(node, inputs, allocate, observer)).program
-=======
-    """The plan's program, observed."""
     return fold(plan, lambda node, inputs: _lined(node, inputs, allocate, observer)).program
->>>>>>> nodes
 
 
 class SpreadLine(NamedTuple):
@@ -88,12 +78,7 @@ class SpreadLine(NamedTuple):
 def _spread_after(
     node: Node, line: SpreadLine, allocate: Allocate, observer: Observer, guard: Guard | None
 ) -> SpreadLine:
-<<<<<<< HEAD
     """Return the line with the wrapped spread of an elementwise node at its end; `guard` runs the node by itself."""
-    line = line or SpreadLine(_given)
-=======
-    """The line with the spread of an elementwise node, observed, at its end; `guard` runs it by itself."""
->>>>>>> nodes
     alone = None if guard is None else guard(node, node.spread(_given, allocate))
     if not node.calls_input:
         return SpreadLine(observer.wrap_spread(node, alone or node.spread(_given, allocate)), line, line.depth)

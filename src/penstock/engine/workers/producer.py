@@ -18,11 +18,7 @@ T = TypeVar("T")
 
 
 class Producer(Generic[T]):
-<<<<<<< HEAD
-    """A thread that takes items from an iterator as long as `has_room` is true of the items not consumed yet.
-=======
-    """Yields the items of an iterator, which a thread takes ahead as long as `has_room` of those not yielded yet.
->>>>>>> nodes
+    """An iterator over items that a thread takes ahead, as long as `has_room` is true of the items not consumed yet.
 
     The thread requests no more items than that, and every item can be consumed as soon as it is made.
     """
@@ -40,16 +36,11 @@ class Producer(Generic[T]):
     def __len__(self) -> int:
         return len(self._ready)
 
-<<<<<<< HEAD
-    def take(self) -> T | None:
-        """Wait for the next item; return `None` at the end. The iterator's exception is raised after earlier items."""
-=======
     def __iter__(self) -> Self:
         return self
 
     def __next__(self) -> T:
-        """Wait for the next item. The iterator's exception is raised after the items before it."""
->>>>>>> nodes
+        """Wait for the next item. The iterator's exception is raised after earlier items."""
         with self._changed:
             self._changed.wait_for(lambda: self._ready or self._ended or self._stopped)
             if self._stopped:
@@ -65,15 +56,9 @@ class Producer(Generic[T]):
         with self._changed:
             self._changed.notify_all()
 
-<<<<<<< HEAD
-    def stop(self) -> None:
+    def close(self) -> None:
         """Take no more items, and wake all waiting threads; the thread ends after the item that it waits for."""
         if self._process != os.getpid():  # the thread is in the parent process, perhaps with the lock
-=======
-    def close(self) -> None:
-        """Take nothing more, and wake whoever waits; the thread ends with the item that it waits for."""
-        if self._process != os.getpid():  # the thread stayed in the parent, perhaps with the lock
->>>>>>> nodes
             return
         with self._changed:
             self._stopped = True

@@ -114,7 +114,7 @@ class Grouping(Batching):
     def as_step(self, allocate: Allocate) -> Step | None:
         def change(chunk: Chunk, rows: Rows, its_rows: Rows, out: OptionalSlot) -> Chunk:
             counts = group_sizes(rows, self.size, self.stride, self.input.stride, self.input.stride)
-            return self.collect_all(chunk, its_rows, counts, rows, out, allocate)
+            return self.collect_all(Groups(rows, chunk, its_rows, counts), out, allocate)
 
         return Step(lambda rows: self.grouped(rows)[0], change, self.memory_below)
 
