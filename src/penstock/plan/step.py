@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 Out: TypeAlias = list[np.ndarray] | None
 
 
-Change: TypeAlias = "Callable[[Chunk, Rows, Rows, Out], Chunk]"
+StepChange: TypeAlias = "Callable[[Chunk, Rows, Rows, Out], Chunk]"
 """Makes elements from those of the input, given their rows, the rows of the input, and the memory to write to."""
 
 
@@ -29,7 +29,7 @@ class Step(NamedTuple):
     """
 
     rows_of: Callable[[Rows], Rows] | None = None
-    change: Change | None = None
+    change: StepChange | None = None
     memory: Callable[[list[np.ndarray], Rows, Rows], Out] | None = None
 
 
@@ -43,7 +43,7 @@ def program_of_steps(source: Program, steps: Iterable[Step]) -> Program:
     down = tuple(steps)
 
     def run(rows: Rows, out: Out = None) -> Chunk:
-        waiting: list[tuple[Change, Rows, Rows, Out]] = []
+        waiting: list[tuple[StepChange, Rows, Rows, Out]] = []
         for rows_of, change, memory in down:
             above = rows
             if rows_of is not None:

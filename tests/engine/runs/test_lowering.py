@@ -51,7 +51,7 @@ class Noted(Unobserved):
 
 def begun(ds, observer=None):
     settings = settings_of(ds.with_options(Options(executor="inline"))._plan)
-    return opened(ds._plan, Session(settings, CarryOver(), observer or Unobserved()), in_stage)
+    return opened(ds._plan, Session(settings, CarryOver(), observer or Unobserved()))
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,8 @@ def gathering(ds):
 
 
 def begun(ds, low, high):
-    return gathering(ds).begin(Task(low, high, Piece(Items([]), np.arange(low, high))), BATCH_BYTES)
+    found = gathering(ds)
+    return found and found.begin(Task(low, high, Piece(Items([]), np.arange(low, high))), BATCH_BYTES)
 
 
 def test_batches_that_are_only_read_are_gathered_by_native_code():
