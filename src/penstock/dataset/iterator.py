@@ -114,7 +114,7 @@ class Iterator(Generic[T]):
                 self._stop()
             self._first = asked
         try:
-            items: Any = self._run.items()
+            items: Any = self._next_items()
         except BaseException as error:
             if self._stop is not None:  # the run is over; its closer would hold the error, whose frames hold this
                 self._stop()
@@ -131,6 +131,9 @@ class Iterator(Generic[T]):
         self._items = deque(items) if isinstance(items, list) else items
         if self._warn is not None and self._run.is_parallel:
             self._warn_of_threads(self._warn)
+
+    def _next_items(self) -> Any:
+        return cast("Run", self._run).items()
 
     def _warn_of_threads(self, warn: Callable[..., None]) -> None:
         self._warn = None

@@ -201,6 +201,11 @@ class Node:
         return f"{self.name}({self.arguments()})"
 
     @property
+    def identified(self) -> Node:
+        """The node that fingerprints and marks are made for: this one, without what depends on the rank."""
+        return self
+
+    @property
     def reported_as(self) -> str:
         """The operation that the user wrote, as errors name it."""
         return self.label()

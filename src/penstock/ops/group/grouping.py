@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, cast
 
@@ -17,6 +17,7 @@ from penstock.elements.size import bytes_of
 from penstock.index.grouped import grouped
 from penstock.ops.group.batching import Batching
 from penstock.ops.group.in_slot import InSlot, OptionalSlot
+from penstock.ops.order.ranks import RankRows
 from penstock.plan.blame import blame
 from penstock.plan.flow import Flow, Mark, Open, Piece, Reader, resumed
 from penstock.plan.ids import ordinals
@@ -39,6 +40,11 @@ class Grouping(Batching):
 
     input: Node
     size: int
+
+    @property
+    def identified(self) -> Node:
+        """The global batch, if the input is the rows of a rank."""
+        return replace(self, size=self.input.batch) if isinstance(self.input, RankRows) else self
 
     @cached_property
     def length(self) -> int:
