@@ -18,7 +18,7 @@ from penstock.ops.order.ranks import rank_rows
 from penstock.plan.graph import post_order
 from penstock.plan.node import Node
 from penstock.rewrite.passes import PASSES, PLAIN, rewritten
-from penstock.rewrite.seeds import bind_seeds, draws_for_good
+from penstock.rewrite.seeds import bind_seeds, draws_for_good, needs_seed
 
 
 class States:
@@ -72,14 +72,20 @@ class States:
             return None
         if any(each.get("fingerprint") != self._identity[0] for each in states):
             return None
-        places = [tuple(each.get(name) for name in ("seed", "epoch", "row")) for each in states]
+        names = ("epoch", "row", "seed") if needs_seed(self._plan) else ("epoch", "row")
+        places = [tuple(each.get(name) for name in names) for each in states]
         if len(set(places)) > 1:
-            steps = ", ".join(f"{row} of epoch {epoch}" for _, epoch, row in places)
+            steps = ", ".join(f"{row} of epoch {epoch}" for epoch, row, *_ in places)
             raise CursorError(
                 f"the saved states of the ranks stand at different steps, or have different seeds: step {steps}; save "
                 "all at the same step, or load the state of one rank, which is that of all"
             )
         return states[0]
+
+    @property
+    def fingerprint(self) -> str:
+        """The fingerprint that states name."""
+        return self._identity[0]
 
     @cached_property
     def _fields(self) -> dict[str, Any]:

@@ -62,6 +62,7 @@ class RankMethods(Handle[T_co]):
         not answer within `timeout` seconds, raise a `RankError` on the others. `state_dict()` is the state of the job,
         the same on every rank: save it once, and load it with any number of ranks.
         """
+        plan = self._plan
         if not is_one_of(remainder, None, "drop", "pad", "wrap", "uneven"):
             raise ValueError(f'shard_by_rank(remainder={remainder!r:.80}): expected "drop", "pad", "wrap" or "uneven"')
         if (rank is None) != (world is None):
@@ -76,4 +77,4 @@ class RankMethods(Handle[T_co]):
         cut = None if streams is None else check_count("shard_by_rank", "streams", streams, least=1)
         place, found = dataset.ranks.group.group_of(group, rank, world, timeout)
         wanted = dataset.ranks.parts.Wanted(place.rank, place.world, found, remainder, mask_key, cut)
-        return self._over(dataset.ranks.parts.rank_plan(self._plan, wanted))
+        return self._over(dataset.ranks.parts.rank_plan(plan, wanted))

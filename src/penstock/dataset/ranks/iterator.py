@@ -17,7 +17,6 @@ from penstock.engine.cursors.cursor import Cursor
 from penstock.engine.cursors.reshard import is_within_turns
 from penstock.engine.runs.carry_over import CarryOver
 from penstock.engine.runs.run import Run
-from penstock.plan import fingerprint as fingerprints
 from penstock.rewrite.seeds import needs_seed
 
 if TYPE_CHECKING:
@@ -71,8 +70,8 @@ class RankIterator(Iterator[T]):
         if self._talk is not None:
             return
         self._talk = group.begin()
-        plan = fingerprints.fingerprint(self._plan)
-        cursor = ranks.agreement.agreed(self._talk, self._rows, plan, self._cursor, is_seeded=is_seeded)
+        states = self._passes.states
+        cursor = ranks.agreement.agreed(self._talk, self._rows, states.fingerprint, self._cursor, is_seeded=is_seeded)
         if cursor is not self._cursor:
             self._cursor = cursor
             self._passes.take_over(cursor)

@@ -15,7 +15,7 @@ from penstock.ops.group.grouping import Grouping
 from penstock.ops.group.padded import PaddedBatch
 from penstock.ops.order.ranks import PadToMultiple, RankRows, WholeBatches, rank_rows
 from penstock.ops.order.streams import VirtualStreams
-from penstock.plan.graph import with_inputs
+from penstock.plan.graph import fold, with_inputs
 from penstock.plan.node import Node
 
 RankRemainder: TypeAlias = Literal["drop", "pad", "wrap", "uneven"]
@@ -106,6 +106,20 @@ def shared_plan(plan: RankPlan) -> Node | None:
     for node in reversed(plan.after):
         own = with_inputs(node, (own,))
     return own
+
+
+def of_rank(plan: Node, rank: int, world: int) -> Node:
+    """Return the plan of another rank, or of another number of ranks, which agrees with no other."""
+
+    def change(node: Node, inputs: tuple[Node, ...]) -> Node:
+        node = node.identified if node.inputs else node
+        if isinstance(node, RankRows):
+            return replace(with_inputs(node, inputs), rank=rank, world=world)
+        if isinstance(node, Grouping) and isinstance(inputs[0], RankRows) and node.size == inputs[0].batch:
+            return replace(with_inputs(node, inputs), size=inputs[0].size)
+        return with_inputs(node, inputs)
+
+    return fold(plan, change)
 
 
 def default_streams(batch: int) -> int:

@@ -44,7 +44,10 @@ class Grouping(Batching):
     @property
     def identified(self) -> Node:
         """The global batch, if the input is the rows of a rank."""
-        return replace(self, size=self.input.batch) if isinstance(self.input, RankRows) else self
+        rows = self.input
+        if not isinstance(rows, RankRows) or self.size in (rows.batch, 0) or self.size != rows.size:
+            return self
+        return replace(self, size=rows.batch)
 
     @cached_property
     def length(self) -> int:
