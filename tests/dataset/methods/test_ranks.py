@@ -84,6 +84,32 @@ def test_maps_after_the_batch_see_the_part_of_the_rank():
     assert parts(ds, 2) == [[(0, 1), (1, 9)], [(0, 5), (1, 13)]]
 
 
+@pytest.mark.parametrize("stream", [False, True])
+def test_batches_may_be_taken_and_skipped(stream):
+    def make():
+        ds = ps.Dataset.range(40)
+        return (ds.filter(lambda x: x >= 0) if stream else ds).repeat().batch(4).skip(1).map(lambda x: x * 2).take(5)
+
+    job = Job(make, 2, streams=4)
+    assert len(job.datasets[0]) == 5
+    steps = [rows_of(step) for step in job.steps()]
+    assert steps == [[2 * row for row in range(4 * step, 4 * step + 4)] for step in range(1, 6)]
+    again = Job(make, 4, streams=4).load({**job.states()[0], "row": 5})
+    assert again.states()[0]["row"] == 5
+
+
+def test_batches_of_an_indexed_dataset_may_be_moved():
+    ds = ps.Dataset.range(16).batch(4).shuffle(seed=1).repeat(2).with_options(ps.Options(ignore_lint="PS101"))
+    whole = [batch.tolist() for batch in ds]
+    joined = [np.concatenate(step).tolist() for step in zip(*parts(ds, 2), strict=True)]
+    assert joined == whole
+
+
+def test_batches_skipped_after_their_numbers_are_elements():
+    ds = ps.Dataset.range(40).filter(lambda x: x >= 0).batch(4).enumerate().skip(1)
+    assert [number for number, _ in ds.shard_by_rank(rank=0, world=2, streams=1)] == [1, 3, 5, 7]
+
+
 def test_elements_without_a_batch_are_divided_one_by_one():
     assert parts(ps.Dataset.range(5), 2) == [[0, 2], [1, 3]]
     assert parts(ps.Dataset.range(5), 2, remainder="wrap") == [[0, 2, 4], [1, 3, 0]]

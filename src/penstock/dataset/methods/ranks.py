@@ -31,8 +31,9 @@ class RankMethods(Handle[T_co]):
 
         `ds.shuffle(seed=0).batch(256).shard_by_rank()` yields batches of 32 rows on each of 8 ranks. Global batches, the
         batches of all ranks together, are the same for any number of ranks, in the same order, also through `filter`,
-        `flat_map`, packing and mixtures. Every rank has the same number of steps. After the batch, only `map`,
-        `enumerate`, `prefetch` and options may come before this call; otherwise elements are divided one by one.
+        `flat_map`, packing and mixtures. Every rank has the same number of steps. Between the batch and this
+        call, batches may be mapped, enumerated, taken, skipped and prefetched, and those of an indexed dataset moved in
+        any way; after any other operation, elements are divided one by one.
 
         The rank and the number of ranks are those of `torch.distributed` or JAX, if initialized, or else of the
         launcher (torchrun, MPI, Horovod, LSF, `srun`); without any, this is the only rank. `rank=` and `world=` set both,

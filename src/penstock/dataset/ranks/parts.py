@@ -11,12 +11,15 @@ from penstock.core.errors import PlanError
 from penstock.dataset.ranks.group import RankGroup
 from penstock.engine.cursors.sharding import keeps_turns
 from penstock.ops import order
+from penstock.ops.elementwise.enumerate import Enumerate
 from penstock.ops.group.grouping import Grouping
 from penstock.ops.group.padded import PaddedBatch
 from penstock.ops.order.ranks import PadToMultiple, RankRows, WholeBatches, rank_rows
+from penstock.ops.order.skip import Skip
 from penstock.ops.order.streams import VirtualStreams
+from penstock.ops.order.take import Take
 from penstock.plan.graph import fold, with_inputs
-from penstock.plan.node import Node
+from penstock.plan.node import Node, RowMap
 
 RankRemainder: TypeAlias = Literal["drop", "pad", "wrap", "uneven"]
 MOST_STREAMS = 64
@@ -63,13 +66,23 @@ def rank_plan(plan: Node, wanted: Wanted) -> Node:
     if rank_rows(plan) is not None:
         raise PlanError("shard_by_rank(): the dataset is divided among ranks already")
     after: list[Node] = []
+    moved: list[Take | Skip] = []
     node = plan
-    while not isinstance(node, Grouping) and keeps_turns(node):
-        after.append(node)
+    while not isinstance(node, Grouping):
+        if isinstance(node, Take | Skip) and not node.indexed and node.count >= 0:
+            moved.append(node)
+        elif keeps_turns(node) or (node.indexed and isinstance(node, RowMap)):
+            after.append(node)
+        else:
+            break
         (node,) = node.inputs
-    if not isinstance(node, Grouping):
+    renumbers = any(isinstance(each, Enumerate) for each in after) and any(isinstance(each, Skip) for each in moved)
+    if not isinstance(node, Grouping) or renumbers:
         return _rows(plan, wanted, batch=wanted.world, count=STREAMS_OF_ELEMENTS, remainder=wanted.remainder or "drop")
-    ranked = _ranked_batch(node, wanted)
+    elements = node.input
+    for each in reversed(moved):  # batches of a stream that are taken or skipped are so many elements
+        elements = replace(each, input=elements, count=each.count * node.size)
+    ranked = _ranked_batch(with_inputs(node, (elements,)), wanted)
     for each in reversed(after):
         ranked = with_inputs(each, (ranked,))
     return ranked
