@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.index.parted import parted, positions_of, size_of
+from penstock.index.parted import part_size, positions_of, rows_of_part
 
 
 @given(st.integers(0, 40), st.integers(1, 9), st.booleans())
@@ -14,7 +14,7 @@ def test_ranks_have_all_positions_and_as_many_as_each_other(count, world, stride
     parts = [positions_of(count, rank, world, strided=strided).tolist() for rank in range(world)]
     assert sorted(row for part in parts for row in part) == list(range(count))
     sizes = [len(part) for part in parts]
-    assert sizes == sorted(sizes, reverse=True) == [size_of(count, rank, world) for rank in range(world)]
+    assert sizes == sorted(sizes, reverse=True) == [part_size(count, rank, world) for rank in range(world)]
     assert sizes[0] - sizes[-1] <= 1
 
 
@@ -25,7 +25,7 @@ def test_consecutive_rows_end_to_end_are_the_batch():
 
 def test_a_short_last_batch_is_divided_like_any_other():
     shared = {"batch": 4, "input_stride": 7, "world": 2, "strided": False}
-    first = parted(np.arange(8), length=4, rank=0, **shared)
-    second = parted(np.arange(6), length=3, rank=1, **shared)
+    first = rows_of_part(np.arange(8), length=4, rank=0, **shared)
+    second = rows_of_part(np.arange(6), length=3, rank=1, **shared)
     assert first.tolist() == [0, 1, 4, 5, 7, 8, 11, 12]
     assert second.tolist() == [2, 3, 6, 9, 10, 13]

@@ -46,7 +46,9 @@ def long_streams(draw):
         lambda ds: ds.batch(2).map(number_of),
         lambda ds: ds.repeat(2),
         lambda ds: ds.take(50),
-        lambda ds: ps.Dataset.sample_from_datasets([ds.map(number_of), ps.Dataset.range(40).filter(is_kept).map(number_of)], seed=3),
+        lambda ds: ps.Dataset.sample_from_datasets(
+            [ds.map(number_of), ps.Dataset.range(40).filter(is_kept).map(number_of)], seed=3
+        ),
     ]
     for step in [steps[0], *draw(st.lists(st.sampled_from(steps), max_size=3))]:
         ds = step(ds.map(number_of))
@@ -102,7 +104,9 @@ def test_without_ranks_the_rows_are_the_same_in_the_same_order(ds, size, world):
 
 @given(indexed() | streams() | long_streams(), BATCHES, WORLDS, WORLDS, FILLED, st.integers(0, 2), st.data())
 @settings(max_examples=100)
-def test_a_state_of_any_rank_continues_exactly_with_any_number_of_ranks(ds, size, before, after, remainder, epoch, data):
+def test_a_state_of_any_rank_continues_exactly_with_any_number_of_ranks(
+    ds, size, before, after, remainder, epoch, data
+):
     def make():
         each = as_numbers(ds).batch(size)
         each.set_epoch(epoch)

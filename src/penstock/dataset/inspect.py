@@ -20,7 +20,7 @@ from penstock.dataset.handle import Handle, T_co
 from penstock.elements.spec import Spec, describe, map_leaves, spec_of
 from penstock.ops import buffer, elementwise, group, order, read
 from penstock.plan.functions import ColumnFunction, ElementFunction, is_declared
-from penstock.plan.graph import fold, post_order, with_inputs
+from penstock.plan.graph import fold, post_order, rank_rows, with_inputs
 from penstock.plan.node import Node, RowMap
 from penstock.plan.types import INFINITE, UNKNOWN
 
@@ -120,16 +120,16 @@ class Inspect(Handle[T_co]):
         if (row is None) == (step is None):
             raise TypeError("locate(): expected either a row or step=")
         if step is not None:
+            _check_place("locate", "step", step)
             return self._records_of_step(step)
-        if not isinstance(row, tuple):
-            whole("locate", "row", row)
+        _check_place("locate", "row", row)
         epoch, position = _epoch_and_row(row)
         rows = np.array([self._global_row(epoch, position)], np.int64)
         return list(plans.locate.records(self._bound(), rows))
 
     def _records_of_step(self, step: Any) -> list[list[Record]]:
         epoch, position = _epoch_and_row(step)
-        bound, rows = self._bound(), order.ranks.rank_rows(self._plan)
+        bound, rows = self._bound(), rank_rows(self._plan)
         _check_indexed(bound, "the records of a step are known only once it is made")
         world = 1 if rows is None else rows.world
         whole = bound if rows is None else dataset.ranks.parts.of_rank(bound, 0, 1)
@@ -233,8 +233,9 @@ class Inspect(Handle[T_co]):
         >>> ds.replay(1).tolist(), ds.replay(1, rank=1).tolist()
         ([4, 5, 6, 7], [6, 7])
         """
+        _check_place("replay", "step", step)
         epoch, position = _epoch_and_row(step)
-        plan, rows = self._bound(), order.ranks.rank_rows(self._plan)
+        plan, rows = self._bound(), rank_rows(self._plan)
         _check_indexed(plan, "a step of it cannot be made alone; load a state saved before the step")
         world = 1 if rows is None else rows.world
         if rank is not None and check_count("replay", "rank", rank, least=0) >= world:
@@ -252,6 +253,11 @@ class Inspect(Handle[T_co]):
             raise ValueError("a slice of a dataset without end needs a stop, and counts from the front")
         start, stop, step = wanted.indices(plan.stride)
         return order.every.Every(plan, start, step, len(range(start, stop, step)))
+
+
+def _check_place(call: str, name: str, place: Any) -> None:
+    if not isinstance(place, tuple):
+        whole(call, name, place)
 
 
 def _epoch_and_row(row: Any) -> tuple[Any, Any]:

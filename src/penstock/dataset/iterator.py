@@ -21,8 +21,7 @@ from penstock.engine.runs.failures import over
 from penstock.engine.runs.run import Run
 from penstock.engine.runs.settings import settings_of
 from penstock.ops import read
-from penstock.ops.order.ranks import rank_rows
-from penstock.plan.graph import post_order
+from penstock.plan.graph import post_order, rank_rows
 from penstock.plan.node import Node
 from penstock.rewrite.seeds import needs_seed
 from penstock.watch.counters import Counters

@@ -14,8 +14,7 @@ from penstock.engine import cursors
 from penstock.engine.cursors.cursor import Cursor, cursor_of
 from penstock.engine.cursors.summary import PlanSummary, summary_of
 from penstock.engine.runs.settings import settings_of
-from penstock.ops.order.ranks import rank_rows
-from penstock.plan.graph import post_order
+from penstock.plan.graph import post_order, rank_rows
 from penstock.plan.node import Node
 from penstock.rewrite.passes import PASSES, PLAIN, rewritten
 from penstock.rewrite.seeds import bind_seeds, draws_for_good, needs_seed

@@ -7,10 +7,10 @@ import numpy as np
 from penstock.core.arrays import Rows
 
 
-def size_of(count: int, rank: int, world: int) -> int:
+def part_size(count: int, rank: int, world: int) -> int:
     """Return how many of `count` rows a rank has: the same number for all, or one more for the first ranks.
 
-    >>> [size_of(8, rank, 3) for rank in range(3)]
+    >>> [part_size(8, rank, 3) for rank in range(3)]
     [3, 3, 2]
     """
     return (count - rank + world - 1) // world
@@ -22,14 +22,14 @@ def positions_of(count: int, rank: int, world: int, *, strided: bool) -> Rows:
     >>> positions_of(8, 1, 3, strided=False).tolist(), positions_of(8, 1, 3, strided=True).tolist()
     ([3, 4, 5], [1, 4, 7])
     """
-    size = size_of(count, rank, world)
+    size = part_size(count, rank, world)
     if strided:
         return np.arange(rank, rank + size * world, world, dtype=np.int64)
     low = _low(count, rank, world)
     return np.arange(low, low + size, dtype=np.int64)
 
 
-def parted(  # noqa: PLR0913 - a division of rows, in numbers
+def rows_of_part(
     rows: Rows, *, batch: int, length: int, input_stride: int, rank: int, world: int, strided: bool
 ) -> Rows:
     """Return the input's row of each row of a rank; shapes `(k,)`.
@@ -37,10 +37,11 @@ def parted(  # noqa: PLR0913 - a division of rows, in numbers
     The rank has `length` rows of an epoch, the input `input_stride`, which is no multiple of `batch` if the last batch
     is short.
 
-    >>> parted(np.arange(4), batch=4, length=4, input_stride=8, rank=1, world=2, strided=False).tolist()
-    [2, 3, 6, 7]
+    >>> own = rows_of_part(np.arange(4), batch=4, length=4, input_stride=8, rank=1, world=2, strided=True)
+    >>> own.tolist()
+    [1, 3, 5, 7]
     """
-    size = size_of(batch, rank, world)
+    size = part_size(batch, rank, world)
     epochs, positions = np.divmod(rows, length)
     steps, places = np.divmod(positions, size)
     if strided:

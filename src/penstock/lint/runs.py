@@ -8,10 +8,9 @@ from math import prod
 from penstock.core.surroundings import torch_ranks, torch_worker
 from penstock.lint.written import Found, Written
 from penstock.ops.order.every import Every
-from penstock.ops.order.ranks import RankRows
 from penstock.ops.order.shard import Shard
 from penstock.ops.order.streams import VirtualStreams
-from penstock.plan.graph import post_order
+from penstock.plan.graph import post_order, rank_rows
 from penstock.plan.node import Node
 from penstock.plan.safety.calls import all_alone
 
@@ -39,7 +38,8 @@ def rows_read_by_a_dataloader(written: Written) -> Iterator[Found]:
     """A `torch` DataLoader over the dataset itself, perhaps with a sampler, reads it row by row as `ds[i]`.
 
     Rows are always those of epoch 0: nothing is reshuffled and random functions draw the same in every epoch. Each row
-    is made alone, which takes many times as long. Iterate `ds.to_torch()`; replace a `DistributedSampler` by `shard_by_rank()`.
+    is made alone, which takes many times as long. Iterate `ds.to_torch()`; replace a `DistributedSampler` by
+    `shard_by_rank()`.
     """
     if written.by_row:
         yield Found(
@@ -109,5 +109,6 @@ def _shards(plan: Node) -> int:
     """Return how many parts the elements are cut into, of which the plan yields one."""
     nodes = list(post_order(plan))
     slices = prod(abs(node.step) for node in nodes if isinstance(node, Every))
-    ranks = prod(node.world for node in nodes if isinstance(node, RankRows))
-    return slices * ranks * prod(node.num_shards for node in nodes if isinstance(node, Shard | VirtualStreams))
+    ranks = rank_rows(plan)
+    slices *= 1 if ranks is None else ranks.world
+    return slices * prod(node.num_shards for node in nodes if isinstance(node, Shard | VirtualStreams))

@@ -35,6 +35,7 @@ class Node:
     one_to_one: ClassVar[bool] = False  # yields every element of its single input in the same order, perhaps changed
     selects: ClassVar[bool] = False  # yields some elements of its single input after examining all
     keeps_ids: ClassVar[bool] = False  # a stream's elements have the ids of the input's elements that they come from
+    of_rank: ClassVar[bool] = False  # keeps the rows of one rank, `batch` of which in all ranks are a global batch
     keeps_made: ClassVar[bool] = False  # yields again what its input has made once
     forgives: ClassVar[bool] = False  # drops the elements that fail below it
     calls_input: ClassVar[bool] = False  # its `spread` calls that of its input in its own way, or several times

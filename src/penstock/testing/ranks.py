@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from itertools import islice
+from itertools import islice, pairwise
 from typing import Any
 
 import numpy as np
@@ -16,13 +16,14 @@ from penstock.dataset.ranks.ledger import merged_ledgers
 from penstock.dataset.ranks.parts import RankRemainder
 from penstock.dataset.ranks.stores import ThreadStore
 from penstock.elements.nested.structure import flatten, unflatten
-from penstock.index.parted import positions_of, size_of
-from penstock.ops.order.ranks import RankRows, WholeBatches, rank_rows
+from penstock.index.parted import part_size, positions_of
+from penstock.ops.order.ranks import RankRows, WholeBatches
+from penstock.plan.graph import rank_rows
 from penstock.testing.alike import multiset
 
-PATIENCE = 60.0
+SECONDS_TO_ANSWER = 60.0
 """Seconds that a rank of `verify_ranks` waits for the others, which run in threads."""
-MOST_NAMED = 5
+MOST_MISSING = 5
 """Records that `audit` names."""
 
 
@@ -45,7 +46,10 @@ def verify_ranks(
     if not isinstance(dataset, Dataset):
         raise TypeError(f"verify_ranks(dataset=): expected a dataset, not {type(dataset).__name__}")
     check_count("verify_ranks", "most", most, least=1)
-    counts = [check_count("verify_ranks", "worlds", each, least=1) for each in check_list("verify_ranks", "worlds", worlds, "numbers")]
+    counts = [
+        check_count("verify_ranks", "worlds", each, least=1)
+        for each in check_list("verify_ranks", "worlds", worlds, "numbers")
+    ]
     batch = _batch_of(dataset)
     counts = [world for world in counts if remainder == "uneven" or batch is None or batch % world == 0]
     if not counts:
@@ -96,7 +100,9 @@ def audit(ledgers: Iterable[dict[str, Any]], dataset: Dataset[Any]) -> str:
     for epoch in range(max((span[0] for span in merged["spans"]), default=-1) + 1):
         steps = _steps_of(dataset, ends.get(epoch))
         if steps is None:
-            raise AssertionError(f"epoch {epoch}: no ledger has reached the end, and only iterating can tell where it is")
+            raise AssertionError(
+                f"epoch {epoch}: no ledger has reached the end, and only iterating can tell where it is"
+            )
         spans = [span[1:] for span in merged["spans"] if span[0] == epoch]
         wrong += _wrong(dataset, epoch, spans, steps, rows)
     if wrong:
@@ -109,9 +115,12 @@ class _Threads:
 
     def __init__(self, dataset: Dataset[Any], world: int, remainder: RankRemainder | None, state: Any = None) -> None:
         store = ThreadStore()
+        self._remainder = remainder
         self.iterators: list[Iterator[Any]] = []
         for rank in range(world):
-            own = dataset.shard_by_rank(rank=rank, world=world, group=store, remainder=remainder, timeout=PATIENCE)
+            own = dataset.shard_by_rank(
+                rank=rank, world=world, group=store, remainder=remainder, timeout=SECONDS_TO_ANSWER
+            )
             if state is not None:
                 own.load_state_dict(state)
             self.iterators.append(own.iterator())
@@ -120,10 +129,11 @@ class _Threads:
         """Return the rows of each of the next steps, of all ranks."""
         with ThreadPoolExecutor(len(self.iterators)) as pool:
             received = list(pool.map(lambda it: [_rows_of(batch) for batch in islice(it, most)], self.iterators))
-        longest = max(map(len, received))
-        if any(len(each) < longest - 1 for each in received):
-            raise AssertionError(f"the ranks have {' and '.join(str(len(each)) for each in received)} steps")
-        return [[row for each in received for part in each[step : step + 1] for row in part] for step in range(longest)]
+        counts = [len(each) for each in received]
+        if max(counts) - min(counts) > (self._remainder == "uneven"):
+            raise AssertionError(f"the ranks have {' and '.join(map(str, counts))} steps")
+        steps = range(max(counts))
+        return [[row for each in received for part in each[step : step + 1] for row in part] for step in steps]
 
 
 def _compare(whole: Sequence[Any], steps: Sequence[Any], case: str) -> None:
@@ -160,22 +170,22 @@ def _steps_of(dataset: Dataset[Any], seen: int | None) -> int | None:
 
 def _wrong(dataset: Dataset[Any], epoch: int, spans: list[list[int]], steps: int, rows: RankRows | None) -> list[str]:
     """Return what is wrong with the deliveries of an epoch, in words; nothing if every row was delivered once."""
-    missing: list[tuple[int, int]] = []  # pairs of a step and a position in its global batch
-    double: list[tuple[int, int]] = []
+    found: list[list[tuple[int, int]]] = [[], []]  # missing, double: pairs of a step and a position in its batch
     total = [0, 0]
     edges = sorted({0, steps, max(steps - 1, 0), *(edge for low, high, _, _ in spans for edge in (low, high))})
-    for low, high in zip(edges, edges[1:], strict=False):
-        times = _times(rows, [span for span in spans if span[0] <= low and high <= span[1]], low, steps)
-        if low >= steps:
-            times = times + 1  # there is no such step
-        for number, (found, places) in enumerate(((missing, times == 0), (double, times > 1))):
-            total[number] += int(places.sum()) * (high - low)
-            found += [(step, int(place)) for step in range(low, high)[:MOST_NAMED] for place in np.flatnonzero(places)]
-    said: list[str] = []
-    for count, found, word in zip(total, (missing, double), ("are missing", "were delivered several times"), strict=True):
-        if count:
-            said.append(f"epoch {epoch}: {count:,} rows {word}: {_named(dataset, epoch, found)}")
-    return said
+    for low, high in pairwise(edges):
+        within = [span for span in spans if span[0] <= low and high <= span[1]]
+        times = _times(rows, within, low, steps) + (low >= steps)  # there is no step from there on
+        for number, wrong in enumerate((times == 0, times > 1)):
+            places = np.flatnonzero(wrong).tolist()
+            total[number] += len(places) * (high - low)
+            found[number] += [(step, place) for step in range(low, high)[:MOST_MISSING] for place in places]
+    words = ("are missing", "were delivered several times")
+    return [
+        f"epoch {epoch}: {count:,} rows {word}: {_named(dataset, epoch, some)}"
+        for count, some, word in zip(total, found, words, strict=True)
+        if count
+    ]
 
 
 def _times(rows: RankRows | None, spans: list[list[int]], step: int, steps: int) -> np.ndarray:
@@ -188,7 +198,7 @@ def _times(rows: RankRows | None, spans: list[list[int]], step: int, steps: int)
         count = rows.input.length % rows.batch or rows.batch
     times = np.zeros(count, np.int64)
     for _, _, rank, world in spans:
-        if size_of(count, rank, world):
+        if part_size(count, rank, world):
             times[positions_of(count, rank, world, strided=rows.strided)] += 1
     return times
 
@@ -197,13 +207,13 @@ def _named(dataset: Dataset[Any], epoch: int, found: list[tuple[int, int]]) -> s
     """Return the first rows in words: their steps, with the records that they are made of if these can be located."""
     words: list[str] = []
     by_step: dict[int, list[int]] = {}
-    for step, place in found[:MOST_NAMED]:
+    for step, place in found[:MOST_MISSING]:
         by_step.setdefault(step, []).append(place)
     for step, places in by_step.items():
         try:
             records = [str(each) for of_rank in dataset.locate(step=(epoch, step)) for each in of_rank]
-            names = [records[place] for place in places] if len(places) < len(records) else records[:MOST_NAMED]
+            names = [records[place] for place in places] if len(places) < len(records) else records[:MOST_MISSING]
         except (ValueError, IndexError):  # a stream, or one row of several records
             names = [f"rows {', '.join(map(str, places))} of the global batch"]
         words.append(f"step {step} ({', '.join(names)})")
-    return ", ".join(words) + (", ..." if len(found) > MOST_NAMED else "")
+    return ", ".join(words) + (", ..." if len(found) > MOST_MISSING else "")

@@ -6,7 +6,7 @@ import pytest
 
 import penstock as ps
 from penstock.core.errors import RankError
-from penstock.ops.order.ranks import rank_rows
+from penstock.plan.graph import rank_rows
 from tests.dataset.ranks.job import Job
 
 

@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from penstock.core.errors import RankError
-from penstock.dataset.ranks.group import RankGroup, group_of
+from penstock.dataset.ranks.group import RankGroup, group_here
 from penstock.dataset.ranks.stores import ThreadStore
 
 
@@ -53,14 +53,14 @@ def test_a_copy_in_another_process_belongs_to_no_group():
 
 
 def test_a_folder_is_a_group(tmp_path):
-    place, group = group_of(tmp_path, 1, 2, 5.0)
+    place, group = group_here(tmp_path, 1, 2, 5.0)
     assert place[:2] == (1, 2)
     assert repr(group) == "<RankGroup: rank 1 of 2, FolderStore>"
 
 
 def test_no_group():
-    assert group_of(None, 0, 4, 1.0)[1] is None
+    assert group_here(None, 0, 4, 1.0)[1] is None
     with pytest.raises(TypeError, match="expected a torch ProcessGroup"):
-        group_of(7, 0, 4, 1.0)
+        group_here(7, 0, 4, 1.0)
     with pytest.raises(TypeError, match="needs rank= and world="):
-        group_of(ThreadStore(), None, None, 1.0)
+        group_here(ThreadStore(), None, None, 1.0)

@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import penstock as ps
-from penstock.ops.order.ranks import PadToMultiple, RankRows, WholeBatches, rank_rows
+from penstock.ops.order.ranks import PadToMultiple, RankRows, WholeBatches
+from penstock.plan.graph import rank_rows
 from tests.plan.flows import stream_of
 
 REMAINDERS = st.sampled_from(["drop", "wrap", "uneven"])

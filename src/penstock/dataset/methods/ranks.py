@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 class RankMethods(Handle[T_co]):
     """`shard_by_rank`."""
 
-    def shard_by_rank(  # noqa: PLR0913 - all have defaults, and the usual call has none of them
+    def shard_by_rank(
         self,
         *,
         remainder: RankRemainder | None = None,
@@ -29,16 +29,16 @@ class RankMethods(Handle[T_co]):
     ) -> Dataset[T_co]:
         """Keep this rank's part of each batch. Write the pipeline as for one process, with the global batch size.
 
-        `ds.shuffle(seed=0).batch(256).shard_by_rank()` yields batches of 32 rows on each of 8 ranks. Global batches, the
-        batches of all ranks together, are the same for any number of ranks, in the same order, also through `filter`,
-        `flat_map`, packing and mixtures. Every rank has the same number of steps. Between the batch and this
+        `ds.shuffle(seed=0).batch(256).shard_by_rank()` yields batches of 32 rows on each of 8 ranks. Global batches,
+        the batches of all ranks together, are the same for any number of ranks, in the same order, also through
+        `filter`, `flat_map`, packing and mixtures. Every rank has the same number of steps. Between the batch and this
         call, batches may be mapped, enumerated, taken, skipped and prefetched, and those of an indexed dataset moved in
         any way; after any other operation, elements are divided one by one.
 
         The rank and the number of ranks are those of `torch.distributed` or JAX, if initialized, or else of the
-        launcher (torchrun, MPI, Horovod, LSF, `srun`); without any, this is the only rank. `rank=` and `world=` set both,
-        and `group` takes a PyTorch process group, such as that of data-parallel ranks, or the path of an empty folder
-        that all ranks share.
+        launcher (torchrun, MPI, Horovod, LSF, `srun`); without any, this is the only rank. `rank=` and `world=` set
+        both, and `group` takes a PyTorch process group, such as that of data-parallel ranks, or the path of an empty
+        folder that all ranks share.
 
         `remainder` decides on the last batch of an epoch, if it is not full: "drop" leaves it out; "pad" fills it up
         with zeros and flags the real rows of every batch, `bool[rows]`, under `mask_key`, for exact evaluation; "wrap"
@@ -76,6 +76,6 @@ class RankMethods(Handle[T_co]):
         if not isinstance(timeout, int | float) or not timeout > 0:
             raise ValueError(f"shard_by_rank(timeout={timeout!r:.80}): expected a positive number of seconds")
         cut = None if streams is None else check_count("shard_by_rank", "streams", streams, least=1)
-        place, found = dataset.ranks.group.group_of(group, rank, world, timeout)
-        wanted = dataset.ranks.parts.Wanted(place.rank, place.world, found, remainder, mask_key, cut)
+        place, found = dataset.ranks.group.group_here(group, rank, world, timeout)
+        wanted = dataset.ranks.parts.RankRequest(place.rank, place.world, found, remainder, mask_key, cut)
         return self._over(dataset.ranks.parts.rank_plan(plan, wanted))

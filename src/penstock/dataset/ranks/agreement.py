@@ -1,4 +1,4 @@
-"""The exchange that begins a pass: all ranks have the same plan, global batch, position and seed, or an error says who not."""
+"""The exchange that begins a pass: all ranks have the same plan, global batch, position and seed, or one is named."""
 
 from __future__ import annotations
 
@@ -33,7 +33,9 @@ def agreed(talk: Conversation, rows: RankRows, fingerprint: str, cursor: Cursor,
     for name, words in NAMES.items():
         apart = [str(rank) for rank, facts in enumerate(told) if facts.get(name) != first.get(name)]
         if apart and (name != "seed" or is_seeded):
-            raise RankError(f"{doing}: rank {', '.join(apart)} of {rows.world} has {words} than rank 0{_both(name, told)}")
+            raise RankError(
+                f"{doing}: rank {', '.join(apart)} of {rows.world} has {words} than rank 0{_both(name, told)}"
+            )
     seed, drawn = first["seed"]
     if (seed, drawn) == (cursor.seed, [list(pair) for pair in cursor.drawn]):
         return cursor

@@ -104,7 +104,7 @@ class Conversation:
         return f"{self._number}/{exchange}"
 
 
-def group_of(given: Any, rank: int | None, world: int | None, timeout: float) -> tuple[RankPlace, RankGroup | None]:
+def group_here(given: Any, rank: int | None, world: int | None, timeout: float) -> tuple[RankPlace, RankGroup | None]:
     """Return the place of this rank and its group: `given`, or found; `None` if there is nothing to exchange by."""
     if given is None:
         if rank is not None and world is not None:
@@ -126,7 +126,7 @@ def group_of(given: Any, rank: int | None, world: int | None, timeout: float) ->
         members = distributed.get_process_group_ranks(given)
         return place, _torch_group(place, f"{'-'.join(map(str, members))}/", timeout)
     raise TypeError(
-        f"shard_by_rank(group={given!r:.60}): expected a torch ProcessGroup, or the path of a folder that all ranks share"
+        f"shard_by_rank(group={given!r:.60}): expected a torch ProcessGroup, or the path of a folder of all ranks"
     )
 
 

@@ -69,9 +69,9 @@ class RankIterator(Iterator[T]):
             return
         if self._talk is not None:
             return
-        self._talk = group.begin()
+        self._talk = talk = group.begin()
         states = self._passes.states
-        cursor = ranks.agreement.agreed(self._talk, self._rows, states.fingerprint, self._cursor, is_seeded=is_seeded)
+        cursor = ranks.agreement.agreed(talk, self._rows, states.fingerprint, self._cursor, is_seeded=is_seeded)
         if cursor is not self._cursor:
             self._cursor = cursor
             self._passes.take_over(cursor)
@@ -129,7 +129,9 @@ class _Shared:
 
     run: Run | None = None
 
-    def __init__(self, plan: Node, start: Cursor, base: Cursor, whole: States, states: States, talk: Conversation) -> None:
+    def __init__(
+        self, plan: Node, start: Cursor, base: Cursor, whole: States, states: States, talk: Conversation
+    ) -> None:
         self.plan = plan
         self.start = start
         self.base = base  # a position of all ranks, `given` steps ago
@@ -187,7 +189,9 @@ class _Shared:
         told = [json.loads(text) for text in self._talk.exchange(json.dumps(message), doing)]
         for rank, each in enumerate(told):
             if "left" in each:
-                raise RankError(f"{doing}: rank {rank} {each['left']}, and there are no steps for the other ranks alone")
+                raise RankError(
+                    f"{doing}: rank {rank} {each['left']}, and there are no steps for the other ranks alone"
+                )
         return told
 
     def _merge(self, states: list[Any]) -> None:

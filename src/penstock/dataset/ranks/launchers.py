@@ -54,7 +54,9 @@ def place_here(environment: Mapping[str, str] | None = None) -> RankPlace:
         if rank in environment and world in environment:
             return _checked(source, rank, world, environment)
         if rank not in environment and environment.get(world, "1") != "1":
-            raise ValueError(f"shard_by_rank(): {world}={environment[world]} is set, but {rank} is not; pass rank= and world=")
+            raise ValueError(
+                f"shard_by_rank(): {world}={environment[world]} is set, but {rank} is not; pass rank= and world="
+            )
     return RankPlace(0, 1, "no launcher")
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, TypeAlias, cast
+from typing import Any, TypeAlias
 
 from penstock.engine.cursors.cursor import Cursor
 from penstock.ops.order.ranks import RankRows
@@ -98,4 +98,4 @@ def without(spans: Spans, others: Spans) -> Spans:
         for low, high in left:
             cut += [(low, min(high, start)), (max(low, end), high)]
         left = [(low, high) for low, high in cut if low < high]
-    return cast("Spans", left)
+    return left

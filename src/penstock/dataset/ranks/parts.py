@@ -14,11 +14,11 @@ from penstock.ops import order
 from penstock.ops.elementwise.enumerate import Enumerate
 from penstock.ops.group.grouping import Grouping
 from penstock.ops.group.padded import PaddedBatch
-from penstock.ops.order.ranks import PadToMultiple, RankRows, WholeBatches, rank_rows
+from penstock.ops.order.ranks import PadToMultiple, RankRows, WholeBatches
 from penstock.ops.order.skip import Skip
 from penstock.ops.order.streams import VirtualStreams
 from penstock.ops.order.take import Take
-from penstock.plan.graph import fold, with_inputs
+from penstock.plan.graph import fold, rank_rows, with_inputs
 from penstock.plan.node import Node, RowMap
 
 RankRemainder: TypeAlias = Literal["drop", "pad", "wrap", "uneven"]
@@ -29,7 +29,7 @@ STREAMS_OF_ELEMENTS = 48
 """Virtual streams if no global batch size says how many divide it."""
 
 
-class Wanted(NamedTuple):
+class RankRequest(NamedTuple):
     """The arguments of `shard_by_rank`, checked."""
 
     rank: int
@@ -61,7 +61,7 @@ class RankPlan(NamedTuple):
         return below if isinstance(below, VirtualStreams) else None
 
 
-def rank_plan(plan: Node, wanted: Wanted) -> Node:
+def rank_plan(plan: Node, wanted: RankRequest) -> Node:
     """Return the plan of one rank; see `Dataset.shard_by_rank`."""
     if rank_rows(plan) is not None:
         raise PlanError("shard_by_rank(): the dataset is divided among ranks already")
@@ -82,7 +82,7 @@ def rank_plan(plan: Node, wanted: Wanted) -> Node:
     elements = node.input
     for each in reversed(moved):  # batches of a stream that are taken or skipped are so many elements
         elements = replace(each, input=elements, count=each.count * node.size)
-    ranked = _ranked_batch(with_inputs(node, (elements,)), wanted)
+    ranked = _ranked_batch(replace(node, input=elements), wanted)
     for each in reversed(after):
         ranked = with_inputs(each, (ranked,))
     return ranked
@@ -145,7 +145,7 @@ def default_streams(batch: int) -> int:
     return max(count for count in range(common, max(MOST_STREAMS, common) + 1, common) if batch % count == 0)
 
 
-def _ranked_batch(whole: Grouping, wanted: Wanted) -> Node:
+def _ranked_batch(whole: Grouping, wanted: RankRequest) -> Node:
     """Return the batch of one rank, given the global batch."""
     world, size, remainder = wanted.world, whole.size, wanted.remainder
     if remainder is None:
@@ -158,8 +158,8 @@ def _ranked_batch(whole: Grouping, wanted: Wanted) -> Node:
         near = sorted({max(size // world, 1) * world, -(-size // world) * world})
         also = "" if world > size else ', or remainder="uneven", with which the ranks have different numbers of rows'
         raise PlanError(
-            f"shard_by_rank(): {world} ranks cannot share the global batch of {whole.label()} equally; use a batch size "
-            f"of {' or '.join(map(str, near))}{also}"
+            f"shard_by_rank(): {world} ranks cannot share the global batch of {whole.label()} equally; use a batch "
+            f"size of {' or '.join(map(str, near))}{also}"
         )
     key = whole.mask_key or wanted.mask_key
     rows = _rows(
@@ -175,7 +175,7 @@ def _ranked_batch(whole: Grouping, wanted: Wanted) -> Node:
     return replace(with_inputs(whole, (rows,)), size=own, drop_remainder=remainder != "uneven", mask_key=None)  # pyright: ignore[reportCallIssue] - of a Grouping
 
 
-def _rows(whole: Node, wanted: Wanted, *, batch: int, count: int, remainder: RankRemainder) -> Node:
+def _rows(whole: Node, wanted: RankRequest, *, batch: int, count: int, remainder: RankRemainder) -> Node:
     """Return the rows of one rank of each run of `batch` elements; a stream is cut into `count` virtual streams."""
     strided = False
     streams = count if wanted.streams is None else wanted.streams
@@ -195,7 +195,7 @@ def _rows(whole: Node, wanted: Wanted, *, batch: int, count: int, remainder: Ran
     return RankRows(whole, batch, strided, wanted.rank, wanted.world, wanted.group)
 
 
-def _check_streams(wanted: Wanted, batch: int) -> None:
+def _check_streams(wanted: RankRequest, batch: int) -> None:
     streams = wanted.streams
     if streams is not None and batch > wanted.world and batch % streams:
         raise PlanError(f"shard_by_rank(streams={streams}): expected a divisor of the global batch size, {batch}")

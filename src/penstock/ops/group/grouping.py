@@ -17,7 +17,6 @@ from penstock.elements.size import bytes_of
 from penstock.index.grouped import grouped
 from penstock.ops.group.batching import Batching
 from penstock.ops.group.in_slot import InSlot, OptionalSlot
-from penstock.ops.order.ranks import RankRows
 from penstock.plan.blame import blame
 from penstock.plan.flow import Flow, Mark, Open, Piece, Reader, resumed
 from penstock.plan.ids import ordinals
@@ -44,10 +43,8 @@ class Grouping(Batching):
     @property
     def identified(self) -> Node:
         """The global batch, if the input is the rows of a rank."""
-        rows = self.input
-        if not isinstance(rows, RankRows) or self.size in (rows.batch, 0) or self.size != rows.size:
-            return self
-        return replace(self, size=rows.batch)
+        rows: Any = self.input
+        return replace(self, size=rows.batch) if rows.of_rank and self.size == rows.size != rows.batch else self
 
     @cached_property
     def length(self) -> int:

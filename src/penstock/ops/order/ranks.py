@@ -9,10 +9,9 @@ from typing import Any
 import numpy as np
 
 from penstock.core.arrays import Allocate, Rows
-from penstock.index.parted import parted, positions_of, size_of
+from penstock.index.parted import part_size, positions_of, rows_of_part
 from penstock.ops.group.pad import PadToCardinality
 from penstock.plan.flow import Flow, Mark, Open, Piece, Reader, join_pieces, resumed
-from penstock.plan.graph import post_order
 from penstock.plan.node import Node, RowMap
 
 
@@ -125,6 +124,7 @@ class RankRows(RowMap):
     """
 
     keeps_order = True
+    of_rank = True
 
     batch: int
     strided: bool
@@ -144,19 +144,19 @@ class RankRows(RowMap):
     @property
     def size(self) -> int:
         """The number of rows of a full batch that the rank has."""
-        return size_of(self.batch, self.rank, self.world)
+        return part_size(self.batch, self.rank, self.world)
 
     @cached_property
     def length(self) -> int:
         if self.input.length < 0:
             return self.input.length
         full, rest = divmod(self.input.length, self.batch)
-        return full * self.size + size_of(rest, self.rank, self.world)
+        return full * self.size + part_size(rest, self.rank, self.world)
 
     def rows_of(self, rows: Rows) -> Rows:
         if self.world == 1:
             return rows
-        return parted(
+        return rows_of_part(
             rows,
             batch=self.batch,
             length=self.stride,
@@ -181,8 +181,3 @@ class RankRows(RowMap):
 def _multiple(count: int, size: int, *, up: bool) -> int:
     """Return the multiple of `size` nearest to a count, above or below it."""
     return -(-count // size) * size if up else count // size * size
-
-
-def rank_rows(plan: Node) -> RankRows | None:
-    """Return the node in a plan that keeps the rows of a rank, if there is one."""
-    return next((node for node in post_order(plan) if isinstance(node, RankRows)), None)
