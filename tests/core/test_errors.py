@@ -17,6 +17,7 @@ KINDS = {
     "BudgetError": MemoryError,
     "FailuresError": RuntimeError,
     "ClosedError": RuntimeError,
+    "RankError": RuntimeError,
     "WorkerError": RuntimeError,
     "MissingDependencyError": ImportError,
 }

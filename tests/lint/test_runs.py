@@ -48,9 +48,10 @@ def test_workers_that_each_iterate_the_whole_dataset_are_found():
 
 @pytest.mark.usefixtures("two_ranks")
 def test_ranks_that_each_iterate_the_whole_dataset_are_found():
-    with pytest.warns(ps.PlanWarning, match=r"PS503: .* 2 ranks.*\.shard\(2, torch\.distributed\.get_rank\(\)\)"):
+    with pytest.warns(ps.PlanWarning, match=r"PS503: .* 2 ranks.*\.shard_by_rank\(\) after the batch"):
         list(D.range(8).shuffle(seed=1).batch(2))
     assert warned(lambda: list(D.range(8).shard(2, 0).batch(2))) == []
+    assert warned(lambda: list(D.range(8).batch(4).shard_by_rank(rank=0, world=2))) == []
     stream = D.range(8).filter(lambda x: x > 2)
     assert warned(lambda: list(stream.shard(2, 0, streams=4))) == []
     assert [finding.code for finding in stream.check().findings] == ["PS503"]

@@ -9,6 +9,7 @@ PenstockError
 ├── BudgetError(MemoryError)          one batch needs more bytes than the whole budget
 ├── FailuresError(RuntimeError)       more elements failed than the budget of their `on_error` allows
 ├── ClosedError(RuntimeError)         an iterator used after it was closed, failed or cancelled
+├── RankError(RuntimeError)           ranks that disagree, or a rank that does not answer
 ├── WorkerError(RuntimeError)         an executor that lost or could not take a task
 └── MissingDependencyError(ImportError)   an optional library that is not installed
 
@@ -62,6 +63,10 @@ class FailuresError(PenstockError, RuntimeError):
 
 class ClosedError(PenstockError, RuntimeError):
     """The iterator was closed, failed or cancelled and cannot continue."""
+
+
+class RankError(PenstockError, RuntimeError):
+    """The ranks of a job disagree about their pipeline, or a rank did not answer in time."""
 
 
 class WorkerError(PenstockError, RuntimeError):

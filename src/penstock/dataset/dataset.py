@@ -11,6 +11,7 @@ from penstock.dataset.methods.group import GroupMethods
 from penstock.dataset.methods.keyed import KeyedMethods
 from penstock.dataset.methods.mixtures import MixtureMethods
 from penstock.dataset.methods.order import OrderMethods
+from penstock.dataset.methods.ranks import RankMethods
 from penstock.dataset.methods.read import ReadMethods
 from penstock.dataset.methods.uneven import UnevenMethods
 from penstock.dataset.methods.write import Write
@@ -20,6 +21,7 @@ class Dataset(
     ReadMethods[T_co],
     ElementwiseMethods[T_co],
     OrderMethods[T_co],
+    RankMethods[T_co],
     GroupMethods[T_co],
     UnevenMethods[T_co],
     KeyedMethods[T_co],

@@ -20,7 +20,7 @@ from penstock.dataset.handle import Handle, T_co
 from penstock.elements.spec import Spec, describe, map_leaves, spec_of
 from penstock.ops import buffer, elementwise, group, order, read
 from penstock.plan.functions import ColumnFunction, ElementFunction, is_declared
-from penstock.plan.graph import fold, post_order, with_inputs
+from penstock.plan.graph import fold, post_order, rank_rows, with_inputs
 from penstock.plan.node import Node, RowMap
 from penstock.plan.types import INFINITE, UNKNOWN
 
@@ -101,17 +101,45 @@ class Inspect(Handle[T_co]):
         epoch, position = _epoch_and_row(row)
         return self._element(self._global_row(epoch, position))
 
-    def locate(self, row: int | tuple[int, int]) -> list[Record]:
+    @overload
+    def locate(self, row: int | tuple[int, int]) -> list[Record]: ...
+    @overload
+    def locate(self, *, step: int | tuple[int, int]) -> list[list[Record]]: ...
+    def locate(self, row: Any = None, *, step: Any = None) -> list[Record] | list[list[Record]]:
         """Return the source records that element `row` (or `epoch, row`) is made of; for a batch, all of them.
 
-        >>> [record.name for record in Dataset.from_source(["a", "b", "c"]).shuffle(seed=2).batch(2).locate(0)]
+        With `step` (or `epoch, step`), return the records of that global batch on every rank, one list for each rank:
+        after `shard_by_rank()` any rank can tell those of all. Nothing is read.
+
+        >>> ds = Dataset.from_source(["a", "b", "c", "d"]).shuffle(seed=2).batch(2)
+        >>> [record.name for record in ds.locate(0)]
         ['item 2 of list', 'item 0 of list']
+        >>> [[record.name for record in of_rank] for of_rank in ds.shard_by_rank(rank=0, world=2).locate(step=0)]
+        [['item 2 of list'], ['item 0 of list']]
         """
-        if not isinstance(row, tuple):
-            whole("locate", "row", row)
+        if (row is None) == (step is None):
+            raise TypeError("locate(): expected either a row or step=")
+        if step is not None:
+            _check_place("locate", "step", step)
+            return self._records_of_step(step)
+        _check_place("locate", "row", row)
         epoch, position = _epoch_and_row(row)
         rows = np.array([self._global_row(epoch, position)], np.int64)
         return list(plans.locate.records(self._bound(), rows))
+
+    def _records_of_step(self, step: Any) -> list[list[Record]]:
+        epoch, position = _epoch_and_row(step)
+        bound, rows = self._bound(), rank_rows(self._plan)
+        _check_indexed(bound, "the records of a step are known only once it is made")
+        world = 1 if rows is None else rows.world
+        whole = bound if rows is None else dataset.ranks.parts.of_rank(bound, 0, 1)
+        at = _row_of(whole, epoch, position) % whole.stride
+        found: list[list[Record]] = []
+        for rank in range(world):
+            plan = bound if rows is None else dataset.ranks.parts.of_rank(bound, rank, world)
+            its_rows = np.array([_whole(epoch) * plan.stride + at][: at < plan.stride], np.int64)
+            found.append(list(plans.locate.records(plan, its_rows)))
+        return found
 
     @property
     def class_names(self) -> tuple[str, ...]:
@@ -189,17 +217,32 @@ class Inspect(Handle[T_co]):
         return rewrite.seeds.bind_seeds(plan, first.seed, first.drawn)
 
     def _global_row(self, epoch: int, position: int) -> int:
-        plan = self._plan
-        _check_indexed(plan, "a row of it cannot be made alone")
-        at, count = _whole(position), plan.stride
-        if not (-count if plan.length != INFINITE else 0) <= at < count:
-            raise IndexError(f"row {at} of a dataset of {'endless' if plan.length == INFINITE else count} elements")
-        if _whole(epoch) < 0:
-            raise IndexError(f"epoch {epoch}: epochs count from 0")
-        return epoch * count + at % count
+        _check_indexed(self._plan, "a row of it cannot be made alone")
+        return _row_of(self._plan, epoch, position)
 
     def _element(self, row: int) -> T_co:
         return _made(self._bound(), row)
+
+    def replay(self, step: int | tuple[int, int], *, rank: int | None = None) -> T_co:
+        """Return the global batch of a step (or `epoch, step`) alone: the batch of one process, whatever the ranks.
+
+        With `rank`, return the part of that rank, of as many ranks as the dataset is divided among. The step number is
+        the `row` of a state saved before the step. Operations without a seed draw as when this dataset is iterated.
+
+        >>> ds = Dataset.range(8).batch(4).shard_by_rank(rank=0, world=2)
+        >>> ds.replay(1).tolist(), ds.replay(1, rank=1).tolist()
+        ([4, 5, 6, 7], [6, 7])
+        """
+        _check_place("replay", "step", step)
+        epoch, position = _epoch_and_row(step)
+        plan, rows = self._bound(), rank_rows(self._plan)
+        _check_indexed(plan, "a step of it cannot be made alone; load a state saved before the step")
+        world = 1 if rows is None else rows.world
+        if rank is not None and check_count("replay", "rank", rank, least=0) >= world:
+            raise ValueError(f"replay(rank={rank}): the dataset is divided among {world} ranks")
+        if rows is not None:
+            plan = dataset.ranks.parts.of_rank(plan, rank or 0, 1 if rank is None else world)
+        return _made(plan, _row_of(plan, epoch, position))
 
     def _sliced(self, wanted: slice) -> Node:
         plan = self._plan
@@ -212,12 +255,27 @@ class Inspect(Handle[T_co]):
         return order.every.Every(plan, start, step, len(range(start, stop, step)))
 
 
+def _check_place(call: str, name: str, place: Any) -> None:
+    if not isinstance(place, tuple):
+        whole(call, name, place)
+
+
 def _epoch_and_row(row: Any) -> tuple[Any, Any]:
     if not isinstance(row, tuple):
         return 0, row
     if len(row) != 2:
         raise TypeError(f"ds[{', '.join(map(repr, row))}]: expected a row, or an epoch and a row")
     return row
+
+
+def _row_of(plan: Node, epoch: Any, position: Any) -> int:
+    """Return the row, counted over all epochs, of a position in an epoch."""
+    at, count = _whole(position), plan.stride
+    if not (-count if plan.length != INFINITE else 0) <= at < count:
+        raise IndexError(f"row {at} of a dataset of {'endless' if plan.length == INFINITE else count} elements")
+    if _whole(epoch) < 0:
+        raise IndexError(f"epoch {epoch}: epochs count from 0")
+    return epoch * count + at % count
 
 
 def _whole(place: Any) -> int:

@@ -14,6 +14,7 @@ from penstock.core.errors import ElementError, PlanError
 from penstock.dataset.handle import Handle, T_co
 from penstock.elements.steady import RETURNED_NO_STATE, change_of
 from penstock.plan.functions import name_of
+from penstock.plan.graph import rank_rows
 from penstock.plan.types import INFINITE, UNKNOWN
 
 if TYPE_CHECKING:
@@ -52,6 +53,10 @@ class Iterate(Handle[T_co]):
         return self._opened(which)
 
     def _opened(self, epoch: int | None) -> Iterator[T_co]:
+        rows = rank_rows(self._plan)
+        if rows is not None:
+            opened = dataset.ranks.iterator.RankIterator[T_co]
+            return opened(self._passes, self._carry_over, rows, epoch, warn=self._warn_of_run)
         return dataset.iterator.Iterator(self._passes, self._carry_over, epoch, warn=self._warn_of_run)
 
     @property

@@ -10,7 +10,7 @@ from dataclasses import replace
 from time import perf_counter_ns
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, cast
 
-from penstock import engine, watch
+from penstock import dataset, engine, watch
 from penstock import plan as plans
 from penstock.core.blame import note_blames
 from penstock.core.closing import Closing
@@ -21,7 +21,7 @@ from penstock.engine.runs.failures import over
 from penstock.engine.runs.run import Run
 from penstock.engine.runs.settings import settings_of
 from penstock.ops import read
-from penstock.plan.graph import post_order
+from penstock.plan.graph import post_order, rank_rows
 from penstock.plan.node import Node
 from penstock.rewrite.seeds import needs_seed
 from penstock.watch.counters import Counters
@@ -67,7 +67,7 @@ class Iterator(Closing, Generic[T]):
 
     def _start(self, cursor: Cursor) -> None:
         _check_epoch(self._plan, cursor.epoch)
-        self._cursor = cursor
+        self._cursor = self._began = cursor
         self._items: deque[T] | Ahead = deque()
         self._dropped = 0  # items of the run that will not be received
         self._counters = Counters()
@@ -114,7 +114,7 @@ class Iterator(Closing, Generic[T]):
                 self._stop()
             self._first = asked
         try:
-            items: Any = self._run.items()
+            items: Any = self._next_items()
         except BaseException as error:
             if self._stop is not None:  # the run is over; its closer would hold the error, whose frames hold this
                 self._stop()
@@ -131,6 +131,9 @@ class Iterator(Closing, Generic[T]):
         self._items = deque(items) if isinstance(items, list) else items
         if self._warn is not None and self._run.is_parallel:
             self._warn_of_threads(self._warn)
+
+    def _next_items(self) -> Any:
+        return cast("Run", self._run).items()
 
     def _warn_of_threads(self, warn: Callable[..., None]) -> None:
         self._warn = None
@@ -179,6 +182,28 @@ class Iterator(Closing, Generic[T]):
         2
         """
         return self._passes.states.state_of(self._position())
+
+    def ledger(self) -> dict[str, Any]:
+        """Return what was delivered since the iterator was made or a state was loaded, as small plain JSON data.
+
+        The ledger holds spans of steps, with the rank that received its part of each. Ledgers of all ranks, restarts
+        and epochs together show whether each record was delivered exactly once: see `ps.testing.audit`. Save the
+        ledger together with the state, so that steps repeated after a restart do not count twice.
+
+        >>> it = Dataset.range(9).batch(2).iterator()
+        >>> _ = next(it), next(it)
+        >>> it.ledger()["spans"]
+        [[0, 0, 2, 0, 1]]
+        """
+        with self._lock:
+            reached = self._position()
+            seen = self._run is not None and self._run.ended == "exhausted" and not self._items
+            ended = seen or self._passes.states.is_over(reached)
+            rows = rank_rows(self._plan)
+            start = self._began if self._began.epoch == reached.epoch else replace(reached, row=0, ahead=())
+            plan = self._passes.states.fingerprint
+            start, reached = (each if needs_seed(self._plan) else replace(each, seed=0) for each in (start, reached))
+            return dataset.ranks.ledger.ledger_of(plan, start, reached, rows, ended=ended)
 
     @property
     def goes_on(self) -> bool:

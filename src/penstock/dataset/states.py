@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import cached_property
-from typing import Any
+from typing import Any, cast
 
-from penstock import engine
+from penstock import dataset, engine
 from penstock import plan as plans
 from penstock.core.errors import CursorError
 from penstock.core.options import Options
@@ -14,10 +14,10 @@ from penstock.engine import cursors
 from penstock.engine.cursors.cursor import Cursor, cursor_of
 from penstock.engine.cursors.summary import PlanSummary, summary_of
 from penstock.engine.runs.settings import settings_of
-from penstock.plan.graph import post_order
+from penstock.plan.graph import post_order, rank_rows
 from penstock.plan.node import Node
 from penstock.rewrite.passes import PASSES, PLAIN, rewritten
-from penstock.rewrite.seeds import bind_seeds, draws_for_good
+from penstock.rewrite.seeds import bind_seeds, draws_for_good, needs_seed
 
 
 class States:
@@ -26,12 +26,12 @@ class States:
     def __init__(self, plan: Node, options: Options) -> None:
         plans.fingerprint.settle(plan)
         self._plan = plan
-        self._options = options
+        self.options = options
         self._sharding: cursors.sharding.Sharding | None = None
 
     def as_run(self, plan: Node, cursor: Cursor) -> Node:
         """Return the plan to run, this one or one like it, with the seeds of a cursor."""
-        passes = PLAIN if self._options.rewrite is False else PASSES
+        passes = PLAIN if self.options.rewrite is False else PASSES
         return rewritten(bind_seeds(plan, cursor.seed, cursor.drawn), passes).plan
 
     def is_over(self, cursor: Cursor) -> bool:
@@ -52,16 +52,39 @@ class States:
 
     def cursor_of(self, state: object) -> Cursor:
         """Return the cursor of a state, or of those of all shards of a run; raise a `CursorError` for another plan."""
+        if isinstance(state, list) and (of_job := self._of_job(cast("list[Any]", state))) is not None:
+            return self.cursor_of(of_job)
         if isinstance(state, list):
             cursor = cursors.reshard.resharded(self._plan, self.as_run, state)
             run = self.as_run(self._plan, cursor)
-            return replace(cursor, form=engine.runs.lowering.form_of(run, self._options.rewrite))
+            return replace(cursor, form=engine.runs.lowering.form_of(run, self.options.rewrite))
         try:
             return cursor_of(state, *self._identity, self._plan.stride if self._plan.indexed else None)
         except CursorError as error:
             if isinstance(state, dict) and "shard" in state:
                 error.add_note("to load into a different number of shards, pass a list of the states of all shards")
             raise
+
+    def _of_job(self, states: list[Any]) -> dict[str, Any] | None:
+        """Return the state of a job, given those of all its ranks; `None` if they are of shards instead."""
+        if rank_rows(self._plan) is None or not states or not all(isinstance(each, dict) for each in states):
+            return None
+        if any(each.get("fingerprint") != self._identity[0] for each in states):
+            return None
+        names = ("epoch", "row", "seed") if needs_seed(self._plan) else ("epoch", "row")
+        places = [tuple(each.get(name) for name in names) for each in states]
+        if len(set(places)) > 1:
+            steps = ", ".join(f"{row} of epoch {epoch}" for epoch, row, *_ in places)
+            raise CursorError(
+                f"the saved states of the ranks stand at different steps, or have different seeds: step {steps}; save "
+                "all at the same step, or load the state of one rank, which is that of all"
+            )
+        return states[0]
+
+    @property
+    def fingerprint(self) -> str:
+        """The fingerprint that states name."""
+        return self._identity[0]
 
     @cached_property
     def _fields(self) -> dict[str, Any]:
@@ -74,6 +97,9 @@ class States:
     @cached_property
     def _identity(self) -> tuple[str, tuple[str, ...]]:
         lines = plans.fingerprint.plan_lines(self._plan)
+        rows = rank_rows(self._plan)
+        if rows is not None and not self._plan.indexed and dataset.ranks.parts.ranked(self._plan) is None:
+            lines = (*lines, f"rank {rows.rank} of {rows.world} #{rows.rank:x}.{rows.world:x}")  # marks of its own
         return plans.fingerprint.fingerprint_of(lines), lines
 
     @cached_property

@@ -10,7 +10,7 @@ from penstock.lint.written import Found, Written
 from penstock.ops.order.every import Every
 from penstock.ops.order.shard import Shard
 from penstock.ops.order.streams import VirtualStreams
-from penstock.plan.graph import post_order
+from penstock.plan.graph import post_order, rank_rows
 from penstock.plan.node import Node
 from penstock.plan.safety.calls import all_alone
 
@@ -38,13 +38,14 @@ def rows_read_by_a_dataloader(written: Written) -> Iterator[Found]:
     """A `torch` DataLoader over the dataset itself, perhaps with a sampler, reads it row by row as `ds[i]`.
 
     Rows are always those of epoch 0: nothing is reshuffled and random functions draw the same in every epoch. Each row
-    is made alone, which takes many times as long. Iterate `ds.to_torch()`; replace a `DistributedSampler` by `shard()`.
+    is made alone, which takes many times as long. Iterate `ds.to_torch()`; replace a `DistributedSampler` by
+    `shard_by_rank()`.
     """
     if written.by_row:
         yield Found(
             written.plan,
             "a DataLoader reads the dataset row by row as ds[i], which is epoch 0 in every epoch, and makes each row "
-            f"alone; {INSTEAD}, and shard(ranks, rank) instead of a DistributedSampler",
+            f"alone; {INSTEAD}, and shard_by_rank() instead of a DistributedSampler",
         )
 
 
@@ -52,15 +53,16 @@ def whole_dataset_on_every_rank(written: Written) -> Iterator[Found]:
     """Several ranks of `torch.distributed` iterate the same dataset, although each could take a part.
 
     Every rank then trains on all elements, with one seed in the same order, and an epoch takes as long as without the
-    other ranks. Sharding is never automatic: `accelerate.prepare` does not change the dataset. Write `shard(ranks,
-    rank)` after the shuffle and before `batch`. If every rank needs all elements, as for evaluation, silence this code.
+    other ranks. Sharding is never automatic: `accelerate.prepare` does not change the dataset. Write
+    `shard_by_rank()` after the batch, whose size is then that of all ranks together. If every rank needs all elements,
+    as for evaluation, silence this code.
     """
     ranks = torch_ranks()
     if ranks > 1 and not written.by_row and _shards(written.plan) == 1:
         yield Found(
             written.plan,
             f"the dataset is not sharded, and torch.distributed has {ranks} ranks, each of which iterates all of "
-            f"it; write .shard({ranks}, torch.distributed.get_rank()) after a shuffle with a seed and before batches",
+            "it; write .shard_by_rank() after the batch, with the batch size of all ranks together",
         )
 
 
@@ -107,4 +109,6 @@ def _shards(plan: Node) -> int:
     """Return the number of parts that the elements are cut into, one of which the plan yields."""
     nodes = list(post_order(plan))
     slices = prod(abs(node.step) for node in nodes if isinstance(node, Every))
+    ranks = rank_rows(plan)
+    slices *= 1 if ranks is None else ranks.world
     return slices * prod(node.num_shards for node in nodes if isinstance(node, Shard | VirtualStreams))

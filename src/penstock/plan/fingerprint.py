@@ -33,7 +33,7 @@ def fingerprint_of(lines: tuple[str, ...]) -> str:
 
 def plan_lines(plan: Node) -> tuple[str, ...]:
     """Return one line per node from the sources up, each with its own digest, for comparing plans."""
-    nodes = list(post_order(plan))
+    nodes = _identified(plan)
     drawing = Counter(id(node) for node in nodes if node.unseeded)
     shared = {key: number for number, (key, times) in enumerate(drawing.items()) if times > 1}
     return tuple(f"{node.label()} #{_digest_in(node, shared)}" for node in nodes if not _only_says_how(node))
@@ -51,7 +51,7 @@ def settle(plan: Node) -> None:
     A function may modify a list that it closes over, or count its calls; the pipeline stays the same. Only one dataset
     is affected: for another dataset made later from the same function, the state may be different settings.
     """
-    for node in post_order(plan):
+    for node in _identified(plan):
         own = _own(node)
         if not node.memo.keys() & {"told", "digest"} and any(callable(value) for _, value in own):
             node.memo["told"] = list(plans.identity.identity((node.kind, own)))
@@ -82,10 +82,14 @@ def _form(plan: Node) -> str:
             [(name, value) for name, value in _own(node) if _is_plain(value)],
             [_form(each) for each in node.subplans[:1]],
         )
-        for node in post_order(plan)
+        for node in _identified(plan)
         if not _only_says_how(node)
     ]
     return digest(repr(told).encode(), size=8)
+
+
+def _identified(plan: Node) -> list[Node]:
+    return [node.identified for node in post_order(plan)]
 
 
 def _own(node: Node) -> list[tuple[str, Any]]:

@@ -21,6 +21,11 @@ def post_order(plan: Node) -> Iterator[Node]:
     return (node for node, _ in with_depth(plan)) if plan.inputs else iter((plan,))
 
 
+def rank_rows(plan: Node) -> Any:
+    """Return the node in a plan that keeps the rows of a rank (`ops.order.ranks.RankRows`), if there is one."""
+    return next((node for node in post_order(plan) if node.of_rank), None)
+
+
 def with_depth(plan: Node) -> Iterator[tuple[Node, int]]:
     """Yield the same, each with the number of nodes with several inputs above it."""
     path = [(plan, 0, iter(plan.inputs))]  # from the plan down, each with its remaining inputs

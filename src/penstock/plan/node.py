@@ -35,6 +35,7 @@ class Node:
     one_to_one: ClassVar[bool] = False  # yields every element of its single input in the same order, perhaps changed
     selects: ClassVar[bool] = False  # yields some elements of its single input after examining all
     keeps_ids: ClassVar[bool] = False  # a stream's elements have the ids of the input's elements that they come from
+    of_rank: ClassVar[bool] = False  # keeps the rows of one rank, `batch` of which in all ranks are a global batch
     keeps_made: ClassVar[bool] = False  # yields again what its input has made once
     forgives: ClassVar[bool] = False  # drops the elements that fail below it
     calls_input: ClassVar[bool] = False  # its `spread` calls that of its input itself, perhaps several times
@@ -199,6 +200,11 @@ class Node:
     def label(self) -> str:
         """Return the operation with its arguments."""
         return f"{self.name}({self.arguments()})"
+
+    @property
+    def identified(self) -> Node:
+        """The node that fingerprints and marks are made for: this one, without what depends on the rank."""
+        return self
 
     @property
     def reported_as(self) -> str:

@@ -6,11 +6,17 @@ from penstock.core.lazy import names_on_demand
 
 if TYPE_CHECKING:
     from penstock.testing.laws import verify_determinism, verify_resume
+    from penstock.testing.ranks import audit, verify_ranks
 
-__all__ = ["verify_determinism", "verify_resume"]
+__all__ = ["audit", "verify_determinism", "verify_ranks", "verify_resume"]
+
+_PLACES = {
+    **dict.fromkeys(("verify_determinism", "verify_resume"), "penstock.testing.laws"),
+    **dict.fromkeys(("audit", "verify_ranks"), "penstock.testing.ranks"),
+}
 
 if not TYPE_CHECKING:
-    __getattr__ = names_on_demand(__name__, dict.fromkeys(__all__, "penstock.testing.laws"))
+    __getattr__ = names_on_demand(__name__, _PLACES)
 
 
 def __dir__() -> list[str]:

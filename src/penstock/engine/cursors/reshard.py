@@ -64,6 +64,16 @@ def resharded(plan: Node, as_run: Callable[[Node, Cursor], Node], states: Sequen
     return Cursor(first.seed, first.epoch, items, mark=mark, drawn=first.drawn)
 
 
+def is_within_turns(plan: Node, as_run: Callable[[Node, Cursor], Node], state: object) -> bool:
+    """Return whether, at the state of the only shard of a plan, every virtual stream goes on and has given as many."""
+    seeded = _cursor(state)
+    here = Sharding(plan, lambda plan: as_run(plan, seeded))
+    if isinstance(here.shard, Shard):
+        return False
+    positions = _positions(_shard_state(state, here), here, here.shard.streams)
+    return len({given for _, given, _ in positions}) == 1 and not any(ended for _, _, ended in positions)
+
+
 def _cursor(state: object) -> Cursor:
     fingerprint = cast("dict[str, Any]", state).get("fingerprint", "") if isinstance(state, dict) else ""
     return cursor_of(state, fingerprint, (), None)

@@ -15,6 +15,7 @@ from penstock.ops.elementwise.enumerate import Enumerate
 from penstock.ops.elementwise.map import Map
 from penstock.ops.elementwise.tolerant import TolerantMap
 from penstock.ops.group.grouping import Grouping
+from penstock.ops.order.ranks import PadToMultiple, RankRows, WholeBatches
 from penstock.ops.order.shard import Shard
 from penstock.ops.order.streams import VirtualStreams
 from penstock.plan.fingerprint import fingerprint_of, form, plan_lines
@@ -22,6 +23,8 @@ from penstock.plan.flow import Mark, resumed
 from penstock.plan.graph import fold, with_inputs
 from penstock.plan.node import Node
 
+_BELOW_BATCH = WholeBatches | PadToMultiple | RankRows
+"""Nodes between the turns of streams and the batch of a rank."""
 AFTER_SHARD = "map(), enumerate(), batches of a fixed size and prefetch()"
 """The operations allowed after a shard whose states can be resharded: each keeps all elements and their order."""
 PLAN_DIGITS = 16
@@ -105,14 +108,19 @@ def is_sharded(plan: Node) -> bool:
     return isinstance(shard, VirtualStreams) or (isinstance(shard, Shard) and shard.indexed)
 
 
+def keeps_turns(node: Node) -> bool:
+    """Return whether a node keeps all elements and their order, so that it may follow a shard."""
+    if isinstance(node, TolerantMap):
+        return node.keeps
+    return isinstance(node, Prefetch | WithOptions | Grouping | Enumerate | Map | _BELOW_BATCH)
+
+
 def _above_and_shard(plan: Node) -> tuple[list[Node], Node]:
     """Return the last nodes of a plan, which keep elements and their order, and the first node that does not."""
     above: list[Node] = []
-    while isinstance(plan, Prefetch | WithOptions | Grouping | Enumerate | Map):
-        if isinstance(plan, TolerantMap) and not plan.keeps:
-            break
+    while keeps_turns(plan):
         above.append(plan)
-        plan = plan.input
+        (plan,) = plan.inputs
     return above, plan
 
 
@@ -128,7 +136,12 @@ def _above_turns(run: Node) -> list[Node]:
 
 
 def _size(node: Node) -> int:
-    return node.size if isinstance(node, Grouping) else 1
+    """Return how many elements below the node one element stands for, of all ranks."""
+    match node:
+        case Grouping(size=size) | RankRows(world=size):
+            return size
+        case _:
+            return 1
 
 
 def _is_elementwise(node: Node) -> bool:
@@ -148,6 +161,8 @@ def _normalized(plan: Node, shards: int = 1) -> Node:
                 return replace(shard, num_shards=shards, index=0)
             case Grouping() as grouping:
                 return replace(grouping, size=1)
+            case WholeBatches() | PadToMultiple() | RankRows() as node:
+                return node.input
             case other:
                 return other
 

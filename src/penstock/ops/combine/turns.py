@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import takewhile
 
@@ -62,7 +62,7 @@ class Lane:
 
 @dataclass(frozen=True)
 class Turns(Node):
-    """Yield one element of each of `plans` in turn; skip a plan once it has ended.
+    """Yield one element of each of `plans` in turn; skip a plan once it has ended, or end at its turn if it `stops`.
 
     The plans are not inputs: each is opened separately, all in the same session. Unless ids are `keyed` by the rows
     that elements are made from, ids repeat from plan to plan, and the `numbers` of the plans distinguish them. The mark
@@ -73,6 +73,7 @@ class Turns(Node):
     numbers: tuple[int, ...]
     streams: int
     keyed: bool
+    stops: bool = field(default=False, metadata={"runs": True})
 
     @property
     def subplans(self) -> tuple[Node, ...]:
@@ -108,6 +109,8 @@ class Turns(Node):
             while any(lane.reader is not None for lane in lanes):
                 piece = _NOTHING
                 if lanes[turn].is_over():  # checks the mark before the first element
+                    if self.stops:
+                        return
                     turn = (turn + 1) % len(lanes)
                 else:
                     piece, turn = self._rounds(lanes, turn)

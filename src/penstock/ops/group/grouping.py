@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple, cast
 
@@ -52,6 +52,12 @@ class Grouping(Batching):
 
     input: Node
     size: int
+
+    @property
+    def identified(self) -> Node:
+        """The global batch, if the input is the rows of a rank."""
+        rows: Any = self.input
+        return replace(self, size=rows.batch) if rows.of_rank and self.size == rows.size != rows.batch else self
 
     @cached_property
     def length(self) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from penstock.core.arrays import Allocate
@@ -52,12 +52,13 @@ class VirtualStreams(RowMap):
     """Cut the input into `streams`, and alternate between the `index`-th, the one `num_shards` after it, and so on.
 
     Each stream is the input's plan over a part of the rows that the plan reads (`virtual_stream`). The engine runs the
-    `turns`.
+    `turns`. If it `stops`, the shard ends in front of the first turn of a stream that has ended.
     """
 
     num_shards: int
     index: int
     streams: int
+    stops: bool = field(default=False, metadata={"runs": True})
 
     @property
     def name(self) -> str:
@@ -76,7 +77,7 @@ class VirtualStreams(RowMap):
             (place - first.place) % self.streams for place in range(self.index, self.streams, self.num_shards)
         )
         plans = tuple(virtual_stream(self.input, number, self.streams).plan for number in owned)
-        return combine.turns.Turns(plans, owned, self.streams, first.keyed)
+        return combine.turns.Turns(plans, owned, self.streams, first.keyed, self.stops)
 
     def arguments(self) -> str:
         return f"{self.num_shards}, {self.index}, streams={self.streams}"

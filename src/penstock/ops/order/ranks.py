@@ -1,0 +1,183 @@
+"""The parts of global batches: whole batches, whose rows are divided among ranks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from penstock.core.arrays import Allocate, Rows
+from penstock.index.parted import part_size, positions_of, rows_of_part
+from penstock.ops.group.pad import PadToCardinality
+from penstock.plan.flow import Flow, Mark, Open, Piece, Reader, join_pieces, resumed
+from penstock.plan.node import Node, RowMap
+
+
+@dataclass(frozen=True)
+class WholeBatches(RowMap):
+    """Make an epoch consist of full batches of `size` elements, as `remainder` says.
+
+    "drop" drops the elements after the last full batch, "wrap" adds the first elements of the epoch up to the next full
+    batch, and "uneven" leaves the elements as they are. An empty epoch remains empty.
+    """
+
+    size: int
+    remainder: str
+
+    @property
+    def name(self) -> str:
+        return "whole_batches"
+
+    @property
+    def internal(self) -> bool:
+        return True
+
+    @cached_property
+    def length(self) -> int:
+        length = self.input.length
+        if length < 0 or self.remainder == "uneven":
+            return length
+        return _multiple(length, self.size, up=self.remainder == "wrap")
+
+    def rows_of(self, rows: Rows) -> Rows:
+        own, below = self.stride, self.input.stride
+        if own == below:
+            return rows
+        epochs, positions = np.divmod(rows, own)
+        return epochs * below + positions % below
+
+    def flow(self, inputs: tuple[Open, ...], epoch: int, mark: Mark, allocate: Allocate) -> Flow:
+        seen, at = resumed(mark, (0, None))
+        with Reader(inputs[0], epoch, at) as reader:
+            while (run := reader.take(self.size)) is not None:
+                missing = self.size - len(run)
+                if missing and self.remainder == "drop":
+                    return
+                after = reader.mark
+                fills = missing and self.remainder == "wrap"
+                full = join_pieces([run, *self._first(inputs[0], epoch, missing)]) if fills else run
+                seen += 1
+                yield Piece(full.chunk, full.ids, [seen, after])
+
+    def _first(self, source: Open, epoch: int, count: int) -> list[Piece]:
+        """Return the first elements of the epoch, again from the first if there are fewer than `count`."""
+        parts: list[Piece] = []
+        while count:
+            with Reader(source, epoch) as reader:
+                part = reader.take(count)
+            if part is None:
+                raise RuntimeError(f"{self.label()}: the input has no elements when it is read again")
+            parts.append(part)
+            count -= len(part)
+        return parts
+
+    def arguments(self) -> str:
+        return f'{self.size}, remainder="{self.remainder}"'
+
+
+@dataclass(frozen=True)
+class PadToMultiple(PadToCardinality):
+    """Append elements of zeros up to a multiple of `count` elements; a flag marks the real elements.
+
+    Unless it `fills`, the elements after the last multiple are dropped.
+    """
+
+    kind = "PadToMultiple"
+
+    fills: bool = field(default=True, metadata={"runs": True})
+
+    @property
+    def name(self) -> str:
+        return "whole_batches"
+
+    @property
+    def internal(self) -> bool:
+        return True
+
+    @cached_property
+    def length(self) -> int:
+        length = self.input.length
+        return length if length < 0 else _multiple(length, self.count, up=True)
+
+    def flow(self, inputs: tuple[Open, ...], epoch: int, mark: Mark, allocate: Allocate) -> Flow:
+        seen, at = resumed(mark, (0, None))
+        with Reader(inputs[0], epoch, at) as reader:
+            while (run := reader.take(self.count)) is not None:
+                seen += 1
+                if len(run) < self.count and not self.fills:
+                    return
+                yield self._padded(run, self.count - len(run), [seen, reader.mark])
+
+    def arguments(self) -> str:
+        mask = [] if self.mask_key == "valid" else [f"mask_key={self.mask_key!r}"]
+        return ", ".join([str(self.count), 'remainder="pad"', *mask])
+
+
+@dataclass(frozen=True)
+class RankRows(RowMap):
+    """Keep the rows of one rank of each run of `batch` elements.
+
+    These are consecutive rows, or every `world`-th (`strided`). Neither the rank, nor the number of ranks, nor the
+    `group` through which ranks agree counts in fingerprints and marks.
+    """
+
+    keeps_order = True
+    of_rank = True
+
+    batch: int
+    strided: bool
+    rank: int = field(default=0, metadata={"runs": True})
+    world: int = field(default=1, metadata={"runs": True})
+    group: Any = field(default=None, repr=False, compare=False, metadata={"runs": True})
+
+    @property
+    def name(self) -> str:
+        return "shard_by_rank"
+
+    @property
+    def identified(self) -> Node:
+        """The node of the only rank of one."""
+        return replace(self, rank=0, world=1, group=None) if self.world > 1 or self.group is not None else self
+
+    @property
+    def size(self) -> int:
+        """The number of rows of a full batch that the rank has."""
+        return part_size(self.batch, self.rank, self.world)
+
+    @cached_property
+    def length(self) -> int:
+        if self.input.length < 0:
+            return self.input.length
+        full, rest = divmod(self.input.length, self.batch)
+        return full * self.size + part_size(rest, self.rank, self.world)
+
+    def rows_of(self, rows: Rows) -> Rows:
+        if self.world == 1:
+            return rows
+        return rows_of_part(
+            rows,
+            batch=self.batch,
+            length=self.stride,
+            input_stride=self.input.stride,
+            rank=self.rank,
+            world=self.world,
+            strided=self.strided,
+        )
+
+    def flow(self, inputs: tuple[Open, ...], epoch: int, mark: Mark, allocate: Allocate) -> Flow:
+        seen, at = resumed(mark, (0, None))
+        with Reader(inputs[0], epoch, at) as reader:
+            while (run := reader.take(self.batch)) is not None:
+                own = run.select(positions_of(len(run), self.rank, self.world, strided=self.strided))
+                seen += 1
+                yield Piece(own.chunk, own.ids, [seen, reader.mark])
+
+    def arguments(self) -> str:
+        return f"{self.rank} of {self.world}, batch={self.batch}"
+
+
+def _multiple(count: int, size: int, *, up: bool) -> int:
+    """Return the multiple of `size` nearest to a count, above or below it."""
+    return -(-count // size) * size if up else count // size * size

@@ -1,0 +1,72 @@
+"""One process of a real process group: `python member.py FRAMEWORK RANK WORLD ADDRESS '{"task": ...}'`.
+
+It writes what it received as one line of JSON.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+
+import penstock as ps
+
+
+def pipeline(task):
+    size = task.get("size", 12)
+    ds = ps.Dataset.range(task.get("count", 150)).shuffle(seed=task.get("seed", 3))
+    if task.get("kind", "stream") == "stream":
+        ds = ds.filter(lambda x: x % 3 > 0)
+    if task.get("unseeded"):
+        ds = ds.map(lambda x, rng: x * 1000 + int(rng.integers(1000)))
+    if task.get("kind") == "endless":
+        ds = ds.repeat()
+    return ds.batch(size)
+
+
+def join(framework, rank, world, address):
+    if framework == "torch":
+        import torch.distributed
+
+        torch.distributed.init_process_group("gloo", init_method=f"file://{address}", rank=rank, world_size=world)
+    elif framework == "jax":
+        import jax
+
+        jax.config.update("jax_platforms", "cpu")
+        jax.distributed.initialize(address, world, rank, initialization_timeout=15)
+
+
+def received(task, rank):
+    found = {"rank": rank, "steps": [], "error": ""}
+    try:
+        ds = pipeline(task).shard_by_rank(timeout=task.get("timeout", 12))
+        if task.get("state"):
+            ds.load_state_dict(task["state"])
+        for step, batch in enumerate(ds, 1):
+            found["steps"].append(batch.tolist())
+            if step == task.get("save"):
+                found["state"] = ds.state_dict()
+            if step == task.get("stop"):
+                break
+            if [rank, step] == task.get("dies"):
+                return {**found, "died": True}
+        found["last"] = ds.state_dict()
+    except ps.errors.RankError as error:
+        found["error"] = str(error)
+    return found
+
+
+def main():
+    framework, rank, world, address, task = sys.argv[1:]
+    join(framework, int(rank), int(world), address)
+    line = json.dumps(received(json.loads(task), int(rank)))
+    print(line, flush=True)
+    if framework == "jax":  # the first process holds the store of all
+        from jax._src import distributed
+
+        distributed.global_state.client.wait_at_barrier("told", 15_000)
+    os._exit(0)  # no goodbye to the other ranks, as when the process is killed
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,99 @@
+"""Ranks in real process groups: PyTorch's gloo and JAX on CPUs."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.dataset.ranks.job import Job, rows_of
+from tests.dataset.ranks.member import pipeline
+
+MEMBER = Path(__file__).with_name("member.py")
+SECONDS = 100
+
+
+def started(framework, world, address, *tasks):
+    """What each process of a group reports; with one task for all, or one for each."""
+    tasks = tasks if len(tasks) == world else tasks * world
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "XLA_FLAGS": "", "JAX_PLATFORMS": "cpu"}
+    command = [sys.executable, str(MEMBER), framework]
+    processes = [
+        subprocess.Popen(
+            [*command, str(rank), str(world), str(address), json.dumps(task)],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env=environment,
+        )
+        for rank, task in enumerate(tasks)
+    ]
+    try:
+        told = [process.communicate(timeout=SECONDS) for process in processes]
+    finally:
+        for process in processes:
+            process.kill()
+    return [json.loads(out) if out else {"crashed": error} for out, error in told]
+
+
+def global_batches(told):
+    assert [each.get("error", each) for each in told] == [""] * len(told)
+    assert len({len(each["steps"]) for each in told}) == 1
+    return [rows_of(step) for step in zip(*(each["steps"] for each in told), strict=True)]
+
+
+def whole(**task):
+    return [rows_of(step) for step in Job(lambda: pipeline(task), 1).steps()]
+
+
+def test_torch_ranks_share_a_stream_and_go_on_with_one_rank_fewer(tmp_path):
+    pytest.importorskip("torch")
+    told = started("torch", 3, tmp_path / "first", {"save": 2, "dies": [1, 4], "timeout": 2})
+    assert told[1]["died"]
+    for rank in (0, 2):
+        assert "rank 1 of 3 did not answer within 2 s" in told[rank]["error"]
+    before = [rows_of(step) for step in zip(*(each["steps"] for each in told), strict=False)]
+    assert before == whole()[: len(before)]
+    assert told[0]["state"] == told[1]["state"] == told[2]["state"]
+    again = started("torch", 2, tmp_path / "second", {"state": told[2]["state"]})
+    assert before[:2] + global_batches(again) == whole()
+    assert again[0]["last"] == again[1]["last"]
+
+
+def test_torch_ranks_that_disagree_all_hear_of_it_at_once(tmp_path):
+    pytest.importorskip("torch")
+    other = {"count": 151}
+    told = started("torch", 2, tmp_path / "plan", {}, other)
+    for each in told:
+        assert "rank 1 of 2 has another pipeline" in each["error"]
+
+
+def test_unseeded_torch_ranks_take_the_seed_of_the_first(tmp_path):
+    pytest.importorskip("torch")
+    told = started("torch", 2, tmp_path / "seeds", {"kind": "indexed", "unseeded": True})
+    assert sorted(row // 1000 for step in global_batches(told) for row in step) == sorted(
+        row for step in whole(kind="indexed") for row in step
+    )
+    assert told[0]["last"] == told[1]["last"]
+
+
+def free_address():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return f"127.0.0.1:{probe.getsockname()[1]}"
+
+
+def test_jax_processes_share_a_stream():
+    pytest.importorskip("jax")
+    for _ in range(3):  # another process may take the port before JAX does
+        told = started("jax", 2, free_address(), {"save": 3})
+        if not any("crashed" in each for each in told):
+            break
+    assert global_batches(told) == whole()
+    again = started("none", 1, "", {"state": told[1]["state"]})
+    assert whole()[:3] + global_batches(again) == whole()
