@@ -3,18 +3,40 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Callable, Iterable
+from typing import Any, cast
+
+import numpy as np
 
 from penstock.core.checks import check_list, is_one_of
+from penstock.dataset.handle import Handle
 from penstock.dataset.readers.lines import lines
 from penstock.dataset.readers.records import fixed_records, tfrecords
 from penstock.storage.compression import named_compression
 from penstock.storage.paths import Pattern, list_files
-from penstock.tf_data.dataset import Dataset, ported
+from penstock.tf_data import tensors
+from penstock.tf_data.constructed import constructed
+from penstock.tf_data.dataset import Dataset, made_as, ported
 from penstock.tf_data.labelled import check_name
 
 
+def _paths_as_text(given: Any) -> Any:
+    """Return paths that are tensors, or the elements of a dataset, as text; other arguments are unchanged."""
+    if isinstance(given, Handle):
+        return [_paths_as_text(path) for path in given]
+    if isinstance(given, list | tuple):
+        return [_paths_as_text(path) for path in cast("list[Any]", given)]
+    path = tensors.to_numpy(given)
+    if isinstance(path, np.ndarray):
+        return [_paths_as_text(each) for each in path.ravel().tolist()]
+    return os.fsdecode(path) if isinstance(path, bytes) else path
+
+
+def _reader(function: Callable[..., Any]) -> Callable[..., Any]:
+    return constructed(function, made_as, _paths_as_text)
+
+
+@_reader
 def TextLineDataset(  # noqa: N802 - tf.data's name
     filenames: Pattern | Iterable[Pattern],
     compression_type: str | None = None,
@@ -43,6 +65,7 @@ def TextLineDataset(  # noqa: N802 - tf.data's name
     return ported(lines(files, _compression(call, compression_type)))
 
 
+@_reader
 def FixedLengthRecordDataset(  # noqa: N802 - tf.data's name, and its arguments
     filenames: Pattern | Iterable[Pattern],
     record_bytes: int,
@@ -74,6 +97,7 @@ def FixedLengthRecordDataset(  # noqa: N802 - tf.data's name, and its arguments
     return ported(fixed_records(call, paths, record_bytes, compression, header_bytes=header, footer_bytes=footer))
 
 
+@_reader
 def TFRecordDataset(  # noqa: N802 - tf.data's name
     filenames: Pattern | Iterable[Pattern],
     compression_type: str | None = None,
