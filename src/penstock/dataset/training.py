@@ -34,8 +34,8 @@ class Training(Handle[T_co]):
         of the consumer as long as nothing in TensorFlow reads ahead (`prefetch`). The signature is that of the plan:
         `tf.TensorSpec`, `tf.RaggedTensorSpec` and `tf.SparseTensorSpec`, with text as `tf.string`; lists become
         tuples. If a Python function made the elements, the signature is that of the first two and the last, with
-        `None` where their sizes differ, unless `element_spec` says it, nested like an element, in Penstock's
-        specs or in TensorFlow's. An element that does not fit raises an error. The cardinality is known if `len(ds)` is.
+        `None` where their sizes differ; `element_spec`, nested like an element, in Penstock's specs or in TensorFlow's,
+        replaces it. An element that does not fit raises an error. The cardinality is known if `len(ds)` is.
 
         With `eager`, iterate over the result like over `to_torch()`: cursors are exact, and the tensors share the
         memory of the batch where TensorFlow allows it.
@@ -49,7 +49,9 @@ class Training(Handle[T_co]):
         ds = cast("Dataset[T_co]", self)
         if check_flag("to_tensorflow", "eager", eager):
             if element_spec is not None:
-                raise TypeError("to_tensorflow(eager=True, element_spec=): eager tensors have the shapes of their arrays")
+                raise TypeError(
+                    "to_tensorflow(eager=True, element_spec=): eager tensors have the shapes of their arrays"
+                )
             return feed.tensorflow.TensorFlowFeed(ds)
         spec = self._spec_of_all() if element_spec is None else feed.tensorflow.own_specs(element_spec)
         whole = self._plan.length >= 0 and not self._passes.upcoming().row
@@ -76,15 +78,13 @@ class Training(Handle[T_co]):
             spec = relaxed
         return spec
 
-    def to_keras(
-        self, *, aside: str | int | None = None, class_weight: Mapping[int, float] | None = None
-    ) -> KerasFeed:
+    def to_keras(self, *, aside: str | int | None = None, class_weight: Mapping[int, float] | None = None) -> KerasFeed:
         """Return the dataset in the form that `fit`, `evaluate` and `predict` of Keras 3 take, on any backend.
 
         Elements are batches: a dict or an array as `x`, or a tuple `(x, y)` or `(x, y, sample_weight)`. Each epoch of
         Keras is the next pass, in the dataset's order, which Keras leaves as it is. The number of batches is known if
-        `len(ds)` is; pass `steps_per_epoch` for a dataset without end. `aside` is the key or position of a part that does
-        not go to Keras, such as ids: the feed's `aside` has those of the last pass, in the order of the predictions.
+        `len(ds)` is; pass `steps_per_epoch` for a dataset without end. `aside` is the key or position of a part that
+        does not go to Keras, such as ids: the feed's `aside` has those of the last pass, in order.
         `class_weight` weighs examples by their class; the argument of `fit` has no effect on a dataset. The feed's
         `state_dict()` and `load_state_dict()` resume within an epoch.
 

@@ -62,7 +62,7 @@ class BatchForm:
             parts.pop()
         if len(parts) not in range(1, 4):
             raise ElementError(
-                f"to_keras(): an element has {len(parts)} parts, but Keras takes (x,), (x, y) or (x, y, sample_weight): "
+                f"to_keras(): an element has {len(parts)} parts, and Keras takes (x,), (x, y) or (x, y, weight): "
                 f"{describe(spec_of(element))}; map() it to that form, or keep a part out of it with to_keras(aside=)"
             )
         return tuple(parts)
@@ -76,7 +76,7 @@ class BatchForm:
         if isinstance(leaf, Ragged) or array.dtype.kind in "OSU":
             kind, instead = _ROWS if isinstance(leaf, Ragged) else _TEXT
             raise ElementError(
-                f"to_keras(): an element has {kind}{_at(path)}, which Keras takes on the TensorFlow backend only; {instead}"
+                f"to_keras(): an element has {kind}{_at(path)}, which Keras takes on TensorFlow only; {instead}"
             )
 
     def _check_weighted(self, batch: Any, element: Any) -> None:
@@ -100,7 +100,7 @@ def _without(element: Any, part: str | int) -> Any:
 
 
 def _weights(classes: np.ndarray[Any, Any], of_class: Mapping[int, float]) -> np.ndarray[Any, Any]:
-    """Return the weight of each example, of shape (k,), by its class: numbers (k,) or (k, 1), or one-hot rows (k, c)."""
+    """Return the weight of each example, of shape (k,), by its class: numbers (k,) or (k, 1), or one-hot (k, c)."""
     if classes.ndim > 1:
         classes = classes[:, 0] if classes.shape[-1] == 1 else classes.argmax(-1)
     return np.array([of_class.get(int(round(each)), 1.0) for each in classes.tolist()], np.float32)
@@ -118,7 +118,9 @@ class Passes:
         self.form = form
         self._kept: list[Any] = []
         self._last: Batches | None = None
-        self._marks: deque[dict[str, Any]] | None = None  # positions after batches trained and read, if steps are counted
+        self._marks: deque[dict[str, Any]] | None = (
+            None  # positions after batches trained and read, if steps are counted
+        )
 
     def iterator(self, *, epoch: int | None = None) -> Batches:
         """Return an iterator over the batches of the next pass."""

@@ -102,7 +102,7 @@ def type_spec(leaf: LeafSpec) -> Any:
     if issubclass(leaf.type, str | bytes):
         return tf.TensorSpec((), tf.string)
     raise ElementError(
-        f"an element has a leaf of type {leaf!r}, for which TensorFlow has no tensor; map() it to an array, or leave it out"
+        f"an element has a leaf of type {leaf!r}, which is no tensor; map() it to an array, or leave it out"
     )
 
 

@@ -8,7 +8,6 @@ from penstock.core.attributes import UnknownNameError
 
 _GRAPH = "there is no graph here, so"
 _DEVICE = "ds.to_torch() and ds.to_jax() pass batches on; moving them to a device is the framework's"
-_CSV = "penstock.read_csv(paths) reads the rows as dicts, with random access"
 _EXAMPLES = "penstock.read_tfrecord(paths).batch(n).map(penstock.records.parse_example(features)) parses batches"
 _ALONE = "sharding is never automatic: write ds.shard(num_shards, index)"
 _SERVICE = "there is no data service; pass any concurrent.futures.Executor, such as a cluster's, as Options(executor=)"
@@ -25,7 +24,6 @@ OF_DATA: Mapping[str, str] = {
 OF_EXPERIMENTAL: Mapping[str, str] = {
     "AutoShardPolicy": _ALONE,
     "AutotuneAlgorithm": "there is one algorithm, which measures; it.stats().decisions lists its decisions",
-    "CsvDataset": _CSV,
     "DatasetInitializer": _TABLE,
     "DistributeOptions": _ALONE,
     "ExternalStatePolicy": "a function's state is its own; it.state_dict() is the iterator's position",
@@ -42,7 +40,6 @@ OF_EXPERIMENTAL: Mapping[str, str] = {
     "get_next_as_optional": _END,
     "index_table_from_dataset": _TABLE,
     "make_batched_features_dataset": _EXAMPLES,
-    "make_csv_dataset": _CSV,
     "make_saveable_from_iterator": "it.state_dict() is the position, and it.load_state_dict() continues there",
     "parse_example_dataset": _EXAMPLES,
     "prefetch_to_device": _DEVICE,

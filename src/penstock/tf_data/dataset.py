@@ -19,7 +19,7 @@ from penstock.elements.spec import compatible, describe
 from penstock.storage.paths import Pattern
 from penstock.tf_data import tensors
 from penstock.tf_data.absent import OF_DATASET, unknown_name
-from penstock.tf_data.constructed import constructed, has_tensors, has_tensors_of
+from penstock.tf_data.constructed import constructed, has_tensors_of
 from penstock.tf_data.iterator import Iterator
 from penstock.tf_data.labelled import check_name, labelled
 from penstock.tf_data.options import Options

@@ -20,20 +20,20 @@ from penstock.tf_data.dataset import Dataset, made_as, ported
 from penstock.tf_data.labelled import check_name
 
 
-def _paths_as_text(given: Any) -> Any:
+def paths_as_text(given: Any) -> Any:
     """Return paths that are tensors, or the elements of a dataset, as text; other arguments are unchanged."""
     if isinstance(given, Handle):
-        return [_paths_as_text(path) for path in given]
+        return [paths_as_text(path) for path in given]
     if isinstance(given, list | tuple):
-        return [_paths_as_text(path) for path in cast("list[Any]", given)]
+        return [paths_as_text(path) for path in cast("list[Any]", given)]
     path = tensors.to_numpy(given)
     if isinstance(path, np.ndarray):
-        return [_paths_as_text(each) for each in path.ravel().tolist()]
+        return [paths_as_text(each) for each in path.ravel().tolist()]
     return os.fsdecode(path) if isinstance(path, bytes) else path
 
 
 def _reader(function: Callable[..., Any]) -> Callable[..., Any]:
-    return constructed(function, made_as, _paths_as_text)
+    return constructed(function, made_as, paths_as_text)
 
 
 @_reader
@@ -62,7 +62,7 @@ def TextLineDataset(  # noqa: N802 - tf.data's name
 
     call = "TextLineDataset"
     files = line_files(_paths(call, filenames, name), encoding=None, call=call)
-    return ported(lines(files, _compression(call, compression_type)))
+    return ported(lines(files, compression_named(call, compression_type)))
 
 
 @_reader
@@ -90,7 +90,7 @@ def FixedLengthRecordDataset(  # noqa: N802 - tf.data's name, and its arguments
     [b'one ', b'two ']
     """
     call = "FixedLengthRecordDataset"
-    compression = None if compression_type is None else _compression(call, compression_type)
+    compression = None if compression_type is None else compression_named(call, compression_type)
     header = 0 if header_bytes is None else header_bytes
     footer = 0 if footer_bytes is None else footer_bytes
     paths = _paths(call, filenames, name)
@@ -117,12 +117,13 @@ def TFRecordDataset(  # noqa: N802 - tf.data's name
     >>> sorted(tf_data.TFRecordDataset(names).shuffle(2, seed=1))
     [b'one', b'two']
     """
-    compression = _compression("TFRecordDataset", compression_type)
+    compression = compression_named("TFRecordDataset", compression_type)
     paths = _paths("TFRecordDataset", filenames, name)
     return ported(tfrecords(paths, compression, verify=True))
 
 
-def _compression(call: str, compression_type: str | None) -> str | None:
+def compression_named(call: str, compression_type: str | None) -> str | None:
+    """Return Penstock's name for a compression type of `tf.data`; `None` means that the files tell."""
     if compression_type is None:
         return named_compression(call, "auto")
     return None if is_one_of(compression_type, "NONE") else named_compression(call, compression_type)

@@ -80,6 +80,19 @@ def _kind_of(dtype: Any) -> Any:
     return bytes if dtype.name == "string" else numpy_dtype(dtype)
 
 
+def numpy_kind(dtype: Any) -> Any:
+    """Return a dtype of TensorFlow or NumPy as NumPy's scalar type, `bytes` for text; `None` for anything else.
+
+    >>> numpy_kind(np.float32), numpy_kind(str), numpy_kind(0.5)
+    (<class 'numpy.float32'>, <class 'bytes'>, None)
+    """
+    kind = _kind_of(dtype)
+    if kind is str or kind is bytes:
+        return bytes
+    is_dtype = isinstance(kind, np.dtype) or (isinstance(kind, type) and issubclass(kind, np.generic | int | float))
+    return np.dtype(kind).type if is_dtype else None
+
+
 def _array_dtype(dtype: Any) -> np.dtype[Any]:
     kind = _kind_of(dtype)
     return _TEXTS if kind is bytes or kind is str else np.dtype(kind)
@@ -201,10 +214,8 @@ def _is_of_texts(array: np.ndarray[Any, Any]) -> bool:
 
 
 def _fitted(leaf: Any, dtype: Any) -> Any:
-    if dtype is bytes and isinstance(leaf, str):
-        return leaf.encode()
     if not isinstance(leaf, _NUMBERS):
-        return leaf
+        return leaf.encode() if dtype is bytes and isinstance(leaf, str) else leaf
     if not isinstance(dtype, np.dtype) or dtype == _TEXTS:
         texts = np.asarray(leaf, object) if isinstance(leaf, list | tuple | np.ndarray) else None
         return leaf if texts is None or not _is_of_texts(texts) else texts

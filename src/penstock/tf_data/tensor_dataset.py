@@ -10,6 +10,7 @@ from penstock.core.errors import PlanError
 from penstock.dataset.dataset import Dataset as PenstockDataset
 from penstock.dataset.handle import T_co
 from penstock.elements.nested.nesting import part_in
+from penstock.elements.nested.structure import flatten, unflatten
 from penstock.elements.spec import ObjectSpec, Spec, map_leaves
 from penstock.feed.tensorflow import type_spec
 from penstock.plan.functions import takes_rng
@@ -70,7 +71,11 @@ class TensorDataset(Dataset[T_co]):
         """Compute a state of tensors; see `penstock.Dataset.reduce`."""
         tf = tensors.module()
         state = tensors.all_to_tensors(tensors.as_data(initial_state))
-        return super().reduce(state, tf.function(reduce_func, reduce_retracing=True))
+
+        def traced(state: Any, element: Any) -> Any:
+            return reduce_func(*map(copied, (state, element)))  # which the function may write to
+
+        return super().reduce(state, tf.function(traced, reduce_retracing=True))
 
     def save(self, path: Any, *args: Any, **settings: Any) -> None:  # pyright: ignore[reportIncompatibleMethodOverride] - the same
         """Write the elements of one epoch; see `penstock.tf_data.Dataset.save`."""
@@ -212,6 +217,12 @@ def _refuse_in_graph() -> None:
             "iteration inside a tf.function would read all elements while it is traced; iterate over "
             "ds.to_tensorflow() there, or call the function for each element"
         )
+
+
+def copied(element: Any) -> Any:
+    """Return an element with new dicts, lists and tuples."""
+    leaves, structure = flatten(element)
+    return unflatten(structure, leaves)
 
 
 def _as_data(value: Any) -> Any:

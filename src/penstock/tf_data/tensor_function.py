@@ -12,7 +12,7 @@ from penstock.core.errors import ElementError
 from penstock.dataset.handle import Handle
 from penstock.elements.nested.structure import flatten, unflatten
 from penstock.elements.spec import ArraySpec, LeafSpec, ObjectSpec, Spec
-from penstock.feed.tensorflow import can_be_tensor, own_spec, to_tensor, type_spec
+from penstock.feed.tensorflow import own_spec, to_tensor, type_spec
 from penstock.plan.functions import name_of
 from penstock.tf_data import tensors
 
@@ -75,7 +75,9 @@ class TensorFunction:
 
     def _trace(self) -> _Traced | None:
         if not self._traced:
-            self._traced.append(_Traced.of(self.function, self.given, exact=self.exact) if _can_be_traced(self.given) else None)
+            self._traced.append(
+                _Traced.of(self.function, self.given, exact=self.exact) if _can_be_traced(self.given) else None
+            )
         return self._traced[0]
 
 
@@ -110,7 +112,9 @@ class _Traced:
         outputs = concrete.structured_outputs
         for leaf in flatten(outputs)[0]:
             if isinstance(leaf, Handle):
-                raise TypeError("a function of tensors returned a dataset; flat_map() or interleave() takes such functions")
+                raise TypeError(
+                    "a function of tensors returned a dataset; flat_map() or interleave() takes such functions"
+                )
         names = {op.type for op in concrete.graph.get_operations()}
         stateful = bool(names & _STATEFUL) or any("Random" in name for name in names)
         return cls(concrete if exact else traced, _spec_of_outputs(outputs), stateful)
@@ -142,7 +146,7 @@ def _converted(made: Any) -> Any:
         parts = [_converted(part) for part in made]
         return type(made)(*parts) if hasattr(made, "_fields") else tuple(parts)
     composite = isinstance(made, tf.RaggedTensor | tf.SparseTensor)
-    if made is None or composite or isinstance(made, Handle) or isinstance(made, tf.data.Dataset):
+    if made is None or composite or isinstance(made, Handle | tf.data.Dataset):
         return made
     try:
         return tf.convert_to_tensor(made)
@@ -180,4 +184,3 @@ class EagerFunction:
 def uses_tensors(function: Any) -> bool:
     """Return whether a function may be called with tensors: anything but operations that Penstock or NumPy declares."""
     return callable(function) and not isinstance(function, np.ufunc) and not hasattr(type(function), "spec")
-

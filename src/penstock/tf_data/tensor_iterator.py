@@ -73,4 +73,6 @@ def tensor_iterator(
 @cache
 def _saveable() -> Any:
     state = tensors.module().train.experimental.PythonState
-    return type(state)("TensorIterator", (TensorIterator, state), {"__module__": __name__, "__doc__": TensorIterator.__doc__})
+    return type(state)(
+        "TensorIterator", (TensorIterator, state), {"__module__": __name__, "__doc__": TensorIterator.__doc__}
+    )

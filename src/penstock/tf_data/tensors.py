@@ -69,8 +69,8 @@ def needs_tensors(function: Callable[..., Any], depth: int = _DEEPEST) -> bool:
         return True
     plain = getattr(function, "__func__", function)
     if not isinstance(plain, FunctionType):
-        call = getattr(type(function), "__call__", None)
-        return isinstance(call, FunctionType) and needs_tensors(call, depth - 1)
+        called = next((vars(cls)["__call__"] for cls in type(function).__mro__ if "__call__" in vars(cls)), None)
+        return isinstance(called, FunctionType) and needs_tensors(called, depth - 1)
     used = [plain.__globals__.get(name) for name in _names(plain.__code__)]
     used += [cell.cell_contents for cell in plain.__closure__ or () if _is_filled(cell)]
     used += [*(plain.__defaults__ or ()), getattr(function, "__self__", None)]
