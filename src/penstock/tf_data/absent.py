@@ -49,6 +49,19 @@ OF_EXPERIMENTAL: Mapping[str, str] = {
     "to_variant": f"{_GRAPH} a dataset is an object to pass on as it is",
 }
 
+_ITERATE = "there is no graph here: write `for element in ds`, or it = iter(ds) and it.get_next()"
+_SPEC_OF = "ds.element_spec has the types and shapes"
+
+OF_TENSORFLOW: Mapping[str, str] = {
+    **dict.fromkeys(
+        ("_variant_tensor", "_inputs"),
+        "TensorFlow itself takes only its own datasets, as for a strategy or a table: pass ds.to_tensorflow()",
+    ),
+    **dict.fromkeys(("make_initializable_iterator", "make_one_shot_iterator", "_make_one_shot_iterator"), _ITERATE),
+    **dict.fromkeys(("output_classes", "output_shapes", "output_types"), _SPEC_OF),
+}
+"""Names of datasets that are not of the public API of `tf.data`, but that programs or TensorFlow itself ask for."""
+
 OF_DATASET: Mapping[str, str] = {
     "snapshot": _SAVED,
 }

@@ -18,7 +18,7 @@ from penstock.dataset.handle import Handle, T_co
 from penstock.elements.spec import compatible, describe
 from penstock.storage.paths import Pattern
 from penstock.tf_data import tensors
-from penstock.tf_data.absent import OF_DATASET, unknown_name
+from penstock.tf_data.absent import OF_DATASET, OF_TENSORFLOW, unknown_name
 from penstock.tf_data.constructed import constructed, has_tensors_of
 from penstock.tf_data.iterator import Iterator
 from penstock.tf_data.labelled import check_name, labelled
@@ -259,6 +259,7 @@ class Dataset(PenstockDataset[T_co]):
             raise PlanError("save(shard_func=, checkpoint_args=): elements are written in order, in one pass")
         super().save(path, overwrite=overwrite)
 
+    @_with_functions
     def map(
         self,
         map_func: Callable[..., Any],
@@ -332,11 +333,16 @@ class Dataset(PenstockDataset[T_co]):
         True
         """
         check_name(name)
+        if tensors.is_of_tensorflow(options):
+            raise TypeError(
+                "with_options(): these are TensorFlow's options; tf_data.Options has the same fields, and where "
+                "TensorFlow itself takes a dataset, pass ds.to_tensorflow()"
+            )
         ours = options.to_penstock() if isinstance(options, Options) else options
         return ported(super().with_options(ours))
 
     def _unknown(self, name: str) -> AttributeError:
-        return unknown_name("tf_data.Dataset", name, OF_DATASET, dir(type(self)))
+        return unknown_name("tf_data.Dataset", name, {**OF_DATASET, **OF_TENSORFLOW}, dir(type(self)))
 
 
 def _refuse_compression(call: str, compression: str | None) -> None:

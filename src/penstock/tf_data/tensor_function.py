@@ -104,17 +104,15 @@ class _Traced:
 
         def flat(*args: Any) -> Any:
             element = unflatten(structure, list(args))
-            return _as_result(function(*element) if type(element) is tuple else function(element))
+            made = _as_result(function(*element) if type(element) is tuple else function(element))
+            if any(isinstance(leaf, Handle | tf.data.Dataset) for leaf in flatten(made)[0]):
+                raise TypeError("a function of map() returned a dataset; flat_map() and interleave() take its elements")
+            return made
 
         traced = tf.function(flat, reduce_retracing=True)
         with tf.device("CPU:0"):
             concrete = traced.get_concrete_function(*[type_spec(leaf) for leaf in leaves])
         outputs = concrete.structured_outputs
-        for leaf in flatten(outputs)[0]:
-            if isinstance(leaf, Handle):
-                raise TypeError(
-                    "a function of tensors returned a dataset; flat_map() or interleave() takes such functions"
-                )
         names = {op.type for op in concrete.graph.get_operations()}
         stateful = bool(names & _STATEFUL) or any("Random" in name for name in names)
         return cls(concrete if exact else traced, _spec_of_outputs(outputs), stateful)
