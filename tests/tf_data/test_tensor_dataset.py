@@ -125,7 +125,9 @@ def test_every_operation_with_a_function_takes_tensors():
     assert values(ds.scan(np.int64(0), lambda total, x: (total + x, total + x))) == [0, 1, 3, 6, 10, 15]
     grouped = ds.group_by_window(lambda x: x % 2, lambda key, group: group.batch(3), window_size=3)
     assert values(grouped) == [[0, 2, 4], [1, 3, 5]]
-    rows = Dataset.from_generator(lambda: ([1] * n for n in (1, 3, 1)), output_signature=tf.TensorSpec([None], tf.int32))
+    rows = Dataset.from_generator(
+        lambda: ([1] * n for n in (1, 3, 1)), output_signature=tf.TensorSpec([None], tf.int32)
+    )
     bucketed = rows.bucket_by_sequence_length(lambda row: tf.shape(row)[0], [2], [2, 1])
     assert sorted(map(len, values(bucketed))) == [1, 2]
     assert ds.reduce(np.int64(0), lambda total, x: total + x).numpy() == 15

@@ -79,7 +79,9 @@ def test_values_are_recognized(tf):
 
 
 def test_lists_are_converted_as_tensorflow_would(tf):
-    made = as_data({"i": [1, 2], "f": [0.5], "s": ["a", "b"], "t": (3, "x"), "n": np.array([1, 2]), "u": np.array(["ä"])})
+    made = as_data(
+        {"i": [1, 2], "f": [0.5], "s": ["a", "b"], "t": (3, "x"), "n": np.array([1, 2]), "u": np.array(["ä"])}
+    )
     assert made["i"].dtype == np.int32
     assert made["f"].dtype == np.float32
     assert made["s"].tolist() == [b"a", b"b"]

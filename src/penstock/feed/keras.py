@@ -94,6 +94,14 @@ class KerasFeed:
         """Return the epoch under way, or else the next one: the `initial_epoch` of `fit`."""
         return self._passes.epoch
 
+    def stats(self) -> Any:
+        """Return the counts of the last pass; see `Iterator.stats`."""
+        return self._passes.last().stats()
+
+    def verdict(self) -> str:
+        """Return what limited the last pass; see `Iterator.verdict`."""
+        return self._passes.last().verdict()
+
     def state_dict(self) -> dict[str, Any]:
         """Return the position as plain JSON data; see `Dataset.state_dict`, and `callback`."""
         return self._passes.state_dict()

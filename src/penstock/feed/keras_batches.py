@@ -163,6 +163,11 @@ class Passes:
             raise AttributeError("aside: to_keras(aside=) names the part of an element that does not go to Keras")
         return np.concatenate(self._kept) if self._kept else np.zeros(0)
 
+    def last(self) -> ElementIterator:
+        """Return the iterator of the last pass, which counts; before the first, one that has not begun."""
+        last = self._last
+        return self.dataset.iterator() if last is None or last.source is None else last.source
+
     def count_steps(self) -> None:
         """Remember the position of each batch read until it was trained on."""
         if self._marks is None:
@@ -204,7 +209,7 @@ class Batches:
 
     def __init__(self, passes: Passes) -> None:
         self._passes = passes
-        self._source: ElementIterator | None = None
+        self.source: ElementIterator | None = None
         self._read = 0
         self._ended = False
         self.epoch = 0
@@ -219,10 +224,10 @@ class Batches:
         return self
 
     def __next__(self) -> Any:
-        if self._source is None:
-            self._source = self._passes.begin(self)
+        if self.source is None:
+            self.source = self._passes.begin(self)
         try:
-            element = next(self._source)
+            element = next(self.source)
         except StopIteration:
             self._ended = True
             raise
@@ -241,16 +246,16 @@ class Batches:
 
     def stats(self) -> Any:
         """Return the counts of the pass; see `Iterator.stats`."""
-        return None if self._source is None else self._source.stats()
+        return self._passes.last().stats()
 
     def verdict(self) -> str:
         """Return what limits the pass; see `Iterator.verdict`."""
-        return "Too early to say." if self._source is None else self._source.verdict()
+        return self._passes.last().verdict()
 
     def close(self) -> None:
         """Stop at once."""
-        if self._source is not None:
-            self._source.close()
+        if self.source is not None:
+            self.source.close()
 
 
 def _to_numpy() -> Callable[[Any], Any]:

@@ -230,9 +230,7 @@ def _chosen(call: str, names: list[str], selected: Sequence[Any] | None) -> list
         return names
     wanted = {names[each] if isinstance(each, int) and each < len(names) else each for each in selected}
     if missing := wanted - set(names):
-        raise ValueError(
-            f"{call}(select_columns=): no column {min(map(str, missing))}; there are {', '.join(names)}"
-        )
+        raise ValueError(f"{call}(select_columns=): no column {min(map(str, missing))}; there are {', '.join(names)}")
     return [name for name in names if name in wanted]
 
 
