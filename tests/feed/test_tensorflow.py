@@ -11,7 +11,15 @@ import penstock as ps
 from penstock import Dataset
 from penstock.core.errors import ElementError, MissingDependencyError, PlanError
 from penstock.elements.spec import ArraySpec, ObjectSpec, RaggedSpec, SparseSpec
-from penstock.feed.tensorflow import numpy_dtype, own_spec, own_specs, sizes_of, to_tensor, type_specs, without_lists
+from penstock.feed.tensorflow import (
+    numpy_dtype,
+    own_spec,
+    own_specs,
+    sizes_of_shape,
+    to_tensor,
+    type_specs,
+    without_lists,
+)
 
 FLOAT = np.dtype("f4")
 
@@ -23,8 +31,8 @@ def test_without_tensorflow_the_extra_is_named(monkeypatch):
 
 
 def test_shapes_and_dtypes_are_read_without_tensorflow():
-    assert sizes_of([2, None, -1]) == (2, None, None)
-    assert sizes_of(None) is None
+    assert sizes_of_shape([2, None, -1]) == (2, None, None)
+    assert sizes_of_shape(None) is None
     assert numpy_dtype("f4") == FLOAT
     assert numpy_dtype("no dtype") is None
     spec = {"x": ArraySpec((None,), FLOAT), "s": ObjectSpec(str)}
@@ -79,7 +87,7 @@ def test_the_signature_is_the_plan_s_and_the_values_are_equal(tf):
 
 
 def test_ragged_sparse_lists_and_none_go_through(tf):
-    ragged = Dataset.range(1, 5).map(lambda n: np.arange(n)).ragged_batch(2)
+    ragged = Dataset.range(1, 5).map(np.arange).ragged_batch(2)
     (first, second) = ragged.to_tensorflow()
     assert first.to_list() == [[0], [0, 1]]
     assert second.to_list() == [[0, 1, 2], [0, 1, 2, 3]]

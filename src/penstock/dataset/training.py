@@ -53,7 +53,10 @@ class Training(Handle[T_co]):
                     "to_tensorflow(eager=True, element_spec=): eager tensors have the shapes of their arrays"
                 )
             return feed.tensorflow.TensorFlowFeed(ds)
-        spec = self._spec_of_all() if element_spec is None else feed.tensorflow.own_specs(element_spec)
+        try:
+            spec = self._spec_of_all() if element_spec is None else feed.tensorflow.own_specs(element_spec)
+        except TypeError as error:
+            raise TypeError(f"to_tensorflow(element_spec=): {error}") from None
         whole = self._plan.length >= 0 and not self._passes.upcoming().row
         return feed.tensorflow.tf_dataset(ds, spec, length=self._plan.length if whole else None)
 

@@ -14,7 +14,7 @@ from penstock.core.errors import MissingDependencyError
 from penstock.core.lazy import require
 from penstock.elements.spec import Spec
 from penstock.feed.feed import Iterable
-from penstock.feed.keras_batches import BatchForm, Passes
+from penstock.feed.keras_batches import BatchForm, KerasPasses
 from penstock.feed.tensorflow import tf_dataset
 
 _ADAPTER = "keras.src.trainers.data_adapters.data_adapter"
@@ -40,7 +40,7 @@ class KerasFeed:
         self._length = length
         self._spec = spec
         self._form = form
-        self._passes = Passes(dataset, form)
+        self._passes = KerasPasses(dataset, form)
         self._callback: Any = None
 
     def __repr__(self) -> str:
@@ -154,7 +154,7 @@ def _step_counter() -> Any:
     class StepCounter(keras.callbacks.Callback):
         """Tells the passes of a feed how many batches the model was trained on."""
 
-        def __init__(self, passes: Passes) -> None:
+        def __init__(self, passes: KerasPasses) -> None:
             super().__init__()
             self._passes = passes
             self._counted = 0

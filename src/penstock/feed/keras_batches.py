@@ -103,10 +103,10 @@ def _weights(classes: np.ndarray[Any, Any], of_class: Mapping[int, float]) -> np
     """Return the weight of each example, of shape (k,), by its class: numbers (k,) or (k, 1), or one-hot (k, c)."""
     if classes.ndim > 1:
         classes = classes[:, 0] if classes.shape[-1] == 1 else classes.argmax(-1)
-    return np.array([of_class.get(int(round(each)), 1.0) for each in classes.tolist()], np.float32)
+    return np.array([of_class.get(round(each), 1.0) for each in classes.tolist()], np.float32)
 
 
-class Passes:
+class KerasPasses:
     """The passes that Keras makes over a dataset, each when its first batch is asked for.
 
     If Keras leaves a pass after at most two batches, as it does to build a model, the next pass begins where that one
@@ -207,7 +207,7 @@ class Passes:
 class Batches:
     """One pass: an iterator over batches for Keras, begun with its first batch."""
 
-    def __init__(self, passes: Passes) -> None:
+    def __init__(self, passes: KerasPasses) -> None:
         self._passes = passes
         self.source: ElementIterator | None = None
         self._read = 0

@@ -141,7 +141,7 @@ def tf_dataset(source: Iterable, spec: Spec, *, length: int | None) -> Any:
     `spec` describes every element. With a `length`, the dataset has that cardinality.
     """
     tf = tensorflow("to_tensorflow()")
-    made = tf.data.Dataset.from_generator(Passes(source, spec), output_signature=type_specs(spec))
+    made = tf.data.Dataset.from_generator(PassGenerator(source, spec), output_signature=type_specs(spec))
     options = tf.data.Options()
     options.experimental_optimization.inject_prefetch = False  # so that the source's position is that of the consumer
     options.deterministic = True
@@ -149,7 +149,7 @@ def tf_dataset(source: Iterable, spec: Spec, *, length: int | None) -> Any:
     return made if length is None else made.apply(tf.data.experimental.assert_cardinality(length))
 
 
-class Passes:
+class PassGenerator:
     """A generator function for `tf.data`: each call is a pass over `source`, whose elements must have the `spec`."""
 
     def __init__(self, source: Iterable, spec: Spec) -> None:
@@ -214,7 +214,7 @@ def own_spec(given: Any) -> LeafSpec:
     """
     if isinstance(given, LeafSpec):
         return given
-    shape, dtype = sizes_of(getattr(given, "shape", None)), numpy_dtype(getattr(given, "dtype", None))
+    shape, dtype = sizes_of_shape(getattr(given, "shape", None)), numpy_dtype(getattr(given, "dtype", None))
     kind = type(given).__name__
     if shape is None or dtype is None or not kind.endswith("TensorSpec"):
         raise TypeError(f"expected a tf.TensorSpec with a known number of dimensions, not {given!r:.80}")
@@ -225,10 +225,10 @@ def own_spec(given: Any) -> LeafSpec:
     return ArraySpec(shape, dtype) if shape or dtype.kind != "O" else ObjectSpec(bytes)
 
 
-def sizes_of(shape: Any) -> tuple[int | None, ...] | None:
+def sizes_of_shape(shape: Any) -> tuple[int | None, ...] | None:
     """Return the sizes of a `tf.TensorShape`, or of any list of sizes; `None` if even their number is unknown.
 
-    >>> sizes_of([None, 3, -1])
+    >>> sizes_of_shape([None, 3, -1])
     (None, 3, None)
     """
     if shape is None or getattr(shape, "rank", 0) is None:

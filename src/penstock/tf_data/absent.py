@@ -31,7 +31,6 @@ OF_EXPERIMENTAL: Mapping[str, str] = {
     "SHARD_HINT": _ALONE,
     "ServiceOptions": _SERVICE,
     "SqlDataset": "penstock.read_sql(connection, table, key=column) reads the rows as dicts, with random access",
-    "TFRecordWriter": "ds.write_tfrecord(path) writes all elements, with their index",
     "copy_to_device": _DEVICE,
     "distributed_save": f"{_SERVICE}; ds.save(path) writes here",
     "enable_debug_mode": "functions are plain Python; Options(executor='inline') runs them in the caller's thread",

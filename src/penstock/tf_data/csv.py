@@ -246,7 +246,8 @@ def _column(name: str, default: Any, na_value: str, *, of_type: bool = False) ->
         return Column(name, bytes, value.encode() if isinstance(value, str) else value, na_value.encode())
     if not isinstance(value, np.generic | np.ndarray):
         value = np.float32(value) if isinstance(value, float) else np.int32(value)
-    return Column(name, value.dtype.type, value[()], na_value.encode())
+    scalar: Any = np.asarray(value)[()]
+    return Column(name, scalar.dtype.type, scalar, na_value.encode())
 
 
 def _guessed(name: str, fields: list[str], na_value: str) -> Column:
@@ -258,7 +259,7 @@ def _guessed(name: str, fields: list[str], na_value: str) -> Column:
 
 def _has_type(field: str, kind: Any) -> bool:
     try:
-        value = kind(field) if kind in (np.float32, np.float64) else int(field)
+        value: Any = kind(field) if kind in (np.float32, np.float64) else int(field)
     except ValueError:
         return False
     if isinstance(value, int):

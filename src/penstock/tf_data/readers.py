@@ -9,7 +9,6 @@ from typing import Any, cast
 import numpy as np
 
 from penstock.core.checks import check_list, is_one_of
-from penstock.dataset.handle import Handle
 from penstock.dataset.readers.lines import lines
 from penstock.dataset.readers.records import fixed_records, tfrecords
 from penstock.storage.compression import named_compression
@@ -22,8 +21,8 @@ from penstock.tf_data.labelled import check_name
 
 def paths_as_text(given: Any) -> Any:
     """Return paths that are tensors, or the elements of a dataset, as text; other arguments are unchanged."""
-    if isinstance(given, Handle):
-        return [paths_as_text(path) for path in given]
+    if isinstance(given, Dataset):
+        return [paths_as_text(path) for path in cast("Dataset[Any]", given)]
     if isinstance(given, list | tuple):
         return [paths_as_text(path) for path in cast("list[Any]", given)]
     path = tensors.to_numpy(given)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import DTypeLike
@@ -14,7 +14,7 @@ from penstock.core.errors import ElementError
 from penstock.elements.nested import structure as structures
 from penstock.elements.nested.structure import flatten, unflatten
 from penstock.elements.spec import ArraySpec, LeafSpec, ObjectSpec, RaggedSpec, SparseSpec, describe, spec_of
-from penstock.feed.tensorflow import numpy_dtype, own_specs, sizes_of
+from penstock.feed.tensorflow import numpy_dtype, own_specs, sizes_of_shape
 from penstock.tf_data import tensors
 
 _TEXTS = np.dtype(object)
@@ -61,7 +61,7 @@ def SparseTensorSpec(shape: Sequence[int | None], dtype: DTypeLike = np.float32)
 
 
 def _sizes(call: str, shape: Any) -> tuple[int | None, ...]:
-    sizes = sizes_of(shape) if hasattr(shape, "as_list") or _is_sequence(shape) else None
+    sizes = sizes_of_shape(shape) if hasattr(shape, "as_list") or _is_sequence(shape) else None
     if sizes is None:
         raise TypeError(
             f"{call}(shape={shape!r}): expected a size for each dimension, None where it may differ, as (None, 3)"
@@ -112,7 +112,7 @@ def of_types(types: Any, shapes: Any) -> tuple[Any, Any]:
     if shapes is None:
         return nest, None
     given: list[Any] = structure.treespec.flatten_up_to(
-        tuple(shapes) if isinstance(shapes, list) and isinstance(types, tuple | list) else shapes
+        cast("Any", tuple(shapes) if isinstance(shapes, list) and isinstance(types, tuple | list) else shapes)
     )
     if any(shape is None or getattr(shape, "rank", 0) is None for shape in given):
         return nest, None  # not even the number of dimensions is known

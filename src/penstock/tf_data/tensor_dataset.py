@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, ClassVar, cast
 
+import numpy as np
+
 from penstock.core.checks import check_flag_or_none
 from penstock.core.errors import PlanError
 from penstock.dataset.dataset import Dataset as PenstockDataset
@@ -157,6 +159,11 @@ class TensorDataset(Dataset[T_co]):
         function = self._traced("rejection_resample", class_func, tensors)
         given = [_plain(each) for each in args]
         return super().rejection_resample(function, *given, **{key: _plain(each) for key, each in settings.items()})
+
+    def take(self, count: Any, **settings: Any) -> Any:
+        """Keep the first `count` elements; which may be a whole float, as in `tf.data`; see `penstock.Dataset.take`."""
+        whole = isinstance(count, float | np.floating) and float(count).is_integer()
+        return super().take(int(count) if whole else count, **settings)
 
     def padded_batch(
         self, batch_size: int, padded_shapes: Any = None, padding_values: Any = None, *args: Any, **settings: Any

@@ -69,7 +69,8 @@ def needs_tensors(function: Callable[..., Any], depth: int = _DEEPEST) -> bool:
         return True
     plain = getattr(function, "__func__", function)
     if not isinstance(plain, FunctionType):
-        called = next((vars(cls)["__call__"] for cls in type(function).__mro__ if "__call__" in vars(cls)), None)
+        classes = cast("type", type(function)).__mro__
+        called = next((vars(cls)["__call__"] for cls in classes if "__call__" in vars(cls)), None)
         return isinstance(called, FunctionType) and needs_tensors(called, depth - 1)
     used = [plain.__globals__.get(name) for name in _names(plain.__code__)]
     used += [cell.cell_contents for cell in plain.__closure__ or () if _is_filled(cell)]
@@ -142,6 +143,8 @@ def as_data(value: Any) -> Any:
         return value
     if isinstance(value, np.ndarray | np.generic):
         return _text_as_bytes(value)
+    if isinstance(value, module().experimental.ExtensionType):
+        raise TypeError(f"tf_data has no {type(value).__name__}: of an extension type, pass the tensors, as a dict")
     return to_numpy(module().convert_to_tensor(value))
 
 
