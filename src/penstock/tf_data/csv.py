@@ -263,5 +263,6 @@ def _has_type(field: str, kind: Any) -> bool:
     except ValueError:
         return False
     if isinstance(value, int):
-        return np.iinfo(kind).min <= value <= np.iinfo(kind).max
+        bits = 31 if kind is np.int32 else 63
+        return -(1 << bits) <= value < 1 << bits
     return kind is np.float64 or bool(np.isfinite(value)) or field.lower().strip("+-") in ("inf", "nan")
