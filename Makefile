@@ -80,10 +80,11 @@ bench: $(VENV)/installed-bench ## Run the benchmarks: make bench ARGS="images --
 
 environment: $(VENV)/installed-dev ## Make .venv with the package and the developers' tools.
 
-frameworks: environment ## Install PyTorch, JAX and what sources are tested beside into .venv, so that those tests run too.
-	$(call say,Installing PyTorch$(,) JAX$(,) ArrayRecord and Datasets$(,) which are tested with where they are there)
+frameworks: environment ## Install PyTorch, JAX, TensorFlow, Keras and what sources are tested beside into .venv, so that those tests run too.
+	$(call say,Installing PyTorch$(,) JAX$(,) ArrayRecord$(,) Datasets$(,) TensorFlow and Keras$(,) which are tested with where they are there)
 	@$(PIP) torch==2.13.0 "jax>=0.4.30"
 	@$(PIP) array-record datasets
+	@$(PIP) "tensorflow-cpu>=2.16" "keras>=3.7"
 
 clean: ## Remove .venv and everything that was built.
 	$(call say,Removing .venv$(,) build and the tools' caches)

@@ -8,3 +8,5 @@ from hypothesis import HealthCheck, settings
 settings.register_profile("ci", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("dev", deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True)
 settings.load_profile("dev")
+
+collect_ignore = ["feed/keras_program.py"]  # a program that tests run

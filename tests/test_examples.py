@@ -12,8 +12,10 @@ import pytest
 EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
 
 
-def printed(name: str, *arguments: str) -> str:
-    command = [sys.executable, "-W", "error", str(EXAMPLES / name), *arguments]
+def printed(name: str, *arguments: str, ignored: tuple[str, ...] = ()) -> str:
+    """Return what an example prints; warnings are errors, but for those `ignored`."""
+    ignoring = [flag for each in ignored for flag in ("-W", f"ignore:{each}")]
+    command = [sys.executable, "-W", "error", *ignoring, str(EXAMPLES / name), *arguments]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return done.stdout
@@ -49,6 +51,25 @@ def test_training_with_torch_resumes_to_the_same_loss():
     assert float(resumed) < 0.5
 
 
+@pytest.mark.parametrize("backend", ["jax", "tensorflow", "torch"])
+def test_keras_recognizes_digits_on_each_backend(backend, monkeypatch):
+    pytest.importorskip("keras")
+    pytest.importorskip(backend)
+    monkeypatch.setenv("KERAS_BACKEND", backend)
+    monkeypatch.setenv("TF_CPP_MIN_LOG_LEVEL", "3")
+    told = printed("keras_digits.py", ignored=("__array__ implementation",))  # Keras with PyTorch and NumPy 2
+    assert "stopped in epoch 0 after 21 batches" in told
+    assert float(re.search(rf"{backend}: (\d+\.\d)% of 297", told)[1]) > 95
+    assert re.search(r"ids of those that are not: \[\d+, ", told)
+
+
+def test_loss_and_outputs_of_the_same_batch_in_a_train_step():
+    pytest.importorskip("tensorflow")
+    told = printed("keras_hard_digits.py")
+    assert float(re.search(r"mean loss in the last epoch: (\S+)", told)[1]) < 0.3
+    assert len(re.findall(r"digit \d+ is a \d, answered \d: loss \d\.\d\d", told)) == 3
+
+
 def test_shards_of_images_resume():
     told = printed("webdataset_images.py")
     assert re.search(r"^\d archives, 10 batches of \{'image': uint8\[\?, 64, 64, 3\]|^\d archives, 10 batches", told)
@@ -73,6 +94,8 @@ def test_every_example_has_a_test():
     assert {path.name for path in EXAMPLES.glob("*.py")} == {
         "audio_commands.py",
         "images_numpy.py",
+        "keras_digits.py",
+        "keras_hard_digits.py",
         "parquet_tabular.py",
         "tfrecord_ctr.py",
         "tokens_pretrain.py",

@@ -15,6 +15,7 @@ from penstock.dataset.methods.ranks import RankMethods
 from penstock.dataset.methods.read import ReadMethods
 from penstock.dataset.methods.uneven import UnevenMethods
 from penstock.dataset.methods.write import Write
+from penstock.dataset.training import Training
 
 
 class Dataset(
@@ -29,6 +30,7 @@ class Dataset(
     MixtureMethods[T_co],
     BufferMethods[T_co],
     Inspect[T_co],
+    Training[T_co],
     Write[T_co],
 ):
     """A pipeline: an immutable description of a source of elements and the operations on them.

@@ -4,9 +4,9 @@ from typing import TYPE_CHECKING
 
 from penstock.core.lazy import files_on_demand
 
-__all__ = ["jax", "torch"]
+__all__ = ["jax", "keras", "keras_batches", "tensorflow", "torch"]
 
 if TYPE_CHECKING:
-    from penstock.feed import jax, torch
+    from penstock.feed import jax, keras, keras_batches, tensorflow, torch
 else:
     __getattr__ = files_on_demand(__name__, __all__)

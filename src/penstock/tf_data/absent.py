@@ -8,7 +8,6 @@ from penstock.core.attributes import UnknownNameError
 
 _GRAPH = "there is no graph here, so"
 _DEVICE = "ds.to_torch() and ds.to_jax() pass batches on; moving them to a device is the framework's"
-_CSV = "penstock.read_csv(paths) reads the rows as dicts, with random access"
 _EXAMPLES = "penstock.read_tfrecord(paths).batch(n).map(penstock.records.parse_example(features)) parses batches"
 _ALONE = "sharding is never automatic: write ds.shard(num_shards, index)"
 _SERVICE = "there is no data service; pass any concurrent.futures.Executor, such as a cluster's, as Options(executor=)"
@@ -25,7 +24,6 @@ OF_DATA: Mapping[str, str] = {
 OF_EXPERIMENTAL: Mapping[str, str] = {
     "AutoShardPolicy": _ALONE,
     "AutotuneAlgorithm": "there is one algorithm, which measures; it.stats().decisions lists its decisions",
-    "CsvDataset": _CSV,
     "DatasetInitializer": _TABLE,
     "DistributeOptions": _ALONE,
     "ExternalStatePolicy": "a function's state is its own; it.state_dict() is the iterator's position",
@@ -33,7 +31,6 @@ OF_EXPERIMENTAL: Mapping[str, str] = {
     "SHARD_HINT": _ALONE,
     "ServiceOptions": _SERVICE,
     "SqlDataset": "penstock.read_sql(connection, table, key=column) reads the rows as dicts, with random access",
-    "TFRecordWriter": "ds.write_tfrecord(path) writes all elements, with their index",
     "copy_to_device": _DEVICE,
     "distributed_save": f"{_SERVICE}; ds.save(path) writes here",
     "enable_debug_mode": "functions are plain Python; Options(executor='inline') runs them in the caller's thread",
@@ -42,7 +39,6 @@ OF_EXPERIMENTAL: Mapping[str, str] = {
     "get_next_as_optional": _END,
     "index_table_from_dataset": _TABLE,
     "make_batched_features_dataset": _EXAMPLES,
-    "make_csv_dataset": _CSV,
     "make_saveable_from_iterator": "it.state_dict() is the position, and it.load_state_dict() continues there",
     "parse_example_dataset": _EXAMPLES,
     "prefetch_to_device": _DEVICE,
@@ -51,6 +47,19 @@ OF_EXPERIMENTAL: Mapping[str, str] = {
     "table_from_dataset": _TABLE,
     "to_variant": f"{_GRAPH} a dataset is an object to pass on as it is",
 }
+
+_ITERATE = "there is no graph here: write `for element in ds`, or it = iter(ds) and it.get_next()"
+_SPEC_OF = "ds.element_spec has the types and shapes"
+
+OF_TENSORFLOW: Mapping[str, str] = {
+    **dict.fromkeys(
+        ("_variant_tensor", "_inputs"),
+        "TensorFlow itself takes only its own datasets, as for a strategy or a table: pass ds.to_tensorflow()",
+    ),
+    **dict.fromkeys(("make_initializable_iterator", "make_one_shot_iterator", "_make_one_shot_iterator"), _ITERATE),
+    **dict.fromkeys(("output_classes", "output_shapes", "output_types"), _SPEC_OF),
+}
+"""Names of datasets that are not of the public API of `tf.data`, but that programs or TensorFlow itself ask for."""
 
 OF_DATASET: Mapping[str, str] = {
     "snapshot": _SAVED,

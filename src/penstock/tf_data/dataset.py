@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from functools import wraps
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -16,11 +17,38 @@ from penstock.dataset.dataset import Dataset as PenstockDataset
 from penstock.dataset.handle import Handle, T_co
 from penstock.elements.spec import compatible, describe
 from penstock.storage.paths import Pattern
-from penstock.tf_data.absent import OF_DATASET, unknown_name
+from penstock.tf_data import tensors
+from penstock.tf_data.absent import OF_DATASET, OF_TENSORFLOW, unknown_name
+from penstock.tf_data.constructed import constructed, has_tensors_of
 from penstock.tf_data.iterator import Iterator
 from penstock.tf_data.labelled import check_name, labelled
 from penstock.tf_data.options import Options
-from penstock.tf_data.signature import Fitting, dtypes_of, of_types
+from penstock.tf_data.signature import Fitting, dtypes_of, of_types, signature_of
+
+
+def made_as(made: Any, with_tensors: bool) -> Any:
+    """Return the result of a constructor as a dataset of `tf_data`, with TensorFlow's tensors or without."""
+    if not with_tensors:
+        return ported(made)
+    from penstock.tf_data.tensor_dataset import TensorDataset
+
+    return made if isinstance(made, TensorDataset) else TensorDataset(made._plan)  # noqa: SLF001 # pyright: ignore[reportPrivateUsage] - ours
+
+
+def _constructor(method: Callable[..., Any], prepared: Callable[[Any], Any] | None = None) -> Any:
+    return constructed(method, made_as, prepared)
+
+
+def _with_functions(method: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a method that takes functions, also functions of tensors: these make it one of a `TensorDataset`."""
+
+    @wraps(method)
+    def call(self: Dataset[Any], *args: Any, tensors: bool | None = None, **settings: Any) -> Any:
+        if not self.has_tensors and has_tensors_of(method.__name__, tensors, [*args, *settings.values()]):
+            return getattr(made_as(self, with_tensors=True), method.__name__)(*args, tensors=tensors, **settings)
+        return method(self, *args, **settings)
+
+    return call
 
 
 def ported(made: Any) -> Any:
@@ -45,39 +73,41 @@ class Dataset(PenstockDataset[T_co]):
     <Dataset of 2: ? | from_tensor_slices → map(lambda) → batch(2)>
     """
 
+    has_tensors: ClassVar[bool] = False
+
     # Constructors
-    counter = staticmethod(labelled(PenstockDataset.counter, ported))
-    choose_from_datasets = staticmethod(labelled(PenstockDataset.choose_from_datasets, ported))
-    from_source = staticmethod(labelled(PenstockDataset.from_source, ported))
-    from_tensor_slices = staticmethod(labelled(PenstockDataset.from_tensor_slices, ported))
-    from_tensors = staticmethod(labelled(PenstockDataset.from_tensors, ported))
-    range = staticmethod(labelled(PenstockDataset.range, ported))
-    sample_from_datasets = staticmethod(labelled(PenstockDataset.sample_from_datasets, ported))
-    zip = on_the_class(labelled(PenstockDataset.zip, ported))
+    counter = staticmethod(_constructor(PenstockDataset.counter))
+    choose_from_datasets = staticmethod(_constructor(PenstockDataset.choose_from_datasets))
+    from_source = staticmethod(_constructor(PenstockDataset.from_source))
+    from_tensor_slices = staticmethod(_constructor(PenstockDataset.from_tensor_slices, tensors.as_data))
+    from_tensors = staticmethod(_constructor(PenstockDataset.from_tensors, tensors.as_data))
+    range = staticmethod(_constructor(PenstockDataset.range))
+    sample_from_datasets = staticmethod(_constructor(PenstockDataset.sample_from_datasets))
+    zip = on_the_class(_constructor(PenstockDataset.zip))
 
     # Transformations
     apply = labelled(PenstockDataset.apply, ported)
     batch = labelled(PenstockDataset.batch)
-    bucket_by_sequence_length = labelled(PenstockDataset.bucket_by_sequence_length)
+    bucket_by_sequence_length = labelled(_with_functions(PenstockDataset.bucket_by_sequence_length))
     concatenate = labelled(PenstockDataset.concatenate)
     enumerate = labelled(PenstockDataset.enumerate)
-    filter = labelled(PenstockDataset.filter)
-    flat_map = labelled(PenstockDataset.flat_map)
-    group_by_window = labelled(PenstockDataset.group_by_window)
+    filter = labelled(_with_functions(PenstockDataset.filter))
+    flat_map = labelled(_with_functions(PenstockDataset.flat_map))
+    group_by_window = labelled(_with_functions(PenstockDataset.group_by_window))
     ignore_errors = labelled(PenstockDataset.ignore_errors)
-    interleave = labelled(PenstockDataset.interleave)
+    interleave = labelled(_with_functions(PenstockDataset.interleave))
     padded_batch = labelled(PenstockDataset.padded_batch)
     prefetch = labelled(PenstockDataset.prefetch)
     ragged_batch = labelled(PenstockDataset.ragged_batch)
     rebatch = labelled(PenstockDataset.rebatch)
-    rejection_resample = labelled(PenstockDataset.rejection_resample)
+    rejection_resample = labelled(_with_functions(PenstockDataset.rejection_resample))
     repeat = labelled(PenstockDataset.repeat)
-    scan = labelled(PenstockDataset.scan)
+    scan = labelled(_with_functions(PenstockDataset.scan))
     shard = labelled(PenstockDataset.shard)
     skip = labelled(PenstockDataset.skip)
     sparse_batch = labelled(PenstockDataset.sparse_batch)
     take = labelled(PenstockDataset.take)
-    take_while = labelled(PenstockDataset.take_while)
+    take_while = labelled(_with_functions(PenstockDataset.take_while))
     unbatch = labelled(PenstockDataset.unbatch)
     unique = labelled(PenstockDataset.unique)
     window = labelled(PenstockDataset.window)
@@ -92,6 +122,7 @@ class Dataset(PenstockDataset[T_co]):
         return Iterator(self._passes, self._carry_over, epoch, warn=self._warn_of_run)
 
     @staticmethod
+    @_constructor
     def from_generator(  # pyright: ignore[reportIncompatibleMethodOverride] - the arguments are in tf.data's order
         generator: Callable[..., Iterable[Any]],
         output_types: Any = None,
@@ -123,7 +154,8 @@ class Dataset(PenstockDataset[T_co]):
         if output_types is not None:
             dtypes, signature = of_types(output_types, output_shapes)
         else:
-            dtypes, signature = dtypes_of(output_signature), output_signature
+            signature = signature_of(output_signature)
+            dtypes = dtypes_of(signature)
         fits = dtypes is not None and callable(generator)
         function = Fitting(generator, dtypes, checked=signature is None) if fits else generator
         given = (
@@ -134,6 +166,7 @@ class Dataset(PenstockDataset[T_co]):
         return ported(PenstockDataset.from_generator(function, signature, args=given))
 
     @staticmethod
+    @_constructor
     def random(  # pyright: ignore[reportIncompatibleMethodOverride] - the same
         seed: int | None = None, rerandomize_each_iteration: bool | None = None, name: str | None = None
     ) -> Dataset[Any]:
@@ -148,6 +181,7 @@ class Dataset(PenstockDataset[T_co]):
         return ported(PenstockDataset.random(seed, rerandomize_each_iteration=again))
 
     @staticmethod
+    @_constructor
     def list_files(
         file_pattern: Pattern | Sequence[Pattern],
         shuffle: bool | None = None,
@@ -172,6 +206,7 @@ class Dataset(PenstockDataset[T_co]):
         return files.shuffle(seed=seed) if shuffles else files
 
     @staticmethod
+    @_constructor
     def load(
         path: str | os.PathLike[str],
         element_spec: Any = None,
@@ -224,6 +259,7 @@ class Dataset(PenstockDataset[T_co]):
             raise PlanError("save(shard_func=, checkpoint_args=): elements are written in order, in one pass")
         super().save(path, overwrite=overwrite)
 
+    @_with_functions
     def map(
         self,
         map_func: Callable[..., Any],
@@ -297,11 +333,16 @@ class Dataset(PenstockDataset[T_co]):
         True
         """
         check_name(name)
+        if tensors.is_of_tensorflow(options):
+            raise TypeError(
+                "with_options(): these are TensorFlow's options; tf_data.Options has the same fields, and where "
+                "TensorFlow itself takes a dataset, pass ds.to_tensorflow()"
+            )
         ours = options.to_penstock() if isinstance(options, Options) else options
         return ported(super().with_options(ours))
 
     def _unknown(self, name: str) -> AttributeError:
-        return unknown_name("tf_data.Dataset", name, OF_DATASET, dir(type(self)))
+        return unknown_name("tf_data.Dataset", name, {**OF_DATASET, **OF_TENSORFLOW}, dir(type(self)))
 
 
 def _refuse_compression(call: str, compression: str | None) -> None:

@@ -21,9 +21,11 @@ from penstock.core.checks import check_flag, check_list, whole
 from penstock.core.options import AUTOTUNE
 from penstock.plan.types import INFINITE as INFINITE_CARDINALITY
 from penstock.plan.types import UNKNOWN as UNKNOWN_CARDINALITY
+from penstock.tf_data import tensors
 from penstock.tf_data.absent import OF_EXPERIMENTAL, unknown_name
-from penstock.tf_data.dataset import Dataset, ported
-from penstock.tf_data.labelled import check_name
+from penstock.tf_data.constructed import constructed
+from penstock.tf_data.csv import CsvDataset, make_csv_dataset
+from penstock.tf_data.dataset import Dataset, made_as, ported
 from penstock.tf_data.options import AutotuneOptions, OptimizationOptions, ThreadingOptions
 
 __all__ = [
@@ -32,9 +34,11 @@ __all__ = [
     "UNKNOWN_CARDINALITY",
     "AutotuneOptions",
     "Counter",
+    "CsvDataset",
     "OptimizationOptions",
     "RandomDataset",
     "Reducer",
+    "TFRecordWriter",
     "ThreadingOptions",
     "assert_cardinality",
     "at",
@@ -51,6 +55,7 @@ __all__ = [
     "group_by_window",
     "ignore_errors",
     "load",
+    "make_csv_dataset",
     "map_and_batch",
     "pad_to_cardinality",
     "parallel_interleave",
@@ -150,7 +155,12 @@ def choose_from_datasets(
     return Dataset.choose_from_datasets(datasets, choice_dataset, stop_on_empty_dataset)
 
 
-def from_list(elements: Sequence[Any], name: str | None = None) -> Dataset[Any]:
+def _listed(function: Callable[..., Any]) -> Callable[..., Any]:
+    return constructed(function, made_as, lambda given: [tensors.as_data(each) for each in given])
+
+
+@_listed
+def from_list(elements: Sequence[Any]) -> Dataset[Any]:
     """Yield the elements of a list; lists among them become arrays, and an empty list raises a `ValueError`.
 
     >>> [row.tolist() for row in from_list([[1, 2], [3, 4]]).batch(2)]
@@ -159,7 +169,6 @@ def from_list(elements: Sequence[Any], name: str | None = None) -> Dataset[Any]:
     listed = check_list("from_list", "elements", elements, "elements")
     if not listed:
         raise ValueError("from_list(elements=[]): expected at least one element")
-    check_name(name)
     return ported(Dataset.from_source([np.asarray(each) if isinstance(each, list) else each for each in listed]))
 
 
@@ -251,6 +260,25 @@ def shuffle_and_repeat(buffer_size: int, count: int | None = None, seed: int | N
     6
     """
     return lambda ds: ds.shuffle(buffer_size, seed).repeat(count)
+
+
+class TFRecordWriter:
+    """Writes the elements of a dataset, which are texts or bytes, as the records of one file.
+
+    >>> import pathlib, tempfile
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "a.tfrecord"
+    >>> TFRecordWriter(str(path)).write(Dataset.from_source([b"one", b"two"]))
+    >>> path.stat().st_size
+    38
+    """
+
+    def __init__(self, filename: str | os.PathLike[str], compression_type: str | None = None) -> None:
+        self._path = os.fspath(filename)
+        self._compression = (compression_type or "").lower() or None
+
+    def write(self, dataset: Dataset[Any]) -> None:
+        """Write the elements of one epoch; an existing file is replaced, as by `tf.data`."""
+        dataset.write_tfrecord(self._path, compression=self._compression, overwrite=True)
 
 
 def __getattr__(name: str) -> Any:

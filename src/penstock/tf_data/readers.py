@@ -3,18 +3,39 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Callable, Iterable
+from typing import Any, cast
+
+import numpy as np
 
 from penstock.core.checks import check_list, is_one_of
 from penstock.dataset.readers.lines import lines
 from penstock.dataset.readers.records import fixed_records, tfrecords
 from penstock.storage.compression import named_compression
 from penstock.storage.paths import Pattern, list_files
-from penstock.tf_data.dataset import Dataset, ported
+from penstock.tf_data import tensors
+from penstock.tf_data.constructed import constructed
+from penstock.tf_data.dataset import Dataset, made_as, ported
 from penstock.tf_data.labelled import check_name
 
 
+def paths_as_text(given: Any) -> Any:
+    """Return paths that are tensors, or the elements of a dataset, as text; other arguments are unchanged."""
+    if isinstance(given, Dataset):
+        return [paths_as_text(path) for path in cast("Dataset[Any]", given)]
+    if isinstance(given, list | tuple):
+        return [paths_as_text(path) for path in cast("list[Any]", given)]
+    path = tensors.to_numpy(given)
+    if isinstance(path, np.ndarray):
+        return [paths_as_text(each) for each in path.ravel().tolist()]
+    return os.fsdecode(path) if isinstance(path, bytes) else path
+
+
+def _reader(function: Callable[..., Any]) -> Callable[..., Any]:
+    return constructed(function, made_as, paths_as_text)
+
+
+@_reader
 def TextLineDataset(  # noqa: N802 - tf.data's name
     filenames: Pattern | Iterable[Pattern],
     compression_type: str | None = None,
@@ -40,9 +61,10 @@ def TextLineDataset(  # noqa: N802 - tf.data's name
 
     call = "TextLineDataset"
     files = line_files(_paths(call, filenames, name), encoding=None, call=call)
-    return ported(lines(files, _compression(call, compression_type)))
+    return ported(lines(files, compression_named(call, compression_type)))
 
 
+@_reader
 def FixedLengthRecordDataset(  # noqa: N802 - tf.data's name, and its arguments
     filenames: Pattern | Iterable[Pattern],
     record_bytes: int,
@@ -67,13 +89,14 @@ def FixedLengthRecordDataset(  # noqa: N802 - tf.data's name, and its arguments
     [b'one ', b'two ']
     """
     call = "FixedLengthRecordDataset"
-    compression = None if compression_type is None else _compression(call, compression_type)
+    compression = None if compression_type is None else compression_named(call, compression_type)
     header = 0 if header_bytes is None else header_bytes
     footer = 0 if footer_bytes is None else footer_bytes
     paths = _paths(call, filenames, name)
     return ported(fixed_records(call, paths, record_bytes, compression, header_bytes=header, footer_bytes=footer))
 
 
+@_reader
 def TFRecordDataset(  # noqa: N802 - tf.data's name
     filenames: Pattern | Iterable[Pattern],
     compression_type: str | None = None,
@@ -93,12 +116,13 @@ def TFRecordDataset(  # noqa: N802 - tf.data's name
     >>> sorted(tf_data.TFRecordDataset(names).shuffle(2, seed=1))
     [b'one', b'two']
     """
-    compression = _compression("TFRecordDataset", compression_type)
+    compression = compression_named("TFRecordDataset", compression_type)
     paths = _paths("TFRecordDataset", filenames, name)
     return ported(tfrecords(paths, compression, verify=True))
 
 
-def _compression(call: str, compression_type: str | None) -> str | None:
+def compression_named(call: str, compression_type: str | None) -> str | None:
+    """Return Penstock's name for a compression type of `tf.data`; `None` means that the files tell."""
     if compression_type is None:
         return named_compression(call, "auto")
     return None if is_one_of(compression_type, "NONE") else named_compression(call, compression_type)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import DTypeLike
@@ -14,6 +14,8 @@ from penstock.core.errors import ElementError
 from penstock.elements.nested import structure as structures
 from penstock.elements.nested.structure import flatten, unflatten
 from penstock.elements.spec import ArraySpec, LeafSpec, ObjectSpec, RaggedSpec, SparseSpec, describe, spec_of
+from penstock.feed.tensorflow import numpy_dtype, own_specs, sizes_of_shape
+from penstock.tf_data import tensors
 
 _TEXTS = np.dtype(object)
 _NUMBERS = (int, float, complex, list, tuple, np.ndarray, np.generic)
@@ -27,10 +29,10 @@ def TensorSpec(shape: Sequence[int | None], dtype: DTypeLike = np.float32, name:
     >>> TensorSpec(shape=(None, 3), dtype=np.int32), TensorSpec((), str), TensorSpec((None,), str)
     (int32[?, 3], str, object[?])
     """
-    sizes = _sizes("TensorSpec", shape)
-    if dtype is str or dtype is bytes:
-        return ArraySpec(sizes, _TEXTS) if sizes else ObjectSpec(dtype)
-    return ArraySpec(sizes, np.dtype(dtype))
+    sizes, kind = _sizes("TensorSpec", shape), _kind_of(dtype)
+    if kind is str or kind is bytes:
+        return ArraySpec(sizes, _TEXTS) if sizes else ObjectSpec(kind)
+    return ArraySpec(sizes, np.dtype(kind))
 
 
 def RaggedTensorSpec(  # noqa: N802 - the same
@@ -46,7 +48,7 @@ def RaggedTensorSpec(  # noqa: N802 - the same
     """
     sizes = _sizes("RaggedTensorSpec", shape)
     rank = len(sizes) - 1 if ragged_rank is None else ragged_rank
-    return RaggedSpec(sizes, np.dtype(dtype), rank, np.dtype(row_splits_dtype))
+    return RaggedSpec(sizes, _array_dtype(dtype), rank, _array_dtype(row_splits_dtype))
 
 
 def SparseTensorSpec(shape: Sequence[int | None], dtype: DTypeLike = np.float32) -> LeafSpec:  # noqa: N802 - the same
@@ -55,15 +57,45 @@ def SparseTensorSpec(shape: Sequence[int | None], dtype: DTypeLike = np.float32)
     >>> SparseTensorSpec((None, 100), np.int64)
     sparse int64[?, 100]
     """
-    return SparseSpec(_sizes("SparseTensorSpec", shape), np.dtype(dtype))
+    return SparseSpec(_sizes("SparseTensorSpec", shape), _array_dtype(dtype))
 
 
 def _sizes(call: str, shape: Any) -> tuple[int | None, ...]:
-    if not isinstance(shape, Sequence) or isinstance(shape, str):
+    sizes = sizes_of_shape(shape) if hasattr(shape, "as_list") or _is_sequence(shape) else None
+    if sizes is None:
         raise TypeError(
             f"{call}(shape={shape!r}): expected a size for each dimension, None where it may differ, as (None, 3)"
         )
-    return tuple(None if size is None or size == -1 else int(size) for size in shape)
+    return sizes
+
+
+def _is_sequence(shape: Any) -> bool:
+    return isinstance(shape, Sequence) and not isinstance(shape, str)
+
+
+def _kind_of(dtype: Any) -> Any:
+    """Return a dtype of TensorFlow as NumPy's, `bytes` for `tf.string`; others are unchanged."""
+    if not hasattr(dtype, "as_numpy_dtype"):
+        return dtype
+    return bytes if dtype.name == "string" else numpy_dtype(dtype)
+
+
+def numpy_kind(dtype: Any) -> Any:
+    """Return a dtype of TensorFlow or NumPy as NumPy's scalar type, `bytes` for text; `None` for anything else.
+
+    >>> numpy_kind(np.float32), numpy_kind(str), numpy_kind(0.5)
+    (<class 'numpy.float32'>, <class 'bytes'>, None)
+    """
+    kind = _kind_of(dtype)
+    if kind is str or kind is bytes:
+        return bytes
+    is_dtype = isinstance(kind, np.dtype) or (isinstance(kind, type) and issubclass(kind, np.generic | int | float))
+    return np.dtype(kind).type if is_dtype else None
+
+
+def _array_dtype(dtype: Any) -> np.dtype[Any]:
+    kind = _kind_of(dtype)
+    return _TEXTS if kind is bytes or kind is str else np.dtype(kind)
 
 
 def of_types(types: Any, shapes: Any) -> tuple[Any, Any]:
@@ -74,12 +106,16 @@ def of_types(types: Any, shapes: Any) -> tuple[Any, Any]:
     >>> of_types({"x": np.int32}, {"x": [None]})
     ({'x': dtype('int32')}, {'x': int32[?]})
     """
-    dtypes, structure = flatten(types)
-    kept = [dtype if is_one_of(dtype, str, bytes) else _dtype_of(dtype) for dtype in dtypes]
+    dtypes, structure = flatten(tuple(types) if isinstance(types, list) else types)
+    kept = [dtype if is_one_of(dtype, str, bytes) else _dtype_of(dtype) for dtype in map(_kind_of, dtypes)]
     nest = unflatten(structure, kept)
     if shapes is None:
         return nest, None
-    given: list[Any] = structure.treespec.flatten_up_to(shapes)
+    given: list[Any] = structure.treespec.flatten_up_to(
+        cast("Any", tuple(shapes) if isinstance(shapes, list) and isinstance(types, tuple | list) else shapes)
+    )
+    if any(shape is None or getattr(shape, "rank", 0) is None for shape in given):
+        return nest, None  # not even the number of dimensions is known
     return nest, unflatten(structure, map(TensorSpec, given, kept))
 
 
@@ -97,7 +133,18 @@ def dtypes_of(signature: Any) -> Any:
     (dtype('int32'), <class 'str'>)
     """
     leaves, structure = flatten(signature)
-    return unflatten(structure, [leaf.dtype if isinstance(leaf, ArraySpec) else str for leaf in leaves])
+    kinds = [leaf.dtype if isinstance(leaf, ArraySpec) else getattr(leaf, "type", str) for leaf in leaves]
+    return unflatten(structure, kinds)
+
+
+def signature_of(given: Any) -> Any:
+    """Return a nesting of specs of TensorFlow, or of Penstock, as Penstock's."""
+    if given is None:
+        return None
+    try:
+        return own_specs(given)
+    except TypeError as error:
+        raise TypeError(f"from_generator(output_signature=): {error}") from None
 
 
 @dataclass(frozen=True)
@@ -130,6 +177,8 @@ class _Fitted:
 
     def __next__(self) -> Any:
         element = next(self._elements)
+        if tensors.is_loaded():
+            element = tensors.all_to_numpy(element)
         try:
             leaves = self._structure.treespec.flatten_up_to(element)
         except (ValueError, TypeError):
@@ -166,7 +215,7 @@ def _is_of_texts(array: np.ndarray[Any, Any]) -> bool:
 
 def _fitted(leaf: Any, dtype: Any) -> Any:
     if not isinstance(leaf, _NUMBERS):
-        return leaf
+        return leaf.encode() if dtype is bytes and isinstance(leaf, str) else leaf
     if not isinstance(dtype, np.dtype) or dtype == _TEXTS:
         texts = np.asarray(leaf, object) if isinstance(leaf, list | tuple | np.ndarray) else None
         return leaf if texts is None or not _is_of_texts(texts) else texts

@@ -1,0 +1,136 @@
+"""Train with Keras on the backend of KERAS_BACKEND; print what the model was trained on, as JSON."""
+
+from __future__ import annotations
+
+import json
+import sys
+
+import keras
+import numpy as np
+
+from penstock import Dataset
+
+X = np.random.default_rng(0).normal(size=(10, 4)).astype(np.float32)
+
+
+def batches():
+    """Rows of features, a class, and an id; a shuffled epoch of ten has four batches."""
+    ds = Dataset.from_tensor_slices((X, np.arange(10) % 3, np.arange(10))).shuffle(seed=0)
+    return ds.batch(3)
+
+
+def model():
+    made = keras.Sequential([keras.layers.Dense(3)])
+    made.compile("sgd", keras.losses.SparseCategoricalCrossentropy(from_logits=True))
+    return made
+
+
+class Record(keras.callbacks.Callback):
+    """Keep the ids of each epoch, and the positions after each batch."""
+
+    def __init__(self, feed):
+        super().__init__()
+        self.feed, self.epochs, self.states = feed, [], []
+
+    def on_train_batch_end(self, batch, logs=None):
+        self.states.append(self.feed.state_dict())
+
+    def on_epoch_end(self, epoch, logs=None):
+        self.epochs.append(self.feed.aside.tolist())
+
+
+class Stop(keras.callbacks.Callback):
+    """End the training in the middle of an epoch."""
+
+    def on_train_batch_end(self, batch, logs=None):
+        if batch == 1:
+            raise KeyboardInterrupt
+
+
+def trained(result):
+    """Epochs as Keras counts them, with an unbuilt model first; then a second fit, evaluate and predict."""
+    feed = batches().to_keras(aside=2)
+    record = Record(feed)
+    network = model()
+    network.fit(feed, epochs=2, verbose=0, callbacks=[feed.callback, record])
+    network.fit(feed, epochs=1, verbose=0, callbacks=[feed.callback, record])
+    result["ids"] = record.epochs
+    result["rows"] = [(state["epoch"], state["row"]) for state in record.states]
+    predictions = network.predict(feed, verbose=0)
+    result["predicted"] = feed.aside.tolist()
+    expected = keras.ops.convert_to_numpy(network(X[feed.aside]))
+    result["predictions are of these ids"] = bool(np.allclose(predictions, expected, atol=1e-5))
+    result["loss"] = float(network.evaluate(feed, verbose=0))
+
+
+def without_a_word(result):
+    """The dataset itself, as `x` and as `validation_data`."""
+    pairs = batches().map(lambda x, y, i: (x, y))
+    network = model()
+    history = network.fit(pairs, epochs=2, verbose=0, validation_data=pairs)
+    result["history"] = sorted(history.history)
+    result["shape"] = network.predict(pairs, verbose=0).shape
+    result["is a dataset"] = isinstance(pairs, Dataset) and issubclass(pairs.__class__, Dataset)
+
+
+def endless(result):
+    seen = []
+
+    def note(x, y, i):
+        seen.append(i.tolist())
+        return x, y, i
+
+    endless = batches().repeat().map(note, vectorized=False).with_options(options())
+    network = model()
+    network.build((None, 4))
+    feed = endless.to_keras(aside=2)
+    network.fit(feed, epochs=2, steps_per_epoch=3, verbose=0)
+    result["six steps"] = len(feed.aside)
+
+
+def options():
+    from penstock import Options
+
+    return Options(executor="inline")
+
+
+def resumed(result):
+    """Stop after two batches, and go on with another model and dataset."""
+    feed = batches().to_keras(aside=2)
+    network = model()
+    try:
+        network.fit(feed, epochs=2, verbose=0, callbacks=[feed.callback, Stop()])
+    except KeyboardInterrupt:
+        saved = feed.state_dict()
+    again = batches().to_keras(aside=2)
+    again.load_state_dict(json.loads(json.dumps(saved)))
+    record = Record(again)
+    network.fit(again, epochs=2, initial_epoch=again.epoch, verbose=0, callbacks=[again.callback, record])
+    result["resumed"] = record.epochs
+
+
+def weighed(result):
+    pairs = batches().map(lambda x, y, i: (x, y))
+    network = model()
+    network.fit(pairs.to_keras(class_weight={0: 2.0, 1: 0.5}), verbose=0)
+    (_, y, weight) = next(pairs.to_keras(class_weight={0: 2.0, 1: 0.5}).get_numpy_iterator())
+    result["weights"] = weight.tolist() == [{0: 2.0, 1: 0.5}.get(int(each), 1.0) for each in y]
+
+
+def refused(result):
+    result["refused"] = []
+    for wrong in (
+        Dataset.from_tensor_slices((X, np.arange(10))),
+        batches().map(lambda x, y, i: (x, y, y, i)),
+        batches().map(lambda x, y, i: ({"x": x, "s": i.astype(str)}, y)),
+    ):
+        try:
+            model().fit(wrong.to_keras(), verbose=0)
+        except Exception as error:  # noqa: BLE001 - TensorFlow makes its own of an ElementError
+            result["refused"].append(str(error))
+
+
+result: dict[str, object] = {"backend": keras.backend.backend()}
+for part in (trained, without_a_word, endless, resumed, weighed, refused):
+    part(result)
+json.dump(result, sys.stdout)
