@@ -8,6 +8,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from penstock import dataset, engine, feed
+from penstock.core.arrays import Reserve
 from penstock.core.blame import Blame, ElementPlace, add_blame, copy_hint, note_blames
 from penstock.core.checks import check_count
 from penstock.core.errors import ElementError, PlanError
@@ -32,12 +33,17 @@ class Iterate(Handle[T_co]):
     def __iter__(self) -> Iterator[T_co]:
         return self.iterator()
 
-    def iterator(self, *, epoch: int | None = None) -> Iterator[T_co]:
+    def iterator(self, *, epoch: int | None = None, allocate: Reserve | None = None) -> Iterator[T_co]:
         """Return an iterator over one epoch, with the position, the counters and the verdict of its run.
 
         Every iterator of a dataset takes the next epoch with its first element, so shuffles and random functions differ
         from pass to pass. `epoch` selects an epoch instead, and does not count as a pass: `next(ds.iterator(epoch=0))`
         peeks at the first element, and leaves later passes as they are. Nothing runs before the first `next`.
+
+        Batches are written into memory from `allocate(nbytes)`, such as pinned or shared memory, where the pipeline
+        knows their size before it makes them; the first may be elsewhere. `allocate` is called from the threads of the
+        run, and returns that many bytes as a `uint8` array at an address divisible by 64. All leaves of a batch lie in
+        one such block, each at a multiple of 128 bytes. The memory is free again once the array and its views are gone.
 
         >>> with Dataset.range(4).batch(2).iterator() as it:
         ...     first, saved = next(it), it.state_dict()
@@ -48,11 +54,13 @@ class Iterate(Handle[T_co]):
         True
         """
         which = None if epoch is None else check_count("iterator", "epoch", epoch, least=0)
+        if allocate is not None and not callable(allocate):
+            raise TypeError(f"iterator(allocate=): expected a function, not {type(allocate).__name__}")
         self._warn_once()
-        return self._opened(which)
+        return self._opened(which, self._carry_over if allocate is None else self._carry_over.into(allocate))
 
-    def _opened(self, epoch: int | None) -> Iterator[T_co]:
-        return dataset.iterator.Iterator(self._passes, self._carry_over, epoch, warn=self._warn_of_run)
+    def _opened(self, epoch: int | None, carry_over: engine.runs.carry_over.CarryOver) -> Iterator[T_co]:
+        return dataset.iterator.Iterator(self._passes, carry_over, epoch, warn=self._warn_of_run)
 
     @property
     def epoch(self) -> int:

@@ -55,3 +55,27 @@ def test_memory_goes_from_one_epoch_to_the_next():
         places.append({batch.ctypes.data for batch in ds})
         gc.collect()
     assert places[0] & places[1]
+
+
+def blocks(sizes):
+    def reserve(nbytes):
+        sizes.append(nbytes)
+        return np.empty(nbytes, np.uint8)
+
+    return reserve
+
+
+def test_batches_are_written_into_blocks_of_the_caller_s_one_for_all_leaves():
+    sizes = []
+    data = {"x": np.arange(80.0).reshape(8, 10), "y": np.arange(8)}
+    ds = Dataset.from_tensor_slices(data).map(lambda e: e).batch(4).with_options(Options(executor="inline"))
+    batches = list(ds.iterator(allocate=blocks(sizes)))
+    assert set(sizes) == {384 + 128}
+    for batch in batches[1:]:  # the first tells how large they are
+        assert batch["x"].base is batch["y"].base
+        assert batch["x"].base.nbytes == 512
+        assert (batch["y"].ctypes.data - batch["x"].ctypes.data) % 128 == 0
+    assert np.concatenate([batch["x"] for batch in batches]).tolist() == data["x"].tolist()
+    sizes.clear()
+    list(ds)
+    assert sizes == []

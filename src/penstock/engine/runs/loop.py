@@ -50,7 +50,7 @@ class Loop:
         self._feed = feed
         self._depth = settings.depth if stage.top else None
         self._budget = settings.memory_budget // stage.turns
-        self._slots = None if stage.batching is None else Slots(stage.plan, stage.session.allocate)
+        self._slots = None if stage.batching is None else Slots(stage.plan, stage.session.allocate_slot)
         self._item_bytes: int | None = None if self._slots is None else self._slots.item_bytes or None
         self._read_ahead = ReadAhead(heard=stage.work.tell is not None, size=stage.item_rows, spacing=stage.spacing)
         self._workers: Workers | None = None  # tasks run here

@@ -37,6 +37,7 @@ class Session:
         self.settings = settings
         self.observer = observer
         self.allocate = carry_over.memory.allocate
+        self.allocate_slot = carry_over.allocate_slot
         self.tuners: list[Tuner] = []
         self.spent = Cost(0, 0)
         self._carry_over = carry_over
