@@ -181,30 +181,71 @@ class Iterate(Handle[T_co]):
         many = "no element" if length == 0 else "more than one element"
         raise PlanError(f"get_single_element(): this dataset has {many}")
 
-    def to_torch(self) -> TorchFeed:
-        """Return a feed of the same elements with PyTorch tensors for arrays, sharing their memory (CPU, no copy).
+    def to_torch(
+        self,
+        device: Any = None,
+        *,
+        depth: int | None = None,
+        split: bool = False,
+        round_robin: bool = False,
+        steps: int | None = None,
+        micro_batches: int | None = None,
+        finish: Callable[[Any], Any] | None = None,
+    ) -> TorchFeed:
+        """Return a feed of the same elements with PyTorch tensors for arrays, on the CPU or on `device`.
 
-        The feed can be iterated once per pass, and its iterators have the methods for cursors; text, bytes and objects
-        are unchanged.
+        On the CPU, tensors share the memory of the batch, without a copy. To a CUDA device each batch travels as one
+        copy, out of pinned memory that the pipeline writes into, beside the steps: of the `depth` batches placed at a
+        time (2 by default), one is handed out while the others are on their way. Memory is never used again too early,
+        however long a batch is kept. Text, bytes and objects are unchanged. The feed can be iterated once per pass, and
+        its iterators have the methods for cursors; a state is the position of the batches handed out.
+
+        - Of several devices, `split=True` cuts each batch, and `round_robin=True` deals whole batches; a step is a list
+          with a batch for each device. Parts differ by at most one row; the last step may have fewer batches.
+        - `steps=k` stacks k batches along a new first axis, for one transfer; the last stack may be shorter.
+        - `micro_batches=m` hands out each batch as a list of m parts, for the accumulation of gradients.
+        - `finish` is called on each batch on its device, beside the steps: for casts and normalization, so that
+          `uint8` travels. With `steps` it gets the stack.
+
+        A device that does not exist raises a `PlanError`.
 
         >>> for batch in Dataset.range(4).batch(2).to_torch():  # doctest: +SKIP
         ...     batch
         tensor([0, 1])
         tensor([2, 3])
         """
-        return feed.torch.TorchFeed(cast("Dataset[T_co]", self))
+        arrangement = feed.arrangement.Arrangement("to_torch", depth, split, round_robin, steps, micro_batches, finish)
+        return feed.torch.TorchFeed(cast("Dataset[T_co]", self), device, arrangement)
 
-    def to_jax(self) -> JaxFeed:
-        """Return a feed of the same elements with JAX arrays, which share memory on the CPU where JAX allows it.
+    def to_jax(
+        self,
+        sharding: Any = None,
+        *,
+        depth: int | None = None,
+        split: bool = False,
+        round_robin: bool = False,
+        steps: int | None = None,
+        micro_batches: int | None = None,
+        finish: Callable[[Any], Any] | None = None,
+    ) -> JaxFeed:
+        """Return a feed of the same elements with JAX arrays, on the CPU or placed by `sharding`.
 
-        JAX narrows 64-bit types, unless `jax_enable_x64` is set; narrowing copies.
+        Without a sharding, arrays are on the CPU and share the memory of the batch where JAX allows it. `sharding` is
+        any `Sharding`, a device, or a platform such as `"gpu"`. If its devices belong to several processes, each
+        process passes its part of the batch, and the arrays are those of the whole batch. Of the `depth` batches placed
+        at a time (2 by default), one is handed out while the others are on their way. The other arguments are those of
+        `to_torch`; `steps` stacks along an axis that is not divided, for `lax.scan`. Batches may be donated.
+
+        JAX narrows 64-bit types, unless `jax_enable_x64` is set; an integer that does not fit raises an `ElementError`,
+        and so does a batch that the sharding cannot divide. `ps.Ragged` is a pytree of its values and splits.
 
         >>> for batch in Dataset.range(4).batch(2).to_jax():  # doctest: +SKIP
         ...     batch
         Array([0, 1], dtype=int32)
         Array([2, 3], dtype=int32)
         """
-        return feed.jax.JaxFeed(cast("Dataset[T_co]", self))
+        arrangement = feed.arrangement.Arrangement("to_jax", depth, split, round_robin, steps, micro_batches, finish)
+        return feed.jax.JaxFeed(cast("Dataset[T_co]", self), sharding, arrangement)
 
     def as_numpy_iterator(self) -> Iterator[Any]:
         """Return `iter(ds)`, which already yields NumPy; for pipelines ported from `tf.data`.

@@ -4,9 +4,9 @@ from typing import TYPE_CHECKING
 
 from penstock.core.lazy import files_on_demand
 
-__all__ = ["jax", "torch"]
+__all__ = ["arrangement", "jax", "torch"]
 
 if TYPE_CHECKING:
-    from penstock.feed import jax, torch
+    from penstock.feed import arrangement, jax, torch
 else:
     __getattr__ = files_on_demand(__name__, __all__)

@@ -56,7 +56,7 @@ def each_alone(allocate: Allocate) -> AllocateAll:
 def in_one_block(reserve: Reserve) -> AllocateAll:
     """Return a function that places all arrays it is asked for in one block from `reserve`.
 
-    One copy then moves them all. Each array begins at a multiple of `ALIGNMENT` bytes. Arrays of objects have memory of their own.
+    One copy then moves them all. Each array begins at a multiple of `ALIGNMENT` bytes; arrays of objects are elsewhere.
 
     >>> of, label = in_one_block(lambda nbytes: np.zeros(nbytes, np.uint8))(
     ...     [((2, 3), np.dtype("f4")), ((2,), np.dtype("i8"))]
