@@ -34,10 +34,12 @@ class FakeStreams:
         self.queue = []
         self.blocks = []
         self.time = 0
+        self.scale = 1.0  # ms between events
+        self.is_beside = False
 
     def now(self):
         self.time += 1
-        return float(self.time)
+        return self.time * self.scale
 
     def submit(self, work):
         self.queue.append(work)
@@ -60,7 +62,9 @@ class FakeStreams:
 
     @contextmanager
     def beside_steps(self):
+        self.is_beside = True
         yield
+        self.is_beside = False
 
     def copy(self, to, source):
         self.submit(lambda: to.copy_(source))

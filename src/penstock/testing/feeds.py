@@ -63,7 +63,9 @@ def says_where_it_stands(open_feed: OpenFeed, to_numpy: ToNumpy) -> None:
         it = feed.iterator()
         for number in range(len(wanted) + 1):
             state = it.state_dict()
-            assert number in (0, len(wanted)) or feed.state_dict() == state, "the state of the feed is not that of its iterator"
+            assert number in (0, len(wanted)) or feed.state_dict() == state, (
+                "the state of the feed is not that of its iterator"
+            )
             again = open_feed(make()).iterator()
             again.load_state_dict(state)
             _compare(wanted[number:], list(map(to_numpy, again)))
