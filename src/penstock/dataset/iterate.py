@@ -20,6 +20,7 @@ from penstock.plan.types import INFINITE, UNKNOWN
 if TYPE_CHECKING:
     from penstock.dataset.dataset import Dataset
     from penstock.dataset.iterator import Iterator
+    from penstock.dataset.residence import Residence
     from penstock.feed.jax import JaxFeed
     from penstock.feed.torch import TorchFeed
 
@@ -61,6 +62,10 @@ class Iterate(Handle[T_co]):
 
     def _opened(self, epoch: int | None, carry_over: engine.runs.carry_over.CarryOver) -> Iterator[T_co]:
         return dataset.iterator.Iterator(self._passes, carry_over, epoch, warn=self._warn_of_run)
+
+    def _residence(self) -> Residence:
+        """Return the elements of a dataset of batches, each once, and the batches as arrays of their numbers."""
+        return dataset.residence.residence_of(cast("Dataset[T_co]", self), self._passes)
 
     @property
     def epoch(self) -> int:

@@ -53,9 +53,13 @@ class Iterator(Generic[T]):
         epoch: int | None = None,
         *,
         warn: Callable[..., None] | None = None,
+        plan: Node | None = None,
     ) -> None:
-        """Begin with the upcoming epoch, or with `epoch`; `warn` receives facts that only a run shows."""
-        self._plan = passes.plan
+        """Begin with the upcoming epoch, or with `epoch`; `warn` receives facts that only a run shows.
+
+        `plan` makes other elements for the rows of the dataset, whose passes and states the iterator has.
+        """
+        self._plan = plan or passes.plan
         self._warn = warn
         self._passes = passes
         self._carry_over = carry_over

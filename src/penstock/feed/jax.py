@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from penstock.core.errors import ElementError, PlanError
 from penstock.core.lazy import require
+from penstock.elements.nested.structure import flatten, unflatten
 from penstock.elements.ragged import Ragged, make_ragged
 from penstock.elements.sparse import Sparse
 from penstock.feed.arrangement import Arrangement
@@ -185,6 +186,51 @@ def split_bytes(jax: Any, layout: Layout, memory: Any) -> list[Any]:
         else:
             made.append(jax.lax.bitcast_convert_type(taken.reshape(*shape, dtype.itemsize), dtype))
     return made
+
+
+class JaxHome:
+    """A device, or a sharding, of JAX that keeps data."""
+
+    def __init__(self, device: Any) -> None:
+        self._jax = jax = require("jax", extra="jax", purpose="resident()")
+        self._sharding = _sharding(jax, device)
+        if not self._sharding.is_fully_replicated:
+            raise PlanError(f"resident({device}): rows are gathered on each device: pass one, or a replicated sharding")
+
+    def free_bytes(self) -> int | None:
+        told = [device.memory_stats() or {} for device in self._sharding.addressable_devices]
+        free = [each["bytes_limit"] - each["bytes_in_use"] for each in told if "bytes_limit" in each]
+        return min(free, default=None)
+
+    def begin(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:
+        return np.empty(shape, dtype)
+
+    def write(self, memory: NDArray[Any], low: int, rows: NDArray[Any]) -> None:
+        memory[low : low + len(rows)] = rows
+
+    def end(self, memory: NDArray[Any], path: str) -> Any:
+        return self._jax.device_put(narrowed(self._jax, memory, path), self._sharding)
+
+    def gathering(self, columns: Any) -> Callable[[Any], Any]:
+        gathered = self._jax.jit(self._gathered)
+        return lambda rows: gathered(columns, rows)
+
+    def scanning(self, step: Any, finish: Finish | None) -> Callable[[Any, Any, NDArray[Any]], Any]:
+        def epoch(carry: Any, columns: Any, rows: Any) -> Any:
+            def one(carry: Any, its_rows: Any) -> Any:
+                batch = self._gathered(columns, its_rows)
+                return step(carry, batch if finish is None else finish(batch))
+
+            return self._jax.lax.scan(one, carry, rows)
+
+        return self._jax.jit(epoch)
+
+    def placement(self, finish: Finish) -> Placement:
+        return Sharded(self._jax, self._sharding, finish)
+
+    def _gathered(self, columns: Any, rows: Any) -> Any:
+        leaves, structure = flatten(columns)
+        return unflatten(structure, [self._jax.numpy.take(leaf, rows, axis=0) for leaf in leaves])
 
 
 def narrowed(jax: Any, array: NDArray[Any], path: str) -> NDArray[Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from penstock.core.errors import PlanError
 from penstock.core.lazy import require
-from penstock.elements.nested.structure import flatten
+from penstock.elements.nested.structure import flatten, unflatten
 from penstock.elements.ragged import Ragged
 from penstock.elements.sparse import Sparse
 from penstock.feed.arrangement import Arrangement
@@ -38,7 +38,9 @@ class TorchFeed(FrameworkFeed):
     def __init__(self, dataset: Iterable, device: Any = None, arrangement: Arrangement | None = None) -> None:
         torch = require("torch", extra="torch", purpose="to_torch()")
         arranged = arrangement or Arrangement("to_torch")
-        devices = [_device(torch, each) for each in (device if isinstance(device, list | tuple) else [device])]
+        devices = [
+            device_of(torch, each, "to_torch") for each in (device if isinstance(device, list | tuple) else [device])
+        ]
         placements = [
             placement_on(torch, each, arranged.finish, timed=not number) for number, each in enumerate(devices)
         ]
@@ -218,11 +220,42 @@ class CudaStreams:
             tensor.record_stream(stream)
 
 
+class TorchHome:
+    """A device of PyTorch that keeps data."""
+
+    def __init__(self, device: Any) -> None:
+        self._torch = torch = require("torch", extra="torch", purpose="resident()")
+        self._device = device_of(torch, "cpu" if device is None else device, "resident")
+        self._tensor = tensor_of(torch)
+
+    def free_bytes(self) -> int | None:
+        return self._torch.cuda.mem_get_info(self._device)[0] if self._device.type == "cuda" else None
+
+    def begin(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
+        return self._torch.empty(shape, dtype=_dtype(self._torch, dtype), device=self._device)
+
+    def write(self, memory: Any, low: int, rows: NDArray[Any]) -> None:
+        memory[low : low + len(rows)].copy_(self._tensor(rows))
+
+    def end(self, memory: Any, path: str) -> Any:
+        return memory
+
+    def gathering(self, columns: Any) -> Callable[[Any], Any]:
+        leaves, structure = flatten(columns)
+        return lambda rows: unflatten(structure, [leaf.index_select(0, rows) for leaf in leaves])
+
+    def scanning(self, step: Any, finish: Finish | None) -> Callable[[Any, Any, NDArray[Any]], Any]:
+        raise PlanError("scan() compiles an epoch with JAX; with PyTorch, iterate over the feed")
+
+    def placement(self, finish: Finish) -> Placement:
+        return placement_on(self._torch, self._device, finish)
+
+
 def _is_cpu(device: Any) -> bool:
     return device is None or device.type == "cpu"
 
 
-def _device(torch: Any, given: Any) -> Any:
+def device_of(torch: Any, given: Any, call: str) -> Any:
     """Return the device that is meant, or raise a `PlanError` if there is none."""
     if given is None:
         return None
@@ -230,21 +263,21 @@ def _device(torch: Any, given: Any) -> Any:
         device = torch.device(given)
     except (RuntimeError, TypeError) as error:
         reason = str(error).partition("\n")[0]
-        raise PlanError(f"to_torch({given!r}): not a device of PyTorch: {reason}") from None
+        raise PlanError(f"{call}({given!r}): not a device of PyTorch: {reason}") from None
     if device.type == "cuda":
         count = torch.cuda.device_count()
         if not count:
-            raise PlanError(f"to_torch({given!r}): PyTorch sees no CUDA device here; to_torch() yields CPU tensors")
+            raise PlanError(f"{call}({given!r}): PyTorch sees no CUDA device here; without it, tensors are on the CPU")
         if device.index is None:
             return torch.device("cuda", torch.cuda.current_device())
         if device.index >= count:
-            raise PlanError(f"to_torch({given!r}): PyTorch sees {count} CUDA devices here, cuda:0 to cuda:{count - 1}")
+            raise PlanError(f"{call}({given!r}): PyTorch sees {count} CUDA devices here, cuda:0 to cuda:{count - 1}")
         return device
     try:
         torch.empty(0, device=device)
     except Exception as error:
         reason = str(error).partition("\n")[0]
-        raise PlanError(f"to_torch({given!r}): this device cannot be used here: {reason}") from error
+        raise PlanError(f"{call}({given!r}): this device cannot be used here: {reason}") from error
     return device
 
 
