@@ -13,7 +13,7 @@ import pytest
 import penstock as ps
 from penstock import Dataset
 from penstock.core.errors import ElementError, MissingDependencyError, PlanError
-from penstock.feed.jax import Splits, array_of
+from penstock.feed.jax import ByteSplits, jax_array_of
 
 
 def test_without_jax_the_extra_is_named(monkeypatch):
@@ -29,7 +29,7 @@ def first(ds):
 
 
 def test_large_batches_share_their_memory():
-    convert = array_of(pytest.importorskip("jax"))
+    convert = jax_array_of(pytest.importorskip("jax"))
     batch = next(iter(Dataset.from_tensor_slices(np.zeros((32, 1024), np.float32)).batch(16)))
     assert convert(batch).unsafe_buffer_pointer() == batch.ctypes.data
 
@@ -148,7 +148,7 @@ def test_batches_may_be_donated():
 def test_many_arrays_travel_as_one_once_their_layout_recurs():
     jax = pytest.importorskip("jax")
     device = jax.devices()[0]
-    splits = Splits(jax, jax.sharding.SingleDeviceSharding(device))
+    splits = ByteSplits(jax, jax.sharding.SingleDeviceSharding(device))
     kinds = ["bool", "uint8", "int8", "int16", "int32", "uint32", "float16", "float32", jax.numpy.bfloat16]
     rng = np.random.default_rng(0)
     batches = [[rng.integers(0, 2, (3, 2)).astype(kind) for kind in kinds] for _ in range(3)]

@@ -9,7 +9,7 @@ import penstock as ps
 from penstock import Dataset
 from penstock.core.errors import ElementError
 from penstock.feed.feed import FrameworkFeed, Here
-from penstock.feed.towers import MicroBatches, RoundRobin, Split, Stacked, cut, stack_of
+from penstock.feed.towers import MicroBatches, RoundRobin, Split, Stacked, cut_rows, stack_of
 
 
 class On(Here):
@@ -77,14 +77,14 @@ def test_micro_batches_are_views_of_one_batch():
 
 def test_ragged_and_sparse_leaves_are_cut_by_rows():
     batch = {"r": ps.Ragged.from_rows([[1], [], [2, 3]]), "s": ps.Sparse.from_dense(np.eye(3)), "n": np.arange(3)}
-    first, second = cut(batch, 2)
+    first, second = cut_rows(batch, 2)
     assert (first["r"].tolist(), second["r"].tolist()) == ([[1], []], [[2, 3]])
     assert second["s"].to_dense().tolist() == [[0, 0, 1]]
 
 
 def test_leaves_of_different_lengths_cannot_be_cut():
     with pytest.raises(ElementError, match=r'equally many rows, but \["x"\] has 2, \["y"\] has 3'):
-        cut({"x": np.zeros(2), "y": np.zeros(3)}, 2)
+        cut_rows({"x": np.zeros(2), "y": np.zeros(3)}, 2)
 
 
 def test_stacks_lie_in_one_block_and_keep_what_is_no_number():

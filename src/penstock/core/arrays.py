@@ -17,8 +17,8 @@ Allocate: TypeAlias = Callable[[tuple[int, ...], np.dtype[Any]], NDArray[Any]]
 Reserve: TypeAlias = Callable[[int], NDArray[np.uint8]]
 """A function that returns that many bytes of memory, at an address divisible by 64, for as long as they are held."""
 
-Kind: TypeAlias = tuple[tuple[int, ...], np.dtype[Any]]
+ArrayKind: TypeAlias = tuple[tuple[int, ...], np.dtype[Any]]
 """The shape and dtype of an array."""
 
-AllocateAll: TypeAlias = Callable[[Sequence[Kind]], list[NDArray[Any]]]
+AllocateAll: TypeAlias = Callable[[Sequence[ArrayKind]], list[NDArray[Any]]]
 """A function that returns fresh memory for several arrays that belong together."""

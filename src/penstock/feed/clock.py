@@ -10,9 +10,9 @@ from typing import Any, Protocol, TypeAlias
 
 from penstock.elements.nested.structure import flatten
 
-BOUND = 0.05  # share of the time that a device waits before anything but its steps is called the limit
-LEAST_STEPS = 3
-LEAST_SECONDS = 0.05
+_BOUND = 0.05  # share of the time that a device waits before anything but its steps is called the limit
+_LEAST_STEPS = 3
+_LEAST_SECONDS = 0.05
 
 
 class Clock(Protocol):
@@ -53,13 +53,13 @@ class DeviceTimes:
 
     def verdict(self, input_waited: float, of_input: Callable[[], str]) -> str:
         """Return the limit in words; see `Clock.verdict`."""
-        if self.steps < LEAST_STEPS or self.seconds < LEAST_SECONDS:
+        if self.steps < _LEAST_STEPS or self.seconds < _LEAST_SECONDS:
             return _too_early(self.steps, self.seconds, self.name)
         waits = f"{self.name} waited {_percent(self.wait_share)} of the time for its batches"
         moves = f"transfers took {_percent(self.moving / self.seconds)} of the time"
         if self.moving and self.nbytes:
             moves += f", at {self.nbytes / self.moving / 1e9:.3g} GB/s"
-        if self.wait_share < BOUND:
+        if self.wait_share < _BOUND:
             return f"Step-bound: {waits}. It took {self.steps / self.seconds:.3g} steps/s; {moves}."
         if input_waited >= self.moving:
             return f"Input-bound: {waits}. {of_input()}"
@@ -165,13 +165,13 @@ class ArrivalClock:
 
     def verdict(self, input_waited: float, of_input: Callable[[], str]) -> str:
         seconds, steps = self._last - self._began, self._steps
-        if steps < LEAST_STEPS or seconds < LEAST_SECONDS:
+        if steps < _LEAST_STEPS or seconds < _LEAST_SECONDS:
             return _too_early(steps, seconds, self._name)
-        if input_waited > BOUND * seconds:
+        if input_waited > _BOUND * seconds:
             return of_input()
         late = self._late / steps
         moves = f"{_percent(late)} of the batches were still on their way to {self._name} when they were handed out"
-        bound = "Step-bound" if late < BOUND else "Step-bound or transfer-bound"
+        bound = "Step-bound" if late < _BOUND else "Step-bound or transfer-bound"
         return f"{bound}: the pipeline was waited for {_percent(input_waited / seconds)} of the time; {moves}."
 
 

@@ -25,7 +25,7 @@ NARROWED = {"int64": "int32", "uint64": "uint32", "float64": "float32", "complex
 MANY = 4  # arrays of a batch, from which one transfer and a compiled split take less time than a transfer for each
 _MOST_LAYOUTS = 16  # compiled splits that are kept
 
-Layout: TypeAlias = tuple[tuple[int, tuple[int, ...], str], ...]
+ByteLayout: TypeAlias = tuple[tuple[int, tuple[int, ...], str], ...]
 """Where each array of a batch begins, its shape, and its dtype."""
 
 
@@ -50,13 +50,13 @@ class JaxFeed(FrameworkFeed):
 
 def _placement(jax: Any, sharding: Any, arranged: Arrangement) -> Placement:
     if sharding is None:
-        return Here(array_of(jax), arranged.finish)
+        return Here(jax_array_of(jax), arranged.finish)
     if arranged.steps is not None:
         sharding = _of_stacks(jax, sharding)
     return Sharded(jax, sharding, arranged.finish)
 
 
-def array_of(jax: Any) -> Convert:
+def jax_array_of(jax: Any) -> Convert:
     """Return the function that makes a JAX array on the CPU of a batch's array, over the same memory if it can be."""
     dlpack = require("jax.dlpack", extra="jax", purpose="to_jax()")
     cpu = jax.devices("cpu")[0]
@@ -92,7 +92,7 @@ class Sharded:
         self._whole = _whole(jax, sharding)  # for arrays that have no rows
         self._across = not sharding.is_fully_addressable
         device = next(iter(sharding.device_set))
-        self._splits = Splits(jax, sharding) if len(sharding.device_set) == 1 and device.platform != "cpu" else None
+        self._splits = ByteSplits(jax, sharding) if len(sharding.device_set) == 1 and device.platform != "cpu" else None
         self.allocate = None
         self.clock = ArrivalClock(f"{device.platform}:{device.id}" if len(sharding.device_set) == 1 else "the devices")
 
@@ -140,14 +140,14 @@ class Sharded:
         return arrays[0]
 
 
-class Splits:
+class ByteSplits:
     """Moves many arrays to one device as one array of bytes, and splits it there by a compiled function."""
 
     def __init__(self, jax: Any, sharding: Any) -> None:
         self._jax = jax
         self._sharding = sharding
-        self._last: Layout | None = None
-        self._compiled: OrderedDict[Layout, Callable[[Any], list[Any]]] = OrderedDict()
+        self._last: ByteLayout | None = None
+        self._compiled: OrderedDict[ByteLayout, Callable[[Any], list[Any]]] = OrderedDict()
 
     def placed(self, arrays: Sequence[NDArray[Any]]) -> list[Any] | None:
         """Return the arrays on the device; `None` if they are few, or differ from those of the batch before."""
@@ -172,7 +172,7 @@ class Splits:
         return found
 
 
-def split_bytes(jax: Any, layout: Layout, memory: Any) -> list[Any]:
+def split_bytes(jax: Any, layout: ByteLayout, memory: Any) -> list[Any]:
     """Return the arrays that lie in an array of bytes; `layout` says where."""
     made: list[Any] = []
     for begin, shape, name in layout:

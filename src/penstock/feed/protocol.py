@@ -26,9 +26,20 @@ class Placement(Protocol):
     measures how long the device waits.
     """
 
-    gathers: int
-    allocate: Reserve | None
-    clock: Clock | None
+    @property
+    def gathers(self) -> int:
+        """Return how many batches of the dataset make a step."""
+        ...
+
+    @property
+    def allocate(self) -> Reserve | None:
+        """Return the function that reserves memory for batches, if they are to lie in any."""
+        ...
+
+    @property
+    def clock(self) -> Clock | None:
+        """Return what measures the device, if anything does."""
+        ...
 
     def place(self, batches: list[Any]) -> Any:
         """Begin to move the batches of one step, and return the transfer."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import closing
 from typing import Any, Protocol
 
 import numpy as np
@@ -99,7 +100,7 @@ class ResidentFeed(FrameworkFeed):
         number of steps. All batches need the same size: a shorter last one raises a `PlanError`. After
         `load_state_dict`, the epoch is the rest of it.
         """
-        with self._dataset.iterator() as it:
+        with closing(self._dataset.iterator()) as it:
             rows = list(it)
         if not rows or len(rows[0]) != len(rows[-1]):
             sizes = "there is no batch" if not rows else f"the last batch has {len(rows[-1])} rows, not {len(rows[0])}"

@@ -45,7 +45,7 @@ class Split(Towers):
 
     def place(self, batches: list[Any]) -> list[tuple[Placement, Any]]:
         (batch,) = batches
-        parts = cut(batch, len(self._placements))
+        parts = cut_rows(batch, len(self._placements))
         return [(placement, placement.place([part])) for placement, part in zip(self._placements, parts, strict=True)]
 
 
@@ -95,18 +95,18 @@ class MicroBatches:
         return self._placement.place(batches)
 
     def wait(self, placed: Any) -> list[Any]:
-        return cut(self._placement.wait(placed), self._count)
+        return cut_rows(self._placement.wait(placed), self._count)
 
     def release(self, placed: Any) -> None:
         self._placement.release(placed)
 
 
-def cut(batch: Any, count: int) -> list[Any]:
+def cut_rows(batch: Any, count: int) -> list[Any]:
     """Return `count` parts of a batch, which differ by at most one row; leaves without rows are in every part.
 
     A batch with fewer rows raises an `ElementError`, and so do leaves with different numbers of rows.
 
-    >>> cut({"x": np.arange(5), "n": 1}, 2)
+    >>> cut_rows({"x": np.arange(5), "n": 1}, 2)
     [{'x': array([0, 1, 2]), 'n': 1}, {'x': array([3, 4]), 'n': 1}]
     """
     leaves, structure = flatten(batch)
@@ -132,7 +132,7 @@ def cut(batch: Any, count: int) -> list[Any]:
 
 
 def _rows_of(leaf: Any) -> int | None:
-    shape = getattr(leaf, "shape", ())
+    shape: tuple[Any, ...] = getattr(leaf, "shape", ())
     return int(shape[0]) if len(shape) else None
 
 

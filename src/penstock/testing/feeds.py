@@ -13,21 +13,21 @@ from penstock.elements.nested.structure import flatten
 from penstock.elements.ragged import Ragged
 from penstock.elements.sparse import Sparse
 
-OpenFeed = Callable[[Dataset[Any]], Any]
+MakeFeed = Callable[[Dataset[Any]], Any]
 """A function that returns the feed of a dataset."""
 ToNumpy = Callable[[Any], Any]
 """A function that returns a batch of a feed with NumPy's arrays, `Ragged` and `Sparse`, once it is on its device."""
-FeedCheck = Callable[[OpenFeed, ToNumpy], None]
+FeedCheck = Callable[[MakeFeed, ToNumpy], None]
 
 
-def verify_feed(open_feed: OpenFeed, to_numpy: ToNumpy) -> None:
+def verify_feed(open_feed: MakeFeed, to_numpy: ToNumpy) -> None:
     """Run every check of `CHECKS` on a feed; an `AssertionError` names the one that fails.
 
     The feed hands out the batches of the dataset one by one, on any device and with any depth. Types of 64 bits may be
     narrowed, and `Ragged` may stay.
 
     >>> from penstock.feed.feed import FrameworkFeed, Here
-    >>> verify_feed(lambda ds: FrameworkFeed(ds, Here(np.asarray), depth=2), lambda batch: batch)
+    >>> verify_feed(lambda ds: FrameworkFeed(ds, Here(lambda array: array), depth=2), lambda batch: batch)
     """
     for check in CHECKS:
         try:
@@ -37,7 +37,7 @@ def verify_feed(open_feed: OpenFeed, to_numpy: ToNumpy) -> None:
             raise
 
 
-def yields_the_batches_of_the_dataset(open_feed: OpenFeed, to_numpy: ToNumpy) -> None:
+def yields_the_batches_of_the_dataset(open_feed: MakeFeed, to_numpy: ToNumpy) -> None:
     """Check that batches have the dataset's order, structure, shapes, dtypes and values, in each of several epochs."""
     for ds in (_rows(), _stream(), _rows().take(1), _rows().take(0)):
         feed = open_feed(ds)
@@ -46,7 +46,7 @@ def yields_the_batches_of_the_dataset(open_feed: OpenFeed, to_numpy: ToNumpy) ->
         assert len(list(feed.iterator(epoch=1))) == len(list(ds.iterator(epoch=1)))
 
 
-def keeps_every_batch_as_it_was(open_feed: OpenFeed, to_numpy: ToNumpy) -> None:
+def keeps_every_batch_as_it_was(open_feed: MakeFeed, to_numpy: ToNumpy) -> None:
     """Check that batches that are kept beyond any depth are not overwritten by later ones."""
     for ds in (_rows(), _large()):
         wanted = list(ds.iterator(epoch=0))
@@ -54,7 +54,7 @@ def keeps_every_batch_as_it_was(open_feed: OpenFeed, to_numpy: ToNumpy) -> None:
         _compare(wanted, list(map(to_numpy, kept)))
 
 
-def says_where_it_stands(open_feed: OpenFeed, to_numpy: ToNumpy) -> None:
+def says_where_it_stands(open_feed: MakeFeed, to_numpy: ToNumpy) -> None:
     """Check that the state after each batch, of the iterator and of the dataset, continues with the next one."""
     for make in (_rows, _stream):
         ds = make()
@@ -78,7 +78,7 @@ def says_where_it_stands(open_feed: OpenFeed, to_numpy: ToNumpy) -> None:
         it.close()
 
 
-def goes_on_from_a_state_that_is_loaded_midway(open_feed: OpenFeed, to_numpy: ToNumpy) -> None:
+def goes_on_from_a_state_that_is_loaded_midway(open_feed: MakeFeed, to_numpy: ToNumpy) -> None:
     """Check that an iterator that loads a state forgets the batches taken ahead."""
     ds = _rows()
     wanted = list(ds.iterator(epoch=0))
@@ -91,7 +91,7 @@ def goes_on_from_a_state_that_is_loaded_midway(open_feed: OpenFeed, to_numpy: To
         _compare(wanted[1:], list(map(to_numpy, it)))
 
 
-def hands_out_all_before_a_failure(open_feed: OpenFeed, to_numpy: ToNumpy) -> None:
+def hands_out_all_before_a_failure(open_feed: MakeFeed, to_numpy: ToNumpy) -> None:
     """Check that the batches before a failing one arrive, then its error, and after that a `ClosedError`."""
     ds = Dataset.range(20).map(_fails_at_13).batch(4)
     with open_feed(ds).iterator() as it:
@@ -103,7 +103,7 @@ def hands_out_all_before_a_failure(open_feed: OpenFeed, to_numpy: ToNumpy) -> No
         assert it.state_dict()["row"] == 3
 
 
-def stops_when_closed(open_feed: OpenFeed, to_numpy: ToNumpy) -> None:
+def stops_when_closed(open_feed: MakeFeed, to_numpy: ToNumpy) -> None:
     """Check that a closed iterator raises a `ClosedError`, and still says where it stood."""
     it = open_feed(_rows()).iterator()
     next(it)

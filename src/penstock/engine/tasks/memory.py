@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from penstock.core.arrays import Allocate, AllocateAll, Kind, Reserve
+from penstock.core.arrays import Allocate, AllocateAll, ArrayKind, Reserve
 from penstock.kernels import Pool
 
 SMALL = 1 << 12  # bytes; below, NumPy's own cache of small blocks is faster than a pool, where Python asks for memory
@@ -65,7 +65,7 @@ def in_one_block(reserve: Reserve) -> AllocateAll:
     (128, (2, 3))
     """
 
-    def allocate(kinds: Sequence[Kind]) -> list[np.ndarray]:
+    def allocate(kinds: Sequence[ArrayKind]) -> list[np.ndarray]:
         sizes = [0 if dtype.hasobject else math.prod(shape) * dtype.itemsize for shape, dtype in kinds]
         begins = list(accumulate((-(-size // ALIGNMENT) * ALIGNMENT for size in sizes), initial=0))
         block = reserve(begins[-1])
