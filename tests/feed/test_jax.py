@@ -163,6 +163,21 @@ def test_many_arrays_travel_as_one_once_their_layout_recurs():
     assert splits.placed([np.zeros(2, np.complex64)] * 4) is None
 
 
+def test_a_feed_of_many_columns_moves_each_batch_at_once(monkeypatch):
+    jax = pytest.importorskip("jax")
+    device = jax.devices()[0]
+    data = {f"c{i}": np.arange(20 * (i + 1), dtype=np.int32).reshape(20, i + 1) for i in range(6)}
+    ds = Dataset.from_tensor_slices(data).shuffle(seed=0).batch(4)
+    feed = ds.to_jax(device, depth=2)
+    feed._placement._splits = ByteSplits(jax, jax.sharding.SingleDeviceSharding(device))
+    puts, put = [], jax.device_put
+    monkeypatch.setattr(jax, "device_put", lambda array, *where: puts.append(array.dtype.name) or put(array, *where))
+    for epoch in range(2):
+        for want, batch in zip(ds.iterator(epoch=epoch), feed.iterator(epoch=epoch), strict=True):
+            assert {name: leaf.tolist() for name, leaf in batch.items()} == {n: a.tolist() for n, a in want.items()}
+    assert puts == ["int32"] * 6 + ["uint8"] * 9  # the first batch shows the layout
+
+
 def run_with_devices(script, *arguments, devices=4):
     environment = {
         **os.environ,

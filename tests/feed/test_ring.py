@@ -41,9 +41,12 @@ def test_a_block_is_used_again_once_its_array_and_all_views_are_gone():
 def test_a_block_is_not_used_again_while_it_is_copied_from():
     pins = Pins()
     ring = Ring(pins)
-    block_under(ring.allocate(5000)).transfer = moving = Moving()
+    moving, other = Moving(), Moving()
+    block_under(ring.allocate(5000)).transfers += [moving, other]
     assert block_under(ring.allocate(5000)) is pins.blocks[1]
     moving.over = True
+    assert not pins.blocks[0].is_free()
+    other.over = True
     held = ring.allocate(5000), ring.allocate(5000)
     assert len(pins.blocks) == 2
     assert {id(block_under(each)) for each in held} == set(map(id, pins.blocks))
@@ -66,7 +69,7 @@ def test_blocks_are_forgotten_when_too_many_are_idle(monkeypatch):
     pins = Pins()
     ring = Ring(pins)
     held = [ring.allocate(60_000), ring.allocate(60_000)]
-    block_under(held[0]).transfer = Moving()
+    block_under(held[0]).transfers.append(Moving())
     held.clear()
     ring.allocate(4096)
     assert len(ring._idle) == 2  # the one that is copied from, and the new one

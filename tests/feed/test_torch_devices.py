@@ -12,6 +12,7 @@ from penstock.core.errors import PlanError
 from penstock.feed import parcel
 from penstock.feed.feed import FrameworkFeed
 from penstock.feed.ring import block_under
+from penstock.feed.towers import Split
 from tests.feed.streams import FakeStreams
 
 torch = pytest.importorskip("torch")
@@ -106,11 +107,10 @@ def test_released_memory_goes_back_to_the_ring():
     placement = OnDevice(torch, torch.device("cpu"), None, streams)
     placed = placement.place([np.arange(4)])
     block = block_under(placed.host.memory)
-    assert block.transfer is not None
-    assert not block.is_free
+    assert not block.is_free()
     placement.wait(placed)
     placement.release(placed)
-    assert block.is_free
+    assert block.is_free()
     assert block in placement._ring._idle
 
 
@@ -124,9 +124,7 @@ def test_a_device_that_does_not_exist_is_refused():
     with pytest.raises(PlanError, match=r"to_torch\('nonsense'\): not a device of PyTorch"):
         images(4).to_torch("nonsense")
     if not torch.cuda.is_available():
-        with pytest.raises(
-            PlanError, match=r"to_torch\('cuda'\): PyTorch sees no CUDA device here; to_torch\(\) yields"
-        ):
+        with pytest.raises(PlanError, match=r"to_torch\('cuda'\): PyTorch sees no CUDA device here; without it"):
             images(4).to_torch("cuda")
     with pytest.raises(PlanError, match=r"cannot be used here|sees \d+ CUDA devices? here"):
         images(4).to_torch("cuda:99" if torch.cuda.is_available() else "xpu")
@@ -158,3 +156,22 @@ def half(batch):
 def test_a_feed_with_options_travels():
     feed = pickle.loads(pickle.dumps(Dataset.range(8).batch(4).to_torch("cpu", micro_batches=2, depth=2)))
     assert [[part.tolist() for part in parts] for parts in feed] == [[[0, 1], [2, 3]], [[4, 5], [6, 7]]]
+
+
+def test_a_block_that_two_devices_copy_from_waits_for_both():
+    first, second = FakeStreams(torch), FakeStreams(torch)
+    towers = Split([OnDevice(torch, torch.device("cpu"), None, streams) for streams in (first, second)])
+    ds = Dataset.from_tensor_slices(np.arange(64 * 64, dtype=np.int32).reshape(64, 64)).batch(8).with_options(INLINE)
+    source = FrameworkFeed(ds, towers, 2)
+    kept = [torch.cat(parts)[:, 0].tolist() for parts in source]
+    assert kept == [[64 * row for row in range(low, low + 8)] for low in range(0, 64, 8)]
+    memory = towers.allocate(4096)
+    block = block_under(memory)
+    parts = memory.view(np.int32).reshape(8, 128)
+    placed = towers.place([parts])
+    del memory, parts
+    towers.wait(placed[:1])
+    towers.release(placed)
+    assert not block.is_free()  # the second device has not copied
+    towers.wait(placed[1:])
+    assert block.is_free()

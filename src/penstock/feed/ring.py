@@ -1,4 +1,4 @@
-"""Host memory that devices copy from: used again once its arrays are gone and its transfer is over."""
+"""Host memory that devices copy from: used again once its arrays are gone and all transfers out of it are over."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import threading
 import weakref
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
@@ -26,24 +26,24 @@ class Transfer(Protocol):
 
 @dataclass(eq=False)
 class PinnedBlock:
-    """A framework's buffer of `nbytes` bytes at `address`, and the last `transfer` out of it."""
+    """A framework's buffer of `nbytes` bytes at `address`, and the `transfers` out of it, to any devices."""
 
     buffer: Any
     address: int
     nbytes: int
-    transfer: Transfer | None = None
+    transfers: list[Transfer] = field(default_factory=list[Transfer])
 
-    @property
     def is_free(self) -> bool:
-        """Return whether the last transfer is over."""
-        return self.transfer is None or self.transfer.query()
+        """Return whether all transfers are over, and forget those that are."""
+        self.transfers = [transfer for transfer in self.transfers if not transfer.query()]
+        return not self.transfers
 
 
 class Ring:
     """Hands out blocks as arrays of bytes, the same ones again and again, so that a steady run pins no new memory.
 
-    A block comes back when its array and all views of that are gone, and is handed out again once its transfer is over.
-    New blocks are made by `new(nbytes)`. Any thread may ask.
+    A block comes back when its array and all views of that are gone, and is handed out again once the transfers out of
+    it are over. New blocks are made by `new(nbytes)`. Any thread may ask.
     """
 
     def __init__(self, new: Callable[[int], PinnedBlock]) -> None:
@@ -61,13 +61,13 @@ class Ring:
     def _fitting(self, wanted: int) -> PinnedBlock | None:
         """Take the smallest idle block of up to twice the bytes; forget blocks if too many are idle."""
         idle = list(self._idle)
-        free = [block for block in idle if wanted <= block.nbytes <= 2 * wanted and block.is_free]
+        free = [block for block in idle if wanted <= block.nbytes <= 2 * wanted and block.is_free()]
         block = min(free, key=lambda each: each.nbytes, default=None)
         if block is not None:
             self._idle.remove(block)
         elif sum(each.nbytes for each in idle) > _MOST_IDLE:
             for each in idle:
-                if each.is_free:
+                if each.is_free():
                     self._idle.remove(each)
         return block
 

@@ -133,7 +133,7 @@ class OnDevice:
             memory = streams.empty(host.memory.nbytes)
             streams.copy(memory, block.buffer[low : low + host.memory.nbytes])
             sent.record()
-            block.transfer = sent
+            block.transfers.append(sent)
             batch = parcel.opened(self._tensors(memory, host, parcel.arrays), self._joined)
             ready = sent
             if self._finish is not None:

@@ -79,3 +79,12 @@ def test_batches_are_written_into_blocks_of_the_caller_s_one_for_all_leaves():
     sizes.clear()
     list(ds)
     assert sizes == []
+
+
+def test_large_batches_are_written_into_the_caller_s_blocks_though_a_native_thread_could_gather_them():
+    sizes = []
+    data = np.arange(64 * (1 << 17), dtype=np.float32).reshape(64, 1 << 17)
+    ds = Dataset.from_tensor_slices(data).shuffle(seed=0).batch(4)
+    with ds.iterator(allocate=blocks(sizes)) as it:
+        assert all(batch.base is not None and batch.base.dtype == np.uint8 for batch in it)
+    assert sum(sizes) >= 16 * (2 << 20)

@@ -15,12 +15,13 @@ class CarryOver:
     def __init__(self) -> None:
         self.memory = Memory()
         self.allocate_slot: AllocateAll = each_alone(self.memory.allocate)
+        self.has_given_slots = False
         self._tuners: dict[int, Tuner] = {}
 
     def into(self, reserve: Reserve) -> CarryOver:
         """Return the same memory and tuning for runs whose batches are written into blocks from `reserve`."""
         made = copy(self)
-        made.allocate_slot = in_one_block(reserve)
+        made.allocate_slot, made.has_given_slots = in_one_block(reserve), True
         return made
 
     def tuner(self, workers: int | None, *, stage: int = 0) -> Tuner:

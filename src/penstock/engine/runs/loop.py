@@ -54,7 +54,7 @@ class Loop:
         self._item_bytes: int | None = None if self._slots is None else self._slots.item_bytes or None
         self._read_ahead = ReadAhead(heard=stage.work.tell is not None, size=stage.item_rows, spacing=stage.spacing)
         self._workers: Workers | None = None  # tasks run here
-        self._gathering = stage.gathering()
+        self._gathering = stage.gathering(self._item_bytes)
         self._held = 0  # bytes of items that were taken out of the window and wait for the consumer
         self._failure: Exception | None = None  # raised once the window is empty
         self._fed = False  # the feed has ended
