@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from penstock.core.checks import check_count
+from penstock.core.checks import check_count, check_flag
 from penstock.core.errors import PlanError
 from penstock.feed.protocol import Finish, Placement
 from penstock.feed.towers import MicroBatches, RoundRobin, Split, Stacked
@@ -24,6 +24,8 @@ class Arrangement:
     finish: Finish | None = None
 
     def __post_init__(self) -> None:
+        for name in ("split", "round_robin"):
+            object.__setattr__(self, name, check_flag(self.call, name, getattr(self, name)))
         for name in ("depth", "steps", "micro_batches"):
             value = getattr(self, name)
             if value is not None:
