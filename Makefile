@@ -24,7 +24,7 @@ say = @printf '\n==> %s\n' "$(1)"
 
 .NOTPARALLEL:
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint format native-test bench fuzz mutations environment frameworks system clean
+.PHONY: help demo test lint format native-test bench fuzz mutations gpu-check environment frameworks system clean
 
 help: ## Say what there is.
 	@echo "Penstock. What you can ask for:"
@@ -77,6 +77,12 @@ mutations: environment ## Read MUTATIONS (10000) damaged files of each format: e
 bench: $(VENV)/installed-bench ## Run the benchmarks: make bench ARGS="images --against tfdata,torch,grain".
 	$(call say,Running the benchmarks)
 	@$(BIN)/python -m bench $(ARGS)
+
+gpu-check: environment ## Check and measure the feeds on this machine's GPU: make gpu-check ARGS="--batch 128".
+	$(call say,Installing PyTorch and JAX for CUDA)
+	@$(PIP) "torch>=2.2" "jax[cuda13]"
+	$(call say,Checking the feeds on the GPU and measuring a step with and without them)
+	@$(BIN)/python -m bench.feeding $(ARGS)
 
 environment: $(VENV)/installed-dev ## Make .venv with the package and the developers' tools.
 

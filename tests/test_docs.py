@@ -14,6 +14,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+NEEDS = {"feeds.md": ("torch", "jax")}  # frameworks that a page is about
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
 
@@ -33,6 +34,8 @@ def photos(tmp_path, monkeypatch):
 @pytest.mark.usefixtures("photos")
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.relative_to(ROOT).as_posix())
 def test_the_examples_run(document, monkeypatch):
+    for framework in NEEDS.get(document.name, ()):
+        pytest.importorskip(framework)
     last_line = partial(_last_line, traceback.format_exception_only)
     monkeypatch.setattr(traceback, "format_exception_only", last_line)
     text = document.read_text("utf-8")

@@ -22,7 +22,7 @@ from penstock.elements.sparse import Sparse
 from penstock.plan.types import INFINITE, UNKNOWN
 
 if TYPE_CHECKING:
-    from penstock import audio, image, records
+    from penstock import audio, feed, image, records
     from penstock import testing as testing
     from penstock import tf_data as tf_data
     from penstock.core.on_error import ErrorBudget
@@ -68,6 +68,7 @@ __all__ = [
     "Switch",
     "audio",
     "errors",
+    "feed",
     "image",
     "on_error",
     "pack_efficiency",
@@ -92,6 +93,7 @@ __all__ = [
 
 _PLACES = {
     "audio": "penstock.audio",
+    "feed": "penstock.feed",
     "image": "penstock.image",
     "records": "penstock.records",
     "testing": "penstock.testing",

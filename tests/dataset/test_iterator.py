@@ -170,3 +170,22 @@ def test_an_iterator_closed_by_another_thread_while_it_begins_raises_closed_erro
         next(it)
     closers[0].join(20)
     assert not closers[0].is_alive()
+
+
+@pytest.mark.parametrize("ds", [Dataset.range(9), Dataset.range(9).filter(lambda x: True)], ids=["rows", "stream"])
+def test_a_consumer_that_takes_items_ahead_reports_where_it_stands(ds):
+    it = ds.iterator()
+    next(it)
+    after_first = it.position()
+    rest = [next(it), next(it)]
+    it.report(after_first)
+    again = ds.iterator()
+    again.load_state_dict(it.state_dict())
+    assert ds.state_dict() == it.state_dict()
+    assert [next(again), next(again)] == rest
+    assert it.position() != after_first  # where the iterator itself stands
+    it.report(None)
+    assert it.state_dict()["row"] == 3
+    it.report(after_first)
+    it.load_state_dict(again.state_dict())
+    assert it.state_dict()["row"] == 3

@@ -7,7 +7,7 @@ import pytest
 
 from penstock import Dataset
 from penstock.core.errors import ClosedError
-from penstock.feed.feed import FrameworkFeed
+from penstock.feed.feed import FedIterator, FrameworkFeed, Here
 
 
 class Tensor:
@@ -16,7 +16,7 @@ class Tensor:
 
 
 def fed(ds):
-    return FrameworkFeed(ds, Tensor)
+    return FrameworkFeed(ds, Here(Tensor))
 
 
 def test_arrays_and_numbers_are_converted_and_nothing_else():
@@ -80,3 +80,81 @@ def test_state_of_a_feed_and_of_its_dataset_are_the_same():
     other = fed(ds).iterator()
     other.load_state_dict(it.state_dict())
     assert next(other).array == 1
+
+
+# Steps placed ahead
+
+
+class Noting(Here):
+    """A placement that notes what it is asked for, and fails to place some batches."""
+
+    def __init__(self, fails_at=None):
+        super().__init__(lambda array: array)
+        self.calls = []
+        self.fails_at = fails_at
+
+    def place(self, batches):
+        batch = super().place(batches)
+        if self.fails_at is not None and batch[0] == self.fails_at:
+            raise ValueError("no place")
+        self.calls.append(("place", int(batch[0])))
+        return batch
+
+    def wait(self, placed):
+        self.calls.append(("wait", int(placed[0])))
+        return placed
+
+    def release(self, placed):
+        self.calls.append(("release", int(placed[0])))
+
+
+def test_a_batch_is_placed_before_the_one_ahead_of_it_is_handed_out():
+    noted = Noting()
+    it = iter(FrameworkFeed(Dataset.range(6).batch(2), noted, depth=2))
+    next(it)
+    assert noted.calls == [("place", 0), ("place", 2), ("wait", 0), ("release", 0)]
+    next(it)
+    assert noted.calls[4:] == [("place", 4), ("wait", 2), ("release", 2)]
+    it.close()
+    assert noted.calls[7:] == [("release", 4)]
+
+
+def test_loading_a_state_releases_what_was_placed_ahead():
+    noted = Noting()
+    it = iter(FrameworkFeed(Dataset.range(6).batch(2), noted, depth=3))
+    next(it)
+    it.load_state_dict(it.state_dict())
+    assert noted.calls[-2:] == [("release", 2), ("release", 4)]
+    assert next(it).tolist() == [2, 3]
+
+
+@pytest.mark.parametrize("depth", [1, 2, 4])
+def test_what_cannot_be_placed_raises_after_what_was_placed_and_ends_the_run(depth):
+    it = iter(FrameworkFeed(Dataset.range(8).batch(2), Noting(fails_at=4), depth))
+    assert [next(it).tolist(), next(it).tolist()] == [[0, 1], [2, 3]]
+    with pytest.raises(ValueError, match="no place"):
+        next(it)
+    with pytest.raises(ClosedError):
+        next(it)
+    if depth > 1:
+        assert it.state_dict()["row"] == 2
+
+
+def test_an_interrupt_while_a_batch_is_taken_ahead_loses_none():
+    class Interrupted(type(Dataset.range(4).iterator())):
+        asked = 0
+
+        def __next__(self):
+            self.asked += 1
+            if self.asked == 3:
+                raise KeyboardInterrupt
+            return super().__next__()
+
+    source = Dataset.range(4).iterator()
+    source.__class__ = Interrupted
+    it = FedIterator(source, Here(lambda array: array), depth=2)
+    assert next(it) == 0
+    with pytest.raises(KeyboardInterrupt):
+        next(it)
+    assert it.state_dict()["row"] == 1
+    assert list(it) == [1, 2, 3]

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import socket
+import subprocess
 import sys
 
 import numpy as np
@@ -9,9 +12,8 @@ import pytest
 
 import penstock as ps
 from penstock import Dataset
-from penstock.core.errors import MissingDependencyError
-
-NOTHING = Dataset.range(0)
+from penstock.core.errors import ElementError, MissingDependencyError, PlanError
+from penstock.feed.jax import ByteSplits, jax_array_of
 
 
 def test_a_missing_jax_names_the_extra(monkeypatch):
@@ -27,8 +29,7 @@ def first(ds):
 
 
 def test_large_batches_share_their_memory():
-    pytest.importorskip("jax")
-    convert = Dataset.range(0).to_jax()._convert
+    convert = jax_array_of(pytest.importorskip("jax"))
     batch = next(iter(Dataset.from_tensor_slices(np.zeros((32, 1024), np.float32)).batch(16)))
     assert convert(batch).unsafe_buffer_pointer() == batch.ctypes.data
 
@@ -89,10 +90,114 @@ def test_an_array_that_is_kept_keeps_its_memory():
     np.testing.assert_array_equal(np.concatenate(kept), data)
 
 
-def test_sparse_leaves_become_bcoo_and_ragged_ones_stay():
-    pytest.importorskip("jax")
-    rows = ps.Ragged.from_rows([[1], [2, 3]])
+def test_sparse_leaves_become_bcoo_and_ragged_ones_pytrees_of_values_and_splits():
+    jax = pytest.importorskip("jax")
+    rows = ps.Ragged.from_rows([[1.0], [2.0, 3.0]])
     ds = Dataset.from_tensor_slices({"r": rows, "s": ps.Sparse.from_dense(np.eye(2, dtype=np.float32))})
-    (batch,) = ds.ragged_batch(2).to_jax()
-    assert batch["r"] == rows
-    assert batch["s"].todense().tolist() == np.eye(2).tolist()
+    for target in (None, jax.devices()[0]):
+        (batch,) = ds.ragged_batch(2).to_jax(target)
+        assert [leaf.tolist() for leaf in jax.tree.leaves(batch["r"])] == [[1, 2, 3], [0, 1, 3]]
+        sums = jax.jit(
+            lambda r: jax.ops.segment_sum(
+                r.flat_values,
+                jax.numpy.repeat(jax.numpy.arange(2), r.row_splits[1:] - r.row_splits[:-1], total_repeat_length=3),
+                2,
+            )
+        )(batch["r"])
+        assert sums.tolist() == [1, 5]
+        assert isinstance(jax.tree.map(lambda x: x + 1, batch["r"]), ps.Ragged)
+        assert batch["s"].todense().tolist() == np.eye(2).tolist()
+
+
+def test_rows_in_rows_are_a_pytree_too():
+    jax = pytest.importorskip("jax")
+    deep = ps.Ragged.from_rows([[[1], [2, 3]], [[4]]])
+    (batch,) = Dataset.from_tensor_slices({"r": deep}).ragged_batch(2).to_jax("cpu")
+    assert [leaf.tolist() for leaf in jax.tree.leaves(batch)] == [part.tolist() for part in deep.arrays()]
+    keys = [jax.tree_util.keystr(path) for path, _ in jax.tree_util.tree_leaves_with_path(batch)]
+    assert keys == ["['r'].flat_values", "['r'].row_splits[0]", "['r'].row_splits[1]"]
+
+
+@pytest.mark.parametrize("target", [None, "cpu"])
+def test_an_integer_that_jax_would_wrap_around_is_refused(target):
+    pytest.importorskip("jax")
+    data = {"id": np.array([1, (1 << 40) + 5])}
+    with pytest.raises(ElementError, match=r"has 1099511627781, which JAX would wrap .* int32: set jax_enable_x64"):
+        list(Dataset.from_tensor_slices(data).batch(2).to_jax(target))
+
+
+def test_a_target_that_does_not_exist_is_refused():
+    pytest.importorskip("jax")
+    with pytest.raises(PlanError, match=r"to_jax\('tpu'\): JAX has no such device here .*; it has "):
+        Dataset.range(3).to_jax("tpu")
+    with pytest.raises(PlanError, match=r"to_jax\(7\): expected a sharding or a device"):
+        Dataset.range(3).to_jax(7)
+
+
+def test_batches_may_be_donated():
+    jax = pytest.importorskip("jax")
+    data = np.arange(64 * 2048, dtype=np.float32).reshape(64, 2048)
+    step = jax.jit(lambda batch: batch * 2, donate_argnums=0)
+    feed = Dataset.from_tensor_slices(data).shuffle(seed=0).batch(8).to_jax(jax.devices()[0], depth=3)
+    for _ in range(2):
+        made = [np.asarray(step(batch)) for batch in feed]
+        np.testing.assert_array_equal(np.concatenate(made).sum(), 2 * data.sum())
+    np.testing.assert_array_equal(data[:, 0], np.arange(64) * 2048)
+
+
+def test_many_arrays_travel_as_one_once_their_layout_recurs():
+    jax = pytest.importorskip("jax")
+    device = jax.devices()[0]
+    splits = ByteSplits(jax, jax.sharding.SingleDeviceSharding(device))
+    kinds = ["bool", "uint8", "int8", "int16", "int32", "uint32", "float16", "float32", jax.numpy.bfloat16]
+    rng = np.random.default_rng(0)
+    batches = [[rng.integers(0, 2, (3, 2)).astype(kind) for kind in kinds] for _ in range(3)]
+    assert splits.placed(batches[0]) is None
+    for batch in batches[1:]:
+        made = splits.placed(batch)
+        for array, its in zip(batch, made, strict=True):
+            assert its.dtype == array.dtype
+            np.testing.assert_array_equal(np.asarray(its), array)
+    assert splits.placed([array[:2] for array in batches[0]]) is None  # another layout
+    assert splits.placed(batches[0][:3]) is None  # too few
+    assert splits.placed([np.zeros(2, np.complex64)] * 4) is None
+
+
+def test_a_feed_of_many_columns_moves_each_batch_at_once(monkeypatch):
+    jax = pytest.importorskip("jax")
+    device = jax.devices()[0]
+    data = {f"c{i}": np.arange(20 * (i + 1), dtype=np.int32).reshape(20, i + 1) for i in range(6)}
+    ds = Dataset.from_tensor_slices(data).shuffle(seed=0).batch(4)
+    feed = ds.to_jax(device, depth=2)
+    feed._placement._splits = ByteSplits(jax, jax.sharding.SingleDeviceSharding(device))
+    puts, put = [], jax.device_put
+    monkeypatch.setattr(jax, "device_put", lambda array, *where: puts.append(array.dtype.name) or put(array, *where))
+    for epoch in range(2):
+        for want, batch in zip(ds.iterator(epoch=epoch), feed.iterator(epoch=epoch), strict=True):
+            assert {name: leaf.tolist() for name, leaf in batch.items()} == {n: a.tolist() for n, a in want.items()}
+    assert puts == ["int32"] * 6 + ["uint8"] * 9  # the first batch shows the layout
+
+
+def run_with_devices(script, *arguments, devices=4):
+    environment = {
+        **os.environ,
+        "XLA_FLAGS": f"--xla_force_host_platform_device_count={devices}",
+        "JAX_PLATFORMS": "cpu",
+    }
+    command = [sys.executable, os.path.join(os.path.dirname(__file__), script), *map(str, arguments)]
+    return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def test_batches_are_divided_over_four_devices():
+    pytest.importorskip("jax")
+    out, error = run_with_devices("four_devices.py").communicate(timeout=100)
+    assert out == "done\n", error
+
+
+def test_the_parts_of_two_processes_are_one_global_batch():
+    pytest.importorskip("jax")
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+    both = [run_with_devices("two_processes.py", port, rank, devices=2) for rank in range(2)]
+    results = [each.communicate(timeout=100) for each in both]
+    assert all(out.endswith("done\n") for out, _ in results), results

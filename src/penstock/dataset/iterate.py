@@ -8,6 +8,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from penstock import dataset, engine, feed
+from penstock.core.arrays import Reserve
 from penstock.core.blame import Blame, ElementPlace, add_blame, copy_hint, note_blames
 from penstock.core.checks import check_count
 from penstock.core.errors import ElementError, PlanError
@@ -20,6 +21,7 @@ from penstock.plan.types import INFINITE, UNKNOWN
 if TYPE_CHECKING:
     from penstock.dataset.dataset import Dataset
     from penstock.dataset.iterator import Iterator
+    from penstock.dataset.residence import Residence
     from penstock.feed.jax import JaxFeed
     from penstock.feed.torch import TorchFeed
 
@@ -33,12 +35,17 @@ class Iterate(Handle[T_co]):
     def __iter__(self) -> Iterator[T_co]:
         return self.iterator()
 
-    def iterator(self, *, epoch: int | None = None) -> Iterator[T_co]:
+    def iterator(self, *, epoch: int | None = None, allocate: Reserve | None = None) -> Iterator[T_co]:
         """Return an iterator over one epoch, with the position, the counters and the verdict of its run.
 
         Every iterator of a dataset takes the next epoch with its first element, so shuffles and random functions differ
         from pass to pass. `epoch` selects an epoch instead, and does not count as a pass: `next(ds.iterator(epoch=0))`
         peeks at the first element, and leaves later passes as they are. Nothing runs before the first `next`.
+
+        Batches are written into memory from `allocate(nbytes)`, such as pinned or shared memory, where the pipeline
+        knows their size before it makes them; the first may be elsewhere. `allocate` is called from the threads of the
+        run, and returns that many bytes as a `uint8` array at an address divisible by 64. All leaves of a batch lie in
+        one such block, each at a multiple of 128 bytes. The memory is free again once the array and its views are gone.
 
         >>> with Dataset.range(4).batch(2).iterator() as it:
         ...     first, saved = next(it), it.state_dict()
@@ -49,15 +56,21 @@ class Iterate(Handle[T_co]):
         True
         """
         which = None if epoch is None else check_count("iterator", "epoch", epoch, least=0)
+        if allocate is not None and not callable(allocate):
+            raise TypeError(f"iterator(allocate=): expected a function, not {type(allocate).__name__}")
         self._warn_once()
-        return self._opened(which)
+        return self._opened(which, self._carry_over if allocate is None else self._carry_over.into(allocate))
 
-    def _opened(self, epoch: int | None) -> Iterator[T_co]:
+    def _opened(self, epoch: int | None, carry_over: engine.runs.carry_over.CarryOver) -> Iterator[T_co]:
         rows = rank_rows(self._plan)
         if rows is not None:
             opened = dataset.ranks.iterator.RankIterator[T_co]
-            return opened(self._passes, self._carry_over, rows, epoch, warn=self._warn_of_run)
-        return dataset.iterator.Iterator(self._passes, self._carry_over, epoch, warn=self._warn_of_run)
+            return opened(self._passes, carry_over, rows, epoch, warn=self._warn_of_run)
+        return dataset.iterator.Iterator(self._passes, carry_over, epoch, warn=self._warn_of_run)
+
+    def _residence(self) -> Residence:
+        """Return the elements of a dataset of batches, each once, and the batches as arrays of their numbers."""
+        return dataset.residence.residence_of(cast("Dataset[T_co]", self), self._passes)
 
     @property
     def epoch(self) -> int:
@@ -178,30 +191,71 @@ class Iterate(Handle[T_co]):
         many = "no element" if length == 0 else "more than one element"
         raise PlanError(f"get_single_element(): this dataset has {many}")
 
-    def to_torch(self) -> TorchFeed:
-        """Return a feed of the same elements with PyTorch tensors for arrays, sharing their memory (CPU, no copy).
+    def to_torch(
+        self,
+        device: Any = None,
+        *,
+        depth: int | None = None,
+        split: bool = False,
+        round_robin: bool = False,
+        steps: int | None = None,
+        micro_batches: int | None = None,
+        finish: Callable[[Any], Any] | None = None,
+    ) -> TorchFeed:
+        """Return a feed of the same elements with PyTorch tensors for arrays, on the CPU or on `device`.
 
-        The feed can be iterated once per pass, and its iterators have the methods for cursors; text, bytes and objects
-        are unchanged.
+        On the CPU, tensors share the memory of the batch, without a copy. To a CUDA device each batch travels as one
+        copy, out of pinned memory that the pipeline writes into, beside the steps: of the `depth` batches placed at a
+        time (2 by default), one is handed out while the others are on their way. Memory is never used again too early,
+        however long a batch is kept. Text, bytes and objects are unchanged. The feed can be iterated once per pass, and
+        its iterators have the methods for cursors; a state is the position of the batches handed out.
+
+        - Of several devices, `split=True` cuts each batch, and `round_robin=True` deals whole batches; a step is a list
+          with a batch for each device. Parts differ by at most one row; the last step may have fewer batches.
+        - `steps=k` stacks k batches along a new first axis, for one transfer; the last stack may be shorter.
+        - `micro_batches=m` hands out each batch as a list of m parts, for the accumulation of gradients.
+        - `finish` is called on each batch on its device, beside the steps: for casts and normalization, so that
+          `uint8` travels. With `steps` it gets the stack.
+
+        A device that does not exist raises a `PlanError`.
 
         >>> for batch in Dataset.range(4).batch(2).to_torch():  # doctest: +SKIP
         ...     batch
         tensor([0, 1])
         tensor([2, 3])
         """
-        return feed.torch.TorchFeed(cast("Dataset[T_co]", self))
+        arrangement = feed.arrangement.Arrangement("to_torch", depth, split, round_robin, steps, micro_batches, finish)
+        return feed.torch.TorchFeed(cast("Dataset[T_co]", self), device, arrangement)
 
-    def to_jax(self) -> JaxFeed:
-        """Return a feed of the same elements with JAX arrays, which share memory on the CPU where JAX allows it.
+    def to_jax(
+        self,
+        sharding: Any = None,
+        *,
+        depth: int | None = None,
+        split: bool = False,
+        round_robin: bool = False,
+        steps: int | None = None,
+        micro_batches: int | None = None,
+        finish: Callable[[Any], Any] | None = None,
+    ) -> JaxFeed:
+        """Return a feed of the same elements with JAX arrays, on the CPU or placed by `sharding`.
 
-        JAX narrows 64-bit types, unless `jax_enable_x64` is set; narrowing copies.
+        Without a sharding, arrays are on the CPU and share the memory of the batch where JAX allows it. `sharding` is
+        any `Sharding`, a device, or a platform such as `"gpu"`. If its devices belong to several processes, each
+        process passes its part of the batch, and the arrays are those of the whole batch. Of the `depth` batches placed
+        at a time (2 by default), one is handed out while the others are on their way. The other arguments are those of
+        `to_torch`; `steps` stacks along an axis that is not divided, for `lax.scan`. Batches may be donated.
+
+        JAX narrows 64-bit types, unless `jax_enable_x64` is set; an integer that does not fit raises an `ElementError`,
+        and so does a batch that the sharding cannot divide. `ps.Ragged` is a pytree of its values and splits.
 
         >>> for batch in Dataset.range(4).batch(2).to_jax():  # doctest: +SKIP
         ...     batch
         Array([0, 1], dtype=int32)
         Array([2, 3], dtype=int32)
         """
-        return feed.jax.JaxFeed(cast("Dataset[T_co]", self))
+        arrangement = feed.arrangement.Arrangement("to_jax", depth, split, round_robin, steps, micro_batches, finish)
+        return feed.jax.JaxFeed(cast("Dataset[T_co]", self), sharding, arrangement)
 
     def as_numpy_iterator(self) -> Iterator[Any]:
         """Return `iter(ds)`, which already yields NumPy; for pipelines ported from `tf.data`.

@@ -53,9 +53,13 @@ class Iterator(Closing, Generic[T]):
         epoch: int | None = None,
         *,
         warn: Callable[..., None] | None = None,
+        plan: Node | None = None,
     ) -> None:
-        """Begin with the upcoming epoch, or with `epoch`; `warn` receives facts that only a run shows."""
-        self._plan = passes.plan
+        """Begin with the upcoming epoch, or with `epoch`; `warn` receives facts that only a run shows.
+
+        `plan` makes other elements for the rows of the dataset, whose passes and states the iterator has.
+        """
+        self._plan = plan or passes.plan
         self._warn = warn
         self._passes = passes
         self._carry_over = carry_over
@@ -74,6 +78,7 @@ class Iterator(Closing, Generic[T]):
         self._run: Run | None = None  # begun by the first `next`
         self._stop: weakref.finalize[..., Any] | None = None
         self._closed = False
+        self._reported: Cursor | None = None  # the position to tell, of a consumer that takes items ahead
         self._received = self._waited = self._first = self._last = 0
         self._left = self._plan.length - cursor.row - sum(high - low for low, high in cursor.ahead)
 
@@ -212,6 +217,8 @@ class Iterator(Closing, Generic[T]):
 
     def _position(self) -> Cursor:
         with self._lock:
+            if self._reported is not None:
+                return self._reported
             if self._waits:
                 return self._passes.upcoming()
             if self._run is None:
@@ -219,6 +226,29 @@ class Iterator(Closing, Generic[T]):
             cursor = self._run.cursor(len(self._items) + self._dropped)
             ended = not self._plan.indexed and self._run.ended == "exhausted" and not self._items
             return replace(cursor, ended=ended)
+
+    def position(self) -> Cursor:
+        """Return the position after the item received last, as a value for `report`."""
+        with self._lock:
+            reported, self._reported = self._reported, None
+            try:
+                return self._position()
+            finally:
+                self._reported = reported
+
+    def report(self, position: Cursor | None) -> None:
+        """Let states, of the dataset too, tell this position: for a consumer that takes items before it needs them.
+
+        `None` tells the position after the item received last again.
+
+        >>> it = Dataset.range(9).iterator()
+        >>> x, after_x = next(it), it.position()
+        >>> ahead = next(it)
+        >>> it.report(after_x)
+        >>> it.state_dict()["row"]
+        1
+        """
+        self._reported = position
 
     def load_state_dict(self, state: dict[str, Any] | list[dict[str, Any]]) -> None:
         """Continue from a saved position, and end the present run; a state of another plan raises a `CursorError`.

@@ -2,21 +2,30 @@
 
 from __future__ import annotations
 
+import threading
+from collections import deque
 from collections.abc import Callable
+from math import ceil
 from typing import Any, Protocol, Self, TypeAlias
 
 import numpy as np
 
+from penstock.core.arrays import Reserve
 from penstock.core.closing import Closing
 from penstock.elements.nested.structure import flatten, unflatten
 from penstock.elements.ragged import Ragged
 from penstock.elements.sparse import Sparse
+from penstock.feed.parcel import NUMBERS, is_numeric
+from penstock.feed.protocol import Finish, Placement
 
 
 class ElementIterator(Protocol):
     """The methods of a dataset's iterator that a feed uses."""
 
+    def __iter__(self) -> Self: ...
     def __next__(self) -> Any: ...
+    def position(self) -> Any: ...
+    def report(self, position: Any, /) -> None: ...
     def state_dict(self) -> dict[str, Any]: ...
     def load_state_dict(self, state: dict[str, Any] | list[dict[str, Any]], /) -> None: ...
     def stats(self) -> Any: ...
@@ -29,7 +38,7 @@ class Iterable(Protocol):
 
     @property
     def epoch(self) -> int: ...
-    def iterator(self, *, epoch: int | None = None) -> ElementIterator: ...
+    def iterator(self, *, epoch: int | None = None, allocate: Reserve | None = None) -> ElementIterator: ...
     def set_epoch(self, epoch: int) -> None: ...
     def state_dict(self) -> dict[str, Any]: ...
     def load_state_dict(self, state: dict[str, Any] | list[dict[str, Any]], /) -> None: ...
@@ -40,12 +49,55 @@ Convert: TypeAlias = Callable[[np.ndarray | Ragged | Sparse], Any]
 """A function that converts an array, `Ragged` or `Sparse` to the framework's type, if it has one."""
 
 
-class FedIterator(Closing):
-    """An iterator whose elements have a framework's arrays, and which otherwise works like the iterator it wraps."""
+class Here:
+    """The placement in the host's memory: arrays are converted one by one, and may share the memory of the batch."""
 
-    def __init__(self, source: ElementIterator, convert: Convert) -> None:
-        self._source = source
+    gathers = 1
+    allocate: Reserve | None = None
+    clock = None
+
+    def __init__(self, convert: Convert, finish: Finish | None = None) -> None:
         self._convert = convert
+        self._finish = finish
+
+    def place(self, batches: list[Any]) -> Any:
+        """Convert the arrays of a batch."""
+        leaves, structure = flatten(batches[0])
+        batch = unflatten(structure, list(map(self._converted, leaves)))
+        return batch if self._finish is None else self._finish(batch)
+
+    def wait(self, placed: Any) -> Any:
+        return placed
+
+    def release(self, placed: Any) -> None:
+        """Do nothing: whoever has the batch has its memory."""
+
+    def _converted(self, leaf: Any) -> Any:
+        if isinstance(leaf, Ragged | Sparse):
+            return self._convert(leaf) if leaf.dtype.kind in NUMBERS else leaf
+        return self._convert(np.asarray(leaf)) if is_numeric(leaf) else leaf
+
+
+class FedIterator(Closing):
+    """An iterator whose elements have a framework's arrays, and which otherwise works like the iterator it wraps.
+
+    Up to `depth` steps are placed at a time, the one that is handed out next included. Positions are those of the
+    steps handed out, not of the elements taken ahead for the others.
+    """
+
+    def __init__(self, source: ElementIterator, placement: Placement, depth: int = 1) -> None:
+        self._source = source
+        self._placement = placement
+        self._depth = depth
+        self._lock = threading.RLock()
+        self._begin()
+
+    def _begin(self) -> None:
+        self._placed: deque[tuple[Any, Any]] = deque()  # transfers, and the position after each
+        self._over = False  # the source has no more
+        self._failure: Exception | None = None  # raised once all that was placed before is handed out
+        if self._placement.clock is not None:
+            self._placement.clock.begin()
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} of {self._source!r}>"
@@ -54,33 +106,94 @@ class FedIterator(Closing):
         return self
 
     def __next__(self) -> Any:
-        leaves, structure = flatten(next(self._source))
-        return unflatten(structure, list(map(self._converted, leaves)))
+        with self._lock:
+            clock = self._placement.clock
+            if clock is not None:
+                clock.asked()
+            self._place_ahead()
+            if not self._placed:
+                raise self._end()
+            placed, position = self._placed.popleft()
+            try:
+                batch = self._placement.wait(placed)
+            finally:
+                self._placement.release(placed)
+                if self._depth > 1:
+                    self._source.report(position)
+            if clock is not None:
+                clock.handed_out(batch)
+            return batch
 
-    def _converted(self, leaf: Any) -> Any:
-        if isinstance(leaf, Ragged | Sparse):
-            return self._convert(leaf) if leaf.dtype.kind in "biufc" else leaf
-        return self._convert(np.asarray(leaf)) if _is_array(leaf) else leaf
+    def _end(self) -> Exception:
+        """Return the exception that says why there is no step."""
+        failure, self._failure = self._failure, None
+        if failure is None:
+            self._source.report(None)
+            return StopIteration()
+        self._over = False  # what is asked for after a failure is an error of the source
+        return failure
+
+    def _place_ahead(self) -> None:
+        """Begin transfers until `depth` are under way, or the source ends."""
+        while not self._over and len(self._placed) < self._depth:
+            try:
+                batches = self._taken()
+            except Exception as error:  # noqa: BLE001 - raised once what was placed before it is handed out
+                self._over, self._failure = True, error
+                return
+            if batches:
+                try:
+                    self._placed.append((self._placement.place(batches), self._position()))
+                except Exception as error:  # noqa: BLE001 - the same
+                    self._over, self._failure = True, error
+                    self._source.close()
+
+    def _taken(self) -> list[Any]:
+        """Take the elements of the next step; fewer at the end of the epoch, or before a failure."""
+        taken: list[Any] = []
+        source = self._source
+        while len(taken) < self._placement.gathers:
+            try:
+                taken.append(next(source))
+            except StopIteration:
+                self._over = True
+                break
+        return taken
+
+    def _position(self) -> Any:
+        return self._source.position() if self._depth > 1 else None
 
     def state_dict(self) -> dict[str, Any]:
-        """Return the position; see `Iterator.state_dict`."""
+        """Return the position after the step handed out last; see `Iterator.state_dict`."""
         return self._source.state_dict()
 
     def load_state_dict(self, state: dict[str, Any] | list[dict[str, Any]]) -> None:
         """Continue from a saved position; see `Iterator.load_state_dict`."""
         self._source.load_state_dict(state)
+        with self._lock:
+            self._drop()
+            self._begin()
 
     def stats(self) -> Any:
-        """Return the counts so far; see `Iterator.stats`."""
+        """Return the counts so far, with those of elements taken ahead; see `Iterator.stats`."""
         return self._source.stats()
 
     def verdict(self) -> str:
-        """Return the limit of this run; see `Iterator.verdict`."""
-        return self._source.verdict()
+        """Return what limits this run: the pipeline, transfers to the device, or the steps; see `Iterator.verdict`."""
+        clock = self._placement.clock
+        if clock is None:
+            return self._source.verdict()
+        return clock.verdict(self._source.stats().waited, self._source.verdict)
 
     def close(self) -> None:
         """Stop at once."""
-        self._source.close()
+        self._source.close()  # without the lock, which a `next` that waits holds
+        with self._lock:
+            self._drop()
+
+    def _drop(self) -> None:
+        while self._placed:
+            self._placement.release(self._placed.popleft()[0])
 
 
 class FrameworkFeed:
@@ -89,9 +202,10 @@ class FrameworkFeed:
     Passes are those of the dataset: iterating over either takes the next epoch of both.
     """
 
-    def __init__(self, dataset: Iterable, convert: Convert) -> None:
+    def __init__(self, dataset: Iterable, placement: Placement, depth: int = 1) -> None:
         self._dataset = dataset
-        self._convert = convert
+        self._placement = placement
+        self._depth = depth
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} of {self._dataset!r}>"
@@ -100,11 +214,12 @@ class FrameworkFeed:
         return self.iterator()
 
     def __len__(self) -> int:
-        return len(self._dataset)
+        return ceil(len(self._dataset) / self._placement.gathers)
 
     def iterator(self, *, epoch: int | None = None) -> FedIterator:
         """Return an iterator over one epoch; see `Dataset.iterator`."""
-        return FedIterator(self._dataset.iterator(epoch=epoch), self._convert)
+        source = self._dataset.iterator(epoch=epoch, allocate=self._placement.allocate)
+        return FedIterator(source, self._placement, self._depth)
 
     @property
     def epoch(self) -> int:
@@ -122,10 +237,3 @@ class FrameworkFeed:
     def load_state_dict(self, state: dict[str, Any] | list[dict[str, Any]]) -> None:
         """Begin the next pass at a saved position; see `Dataset.load_state_dict`."""
         self._dataset.load_state_dict(state)
-
-
-def _is_array(leaf: Any) -> bool:
-    """Return whether the leaf becomes a framework's array: numbers do, text, bytes and other objects do not."""
-    if not isinstance(leaf, np.ndarray | np.generic):
-        return isinstance(leaf, bool | int | float | complex)
-    return leaf.dtype.kind in "biufc" or leaf.dtype.type.__module__ == "ml_dtypes"  # bfloat16 and smaller floats

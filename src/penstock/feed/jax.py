@@ -1,44 +1,312 @@
-"""Elements as JAX arrays, which share the batch's memory if JAX allows it."""
+"""Elements as JAX arrays: over the memory of the batch if JAX allows it, or placed by a device or sharding."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
+from penstock.core.errors import ElementError, PlanError
 from penstock.core.lazy import require
-from penstock.elements.ragged import Ragged
+from penstock.elements.nested.structure import flatten, unflatten
+from penstock.elements.ragged import Ragged, make_ragged
 from penstock.elements.sparse import Sparse
-from penstock.feed.feed import FrameworkFeed, Iterable
+from penstock.feed.arrangement import Arrangement
+from penstock.feed.clock import ArrivalClock
+from penstock.feed.feed import Convert, FrameworkFeed, Here, Iterable
+from penstock.feed.parcel import Cargo, cargo_of, parcel_of
+from penstock.feed.protocol import Finish, Placement
 
-NARROWED = {"int64", "uint64", "float64", "complex128"}
+NARROWED = {"int64": "int32", "uint64": "uint32", "float64": "float32", "complex128": "complex64"}
+MANY = 4  # arrays of a batch, from which one transfer and a compiled split take less time than a transfer for each
+_MOST_LAYOUTS = 16  # compiled splits that are kept
+
+ByteLayout: TypeAlias = tuple[tuple[int, tuple[int, ...], str], ...]
+"""Where each array of a batch begins, its shape, and its dtype."""
 
 
 class JaxFeed(FrameworkFeed):
-    """A dataset whose iterators yield JAX arrays on the CPU device.
+    """A dataset whose iterators yield JAX arrays, on the CPU or placed by a sharding; see `Dataset.to_jax`.
 
-    Memory is shared by DLPack if the array is contiguous and writable, as batches are, and JAX has its type enabled;
-    other arrays are copied by `jax.numpy.asarray`, which narrows 64-bit types unless `jax_enable_x64` is set. A batch
-    that JAX shares must not be written to. `ps.Sparse` becomes a `BCOO`; `ps.Ragged` has no equivalent in JAX and is
-    unchanged.
+    Without a sharding, memory is shared by DLPack if the array is contiguous and writable, as batches are, and JAX has
+    its type enabled; other arrays are copied. A batch that JAX shares must not be written to. 64-bit types are narrowed
+    unless `jax_enable_x64` is set; an integer that does not fit raises an `ElementError`. `ps.Sparse` becomes a `BCOO`;
+    `ps.Ragged` remains one, of JAX arrays: it is a pytree with the values and the splits.
     """
 
-    def __init__(self, dataset: Iterable) -> None:
+    def __init__(self, dataset: Iterable, sharding: Any = None, arrangement: Arrangement | None = None) -> None:
         jax = require("jax", extra="jax", purpose="to_jax()")
-        numpy, dlpack = (
-            require("jax.numpy", extra="jax", purpose="to_jax()"),
-            require("jax.dlpack", extra="jax", purpose="to_jax()"),
+        arranged = arrangement or Arrangement("to_jax")
+        _register_ragged(jax)
+        given = sharding if isinstance(sharding, list | tuple) else [sharding]
+        placements = [_placement(jax, _sharding(jax, each), arranged) for each in given]
+        here = all(isinstance(each, Here) for each in placements)
+        super().__init__(dataset, arranged.placement(placements, cut_first=True), arranged.depth_for(is_here=here))
+
+
+def _placement(jax: Any, sharding: Any, arranged: Arrangement) -> Placement:
+    if sharding is None:
+        return Here(jax_array_of(jax), arranged.finish)
+    if arranged.steps is not None:
+        sharding = _of_stacks(jax, sharding)
+    return Sharded(jax, sharding, arranged.finish)
+
+
+def jax_array_of(jax: Any) -> Convert:
+    """Return the function that makes a JAX array on the CPU of a batch's array, over the same memory if it can be."""
+    dlpack = require("jax.dlpack", extra="jax", purpose="to_jax()")
+    cpu = jax.devices("cpu")[0]
+
+    def convert(array: NDArray[Any] | Ragged | Sparse) -> Any:
+        if isinstance(array, Sparse):
+            return array.to_jax()
+        if isinstance(array, Ragged):
+            return _ragged_again(None, list(map(convert, array.arrays())))
+        narrow = narrowed(jax, array, "an array")
+        shared = array.ndim > 0 and array.flags.writeable and array.dtype.isnative and narrow is array
+        if not shared or not array.flags.c_contiguous or array.dtype.kind in "bV":
+            with jax.default_device(cpu):
+                return jax.numpy.asarray(narrow)
+        return dlpack.from_dlpack(array)
+
+    return convert
+
+
+class Sharded:
+    """The placement by a sharding: arrays are divided over its devices, those of all processes together.
+
+    A batch of many arrays for one device that is not the CPU travels as one array of bytes, which a compiled function
+    splits there, once its layout is known to recur. Memory of the host is free again when JAX is done with it.
+    """
+
+    gathers = 1
+
+    def __init__(self, jax: Any, sharding: Any, finish: Finish | None) -> None:
+        self._jax = jax
+        self._sharding = sharding
+        self._finish = finish
+        self._whole = _whole(jax, sharding)  # for arrays that have no rows
+        self._across = not sharding.is_fully_addressable
+        device = next(iter(sharding.device_set))
+        self._splits = ByteSplits(jax, sharding) if len(sharding.device_set) == 1 and device.platform != "cpu" else None
+        self.allocate = None
+        self.clock = ArrivalClock(f"{device.platform}:{device.id}" if len(sharding.device_set) == 1 else "the devices")
+
+    def place(self, batches: list[Any]) -> Any:
+        parcel = parcel_of(batches[0])
+        named = zip(parcel.arrays, parcel.paths(), strict=True)
+        arrays = [narrowed(self._jax, array, path) for array, path in named]
+        owners = [leaf for leaf, count in zip(parcel.leaves, parcel.counts, strict=True) for _ in range(count)]
+        placed = None if self._splits is None else self._splits.placed(arrays)
+        if placed is None:
+            given = zip(arrays, parcel.paths(), owners, strict=True)
+            placed = [self._put(array, path, owner) for array, path, owner in given]
+        batch = parcel.opened(placed, self._joined)
+        return batch if self._finish is None else self._finish(batch)
+
+    def wait(self, placed: Any) -> Any:
+        return placed
+
+    def release(self, placed: Any) -> None:
+        """Do nothing: JAX holds the memory of the host until it is done with it."""
+
+    def _put(self, array: NDArray[Any], path: str, owner: Any) -> Any:
+        jax, sharding = self._jax, self._sharding
+        uneven = isinstance(owner, Ragged | Sparse)
+        if uneven and len(sharding.device_set) > 1:
+            if self._whole is None or self._across:
+                raise ElementError(
+                    f"to_jax({sharding}): {path} is {type(owner).__name__.lower()}, and its values cannot be divided "
+                    "by rows: pad it with padded_batch(), or pass a device"
+                )
+            return jax.device_put(array, self._whole)
+        try:
+            if self._across:
+                return jax.make_array_from_process_local_data(sharding, array)
+            return jax.device_put(array, sharding)
+        except ValueError as error:
+            raise ElementError(_undivided(sharding, path, array)) from error
+
+    def _joined(self, leaf: Any, arrays: list[Any]) -> Any:
+        if isinstance(leaf, Ragged):
+            return _ragged_again(None, arrays)
+        if isinstance(leaf, Sparse):
+            sparse = require("jax.experimental.sparse", extra="jax", purpose="to_jax()")
+            return sparse.BCOO(tuple(arrays), shape=leaf.dense_shape, indices_sorted=True, unique_indices=True)
+        return arrays[0]
+
+
+class ByteSplits:
+    """Moves many arrays to one device as one array of bytes, and splits it there by a compiled function."""
+
+    def __init__(self, jax: Any, sharding: Any) -> None:
+        self._jax = jax
+        self._sharding = sharding
+        self._last: ByteLayout | None = None
+        self._compiled: OrderedDict[ByteLayout, Callable[[Any], list[Any]]] = OrderedDict()
+
+    def placed(self, arrays: Sequence[NDArray[Any]]) -> list[Any] | None:
+        """Return the arrays on the device; `None` if they are few, or differ from those of the batch before."""
+        if len(arrays) < MANY or any(array.dtype.kind == "c" for array in arrays):
+            return None
+        layout = tuple((array.nbytes, array.shape, array.dtype.name) for array in arrays)
+        recurs, self._last = layout == self._last, layout
+        if not recurs and layout not in self._compiled:
+            return None
+        cargo = cargo_of(arrays, lambda nbytes: np.empty(nbytes, np.uint8))
+        return self._split(cargo, arrays)(self._jax.device_put(cargo.memory, self._sharding))
+
+    def _split(self, cargo: Cargo, arrays: Sequence[NDArray[Any]]) -> Callable[[Any], list[Any]]:
+        pairs = zip(cargo.begins, arrays, strict=True)
+        layout = tuple((begin, array.shape, array.dtype.name) for begin, array in pairs)
+        found = self._compiled.pop(layout, None)
+        if found is None:
+            found = self._jax.jit(partial(split_bytes, self._jax, layout))
+            while len(self._compiled) >= _MOST_LAYOUTS:
+                self._compiled.popitem(last=False)
+        self._compiled[layout] = found
+        return found
+
+
+def split_bytes(jax: Any, layout: ByteLayout, memory: Any) -> list[Any]:
+    """Return the arrays that lie in an array of bytes; `layout` says where."""
+    made: list[Any] = []
+    for begin, shape, name in layout:
+        dtype = np.dtype(bool) if name == "bool" else jax.numpy.dtype(name)
+        count = int(np.prod(shape, dtype=np.int64))
+        taken = jax.lax.slice(memory, (begin,), (begin + count * dtype.itemsize,))
+        if name == "bool":
+            made.append(taken.reshape(shape).astype(bool))
+        elif dtype.itemsize == 1:
+            made.append(jax.lax.bitcast_convert_type(taken.reshape(shape), dtype))
+        else:
+            made.append(jax.lax.bitcast_convert_type(taken.reshape(*shape, dtype.itemsize), dtype))
+    return made
+
+
+class JaxHome:
+    """A device, or a sharding, of JAX that keeps data."""
+
+    def __init__(self, device: Any) -> None:
+        self._jax = jax = require("jax", extra="jax", purpose="resident()")
+        self._sharding = _sharding(jax, device)
+        if not self._sharding.is_fully_replicated:
+            raise PlanError(f"resident({device}): rows are gathered on each device: pass one, or a replicated sharding")
+
+    def free_bytes(self) -> int | None:
+        told = [device.memory_stats() or {} for device in self._sharding.addressable_devices]
+        free = [each["bytes_limit"] - each["bytes_in_use"] for each in told if "bytes_limit" in each]
+        return min(free, default=None)
+
+    def begin(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:
+        return np.empty(shape, dtype)
+
+    def write(self, memory: NDArray[Any], low: int, rows: NDArray[Any]) -> None:
+        memory[low : low + len(rows)] = rows
+
+    def end(self, memory: NDArray[Any], path: str) -> Any:
+        return self._jax.device_put(narrowed(self._jax, memory, path), self._sharding)
+
+    def gathering(self, columns: Any) -> Callable[[Any], Any]:
+        gathered = self._jax.jit(self._gathered)
+        return lambda rows: gathered(columns, rows)
+
+    def scanning(self, step: Any, finish: Finish | None) -> Callable[[Any, Any, NDArray[Any]], Any]:
+        def epoch(carry: Any, columns: Any, rows: Any) -> Any:
+            def one(carry: Any, its_rows: Any) -> Any:
+                batch = self._gathered(columns, its_rows)
+                return step(carry, batch if finish is None else finish(batch))
+
+            return self._jax.lax.scan(one, carry, rows)
+
+        return self._jax.jit(epoch)
+
+    def placement(self, finish: Finish) -> Placement:
+        return Sharded(self._jax, self._sharding, finish)
+
+    def _gathered(self, columns: Any, rows: Any) -> Any:
+        leaves, structure = flatten(columns)
+        return unflatten(structure, [self._jax.numpy.take(leaf, rows, axis=0) for leaf in leaves])
+
+
+def narrowed(jax: Any, array: NDArray[Any], path: str) -> NDArray[Any]:
+    """Return the array with the dtype that JAX gives it; integers that do not fit raise an `ElementError`."""
+    name = NARROWED.get(array.dtype.name)
+    if name is None or jax.config.jax_enable_x64:
+        return array
+    narrow = array.astype(name)
+    if array.dtype.kind in "iu" and not np.array_equal(narrow, array):
+        worst = array[narrow != array].flat[0]
+        raise ElementError(
+            f"to_jax(): {path} has {worst}, which JAX would wrap around to fit {name}: set jax_enable_x64, or map "
+            "it to a smaller number"
         )
-        cpu = jax.devices("cpu")[0]
+    return narrow
 
-        def convert(array: np.ndarray | Ragged | Sparse) -> Any:
-            if isinstance(array, Ragged | Sparse):
-                return array.to_jax() if isinstance(array, Sparse) else array
-            wide = array.dtype.name in NARROWED and not jax.config.jax_enable_x64
-            shared = array.ndim > 0 and array.flags.writeable and array.dtype.isnative and not wide
-            if not shared or not array.flags.c_contiguous or array.dtype.kind in "bV":
-                with jax.default_device(cpu):
-                    return numpy.asarray(array)
-            return dlpack.from_dlpack(array)
 
-        super().__init__(dataset, convert)
+def _sharding(jax: Any, given: Any) -> Any:
+    """Return the sharding that is meant, or raise a `PlanError` if there is none."""
+    if given is None or isinstance(given, jax.sharding.Sharding):
+        return given
+    if isinstance(given, str):
+        try:
+            given = jax.local_devices(backend=given)[0]
+        except RuntimeError as error:
+            known = ", ".join(map(str, jax.local_devices()))
+            raise PlanError(f"to_jax({given!r}): JAX has no such device here ({error}); it has {known}") from None
+    if not isinstance(given, jax.Device):
+        raise PlanError(f"to_jax({given!r:.80}): expected a sharding or a device of JAX, or a platform such as 'gpu'")
+    return jax.sharding.SingleDeviceSharding(given)
+
+
+def _of_stacks(jax: Any, sharding: Any) -> Any:
+    """Return the sharding of stacks of batches: their first axis is not divided."""
+    kinds = jax.sharding
+    if isinstance(sharding, kinds.SingleDeviceSharding) or sharding.is_fully_replicated:
+        return sharding
+    if not isinstance(sharding, kinds.NamedSharding):
+        raise PlanError(f"to_jax(steps=) stacks batches for a NamedSharding or a device, not for {sharding}")
+    return kinds.NamedSharding(
+        sharding.mesh, kinds.PartitionSpec(None, *sharding.spec), memory_kind=sharding.memory_kind
+    )
+
+
+def _whole(jax: Any, sharding: Any) -> Any:
+    """Return the sharding of the same devices with all of an array on each; `None` if the kind has none."""
+    if isinstance(sharding, jax.sharding.NamedSharding):
+        return jax.sharding.NamedSharding(sharding.mesh, jax.sharding.PartitionSpec())
+    return sharding if sharding.is_fully_replicated else None
+
+
+def _undivided(sharding: Any, path: str, array: NDArray[Any]) -> str:
+    return (
+        f"to_jax({sharding}) cannot divide {path}, which is {array.dtype}{list(array.shape)}: let the batch be a "
+        "multiple of the devices, without a shorter last one: batch(..., drop_remainder=True)"
+    )
+
+
+def _register_ragged(jax: Any) -> None:
+    """Make `Ragged` a pytree of its values and splits, unless it is one."""
+    if jax.tree_util.all_leaves([Ragged([], [0])]):
+        jax.tree_util.register_pytree_with_keys(Ragged, partial(_with_keys, jax), _ragged_again, _parts)
+
+
+def _parts(ragged: Ragged) -> tuple[tuple[Any, ...], None]:
+    return (ragged.flat_values, *ragged.nested_row_splits), None
+
+
+def _with_keys(jax: Any, ragged: Ragged) -> tuple[tuple[tuple[Any, Any], ...], None]:
+    parts, _ = _parts(ragged)
+    names = ("flat_values", *(f"row_splits[{level}]" for level in range(len(parts) - 1)))
+    return tuple((jax.tree_util.GetAttrKey(name), part) for name, part in zip(names, parts, strict=True)), None
+
+
+def _ragged_again(_: None, parts: Sequence[Any]) -> Any:
+    made: Any = parts[0]
+    for splits in reversed(parts[1:]):
+        made = make_ragged(made, splits)
+    return made

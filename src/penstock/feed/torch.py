@@ -1,48 +1,309 @@
-"""Elements as PyTorch tensors that share the batch's memory."""
+"""Elements as PyTorch tensors: over the memory of the batch, or on a device, one copy a batch."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from penstock.core.errors import PlanError
 from penstock.core.lazy import require
+from penstock.elements.nested.structure import flatten, unflatten
 from penstock.elements.ragged import Ragged
 from penstock.elements.sparse import Sparse
-from penstock.feed.feed import FrameworkFeed, Iterable
+from penstock.feed.arrangement import Arrangement
+from penstock.feed.clock import EventClock
+from penstock.feed.feed import Convert, FrameworkFeed, Here, Iterable
+from penstock.feed.parcel import Cargo, cargo_of, parcel_of
+from penstock.feed.protocol import Finish, Placement
+from penstock.feed.ring import PinnedBlock, Ring, block_under
 
 
 class TorchFeed(FrameworkFeed):
-    """A dataset whose iterators yield CPU tensors that share the memory of the batch, without a copy.
+    """A dataset whose iterators yield PyTorch tensors, on the CPU or on devices; see `Dataset.to_torch`.
 
-    A read-only array (an element that is a view of the source's own memory) is copied, since tensors are writable; so
-    is an array with a negative stride. Unsigned integers wider than a byte keep their type, which PyTorch supports in
-    part. `ps.Ragged` becomes a nested tensor (jagged layout), or is unchanged if it has several ragged dimensions,
-    which PyTorch does not support; `ps.Sparse` becomes a sparse COO tensor.
+    On the CPU, tensors share the memory of the batch, without a copy. A read-only array (an element that is a view of
+    the source's own memory) is copied, since tensors are writable; so is an array with a negative stride. Unsigned
+    integers wider than a byte keep their type, which PyTorch supports in part. `ps.Ragged` becomes a nested tensor
+    (jagged layout), or is unchanged if it has several ragged dimensions, which PyTorch does not support; `ps.Sparse`
+    becomes a sparse COO tensor.
 
     The feed counts as an `IterableDataset`: `DataLoader(feed, batch_size=None)` yields the same elements, for code that
     expects a DataLoader. Use no DataLoader workers: the pipeline has its own.
     """
 
-    def __init__(self, dataset: Iterable) -> None:
+    def __init__(self, dataset: Iterable, device: Any = None, arrangement: Arrangement | None = None) -> None:
         torch = require("torch", extra="torch", purpose="to_torch()")
-
-        def convert(array: np.ndarray | Ragged | Sparse) -> Any:
-            if isinstance(array, Sparse):
-                return array.to_torch()
-            if isinstance(array, Ragged):
-                return array.to_torch() if array.ragged_rank == 1 else array
-            whole = array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
-            shared = whole.flags.writeable and min(whole.strides, default=0) >= 0
-            bits = whole if shared else whole.copy()
-            if bits.dtype.kind == "V":  # NumPy has no bfloat16; PyTorch does
-                return torch.from_numpy(bits.view(f"u{bits.itemsize}")).view(getattr(torch, bits.dtype.name))
-            return torch.from_numpy(bits)
-
-        super().__init__(dataset, convert)
+        arranged = arrangement or Arrangement("to_torch")
+        devices = [
+            device_of(torch, each, "to_torch") for each in (device if isinstance(device, list | tuple) else [device])
+        ]
+        placements = [
+            placement_on(torch, each, arranged.finish, timed=not number) for number, each in enumerate(devices)
+        ]
+        super().__init__(
+            dataset, arranged.placement(placements), arranged.depth_for(is_here=all(map(_is_cpu, devices)))
+        )
+        self._given = (device, arrangement)
         data = getattr(getattr(torch, "utils", None), "data", None)
         if data is not None:
             data.IterableDataset.register(TorchFeed)  # an abstract class; otherwise a DataLoader requests rows
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return TorchFeed, (self._dataset,)
+        return TorchFeed, (self._dataset, *self._given)
+
+
+def placement_on(torch: Any, device: Any, finish: Finish | None, *, timed: bool = True) -> Placement:
+    """Return the placement on one device, measured if `timed`: `None` or the CPU is the host's memory."""
+    if _is_cpu(device):
+        return Here(tensor_of(torch), finish)
+    streams = CudaStreams(torch, device) if device.type == "cuda" else None
+    return OnDevice(torch, device, finish, streams, timed=timed)
+
+
+def tensor_of(torch: Any) -> Convert:
+    """Return the function that makes a tensor of a batch's array, over the same memory if it can be."""
+
+    def convert(array: NDArray[Any] | Ragged | Sparse) -> Any:
+        if isinstance(array, Sparse):
+            return array.to_torch()
+        if isinstance(array, Ragged):
+            return array.to_torch() if array.ragged_rank == 1 else array
+        whole = array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
+        shared = whole.flags.writeable and min(whole.strides, default=0) >= 0
+        bits = whole if shared else whole.copy()
+        if bits.dtype.kind == "V":  # NumPy has no bfloat16 of its own; PyTorch has
+            return torch.from_numpy(bits.view(f"u{bits.itemsize}")).view(getattr(torch, bits.dtype.name))
+        return torch.from_numpy(bits)
+
+    return convert
+
+
+@dataclass(eq=False)
+class TorchTransfer:
+    """A batch on its way: its `memory` on the device, the tensors in it, and the event after which they are there."""
+
+    batch: Any
+    memory: Any
+    ready: Any
+    host: Cargo | None
+
+
+class OnDevice:
+    """The placement on one device: a batch is one copy, of which tensors are views.
+
+    With `streams`, tasks write batches into pinned memory, and copies run in a stream beside the steps. The consumer's
+    stream waits for the copy, its thread does not; memory on the device is in use until that stream is done with it,
+    however long a batch is kept. Without, the copy ends before `place` does.
+    """
+
+    gathers = 1
+
+    def __init__(
+        self, torch: Any, device: Any, finish: Finish | None, streams: CudaStreams | None, *, timed: bool = True
+    ) -> None:
+        self._torch = torch
+        self._device = device
+        self._finish = finish
+        self._streams = streams
+        self._ring = None if streams is None else Ring(streams.pinned)
+        self.allocate = None if self._ring is None else self._ring.allocate
+        self.clock = EventClock(str(device), streams.noted) if timed and streams is not None else None
+
+    def place(self, batches: list[Any]) -> TorchTransfer:
+        parcel = parcel_of(batches[0], deep_ragged=False)
+        if self._streams is None or self._ring is None:
+            host = cargo_of(parcel.arrays, lambda nbytes: np.empty(nbytes, np.uint8))
+            memory = self._torch.from_numpy(host.memory).to(self._device)
+            batch = parcel.opened(self._tensors(memory, host, parcel.arrays), self._joined)
+            return TorchTransfer(batch if self._finish is None else self._finish(batch), memory, None, None)
+        streams, host = self._streams, cargo_of(parcel.arrays, self._ring.allocate)
+        block = block_under(host.memory)
+        if block is None:  # made elsewhere, in one block that is not pinned
+            host = Cargo(_copied(host.memory, self._ring), host.begins)
+            block = block_under(host.memory)
+        assert block is not None  # noqa: S101 - ours
+        low = host.memory.ctypes.data - block.address
+        with streams.beside_steps():
+            began, sent = streams.event(), streams.event()
+            began.record()
+            memory = streams.empty(host.memory.nbytes)
+            streams.copy(memory, block.buffer[low : low + host.memory.nbytes])
+            sent.record()
+            block.transfers.append(sent)
+            batch = parcel.opened(self._tensors(memory, host, parcel.arrays), self._joined)
+            ready = sent
+            if self._finish is not None:
+                batch, ready = self._finish(batch), streams.event()
+                ready.record()
+        if self.clock is not None:
+            self.clock.moved(began, sent, host.memory.nbytes)
+        return TorchTransfer(batch, memory, ready, host)
+
+    def wait(self, placed: TorchTransfer) -> Any:
+        if self._streams is not None:
+            made = [] if self._finish is None else _tensors_in(self._torch, placed.batch)
+            self._streams.hand_over([placed.memory, *made], placed.ready)
+        return placed.batch
+
+    def release(self, placed: TorchTransfer) -> None:
+        placed.host = placed.memory = placed.batch = None
+
+    def _tensors(self, memory: Any, host: Cargo, arrays: Sequence[NDArray[Any]]) -> list[Any]:
+        torch = self._torch
+        return [
+            memory[begin : begin + array.nbytes].view(_dtype(torch, array.dtype)).view(array.shape)
+            if array.size
+            else torch.empty(array.shape, dtype=_dtype(torch, array.dtype), device=self._device)
+            for array, begin in zip(arrays, host.begins, strict=True)
+        ]
+
+    def _joined(self, leaf: Any, arrays: list[Any]) -> Any:
+        torch = self._torch
+        if isinstance(leaf, Ragged):
+            values, offsets = arrays
+            return torch.nested.nested_tensor_from_jagged(values, offsets)
+        if isinstance(leaf, Sparse):
+            values, indices = arrays
+            shape, indices = leaf.dense_shape, indices.t()
+            return torch.sparse_coo_tensor(indices, values, shape, is_coalesced=True, check_invariants=False)
+        return arrays[0]
+
+
+class CudaStreams:
+    """The streams, events and pinned memory of a CUDA or ROCm device."""
+
+    def __init__(self, torch: Any, device: Any) -> None:
+        self._torch = torch
+        self._device = device
+        self._copying: Any = None
+
+    def pinned(self, nbytes: int) -> PinnedBlock:
+        """Return a new block of pinned memory."""
+        buffer = self._torch.empty(nbytes, dtype=self._torch.uint8, pin_memory=True)
+        return PinnedBlock(buffer, buffer.data_ptr(), nbytes)
+
+    def empty(self, nbytes: int) -> Any:
+        """Return new memory on the device."""
+        return self._torch.empty(nbytes, dtype=self._torch.uint8, device=self._device)
+
+    def event(self) -> Any:
+        """Return a new event, which measures time."""
+        return self._torch.cuda.Event(enable_timing=True)
+
+    def noted(self) -> Any:
+        """Return an event in the consumer's stream, after all that was submitted to it."""
+        made = self.event()
+        made.record(self._torch.cuda.current_stream(self._device))
+        return made
+
+    def beside_steps(self) -> Any:
+        """Return a context whose work runs in the stream of copies, which waits for no step."""
+        cuda = self._torch.cuda
+        if self._copying is None:
+            self._copying = cuda.Stream(self._device)
+            self._copying.wait_stream(cuda.current_stream(self._device))  # what finish= uses was made there before
+        return cuda.stream(self._copying)
+
+    def copy(self, to: Any, source: Any) -> None:
+        """Begin to copy pinned memory to the device."""
+        to.copy_(source, non_blocking=True)
+
+    def hand_over(self, tensors: list[Any], ready: Any) -> None:
+        """Let the consumer's stream wait for an event, and own the tensors from then on."""
+        stream = self._torch.cuda.current_stream(self._device)
+        stream.wait_event(ready)
+        for tensor in tensors:
+            tensor.record_stream(stream)
+
+
+class TorchHome:
+    """A device of PyTorch that keeps data."""
+
+    def __init__(self, device: Any) -> None:
+        self._torch = torch = require("torch", extra="torch", purpose="resident()")
+        self._device = device_of(torch, "cpu" if device is None else device, "resident")
+        self._tensor = tensor_of(torch)
+
+    def free_bytes(self) -> int | None:
+        return self._torch.cuda.mem_get_info(self._device)[0] if self._device.type == "cuda" else None
+
+    def begin(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
+        return self._torch.empty(shape, dtype=_dtype(self._torch, dtype), device=self._device)
+
+    def write(self, memory: Any, low: int, rows: NDArray[Any]) -> None:
+        memory[low : low + len(rows)].copy_(self._tensor(rows))
+
+    def end(self, memory: Any, path: str) -> Any:
+        return memory
+
+    def gathering(self, columns: Any) -> Callable[[Any], Any]:
+        leaves, structure = flatten(columns)
+        return lambda rows: unflatten(structure, [leaf.index_select(0, rows) for leaf in leaves])
+
+    def scanning(self, step: Any, finish: Finish | None) -> Callable[[Any, Any, NDArray[Any]], Any]:
+        raise PlanError("scan() compiles an epoch with JAX; with PyTorch, iterate over the feed")
+
+    def placement(self, finish: Finish) -> Placement:
+        return placement_on(self._torch, self._device, finish)
+
+
+def _is_cpu(device: Any) -> bool:
+    return device is None or device.type == "cpu"
+
+
+def device_of(torch: Any, given: Any, call: str) -> Any:
+    """Return the device that is meant, or raise a `PlanError` if there is none."""
+    if given is None:
+        return None
+    try:
+        device = torch.device(given)
+    except (RuntimeError, TypeError) as error:
+        reason = str(error).partition("\n")[0]
+        raise PlanError(f"{call}({given!r}): not a device of PyTorch: {reason}") from None
+    if device.type == "cuda":
+        count = torch.cuda.device_count()
+        if not count:
+            raise PlanError(f"{call}({given!r}): PyTorch sees no CUDA device here; without it, tensors are on the CPU")
+        if device.index is None:
+            return torch.device("cuda", torch.cuda.current_device())
+        if device.index >= count:
+            raise PlanError(f"{call}({given!r}): PyTorch sees {count} CUDA devices here, cuda:0 to cuda:{count - 1}")
+        return device
+    try:
+        torch.empty(0, device=device)
+    except Exception as error:
+        reason = str(error).partition("\n")[0]
+        raise PlanError(f"{call}({given!r}): this device cannot be used here: {reason}") from error
+    return device
+
+
+def _dtype(torch: Any, dtype: np.dtype[Any]) -> Any:
+    return getattr(torch, dtype.name)
+
+
+def _copied(memory: NDArray[np.uint8], ring: Ring) -> NDArray[np.uint8]:
+    made = ring.allocate(memory.nbytes)
+    np.copyto(made, memory)
+    return made
+
+
+def _tensors_in(torch: Any, batch: Any) -> list[Any]:
+    """Return the dense tensors that a batch is made of, each memory once."""
+    found: dict[int, Any] = {}
+    for leaf in flatten(batch)[0]:
+        if isinstance(leaf, torch.Tensor):
+            for part in _parts_of(torch, leaf):
+                found.setdefault(part.untyped_storage().data_ptr(), part)
+    return list(found.values())
+
+
+def _parts_of(torch: Any, tensor: Any) -> list[Any]:
+    if tensor.layout == torch.jagged:
+        return [tensor.values(), tensor.offsets()]
+    if tensor.layout == torch.sparse_coo:
+        return [tensor._values(), tensor._indices()]  # noqa: SLF001 - without asking whether it is coalesced
+    return [tensor]

@@ -16,6 +16,7 @@ from penstock.dataset.arguments.constructors import on_the_class
 from penstock.dataset.dataset import Dataset as PenstockDataset
 from penstock.dataset.handle import Handle, T_co
 from penstock.elements.spec import compatible, describe
+from penstock.engine.runs.carry_over import CarryOver
 from penstock.storage.paths import Pattern
 from penstock.tf_data import tensors
 from penstock.tf_data.absent import OF_DATASET, OF_TENSORFLOW, unknown_name
@@ -118,8 +119,8 @@ class Dataset(PenstockDataset[T_co]):
     get_single_element = labelled(PenstockDataset.get_single_element)
     reduce = labelled(PenstockDataset.reduce)
 
-    def _opened(self, epoch: int | None) -> Iterator[T_co]:
-        return Iterator(self._passes, self._carry_over, epoch, warn=self._warn_of_run)
+    def _opened(self, epoch: int | None, carry_over: CarryOver) -> Iterator[T_co]:
+        return Iterator(self._passes, carry_over, epoch, warn=self._warn_of_run)
 
     @staticmethod
     @_constructor

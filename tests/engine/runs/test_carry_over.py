@@ -55,3 +55,36 @@ def test_memory_is_reused_in_the_next_epoch():
         places.append({batch.ctypes.data for batch in ds})
         gc.collect()
     assert places[0] & places[1]
+
+
+def blocks(sizes):
+    def reserve(nbytes):
+        sizes.append(nbytes)
+        return np.empty(nbytes, np.uint8)
+
+    return reserve
+
+
+def test_batches_are_written_into_blocks_of_the_caller_s_one_for_all_leaves():
+    sizes = []
+    data = {"x": np.arange(80.0).reshape(8, 10), "y": np.arange(8)}
+    ds = Dataset.from_tensor_slices(data).map(lambda e: e).batch(4).with_options(Options(executor="inline"))
+    batches = list(ds.iterator(allocate=blocks(sizes)))
+    assert set(sizes) == {384 + 128}
+    for batch in batches[1:]:  # the first tells how large they are
+        assert batch["x"].base is batch["y"].base
+        assert batch["x"].base.nbytes == 512
+        assert (batch["y"].ctypes.data - batch["x"].ctypes.data) % 128 == 0
+    assert np.concatenate([batch["x"] for batch in batches]).tolist() == data["x"].tolist()
+    sizes.clear()
+    list(ds)
+    assert sizes == []
+
+
+def test_large_batches_are_written_into_the_caller_s_blocks_though_a_native_thread_could_gather_them():
+    sizes = []
+    data = np.arange(64 * (1 << 17), dtype=np.float32).reshape(64, 1 << 17)
+    ds = Dataset.from_tensor_slices(data).shuffle(seed=0).batch(4)
+    with ds.iterator(allocate=blocks(sizes)) as it:
+        assert all(batch.base is not None and batch.base.dtype == np.uint8 for batch in it)
+    assert sum(sizes) >= 16 * (2 << 20)

@@ -8,6 +8,7 @@ import pytest
 import penstock as ps
 from penstock.core.errors import ElementError
 from penstock.elements.chunks.chunk import Items
+from penstock.engine.tasks.memory import each_alone
 from penstock.engine.tasks.observer import Unobserved
 from penstock.engine.tasks.parts import batch_parts
 from penstock.engine.tasks.slots import Slots
@@ -107,7 +108,7 @@ def test_several_tasks_make_one_batch(parts, item):
 @pytest.mark.parametrize("item", [0, 1])
 def test_parts_are_written_into_the_slot(parts, remainder, item):
     ds = D.from_tensor_slices({"x": np.arange(60.0).reshape(15, 4), "y": np.arange(15)}).batch(10, remainder=remainder)
-    slot = Slots(ds._plan, np.empty).take(1, last=False)
+    slot = Slots(ds._plan, each_alone(np.empty)).take(1, last=False)
     (batch,) = made_in(parts, ds, item, slot)[0].elements()
     assert same(batch, ds[item])
     assert np.shares_memory(batch["x"], slot[0]) or item == 1 or remainder == "pad"

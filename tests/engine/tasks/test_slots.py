@@ -8,7 +8,7 @@ import pytest
 import penstock as ps
 from penstock.elements.chunks.chunk import Columns, Items
 from penstock.elements.nested.structure import LEAF
-from penstock.engine.tasks.memory import Memory
+from penstock.engine.tasks.memory import Memory, each_alone
 from penstock.engine.tasks.observer import Unobserved
 from penstock.engine.tasks.slots import Slots
 from penstock.engine.tasks.task import Task
@@ -19,7 +19,7 @@ D = ps.Dataset
 
 
 def slots_of(ds, allocate=np.empty):
-    return Slots(ds._plan, allocate)
+    return Slots(ds._plan, each_alone(allocate))
 
 
 def learnt(ds, *rows):

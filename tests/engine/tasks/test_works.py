@@ -12,6 +12,7 @@ import penstock as ps
 from penstock.core.errors import ElementError
 from penstock.elements.chunks.chunk import Items
 from penstock.engine.runs.feeds import NOTHING
+from penstock.engine.tasks.memory import each_alone
 from penstock.engine.tasks.observer import Unobserved
 from penstock.engine.tasks.slots import Slots
 from penstock.engine.tasks.task import Task
@@ -97,7 +98,7 @@ def test_a_failed_task_raises_the_error_of_its_function():
 
 def test_batches_are_written_into_their_slot():
     ds = D.from_tensor_slices({"x": np.ones((9, 4), np.float32), "y": np.arange(9)}).batch(3)
-    slot = Slots(ds._plan, np.empty).take(2, last=False)
+    slot = Slots(ds._plan, each_alone(np.empty)).take(2, last=False)
     first, second = made(ds, 0, 1, slot=slot).elements()
     for name, memory in zip("xy", slot, strict=True):
         assert np.shares_memory(first[name], memory)
@@ -122,7 +123,7 @@ BATCHINGS = {
 @pytest.mark.parametrize("count", [1, 2, 3])
 def test_batches_are_the_same_with_a_slot_and_without(batching, count):
     ds = batching(D.range(26))
-    wanted, slots = made(ds, *range(count)).elements(), Slots(ds._plan, np.empty)
+    wanted, slots = made(ds, *range(count)).elements(), Slots(ds._plan, each_alone(np.empty))
     slots.learn(made(ds, *range(count)))
     slot = slots.take(count, last=False)
     for memory in slot or []:
@@ -139,7 +140,7 @@ def are_there(columns, slot):
 @pytest.mark.parametrize("name", ["batch", "of dicts", "padded_batch", "moved about"])
 def test_batches_of_every_kind_are_written_into_their_slot(name):
     ds = BATCHINGS[name](D.range(26))
-    slots = Slots(ds._plan, np.empty)
+    slots = Slots(ds._plan, each_alone(np.empty))
     slots.learn(made(ds, 0))
     slot = slots.take(2, last=False)
     assert are_there(made(ds, 0, 1, slot=slot).columns, slot)

@@ -7,6 +7,7 @@ import penstock as ps
 from penstock import Dataset
 from penstock.elements.chunks.chunk import Columns, Items
 from penstock.engine.tasks.compile import compiled
+from penstock.engine.tasks.memory import each_alone
 from penstock.engine.tasks.observer import Unobserved
 from penstock.engine.tasks.slots import Slots
 from penstock.ops.group.in_slot import InSlot
@@ -113,7 +114,7 @@ BATCHINGS = {
 def test_padded_and_ragged_batches_are_the_same_with_a_slot_and_without(batching, count):
     ds = batching(Dataset.from_tensor_slices({"x": ROWS, "y": -ROWS})).repeat(2)
     program = compiled(ds._plan, np.empty, Unobserved())
-    slots = Slots(ds._plan, np.empty)
+    slots = Slots(ds._plan, each_alone(np.empty))
     for first in (0, 3, 4):  # the last batch is full, and followed by that of the next epoch
         rows = first + np.arange(count)
         wanted = program(rows)
@@ -127,7 +128,7 @@ def test_padded_and_ragged_batches_are_the_same_with_a_slot_and_without(batching
 @pytest.mark.parametrize("name", ["padded", "ragged of fixed shapes"])
 def test_padded_and_ragged_batches_of_fixed_shapes_are_written_into_their_slot(name):
     ds = BATCHINGS[name](Dataset.from_tensor_slices({"x": ROWS, "y": -ROWS}))
-    slot = Slots(ds._plan, np.empty).take(2, last=False)
+    slot = Slots(ds._plan, each_alone(np.empty)).take(2, last=False)
     columns = compiled(ds._plan, np.empty, Unobserved())(np.array([1, 2]), slot).columns
     assert all(map(np.shares_memory, columns, slot))
 

@@ -53,11 +53,11 @@ class Loop:
         self._feed = feed
         self._depth = settings.depth if stage.top else None
         self._budget = settings.memory_budget // stage.turns
-        self._slots = None if stage.batching is None else Slots(stage.plan, stage.session.allocate)
+        self._slots = None if stage.batching is None else Slots(stage.plan, stage.session.allocate_slot)
         self._item_bytes: int | None = None if self._slots is None else self._slots.item_bytes or None
         self._read_ahead = ReadAhead(heard=stage.work.tell is not None, size=stage.item_rows, spacing=stage.spacing)
         self._workers: Workers | None = None  # tasks run here
-        self._gathering = stage.gathering()
+        self._gathering = stage.gathering(self._item_bytes)
         self._held = 0  # bytes of items taken out of the window that wait for the consumer
         self._failure: Exception | None = None  # raised once the window is empty
         self._fed = False  # the feed has ended

@@ -42,6 +42,8 @@ class Session:
         self.settings = settings
         self.observer = observer
         self.allocate = carry_over.memory.allocate
+        self.allocate_slot = carry_over.allocate_slot
+        self.has_given_slots = carry_over.has_given_slots
         self.tuners: list[Tuner] = []
         self.spent = Cost(0, 0)
         self._carry_over = carry_over

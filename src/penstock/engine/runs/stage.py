@@ -13,6 +13,8 @@ from penstock.ops.group.unit import batching_of
 from penstock.plan.flow import AskedFlow, Mark
 from penstock.plan.node import Node
 
+CHEAP_TO_COPY = 1 << 20  # bytes of a batch: a tenth of a millisecond
+
 
 class Stage:
     """A part of a plan that one task can run, which makes items of `plan` from the jobs of a feed.
@@ -53,10 +55,15 @@ class Stage:
         """Yield the items of an epoch as pieces, from a mark on."""
         return Loop(self, self._open_feed(epoch, mark)).pieces()
 
-    def gathering(self) -> Gathering | None:
-        """Return the way to gather batches by a native thread, if possible and allowed."""
+    def gathering(self, item_bytes: int | None) -> Gathering | None:
+        """Return the way to gather batches by a native thread, if possible and allowed.
+
+        Large batches that the caller has memory for are written there by tasks, since a copy would take longer.
+        """
         settings = self.session.settings
         allowed = self.top and settings.executor == "auto" and settings.workers is None and settings.depth is None
+        if self.session.has_given_slots and (item_bytes or 0) > CHEAP_TO_COPY:
+            return None
         if not allowed or self.session.observer.looks_at_elements:
             return None
         return gathering_of(self.plan, self.session.memory)

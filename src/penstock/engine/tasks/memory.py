@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
 
+from penstock.core.arrays import Allocate, AllocateAll, ArrayKind, Reserve
 from penstock.kernels import Pool
 
 SMALL = 1 << 12  # bytes; below, NumPy's own cache of small blocks is faster than a pool for requests from Python
+ALIGNMENT = 128  # bytes, between arrays in one block: a cache line of a GPU, and enough for every vector load
 MOST_IDLE = 1 << 28  # bytes kept for the next batches; a steady pipeline needs as many as it has in flight
 
 
@@ -38,3 +42,36 @@ class Memory:
     def after_fork(self) -> None:
         """Begin a new pool in a forked child, and leave the parent's alone."""
         self.pool = Pool(MOST_IDLE)
+
+
+def each_alone(allocate: Allocate) -> AllocateAll:
+    """Return a function that allocates each array separately: one that is kept keeps no other.
+
+    >>> [array.shape for array in each_alone(np.empty)([((2, 3), np.dtype("f4")), ((2,), np.dtype("i8"))])]
+    [(2, 3), (2,)]
+    """
+    return lambda kinds: [allocate(shape, dtype) for shape, dtype in kinds]
+
+
+def in_one_block(reserve: Reserve) -> AllocateAll:
+    """Return a function that places all arrays it is asked for in one block from `reserve`.
+
+    One copy then moves them all. Each array begins at a multiple of `ALIGNMENT` bytes; arrays of objects are elsewhere.
+
+    >>> of, label = in_one_block(lambda nbytes: np.zeros(nbytes, np.uint8))(
+    ...     [((2, 3), np.dtype("f4")), ((2,), np.dtype("i8"))]
+    ... )
+    >>> label.ctypes.data - of.ctypes.data, of.shape
+    (128, (2, 3))
+    """
+
+    def allocate(kinds: Sequence[ArrayKind]) -> list[np.ndarray]:
+        sizes = [0 if dtype.hasobject else math.prod(shape) * dtype.itemsize for shape, dtype in kinds]
+        begins = list(accumulate((-(-size // ALIGNMENT) * ALIGNMENT for size in sizes), initial=0))
+        block = reserve(begins[-1])
+        return [
+            np.empty(shape, dtype) if dtype.hasobject else block[low : low + size].view(dtype).reshape(shape)
+            for (shape, dtype), low, size in zip(kinds, begins, sizes, strict=False)
+        ]
+
+    return allocate

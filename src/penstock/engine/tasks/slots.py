@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from penstock.core.arrays import Allocate
+from penstock.core.arrays import AllocateAll
 from penstock.elements.chunks.chunk import Chunk, Column, Columns
 from penstock.elements.nested.structure import flatten
 from penstock.elements.size import bytes_of, text_bytes_of
@@ -35,7 +35,7 @@ class LeafShape:
 class Slots:
     """Allocator of slots for batches whose leaves have one shape, taken from the plan or from the batch before."""
 
-    def __init__(self, plan: Node, allocate: Allocate) -> None:
+    def __init__(self, plan: Node, allocate: AllocateAll) -> None:
         self._allocate = allocate
         self._shapes = _static_shapes(plan)
         self._is_sized = all(not leaf.dtype.hasobject for leaf in self._shapes or ())  # else by the first batch
@@ -58,7 +58,8 @@ class Slots:
         self._is_given = True
         count = max(items, self._items) if last else items
         self._items = items
-        return [self._allocate((count, *leaf.shape), leaf.dtype)[:items] for leaf in self._shapes]
+        memory = self._allocate([((count, *leaf.shape), leaf.dtype) for leaf in self._shapes])
+        return [array[:items] for array in memory]
 
     def learn(self, chunk: Chunk, slot: Slot | None = None) -> None:
         """Note the shapes of batches made, perhaps in a `slot`; the last batch of an epoch may be shorter."""

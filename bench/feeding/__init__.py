@@ -1,0 +1,1 @@
+"""Feeding a training step on a device: a table for this machine, `make gpu-check`."""

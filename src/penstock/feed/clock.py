@@ -1,0 +1,183 @@
+"""Measure how long a device waits for its batches, without making it wait for the measurement."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from time import perf_counter
+from typing import Any, Protocol, TypeAlias
+
+from penstock.elements.nested.structure import flatten
+
+_BOUND = 0.05  # share of the time that a device waits before anything but its steps is called the limit
+_LEAST_STEPS = 3
+_LEAST_SECONDS = 0.05
+
+
+class Clock(Protocol):
+    """Notes when batches are asked for and handed out."""
+
+    def begin(self) -> None:
+        """Forget what was measured: another pass begins."""
+        ...
+
+    def asked(self) -> None:
+        """Note that the consumer asks for a batch."""
+        ...
+
+    def handed_out(self, batch: Any) -> None:
+        """Note that the consumer gets one."""
+        ...
+
+    def verdict(self, input_waited: float, of_input: Callable[[], str]) -> str:
+        """Return the limit in words; `input_waited` seconds went into waiting for the pipeline, as `of_input` says."""
+        ...
+
+
+@dataclass(frozen=True)
+class DeviceTimes:
+    """Seconds of a device over some `steps`: in all, waiting for batches, and moving them; and the bytes moved."""
+
+    name: str
+    steps: int = 0
+    seconds: float = 0.0
+    waited: float = 0.0
+    moving: float = 0.0
+    nbytes: int = 0
+
+    @property
+    def wait_share(self) -> float:
+        """Return the share of its time that the device waits for batches."""
+        return self.waited / self.seconds if self.seconds else 0.0
+
+    def verdict(self, input_waited: float, of_input: Callable[[], str]) -> str:
+        """Return the limit in words; see `Clock.verdict`."""
+        if self.steps < _LEAST_STEPS or self.seconds < _LEAST_SECONDS:
+            return _too_early(self.steps, self.seconds, self.name)
+        waits = f"{self.name} waited {_percent(self.wait_share)} of the time for its batches"
+        moves = f"transfers took {_percent(self.moving / self.seconds)} of the time"
+        if self.moving and self.nbytes:
+            moves += f", at {self.nbytes / self.moving / 1e9:.3g} GB/s"
+        if self.wait_share < _BOUND:
+            return f"Step-bound: {waits}. It took {self.steps / self.seconds:.3g} steps/s; {moves}."
+        if input_waited >= self.moving:
+            return f"Input-bound: {waits}. {of_input()}"
+        return (
+            f"Transfer-bound: {waits}; {moves}. Send fewer bytes, such as uint8 that finish= casts on the device, or "
+            "begin transfers earlier with depth=3."
+        )
+
+
+class Event(Protocol):
+    """A point in the work of a device, as PyTorch's events are."""
+
+    def query(self) -> bool: ...
+    def elapsed_time(self, end_event: Any, /) -> float: ...
+
+
+Noted: TypeAlias = tuple[Event, Event]
+"""The points between which a device waits, or moves a batch."""
+
+
+class EventClock:
+    """Measures a device by events in its work, which are read once they are past.
+
+    `record` notes a point in the work of the consumer, after the steps submitted so far. Between that point, noted when
+    the consumer asks for a batch, and one noted when the batch is there, the device has nothing to do.
+    """
+
+    def __init__(self, name: str, record: Callable[[], Event]) -> None:
+        self._name = name
+        self._record = record
+        self.begin()
+
+    def begin(self) -> None:
+        self._asked: Event | None = None
+        self._waits: deque[Noted] = deque()
+        self._moves: deque[tuple[Event, Event, int]] = deque()
+        self._last: Event | None = None  # when the last batch but those under way was there
+        self._sums = DeviceTimes(self._name)
+
+    def asked(self) -> None:
+        self._asked = self._record()
+
+    def handed_out(self, batch: Any) -> None:
+        if self._asked is not None:
+            self._waits.append((self._asked, self._record()))
+            self._asked = None
+        if len(self._waits) > 1 and self._waits[1][1].query():
+            self._read()
+
+    def moved(self, began: Event, ended: Event, nbytes: int) -> None:
+        """Note the transfer of a batch."""
+        self._moves.append((began, ended, nbytes))
+
+    def times(self) -> DeviceTimes:
+        """Return the times so far, of the steps that are over."""
+        self._read()
+        return self._sums
+
+    def verdict(self, input_waited: float, of_input: Callable[[], str]) -> str:
+        return self.times().verdict(input_waited, of_input)
+
+    def _read(self) -> None:
+        """Add what is over: the first wait, which no step comes before, counts for nothing."""
+        sums = self._sums
+        steps, seconds, waited, moving, nbytes = sums.steps, sums.seconds, sums.waited, sums.moving, sums.nbytes
+        while self._waits and self._waits[0][1].query():
+            asked, there = self._waits.popleft()
+            if self._last is not None:
+                steps += 1
+                seconds += self._last.elapsed_time(there) / 1e3
+                waited += asked.elapsed_time(there) / 1e3
+            self._last = there
+        while self._moves and self._moves[0][1].query():
+            began, ended, size = self._moves.popleft()
+            moving += began.elapsed_time(ended) / 1e3
+            nbytes += size
+        self._sums = DeviceTimes(self._name, steps, seconds, waited, moving, nbytes)
+
+
+class ArrivalClock:
+    """Counts the batches that had not arrived when they were handed out, for frameworks without events that tell time.
+
+    A batch under way is no proof that its device waits: the steps before it may take longer than the transfer.
+    """
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self.begin()
+
+    def begin(self) -> None:
+        self._began = self._last = perf_counter()
+        self._steps = self._late = 0
+
+    def asked(self) -> None:
+        if not self._steps:
+            self._began = perf_counter()
+
+    def handed_out(self, batch: Any) -> None:
+        self._steps += 1
+        self._last = perf_counter()
+        leaves = flatten(batch)[0]
+        self._late += not all(leaf.is_ready() for leaf in leaves if hasattr(leaf, "is_ready") and not leaf.is_deleted())
+
+    def verdict(self, input_waited: float, of_input: Callable[[], str]) -> str:
+        seconds, steps = self._last - self._began, self._steps
+        if steps < _LEAST_STEPS or seconds < _LEAST_SECONDS:
+            return _too_early(steps, seconds, self._name)
+        if input_waited > _BOUND * seconds:
+            return of_input()
+        late = self._late / steps
+        moves = f"{_percent(late)} of the batches were still on their way to {self._name} when they were handed out"
+        bound = "Step-bound" if late < _BOUND else "Step-bound or transfer-bound"
+        return f"{bound}: the pipeline was waited for {_percent(input_waited / seconds)} of the time; {moves}."
+
+
+def _too_early(steps: int, seconds: float, name: str) -> str:
+    return f"Too early to say: {steps} steps in {seconds:.2f} s on {name}."
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.1f} %" if share < 0.1 else f"{100 * share:.0f} %"

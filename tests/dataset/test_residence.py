@@ -1,0 +1,46 @@
+"""Datasets taken apart into elements and orders."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from penstock import Dataset
+from penstock.core.errors import PlanError
+
+
+@pytest.mark.parametrize(
+    "ds",
+    [
+        Dataset.range(10, 30).map(lambda x: x * 2).shuffle(seed=3).batch(4),
+        Dataset.range(10, 30).shuffle(seed=3).map(lambda x: x * 2).shuffle(seed=4).batch(4).shuffle(seed=5),
+        Dataset.range(10, 30).shuffle().map(lambda x: x * 2).skip(3).repeat(3).batch(4, drop_remainder=True),
+    ],
+    ids=str,
+)
+def test_the_elements_in_the_order_of_an_epoch_are_the_dataset(ds):
+    elements, order = ds._residence()
+    values = np.array(list(elements.iterator(epoch=0)))
+    for epoch in range(2):
+        wanted = [batch.tolist() for batch in ds.iterator(epoch=epoch)]
+        assert [values[rows].tolist() for rows in order.iterator(epoch=epoch)] == wanted
+    assert len(order) == len(ds)
+
+
+def test_the_order_has_the_positions_of_the_dataset():
+    ds = Dataset.range(20).shuffle(seed=0).batch(4)
+    order = ds._residence().order
+    it = order.iterator()
+    rows = [next(it), next(it)]
+    assert order.state_dict() == ds.state_dict() == it.state_dict()
+    order.load_state_dict(it.state_dict())
+    assert [batch.tolist() for batch in ds] == [batch.tolist() for batch in ds.iterator(epoch=0)][2:]
+    assert order.epoch == ds.epoch == 1
+    order.set_epoch(0)
+    assert [batch.tolist() for batch in ds][:2] == [its.tolist() for its in rows]
+
+
+def test_maps_that_draw_are_not_moved_before_the_order():
+    ds = Dataset.range(20).map(lambda x, *, rng: x + rng.integers(3)).batch(4)
+    with pytest.raises(PlanError, match=r"resident\(\): map\(lambda\) makes other elements in each epoch"):
+        ds._residence()

@@ -1,0 +1,68 @@
+"""The options of a feed."""
+
+from __future__ import annotations
+
+import pytest
+
+from penstock.core.errors import PlanError
+from penstock.feed.arrangement import Arrangement
+from penstock.feed.feed import Here
+from penstock.feed.towers import MicroBatches, RoundRobin, Split, Stacked
+
+HERE = Here(lambda array: array)
+
+
+@pytest.mark.parametrize(
+    ("options", "kind", "gathers"),
+    [
+        ({}, Here, 1),
+        ({"steps": 3}, Stacked, 3),
+        ({"micro_batches": 3}, MicroBatches, 1),
+        ({"split": True}, Split, 1),
+        ({"round_robin": True}, RoundRobin, 2),
+        ({"round_robin": True, "steps": 3}, RoundRobin, 6),
+        ({"split": True, "micro_batches": 2}, Split, 1),
+    ],
+)
+def test_options_make_a_placement_of_steps(options, kind, gathers):
+    arranged = Arrangement("to_torch", **options)
+    devices = [HERE] * (2 if arranged.split or arranged.round_robin else 1)
+    placement = arranged.placement(devices)
+    assert type(placement) is kind
+    assert placement.gathers == gathers
+
+
+def test_micro_batches_may_be_cut_before_they_travel():
+    assert type(Arrangement("to_jax", micro_batches=2).placement([HERE], cut_first=True)) is Split
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "says"),
+    [
+        ({"split": True, "round_robin": True}, PlanError, "choose one"),
+        ({"split": True, "steps": 2}, PlanError, r"steps=2\) stacks whole batches"),
+        ({"micro_batches": 2, "steps": 2}, PlanError, "does not go with"),
+        ({"depth": 0}, ValueError, r"to_torch\(depth=0\): expected at least 1"),
+        ({"steps": "2"}, TypeError, "steps"),
+        ({"micro_batches": 0}, ValueError, "at least 1"),
+        ({"finish": 3}, TypeError, r"to_torch\(finish=\): expected a function, not int"),
+    ],
+)
+def test_options_that_make_no_sense_are_refused(options, error, says):
+    with pytest.raises(error, match=says):
+        Arrangement("to_torch", **options)
+
+
+def test_several_devices_ask_for_a_way_to_share_batches():
+    with pytest.raises(
+        PlanError, match=r"to_torch\(\) of 2 devices: pass split=True to cut each batch, or round_robin"
+    ):
+        Arrangement("to_torch").placement([HERE, HERE])
+    with pytest.raises(PlanError, match="expected at least one device"):
+        Arrangement("to_torch").placement([])
+
+
+def test_a_device_has_two_steps_placed_and_the_host_one():
+    assert Arrangement("to_torch").depth_for(is_here=True) == 1
+    assert Arrangement("to_torch").depth_for(is_here=False) == 2
+    assert Arrangement("to_torch", depth=4).depth_for(is_here=True) == 4

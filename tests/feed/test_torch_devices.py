@@ -1,0 +1,177 @@
+"""The feed to devices of PyTorch, with streams and events made up where there is no such device."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+
+from penstock import Dataset, Options
+from penstock.core.errors import PlanError
+from penstock.feed import parcel
+from penstock.feed.feed import FrameworkFeed
+from penstock.feed.ring import block_under
+from penstock.feed.towers import Split
+from tests.feed.streams import FakeStreams
+
+torch = pytest.importorskip("torch")
+from penstock.feed.torch import OnDevice  # noqa: E402 - after PyTorch is known to be there
+
+INLINE = Options(executor="inline")
+
+
+def feed_of(ds, streams, *, finish=None, depth=2):
+    return FrameworkFeed(ds, OnDevice(torch, torch.device("cpu"), finish, streams), depth)
+
+
+def images(count, *, workers=None):
+    data = {"image": np.zeros((count, 64, 64, 3), np.uint8), "label": np.arange(count)}
+    options = INLINE if workers is None else Options(workers=workers)
+    return Dataset.from_tensor_slices(data).map(marked).batch(4).with_options(options)
+
+
+def marked(element):
+    image = element["image"].copy()
+    image[:] = element["label"] % 251
+    return {"image": image, "label": element["label"]}
+
+
+def test_tasks_write_into_the_pinned_blocks_and_no_batch_is_packed_after_the_first(monkeypatch):
+    packed, really = [], parcel._packed
+    monkeypatch.setattr(
+        parcel, "_packed", lambda arrays, reserve: packed.append(len(arrays)) or really(arrays, reserve)
+    )
+    streams = FakeStreams(torch)
+    one_by_one = Options(
+        executor="inline", memory_budget=60_000
+    )  # batches as cheap as these are made several at a time
+    it = feed_of(images(80).with_options(one_by_one), streams).iterator()
+    assert [label for batch in it for label in batch["label"].tolist()] == list(range(80))
+    assert packed == [2]  # the first batch shows how large batches are
+    assert len(streams.blocks) <= 4  # two under way, one that is made, one that is packed
+
+
+@pytest.mark.parametrize("workers", [None, 2])
+def test_no_block_is_overwritten_before_it_is_copied(workers):
+    streams = FakeStreams(torch)  # copies when the batch is handed out, not before
+    kept = list(feed_of(images(80, workers=workers), streams, depth=3))
+    for number, batch in enumerate(kept):
+        assert batch["label"].tolist() == list(range(4 * number, 4 * number + 4))
+        assert (batch["image"].amax(dim=(1, 2, 3)).tolist()) == batch["label"].tolist()
+        assert (batch["image"].amin(dim=(1, 2, 3)).tolist()) == batch["label"].tolist()
+
+
+def test_a_batch_is_one_copy():
+    streams = FakeStreams(torch)
+    copies, copy = [], streams.copy
+    streams.copy = lambda to, source: (copies.append(source.nbytes), copy(to, source))
+    data = {f"feature {i}": np.arange(12, dtype=np.int32) for i in range(34)} | {"id": [str(i) for i in range(12)]}
+    batches = list(feed_of(Dataset.from_tensor_slices(data).batch(4), streams))
+    assert len(copies) == 3
+    assert all(33 * 128 + 16 <= nbytes <= 34 * 128 for nbytes in copies)
+    assert batches[2]["feature 33"].tolist() == [8, 9, 10, 11]
+    assert batches[2]["id"].tolist() == ["8", "9", "10", "11"]
+
+
+def test_finish_runs_beside_the_steps_and_the_consumer_owns_what_it_makes():
+    streams = FakeStreams(torch)
+    inside, owned = [], []
+    hand_over = streams.hand_over
+
+    def finish(batch):
+        inside.append(streams.is_beside)
+        streams.queue.pop(0)(), streams.queue.pop(0)(), streams.queue.pop(0)()  # the copy, as a real stream would
+        return batch.float() / 255
+
+    streams.hand_over = lambda tensors, ready: (owned.append(len(tensors)), hand_over(tensors, ready))
+    data = np.full((8, 3), 255, np.uint8)
+    made = list(feed_of(Dataset.from_tensor_slices(data).batch(4), streams, finish=finish))
+    assert [batch.dtype for batch in made] == [torch.float32] * 2
+    assert [batch.mean().item() for batch in made] == [1, 1]
+    assert inside == [True, True]
+    assert owned == [2, 2]  # the bytes, and the floats
+
+
+def test_the_verdict_of_a_device_is_that_of_its_events():
+    streams = FakeStreams(torch)
+    streams.scale = 50.0
+    it = feed_of(images(40), streams).iterator()
+    for _ in it:
+        pass
+    assert "cpu waited" in it.verdict()
+
+
+def test_released_memory_goes_back_to_the_ring():
+    streams = FakeStreams(torch)
+    placement = OnDevice(torch, torch.device("cpu"), None, streams)
+    placed = placement.place([np.arange(4)])
+    block = block_under(placed.host.memory)
+    assert not block.is_free()
+    placement.wait(placed)
+    placement.release(placed)
+    assert block.is_free()
+    assert block in placement._ring._idle
+
+
+def test_the_meta_device_takes_shapes():
+    (batch,) = images(4).to_torch("meta", finish=lambda batch: {**batch, "image": batch["image"].float()})
+    assert batch["image"].device.type == "meta"
+    assert (batch["image"].shape, batch["image"].dtype) == ((4, 64, 64, 3), torch.float32)
+
+
+def test_a_device_that_does_not_exist_is_refused():
+    with pytest.raises(PlanError, match=r"to_torch\('nonsense'\): not a device of PyTorch"):
+        images(4).to_torch("nonsense")
+    if not torch.cuda.is_available():
+        with pytest.raises(PlanError, match=r"to_torch\('cuda'\): PyTorch sees no CUDA device here; without it"):
+            images(4).to_torch("cuda")
+    with pytest.raises(PlanError, match=r"cannot be used here|sees \d+ CUDA devices? here"):
+        images(4).to_torch("cuda:99" if torch.cuda.is_available() else "xpu")
+
+
+def test_several_devices_of_one_process():
+    ds = images(16)
+    for parts in ds.to_torch(["cpu", "cpu"], split=True):
+        assert [len(part["label"]) for part in parts] == [2, 2]
+    dealt = list(images(12).to_torch(["cpu", "cpu"], round_robin=True))
+    assert [[batch["label"][0].item() for batch in step] for step in dealt] == [[0, 4], [8]]
+
+
+def test_stacks_micro_batches_and_casts():
+    (stack,) = images(16).to_torch(steps=4)
+    assert stack["image"].shape == (4, 4, 64, 64, 3)
+    assert stack["label"].flatten().tolist() == list(range(16))
+    parts = next(iter(images(16).to_torch(micro_batches=2)))
+    assert [part["label"].tolist() for part in parts] == [[0, 1], [2, 3]]
+    assert parts[0]["image"].untyped_storage().data_ptr() == parts[1]["image"].untyped_storage().data_ptr()
+    halves = images(4).to_torch(finish=half)
+    assert next(iter(halves)).dtype == torch.float16
+
+
+def half(batch):
+    return batch["image"].half()
+
+
+def test_a_feed_with_options_travels():
+    feed = pickle.loads(pickle.dumps(Dataset.range(8).batch(4).to_torch("cpu", micro_batches=2, depth=2)))
+    assert [[part.tolist() for part in parts] for parts in feed] == [[[0, 1], [2, 3]], [[4, 5], [6, 7]]]
+
+
+def test_a_block_that_two_devices_copy_from_waits_for_both():
+    first, second = FakeStreams(torch), FakeStreams(torch)
+    towers = Split([OnDevice(torch, torch.device("cpu"), None, streams) for streams in (first, second)])
+    ds = Dataset.from_tensor_slices(np.arange(64 * 64, dtype=np.int32).reshape(64, 64)).batch(8).with_options(INLINE)
+    source = FrameworkFeed(ds, towers, 2)
+    kept = [torch.cat(parts)[:, 0].tolist() for parts in source]
+    assert kept == [[64 * row for row in range(low, low + 8)] for low in range(0, 64, 8)]
+    memory = towers.allocate(4096)
+    block = block_under(memory)
+    parts = memory.view(np.int32).reshape(8, 128)
+    placed = towers.place([parts])
+    del memory, parts
+    towers.wait(placed[:1])
+    towers.release(placed)
+    assert not block.is_free()  # the second device has not copied
+    towers.wait(placed[1:])
+    assert block.is_free()
