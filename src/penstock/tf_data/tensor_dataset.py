@@ -162,9 +162,8 @@ class TensorDataset(Dataset[T_co]):
 
     def take(self, count: Any, **settings: Any) -> Any:
         """Keep the first `count` elements; which may be a whole float, as in `tf.data`; see `penstock.Dataset.take`."""
-        given: Any = count
-        whole = isinstance(given, float | np.floating) and float(given).is_integer()
-        return super().take(int(given) if whole else given, **settings)
+        is_whole = isinstance(count, float | np.floating) and float(count).is_integer()
+        return super().take(int(count) if is_whole else cast("int", count), **settings)
 
     def padded_batch(
         self, batch_size: int, padded_shapes: Any = None, padding_values: Any = None, *args: Any, **settings: Any
