@@ -25,7 +25,7 @@ from penstock.elements.spec import (
     map_leaves,
     spec_of,
 )
-from penstock.feed.feed import FedIterator, FrameworkFeed, Iterable
+from penstock.feed.feed import FrameworkFeed, Here, Iterable
 
 _ALIGNED = 64  # bytes; TensorFlow's kernels end the process at memory that is aligned to less
 _TEXTS = "OSU"  # the kinds of NumPy dtypes that hold text or bytes
@@ -46,19 +46,14 @@ class TensorFlowFeed(FrameworkFeed):
 
     def __init__(self, dataset: Iterable) -> None:
         tensorflow("to_tensorflow()")
-        super().__init__(dataset, to_tensor)
-
-    def iterator(self, *, epoch: int | None = None) -> FedIterator:
-        """Return an iterator over one epoch; see `Dataset.iterator`."""
-        return EagerIterator(self._dataset.iterator(epoch=epoch), to_tensor)
+        super().__init__(dataset, EagerTensors(to_tensor))
 
 
-class EagerIterator(FedIterator):
-    """An iterator whose elements have eager tensors, also for text and bytes."""
+class EagerTensors(Here):
+    """The placement in eager tensors, which hold text and bytes too."""
 
-    def __next__(self) -> Any:
-        leaves, structure = flatten(next(self._source))
-        return unflatten(structure, [to_tensor(leaf) if can_be_tensor(leaf) else leaf for leaf in leaves])
+    def _converted(self, leaf: Any) -> Any:
+        return self._convert(leaf) if can_be_tensor(leaf) else leaf
 
 
 def can_be_tensor(leaf: Any) -> bool:

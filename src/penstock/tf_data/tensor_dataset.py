@@ -14,6 +14,7 @@ from penstock.dataset.handle import T_co
 from penstock.elements.nested.nesting import part_in
 from penstock.elements.nested.structure import flatten, unflatten
 from penstock.elements.spec import ObjectSpec, Spec, map_leaves
+from penstock.engine.runs.carry_over import CarryOver
 from penstock.feed.tensorflow import type_spec
 from penstock.plan.functions import takes_rng
 from penstock.tf_data import tensors
@@ -43,9 +44,9 @@ class TensorDataset(Dataset[T_co]):
 
     # Elements
 
-    def _opened(self, epoch: int | None) -> Any:
+    def _opened(self, epoch: int | None, carry_over: CarryOver) -> Any:
         _refuse_in_graph()
-        return tensor_iterator(self._passes, self._carry_over, epoch, self._warn_of_run, tensors.all_to_tensors)
+        return tensor_iterator(self._passes, carry_over, epoch, self._warn_of_run, tensors.all_to_tensors)
 
     def as_numpy_iterator(self, name: str | None = None) -> Any:  # pyright: ignore[reportIncompatibleVariableOverride] - with a name
         """Return an iterator over NumPy values: numbers are NumPy's scalars, and text is `bytes`."""
