@@ -17,7 +17,7 @@ from penstock.elements.ragged import Ragged, make_ragged
 from penstock.elements.sparse import Sparse
 from penstock.feed.arrangement import Arrangement
 from penstock.feed.clock import ArrivalClock
-from penstock.feed.feed import Convert, FrameworkFeed, Here, Iterable
+from penstock.feed.feed import Allocating, Convert, FrameworkFeed, Here
 from penstock.feed.parcel import Cargo, cargo_of, parcel_of
 from penstock.feed.protocol import Finish, Placement
 
@@ -38,7 +38,7 @@ class JaxFeed(FrameworkFeed):
     `ps.Ragged` remains one, of JAX arrays: it is a pytree with the values and the splits.
     """
 
-    def __init__(self, dataset: Iterable, sharding: Any = None, arrangement: Arrangement | None = None) -> None:
+    def __init__(self, dataset: Allocating, sharding: Any = None, arrangement: Arrangement | None = None) -> None:
         jax = require("jax", extra="jax", purpose="to_jax()")
         arranged = arrangement or Arrangement("to_jax")
         _register_ragged(jax)

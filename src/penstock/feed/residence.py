@@ -13,7 +13,7 @@ from penstock import feed
 from penstock.core.checks import check_count
 from penstock.core.errors import BudgetError, PlanError
 from penstock.elements.nested.structure import flatten, paths, unflatten
-from penstock.feed.feed import FrameworkFeed, Iterable
+from penstock.feed.feed import Allocating, FrameworkFeed
 from penstock.feed.parcel import is_numeric
 from penstock.feed.protocol import Finish, Placement
 
@@ -80,7 +80,7 @@ def resident(ds: Any, device: Any = None, *, depth: int = 2, finish: Finish | No
 class ResidentFeed(FrameworkFeed):
     """The batches of a dataset whose elements are on a device; see `resident`. `columns` are the elements."""
 
-    def __init__(self, order: Iterable, home: Home, columns: Any, depth: int, finish: Finish | None) -> None:
+    def __init__(self, order: Allocating, home: Home, columns: Any, depth: int, finish: Finish | None) -> None:
         self.columns = columns
         self._home = home
         self._finish = finish

@@ -25,7 +25,7 @@ from penstock.elements.spec import (
     map_leaves,
     spec_of,
 )
-from penstock.feed.feed import FrameworkFeed, Here, Iterable
+from penstock.feed.feed import Allocating, FrameworkFeed, Here, Iterable
 
 _ALIGNED = 64  # bytes; TensorFlow's kernels end the process at memory that is aligned to less
 _TEXTS = "OSU"  # the kinds of NumPy dtypes that hold text or bytes
@@ -44,7 +44,7 @@ class TensorFlowFeed(FrameworkFeed):
     `tf.RaggedTensor`, `ps.Sparse` a `tf.SparseTensor`; other objects are unchanged.
     """
 
-    def __init__(self, dataset: Iterable) -> None:
+    def __init__(self, dataset: Allocating) -> None:
         tensorflow("to_tensorflow()")
         super().__init__(dataset, EagerTensors(to_tensor))
 

@@ -16,7 +16,7 @@ from penstock.elements.ragged import Ragged
 from penstock.elements.sparse import Sparse
 from penstock.feed.arrangement import Arrangement
 from penstock.feed.clock import EventClock
-from penstock.feed.feed import Convert, FrameworkFeed, Here, Iterable
+from penstock.feed.feed import Allocating, Convert, FrameworkFeed, Here
 from penstock.feed.parcel import Cargo, cargo_of, parcel_of
 from penstock.feed.protocol import Finish, Placement
 from penstock.feed.ring import PinnedBlock, Ring, block_under
@@ -35,7 +35,7 @@ class TorchFeed(FrameworkFeed):
     expects a DataLoader. Use no DataLoader workers: the pipeline has its own.
     """
 
-    def __init__(self, dataset: Iterable, device: Any = None, arrangement: Arrangement | None = None) -> None:
+    def __init__(self, dataset: Allocating, device: Any = None, arrangement: Arrangement | None = None) -> None:
         torch = require("torch", extra="torch", purpose="to_torch()")
         arranged = arrangement or Arrangement("to_torch")
         devices = [
