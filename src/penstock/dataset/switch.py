@@ -61,6 +61,9 @@ class SwitchedPass:
         """Continue from a saved position: the pass under way is closed, and the next one is the rest of the saved."""
         self._source.load_state_dict(state)
         self.begin()
+        self._iterator.load_state_dict(
+            self._iterator.state_dict()
+        )  # begins the pass: the one after it is the next epoch
 
 
 class Switch:
