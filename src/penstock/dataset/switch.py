@@ -63,7 +63,7 @@ class SwitchedPass:
         self.begin()
         self._iterator.load_state_dict(
             self._iterator.state_dict()
-        )  # begins the pass: the one after it is the next epoch
+        )  # the pass after it is the next epoch
 
 
 class Switch:
