@@ -61,6 +61,7 @@ class SwitchedPass:
         """Continue from a saved position: the pass under way is closed, and the next one is the rest of the saved."""
         self._source.load_state_dict(state)
         self.begin()
+        self._iterator.load_state_dict(self._iterator.state_dict())  # the pass after it is the next epoch
 
 
 class Switch(Closing):

@@ -60,8 +60,8 @@ class RankMethods(Handle[T_co]):
         elements below the batch and keeps its own.
 
         A pass begins once all ranks have the same pipeline, global batch, position and seed; ranks that differ, or do
-        not answer within `timeout` seconds, raise a `RankError` on the others. `state_dict()` is the state of the job,
-        the same on every rank: save it once, and load it with any number of ranks.
+        not answer within `timeout` seconds, raise a `RankError` on the others. `state_dict()` of any rank is the state
+        of the job: save it once, and load it with any number of ranks.
         """
         plan = self._plan
         if not is_one_of(remainder, None, "drop", "pad", "wrap", "uneven"):

@@ -6,7 +6,6 @@ import json
 from dataclasses import replace
 from typing import Any, cast
 
-from penstock.core.digest import digest
 from penstock.core.errors import RankError
 from penstock.dataset.ranks.group import Conversation
 from penstock.engine.cursors.cursor import Cursor
@@ -43,12 +42,11 @@ def agreed(talk: Conversation, rows: RankRows, fingerprint: str, cursor: Cursor,
 
 
 def _facts(rows: RankRows, fingerprint: str, cursor: Cursor) -> dict[str, Any]:
-    place = [cursor.epoch, cursor.row, digest(repr((cursor.mark, cursor.offset, cursor.ahead)).encode(), size=8)]
     return {
         "plan": fingerprint,
         "world": rows.world,
         "batch": [rows.batch, rows.input.label() if rows.input.internal else "uneven"],
-        "place": place,
+        "place": [cursor.epoch, cursor.row],
         "seed": [cursor.seed, [list(pair) for pair in cursor.drawn]],
     }
 
