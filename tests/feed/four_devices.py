@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 
-def main():  # imports are here: pytest looks for doctests in every file, with JAX or without
+def main():  # noqa: PLR0915 - a program, whose imports are here: pytest looks for doctests with JAX or without
     import jax
     import numpy as np
     import pytest
@@ -34,9 +34,13 @@ def main():  # imports are here: pytest looks for doctests in every file, with J
         assert batch["y"].dtype == np.int32
         assert batch["name"].tolist() == want["name"].tolist()
 
-    # A batch that cannot be divided
-    uneven = Dataset.from_tensor_slices(np.arange(30, dtype=np.float32)).batch(8).to_jax(rows)
-    it = iter(uneven)
+    # Batches that cannot be divided: known at once, or when they come
+    numbers = Dataset.from_tensor_slices(np.arange(30, dtype=np.float32))
+    short = numbers.batch(8)
+    raises(PlanError, "the last batch of an epoch has 6 rows, which 4 devices cannot share", lambda: short.to_jax(rows))
+    raises(PlanError, "batches have 6 rows", lambda: numbers.batch(6, drop_remainder=True).to_jax(rows))
+    assert [len(batch) for batch in short.take(3).to_jax(rows)] == [8, 8, 8]
+    it = iter(short.filter(lambda x: True).to_jax(rows))
     assert [len(next(it)) for _ in range(3)] == [8, 8, 8]
     raises(ElementError, "cannot divide the batch, which is float32.6", lambda: next(it))
 
