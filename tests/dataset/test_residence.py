@@ -7,6 +7,7 @@ import pytest
 
 from penstock import Dataset
 from penstock.core.errors import PlanError
+from penstock.dataset.residence import rows_of_batches
 
 
 @pytest.mark.parametrize(
@@ -44,3 +45,25 @@ def test_maps_that_draw_are_not_moved_before_the_order():
     ds = Dataset.range(20).map(lambda x, *, rng: x + rng.integers(3)).batch(4)
     with pytest.raises(PlanError, match=r"resident\(\): map\(lambda\) makes other elements in each epoch"):
         ds._residence()
+
+
+@pytest.mark.parametrize(
+    ("ds", "rows"),
+    [
+        (Dataset.range(30).batch(8), (8, 6)),
+        (Dataset.range(32).batch(8), (8,)),
+        (Dataset.range(6).batch(8), (6,)),
+        (Dataset.range(30).batch(8, drop_remainder=True).prefetch(2).repeat(), (8,)),
+        (Dataset.range(6).batch(8, drop_remainder=True), ()),
+        (Dataset.range(30).batch(8, remainder="pad"), (8,)),
+        (Dataset.range(30).batch(8).take(3), ()),
+        (Dataset.range(30).filter(lambda x: True).batch(8), ()),
+        (Dataset.range(0).batch(8), ()),
+        (Dataset.range(30), ()),
+    ],
+    ids=str,
+)
+def test_sizes_are_those_of_batches_that_are_sure_to_come(ds, rows):
+    assert rows_of_batches(ds._plan) == rows
+    if rows:
+        assert {len(batch[0] if isinstance(batch, tuple) else batch) for batch in ds.take(9)} == set(rows)

@@ -254,7 +254,10 @@ class Iterate(Handle[T_co]):
         Array([0, 1], dtype=int32)
         Array([2, 3], dtype=int32)
         """
-        arrangement = feed.arrangement.Arrangement("to_jax", depth, split, round_robin, steps, micro_batches, finish)
+        rows = dataset.residence.rows_of_batches(self._plan)
+        arrangement = feed.arrangement.Arrangement(
+            "to_jax", depth, split, round_robin, steps, micro_batches, finish, rows
+        )
         return feed.jax.JaxFeed(cast("Dataset[T_co]", self), sharding, arrangement)
 
     def as_numpy_iterator(self) -> Iterator[Any]:

@@ -10,8 +10,11 @@ from penstock.core.errors import PlanError
 from penstock.dataset.iterator import Iterator
 from penstock.dataset.passes import Passes
 from penstock.engine.runs.carry_over import CarryOver
+from penstock.ops.buffer.options import WithOptions
+from penstock.ops.buffer.prefetch import Prefetch
 from penstock.ops.elementwise.map import Map
 from penstock.ops.group.batch import Batch
+from penstock.ops.order.repeat import Repeat
 from penstock.ops.read.source import Read
 from penstock.plan.graph import post_order, with_inputs
 from penstock.plan.node import Node, RowMap
@@ -96,6 +99,18 @@ def residence_of(dataset: Dataset[Any], passes: Passes) -> Residence:
     for each in reversed(maps):
         node = with_inputs(each, (node,))
     return Residence(type(dataset)(node), Order(dataset, passes, numbers))
+
+
+def rows_of_batches(plan: Node) -> tuple[int, ...]:
+    """Return the sizes of the batches of an epoch, if all are sure to come: that of full ones, and of the last."""
+    while isinstance(plan, Prefetch | WithOptions | Repeat):
+        plan = plan.input
+    if not isinstance(plan, Batch) or plan.input.length <= 0:
+        return ()
+    whole, rest = divmod(plan.input.length, plan.size)
+    if plan.static_size is not None:
+        return (plan.size,) if plan.length else ()
+    return (plan.size, rest) if whole else (rest,)
 
 
 def _moves(node: Node) -> tuple[list[Node], Node]:

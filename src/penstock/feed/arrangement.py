@@ -13,7 +13,10 @@ from penstock.feed.towers import MicroBatches, RoundRobin, Split, Stacked
 
 @dataclass(frozen=True)
 class Arrangement:
-    """The arguments of `to_torch` and `to_jax`, which `call` names in errors."""
+    """The arguments of `to_torch` and `to_jax`, which `call` names in errors.
+
+    `rows` are the sizes of batches that are sure to come, as far as known.
+    """
 
     call: str
     depth: int | None = None
@@ -22,6 +25,7 @@ class Arrangement:
     steps: int | None = None
     micro_batches: int | None = None
     finish: Finish | None = None
+    rows: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         for name in ("split", "round_robin"):

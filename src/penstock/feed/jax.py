@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -51,6 +52,8 @@ class JaxFeed(FrameworkFeed):
 def _placement(jax: Any, sharding: Any, arranged: Arrangement) -> Placement:
     if sharding is None:
         return Here(jax_array_of(jax), arranged.finish)
+    if not arranged.split and arranged.micro_batches is None:
+        _check_rows(jax, sharding, arranged.rows)
     if arranged.steps is not None:
         sharding = _of_stacks(jax, sharding)
     return Sharded(jax, sharding, arranged.finish)
@@ -273,6 +276,21 @@ def _of_stacks(jax: Any, sharding: Any) -> Any:
     return kinds.NamedSharding(
         sharding.mesh, kinds.PartitionSpec(None, *sharding.spec), memory_kind=sharding.memory_kind
     )
+
+
+def _check_rows(jax: Any, sharding: Any, rows: Sequence[int]) -> None:
+    """Raise a `PlanError` now if batches of these sizes, which come later, cannot be divided."""
+    if not isinstance(sharding, jax.sharding.NamedSharding) or not sharding.is_fully_addressable or not sharding.spec:
+        return
+    axes = sharding.spec[0] if isinstance(sharding.spec[0], tuple) else (sharding.spec[0],)
+    parts = math.prod(sharding.mesh.shape[axis] for axis in axes if axis in sharding.mesh.shape)
+    for size in rows:
+        if size % parts:
+            which = "the last batch of an epoch has" if size != rows[0] else "batches have"
+            raise PlanError(
+                f"to_jax({sharding}): {which} {size:,} rows, which {parts} devices cannot share equally: choose a "
+                "multiple, and leave out a shorter last batch with batch(..., drop_remainder=True)"
+            )
 
 
 def _whole(jax: Any, sharding: Any) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -182,8 +183,9 @@ class CudaStreams:
         self._copying: Any = None
 
     def pinned(self, nbytes: int) -> PinnedBlock:
-        """Return a new block of pinned memory."""
-        buffer = self._torch.empty(nbytes, dtype=self._torch.uint8, pin_memory=True)
+        """Return a new block of pinned memory; threads of the pipeline ask for it, and must not open another device."""
+        with self._torch.cuda.device(self._device):
+            buffer = self._torch.empty(nbytes, dtype=self._torch.uint8, pin_memory=True)
         return PinnedBlock(buffer, buffer.data_ptr(), nbytes)
 
     def empty(self, nbytes: int) -> Any:
@@ -281,6 +283,7 @@ def device_of(torch: Any, given: Any, call: str) -> Any:
     return device
 
 
+@lru_cache(maxsize=64)  # the name of a dtype takes 5 µs
 def _dtype(torch: Any, dtype: np.dtype[Any]) -> Any:
     return getattr(torch, dtype.name)
 
