@@ -22,6 +22,7 @@ from penstock.plan.flow import Flow, Mark, Open, Piece, Reader, resumed
 from penstock.plan.ids import ordinals
 from penstock.plan.node import Node
 from penstock.plan.step import Step
+from penstock.plan.traits import Traits
 from penstock.plan.types import INFINITE, UNKNOWN
 
 MOST_IN_ONE_GO = 64  # groups of a stream
@@ -47,7 +48,7 @@ class Grouping(Batching):
     A subclass makes one element of one group (`collect`), for indexed input and streams alike.
     """
 
-    has_own_ids = True
+    traits = Traits(ids="counted")
 
     input: Node
     size: int

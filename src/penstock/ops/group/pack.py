@@ -26,6 +26,7 @@ from penstock.plan.blame import blame
 from penstock.plan.flow import Flow, Mark, Open, Piece, resumed
 from penstock.plan.ids import ordinals
 from penstock.plan.node import Node
+from penstock.plan.traits import Traits
 from penstock.plan.types import INFINITE, UNKNOWN, Spec
 
 Strategy: TypeAlias = Fit | Literal["split"]
@@ -68,7 +69,7 @@ class Pack(WorksAhead):
     no window: a mark is that of a document and the number of its tokens already yielded.
     """
 
-    has_own_ids = True
+    traits = Traits(ids="counted")
     keeps_left: ClassVar[bool] = True  # whether the last sequence comes where documents do not fill it
 
     input: Node

@@ -14,6 +14,7 @@ from penstock.ops.elementwise.error_budget import EnforceErrorBudget
 from penstock.plan.flow import Flow, Mark, Open, Piece, Reader, resumed
 from penstock.plan.ids import NO_IDS
 from penstock.plan.node import Streamed
+from penstock.plan.traits import Traits
 from penstock.plan.types import Spec
 
 
@@ -21,8 +22,7 @@ from penstock.plan.types import Spec
 class Unique(Streamed):
     """Keep the first element of each key that `input` pairs with the elements."""
 
-    selects = True
-    keeps_ids = True
+    traits = Traits(ids="kept", selects=True)
 
     input: Beside | EnforceErrorBudget[Beside]
 
