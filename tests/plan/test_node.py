@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import importlib
+import pkgutil
+
 import numpy as np
 import pytest
 
-from penstock import INFINITE, Dataset
+from penstock import INFINITE, Dataset, ops
 from penstock.plan.node import Node
 from penstock.plan.types import INFINITE_STRIDE
 
@@ -35,3 +38,20 @@ def test_moved_rows_are_routed_to_their_rows_of_the_input():
 def test_a_bare_node_has_no_facts(ask):
     with pytest.raises(NotImplementedError):
         ask(Node())
+
+
+def all_kinds(kind=Node):
+    for below in kind.__subclasses__():
+        yield below
+        yield from all_kinds(below)
+
+
+def test_a_node_has_a_program_or_a_step_of_one():
+    for module in pkgutil.walk_packages(ops.__path__, "penstock.ops."):
+        importlib.import_module(module.name)
+    kinds = {kind for kind in all_kinds() if kind.__module__.startswith("penstock.")}
+    with_program = {kind for kind in kinds if kind.program is not Node.program}
+    with_step = {kind for kind in kinds if kind.as_step is not Node.as_step}
+    assert with_program
+    assert with_step
+    assert with_program & with_step == set()

@@ -302,7 +302,7 @@ def _described(plan: Node) -> Node:
 
 def _tells_itself(node: Node) -> bool:
     """Return whether an element has to be made for its spec, regardless of the specs of the inputs."""
-    if node.has_own_spec or node.forgives:  # a failed element that is forgiven has no spec
+    if node.traits.has_own_spec or node.traits.forgives:  # a failed element that is forgiven has no spec
         return True
     if isinstance(node, elementwise.map.Map) and not (
         is_declared(node.function) and isinstance(node.function, ElementFunction | ColumnFunction)

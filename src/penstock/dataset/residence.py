@@ -16,6 +16,7 @@ from penstock.ops.elementwise.map import Map
 from penstock.ops.group.batch import Batch
 from penstock.ops.order.repeat import Repeat
 from penstock.ops.read.source import Read
+from penstock.plan.draws import is_unseeded, varies
 from penstock.plan.graph import post_order, with_inputs
 from penstock.plan.node import Node, RowMap
 
@@ -88,7 +89,7 @@ def residence_of(dataset: Dataset[Any], passes: Passes) -> Residence:
     if not node.indexed or node.length < 0:
         raise PlanError(f"resident(): {node.label()} makes a stream; only a dataset of known length can be moved")
     for each in post_order(node):
-        if each.varies or each.unseeded:
+        if varies(each) or is_unseeded(each):
             raise PlanError(
                 f"resident(): {each.label()} makes other elements in each epoch, below {node.label()}; shuffle after "
                 "it, and let random functions work on the device with finish="

@@ -40,7 +40,7 @@ def shuffle_before_cache(written: Written) -> Iterator[Found]:
     """
     shuffled = {id(node) for shuffle in _shuffles(written.plan) for node in upstream(shuffle, past=lambda node: True)}
     for cache in _caches(written.plan):
-        for shuffle in upstream(cache, past=lambda node: node.one_to_one or isinstance(node, Grouping | Filter)):
+        for shuffle in upstream(cache, past=lambda node: node.traits.one_to_one or isinstance(node, Grouping | Filter)):
             if isinstance(shuffle, Shuffle) and shuffle.reshuffle and id(cache) not in shuffled:
                 yield Found(
                     cache,
@@ -55,7 +55,7 @@ def repeat_before_cache(written: Written) -> Iterator[Found]:
     The copies are equal, but take memory each. Cache first: repeating cached elements costs nothing.
     """
     for cache in _caches(written.plan):
-        for repeat in upstream(cache, past=lambda node: node.one_to_one and not getattr(node, "draws", False)):
+        for repeat in upstream(cache, past=lambda node: node.traits.one_to_one and not getattr(node, "draws", False)):
             if isinstance(repeat, Repeat) and repeat.count not in (0, 1):
                 yield Found(
                     cache,

@@ -7,6 +7,7 @@ from typing import Any
 
 from penstock.lint.written import Found, Written
 from penstock.ops import combine, elementwise, group, order, read
+from penstock.plan.draws import is_unseeded
 from penstock.plan.graph import fold_once, post_order, upstream
 from penstock.plan.node import Node, RowMap
 from penstock.plan.types import UNKNOWN
@@ -37,7 +38,7 @@ def repeat_before_shuffle(written: Written) -> Iterator[Found]:
     combining them; that is not reported.
     """
     for shuffle in _shuffles(written.plan):
-        for repeat in upstream(shuffle, past=lambda node: node.one_to_one or isinstance(node, order.shard.Shard)):
+        for repeat in upstream(shuffle, past=_keeps_or_shards):
             if (
                 isinstance(repeat, order.repeat.Repeat)
                 and repeat.count not in (0, 1)
@@ -196,7 +197,11 @@ def classes_in_order(written: Written) -> Iterator[Found]:
 
 
 def _keeps_rows(node: Node) -> bool:
-    return isinstance(node, RowMap) or node.one_to_one
+    return isinstance(node, RowMap) or node.traits.one_to_one
+
+
+def _keeps_or_shards(node: Node) -> bool:
+    return node.traits.one_to_one or isinstance(node, order.shard.Shard)
 
 
 def _is_drawn(node: Node) -> bool:
@@ -225,7 +230,7 @@ def _first_file(reading: read.stream.ReadStream, window: int) -> str | None:
 
 def _moves_batches(node: Node) -> bool:
     """Return whether the elements of the node are those of its input; another shuffle is checked separately."""
-    return (isinstance(node, RowMap) and not isinstance(node, order.shuffle.Shuffle)) or node.one_to_one
+    return (isinstance(node, RowMap) and not isinstance(node, order.shuffle.Shuffle)) or node.traits.one_to_one
 
 
 def _is_shuffled(node: Node, inputs: tuple[bool, ...]) -> bool:
@@ -244,7 +249,7 @@ def _shuffles(plan: Node) -> Iterator[order.shuffle.Shuffle]:
 
 def _draws_an_order(node: Node) -> bool:
     """Return whether every dataset draws its own selection or order of elements."""
-    return node.unseeded and not isinstance(
+    return is_unseeded(node) and not isinstance(
         node, elementwise.map.Map | elementwise.scan.Scan | read.random.Random | combine.inner.Unfolding
     )  # these draw the elements that they contain
 

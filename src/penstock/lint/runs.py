@@ -10,6 +10,7 @@ from penstock.lint.written import Found, Written
 from penstock.ops.order.every import Every
 from penstock.ops.order.shard import Shard
 from penstock.ops.order.streams import VirtualStreams
+from penstock.plan.draws import varies
 from penstock.plan.graph import post_order, rank_rows
 from penstock.plan.node import Node
 from penstock.plan.safety.calls import all_alone
@@ -73,7 +74,7 @@ def pass_left_early(written: Written) -> Iterator[Found]:
     peek, write `next(ds.iterator(epoch=0))`, which does not count, or `ds[0]`. If every epoch ends after a number of
     steps, write `take(steps)`: the dataset then has a length, and a state saved at its end belongs to the next epoch.
     """
-    if written.left and any(node.varies for node in post_order(written.plan)):
+    if written.left and any(varies(node) for node in post_order(written.plan)):
         passes = "a pass over this dataset was" if written.left == 1 else f"{written.left} passes over it were"
         yield Found(
             written.plan,

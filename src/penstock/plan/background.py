@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Protocol, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from penstock.core.arrays import Allocate
-from penstock.kernels import SideThread
 from penstock.plan.flow import Flow, Mark, Open
 from penstock.plan.node import Node
+
+if TYPE_CHECKING:
+    from penstock.kernels import SideThread
 
 T = TypeVar("T")
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import NamedTuple, Protocol, runtime_checkable
 
 from penstock.elements.spec import describe
 from penstock.plan import safety
@@ -12,6 +12,26 @@ from penstock.plan.types import INFINITE, UNKNOWN
 
 DEEPEST_INDENT = 16  # maximum number of indentation steps
 _WIDEST = 48  # maximum width of an operation that shares a line with its elements
+
+
+@runtime_checkable
+class MixesInPart(Protocol):
+    """An operation whose random order may differ from a uniform one, for data that is expensive to read."""
+
+    def label(self) -> str: ...
+    def mixing(self) -> str:
+        """Return in words how far the order is from a uniform one, or nothing."""
+        ...
+
+
+@runtime_checkable
+class RepeatsWork(Protocol):
+    """An operation of which a restored iterator may repeat more work than a few elements."""
+
+    def label(self) -> str: ...
+    def redone(self) -> str:
+        """Return in words the work that is repeated, or nothing."""
+        ...
 
 
 class ExplainedNode(NamedTuple):
@@ -38,11 +58,14 @@ def explained(plan: Node, run: Node | None, applied: tuple[str, ...]) -> str:
 def _order(plan: Node) -> str:
     streams = [node for node in post_order(plan) if not node.indexed]
     if not streams:
-        mixing = [f"{node.label()}: {mixing}" for node in post_order(plan) if (mixing := node.mixing())]
+        nodes = (node for node in post_order(plan) if isinstance(node, MixesInPart))
+        mixing = [f"{node.label()}: {mixing}" for node in nodes if (mixing := node.mixing())]
         return "\n".join(["order: indexed; any row can be made alone, and skipping costs nothing", *mixing])
     first = next(node for node in streams if not node.internal)
     order = f"order: a stream from {first.label()} on; a restored iterator makes the elements in its buffers again"
-    return "\n".join([order, *(f"restored, {node.label()} {redone}" for node in streams if (redone := node.redone()))])
+    repeating = (node for node in streams if isinstance(node, RepeatsWork))
+    redone = [f"restored, {node.label()} {redone}" for node in repeating if (redone := node.redone())]
+    return "\n".join([order, *redone])
 
 
 def _lines(plan: Node) -> list[ExplainedNode]:

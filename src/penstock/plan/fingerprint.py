@@ -8,6 +8,7 @@ from typing import Any, cast
 
 from penstock import plan as plans
 from penstock.core.digest import digest
+from penstock.plan.draws import is_unseeded
 from penstock.plan.graph import post_order
 from penstock.plan.node import Node
 
@@ -34,7 +35,7 @@ def fingerprint_of(lines: tuple[str, ...]) -> str:
 def plan_lines(plan: Node) -> tuple[str, ...]:
     """Return one line per node from the sources up, each with its own digest, for comparing plans."""
     nodes = _identified(plan)
-    drawing = Counter(id(node) for node in nodes if node.unseeded)
+    drawing = Counter(id(node) for node in nodes if is_unseeded(node))
     shared = {key: number for number, (key, times) in enumerate(drawing.items()) if times > 1}
     return tuple(f"{node.label()} #{_digest_in(node, shared)}" for node in nodes if not _only_says_how(node))
 

@@ -23,7 +23,7 @@ def post_order(plan: Node) -> Iterator[Node]:
 
 def rank_rows(plan: Node) -> Any:
     """Return the node in a plan that keeps the rows of a rank (`ops.order.ranks.RankRows`), if there is one."""
-    return next((node for node in post_order(plan) if node.of_rank), None)
+    return next((node for node in post_order(plan) if node.traits.of_rank), None)
 
 
 def with_depth(plan: Node) -> Iterator[tuple[Node, int]]:

@@ -98,8 +98,8 @@ def element_number(node: Node, row: int) -> int | None:
 def _origin(node: Node) -> tuple[Node, Node] | None:
     """Return the source of the elements' ids, an indexed node or one that numbers its own, and the node above it."""
     first = node
-    while not node.indexed and not node.has_own_ids:
-        if not node.keeps_ids:
+    while not node.indexed and node.traits.ids != "counted":
+        if node.traits.ids != "kept":
             return None
         first = first if node.cut else node
         node = node.inputs[0]

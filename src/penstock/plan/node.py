@@ -11,6 +11,7 @@ from penstock import plan as plans
 from penstock.core.arrays import Allocate, Rows
 from penstock.plan.derived import derived
 from penstock.plan.step import Step, program_of_steps, same_memory
+from penstock.plan.traits import Traits
 from penstock.plan.types import ENDLESS_EPOCHS, INFINITE, INFINITE_STRIDE, UNKNOWN, Program, Spec
 
 if TYPE_CHECKING:
@@ -32,17 +33,8 @@ class Node:
     """
 
     elementwise: ClassVar[bool] = False
-    one_to_one: ClassVar[bool] = False  # yields every element of its single input in the same order, perhaps changed
-    selects: ClassVar[bool] = False  # yields some elements of its single input after examining all
-    keeps_ids: ClassVar[bool] = False  # a stream's elements have the ids of the input's elements that they come from
-    of_rank: ClassVar[bool] = False  # keeps the rows of one rank, `batch` of which in all ranks are a global batch
-    keeps_made: ClassVar[bool] = False  # yields again what its input has made once
-    forgives: ClassVar[bool] = False  # drops the elements that fail below it
-    calls_input: ClassVar[bool] = False  # its `spread` calls that of its input itself, perhaps several times
-    has_own_spec: ClassVar[bool] = False  # the spec of its elements does not follow from an input's spec
-    live: ClassVar[bool] = False  # the user's code decides when the next element comes, maybe after this is received
+    traits: ClassVar[Traits] = Traits()
     kind: ClassVar[str]  # the operation in fingerprints: the name of the class when fingerprints were first saved
-    has_own_ids: ClassVar[bool] = False  # a stream's elements have ids that count them, `flow.ordinals`
 
     def __init_subclass__(cls) -> None:
         """Make values derived from the inputs available in plans of any depth; see `plan.derived`."""
@@ -72,24 +64,9 @@ class Node:
         return vars(self).setdefault("_memo", {})  # atomic, unlike a cached property: threads share one
 
     @property
-    def unseeded(self) -> bool:
-        """True if draws depend on the run's seed: no seed is set, and the node may draw."""
-        return getattr(self, "seed", 0) is None and getattr(self, "draws", True)
-
-    @property
-    def varies(self) -> bool:
-        """True if its elements may differ in another epoch, or in another order."""
-        return any(getattr(self, name, False) for name in ("reshuffle", "rerandomize", "draws"))
-
-    @property
     def functions(self) -> tuple[Any, ...]:
         """The functions that it calls, and the source whose methods it calls, if these may be the user's."""
         return tuple(value for field in fields(self) if callable(value := getattr(self, field.name)))
-
-    @property
-    def calls_in_threads(self) -> bool:
-        """True if several threads may call its functions at once."""
-        return self.elementwise or self.indexed
 
     @cached_property
     def found(self) -> dict[Any, Any]:
@@ -176,22 +153,14 @@ class Node:
     def spread(self, source: Spread, allocate: Allocate) -> Spread:
         """Return the function that makes this node's elements from a piece; `source` makes those of the input.
 
-        Unless the node `calls_input`, that function must call `source` and continue with the result; so a run of such
-        nodes is one loop, in which `source` returns its argument.
+        Unless one of its traits is `calls_input`, that function must call `source` and continue with the result; so a
+        run of such nodes is one loop, in which `source` returns its argument.
         """
         raise NotImplementedError
 
     def flow(self, inputs: tuple[Open, ...], epoch: int, mark: Mark, allocate: Allocate) -> Flow:
         """Yield the pieces of one epoch, from `mark` on; `None` is the beginning."""
         raise NotImplementedError
-
-    def mixing(self) -> str:
-        """Return a description of how far its random order is from uniform, for data that is expensive to read."""
-        return ""
-
-    def redone(self) -> str:
-        """Return a description of the work that a restored iterator repeats, if that is more than a few elements."""
-        return ""
 
     def arguments(self) -> str:
         """Return the arguments as the user would write them, for `explain()` and errors."""

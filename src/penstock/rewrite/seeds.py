@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from penstock.core.seeds import Derived, mix
+from penstock.plan.draws import is_unseeded
 from penstock.plan.graph import fold, post_order, with_inputs
 from penstock.plan.node import Node
 
@@ -15,7 +16,7 @@ Drawn = tuple[tuple[int, int], ...]
 
 def needs_seed(plan: Node) -> bool:
     """Return True if the elements of the plan depend on the run's seed."""
-    return any(node.unseeded for node in post_order(plan))
+    return any(is_unseeded(node) for node in post_order(plan))
 
 
 def bind_seeds(plan: Node, seed: int, drawn: Drawn = ()) -> Node:
@@ -67,13 +68,13 @@ def take_over(plan: Node, seed: int, drawn: Drawn) -> None:
 
 def _numbered(plan: Node) -> Iterator[tuple[int, Node]]:
     """Yield the unseeded operations, each once, numbered from the sources up."""
-    unseeded = {id(node): node for node in post_order(plan) if node.unseeded}
+    unseeded = {id(node): node for node in post_order(plan) if is_unseeded(node)}
     return enumerate(unseeded.values())
 
 
 def _drawing_for_good(plan: Node) -> Iterator[tuple[int, Node]]:
     """Yield the unseeded operations that draw the same in every pass: on request, or below a cache."""
-    caches = [node for node in post_order(plan) if node.keeps_made]
+    caches = [node for node in post_order(plan) if node.traits.keeps_made]
     cached = {id(below) for cache in caches for below in post_order(cache)}
     return ((number, node) for number, node in _numbered(plan) if id(node) in cached or _draws_once(node))
 

@@ -116,8 +116,8 @@ class Counters:
     def wrap_spread(self, node: Node, spread: Spread) -> Spread:
         """Return a measured function that makes elements of a stream; its input, if wrapped, came just before."""
         operation = self._operation(node)
-        operation.selects = node.selects
-        operation.contains_inputs = node.calls_input
+        operation.selects = node.traits.selects
+        operation.contains_inputs = node.traits.calls_input
 
         def measured(piece: Piece) -> Piece:
             cell = operation.cell()
@@ -141,7 +141,7 @@ class Counters:
     def wrap_flow(self, node: Node, begin: Open) -> Open:
         """Return a function that opens the pieces of a node, measured without its inputs' time in the same thread."""
         operation = self._next(node, [])
-        operation.selects = node.selects
+        operation.selects = node.traits.selects
         return partial(self._measured_flow, operation, begin)
 
     def wrap_stage(self, begin: Open) -> Open:

@@ -12,6 +12,7 @@ from penstock import plan as plans
 from penstock.core.blame import Blame, RecordNames, add_blame, note_blames
 from penstock.core.errors import PlanError
 from penstock.ops import combine, order
+from penstock.plan.draws import is_unseeded
 from penstock.plan.functions import name_of
 from penstock.plan.graph import post_order
 from penstock.plan.node import Node
@@ -69,7 +70,7 @@ def reorders(plan: Node) -> bool:
 
 def _draws_an_order(node: Node) -> bool:
     """Return whether the order depends on a seed that is drawn, or set later by `Options`."""
-    return isinstance(node, order.shuffle.Shuffle | combine.sample.Sample) and node.unseeded
+    return isinstance(node, order.shuffle.Shuffle | combine.sample.Sample) and is_unseeded(node)
 
 
 def weights(parts: Mapping[str, float]) -> list[int]:

@@ -16,6 +16,7 @@ from penstock.dataset.handle import Handle, T_co
 from penstock.dataset.methods.elementwise import standing_for, with_on_error
 from penstock.elements.spec import ArraySpec, describe, relax
 from penstock.ops import buffer, combine, elementwise, order
+from penstock.plan.draws import is_unseeded, varies
 from penstock.plan.graph import post_order
 from penstock.plan.node import Node
 from penstock.plan.types import INFINITE, UNKNOWN
@@ -165,7 +166,7 @@ class MixtureMethods(Handle[T_co]):
         if not isinstance(plan, combine.mixture.Mixture):
             raise PlanError(f"draw_counts(): {plan.label()} is not a mixture; call draw_counts() of the mixture itself")
         runs = dryrun.draw_counts.inputs_to_run(plan)
-        if options.seed is None and (plan.unseeded or any(map(rewrite.seeds.needs_seed, runs))):
+        if options.seed is None and (is_unseeded(plan) or any(map(rewrite.seeds.needs_seed, runs))):
             raise PlanError(
                 "draw_counts(): without a seed every dataset draws differently; pass a seed to the mixture and to its "
                 'datasets, or the seed in the saved state: mix.with_options(Options(seed=state["seed"]))'
@@ -309,7 +310,7 @@ def _known_choices(guide: Node, members: int) -> combine.choose.Choices | None:
         not plan.indexed
         or not 0 <= plan.length <= most
         or rewrite.seeds.needs_seed(plan)
-        or any(node.varies for node in post_order(plan))
+        or any(varies(node) for node in post_order(plan))
     ):
         return None
     program = engine.tasks.compile.compiled(plan, np.empty, engine.tasks.observer.Unobserved())

@@ -53,7 +53,8 @@ class Stretch:
         elif isinstance(self.plan, Given):
             return self.source
         else:
-            feed = partial(PieceFeed, self.source, each_from_one=all(node.keeps_ids for node in _stretch(self.plan)))
+            each_from_one = all(node.traits.ids == "kept" for node in _stretch(self.plan))
+            feed = partial(PieceFeed, self.source, each_from_one=each_from_one)
         return session.observer.wrap_stage(open_stage(self, feed, session))
 
 
@@ -103,9 +104,9 @@ def lowered(plan: Node, session: Session, open_stage: OpenStage) -> Open:
 
 def _is_live(node: Node, inputs: tuple[Stretch, ...]) -> bool:
     return (
-        node.live
+        node.traits.live
         or any(stretch.live for stretch in inputs)
-        or any(each.live for within in node.subplans[:1] for each in post_order(within))
+        or any(each.traits.live for within in node.subplans[:1] for each in post_order(within))
     )
 
 

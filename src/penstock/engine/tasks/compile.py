@@ -40,7 +40,7 @@ def _lined(node: Node, inputs: tuple[Line, ...], allocate: Allocate, observer: O
 
     The observer wraps each node's part, inputs first.
     """
-    step = node.as_step(allocate) if type(node).program is Node.program else None
+    step = node.as_step(allocate)
     if step is not None:
         (below,) = inputs
         return below._replace(steps=(observer.wrap_step(node, step), below.steps))
@@ -80,7 +80,7 @@ def _spread_after(
 ) -> SpreadLine:
     """Return the line with the wrapped spread of an elementwise node at its end; `guard` runs the node by itself."""
     alone = None if guard is None else guard(node, node.spread(_given, allocate))
-    if not node.calls_input:
+    if not node.traits.calls_input:
         return SpreadLine(observer.wrap_spread(node, alone or node.spread(_given, allocate)), line, line.depth)
     below, depth = line.spread, line.depth + 1
     if depth == DEEPEST:

@@ -118,12 +118,8 @@ def gathering_of(plan: Node, memory: Memory) -> Gathering | None:
     return gathering if gathering.jumps() else None
 
 
-def _is_move(node: Node) -> bool:
-    return isinstance(node, RowMap) and type(node).program is Node.program
-
-
 def _below_moves(node: Node) -> Node:
-    while isinstance(node, RowMap) and _is_move(node):
+    while isinstance(node, RowMap):
         node = node.input
     return node
 

@@ -16,6 +16,7 @@ from penstock.plan.flow import MOST_READ, Flow, Mark, Open, Piece, Reader, resum
 from penstock.plan.graph import post_order
 from penstock.plan.ids import ordinals
 from penstock.plan.node import Node
+from penstock.plan.traits import Traits
 from penstock.plan.types import Program, Spec
 from penstock.storage.kept import KeptRows, KeptStream, handed_out, sealed_chunk
 
@@ -52,9 +53,7 @@ class Cache(Node):
     The store belongs to the plan, so everything built on it shares what is kept.
     """
 
-    has_own_ids = True
-    one_to_one = True
-    keeps_made = True
+    traits = Traits(ids="counted", one_to_one=True, keeps_made=True)
 
     input: Node
     store: Store = field(metadata={"runs": True}, compare=False)

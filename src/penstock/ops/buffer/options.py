@@ -7,15 +7,15 @@ from dataclasses import dataclass, field
 from penstock.core.options import Options
 from penstock.plan.graph import post_order
 from penstock.plan.node import Node, RowMap
+from penstock.plan.traits import Traits
 
 
 @dataclass(frozen=True)
 class WithOptions(RowMap):
     """Run the plan with `options`; options set later take precedence."""
 
-    one_to_one = True
-    keeps_ids = True
     keeps_order = True
+    traits = Traits(ids="kept", one_to_one=True)
 
     options: Options = field(metadata={"runs": True})
 

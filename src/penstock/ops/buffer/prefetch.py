@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from penstock.plan.node import RowMap
+from penstock.plan.traits import Traits
 
 
 @dataclass(frozen=True)
@@ -14,9 +15,8 @@ class Prefetch(RowMap):
     The window of tasks is the prefetch buffer; this node only sets its depth.
     """
 
-    one_to_one = True
-    keeps_ids = True
     keeps_order = True
+    traits = Traits(ids="kept", one_to_one=True)
 
     buffer_size: int = field(metadata={"runs": True})
 

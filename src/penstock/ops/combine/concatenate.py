@@ -15,6 +15,7 @@ from penstock.index.concatenated import concatenated
 from penstock.plan.flow import MOST_READ, AskedFlow, Mark, Open, Piece, Reader, resumed
 from penstock.plan.ids import ordinals
 from penstock.plan.node import Node
+from penstock.plan.traits import Traits
 from penstock.plan.types import INFINITE, UNKNOWN, Program, Spec
 
 
@@ -22,7 +23,7 @@ from penstock.plan.types import INFINITE, UNKNOWN, Program, Spec
 class Concatenate(Node):
     """Yield the elements of `first`, then the elements of `second`."""
 
-    has_own_ids = True
+    traits = Traits(ids="counted")
 
     first: Node
     second: Node

@@ -17,6 +17,7 @@ from penstock.ops.combine.mixture import merged
 from penstock.plan.flow import MOST_READ, Flow, Mark, Open, Piece, Reader, resumed
 from penstock.plan.ids import ordinals
 from penstock.plan.node import Node
+from penstock.plan.traits import Traits
 from penstock.plan.types import INFINITE, UNKNOWN, Program, Spec
 
 
@@ -24,7 +25,7 @@ from penstock.plan.types import INFINITE, UNKNOWN, Program, Spec
 class EndToEnd(Node):
     """Yield the elements of `members`, one member after another; only the last may be endless."""
 
-    has_own_ids = True
+    traits = Traits(ids="counted")
 
     members: tuple[Node, ...] = field(metadata={"nodes": True})
 

@@ -23,6 +23,7 @@ from penstock.plan.flow import AskedFlow, Flow, Mark, Open, Piece, Reader, left_
 from penstock.plan.node import Node, RowMap, Streamed
 from penstock.plan.safety.calls import entered, turns_of
 from penstock.plan.safety.guard import LockSet
+from penstock.plan.traits import Traits
 from penstock.plan.types import Spec
 
 PlanOf: TypeAlias = Callable[[Any], Node | None]
@@ -40,7 +41,7 @@ class Unfolding(Streamed):
     `input` calls the user's function, so the calls run in tasks.
     """
 
-    live = True  # a function may return an iterator
+    traits = Traits(live=True)  # a function may return an iterator
 
     input: Node
     plan_of: PlanOf

@@ -13,6 +13,7 @@ from penstock.elements.chunks.chunk import Chunk, concat
 from penstock.elements.spec import relax
 from penstock.index.epochs import check_last
 from penstock.plan.node import Node
+from penstock.plan.traits import Traits
 from penstock.plan.types import ENDLESS_EPOCHS, INFINITE, Program, Spec
 
 
@@ -23,7 +24,7 @@ class Mixture(Node):
     A subclass chooses the member and counts its earlier elements (`drawn_from`).
     """
 
-    has_own_ids = True
+    traits = Traits(ids="counted")
 
     members: tuple[Node, ...] = field(metadata={"nodes": True})
 

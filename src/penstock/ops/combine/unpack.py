@@ -15,6 +15,7 @@ from penstock.ops.combine.inner import chunk_of, is_sequence
 from penstock.plan.flow import Piece, Spread, join_pieces
 from penstock.plan.ids import child_ids
 from penstock.plan.node import Node, Streamed
+from penstock.plan.traits import Traits
 from penstock.plan.types import Spec
 
 AT_A_TIME = 512
@@ -35,7 +36,7 @@ class Unpack(Streamed):
     """Yield the elements of the sequences that `input` yields; wrap any other result in one `HeldResult` element."""
 
     elementwise = True
-    calls_input = True
+    traits = Traits(calls_input=True)
 
     input: Node
 

@@ -23,6 +23,7 @@ from penstock.plan.safety.calls import entered, turns_of
 from penstock.plan.safety.guard import LockSet
 from penstock.plan.safety.writing import elements_for
 from penstock.plan.step import Step
+from penstock.plan.traits import Traits
 from penstock.plan.types import Spec
 
 _PAIR = flatten((0, 0))[1]
@@ -38,7 +39,7 @@ class Beside(Node):
     """
 
     elementwise = True
-    keeps_ids = True
+    traits = Traits(ids="kept")
 
     input: Node
     said: str

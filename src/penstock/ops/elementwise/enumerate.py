@@ -17,6 +17,7 @@ from penstock.index.epochs import positions
 from penstock.plan.flow import MOST_READ, AskedFlow, Mark, Open, Piece, Reader, resumed
 from penstock.plan.node import Node
 from penstock.plan.step import Out, Step
+from penstock.plan.traits import Traits
 from penstock.plan.types import Spec
 
 _PAIR = flatten((0, 0))[1]
@@ -26,8 +27,7 @@ _PAIR = flatten((0, 0))[1]
 class Enumerate(Node):
     """Pair each element with its position in the epoch, counted from `start` by `step`."""
 
-    one_to_one = True
-    keeps_ids = True
+    traits = Traits(ids="kept", one_to_one=True)
 
     input: Node
     start: int

@@ -14,6 +14,7 @@ from penstock.plan.failed import Failure
 from penstock.plan.failure import located
 from penstock.plan.flow import AskedFlow, Mark, Open, Piece, close, pulled, resumed
 from penstock.plan.node import Node, RowMap
+from penstock.plan.traits import Traits
 
 LAST_SHOWN = 3  # failures shown in the error that ends an epoch
 
@@ -29,7 +30,7 @@ class EnforceErrorBudget(RowMap, Generic[T_node]):
     """
 
     kind = "Tally"
-    keeps_ids = True
+    traits = Traits(ids="kept")
 
     input: T_node
     budget: ErrorBudget | None = field(default=None, metadata={"runs": True})

@@ -19,6 +19,7 @@ from penstock.plan.flow import Piece, Spread
 from penstock.plan.functions import TracedFunction, name_of
 from penstock.plan.node import Node, Streamed
 from penstock.plan.safety.calls import called_in_turns
+from penstock.plan.traits import Traits
 from penstock.plan.types import Spec
 
 
@@ -29,9 +30,8 @@ class Filter(Streamed):
     `vectorized`, `draws`, `seed`, `traceable` and `thread_safe` are those of `Map`.
     """
 
-    selects = True
     elementwise = True
-    keeps_ids = True
+    traits = Traits(ids="kept", selects=True)
 
     input: Node
     predicate: Callable[..., Any]

@@ -27,6 +27,7 @@ from penstock.plan.functions import UNDECLARED, ChunkFunction, ColumnFunction, E
 from penstock.plan.node import Node
 from penstock.plan.safety.calls import called_in_turns
 from penstock.plan.step import Step
+from penstock.plan.traits import Traits
 from penstock.plan.types import Spec
 
 MAP = "map"
@@ -41,9 +42,8 @@ class Map(Node):
     the user's declaration. A map may be a part of another operation, whose name is then `called`.
     """
 
-    one_to_one = True
     elementwise = True
-    keeps_ids = True
+    traits = Traits(ids="kept", one_to_one=True)
 
     input: Node
     function: Callable[..., Any] | ColumnFunction | ChunkFunction

@@ -25,6 +25,7 @@ from penstock.plan.node import Node, Streamed
 from penstock.plan.outcomes import outcomes_here
 from penstock.plan.safety.calls import called_in_turns
 from penstock.plan.step import Step
+from penstock.plan.traits import Traits
 from penstock.plan.types import Spec
 
 _PAIR = flatten((0, 0))[1]
@@ -38,7 +39,7 @@ class Classify(Node):
     """
 
     elementwise = True
-    keeps_ids = True
+    traits = Traits(ids="kept")
 
     input: Node
     class_func: Callable[..., Any]
@@ -111,10 +112,9 @@ class RejectionResample(Streamed):
     """Keep an element of class c, the first part of its pair, with probability `keep[c]`."""
 
     kind = "Resample"
-    selects = True
     elementwise = True
-    keeps_ids = True
     draws = True
+    traits = Traits(ids="kept", selects=True)
 
     input: Classify | EnforceErrorBudget[Classify]
     keep: tuple[float, ...]
@@ -149,9 +149,8 @@ class ResampleEstimated(Streamed):
     The state is the number of elements of each class; each count starts at one, so that no class is impossible.
     """
 
-    selects = True
-    keeps_ids = True
     draws = True
+    traits = Traits(ids="kept", selects=True)
 
     input: Classify | EnforceErrorBudget[Classify]
     target: tuple[float, ...]

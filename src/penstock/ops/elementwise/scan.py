@@ -23,6 +23,7 @@ from penstock.plan.node import Node, Streamed
 from penstock.plan.outcomes import outcomes_here
 from penstock.plan.safety.calls import entered, turns_of
 from penstock.plan.safety.writing import elements_for
+from penstock.plan.traits import Traits
 from penstock.plan.types import Spec
 
 ScanStep: TypeAlias = Callable[[Any, Any, int], Any]
@@ -40,9 +41,7 @@ class Scan(Streamed):
     receives a generator keyed by (`seed`, row). `thread_safe` is that of `Map`.
     """
 
-    one_to_one = True
-    keeps_ids = True
-    has_own_spec = True
+    traits = Traits(ids="kept", one_to_one=True, has_own_spec=True)
 
     input: Node
     initial_state: Any

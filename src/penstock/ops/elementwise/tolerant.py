@@ -28,6 +28,7 @@ from penstock.plan.locate import base_of, ground_of
 from penstock.plan.node import Guard, Node, Streamed
 from penstock.plan.outcomes import outcomes_here
 from penstock.plan.step import Out, Step
+from penstock.plan.traits import Traits
 from penstock.plan.types import UNKNOWN, Spec
 
 Instead: TypeAlias = Callable[[Piece], Piece]
@@ -46,8 +47,7 @@ class IgnoreErrors(Streamed):
     """
 
     elementwise = True
-    keeps_ids = True
-    forgives = True
+    traits = Traits(ids="kept", forgives=True)
 
     input: Node
     counted: bool = False
@@ -271,7 +271,7 @@ def guarded(node: Node, make: Spread, *, counted: bool) -> Spread:
     `counted`, otherwise `UNTOLD` for each. `node` may be the indexed node whose rows a task makes.
     """
     base = base_of(ground_of(node))
-    keeps_ids = node.indexed or node.keeps_ids
+    keeps_ids = node.indexed or node.traits.ids == "kept"
 
     def run(piece: Piece) -> Piece:
         parts: list[Piece] = []

@@ -20,6 +20,7 @@ from penstock.plan.blame import blame
 from penstock.plan.flow import Flow, Mark, Open, Piece, resumed
 from penstock.plan.ids import ordinals
 from penstock.plan.node import Streamed
+from penstock.plan.traits import Traits
 from penstock.plan.types import INFINITE, UNKNOWN
 
 
@@ -31,7 +32,7 @@ class Gather(Streamed):
     one element (`collect`). Groups left at the end of an epoch are yielded in key order if `keeps_left`.
     """
 
-    has_own_ids = True
+    traits = Traits(ids="counted")
     joins_left = False  # True if several incomplete groups may be merged into one
 
     input: Beside | EnforceErrorBudget[Beside]

@@ -20,6 +20,7 @@ from penstock.plan.ids import ordinals
 from penstock.plan.node import Streamed
 from penstock.plan.safety.calls import entered, turns_of
 from penstock.plan.safety.guard import LockSet
+from penstock.plan.traits import Traits
 from penstock.plan.types import Spec
 
 
@@ -30,8 +31,7 @@ class GroupByReducer(Streamed):
     Results are yielded in key order, once the input has ended. `thread_safe` is that of `Map`.
     """
 
-    has_own_ids = True
-    has_own_spec = True
+    traits = Traits(ids="counted", has_own_spec=True)
 
     input: Beside | EnforceErrorBudget[Beside]
     init: Callable[[int], Any]

@@ -23,6 +23,7 @@ from penstock.plan.flow import Flow, Mark, Open, Piece, Reader, resumed
 from penstock.plan.ids import ordinals
 from penstock.plan.node import Node
 from penstock.plan.step import Step
+from penstock.plan.traits import Traits
 from penstock.plan.types import INFINITE, UNKNOWN
 
 MOST_IN_ONE_GO = 64  # groups of a stream
@@ -48,7 +49,7 @@ class Grouping(Batching):
     A subclass makes one element of one group (`collect`), for indexed input and streams alike.
     """
 
-    has_own_ids = True
+    traits = Traits(ids="counted")
 
     input: Node
     size: int
@@ -57,7 +58,7 @@ class Grouping(Batching):
     def identified(self) -> Node:
         """The global batch, if the input is the rows of a rank."""
         rows: Any = self.input
-        return replace(self, size=rows.batch) if rows.of_rank and self.size == rows.size != rows.batch else self
+        return replace(self, size=rows.batch) if rows.traits.of_rank and self.size == rows.size != rows.batch else self
 
     @cached_property
     def length(self) -> int:

@@ -26,6 +26,7 @@ from penstock.plan.blame import blame
 from penstock.plan.flow import Flow, Mark, Open, Piece, resumed
 from penstock.plan.ids import ordinals
 from penstock.plan.node import Node
+from penstock.plan.traits import Traits
 from penstock.plan.types import INFINITE, UNKNOWN, Spec
 
 Strategy: TypeAlias = Fit | Literal["split"]
@@ -68,7 +69,7 @@ class Pack(WorksAhead):
     need no window: a mark holds the mark of a document and the number of its tokens already yielded.
     """
 
-    has_own_ids = True
+    traits = Traits(ids="counted")
     keeps_left: ClassVar[bool] = True  # whether a last sequence that is not full is yielded
 
     input: Node

@@ -23,6 +23,7 @@ from penstock.plan.blame import blame
 from penstock.plan.flow import Flow, Mark, Open, Piece, Reader, resumed
 from penstock.plan.ids import ordinals
 from penstock.plan.node import Node
+from penstock.plan.traits import Traits
 from penstock.plan.types import INFINITE, UNKNOWN, Program, Spec
 
 
@@ -33,7 +34,7 @@ class Rebatch(Batching):
     `splits` is that of `UnevenBatch`, for leaves that are known to differ.
     """
 
-    has_own_ids = True
+    traits = Traits(ids="counted")
 
     input: Node
     sizes: tuple[int, ...]

@@ -18,7 +18,7 @@ def batching_of(plan: Node) -> Batching | None:
     while not isinstance(plan, Batching):
         if plan.subplans:
             plan = plan.subplans[0]
-        elif isinstance(plan, RowMap) or (plan.one_to_one and plan.elementwise):
+        elif isinstance(plan, RowMap) or (plan.traits.one_to_one and plan.elementwise):
             (plan,) = plan.inputs
         else:
             return None

@@ -22,6 +22,7 @@ from penstock.plan.blame import blame
 from penstock.plan.flow import Flow, Mark, Open, Piece, Reader, join_pieces, resumed
 from penstock.plan.ids import ordinals
 from penstock.plan.node import Node
+from penstock.plan.traits import Traits
 from penstock.plan.types import Program, Spec
 from penstock.sources.arrays import ArraySource
 
@@ -34,7 +35,7 @@ class SlidingWindow(Node):
     """
 
     kind = "Window"
-    has_own_ids = True
+    traits = Traits(ids="counted")
 
     input: Node
     size: int

@@ -9,6 +9,7 @@ from penstock.core.arrays import Allocate
 from penstock.core.errors import DataError
 from penstock.plan.flow import MOST_READ, Flow, Mark, Open, Piece, Reader, resumed
 from penstock.plan.node import RowMap
+from penstock.plan.traits import Traits
 from penstock.plan.types import INFINITE
 
 
@@ -16,7 +17,7 @@ from penstock.plan.types import INFINITE
 class AssertCardinality(RowMap):
     """Declare `count` elements per epoch where the plan does not know the number; iterating checks it."""
 
-    keeps_ids = True
+    traits = Traits(ids="kept")
 
     count: int
 

@@ -11,6 +11,7 @@ from penstock.core.arrays import Allocate, Rows
 from penstock.index.excluded import excluded, kept_before
 from penstock.plan.flow import MOST_READ, Flow, Mark, Open, Piece, Reader, resumed
 from penstock.plan.node import RowMap
+from penstock.plan.traits import Traits
 
 MOST_NAMED = 3
 
@@ -19,8 +20,8 @@ MOST_NAMED = 3
 class Exclude(RowMap):
     """Leave out the elements at `positions` of every epoch; `positions` are sorted and unique."""
 
-    keeps_ids = True
     keeps_order = True
+    traits = Traits(ids="kept")
 
     positions: np.ndarray
 

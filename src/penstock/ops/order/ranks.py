@@ -13,6 +13,7 @@ from penstock.index.parted import part_size, positions_of, rows_of_part
 from penstock.ops.group.pad import PadToCardinality
 from penstock.plan.flow import Flow, Mark, Open, Piece, Reader, join_pieces, resumed
 from penstock.plan.node import Node, RowMap
+from penstock.plan.traits import Traits
 
 
 @dataclass(frozen=True)
@@ -123,8 +124,8 @@ class RankRows(RowMap):
     `group` through which ranks agree counts in fingerprints and marks.
     """
 
+    traits = Traits(of_rank=True)
     keeps_order = True
-    of_rank = True
 
     batch: int
     strided: bool

@@ -9,6 +9,7 @@ from penstock.core.arrays import Allocate, Rows
 from penstock.index.strided import strided
 from penstock.plan.flow import MOST_READ, AskedFlow, Mark, Open, Piece, Reader, resumed
 from penstock.plan.node import RowMap
+from penstock.plan.traits import Traits
 from penstock.plan.types import INFINITE, UNKNOWN
 
 ENDLESS_PASSES = 20
@@ -22,7 +23,7 @@ class Repeat(RowMap):
     Row numbers continue through epochs, so repeating a finite input leaves rows unchanged.
     """
 
-    keeps_ids = True
+    traits = Traits(ids="kept")
 
     count: int
 

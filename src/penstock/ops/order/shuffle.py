@@ -11,6 +11,7 @@ from penstock.index.permuted import permuted
 from penstock.ops import order
 from penstock.plan.flow import Flow, Mark, Open
 from penstock.plan.node import RowMap
+from penstock.plan.traits import Traits
 
 
 @dataclass(frozen=True)
@@ -20,7 +21,7 @@ class Shuffle(RowMap):
     With `window`, the order is that of a buffer of that many elements; without, elements move anywhere in the epoch.
     """
 
-    keeps_ids = True
+    traits = Traits(ids="kept")
 
     window: int | None
     seed: int | None

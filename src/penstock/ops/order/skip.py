@@ -9,14 +9,15 @@ from penstock.core.arrays import Allocate, Rows
 from penstock.index.strided import strided
 from penstock.plan.flow import MOST_READ, AskedFlow, Mark, Open, Piece, Reader
 from penstock.plan.node import RowMap
+from penstock.plan.traits import Traits
 
 
 @dataclass(frozen=True)
 class Skip(RowMap):
     """Skip the first `count` elements; all of them if `count` is -1."""
 
-    keeps_ids = True
     keeps_order = True
+    traits = Traits(ids="kept")
 
     count: int
 

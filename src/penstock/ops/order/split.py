@@ -22,6 +22,7 @@ from penstock.plan.flow import Piece, Spread
 from penstock.plan.functions import name_of
 from penstock.plan.node import RowMap
 from penstock.plan.safety.calls import entered, turns_of
+from penstock.plan.traits import Traits
 from penstock.plan.types import UNKNOWN
 
 SPLIT = 0x73706C6974  # "split" in ASCII: distinguishes the permutation from a shuffle with the same seed
@@ -88,10 +89,9 @@ class Keyed(RowMap):
     `thread_safe` is that of `Map`.
     """
 
-    selects = True
     elementwise = True
-    keeps_ids = True
     keeps_order = True
+    traits = Traits(ids="kept", selects=True)
 
     part: str
     key: Callable[..., Any]

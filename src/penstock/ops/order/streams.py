@@ -9,6 +9,7 @@ from penstock.core.arrays import Allocate
 from penstock.ops import combine, order
 from penstock.plan.flow import Spread
 from penstock.plan.node import RowMap
+from penstock.plan.traits import Traits
 
 
 @dataclass(frozen=True)
@@ -19,7 +20,7 @@ class StreamRows(RowMap):
     """
 
     elementwise = True
-    keeps_ids = True
+    traits = Traits(ids="kept")
 
     number: int
     streams: int

@@ -9,6 +9,7 @@ from penstock.core.arrays import Allocate, Rows
 from penstock.index.strided import strided
 from penstock.plan.flow import AskedFlow, Mark, Open, Piece, Reader, resumed
 from penstock.plan.node import RowMap, rows_within
+from penstock.plan.traits import Traits
 from penstock.plan.types import INFINITE, UNKNOWN
 
 
@@ -16,8 +17,8 @@ from penstock.plan.types import INFINITE, UNKNOWN
 class Take(RowMap):
     """Keep the first `count` elements; all of them if `count` is -1."""
 
-    keeps_ids = True
     keeps_order = True
+    traits = Traits(ids="kept")
 
     count: int
 

@@ -9,6 +9,7 @@ from penstock.ops.elementwise.beside import Beside, asked, parted
 from penstock.ops.elementwise.error_budget import EnforceErrorBudget
 from penstock.plan.flow import Flow, Mark, Open, Piece, Reader
 from penstock.plan.node import Streamed
+from penstock.plan.traits import Traits
 from penstock.plan.types import Spec
 
 
@@ -16,7 +17,7 @@ from penstock.plan.types import Spec
 class TakeWhile(Streamed):
     """Keep the elements before the first one whose predicate, paired with it by `input`, is `False`."""
 
-    keeps_ids = True
+    traits = Traits(ids="kept")
 
     input: Beside | EnforceErrorBudget[Beside]
 

@@ -13,6 +13,7 @@ from penstock.ops.elementwise.error_budget import EnforceErrorBudget
 from penstock.plan.flow import Flow, Mark, Open, Piece, Reader, resumed
 from penstock.plan.node import Streamed
 from penstock.plan.outcomes import outcomes_here
+from penstock.plan.traits import Traits
 from penstock.plan.types import Spec
 
 
@@ -20,8 +21,7 @@ from penstock.plan.types import Spec
 class Unique(Streamed):
     """Keep the first element of each key that `input` pairs with the elements."""
 
-    selects = True
-    keeps_ids = True
+    traits = Traits(ids="kept", selects=True)
 
     input: Beside | EnforceErrorBudget[Beside]
 

@@ -20,6 +20,7 @@ from penstock.plan.flow import AskedFlow, Mark, Open, Piece, close, left_out, re
 from penstock.plan.functions import name_of
 from penstock.plan.ids import ordinals
 from penstock.plan.node import Streamed
+from penstock.plan.traits import Traits
 from penstock.plan.types import Spec
 
 AT_ONCE = 1_000_000  # ns to collect elements at most, so that a consumer waiting for many can be stopped
@@ -35,8 +36,7 @@ class FromGenerator(Streamed):
     made again and dropped.
     """
 
-    has_own_ids = True
-    live = True
+    traits = Traits(ids="counted", live=True)
 
     function: Callable[..., Iterable[Any]]
     args: tuple[Any, ...]

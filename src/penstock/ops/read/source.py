@@ -89,5 +89,5 @@ def refuse_faults(plan: Node) -> None:
         if isinstance(node, Read):
             for fault in faults_of(node.source).values():
                 raise copy(fault)  # notes added to a raised error belong to that raise only
-        if not node.forgives:
+        if not node.traits.forgives:
             waiting.extend(reversed(node.inputs))

@@ -21,6 +21,7 @@ from penstock.plan.flow import BEYOND, Flow, Mark, Open, Piece, Spread, close, r
 from penstock.plan.graph import with_inputs
 from penstock.plan.ids import ordinals
 from penstock.plan.node import Node, Streamed
+from penstock.plan.traits import Traits
 from penstock.plan.types import Spec
 from penstock.sources.powers import called_by
 from penstock.sources.stream import Faulty, Stream
@@ -38,7 +39,7 @@ class ReadStream(WorksAhead, Streamed):
     if `faults`, and if others can follow, a `FailedElement` replaces it, which `Sound` raises.
     """
 
-    has_own_ids = True
+    traits = Traits(ids="counted")
 
     source: Stream
     first: int = 0
@@ -59,10 +60,6 @@ class ReadStream(WorksAhead, Streamed):
     @property
     def functions(self) -> tuple[Any, ...]:
         return () if called_by(self.source) is None else (self.source,)
-
-    @property
-    def calls_in_threads(self) -> bool:
-        return True
 
     def flow(
         self, inputs: tuple[Open, ...], epoch: int, mark: Mark, allocate: Allocate, background: Background = INLINE
@@ -151,7 +148,7 @@ class Sound(Streamed):
     """Raise the errors of the elements that could not be made, each in its position, so that others may follow."""
 
     elementwise = True
-    keeps_ids = True
+    traits = Traits(ids="kept")
 
     input: Node
 

@@ -7,6 +7,7 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec, TypeVar
 
 from penstock.elements.chunks.sharing import with_own_arrays
+from penstock.plan.background import WorksAhead
 from penstock.plan.safety.guard import LockSet, seen_of
 from penstock.plan.safety.hazards import Hazard
 from penstock.plan.safety.walk import Walk
@@ -133,7 +134,12 @@ def entered(turns: LockSet | None) -> AbstractContextManager[None]:
 def all_alone(nodes: Iterable[Node]) -> list[Alone]:
     """Return the operations whose functions only one thread at a time calls, although tasks could run them."""
     found = [(node, alone(node)) for node in nodes if node.functions]
-    return [each for node, each in found if each is not None and (each.here or node.calls_in_threads)]
+    return [each for node, each in found if each is not None and (each.here or _in_threads(node))]
+
+
+def _in_threads(node: Node) -> bool:
+    """Return True if several threads may call the functions of a node at once."""
+    return node.elementwise or node.indexed or isinstance(node, WorksAhead)
 
 
 def alone(node: Node) -> Alone | None:
