@@ -249,7 +249,7 @@ def test_missing_values_are_named_filled_or_left_out(tmp_path):
     assert len(read_parquet(path, columns=["list"], nulls="drop")) == 2
     with pytest.raises(PlanError, match="has 'who', which is no column"):
         read_parquet(path, nulls={"who": 3})
-    with pytest.raises(DataError, match="nulls= gives 'many'"):
+    with pytest.raises(DataError, match="nulls= cannot fill with 'many'"):
         list(read_parquet(path, columns=["x"], nulls={"x": "many"}))
     with pytest.raises(ValueError, match="expected 'raise', 'drop'"):
         read_parquet(path, nulls="zero")
