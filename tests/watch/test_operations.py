@@ -36,6 +36,7 @@ def test_operation_parts_are_those_that_an_observer_counts(ds):
         D.range(9).flat_map(lambda x: [x]).map(kept).filter(kept).shard(2, 0, streams=4).unique(),
         D.zip((D.range(9).filter(kept), D.range(9).unique().flat_map(lambda x: [x]).map(kept))),
         D.range(9).unique().filter(kept).shuffle(2).unique().flat_map(lambda x: [x]),
+        D.range(9).rejection_resample(kept, [0.5, 0.5], [0.3, 0.7]).shard(1, 0, streams=1),
     ],
 )
 def test_operation_parts_of_cut_and_joined_streams_are_those_that_an_observer_counts(ds):

@@ -93,7 +93,9 @@ def _is_batched(draft: Draft) -> bool:
 
 
 def window(draw: Draw, draft: Draft) -> Draft:
-    """Cut windows, and make each an element."""
+    """Cut windows of elements of one structure, and make each an element."""
+    if not draft.uniform:
+        return draft
     sizes, left = [draw(st.integers(1, 3)) for _ in range(3)], draw(st.sampled_from(POLICIES[:4]))
     leaves, structure = flatten(draft.example)
     texts = unflatten(structure, ["text"] * len(leaves))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Generic, TypeVar, cast
+from typing import Generic, TypeVar
 
 from penstock.core.arrays import Allocate
 from penstock.core.errors import FailuresError
@@ -105,11 +105,6 @@ class EnforceErrorBudget(RowMap, Generic[T_node]):
         budget = [] if self.budget is None else [f"budget={self.budget!r}"]
         quarantine = [] if self.quarantine is None else [f"quarantine={self.quarantine!r}"]
         return ", ".join(budget + quarantine + (["log_warning=True"] if self.warns else []))
-
-
-def uncounted(node: T_node | EnforceErrorBudget[T_node]) -> T_node:
-    """Return the operation itself, without a node that counts its errors."""
-    return cast("EnforceErrorBudget[T_node]", node).input if isinstance(node, EnforceErrorBudget) else node
 
 
 class _Counting:

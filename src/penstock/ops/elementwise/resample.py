@@ -17,7 +17,7 @@ from penstock.elements.nested.structure import flatten
 from penstock.elements.spec import ArraySpec
 from penstock.kernels import first_draws
 from penstock.ops.elementwise.apply import Apply, element_wise
-from penstock.ops.elementwise.error_budget import EnforceErrorBudget, uncounted
+from penstock.ops.elementwise.error_budget import EnforceErrorBudget
 from penstock.plan.blame import blame
 from penstock.plan.flow import MOST_READ, Flow, Mark, Open, Piece, Reader, Spread, resumed
 from penstock.plan.functions import name_of
@@ -139,7 +139,7 @@ class RejectionResample(Streamed):
         return run
 
     def arguments(self) -> str:
-        return ", ".join([uncounted(self.input).arguments(), f"keep={_shown(self.keep)}"])
+        return ", ".join([_classified(self.input).arguments(), f"keep={_shown(self.keep)}"])
 
 
 @dataclass(frozen=True)
@@ -179,7 +179,7 @@ class ResampleEstimated(Streamed):
                 yield Piece(kept.chunk, kept.ids, [counts.tolist(), reader.mark])
 
     def arguments(self) -> str:
-        return ", ".join([uncounted(self.input).arguments(), f"target_dist={_shown(self.target)}"])
+        return ", ".join([_classified(self.input).arguments(), f"target_dist={_shown(self.target)}"])
 
 
 def keep_chances(target: np.ndarray, initial: np.ndarray) -> np.ndarray:
@@ -197,6 +197,13 @@ def keep_chances(target: np.ndarray, initial: np.ndarray) -> np.ndarray:
 def with_classes(classes: list[Any], chunk: Chunk) -> Chunk:
     """Return pairs of a class and its element."""
     return nested(_PAIR, [leaf_column(np.array(classes, np.int64)), chunk])
+
+
+def _classified(node: Node) -> Classify:
+    """Return the node that calls the function, which is `node`, or below what counts its errors or cuts its stream."""
+    while not isinstance(node, Classify):
+        (node,) = node.inputs
+    return node
 
 
 def _shown(shares: tuple[float, ...]) -> str:
