@@ -12,7 +12,7 @@ import pytest
 
 import penstock as ps
 from penstock.core.errors import CursorError
-from penstock.feed.feed import FrameworkFeed
+from penstock.feed.feed import FrameworkFeed, Here
 
 D = ps.Dataset
 SEEDED = D.range(23).shuffle(seed=3)
@@ -39,7 +39,7 @@ def unseeded():
 
 
 def fed():
-    return FrameworkFeed(indexed(), lambda array: array)
+    return FrameworkFeed(indexed(), Here(lambda array: array))
 
 
 MAKERS = [indexed, stream, counted_stream, unseeded, fed]

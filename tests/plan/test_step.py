@@ -12,7 +12,7 @@ def test_steps_pass_rows_down_and_elements_up():
         seen.append((rows.tolist(), out))
         return rows * 10
 
-    up = Step(change=lambda chunk, rows, out: chunk + rows)
+    up = Step(change=lambda chunk, rows, below, out: chunk + rows)
     move = Step(rows_of=lambda rows: rows + 1, memory=same_memory)
     rows = np.array([0, 1])
     assert program_of_steps(source, (move, move))(rows, ["memory"]).tolist() == [20, 30]
@@ -23,7 +23,7 @@ def test_steps_pass_rows_down_and_elements_up():
 def test_a_change_gets_the_memory_that_its_step_gives_to_the_input():
     seen = []
 
-    def change(chunk, rows, out):
+    def change(chunk, rows, below, out):
         seen.append((rows.tolist(), out))
         return chunk
 

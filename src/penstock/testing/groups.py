@@ -36,6 +36,8 @@ def batch(draw: Draw, draft: Draft) -> Draft:
 
 def batch_unevenly(draw: Draw, draft: Draft) -> Draft:
     """Batch elements of any shape by an operation that accepts them."""
+    if _may_differ_in_structure(draft):
+        return draft
     leaves, structure = flatten(draft.example)
     kinds = ["padded", "sparse"] if not any(isinstance(leaf, Ragged | Sparse) for leaf in leaves) else []
     if draft.uniform or max(map(np.ndim, leaves), default=0) <= 1:  # only the first dimensions may differ
@@ -94,13 +96,18 @@ def _is_batched(draft: Draft) -> bool:
 
 def window(draw: Draw, draft: Draft) -> Draft:
     """Cut windows of elements of one structure, and make each an element."""
-    if not draft.uniform:
+    if _may_differ_in_structure(draft):
         return draft
     sizes, left = [draw(st.integers(1, 3)) for _ in range(3)], draw(st.sampled_from(POLICIES[:4]))
     leaves, structure = flatten(draft.example)
     texts = unflatten(structure, ["text"] * len(leaves))
     example = functions.as_windows(*texts) if type(texts) is tuple else functions.as_windows(texts)
     return Draft(draft.dataset.window(*sizes, **left).map(functions.as_windows), example)
+
+
+def _may_differ_in_structure(draft: Draft) -> bool:
+    """Return whether elements may have lists of several lengths, which are structure."""
+    return not draft.uniform and "[" in repr(flatten(draft.example)[1])
 
 
 def _policy(draw: Draw, example: Any) -> dict[str, Any]:

@@ -93,6 +93,11 @@ class Job:
         self.results = [None] * len(tasks)
         self.missing = len(tasks)
 
+    @property
+    def is_cut(self) -> bool:
+        """True if tasks make parts of the items, which have to be joined."""
+        return len(self.tasks) > 1 or self.tasks[0].part is not None
+
     def alone(self, item: int) -> Task:
         """Return the task that makes one item by itself."""
         task = self.task

@@ -59,7 +59,12 @@ class Batch(Grouping):
         return lambda out, rows, its_rows: self.memory_of_elements(out, len(rows), len(its_rows))
 
     def memory_of_elements(self, out: list[np.ndarray], batches: int, count: int) -> OptionalSlot:
-        """Return memory for k batches, without that of their flags, as memory for `count` elements."""
+        """Return memory for k batches, without that of their flags, as memory for `count` elements.
+
+        There is none if one of several batches is short: elements after it would lie in the place of others.
+        """
+        if batches > 1 and count != batches * self.size:
+            return None
         if self.mask_key is not None:
             below = chunks.padding.without_flags(out, self.input.spec(), self.mask_key)
             if below is None:
