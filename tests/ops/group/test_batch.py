@@ -202,11 +202,15 @@ def test_a_short_batch_inside_a_batch_takes_only_its_memory():
     assert [batch.tolist() for batch in ds] == [[[0, 1]], [[2]]]
 
 
-@pytest.mark.parametrize("rest", ["keep", "pad"])
+@pytest.mark.parametrize("executor", ["inline", "threads"])
 @pytest.mark.parametrize("count", [5, 6, 7, 8])
-def test_short_batches_among_others_leave_the_rest_of_a_slot_alone(count, rest):
-    numbers, options = np.arange(1, count + 1), Options(workers=2, ignore_lint=["all"])
-    ds = Dataset.from_tensor_slices(numbers).batch(4, remainder=rest).repeat(3).shuffle(seed=5).batch(1)
-    found = sorted(tuple(batch[0][0] if rest == "pad" else batch[0]) for batch in ds.with_options(options))
-    batches = [tuple(numbers[:4]), tuple(numbers[4:]) + (0,) * (8 - count if rest == "pad" else 0)]
-    assert found == sorted(3 * batches)
+def test_short_batches_among_others_leave_the_rest_of_a_slot_alone(count, executor):
+    numbers, options = np.arange(1, count + 1), Options(executor=executor, ignore_lint=["all"])
+    ds = Dataset.from_tensor_slices((numbers, -numbers)).batch(4, remainder="pad").repeat(9).shuffle(seed=5).batch(1)
+    batches = [(*numbers[:4],), (*numbers[4:], *[0] * (8 - count))]
+    for epoch in range(3):
+        found = [
+            (tuple(batch[0][0][0].tolist()), tuple(batch[0][1][0].tolist()))
+            for batch in ds.with_options(options).iterator(epoch=epoch)
+        ]
+        assert sorted(found) == sorted(9 * [(batch, tuple(-number for number in batch)) for batch in batches])
