@@ -199,9 +199,12 @@ def with_classes(classes: list[Any], chunk: Chunk) -> Chunk:
     return nested(_PAIR, [leaf_column(np.array(classes, np.int64)), chunk])
 
 
-def _classified(node: Node) -> Classify:
-    """Return the node that calls the function, which is `node`, or below what counts its errors or cuts its stream."""
-    while not isinstance(node, Classify):
+def _classified(node: Node) -> Node:
+    """Return the node that calls the function: `node`, or one below that counts its errors or cuts its stream.
+
+    A stage that stands on a flow does not see it.
+    """
+    while not isinstance(node, Classify) and node.inputs:
         (node,) = node.inputs
     return node
 
