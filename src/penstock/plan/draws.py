@@ -1,4 +1,4 @@
-"""Which operations draw random numbers, and whether each epoch draws others."""
+"""Tests for operations that draw random numbers, and for draws that differ from epoch to epoch."""
 
 from __future__ import annotations
 

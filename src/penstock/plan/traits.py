@@ -11,7 +11,7 @@ Ids: TypeAlias = Literal["derived", "kept", "counted"]
 
 @dataclass(frozen=True, kw_only=True)
 class Traits:
-    """What holds for all nodes of a class."""
+    """The facts that hold for all nodes of a class."""
 
     ids: Ids = "derived"
     one_to_one: bool = False

@@ -80,7 +80,7 @@ def rank_plan(plan: Node, wanted: RankRequest) -> Node:
     if not isinstance(node, Grouping) or renumbers:
         return _rows(plan, wanted, batch=wanted.world, count=STREAMS_OF_ELEMENTS, remainder=wanted.remainder or "drop")
     elements = node.input
-    for each in reversed(moved):  # batches of a stream that are taken or skipped are so many elements
+    for each in reversed(moved):  # batches taken or skipped in a stream stand for their elements
         elements = replace(each, input=elements, count=each.count * node.size)
     ranked = _ranked_batch(replace(node, input=elements), wanted)
     for each in reversed(after):

@@ -61,7 +61,7 @@ class Batch(Grouping):
     def memory_of_elements(self, out: list[np.ndarray], batches: int, count: int) -> OptionalSlot:
         """Return memory for k batches, without that of their flags, as memory for `count` elements.
 
-        There is none if one of several batches is short: elements after it would lie in the place of others.
+        Return `None` if one of several batches is short: elements after it would overwrite those of other batches.
         """
         if batches > 1 and count != batches * self.size:
             return None
