@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, cast
 
-from penstock.plan.flow import Mark
+from penstock.plan.types import Mark
 
 FEWEST = 16  # changes after which the parts are copied
 

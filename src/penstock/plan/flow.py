@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Iterator, Sequence
 from itertools import islice
 from time import perf_counter_ns
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, cast, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, cast
 
 import numpy as np
 
@@ -17,13 +17,12 @@ from penstock.core.arrays import Rows
 from penstock.core.closing import Closing
 from penstock.core.errors import CursorError
 from penstock.elements.chunks.chunk import Chunk, Items, concat
+from penstock.plan.deferred import Deferred
 from penstock.plan.ids import NO_IDS
-from penstock.plan.types import INFINITE_STRIDE
+from penstock.plan.types import INFINITE_STRIDE, Mark
 
 if TYPE_CHECKING:
     from penstock.plan.failed import Failure
-
-Mark: TypeAlias = Any  # JSON data
 
 MOST_READ = 1 << 16
 """The number of elements that a node requests at a time if any that are ready will do."""
@@ -217,13 +216,6 @@ def pulled(flow: Flow, wanted: int | None) -> Piece | None:
         return None
 
 
-@runtime_checkable
-class Deferring(Protocol):
-    """A part of a mark that is built on request; see `plan.deferred`."""
-
-    def told(self) -> list[Mark]: ...
-
-
 def resumed(mark: Mark, start: Sequence[Any]) -> Sequence[Any]:
     """Return the contents of a node's mark; `start` if there is none. A mark unlike `start` raises a `CursorError`.
 
@@ -236,7 +228,7 @@ def resumed(mark: Mark, start: Sequence[Any]) -> Sequence[Any]:
     if mark is None:
         return start
     if isinstance(mark, list):  # a mark of this run may hold deferred parts
-        mark = [part.told() if isinstance(part, Deferring) else part for part in cast("list[Any]", mark)]
+        mark = [part.told() if isinstance(part, Deferred) else part for part in cast("list[Any]", mark)]
     if not _has_form(mark, start):
         raise CursorError(f"the saved state's mark has {mark!r:.80} instead of a value like {list(start)}")
     return cast("list[Any]", mark)

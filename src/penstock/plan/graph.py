@@ -18,7 +18,12 @@ T = TypeVar("T")
 
 def post_order(plan: Node) -> Iterator[Node]:
     """Yield every node, inputs before their readers; a node read twice comes twice."""
-    return (node for node, _ in with_depth(plan)) if plan.inputs else iter((plan,))
+    readers_first: list[Node] = []
+    coming = [plan]
+    while coming:
+        readers_first.append(node := coming.pop())
+        coming += node.inputs
+    return reversed(readers_first)
 
 
 def rank_rows(plan: Node) -> Any:
@@ -28,15 +33,13 @@ def rank_rows(plan: Node) -> Any:
 
 def with_depth(plan: Node) -> Iterator[tuple[Node, int]]:
     """Yield the same, each with the number of nodes with several inputs above it."""
-    path = [(plan, 0, iter(plan.inputs))]  # from the plan down, each with its remaining inputs
-    while path:
-        node, depth, coming = path[-1]
-        below = next(coming, None)
-        if below is None:
-            path.pop()
-            yield node, depth
-        else:
-            path.append((below, depth + (len(node.inputs) > 1), iter(below.inputs)))
+    readers_first: list[tuple[Node, int]] = []
+    coming = [(plan, 0)]
+    while coming:
+        node, depth = coming.pop()
+        readers_first.append((node, depth))
+        coming += [(below, depth + (len(node.inputs) > 1)) for below in node.inputs]
+    return reversed(readers_first)
 
 
 def upstream(node: Node, *, past: Callable[[Node], bool]) -> Iterator[Node]:

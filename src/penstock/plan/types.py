@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import numpy as np
 
@@ -13,7 +13,10 @@ from penstock.elements.spec import Spec
 if TYPE_CHECKING:
     from penstock.elements.chunks.chunk import Chunk
 
-__all__ = ["ENDLESS_EPOCHS", "INFINITE", "INFINITE_STRIDE", "UNKNOWN", "Program", "Spec"]
+__all__ = ["ENDLESS_EPOCHS", "INFINITE", "INFINITE_STRIDE", "UNKNOWN", "Mark", "Program", "Spec"]
+
+Mark: TypeAlias = Any
+"""JSON data from which a stream goes on; `plan.flow` has the rules."""
 
 INFINITE_STRIDE = 1 << 48
 """The number of rows counted to one epoch of an infinite dataset."""

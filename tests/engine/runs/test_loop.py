@@ -33,16 +33,20 @@ def test_a_stage_makes_as_much_ahead_as_its_tuner_allows():
     with session_with(THREADS) as session:
         loop = loop_on_threads(session)
         for _ in range(loop._tuner.depth()):
-            assert loop._room() == 1
+            assert loop._room(loop._high()) == 1
             loop._window.push(one_item())
-        assert not loop._room()
+        assert not loop._room(loop._high())
 
 
 def test_the_awaited_one_of_alternating_stages_gets_idle_workers():
     with session_with(THREADS) as session:  # 9 tasks ahead, where one stage is alone
         session.turns = 4
         loop, other = loop_on_threads(session), session.window()
-        window, room = loop._window, loop._room
+        window = loop._window
+
+        def room():
+            return loop._room(loop._high())
+
         jobs = [one_item() for _ in range(20)]
         for job in jobs[:9]:
             assert room()  # no other stage is at work
@@ -73,15 +77,15 @@ def test_alternating_stages_share_the_budget():
             job = one_item()
             job.nbytes = nbytes
             loop._window.push(job)
-            assert bool(loop._room()) is has_room
+            assert bool(loop._room(loop._high())) is has_room
 
 
 def test_no_item_is_made_ahead_until_the_size_of_the_first_is_known():
     with session_with(Options(executor="threads", workers=4, memory_budget=1000)) as session:
         loop = loop_on_threads(session)
-        assert loop._room() == 1
+        assert loop._room(loop._high()) == 1
         loop._window.push(one_item())
-        assert not loop._room()
+        assert not loop._room(loop._high())
 
 
 def test_the_tuner_sets_the_rows_of_a_job():

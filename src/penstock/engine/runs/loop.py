@@ -7,7 +7,7 @@ from contextlib import suppress
 from functools import cached_property
 from itertools import islice
 from time import perf_counter_ns, process_time_ns
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -75,7 +75,7 @@ class Loop:
                 self._session.check_open()
                 self._choose_workers()
                 if self._stage.live and self._workers is not None:
-                    producer = self._session.producer(self._begun(), lambda _: self._room() > 0)
+                    producer = self._session.producer(self._begun(), lambda _: self._room(self._high()) > 0)
                     break
                 job = self._made_inline(wanted) if self._workers is None else self._next_job(self._workers)
                 if job is None:
@@ -140,7 +140,7 @@ class Loop:
                     raise self._failure
                 return None
         job = self._popped(current)
-        if self._is_low():
+        if self._depth is not None or self._window.tasks < self._low():
             self._fill(current)
         return job
 
@@ -159,8 +159,9 @@ class Loop:
         cannot_gather = isinstance(current, NativeThread) and not current.gathers
         if self._fed or self._failure is not None or cannot_gather:
             return
+        high = self._high()
         try:
-            while count := self._room():
+            while count := self._room(high):
                 job = self._feed.take(count)
                 if job is None:
                     self._fed = True
@@ -172,7 +173,7 @@ class Loop:
 
     def _begun(self) -> Iterator[Job]:
         """Begin one job after another, and yield it."""
-        while (job := self._feed.take(max(self._room(), 1))) is not None:
+        while (job := self._feed.take(max(self._room(self._high()), 1))) is not None:
             self._prepare(job)
             self._submit(job, cast("Workers", self._workers))
             yield job
@@ -183,31 +184,30 @@ class Loop:
             if result is None:
                 current.submit(job, number, self._window)
 
-    def _room(self) -> int:
-        """Return the number of items for the next job; 0 if the window has no room for another job."""
+    def _room(self, high: int) -> int:
+        """Return the number of items for the next job; 0 if the window, up to `high` tasks, has no room for it."""
         window = self._window
         if not window.tasks:
             return max(self._group(), 1)
-        if not self._has_place(window):
+        if not self._has_place(window, high):
             return 0
         if self._item_bytes is None and self._session.settings.budget_is_given:
             return 0  # until the first is made
         return self._group()
 
-    def _is_low(self) -> bool:
-        """Return whether the window is below its low watermark; small tasks are started several at a time."""
-        return self._depth is not None or self._window.tasks < self._low()
-
     def _low(self) -> int:
+        """Return the number of tasks below which others are started, several small ones at a time."""
         return self._tuner.depth() + self._stage.top
 
-    def _has_place(self, window: Window) -> bool:
+    def _high(self) -> int:
+        return self._low() + (self._tuner.spare() if self._stage.turns == 1 else 0)
+
+    def _has_place(self, window: Window, high: int) -> bool:
         depth, turns = self._depth, self._stage.turns
         if depth is not None:
             return window.items < depth
         if isinstance(self._workers, NativeThread):
             return False
-        high = self._low() + (self._tuner.spare() if turns == 1 else 0)
         if turns == 1 or window.tasks >= high:
             return window.tasks < high
         # alternating stages share the items made ahead; the one that the consumer waits for may use idle workers
@@ -327,12 +327,12 @@ class Loop:
             return piece
         elements, ids = [*piece.chunk.elements()], [piece.ids]
         for each in behind:
-            made = cast("Made", each.results[0]).piece
+            made: Any = each.results[0]
             self._note(each)
-            self._learn(made, each)
+            self._learn(made.piece, each)
             self._held += each.nbytes
-            elements += made.chunk.elements()
-            ids.append(made.ids)
+            elements += made.piece.chunk.elements()
+            ids.append(made.piece.ids)
         return Piece(Fresh(elements), np.concatenate(ids), behind[-1].mark_after(len(behind[-1])))
 
     def _piece_of(self, job: Job) -> Piece | None:

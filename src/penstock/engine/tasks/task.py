@@ -60,6 +60,7 @@ class Job:
     """
 
     __slots__ = (
+        "_items",
         "announces",
         "failed",
         "futures",
@@ -74,6 +75,7 @@ class Job:
 
     def __init__(self, task: Task, mark_after: Callable[[int], Mark], *, announces: bool = False) -> None:
         self.task = task
+        self._items = len(task.given)
         self.mark_after = mark_after
         self.announces = announces
         self.nbytes = 0
@@ -85,7 +87,7 @@ class Job:
         self.missing = 0
 
     def __len__(self) -> int:
-        return len(self.task.given)
+        return self._items
 
     def set_tasks(self, tasks: list[Task]) -> None:
         """Replace the tasks, none of which has begun."""
