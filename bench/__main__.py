@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 
 from bench import environments, report, table
 from bench.harness import run_job
@@ -23,17 +24,19 @@ def main() -> None:
             tune(job, sides(arguments.against))
     else:
         for job in find_jobs(arguments.command, vars(arguments).get("variants", [])):
-            print(table.terminal(job, run_job(job, sides(arguments.against), arguments.rounds)), flush=True)
+            results = run_job(job, sides(arguments.against), arguments.rounds, arguments.before)
+            print(table.terminal(job, results), flush=True)
 
 
 def sides(names: str | None) -> set[str] | None:
-    """Read `--against`; None means every peer that is installed."""
+    """Read `--against`; None means every peer that is installed, an empty text none."""
     if names is None:
         return None
-    unknown = sorted(set(names.split(",")) - set(environments.PEERS))
+    named = {name for name in names.split(",") if name}
+    unknown = sorted(named - set(environments.PEERS))
     if unknown:
         raise SystemExit(f"unknown peers {', '.join(unknown)}; there are: {', '.join(environments.PEERS)}")
-    return set(names.split(","))
+    return named
 
 
 def parse() -> argparse.Namespace:
@@ -57,6 +60,9 @@ def parse() -> argparse.Namespace:
         command.add_argument("--against", metavar="PEERS", help="comma-separated peers (default: all installed ones)")
     for command in measured:
         command.add_argument("--rounds", type=int, help="rounds after the warm-up (default: set by the job)")
+        command.add_argument(
+            "--before", type=Path, help="a checkout of another build, with its .venv, to measure in turn with this one"
+        )
     return parser.parse_args()
 
 

@@ -14,8 +14,11 @@ PEERS = tuple(
 )
 
 
-def python_of(side: str) -> Path | None:
-    """Return the interpreter of `side`, or None when it is not installed."""
+def python_of(side: str, root: Path | None = None) -> Path | None:
+    """Return the interpreter of `side`, or of another checkout at `root`; None when it is not installed."""
+    if root is not None:
+        python = root / ".venv" / "bin" / "python"
+        return python if python.exists() else None
     if side in HERE:
         return Path(sys.executable)
     python = ROOT / ".venvs" / side / "bin" / "python"

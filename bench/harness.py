@@ -7,16 +7,18 @@ import json
 import os
 import platform
 import statistics
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from bench.environments import ROOT
-from bench.job import Job
+from bench.job import Contender, Job
 from bench.process import ContenderError, Process, Script
 from bench.tuned import with_tuned
 
 RESULTS = ROOT / "bench" / "results"
+BEFORE = "before"  # the side of another build of Penstock
 
 
 @dataclass
@@ -43,18 +45,22 @@ class Result:
         return (max(self.values) - min(self.values)) / 2 / self.median
 
 
-def run_job(job: Job, against: set[str] | None, rounds: int | None) -> list[Result]:
-    """Measure `job` with the sides in `against` (all when None) and write bench/results/<job>.json."""
+def run_job(job: Job, against: set[str] | None, rounds: int | None, before: Path | None = None) -> list[Result]:
+    """Measure `job` with the sides in `against` (all when None) and write bench/results/<job>.json.
+
+    If `before` is a checkout of another build, that build runs in turn with this one, and nothing is written.
+    """
     RESULTS.mkdir(exist_ok=True)
     log = log_file(job)
     log.write_text("")
     job.prepare()
     results: list[Result] = []
     running: list[tuple[Result, Process | Script]] = []
-    for contender in job.contenders:
-        if against is not None and contender.side not in against | {"limit", "penstock"}:
+    for contender in job.contenders if before is None else with_before(job, before):
+        if against is not None and contender.side not in against | {"limit", "penstock", BEFORE}:
             continue
-        result = Result(contender.label, contender.side, contender.note)
+        side = contender.side if contender.root is None else BEFORE
+        result = Result(contender.label, side, contender.note)
         results.append(result)
         try:
             process = (Script if contender.script else Process)(with_tuned(job, contender), job, log)
@@ -76,8 +82,21 @@ def run_job(job: Job, against: set[str] | None, rounds: int | None) -> list[Resu
     finally:
         for _, process in running:
             process.close()
-    save(job, results)
+    if before is None:
+        save(job, results)
     return results
+
+
+def with_before(job: Job, before: Path) -> Iterator[Contender]:
+    """Yield the contenders of `job`; the build at `before` follows each of Penstock's."""
+    ours, data = ROOT / "bench" / "data", before / "bench" / "data"
+    ours.mkdir(exist_ok=True)
+    if not data.exists():
+        data.symlink_to(ours)
+    for contender in job.contenders:
+        yield contender
+        if contender.side == "penstock":
+            yield replace(contender, root=before)
 
 
 def value(job: Job, answer: dict[str, Any]) -> float:

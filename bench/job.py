@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import KW_ONLY, dataclass, field
+from pathlib import Path
 from typing import Any, Literal
 
 Measure = Literal["rate", "time", "growth"]
@@ -21,6 +22,7 @@ class Contender:
     candidates: tuple[Mapping[str, Any], ...] = ()  # further options for `tune` to choose among
     _: KW_ONLY
     script: bool = False  # measured as a whole process (see `start`), instead of one that stays alive
+    root: Path | None = None  # another checkout, whose contender and build of Penstock run
     note: str = ""
 
 

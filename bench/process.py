@@ -27,15 +27,15 @@ class Process:
 
     def __init__(self, contender: Contender, job: Job, log: Path) -> None:
         self.contender = contender
-        python = python_of(contender.side)
+        python, root = python_of(contender.side, contender.root), contender.root or ROOT
         if python is None:
             raise ContenderError("missing")
         module = f"bench.contenders.{contender.side}.{contender.module}"
         self._log = log.open("a")
         self._child = subprocess.Popen(
             [python, "-m", "bench.contender", module],
-            cwd=ROOT,
-            env=environment(),
+            cwd=root,
+            env=environment(root),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._log,
@@ -84,11 +84,12 @@ class Script:
 
     def __init__(self, contender: Contender, job: Job, log: Path) -> None:
         self.contender = contender
-        python = python_of(contender.side)
+        python, root = python_of(contender.side, contender.root), contender.root or ROOT
         if python is None:
             raise ContenderError("missing")
         self._log = log
-        script = ROOT / "bench" / "contenders" / contender.side / f"{contender.module}.py"
+        self._root = root
+        script = root / "bench" / "contenders" / contender.side / f"{contender.module}.py"
         self._command = [str(python), str(script), json.dumps({**job.options, **contender.options})]
         self.version = str(self.run(0, thorough=True)["checks"].pop("version"))
 
@@ -96,7 +97,12 @@ class Script:
         with self._log.open("a") as log:
             started = time.perf_counter()
             child = subprocess.Popen(
-                self._command, cwd=ROOT, env=environment(), stdout=subprocess.PIPE, stderr=log, start_new_session=True
+                self._command,
+                cwd=self._root,
+                env=environment(self._root),
+                stdout=subprocess.PIPE,
+                stderr=log,
+                start_new_session=True,
             )
             assert child.stdout is not None
             line = child.stdout.readline()
@@ -112,7 +118,7 @@ class Script:
         """Do nothing: no process is left between runs."""
 
 
-def environment() -> dict[str, str]:
+def environment(root: Path) -> dict[str, str]:
     """Return the environment of every contender: quiet, and without a GPU."""
     quiet = {
         "TF_CPP_MIN_LOG_LEVEL": "2",
@@ -120,4 +126,4 @@ def environment() -> dict[str, str]:
         "PYTHONUNBUFFERED": "1",
         "TF_ENABLE_ONEDNN_OPTS": "1",
     }
-    return {**os.environ, **quiet, "PYTHONPATH": str(ROOT)}
+    return {**os.environ, **quiet, "PYTHONPATH": str(root)}

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Sequence
 
-from bench.harness import Result
+from bench.harness import BEFORE, Result
 from bench.job import Job
 
 Row = tuple[str, str, str, str]
+NO_PEERS = ("limit", "penstock", BEFORE)
+FLOOR = 0.97  # of the speed of the build before
 
 
 def limit_seconds(job: Job, results: Sequence[Result]) -> float | None:
@@ -25,7 +28,7 @@ def share(job: Job, result: Result, limit: float | None) -> float | None:
 
 
 def best_peer(results: Sequence[Result]) -> Result | None:
-    peers = [result for result in results if result.values and result.side not in ("limit", "penstock")]
+    peers = [result for result in results if result.values and result.side not in NO_PEERS]
     return min(peers, key=lambda result: result.median, default=None)
 
 
@@ -41,7 +44,10 @@ def rows(job: Job, results: Sequence[Result]) -> list[Row]:
     if job.limit_seconds is not None:
         table.append(("limit (formula)", figure(job, job.limit_seconds), "", "1.000"))
     for result in results:
-        label = result.label if result.side == "penstock" else f"{result.label} {result.version}".strip()
+        label = {
+            "penstock": result.label,
+            BEFORE: f"{result.label}, the build before",
+        }.get(result.side, f"{result.label} {result.version}".strip())
         if not result.values:
             table.append((label, result.problem, "", ""))
         elif job.measure == "growth":
@@ -75,7 +81,9 @@ def verdicts(job: Job, results: Sequence[Result]) -> list[str]:
     limit, peer = limit_seconds(job, results), best_peer(results)
     ours = [result for result in results if result.side == "penstock" and result.values]
     lines = [f"{result.label}: {line}" for result in ours for line in compare(job, result, limit, peer)]
-    peers = [result for result in results if result.values and result.side not in ("limit", "penstock")]
+    before = {result.label: result for result in results if result.side == BEFORE and result.values}
+    lines += [f"{result.label}: {since(before[result.label], result)}" for result in ours if result.label in before]
+    peers = [result for result in results if result.values and result.side not in NO_PEERS]
     return lines + [f"{result.label}: {used(result)}" for result in peers if "efficiency" in result.extra]
 
 
@@ -108,6 +116,14 @@ def compare(job: Job, ours: Result, limit: float | None, peer: Result | None) ->
         good = ours.median <= target.at_most
         lines.append(f"{1000 * ours.median:.3g} ms (target < {1000 * target.at_most:g} ms: {said(good)})")
     return lines
+
+
+def since(before: Result, ours: Result) -> str:
+    """Compare a row with that of the build before, round by round, since both ran in turn."""
+    if len(before.values) != len(ours.values) or min(ours.values) <= 0:
+        return f"{ours.median:.3g}, where the build before had {before.median:.3g}"
+    faster = statistics.median(was / now for was, now in zip(before.values, ours.values, strict=True))
+    return f"{faster:.3f} × the speed of the build before (floor {FLOOR:g}: {said(faster >= FLOOR)})"
 
 
 def used(result: Result) -> str:
