@@ -8,6 +8,7 @@ import pytest
 from penstock import Dataset
 from penstock.core.errors import ClosedError
 from penstock.feed.feed import FedIterator, FrameworkFeed, Here
+from penstock.feed.towers import Stacked
 
 
 class Tensor:
@@ -140,21 +141,59 @@ def test_what_cannot_be_placed_raises_after_what_was_placed_and_ends_the_run(dep
         assert it.state_dict()["row"] == 2
 
 
-def test_an_interrupt_while_a_batch_is_taken_ahead_loses_none():
-    class Interrupted(type(Dataset.range(4).iterator())):
+def interrupted_at(number):
+    class Interrupted(type(Dataset.range(9).iterator())):
         asked = 0
 
         def __next__(self):
             self.asked += 1
-            if self.asked == 3:
+            if self.asked == number:
                 raise KeyboardInterrupt
             return super().__next__()
 
-    source = Dataset.range(4).iterator()
+    source = Dataset.range(9).iterator()
     source.__class__ = Interrupted
-    it = FedIterator(source, Here(lambda array: array), depth=2)
+    return source
+
+
+def test_an_interrupt_while_a_batch_is_taken_ahead_loses_none():
+    it = FedIterator(interrupted_at(3), Here(lambda array: array), depth=2)
     assert next(it) == 0
     with pytest.raises(KeyboardInterrupt):
         next(it)
     assert it.state_dict()["row"] == 1
-    assert list(it) == [1, 2, 3]
+    assert list(it) == [1, 2, 3, 4, 5, 6, 7, 8]
+
+
+@pytest.mark.parametrize("depth", [1, 2])
+def test_an_interrupt_within_a_stack_loses_none_of_its_batches(depth):
+    it = FedIterator(interrupted_at(6), Stacked(Here(lambda array: array), 4), depth)
+    received = []
+    with pytest.raises(KeyboardInterrupt):
+        received.append(next(it).tolist()), next(it)
+    assert it.state_dict()["row"] == 4 * len(received)
+    received += [stack.tolist() for stack in it]
+    assert received == [[0, 1, 2, 3], [4, 5, 6, 7], [8]]
+
+
+def test_before_the_first_stack_the_state_counts_no_batch():
+    it = FedIterator(interrupted_at(3), Stacked(Here(lambda array: array), 4))
+    with pytest.raises(KeyboardInterrupt):
+        next(it)
+    assert it.state_dict()["row"] == 0
+
+
+@pytest.mark.parametrize("depth", [1, 2])
+def test_the_batches_before_a_failure_are_a_short_stack(depth):
+    def fails(x):
+        if x == 6:
+            raise ValueError("six")
+        return x
+
+    it = iter(
+        FrameworkFeed(Dataset.range(9).map(fails, vectorized=False), Stacked(Here(lambda array: array), 4), depth)
+    )
+    assert [next(it).tolist(), next(it).tolist()] == [[0, 1, 2, 3], [4, 5]]
+    assert it.state_dict()["row"] == 6
+    with pytest.raises(ValueError, match="six"):
+        next(it)

@@ -153,7 +153,9 @@ class Iterator(Closing, Generic[T]):
         """Take the next epoch, unless one was requested."""
         if self._waits:
             with self._passes.lock:
+                is_reported = self._reported is not None
                 self._start(self._passes.upcoming())
+                self._reported = self._cursor if is_reported else None
                 self._waits = False
                 self._passes.begin(self, self._cursor)
 

@@ -100,11 +100,14 @@ class FedIterator(Closing):
         self._source = source
         self._placement = placement
         self._depth = depth
+        self._takes_ahead = depth > 1 or placement.gathers > 1
         self._lock = threading.RLock()
         self._begin()
 
     def _begin(self) -> None:
         self._placed: deque[tuple[Any, Any]] = deque()  # transfers, and the position after each
+        self._taken: list[Any] = []  # elements of the next step
+        self._is_begun = False
         self._over = False  # the source has no more
         self._failure: Exception | None = None  # raised once all that was placed before is handed out
         if self._placement.clock is not None:
@@ -129,7 +132,7 @@ class FedIterator(Closing):
                 batch = self._placement.wait(placed)
             finally:
                 self._placement.release(placed)
-                if self._depth > 1:
+                if self._takes_ahead:
                     self._source.report(position)
             if clock is not None:
                 clock.handed_out(batch)
@@ -146,33 +149,32 @@ class FedIterator(Closing):
 
     def _place_ahead(self) -> None:
         """Begin transfers until `depth` are under way, or the source ends."""
+        if self._takes_ahead and not self._is_begun:
+            self._source.report(self._source.position())
+            self._is_begun = True
         while not self._over and len(self._placed) < self._depth:
-            try:
-                batches = self._taken()
-            except Exception as error:  # noqa: BLE001 - raised once what was placed before it is handed out
-                self._over, self._failure = True, error
+            self._take()
+            if not self._taken:
                 return
-            if batches:
-                try:
-                    self._placed.append((self._placement.place(batches), self._position()))
-                except Exception as error:  # noqa: BLE001 - the same
-                    self._over, self._failure = True, error
-                    self._source.close()
-
-    def _taken(self) -> list[Any]:
-        """Take the elements of the next step; fewer at the end of the epoch, or before a failure."""
-        taken: list[Any] = []
-        source = self._source
-        while len(taken) < self._placement.gathers:
+            batches, self._taken = self._taken, []
             try:
-                taken.append(next(source))
+                self._placed.append((self._placement.place(batches), self._position()))
+            except Exception as error:  # noqa: BLE001 - raised once what was placed before it is handed out
+                self._over, self._failure = True, self._failure or error
+                self._source.close()
+
+    def _take(self) -> None:
+        """Take the elements of the next step; fewer at the end of the epoch, or before a failure."""
+        while not self._over and len(self._taken) < self._placement.gathers:
+            try:
+                self._taken.append(next(self._source))
             except StopIteration:
                 self._over = True
-                break
-        return taken
+            except Exception as error:  # noqa: BLE001 - raised once what was placed before it is handed out
+                self._over, self._failure = True, error
 
     def _position(self) -> Any:
-        return self._source.position() if self._depth > 1 else None
+        return self._source.position() if self._takes_ahead else None
 
     def state_dict(self) -> dict[str, Any]:
         """Return the position after the step handed out last; see `Iterator.state_dict`."""
