@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from penstock.core.errors import CursorError
 from penstock.elements.chunks.chunk import Columns, Items
 from penstock.elements.nested.structure import LEAF
-from penstock.plan.flow import Piece, Reader, close, join_pieces, left_out, read_all, resumed
-from tests.plan.flows import SIZES, elements_of, stream_of
+from penstock.plan.flow import Piece, Reader, close, join_pieces, left_out, resumed
+from tests.plan.flows import SIZES, stream_of
 
 LENGTHS = [0, 1, 2, 3, 4, 5, 8]
 
@@ -99,10 +99,8 @@ def test_a_reader_resumes_from_the_mark_of_a_reader(sizes, asked, data):
 def test_every_run_has_the_mark_after_each_of_its_elements():
     for run, mark_after in Reader(stream_of(range(7), (3,)), 0).runs():
         for count in range(len(run) + 1):
-            rest = elements_of(
-                lambda epoch, mark=None: read_all(stream_of(range(7), (2,)), epoch, mark), 0, mark_after(count)
-            )
-            assert rest == list(range(run.ids[0] + count, 7))
+            rest = Reader(stream_of(range(7), (2,)), 0, mark_after(count)).runs()
+            assert [x for run, _ in rest for x in run.chunk.elements()] == list(range(run.ids[0] + count, 7))
 
 
 def test_an_input_is_opened_at_the_start_of_the_piece_that_is_being_read():

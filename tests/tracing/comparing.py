@@ -7,7 +7,7 @@ import warnings
 import numpy as np
 import pytest
 
-from penstock.elements.chunks.chunk import Columns, from_elements
+from penstock.elements.chunks.chunk import Columns, Items
 from penstock.elements.nested.structure import flatten, unflatten
 from penstock.elements.spec import ArraySpec
 from penstock.tracing import program
@@ -62,7 +62,7 @@ def verify_made(made, columns, wanted):
             found = made.columns(chunk, None, np.empty)
             if found is None:
                 return False
-            assert made.agrees(found, from_elements(wanted))
+            assert made.agrees(found, Items(list(wanted)))
             assert_same(found.elements(), wanted)
             assert_stacked(made, chunk, wanted)
     return True
@@ -90,7 +90,7 @@ def assert_same_leaf(leaf, wanted):
 
 def assert_stacked(made, chunk, wanted):
     """Assert that results stacked into given memory are equal, with the shapes and dtypes of the spec."""
-    arrays = from_elements(wanted).to_columns().arrays()
+    arrays = Items(list(wanted)).to_columns().arrays()
     for spec, array in zip(flatten(made.made)[0], arrays, strict=True):
         assert not isinstance(spec, ArraySpec) or (spec.shape, spec.dtype) == (array.shape[1:], array.dtype)
     out = [np.empty_like(array, order="C") for array in arrays]

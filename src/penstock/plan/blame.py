@@ -53,12 +53,6 @@ def blame(
     )
 
 
-def blame_rows(error: BaseException, node: Node) -> None:
-    """Record on an error that names rows of `node`, and has no record yet, what these rows are made from."""
-    if rows := _named_rows(error, node, None):
-        add_blame(error, Blame(rows=rows))
-
-
 def blame_given(error: BaseException, node: Node, row: int) -> None:
     """Record on an error of unknown place the element of the stream `node` in progress: `row` is its id."""
     complete_blame(error, None if node.indexed else place_of(node, row, is_named=False), _base_records(node, row))

@@ -198,14 +198,6 @@ class Reader(Closing):
         close(self._flow)
 
 
-def read_all(source: Open, epoch: int, mark: Mark = None) -> AskedFlow:
-    """Yield the pieces of `source` from a reader's mark on."""
-    wanted: int | None = None
-    with Reader(source, epoch, mark) as reader:
-        while (piece := reader.read(MOST_READ, wanted)) is not None:
-            wanted = yield Piece(piece.chunk, piece.ids, reader.mark)
-
-
 def pulled(flow: Flow, wanted: int | None) -> Piece | None:
     """Return the next piece of a flow, or `None` at the end; send a count if more than one is `wanted`."""
     if wanted is None or wanted <= 1 or (send := getattr(flow, "send", None)) is None:

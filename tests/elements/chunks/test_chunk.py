@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.core.errors import ElementError
-from penstock.elements.chunks.chunk import Columns, Fresh, Items, concat, from_elements
+from penstock.elements.chunks.chunk import Columns, Fresh, Items, concat
 from penstock.elements.nested.structure import LEAF, flatten
 from penstock.elements.ragged import Ragged
 from penstock.elements.sparse import Sparse
@@ -43,7 +43,7 @@ makers = st.sampled_from(
 @given(makers, st.integers(1, 6))
 def test_columns_and_items_hold_the_same_elements(make, count):
     elements = [make(i) for i in range(count)]
-    items = from_elements(elements)
+    items = Items(list(elements))
     columns = items.to_columns()
     assert len(items) == len(columns) == count
     assert columns.elements() == items.elements() == elements
@@ -54,7 +54,7 @@ def test_columns_and_items_hold_the_same_elements(make, count):
 @given(makers, st.integers(1, 6), st.data())
 def test_slices_and_selections_are_those_of_the_elements(make, count, data):
     elements = [make(i) for i in range(count)]
-    items = from_elements(elements)
+    items = Items(list(elements))
     lo, hi = data.draw(st.integers(0, count)), data.draw(st.integers(0, count + 2))
     indices = data.draw(st.lists(st.integers(0, count - 1), max_size=4))
     for chunk in (items, items.to_columns()):

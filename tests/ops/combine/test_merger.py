@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from penstock.elements.chunks.chunk import from_elements
+from penstock.elements.chunks.chunk import Items
 from penstock.ops.combine.merger import Merger
 from penstock.plan.flow import Piece
 
@@ -17,7 +17,7 @@ def stream(values, sizes, asked):
         while low < len(values):
             high = min(low + sizes[number % len(sizes)], len(values))
             asked.append(high)
-            yield Piece(from_elements(values[low:high]), np.arange(low, high), high)
+            yield Piece(Items(list(values[low:high])), np.arange(low, high), high)
             low, number = high, number + 1
 
     return opened

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.elements.chunks.chunk import Columns, from_elements
+from penstock.elements.chunks.chunk import Columns, Items
 from penstock.elements.nested.structure import LEAF
 from penstock.index.weights import Steady
 from penstock.ops.combine.mixture import merged
@@ -21,7 +21,7 @@ from penstock.sources.integers import counter, integer_range
 def test_each_element_is_at_the_position_of_its_choice(which, columns):
     def make(member, places):
         values = [100 * member + place for place in places.tolist()]
-        return Columns(LEAF, [np.array(values)], len(values)) if columns else from_elements(values)
+        return Columns(LEAF, [np.array(values)], len(values)) if columns else Items(list(values))
 
     made = merged(np.array(which), make)
     assert made.elements() == [100 * member + place for place, member in enumerate(which)]

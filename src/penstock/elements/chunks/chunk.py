@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from itertools import chain, compress
 from typing import Any, TypeAlias, cast
 
@@ -260,11 +260,6 @@ class Kept(Items):
 
 
 Chunk: TypeAlias = Columns | Items
-
-
-def from_elements(elements: Iterable[Any]) -> Items:
-    """Return a chunk of these elements."""
-    return Items(elements if isinstance(elements, list) else list(elements))
 
 
 def concat(chunks: Sequence[Chunk]) -> Chunk:
