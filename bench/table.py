@@ -90,7 +90,8 @@ def compare(job: Job, ours: Result, limit: float | None, peer: Result | None) ->
     if target.of_limit is not None and ratio is not None:
         good = ratio >= target.of_limit if rate else ratio <= target.of_limit
         sign, unit = ("≥", "of the limit") if rate else ("≤", "× the limit")
-        lines.append(f"{ratio:.{decimals(job) + 1}g} {unit} (target {sign} {target.of_limit:g}: {said(good)})")
+        multiple = f"{ratio:.3f}" if decimals(job) == 3 else f"{ratio:.3g}"
+        lines.append(f"{multiple} {unit} (target {sign} {target.of_limit:g}: {said(good)})")
     if target.of_best_peer is not None and peer is not None:
         times = peer.median / ours.median
         lines.append(
