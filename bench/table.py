@@ -54,10 +54,14 @@ def rows(job: Job, results: Sequence[Result]) -> list[Row]:
             table.append((label, memory(result), "", f"{100 * result.median:+.2f} %"))
         else:
             ratio = share(job, result, limit)
-            digits = 3 if job.limit_seconds is not None else 2
-            relative = "" if ratio is None else f"{ratio:.{digits}f}"
+            relative = "" if ratio is None else f"{ratio:.{decimals(job)}f}"
             table.append((label, figure(job, result.median), f"{100 * result.spread:.0f} %", relative))
     return table
+
+
+def decimals(job: Job) -> int:
+    """Return the decimals of a ratio in the table: three if the target allows only a few percent above the limit."""
+    return 3 if job.measure == "time" and job.target.of_limit is not None and job.target.of_limit < 1.1 else 2
 
 
 def memory(result: Result) -> str:
@@ -94,7 +98,8 @@ def compare(job: Job, ours: Result, limit: float | None, peer: Result | None) ->
     if target.of_limit is not None and ratio is not None:
         good = ratio >= target.of_limit if rate else ratio <= target.of_limit
         sign, unit = ("≥", "of the limit") if rate else ("≤", "× the limit")
-        lines.append(f"{ratio:.3g} {unit} (target {sign} {target.of_limit:g}: {said(good)})")
+        multiple = f"{ratio:.3f}" if decimals(job) == 3 else f"{ratio:.3g}"
+        lines.append(f"{multiple} {unit} (target {sign} {target.of_limit:g}: {said(good)})")
     if target.of_best_peer is not None and peer is not None:
         times = peer.median / ours.median
         lines.append(

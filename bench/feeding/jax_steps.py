@@ -4,21 +4,18 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator
-from itertools import pairwise
 from time import perf_counter
 from typing import Any
 
 import jax
 import numpy as np
-from jax import lax
 from jax import numpy as jnp
 
 import penstock as ps
-from bench.feeding.work import Work, again, verdict_of
+from bench.feeding.jax_training import Training
+from bench.feeding.work import WIDTHS, Work, again, verdict_of
 from penstock.elements.nested.structure import flatten, unflatten
 from penstock.testing.feeds import verify_feed
-
-WIDTHS = [64, 128, 256, 512]
 
 
 def check(work: Work) -> tuple[dict[str, float], dict[str, float], str]:
@@ -27,7 +24,7 @@ def check(work: Work) -> tuple[dict[str, float], dict[str, float], str]:
     for depth in (1, 2, 3):
         verify_feed(lambda ds, depth=depth: ds.to_jax(device, depth=depth), numpy_of)
     print("  the conformance suite passes", flush=True)
-    training = Training(device)
+    training = Training(device.platform, WIDTHS, normalized)
     feed = work.dataset().to_jax(device)
     it = feed.iterator()
     sources = {
@@ -36,55 +33,15 @@ def check(work: Work) -> tuple[dict[str, float], dict[str, float], str]:
         "resident data": lambda: iter(ps.feed.resident(work.dataset(), device)),
         "device_put, one batch ahead": lambda: put_ahead(work, device),
     }
-    times = work.times(sources, training, lambda: jax.block_until_ready(training.weights))
+    times = work.times(sources, training, training.wait)
     rates = (
         {} if device.platform == "cpu" else {"device_put": put_rate(work, device), "the feed": feed_rate(work, device)}
     )
     return times, rates, verdict_of(feed, training, work.steps)
 
 
-class Training:
-    """One step of gradient descent, cast and normalized on the device."""
-
-    def __init__(self, device: Any) -> None:
-        keys = iter(jax.random.split(jax.random.key(0), 20))
-
-        def drawn(*shape: int) -> Any:
-            return jax.device_put(jax.random.normal(next(keys), shape) * 0.05, device)
-
-        blocks = [
-            {"first": drawn(3, 3, a, b), "second": drawn(3, 3, b, b), "beside": drawn(1, 1, a, b)}
-            for a, b in pairwise(WIDTHS)
-        ]
-        self.weights = {"stem": drawn(7, 7, 3, WIDTHS[0]), "blocks": blocks, "head": drawn(WIDTHS[-1], 100)}
-        self.step = jax.jit(stepped, donate_argnums=0)
-
-    def __call__(self, batch: dict[str, Any]) -> None:
-        self.weights = self.step(self.weights, batch)
-
-
-def stepped(weights: Any, batch: dict[str, Any]) -> Any:
-    grads = jax.grad(loss)(weights, batch)
-    return jax.tree.map(lambda weight, grad: weight - 1e-4 * grad, weights, grads)
-
-
-def loss(weights: Any, batch: dict[str, Any]) -> Any:
-    x = (batch["image"].astype(jnp.bfloat16) - 127) / 64
-    x = normal(convolved(x, weights["stem"], 4))
-    for block in weights["blocks"]:
-        body = normal(convolved(jax.nn.relu(normal(convolved(x, block["first"], 2))), block["second"], 1))
-        x = jax.nn.relu(body + convolved(x, block["beside"], 2))
-    logits = x.mean((1, 2)).astype(jnp.float32) @ weights["head"]
-    return -jax.nn.log_softmax(logits)[jnp.arange(len(logits)), batch["label"]].mean()
-
-
-def convolved(x: Any, kernel: Any, stride: int) -> Any:
-    layout = ("NHWC", "HWIO", "NHWC")
-    return lax.conv_general_dilated(x, kernel.astype(x.dtype), (stride, stride), "SAME", dimension_numbers=layout)
-
-
-def normal(x: Any) -> Any:
-    return (x - x.mean((0, 1, 2))) * lax.rsqrt(x.var((0, 1, 2)) + 1e-3)
+def normalized(image: jax.Array) -> jax.Array:
+    return (image.astype(jnp.bfloat16) - 127) / 64
 
 
 def put_ahead(work: Work, device: Any) -> Iterator[Any]:

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch import nn
 
 import penstock as ps
-from bench.feeding.work import Work, again, verdict_of
+from bench.feeding.torch_training import Training
+from bench.feeding.work import WIDTHS, Work, again, verdict_of
 from penstock.elements.nested.structure import flatten, unflatten
 from penstock.testing.feeds import verify_feed
 
@@ -22,8 +22,7 @@ def check(work: Work) -> tuple[dict[str, float], dict[str, float], str]:
         verify_feed(lambda ds, depth=depth: ds.to_torch(work.device, depth=depth), numpy_of)
     print("  the conformance suite passes", flush=True)
     is_cuda = work.device.startswith("cuda")
-    wait = torch.cuda.synchronize if is_cuda else lambda: None
-    step = Training(work.device)
+    step = Training(work.device, WIDTHS, normalized)
     feed = work.dataset().to_torch(work.device)
     it = feed.iterator()
     sources = {
@@ -32,49 +31,13 @@ def check(work: Work) -> tuple[dict[str, float], dict[str, float], str]:
         "resident data": lambda: iter(ps.feed.resident(work.dataset(), work.device)),
         f"DataLoader, {work.workers} workers, pinned": lambda: loaded(work),
     }
-    times = work.times(sources, step, wait)
+    times = work.times(sources, step, step.wait)
     rates = {"plain copy, pinned": plain_rate(work), "the feed": feed_rate(work)} if is_cuda else {}
     return times, rates, verdict_of(feed, step, work.steps)
 
 
-class Training:
-    """One step of stochastic gradient descent, cast and normalized on the device."""
-
-    def __init__(self, device: str) -> None:
-        torch.manual_seed(0)
-        self.device = device
-        self.model = resnet().to(device, memory_format=torch.channels_last)
-        self.optimizer = torch.optim.SGD(self.model.parameters(), 0.01, momentum=0.9)
-
-    def __call__(self, batch: dict[str, Any]) -> None:
-        image = batch["image"].permute(0, 3, 1, 2).to(torch.bfloat16).sub_(127).div_(64)
-        with torch.autocast(self.device.partition(":")[0], torch.bfloat16):
-            loss = nn.functional.cross_entropy(self.model(image), batch["label"].long())
-        self.optimizer.zero_grad()
-        loss.backward()
-        self.optimizer.step()
-
-
-class Block(nn.Module):
-    def __init__(self, before: int, after: int) -> None:
-        super().__init__()
-        self.body = nn.Sequential(
-            nn.Conv2d(before, after, 3, 2, 1, bias=False),
-            nn.BatchNorm2d(after),
-            nn.ReLU(),
-            nn.Conv2d(after, after, 3, 1, 1, bias=False),
-            nn.BatchNorm2d(after),
-        )
-        self.beside = nn.Conv2d(before, after, 1, 2, bias=False)
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return torch.relu(self.body(x) + self.beside(x))
-
-
-def resnet() -> nn.Module:
-    stem = nn.Sequential(nn.Conv2d(3, 64, 7, 2, 3, bias=False), nn.BatchNorm2d(64), nn.ReLU(), nn.MaxPool2d(2))
-    blocks = [Block(64, 128), Block(128, 256), Block(256, 512)]
-    return nn.Sequential(stem, *blocks, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(512, 100))
+def normalized(image: torch.Tensor) -> torch.Tensor:
+    return image.to(torch.bfloat16).sub_(127).div_(64)
 
 
 class Rows(torch.utils.data.Dataset):

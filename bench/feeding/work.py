@@ -14,6 +14,7 @@ import numpy as np
 import penstock as ps
 
 WARM_UP = 5  # steps
+WIDTHS = (64, 128, 256, 512)  # channels of the network
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ from collections.abc import Collection
 from bench.job import Job
 from bench.workloads import (
     arrays,
+    feed,
     images,
     lines,
     overhead,
@@ -32,6 +33,7 @@ WORKLOADS = {
     "tables": tables,
     "tar": tar,
     "overlap": overlap,
+    "feed": feed,
     "start": start,
     "seek": seek,
     "steady": steady,

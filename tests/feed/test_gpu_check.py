@@ -7,22 +7,26 @@ import sys
 import pytest
 
 
-def test_the_table_has_a_line_for_every_source_of_batches(monkeypatch, capsys):
+@pytest.mark.parametrize(
+    ("framework", "loader"), [("torch", "DataLoader, 0 workers, pinned"), ("jax", "device_put, one batch ahead")]
+)
+def test_the_table_has_a_line_for_every_source_of_batches(monkeypatch, capsys, framework, loader):
     pytest.importorskip("torch")
+    pytest.importorskip("jax")
     from bench.feeding import __main__ as program
 
     checked = []
-    monkeypatch.setattr("bench.feeding.torch_steps.verify_feed", lambda *feed: checked.append(feed))
+    monkeypatch.setattr(f"bench.feeding.{framework}_steps.verify_feed", lambda *feed: checked.append(feed))
     sizes = ["--batch", "2", "--size", "16", "--images", "8", "--steps", "1", "--rounds", "1", "--workers", "0"]
-    monkeypatch.setattr(sys, "argv", ["bench.feeding", "--device", "cpu", "--frameworks", "torch", *sizes])
+    monkeypatch.setattr(sys, "argv", ["bench.feeding", "--device", "cpu", "--frameworks", framework, *sizes])
     program.main()
     table = capsys.readouterr().out.splitlines()
-    assert table[0] == "torch on cpu, batches of 2 images of 16 x 16 x 3 bytes"
+    assert table[0] == f"{framework} on cpu, batches of 2 images of 16 x 16 x 3 bytes"
     assert [line.split("  ")[1] for line in table[2:6]] == [
         "replayed",
         "the feed",
         "resident data",
-        "DataLoader, 0 workers, pinned",
+        loader,
     ]
     assert all("ms a step" in line for line in table[2:6])
     assert "target 1.02" in table[3]
