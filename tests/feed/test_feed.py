@@ -57,6 +57,17 @@ def test_the_cursor_is_that_of_the_iterator():
     again.close()
 
 
+@pytest.mark.parametrize("depth", [1, 3])
+@pytest.mark.parametrize("make", [Dataset.range, lambda count: Dataset.range(count).filter(lambda x: x >= 0)])
+def test_the_ledger_has_the_batches_handed_out(make, depth):
+    ds = make(10).batch(3)
+    with FrameworkFeed(ds, Here(Tensor), depth).iterator(epoch=0) as ahead, ds.iterator(epoch=0) as plain:
+        for _ in range(len(list(ds.iterator(epoch=0))) + 1):
+            assert ahead.ledger() == plain.ledger()
+            assert (next(ahead, None) is None) == (next(plain, None) is None)
+        assert ahead.ledger() == plain.ledger()
+
+
 def test_a_feed_shares_epochs_with_its_dataset():
     ds = Dataset.range(10).shuffle(seed=1)
     feed = fed(ds)

@@ -202,8 +202,8 @@ class Iterator(Closing, Generic[T]):
         """
         with self._lock:
             reached = self._position()
-            seen = self._run is not None and self._run.ended == "exhausted" and not self._items
-            ended = seen or self._passes.states.is_over(reached)
+            exhausted = self._run is not None and self._run.ended == "exhausted" and not self._items
+            ended = (exhausted and self._reported is None) or self._passes.states.is_over(reached)
             rows = rank_rows(self._plan)
             start = self._began if self._began.epoch == reached.epoch else replace(reached, row=0, ahead=())
             plan = self._passes.states.fingerprint

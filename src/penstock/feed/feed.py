@@ -28,6 +28,7 @@ class ElementIterator(Protocol):
     def load_state_dict(self, state: dict[str, Any] | list[dict[str, Any]], /) -> None: ...
     def stats(self) -> Any: ...
     def verdict(self) -> str: ...
+    def ledger(self) -> dict[str, Any]: ...
     def close(self) -> None: ...
 
 
@@ -184,6 +185,10 @@ class FedIterator(Closing):
         with self._lock:
             self._drop()
             self._begin()
+
+    def ledger(self) -> dict[str, Any]:
+        """Return what was handed out since the iterator was made or a state was loaded; see `Iterator.ledger`."""
+        return self._source.ledger()
 
     def stats(self) -> Any:
         """Return the counts so far, with those of elements taken ahead; see `Iterator.stats`."""
