@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import logging
 import tempfile
-import warnings
 
 import lightning
 import numpy as np
@@ -73,6 +72,8 @@ def trainer(folder: str, **limits: int) -> lightning.Trainer:
 
 
 def main() -> None:
+    logging.getLogger("lightning.pytorch").setLevel(logging.ERROR)
+    torch.set_num_threads(1)  # a network this small gains nothing from more, and the pipeline needs the cores
     with tempfile.TemporaryDirectory() as folder:
         first, second = Network(), Network()
         trainer(folder, max_steps=40).fit(first, Digits())  # an epoch has 30 steps

@@ -303,6 +303,8 @@ class Iterator(Closing, Generic[T]):
 
     def close(self) -> None:
         """Stop at once. Closing again does nothing; `state_dict()` still returns the position."""
+        if self._run is not None and self._run.ended is None:
+            self._last = perf_counter_ns()  # the steps since the last items were asked for count
         self._closed = True
         self._end()  # without the lock, which a `next` that waits holds
         with self._lock:
