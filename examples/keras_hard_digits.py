@@ -1,6 +1,6 @@
 """Find the hardest digits while training: loss and outputs of the same batch, in a `train_step` of TensorFlow.
 
-Run it with `python examples/keras_hard_digits.py`. In the last epoch, 95 % of the handwritten digits are answered right.
+Run it with `python examples/keras_hard_digits.py`. In the last epoch, 95 % of the digits are answered right.
 """
 
 from __future__ import annotations

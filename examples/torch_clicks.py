@@ -1,4 +1,4 @@
-"""Predict clicks from sparse features, with two replicas of the model in one program: `python examples/torch_clicks.py`.
+"""Predict clicks from sparse features, with two replicas of a model in one program: `python examples/torch_clicks.py`.
 
 Python's own library serves as a click log. A visitor of a module, who has `seen` some of its names (1 to 20), is
 `shown` another name, and has `clicked` if it comes next; half of the names shown are drawn from all modules. Each batch

@@ -68,7 +68,9 @@ def train(folder: str, *, resume: str | None = None) -> Trainer:
         folder, max_steps=STEPS, per_device_train_batch_size=BATCH, learning_rate=3e-3, logging_steps=50,
         save_steps=120, ignore_data_skip=True, use_cpu=True, report_to=[], disable_tqdm=True,
     )  # fmt: skip
-    trainer = Trainer(transformers.GPT2LMHeadModel(config), settings, train_dataset=feed, callbacks=[SavePosition(feed)])
+    trainer = Trainer(
+        transformers.GPT2LMHeadModel(config), settings, train_dataset=feed, callbacks=[SavePosition(feed)]
+    )
     trainer.train(resume_from_checkpoint=resume)
     return trainer
 
