@@ -9,11 +9,11 @@ them, both replicas are on the CPU. Of the names shown in records that were held
 from __future__ import annotations
 
 import collections
-import copy
 import os
 import re
 import tempfile
 from collections.abc import Iterator
+from copy import deepcopy
 from pathlib import Path
 
 import numpy as np
@@ -59,8 +59,8 @@ class Model(nn.Module):
         super().__init__()
         self.names, self.module = nn.EmbeddingBag(NAMES, SIZE), nn.Embedding(modules, SIZE)
         self.frequency = nn.Parameter(torch.zeros(NAMES))
-        for each in (self.names, self.module):
-            nn.init.normal_(each.weight, std=0.2)
+        nn.init.normal_(self.names.weight, std=0.2)
+        nn.init.normal_(self.module.weight, std=0.2)
 
     def forward(self, batch: dict[str, torch.Tensor]) -> torch.Tensor:
         seen, shown = batch["seen"], batch["shown"]  # a nested tensor, and a plain one
@@ -68,20 +68,19 @@ class Model(nn.Module):
         return (wanted * self.names.weight[shown]).sum(1) + self.frequency[shown]
 
 
-def step(replicas: list[Model], optimizers: list[torch.optim.Optimizer], parts: list[dict[str, torch.Tensor]]) -> float:
-    """Give each replica its part of a batch, and all of them the mean of their gradients."""
-    losses = []
+def step(replicas: list[Model], optimizer: torch.optim.Optimizer, parts: list[dict[str, torch.Tensor]]) -> float:
+    """Train the first replica with the gradients of all parts of a batch, and copy its weights to the others."""
+    first, *others = replicas
     for replica, part in zip(replicas, parts, strict=True):
         replica.zero_grad()
-        losses.append(nn.functional.binary_cross_entropy_with_logits(replica(part), part["clicked"]))
-        losses[-1].backward()
-    for copies in zip(*(replica.parameters() for replica in replicas), strict=True):
-        mean = sum(each.grad.to(copies[0].device) for each in copies) / len(copies)
-        for each in copies:
-            each.grad.copy_(mean)
-    for optimizer in optimizers:
-        optimizer.step()
-    return sum(loss.item() for loss in losses) / len(losses)
+        loss = nn.functional.binary_cross_entropy_with_logits(replica(part), part["clicked"])
+        (loss / len(parts)).backward()
+    for own, *copies in zip(*(replica.parameters() for replica in replicas), strict=True):
+        own.grad += sum(copy.grad.to(own.device) for copy in copies)
+    optimizer.step()
+    for replica in others:
+        replica.load_state_dict(first.state_dict())
+    return loss.item()
 
 
 def main() -> None:
@@ -96,11 +95,11 @@ def main() -> None:
         print(f"{len(records):,} records; {train.element_spec}")
         torch.manual_seed(0)
         model = Model(len(found))
-        replicas = [copy.deepcopy(model).to(device) for device in devices]
-        optimizers = [torch.optim.Adam(replica.parameters(), lr=0.01) for replica in replicas]
+        replicas = [deepcopy(model).to(device) for device in devices]
+        optimizer = torch.optim.Adam(replicas[0].parameters(), lr=0.01)
         for epoch in range(EPOCHS):
             with train.to_torch(devices, split=True).iterator() as batches:
-                losses = [step(replicas, optimizers, parts) for parts in batches]
+                losses = [step(replicas, optimizer, parts) for parts in batches]
             right = [(replicas[0](x) > 0) == (x["clicked"] > 0) for x in held_out.to_torch(devices[0])]
             print(f"epoch {epoch}: loss {np.mean(losses):.3f}; held out: {torch.cat(right).float().mean():.1%} correct")
         print(batches.verdict())
