@@ -1,6 +1,7 @@
 """Train Keras on handwritten digits, on any backend: `KERAS_BACKEND=jax python examples/keras_digits.py`.
 
-The first run stops within an epoch; the second continues after the last batch trained, and predicts with ids.
+The first run stops within an epoch; the second continues after the last batch trained, and recognizes 95 % of the
+digits held out. Predictions come with the ids of the digits.
 """
 
 from __future__ import annotations

@@ -51,8 +51,8 @@ with tempfile.TemporaryDirectory() as folder:
     rng = np.random.default_rng(1)
     table, weights = rng.normal(0, 0.1, (BUCKETS, SIZE)), rng.normal(0, 0.1, SIZE + 2)
     for epoch in range(4):
-        losses, right = [], []
-        for batch in ds:
+        losses, right, batches = [], [], iter(ds)
+        for batch in batches:
             means = mean_of_rows(table, batch["seen"])
             x = np.column_stack([means, batch["price"], np.ones(len(means))])
             chance = 1 / (1 + np.exp(-x @ weights))
@@ -65,3 +65,4 @@ with tempfile.TemporaryDirectory() as folder:
             weights -= 5 * x.T @ wrong
             np.subtract.at(table, batch["seen"].flat_values % BUCKETS, 50 * slope)
         print(f"epoch {epoch}: loss {np.mean(losses):.3f}, {np.mean(right):.0%} correct")
+    print(batches.verdict())

@@ -12,6 +12,20 @@ import pytest
 EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
 
 
+VERDICT = re.compile(r"(Not input|Input|Step|Transfer)-bound|Too early to say: \d+ (batches|elements|steps)")
+
+
+def share_of(told: str, pattern: str) -> float:
+    """Return the percentage that an example tells; the example prints a verdict too."""
+    assert VERDICT.search(told)
+    return float(re.search(rf"(\d+\.\d)% {pattern}", told)[1])
+
+
+def same_losses(told: str) -> bool:
+    uninterrupted, resumed = re.search(r"loss.*: (\S+) uninterrupted, (\S+) resumed", told).groups()
+    return uninterrupted == resumed
+
+
 def printed(name: str, *arguments: str, ignored: tuple[str, ...] = ()) -> str:
     """Return what an example prints; warnings are errors, but for those `ignored`."""
     ignoring = [flag for each in ignored for flag in ("-W", f"ignore:{each}")]
@@ -41,14 +55,86 @@ def test_clicks_are_predicted_from_records_of_sparse_features():
     assert "20,000 records in 4 files" in told
     assert """'seen': ps.records.RaggedFeature("int64")""" in told
     assert float(re.search(r"epoch 3: loss (\S+),", told)[1]) < 0.52  # 0.69 is that of a coin
+    assert VERDICT.search(told)
 
 
 def test_training_with_torch_resumes_to_the_same_loss():
     pytest.importorskip("torch")
     told = printed("torch_training.py")
-    uninterrupted, resumed = re.search(r"loss: (\S+) uninterrupted, (\S+) resumed", told).groups()
-    assert uninterrupted == resumed
-    assert float(resumed) < 0.5
+    assert same_losses(told)
+    assert share_of(told, "of the digits held out") > 95
+
+
+@pytest.mark.timeout(300)  # five processes import PyTorch
+def test_torch_goes_on_with_three_processes_instead_of_two():
+    pytest.importorskip("torch")
+    told = printed("torch_ddp.py")
+    assert "2 processes: stopped in epoch 1 after 5 batches" in told
+    assert "19 ledgers of 6 epochs: each record exactly once" in told  # two of each of 2 ranks, five of each of 3
+    assert share_of(told, "of 297 digits held out") > 95
+
+
+def test_training_continues_after_each_evaluation():
+    pytest.importorskip("torch")
+    told = printed("torch_evaluating.py")
+    assert [int(step) for step in re.findall(r"^step (\d+)", told, re.MULTILINE)] == [
+        100,
+        200,
+        300,
+        400,
+        100,
+        200,
+        300,
+        400,
+    ]
+    assert "as without the stop: True" in told
+    assert share_of(told.rpartition("step 400")[2], "of the digits held out") > 95
+
+
+def test_two_replicas_predict_clicks_from_sparse_features():
+    pytest.importorskip("torch")
+    told = printed("torch_clicks.py")
+    assert "'seen': ragged int64[512, ~]" in told
+    assert share_of(told.rpartition("epoch 1")[2], "correct") > 68  # 50 by chance
+
+
+def test_jax_divides_batches_among_devices(monkeypatch):
+    pytest.importorskip("jax")
+    monkeypatch.delenv("XLA_FLAGS", raising=False)
+    told = printed("jax_sharded.py")
+    assert "rows of a batch on each device: {0: 16, 1: 16, 2: 16, 3: 16}" in told
+    assert share_of(told, "of 297 digits held out") > 95
+
+
+def test_jax_runs_epochs_as_compiled_calls():
+    pytest.importorskip("jax")
+    told = printed("jax_compiled_epochs.py")
+    assert VERDICT.search(told)
+    assert "20.0 dB with noise" in told
+    assert float(re.search(r"(\d+\.\d) dB cleaned", told)[1]) > 28
+
+
+def test_lightning_resumes_within_an_epoch():
+    pytest.importorskip("lightning")
+    told = printed("lightning_digits.py", ignored=("`isinstance(treespec, LeafSpec)`", "Checkpoint directory"))
+    assert "epoch 1, stopped and resumed: 1500 digits, 1500 different ones" in told
+    assert share_of(told, "of the digits held out") > 95
+
+
+def test_the_trainer_of_hugging_face_resumes_to_the_same_loss():
+    pytest.importorskip("transformers")
+    pytest.importorskip("accelerate")
+    told = printed("transformers_text.py")
+    assert VERDICT.search(told)
+    assert same_losses(told)
+    assert float(re.search(r"(\S+) uninterrupted", told)[1]) < 2.8  # 3.3 by the frequencies of bytes
+
+
+def test_accelerate_resumes_to_the_same_loss():
+    pytest.importorskip("accelerate")
+    told = printed("accelerate_photos.py")
+    assert same_losses(told)
+    assert share_of(told, "of other crops") > 90
 
 
 @pytest.mark.parametrize("backend", ["jax", "tensorflow", "torch"])
@@ -59,7 +145,8 @@ def test_keras_recognizes_digits_on_each_backend(backend, monkeypatch):
     monkeypatch.setenv("TF_CPP_MIN_LOG_LEVEL", "3")
     told = printed("keras_digits.py", ignored=("__array__ implementation",))  # Keras with PyTorch and NumPy 2
     assert "stopped in epoch 0 after 21 batches" in told
-    assert float(re.search(rf"{backend}: (\d+\.\d)% of 297", told)[1]) > 95
+    assert share_of(told, "of 297 digits held out") > 95
+    assert f"{backend}: " in told
     assert re.search(r"ids of those that are not: \[\d+, ", told)
 
 
@@ -67,6 +154,7 @@ def test_loss_and_outputs_of_the_same_batch_in_a_train_step():
     pytest.importorskip("tensorflow")
     told = printed("keras_hard_digits.py")
     assert float(re.search(r"mean loss in the last epoch: (\S+)", told)[1]) < 0.3
+    assert VERDICT.search(told)
     assert len(re.findall(r"digit \d+ is a \d, answered \d: loss \d\.\d\d", told)) == 3
 
 
@@ -92,13 +180,21 @@ def test_audio_commands_are_classified():
 
 def test_every_example_has_a_test():
     assert {path.name for path in EXAMPLES.glob("*.py")} == {
+        "accelerate_photos.py",
         "audio_commands.py",
         "images_numpy.py",
+        "jax_compiled_epochs.py",
+        "jax_sharded.py",
         "keras_digits.py",
         "keras_hard_digits.py",
+        "lightning_digits.py",
         "parquet_tabular.py",
         "tfrecord_ctr.py",
         "tokens_pretrain.py",
+        "torch_clicks.py",
+        "torch_ddp.py",
+        "torch_evaluating.py",
         "torch_training.py",
+        "transformers_text.py",
         "webdataset_images.py",
     }

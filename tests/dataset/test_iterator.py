@@ -189,3 +189,15 @@ def test_a_consumer_that_takes_items_ahead_reports_where_it_stands(ds):
     it.report(after_first)
     it.load_state_dict(again.state_dict())
     assert it.state_dict()["row"] == 3
+
+
+def test_the_steps_before_a_close_count(monkeypatch):
+    now = [1_000_000_000]
+    monkeypatch.setattr("penstock.dataset.iterator.perf_counter_ns", lambda: now[0])
+    with Dataset.range(80).batch(2).iterator() as it:  # many batches come at a time
+        for _ in range(30):
+            next(it)
+            now[0] += 100_000_000  # a step of 0.1 s
+    now[0] += 100_000_000_000
+    assert it.stats().seconds == pytest.approx(3)
+    assert "It took 10 batches/s" in it.verdict()

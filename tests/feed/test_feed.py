@@ -58,6 +58,45 @@ def test_the_cursor_is_that_of_the_iterator():
     again.close()
 
 
+@pytest.mark.parametrize("depth", [1, 3])
+@pytest.mark.parametrize("make", [Dataset.range, lambda count: Dataset.range(count).filter(lambda x: x >= 0)])
+def test_the_ledger_has_the_batches_handed_out(make, depth):
+    ds = make(10).batch(3)
+    with FrameworkFeed(ds, Here(Tensor), depth).iterator(epoch=0) as ahead, ds.iterator(epoch=0) as plain:
+        for _ in range(len(list(ds.iterator(epoch=0))) + 1):
+            assert ahead.ledger() == plain.ledger()
+            assert (next(ahead, None) is None) == (next(plain, None) is None)
+        assert ahead.ledger() == plain.ledger()
+
+
+def test_a_feed_tells_of_its_last_pass():
+    feed = fed(Dataset.range(10).batch(2))
+    assert feed.verdict() == "Too early to say: 0 elements in 0.00 s."
+    assert sum(1 for _ in feed) == feed.stats().items == 5
+    assert feed.verdict().startswith("Too early to say: 5 batches in ")
+    for _ in feed:
+        break
+    assert feed.stats().items == 1
+    assert (feed.epoch, feed.state_dict()["row"]) == (2, 0)  # the pass that was left is over
+    assert len(list(feed.iterator(epoch=7))) == 5
+    assert feed.stats().items == 5
+
+
+def test_a_feed_tells_what_the_clock_of_its_device_says():
+    class Clock:
+        def begin(self): ...
+        def asked(self): ...
+        def handed_out(self, batch): ...
+        def verdict(self, waited, of_input):
+            return f"By the clock, after {waited >= 0}."
+
+    placement = Here(Tensor)
+    placement.clock = Clock()
+    feed = FrameworkFeed(Dataset.range(10).batch(2), placement)
+    list(feed)
+    assert feed.verdict() == "By the clock, after True."
+
+
 def test_a_feed_shares_epochs_with_its_dataset():
     ds = Dataset.range(10).shuffle(seed=1)
     feed = fed(ds)

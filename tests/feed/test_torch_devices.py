@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import pickle
+from functools import partial
 
 import numpy as np
 import pytest
 
-from penstock import Dataset, Options
+from penstock import Dataset, Options, Ragged
 from penstock.core.errors import PlanError
 from penstock.feed import parcel
 from penstock.feed.feed import FrameworkFeed
@@ -175,3 +176,26 @@ def test_a_block_that_two_devices_copy_from_waits_for_both():
     assert not block.is_free()  # the second device has not copied
     towers.wait(placed[1:])
     assert block.is_free()
+
+
+def test_the_part_of_each_replica_is_one_copy():
+    both = FakeStreams(torch), FakeStreams(torch)
+    copies = []
+    for replica, streams in enumerate(both):
+        streams.copy = partial(counted, copies, replica, streams.copy)
+    seen = Ragged.from_rows([[row] * (row % 5) for row in range(20)], np.int64)
+    clicks = {"seen": seen, **{f"feature {i}": np.arange(20) + i for i in range(30)}}
+    towers = Split([OnDevice(torch, torch.device("cpu"), None, streams) for streams in both])
+    received = []
+    for parts in FrameworkFeed(Dataset.from_tensor_slices(clicks).batch(5), towers, 2):
+        for part in parts:
+            rows = [row.tolist() for row in part["seen"].unbind()]
+            assert part["feature 29"].tolist() == [29 + len(received) + i for i in range(len(rows))]
+            received += rows
+    assert received == seen.tolist()
+    assert copies == [0, 1] * 4
+
+
+def counted(copies, replica, copy, to, source):
+    copies.append(replica)
+    copy(to, source)

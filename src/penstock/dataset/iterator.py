@@ -204,8 +204,8 @@ class Iterator(Closing, Generic[T]):
         """
         with self._lock:
             reached = self._position()
-            seen = self._run is not None and self._run.ended == "exhausted" and not self._items
-            ended = seen or self._passes.states.is_over(reached)
+            exhausted = self._run is not None and self._run.ended == "exhausted" and not self._items
+            ended = (exhausted and self._reported is None) or self._passes.states.is_over(reached)
             rows = rank_rows(self._plan)
             start = self._began if self._began.epoch == reached.epoch else replace(reached, row=0, ahead=())
             plan = self._passes.states.fingerprint
@@ -305,6 +305,8 @@ class Iterator(Closing, Generic[T]):
 
     def close(self) -> None:
         """Stop at once. Closing again does nothing; `state_dict()` still returns the position."""
+        if self._run is not None and self._run.ended is None:
+            self._last = perf_counter_ns()  # the steps since the last items were asked for count
         self._closed = True
         self._end()  # without the lock, which a `next` that waits holds
         with self._lock:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import weakref
 from collections import deque
 from collections.abc import Callable
 from math import ceil
@@ -28,6 +29,7 @@ class ElementIterator(Protocol):
     def load_state_dict(self, state: dict[str, Any] | list[dict[str, Any]], /) -> None: ...
     def stats(self) -> Any: ...
     def verdict(self) -> str: ...
+    def ledger(self) -> dict[str, Any]: ...
     def close(self) -> None: ...
 
 
@@ -187,16 +189,17 @@ class FedIterator(Closing):
             self._drop()
             self._begin()
 
+    def ledger(self) -> dict[str, Any]:
+        """Return what was handed out since the iterator was made or a state was loaded; see `Iterator.ledger`."""
+        return self._source.ledger()
+
     def stats(self) -> Any:
         """Return the counts so far, with those of elements taken ahead; see `Iterator.stats`."""
         return self._source.stats()
 
     def verdict(self) -> str:
         """Return what limits this run: the pipeline, transfers to the device, or the steps; see `Iterator.verdict`."""
-        clock = self._placement.clock
-        if clock is None:
-            return self._source.verdict()
-        return clock.verdict(self._source.stats().waited, self._source.verdict)
+        return _verdict(self._placement, self._source)
 
     def close(self) -> None:
         """Stop at once."""
@@ -209,16 +212,23 @@ class FedIterator(Closing):
             self._placement.release(self._placed.popleft()[0])
 
 
+def _verdict(placement: Placement, source: ElementIterator) -> str:
+    clock = placement.clock
+    return source.verdict() if clock is None else clock.verdict(source.stats().waited, source.verdict)
+
+
 class FrameworkFeed:
     """A dataset whose iterators yield a framework's arrays.
 
-    Passes are those of the dataset: iterating over either takes the next epoch of both.
+    Passes are those of the dataset: iterating over either takes the next epoch of both. Where a library runs the loop,
+    `verdict()` and `stats()` tell of the pass begun last.
     """
 
     def __init__(self, dataset: Allocating, placement: Placement, depth: int = 1) -> None:
         self._dataset = dataset
         self._placement = placement
         self._depth = depth
+        self._last: ElementIterator | None = None  # of the pass begun last, closed when the feed's iterator is gone
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} of {self._dataset!r}>"
@@ -231,8 +241,10 @@ class FrameworkFeed:
 
     def iterator(self, *, epoch: int | None = None) -> FedIterator:
         """Return an iterator over one epoch; see `Dataset.iterator`."""
-        source = self._dataset.iterator(epoch=epoch, allocate=self._placement.allocate)
-        return FedIterator(source, self._placement, self._depth)
+        self._last = source = self._dataset.iterator(epoch=epoch, allocate=self._placement.allocate)
+        made = FedIterator(source, self._placement, self._depth)
+        weakref.finalize(made, source.close)
+        return made
 
     @property
     def epoch(self) -> int:
@@ -250,3 +262,14 @@ class FrameworkFeed:
     def load_state_dict(self, state: dict[str, Any] | list[dict[str, Any]]) -> None:
         """Begin the next pass at a saved position; see `Dataset.load_state_dict`."""
         self._dataset.load_state_dict(state)
+
+    def stats(self) -> Any:
+        """Return the counts of the pass begun last; see `Iterator.stats`."""
+        return self._told().stats()
+
+    def verdict(self) -> str:
+        """Return what limited the pass begun last; see `Iterator.verdict`."""
+        return _verdict(self._placement, self._told())
+
+    def _told(self) -> ElementIterator:
+        return self._dataset.iterator() if self._last is None else self._last
