@@ -205,9 +205,8 @@ def numbered(plan):
 def assert_counted(ds):
     plan = rewritten(bind_seeds(ds._plan, 0), PASSES).plan
     counters = Counters()
-    for _ in range(2):  # as in a forked child, which opens the plan again
-        opened(plan, Session(settings_of(plan), CarryOver(), counters))
-        assert [operation.node.label() for operation in counters.operations] == list(numbered(plan))
+    opened(plan, Session(settings_of(plan), CarryOver(), counters))
+    assert [operation.node.label() for operation in counters.operations] == list(numbered(plan))
 
 
 @given(streams())
@@ -230,3 +229,14 @@ def test_operations_are_counted_in_the_order_of_the_plan(ds):
 )
 def test_operations_of_cut_and_joined_streams_are_counted_in_the_order_of_the_plan(ds):
     assert_counted(ds)
+
+
+@pytest.mark.parametrize("ds", [Dataset.range(60), Dataset.range(60).filter(kept)], ids=["rows", "stream"])
+def test_a_forked_child_counts_the_same_operations_on(ds):
+    it = ds.batch(4).iterator()
+    before = [next(it).tolist() for _ in range(3)]
+    it._run.after_fork()
+    assert next(it).tolist() not in before
+    names = [operation.name.partition("(")[0] for operation in it.stats().operations]
+    assert names == (["range", "batch"] if ds.cardinality() > 0 else ["range", "filter", "batch"])
+    assert it.stats().operations[-1].rows >= 4

@@ -20,7 +20,7 @@ from penstock.engine.runs.lowering import Stretch, lowered
 from penstock.engine.runs.session import Session
 from penstock.engine.runs.settings import settings_of
 from penstock.engine.tasks.compile import compiled, spreading
-from penstock.engine.tasks.observer import Occurrence, Unobserved, within
+from penstock.engine.tasks.observer import Occurrence, Unobserved, called_within
 from penstock.ops.buffer.cache import Cache
 from penstock.plan.flow import MOST_READ, Flow, Mark, Open, close
 from penstock.plan.graph import rebuild, with_depth
@@ -138,7 +138,7 @@ class _Measuring(Unobserved):
             return function
         if of.kind == "flow" and not of.node.inputs:
             function = partial(_until_over, stage, function)
-        return within(partial(self._measured, stage), of.kind, function)
+        return called_within(partial(self._measured, stage), of.kind, function)
 
     @contextmanager
     def _measured(self, stage: DryRunStage) -> Generator[Callable[[Rows, Chunk], None]]:

@@ -14,7 +14,7 @@ import numpy as np
 
 from penstock.core.arrays import Rows
 from penstock.elements.chunks.chunk import Chunk
-from penstock.engine.tasks.observer import Occurrence, Unobserved, within
+from penstock.engine.tasks.observer import Occurrence, Unobserved, called_within
 from penstock.testing.alike import text_of
 
 ElementKey: TypeAlias = tuple[int, str]
@@ -65,7 +65,7 @@ class Recorder(Unobserved):
         if book is None:
             book = Book(of.number, of.node.label(), in_order)
             self.books.append(book)
-        return within(partial(_recorded, book), of.kind, function)
+        return called_within(partial(_recorded, book), of.kind, function)
 
     def __reduce__(self) -> Any:
         return (Recorder, ())  # elements of other processes are not recorded

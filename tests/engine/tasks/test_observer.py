@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from penstock.elements.chunks.chunk import Items
-from penstock.engine.tasks.observer import Occurrence, Unobserved, within
+from penstock.engine.tasks.observer import Occurrence, Unobserved, called_within
 from penstock.plan.flow import Piece
 from penstock.plan.step import Step
 
@@ -60,7 +60,7 @@ def test_a_function_of_any_kind_runs_within_a_context_that_is_told_the_elements(
         yield lambda ids, chunk: told.append((ids.tolist(), chunk.elements()))
         told.append("out")
 
-    assert called(kind, within(around, kind, function)).elements() == ["a", "b"]
+    assert called(kind, called_within(around, kind, function)).elements() == ["a", "b"]
     assert told == [*["in", "out"] * (calls - 1), "in", ([3, 4], ["a", "b"]), "out"]
 
 
@@ -78,7 +78,7 @@ def test_a_flow_within_contexts_ends_and_closes_the_flow_inside():
     def around():
         yield lambda ids, chunk: None
 
-    flow = within(around, "flow", begin)
+    flow = called_within(around, "flow", begin)
     assert len(list(flow(1))) == 2
     stopped = flow(2, "mark")
     next(stopped)

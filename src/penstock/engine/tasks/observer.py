@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from penstock.plan.node import Node
     from penstock.plan.types import Program
 
-Kind: TypeAlias = Literal["program", "step", "spread", "flow"]
+FunctionKind: TypeAlias = Literal["program", "step", "spread", "flow"]
 """The kind of function that makes the elements of an operation: a `Program`, `Step`, `Spread` or `Open`."""
 F = TypeVar("F")
 
@@ -29,7 +29,7 @@ class Occurrence(NamedTuple):
 
     number: int
     node: Node
-    kind: Kind
+    kind: FunctionKind
     inputs: tuple[int, ...] = ()
 
 
@@ -77,7 +77,7 @@ Around: TypeAlias = "Callable[[], AbstractContextManager[Callable[[Rows, Chunk],
 """Returns a context for one call of a function; its value is to be called with the elements made, and their ids."""
 
 
-def within(around: Around, kind: Kind, function: Any) -> Any:
+def called_within(around: Around, kind: FunctionKind, function: Any) -> Any:
     """Return a function of the same kind, each call of which is made within a context: a simple way to wrap it."""
     wrap: Callable[[Around, Any], Any] = {
         "program": _program_within,
