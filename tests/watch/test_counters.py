@@ -17,6 +17,7 @@ from penstock import Dataset, Options
 from penstock.elements.chunks.chunk import Items
 from penstock.elements.nested.nesting import leaf_column
 from penstock.engine.tasks.compile import compiled
+from penstock.engine.tasks.observer import Occurrence
 from penstock.plan.flow import Piece
 from penstock.watch.counters import BYTES, CALLS, CPU, ROWS, WALL, Counters
 
@@ -29,11 +30,15 @@ def counted(ds, *calls):
     return counters
 
 
+def of(ds, kind="program", number=0):
+    return Occurrence(number, ds._plan, kind)
+
+
 def test_calls_rows_and_bytes_are_exact():
     ds = Dataset.from_tensor_slices(np.zeros((10, 4), np.float32)).skip(2).batch(3)
     counters = counted(ds, [0, 1], [2])
     cells = [operation.total() for operation in counters.operations]
-    assert [operation.label for operation in counters.operations][1:] == ["skip(2)", "batch(3)"]
+    assert [operation.node.label() for operation in counters.operations][1:] == ["skip(2)", "batch(3)"]
     assert [cell[CALLS] for cell in cells] == [2, 2, 2]
     assert [cell[ROWS] for cell in cells] == [8, 8, 3]
     assert [cell[BYTES] for cell in cells] == [8 * 16] * 3
@@ -42,7 +47,7 @@ def test_calls_rows_and_bytes_are_exact():
 
 
 @pytest.mark.parametrize(
-    "of",
+    "given",
     [
         Dataset.from_source([b"abc", b"d"]),
         Dataset.from_source([object(), object()]),
@@ -53,8 +58,8 @@ def test_calls_rows_and_bytes_are_exact():
         Dataset.from_tensor_slices(ps.Sparse.from_dense(np.eye(2))),
     ],
 )
-def test_elements_made_one_at_a_time_count_as_those_made_together(of):
-    ds = of.repeat(40).map(lambda x: {"made": x})
+def test_elements_made_one_at_a_time_count_as_those_made_together(given):
+    ds = given.repeat(40).map(lambda x: {"made": x})
     cells = [operation.total() for operation in counted(ds, *[[row] for row in range(80)]).operations]
     wanted = [operation.total() for operation in counted(ds, list(range(80))).operations]
     assert [cell[CALLS] for cell in cells] == [80, 80, 80]
@@ -64,7 +69,9 @@ def test_elements_made_one_at_a_time_count_as_those_made_together(of):
 
 def test_counters_know_the_inputs_of_operations():
     ds = Dataset.zip(Dataset.range(5), Dataset.range(6).skip(1)).batch(2)
-    labels = {operation.label: [each.label for each in operation.inputs] for operation in counted(ds).operations}
+    labels = {
+        operation.node.label(): [each.node.label() for each in operation.inputs] for operation in counted(ds).operations
+    }
     assert labels == {
         "range(5)": [],
         "range(6)": [],
@@ -90,7 +97,7 @@ def test_counts_are_sent_once():
     here, there = counted(Dataset.range(9).skip(1), [0]), counted(Dataset.range(9).skip(1), [1, 2], [3])
     here.absorb(there.drain())
     assert [operation.total()[ROWS] for operation in here.operations] == [4, 4]
-    assert [cell[ROWS] for cell in there.drain()] == [0, 0]
+    assert [cell[ROWS] for cell in there.drain().values()] == [0, 0]
 
 
 def test_a_pickled_observer_begins_at_zero():
@@ -117,7 +124,7 @@ def test_bytes_of_function_results_are_a_multiple_of_one():
 
 def test_text_counts_by_length_also_in_given_memory():
     counters = Counters()
-    read = counters.wrap(Dataset.from_source(["four"] * 5)._plan, lambda rows, out=None: leaf_column(out[0]))
+    read = counters.wrap(of(Dataset.from_source(["four"] * 5)), lambda rows, out=None: leaf_column(out[0]))
     read(np.arange(5), [np.array(["four"] * 5, object)])
     assert counters.operations[0].total()[BYTES] == 20
 
@@ -128,7 +135,7 @@ def test_a_call_that_raises_counts_only_its_time():
     def fails(rows, out=None):
         raise KeyError
 
-    program = counters.wrap(Dataset.range(3)._plan, fails)
+    program = counters.wrap(of(Dataset.range(3)), fails)
     with pytest.raises(KeyError):
         program(np.arange(2))
     calls, rows, wall, _, nbytes, *others = counters.operations[0].total()
@@ -259,7 +266,7 @@ def test_a_failed_or_closed_flow_counts_up_to_its_end():
             closed.append(True)
 
     counters = Counters()
-    flow = counters.wrap_flow(Dataset.range(3)._plan, begin)(0)
+    flow = counters.wrap(of(Dataset.range(3), "flow"), begin)(0)
     next(flow)
     flow.close()
     assert closed == [True]
@@ -277,14 +284,16 @@ def test_alternating_streams_count_as_one():
         assert rows == {**filtered, "batch(2)": 16, "map(len)": 16, "shard(4 of 8 streams)": 16}
 
 
-def test_plans_of_one_kind_count_as_the_same_operations():
-    counters, node = Counters(), Dataset.range(3)._plan
-    for _ in counters.alike(3):
-        counters.wrap_flow(node, lambda epoch, mark=None: iter([Piece(Items([1]), np.arange(1))]))
-        part = counters.part()
-        part.wrap(node, lambda rows, out=None: Items([1] * len(rows)))(np.arange(2))
-    counters.wrap_flow(node, lambda epoch, mark=None: iter([]))
-    assert [operation.total()[ROWS] for operation in counters.operations] == [6, 0, 0]
+def test_functions_wrapped_for_one_number_count_as_one_operation():
+    counters = Counters()
+    one, other = of(Dataset.range(3)), of(Dataset.range(3).filter(even), "flow", number=1)
+    for number in (other, one, one, other):
+        if number is one:
+            counters.wrap(one, lambda rows, out=None: Items([1] * len(rows)))(np.arange(2))
+        else:
+            list(counters.wrap(other, lambda epoch, mark=None: iter([Piece(Items([1]), np.arange(1))]))(0))
+    assert [operation.total()[ROWS] for operation in counters.operations] == [4, 2]
+    assert [operation.node.name for operation in counters.operations] == ["range(3)", "filter"]
 
 
 def test_a_dataset_that_is_read_twice_counts_as_two_operations():

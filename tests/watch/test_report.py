@@ -7,9 +7,22 @@ from multiprocessing import get_context
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
 
 import penstock as ps
 from penstock import Dataset, Options
+from penstock.engine.runs.carry_over import CarryOver
+from penstock.engine.runs.lowering import in_turns, opened
+from penstock.engine.runs.session import Session
+from penstock.engine.runs.settings import settings_of
+from penstock.ops.combine.flat_map import FlatMap
+from penstock.ops.combine.turns import Turns
+from penstock.ops.order.streams import StreamRows
+from penstock.plan.graph import post_order, rebuild
+from penstock.rewrite.passes import PASSES, rewritten
+from penstock.rewrite.seeds import bind_seeds
+from penstock.testing.streams import streams
+from penstock.watch.counters import Counters
 
 
 def run(ds, taken=None):
@@ -127,3 +140,103 @@ def test_elements_left_out_by_other_processes_are_counted():
             0,
             30,
         )
+
+
+# Operations as written
+
+
+def kept(x):
+    return x % 3 > 0
+
+
+@pytest.mark.parametrize(
+    ("ds", "names"),
+    [
+        (Dataset.range(9).flat_map(lambda x: [x]), ["range", "flat_map"]),
+        (Dataset.range(9).interleave(lambda x: [x]).flat_map(lambda x: [x]), ["range", "interleave", "flat_map"]),
+        (Dataset.range(9).unique().map(kept).unique(), ["range", "unique", "map", "unique"]),
+        (Dataset.range(9).filter(kept).batch(2).unbatch(), ["range", "filter", "batch", "unbatch"]),
+        (
+            Dataset.range(9)
+            .group_by_window(lambda x: x % 2, lambda key, of_key: of_key.batch(3), window_size=3)
+            .map(len),
+            ["range", "group_by_window", "map"],
+        ),
+        (
+            Dataset.range(9).take_while(kept).flat_map(lambda x: [x], on_error="skip").take_while(kept),
+            ["range", "take_while", "flat_map", "take_while"],
+        ),
+        (Dataset.range(9).rejection_resample(lambda x: x % 2, [0.5, 0.5]), ["range", "rejection_resample"]),
+    ],
+)
+def test_stats_have_one_line_for_each_operation_as_written(ds, names):
+    it = ds.iterator()
+    list(it)
+    operations = it.stats().operations
+    assert [operation.name.partition("(")[0] for operation in operations] == names
+    assert operations[-1].rows == it.stats().rows
+
+
+def test_the_time_of_a_part_counts_for_the_whole_operation():
+    def fails(x):
+        if x == 7:
+            raise LookupError(x)
+        return [x, x]
+
+    it = Dataset.range(1000).flat_map(fails, on_error="skip").iterator()
+    list(it)
+    parts, (source, whole) = it._counters.operations, it.stats().operations
+    assert len(parts) == 4
+    assert (source.rows, whole.rows, whole.failed) == (1000, 1998, 1)
+    assert whole.wall > 1e-9 * max(part.total()[2] - sum(each.total()[2] for each in part.inputs) for part in parts[1:])
+
+
+def numbered(plan):
+    """Yield the label of each operation of a plan as run, from the sources up; those of virtual streams once."""
+    for node in post_order(rebuild(plan, in_turns)):
+        if isinstance(node, Turns):
+            yield from numbered(node.plans[0])
+        if isinstance(node, FlatMap):
+            yield "unpack()"
+        if not isinstance(node, StreamRows):
+            yield node.label()
+
+
+def assert_counted(ds):
+    plan = rewritten(bind_seeds(ds._plan, 0), PASSES).plan
+    counters = Counters()
+    opened(plan, Session(settings_of(plan), CarryOver(), counters))
+    assert [operation.node.label() for operation in counters.operations] == list(numbered(plan))
+
+
+@given(streams())
+@settings(max_examples=100)
+def test_operations_are_counted_in_the_order_of_the_plan(ds):
+    assert_counted(ds)
+
+
+@pytest.mark.parametrize(
+    "ds",
+    [
+        Dataset.range(9).filter(kept).shard(2, 0, streams=4).batch(2),
+        Dataset.range(9).flat_map(lambda x: [x]).map(kept).filter(kept).shard(2, 0, streams=4).unique(),
+        Dataset.zip((Dataset.range(9).filter(kept), Dataset.range(9).unique().flat_map(lambda x: [x]).map(kept))),
+        Dataset.zip((Dataset.range(9).unique().map(kept), Dataset.range(9).filter(kept).shard(2, 1, streams=4))),
+        Dataset.range(9).unique().filter(kept).shuffle(2).unique().flat_map(lambda x: [x]),
+        Dataset.range(9).rejection_resample(kept, [0.5, 0.5], [0.3, 0.7]).shard(1, 0, streams=1),
+    ],
+    ids=str,
+)
+def test_operations_of_cut_and_joined_streams_are_counted_in_the_order_of_the_plan(ds):
+    assert_counted(ds)
+
+
+@pytest.mark.parametrize("ds", [Dataset.range(60), Dataset.range(60).filter(kept)], ids=["rows", "stream"])
+def test_a_forked_child_counts_the_same_operations_on(ds):
+    it = ds.batch(4).iterator()
+    before = [next(it).tolist() for _ in range(3)]
+    it._run.after_fork()
+    assert next(it).tolist() not in before
+    names = [operation.name.partition("(")[0] for operation in it.stats().operations]
+    assert names == (["range", "batch"] if ds.cardinality() > 0 else ["range", "filter", "batch"])
+    assert it.stats().operations[-1].rows >= 4

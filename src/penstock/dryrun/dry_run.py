@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -20,13 +20,12 @@ from penstock.engine.runs.lowering import Stretch, lowered
 from penstock.engine.runs.session import Session
 from penstock.engine.runs.settings import settings_of
 from penstock.engine.tasks.compile import compiled, spreading
-from penstock.engine.tasks.observer import Unobserved
+from penstock.engine.tasks.observer import Occurrence, Unobserved, called_within
 from penstock.ops.buffer.cache import Cache
-from penstock.plan.flow import MOST_READ, Flow, Mark, Open, Piece, Spread, close
+from penstock.plan.flow import MOST_READ, Flow, Mark, Open, close
 from penstock.plan.graph import rebuild, with_depth
 from penstock.plan.node import Node, RowMap
-from penstock.plan.step import Out, Step
-from penstock.plan.types import INFINITE, Program
+from penstock.plan.types import INFINITE
 
 MOST_SOURCE_ELEMENTS = 10_000  # read of a source, which then counts as exhausted: a filter may drop all of them
 LONGEST_DRY_RUN = 10.0  # seconds, after which the sources of streams count as exhausted
@@ -59,7 +58,7 @@ class DryRunStage:
         """The time of one element; `None` if none was made."""
         return self.wall / self.made / 1e9 if self.made else None
 
-    def note(self, chunk: Chunk) -> None:
+    def note(self, ids: Rows, chunk: Chunk) -> None:
         """Count the elements of a chunk, and keep the first one and its spec."""
         if self.element is None and len(chunk):
             self.first = chunk.element(0)
@@ -133,65 +132,20 @@ class _Measuring(Unobserved):
         """Exceptions and where they were raised, by the exception's id."""
         self._inside = 0  # ns spent in the operations that the current one has called
 
-    def wrap(self, node: Node, program: Program, /) -> Program:
-        stage = _stage_of(node)
-
-        def run(rows: Rows, out: Out = None) -> Chunk:
-            with self._measured(stage):
-                chunk = program(rows, out)
-                stage.note(chunk)
-                return chunk
-
-        return run
-
-    def wrap_step(self, node: Node, step: Step, /) -> Step:
-        rows_of, change, passes = step
-        stage = _stage_of(node)
-
-        def measured(chunk: Chunk, rows: Rows, below: Rows, out: Out) -> Chunk:
-            with self._measured(stage):
-                chunk = chunk if change is None else change(chunk, rows, below, out)
-                stage.note(chunk)
-                return chunk
-
-        return Step(rows_of, measured, passes)
-
-    def wrap_spread(self, node: Node, spread: Spread, /) -> Spread:
-        stage = node.memo.get(_STAGE)
-        if stage is None:  # a part of the operation above it
-            return spread
-
-        def run(piece: Piece) -> Piece:
-            with self._measured(stage):
-                made = spread(piece)
-                stage.note(made.chunk)
-                return made
-
-        return run
-
-    def wrap_flow(self, node: Node, begin: Open, /) -> Open:
-        return partial(self._measured_flow, _stage_of(node), begin)
-
-    def _measured_flow(self, stage: DryRunStage, begin: Open, epoch: int, mark: Mark = None) -> Flow:
-        with self._measured(stage):
-            flow = begin(epoch, mark)
-        try:
-            while stage.node.inputs or not stage.is_over:
-                with self._measured(stage):
-                    piece = next(flow, None)
-                    if piece is None:
-                        return
-                    stage.note(piece.chunk)
-                yield piece
-        finally:
-            close(flow)
+    def wrap(self, of: Occurrence | None, function: Any, /) -> Any:
+        stage = None if of is None else of.node.memo.get(_STAGE)
+        if of is None or stage is None:  # a part of the operation above it
+            return function
+        if of.kind == "flow" and not of.node.inputs:
+            function = partial(_until_over, stage, function)
+        return called_within(partial(self._measured, stage), of.kind, function)
 
     @contextmanager
-    def _measured(self, stage: DryRunStage) -> Generator[None]:
+    def _measured(self, stage: DryRunStage) -> Generator[Callable[[Rows, Chunk], None]]:
         above, self._inside = self._inside, 0
         began = perf_counter_ns()
         try:
-            yield
+            yield stage.note
         except Exception as error:
             self.failures.setdefault(id(error), (error, stage))
             raise
@@ -200,6 +154,15 @@ class _Measuring(Unobserved):
             stage.wall += spent - self._inside
             stage.calls += 1
             self._inside = above + spent
+
+
+def _until_over(stage: DryRunStage, begin: Open, epoch: int, mark: Mark = None) -> Flow:
+    flow = begin(epoch, mark)
+    try:
+        while not stage.is_over and (piece := next(flow, None)) is not None:
+            yield piece
+    finally:
+        close(flow)
 
 
 def _stage_of(node: Node) -> DryRunStage:

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import random
 import re
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import suppress
+from collections.abc import Callable, Generator, Iterable
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from penstock.core.arrays import Rows
 from penstock.elements.chunks.chunk import Chunk
-from penstock.plan.flow import Flow, Mark, Open, Piece, Spread, close
-from penstock.plan.node import Node
-from penstock.plan.step import Out, Step
-from penstock.plan.types import Program
+from penstock.engine.tasks.observer import Occurrence, Unobserved, called_within
 from penstock.testing.alike import text_of
 
 ElementKey: TypeAlias = tuple[int, str]
@@ -29,6 +27,7 @@ PYTHONS, NUMPYS = "Python's", "NumPy's"
 class Book:
     """The elements that one operation made, and whose global random generator changed meanwhile."""
 
+    number: int
     label: str
     in_order: bool
     made: list[ElementKey] = field(default_factory=list)
@@ -48,99 +47,37 @@ class Book:
         return any(here[row] != there[row] for row in here.keys() & there.keys()) or again != (here, there)
 
 
-class Recorder:
-    """An observer of the engine that records every element of each operation, from the sources up."""
+class Recorder(Unobserved):
+    """An observer of the engine that records every element of each operation, from the sources up.
 
-    looks_at_elements = True
+    Rows that a native thread gathers are not recorded: no function has made them.
+    """
 
     def __init__(self) -> None:
         self.books: list[Book] = []
 
-    def wrap(self, node: Node, program: Program) -> Program:
-        """Return the program, recorded."""
-        book = self._book(node, in_order=False)
-
-        def run(rows: Rows, out: list[np.ndarray] | None = None) -> Chunk:
-            before = _generators()
-            chunk = program(rows, out)
-            _note_draws(book, before)
-            book.enter(rows, chunk)
-            return chunk
-
-        return run
-
-    def wrap_step(self, node: Node, step: Step) -> Step:
-        """Return the step, recorded: its output, if it changes nothing."""
-        book = self._book(node, in_order=False)
-        rows_of, change, memory = step
-
-        def recorded(chunk: Chunk, rows: Rows, below: Rows, out: Out) -> Chunk:
-            before = _generators()
-            chunk = chunk if change is None else change(chunk, rows, below, out)
-            _note_draws(book, before)
-            book.enter(rows, chunk)
-            return chunk
-
-        return Step(rows_of, recorded, memory)
-
-    def wrap_spread(self, node: Node, spread: Spread) -> Spread:
-        """Return a recorded function that makes elements of a stream."""
-        book = self._book(node, in_order=True)
-
-        def run(piece: Piece) -> Piece:
-            before = _generators()
-            made = spread(piece)
-            _note_draws(book, before)
-            book.enter(made.ids, made.chunk)
-            return made
-
-        return run
-
-    def wrap_flow(self, node: Node, begin: Open) -> Open:
-        """Return a recorded function that opens the pieces of a node."""
-        book = self._book(node, in_order=True)
-
-        def run(epoch: int, mark: Mark = None) -> Flow:
-            flow = begin(epoch, mark)
-            try:
-                before = _generators()
-                for piece in flow:
-                    _note_draws(book, before)
-                    book.enter(piece.ids, piece.chunk)
-                    yield piece
-                    before = _generators()
-            finally:
-                close(flow)
-
-        return run
-
-    def wrap_stage(self, begin: Open) -> Open:
-        """Return `begin`: the operations of a stage are recorded one by one."""
-        return begin
-
-    def count(self, node: Node, rows: int, nbytes: int, wall: int, cpu: int) -> None:
-        """Do nothing: only elements are recorded."""
-
-    def part(self) -> Recorder:
-        """Return the same recorder."""
-        return self
-
-    def alike(self, count: int) -> Iterator[int]:
-        """Yield `count` times without effect: each operation is recorded by itself."""
-        return iter(range(count))
-
-    def drain(self) -> None:
-        """Do nothing: elements of other processes are not recorded."""
-
-    def absorb(self, counted: Any) -> None:
-        """Do nothing, since other processes record nothing."""
-
-    def _book(self, node: Node, *, in_order: bool) -> Book:
-        self.books.append(Book(node.label(), in_order))
-        return self.books[-1]
+    def wrap(self, of: Occurrence | None, function: Any, /) -> Any:
+        """Return the function, recorded; each of several virtual streams in a book of its own."""
+        if of is None:
+            return function
+        in_order = of.kind in ("spread", "flow")
+        book = None if in_order else next((book for book in self.books if book.number == of.number), None)
+        if book is None:
+            book = Book(of.number, of.node.label(), in_order)
+            self.books.append(book)
+        return called_within(partial(_recorded, book), of.kind, function)
 
     def __reduce__(self) -> Any:
-        return (Recorder, ())
+        return (Recorder, ())  # elements of other processes are not recorded
+
+
+@contextmanager
+def _recorded(book: Book) -> Generator[Callable[[Rows, Chunk], None]]:
+    before = _generators()
+    yield book.enter
+    for whose, earlier, later in zip((PYTHONS, NUMPYS), before, _generators(), strict=True):
+        if earlier != later:
+            book.drew_from.add(whose)
 
 
 Recorded: TypeAlias = Callable[[Recorder], Iterable[Any]]
@@ -180,9 +117,3 @@ def _generators() -> tuple[Any, Any]:
     """Return the states of the generators that a whole process shares."""
     _, keys, at, *_ = np.random.get_state(legacy=True)  # noqa: NPY002 - to see whether anybody draws from it
     return random.getstate(), (hash(np.asarray(keys).tobytes()), at)
-
-
-def _note_draws(book: Book, before: tuple[Any, Any]) -> None:
-    for whose, earlier, later in zip((PYTHONS, NUMPYS), before, _generators(), strict=True):
-        if earlier != later:
-            book.drew_from.add(whose)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 from time import perf_counter_ns, thread_time_ns
@@ -16,11 +16,11 @@ from penstock.elements.chunks.chunk import Chunk, Column, Columns
 from penstock.elements.ragged import Ragged
 from penstock.elements.size import size_of_element
 from penstock.elements.sparse import Sparse
+from penstock.engine.tasks.observer import Occurrence
 from penstock.plan.flow import AskedFlow, Mark, Open, Piece, Spread, close, pulled
 from penstock.plan.node import Node
 from penstock.plan.outcomes import outcomes_here
 from penstock.plan.step import Step
-from penstock.plan.types import Program
 
 Cell = list[int]
 """Counts of one operation and thread: calls, rows, wall ns, CPU ns, bytes, input elements, and failed elements."""
@@ -34,12 +34,11 @@ SAMPLE = 16  # reading a thread's CPU time is expensive: of many calls, one in 1
 
 @dataclass(eq=False)
 class OperationCounters:
-    """The counts of one node's program, a cell for each thread, so that no thread waits for another."""
+    """The counts of one operation, a cell for each thread, so that no thread waits for another."""
 
-    label: str
+    node: Node
     inputs: list[OperationCounters]
-    contains_inputs: bool = False  # whether the time includes that of the inputs
-    selects: bool = False  # whether the operation passes on only some of its input
+    contains_inputs: bool  # whether the time includes that of the inputs
     cells: dict[int, Cell] = field(default_factory=dict)
     each: int = 0  # bytes of the element sampled last
 
@@ -55,7 +54,12 @@ class OperationCounters:
         """Return the bytes of a chunk; for elements not taken apart, multiply those of an occasional sample."""
         count = len(chunk)
         if isinstance(chunk, Columns):
-            nbytes = _size(chunk)
+            nbytes = 0  # as `size_of` counts; if elements differ, a multiple of the first one's
+            for column in chunk.columns:
+                if isinstance(column, np.ndarray) and column.dtype.kind not in "OSU":
+                    nbytes += column.nbytes
+                else:
+                    nbytes += _size_of_column(column)
             self.each = nbytes // max(count, 1)
             return nbytes
         if count and _stands_for(calls):
@@ -73,80 +77,29 @@ class Counters:
     A call takes four clock readings and makes many rows, so the overhead is well under one per cent.
     """
 
-    looks_at_elements = False
-
     def __init__(self) -> None:
-        self._operations: list[OperationCounters] = []
-        self._wrapped = 0  # number of operations wrapped in this round
-        self._parts_begun = 0
-        self._open: list[OperationCounters] = []  # operations whose reader is not wrapped yet
-        self._nodes: dict[int, tuple[Node, OperationCounters]] = {}
-        self._parts: list[Counters] = []
+        self._operations: dict[int, OperationCounters] = {}  # by number
         self._inside = threading.local()  # per thread: the time spent in the flows below
 
     @property
     def operations(self) -> list[OperationCounters]:
         """Return all counted operations, from the sources up."""
-        return [operation for part in self._parts for operation in part.operations] + self._operations
+        return [self._operations[number] for number in sorted(self._operations)]
 
-    def wrap(self, node: Node, program: Program) -> Program:
-        """Return the program, measured; nodes come inputs first."""
-        operation = self._operation(node)
-        operation.contains_inputs = True
-        return _counted(operation, program, rows_at=0)
-
-    def wrap_step(self, node: Node, step: Step) -> Step:
-        """Return the step, measured: its time before and after its input, and its output."""
-        operation = self._operation(node)
-        cells, ident = operation.cells, threading.get_ident
-        rows_of, change, memory = step
-
-        def measured(rows: Rows) -> Rows:
-            cell = cells.get(ident()) or operation.cell()
-            wall = perf_counter_ns()
-            rows = rows_of(rows) if rows_of is not None else rows
-            wall = perf_counter_ns() - wall
-            cell[WALL] += wall
-            cell[CPU] += wall  # arithmetic never waits
-            return rows
-
-        counted = _counted(operation, change, rows_at=1)
-        return Step(None if rows_of is None else measured, counted, memory)
-
-    def wrap_spread(self, node: Node, spread: Spread) -> Spread:
-        """Return a measured function that makes elements of a stream; its input, if wrapped, came just before."""
-        operation = self._operation(node)
-        operation.selects = node.traits.selects
-        operation.contains_inputs = node.traits.calls_input
-
-        def measured(piece: Piece) -> Piece:
-            cell = operation.cell()
-            stands_for, failed = _stands_for(cell[CALLS]), outcomes_here.failed
-            cpu, wall = thread_time_ns() if stands_for else 0, perf_counter_ns()
-            try:
-                made = spread(piece)
-            finally:
-                cell[WALL] += perf_counter_ns() - wall
-                if stands_for:
-                    cell[CPU] += stands_for * (thread_time_ns() - cpu)
-            cell[CALLS] += 1
-            cell[ROWS] += len(made)
-            cell[BYTES] += operation.bytes_of(made.chunk, cell[CALLS])
-            cell[GIVEN] += len(piece)
-            _count_failed(cell, failed)
-            return made
-
-        return measured
-
-    def wrap_flow(self, node: Node, begin: Open) -> Open:
-        """Return a function that opens the pieces of a node, measured without its inputs' time in the same thread."""
-        operation = self._next(node, [])
-        operation.selects = node.traits.selects
-        return partial(self._measured_flow, operation, begin)
-
-    def wrap_stage(self, begin: Open) -> Open:
-        """Return the same for a stretch whose operations are measured where they run, not as its reader's time."""
-        return partial(self._measured_flow, None, begin)
+    def wrap(self, of: Occurrence | None, function: Any) -> Any:
+        """Return the function, measured; one that opens a flow is measured without the flows that it reads here."""
+        if of is None:
+            return partial(self._measured_flow, None, function)
+        operation = self._operations.get(of.number)
+        if operation is None:
+            inputs = [self._operations[number] for number in of.inputs]
+            contains_inputs = of.kind == "program" or of.node.traits.calls_input
+            operation = self._operations[of.number] = OperationCounters(of.node, inputs, contains_inputs)
+        if of.kind == "flow":
+            return partial(self._measured_flow, operation, function)
+        if of.kind == "program":
+            return _measured_program(operation, function, rows_at=0)
+        return (_measured_step if of.kind == "step" else _measured_spread)(operation, function)
 
     def _measured_flow(
         self, operation: OperationCounters | None, begin: Open, epoch: int, mark: Mark = None
@@ -173,13 +126,14 @@ class Counters:
                     cell = operation.cell()
                     cell[WALL] += max(wall - below[0], 0)
                     cell[CPU] += max(cpu - below[1], 0)
-                    _count_failed(cell, failed)
+                    if outcomes_here.failed != failed:
+                        _count_failed(cell, failed)
                     if outcomes_here.examined != examined:
                         cell[GIVEN] += outcomes_here.examined - examined
                         outcomes_here.examined = examined
                     if piece is not None:
                         cell[CALLS] += 1
-                        cell[ROWS] += len(piece)
+                        cell[ROWS] += len(piece.ids)
                         cell[BYTES] += operation.bytes_of(piece.chunk, cell[CALLS])
                 if piece is None:
                     return
@@ -187,58 +141,23 @@ class Counters:
         finally:
             close(flow)
 
-    def count(self, node: Node, rows: int, nbytes: int, wall: int, cpu: int) -> None:
-        """Count rows of a node that were made by no wrapped function."""
-        cell = self._nodes[id(node)][1].cell()
+    def count(self, number: int, rows: int, nbytes: int, wall: int, cpu: int) -> None:
+        """Count rows of an operation that were made by no wrapped function."""
+        cell = self._operations[number].cell()
         for at, more in ((CALLS, 1), (ROWS, rows), (WALL, wall), (CPU, cpu), (BYTES, nbytes)):
             cell[at] += more
 
-    def part(self) -> Counters:
-        """Return counters of a stretch of the plan, which are part of these."""
-        if self._parts_begun == len(self._parts):
-            self._parts.append(Counters())
-        part = self._parts[self._parts_begun]
-        self._parts_begun += 1
-        part.begin_again()
-        return part
-
-    def begin_again(self) -> None:
-        """Treat the next wrapped operation as the first."""
-        self._wrapped, self._open, self._nodes = 0, [], {}
-
-    def alike(self, count: int) -> Iterator[int]:
-        """Yield `count` times; the operations wrapped each time count as the same ones."""
-        wrapped, parts = self._wrapped, self._parts_begun
-        for number in range(count):
-            self._wrapped, self._parts_begun = wrapped, parts
-            yield number
-
-    def _operation(self, node: Node) -> OperationCounters:
-        """Return the counts of a node whose inputs were wrapped just before; a node that is read twice has two."""
-        taken = max(len(self._open) - len(node.inputs), 0)
-        operation = self._next(node, self._open[taken:])
-        self._open[taken:] = [operation]
-        self._nodes[id(node)] = node, operation
-        return operation
-
-    def _next(self, node: Node, inputs: list[OperationCounters]) -> OperationCounters:
-        """Return the counts of the next operation to be wrapped."""
-        if self._wrapped == len(self._operations):
-            self._operations.append(OperationCounters(node.label(), inputs))
-        self._wrapped += 1
-        return self._operations[self._wrapped - 1]
-
-    def drain(self) -> list[Cell]:
+    def drain(self) -> dict[int, Cell]:
         """Return the counts since the last call, for another process."""
-        counted = [operation.total() for operation in self.operations]
-        for operation in self.operations:
+        counted = {number: operation.total() for number, operation in self._operations.items()}
+        for operation in self._operations.values():
             operation.cells.clear()
         return counted
 
-    def absorb(self, counted: list[Cell]) -> None:
-        """Add the counts of an observer in another process, which wrapped the same plan."""
-        for operation, counts in zip(self.operations, counted, strict=True):
-            cell = operation.cell()
+    def absorb(self, counted: dict[int, Cell]) -> None:
+        """Add the counts of an observer in another process, which wrapped operations of the same plan."""
+        for number, counts in counted.items():
+            cell = self._operations[number].cell()
             for at, count in enumerate(counts):
                 cell[at] += count
 
@@ -246,10 +165,55 @@ class Counters:
         return (Counters, ())  # in another process, counts begin at zero
 
 
-def _counted(operation: OperationCounters, make: Callable[..., Chunk] | None, *, rows_at: int) -> Callable[..., Chunk]:
+def _measured_step(operation: OperationCounters, step: Step) -> Step:
+    """Return the step, measured: its time before and after its input, and its output."""
+    cells, ident = operation.cells, threading.get_ident
+    rows_of, change, memory = step
+
+    def measured(rows: Rows) -> Rows:
+        cell = cells.get(ident()) or operation.cell()
+        wall = perf_counter_ns()
+        rows = rows_of(rows) if rows_of is not None else rows
+        wall = perf_counter_ns() - wall
+        cell[WALL] += wall
+        cell[CPU] += wall  # arithmetic never waits
+        return rows
+
+    counted = _measured_program(operation, change, rows_at=1)
+    return Step(None if rows_of is None else measured, counted, memory)
+
+
+def _measured_spread(operation: OperationCounters, spread: Spread) -> Spread:
+    """Return the function that makes elements of a stream, measured."""
+    cells, ident = operation.cells, threading.get_ident
+
+    def measured(piece: Piece) -> Piece:
+        cell = cells.get(ident()) or operation.cell()
+        stands_for, failed = _stands_for(cell[CALLS]), outcomes_here.failed
+        cpu, wall = thread_time_ns() if stands_for else 0, perf_counter_ns()
+        try:
+            made = spread(piece)
+        finally:
+            cell[WALL] += perf_counter_ns() - wall
+            if stands_for:
+                cell[CPU] += stands_for * (thread_time_ns() - cpu)
+        cell[CALLS] += 1
+        cell[ROWS] += len(made.ids)
+        cell[BYTES] += operation.bytes_of(made.chunk, cell[CALLS])
+        cell[GIVEN] += len(piece.ids)
+        if outcomes_here.failed != failed:
+            _count_failed(cell, failed)
+        return made
+
+    return measured
+
+
+def _measured_program(
+    operation: OperationCounters, make: Callable[..., Chunk] | None, *, rows_at: int
+) -> Callable[..., Chunk]:
     """Return `make`, which makes a chunk, measured and counted; the rows are its argument number `rows_at`.
 
-    If `make` only passes a chunk on, the chunk is its first argument.
+    Without `make`, the chunk is the first argument.
     """
     cells, ident = operation.cells, threading.get_ident
 
@@ -272,7 +236,8 @@ def _counted(operation: OperationCounters, make: Callable[..., Chunk] | None, *,
         cell[CALLS] = calls + 1
         cell[ROWS] += count
         cell[BYTES] += operation.bytes_of(chunk, calls) if stands_for or count > FEW else operation.each * count
-        _count_failed(cell, failed)
+        if outcomes_here.failed != failed:
+            _count_failed(cell, failed)
         return chunk
 
     return counted
@@ -280,19 +245,13 @@ def _counted(operation: OperationCounters, make: Callable[..., Chunk] | None, *,
 
 def _count_failed(cell: Cell, before: int) -> None:
     """Count the elements that failed in an operation, and take them back: operations above count their own."""
-    if outcomes_here.failed != before:
-        cell[FAILED] += outcomes_here.failed - before
-        outcomes_here.failed = before
+    cell[FAILED] += outcomes_here.failed - before
+    outcomes_here.failed = before
 
 
 def _stands_for(calls: int) -> int:
     """Return the number of calls that the CPU time of the next call represents; 0 if it is not measured."""
     return 1 if calls < SAMPLE else SAMPLE if calls % SAMPLE == 0 else 0
-
-
-def _size(chunk: Columns) -> int:
-    """Return the bytes of a chunk's leaves, as `size_of` counts; if elements differ, a multiple of the first one's."""
-    return sum(map(_size_of_column, chunk.columns))
 
 
 def _size_of_column(column: Column) -> int:

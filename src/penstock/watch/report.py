@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from itertools import groupby
 
 from penstock.engine.runs.run import Run, Totals
 from penstock.engine.tasks.cost import Cost
@@ -11,7 +10,6 @@ from penstock.engine.tasks.memory import Memory
 from penstock.engine.tuning.budget import available_cores
 from penstock.plan import safety
 from penstock.plan.graph import post_order
-from penstock.plan.node import Node
 from penstock.watch.counters import (
     BYTES,
     CALLS,
@@ -24,7 +22,6 @@ from penstock.watch.counters import (
     Counters,
     OperationCounters,
 )
-from penstock.watch.operations import operation_parts
 from penstock.watch.stats import OperationStats, Stats
 
 NS = 1e-9
@@ -35,7 +32,7 @@ def stats_of(run: Run | None, counters: Counters, memory: Memory, items: int, ti
     workers = 1 if run is None or run.mode == "inline" else max(run.tuner.threads, 1)
     operations = _operations(counters)
     if run is not None and not run.plan.indexed:
-        operations = _as_written(operations, run.plan)
+        operations = _as_written(counters, operations)
     made, spent = (Totals(), Cost(0, 0)) if run is None else (run.made, run.spent)
     received = items / made.items if made.items else 0.0  # share of the items made
     return Stats(
@@ -73,8 +70,8 @@ def _operations(counters: Counters) -> tuple[OperationStats, ...]:
             if operation.contains_inputs:
                 cell[at] -= sum(spent[each][below] for each in operation.inputs)
         given = sum(each[ROWS] for each in inputs) if inputs else cell[GIVEN]
-        left_out = max(given - cell[ROWS], 0) if operation.selects else 0
-        own.append(_stats(operation.label, cell, left_out))
+        left_out = max(given - cell[ROWS], 0) if operation.node.traits.selects else 0
+        own.append(_stats(operation.node.label(), cell, left_out))
     return tuple(own)
 
 
@@ -87,15 +84,16 @@ def _spent(totals: dict[OperationCounters, Cell]) -> dict[OperationCounters, tup
     return spent
 
 
-def _as_written(operations: tuple[OperationStats, ...], plan: Node) -> tuple[OperationStats, ...]:
-    """Return the stats of each operation as written by the user, including its internal parts."""
-    parts = operation_parts(plan)
-    if len(parts) != len(operations):  # some parts have not begun
-        return operations
-    in_order = sorted(zip(parts, operations, strict=True), key=lambda pair: (pair[0].place, pair[0].is_whole))
-    return tuple(
-        _together([operation for _, operation in pairs]) for _, pairs in groupby(in_order, lambda pair: pair[0].place)
-    )
+def _as_written(counters: Counters, operations: tuple[OperationStats, ...]) -> tuple[OperationStats, ...]:
+    """Return the stats of each operation as written by the user, including its internal parts, which come before it."""
+    written: list[OperationStats] = []
+    parts: list[OperationStats] = []
+    for operation, counted in zip(counters.operations, operations, strict=True):
+        parts.append(counted)
+        if not operation.node.internal:
+            written.append(_together(parts))
+            parts = []
+    return *written, *parts
 
 
 def _together(parts: list[OperationStats]) -> OperationStats:

@@ -19,7 +19,7 @@ from penstock.rewrite.passes import PASSES
 from tests.plan.flows import assert_reopens, elements_of
 
 STREAM = Dataset.range(30).filter(lambda x: x % 3 > 0)
-ONE = "range-program filter-spread stage"  # as STREAM is opened
+ONE = "0-range-program 1-filter-spread stage"  # as STREAM is opened
 
 
 class Noted(Unobserved):
@@ -28,25 +28,9 @@ class Noted(Unobserved):
     def __init__(self):
         self.asked = []
 
-    def wrap(self, node, program):
-        self.asked.append(("program", node.name))
-        return program
-
-    def wrap_step(self, node, step):
-        self.asked.append(("program", node.name))
-        return step
-
-    def wrap_spread(self, node, spread):
-        self.asked.append(("spread", node.name))
-        return spread
-
-    def wrap_flow(self, node, begin):
-        self.asked.append(("flow", node.name))
-        return begin
-
-    def wrap_stage(self, begin):
-        self.asked.append(("stage", ""))
-        return begin
+    def wrap(self, of, function):
+        self.asked.append((None, "", "stage") if of is None else (of.number, of.node.name.split("(")[0], of.kind))
+        return function
 
 
 def begun(ds, observer=None):
@@ -58,23 +42,31 @@ def begun(ds, observer=None):
     ("ds", "asked"),
     [
         (STREAM, ONE),
-        (STREAM.map(int), "range-program filter-spread map-spread stage"),
-        (Dataset.range(9).skip(1).map(int).filter(bool), "range-program skip-program map-program filter-spread stage"),
-        (STREAM.skip(1), f"{ONE} skip-flow"),
+        (STREAM.map(int), "0-range-program 1-filter-spread 2-map-spread stage"),
         (
-            STREAM.skip(1).map(int).filter(bool),
-            "range-program filter-spread stage skip-flow map-spread filter-spread stage",
+            Dataset.range(9).skip(1).map(int).filter(bool),
+            "0-range-program 1-skip-step 2-map-step 3-filter-spread stage",
         ),
-        (STREAM.skip(1).take(3), f"{ONE} skip-flow take-flow"),
-        (Dataset.zip(STREAM, Dataset.range(3)), f"{ONE} range-program stage zip-flow"),
-        (Dataset.from_generator(lambda: iter([1])).map(int), "from_generator-flow map-spread stage"),
+        (STREAM.skip(1), f"{ONE} 2-skip-flow"),
+        (STREAM.skip(1).map(int).filter(bool), f"{ONE} 2-skip-flow 3-map-spread 4-filter-spread stage"),
+        (STREAM.skip(1).take(3), f"{ONE} 2-skip-flow 3-take-flow"),
+        (Dataset.zip(STREAM, Dataset.range(3)), f"{ONE} 2-range-program stage 3-zip-flow"),
+        (
+            Dataset.zip(STREAM.skip(1).map(int), STREAM),
+            f"{ONE} 2-skip-flow 3-map-spread stage 4-range-program 5-filter-spread stage 6-zip-flow",
+        ),
+        (
+            Dataset.range(3).flat_map(lambda x: [x]),
+            "0-range-program 1-flat_map-step 2-unpack-spread stage 3-flat_map-flow",
+        ),
+        (Dataset.from_generator(lambda: iter([1])).map(int), "0-from_generator-flow 1-map-spread stage"),
     ],
     ids=str,
 )
 def test_elementwise_nodes_over_an_indexed_or_sequential_node_are_one_stage(ds, asked):
     observer = Noted()
     begun(ds, observer)
-    assert " ".join("-".join(filter(None, (name.split("(")[0], how))) for how, name in observer.asked) == asked
+    assert " ".join("-".join(str(part) for part in one if part not in (None, "")) for one in observer.asked) == asked
 
 
 @pytest.mark.parametrize(
@@ -137,7 +129,8 @@ def test_virtual_streams_are_opened_in_one_session_and_as_one_operation():
     assert len(session.tuners) == 2
     noted = Noted()
     begun(STREAM.shard(1, 0, streams=2), noted)
-    assert [name for _, name in noted.asked] == ["range(30)", "filter", "", "range(30)", "filter", "", "shard"]
+    one = [(0, "range", "program"), (1, "filter", "spread"), (None, "", "stage")]
+    assert noted.asked == [*one, *one, (2, "shard", "flow")]
 
 
 def test_the_first_element_of_a_shard_belongs_to_the_shard():

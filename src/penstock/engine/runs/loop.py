@@ -389,8 +389,8 @@ class Loop:
         """Count the batches taken and the time of the native thread."""
         taken, cost = made.taken()
         if self._gathering is not None:
-            for node, rows in self._gathering.rows_of_nodes(taken, made.batch_rows):
-                spent = (0, 0) if node.inputs else (cost.wall, cost.cpu)  # the other nodes only compute rows
-                self._stage.observer.count(node, rows, taken * made.batch_bytes, *spent)
+            for number, rows in self._gathering.rows_of_operations(taken, made.batch_rows):
+                spent = (0, 0) if number else (cost.wall, cost.cpu)  # operations after the first only compute rows
+                self._stage.observer.count(number, rows, taken * made.batch_bytes, *spent)
         if taken and cost.wall:
             self._observe(cost, taken)

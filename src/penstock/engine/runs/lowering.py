@@ -13,7 +13,7 @@ from penstock.engine.runs.session import Session
 from penstock.engine.runs.settings import settings_of
 from penstock.engine.runs.stage import Stage
 from penstock.engine.tasks.call_stack import DEEPEST, flow_on_another_stack
-from penstock.engine.tasks.observer import Unobserved
+from penstock.engine.tasks.observer import Occurrence, Unobserved
 from penstock.ops.combine.inner import Unfolding
 from penstock.ops.combine.turns import Turns
 from penstock.ops.order.streams import StreamRows, VirtualStreams
@@ -43,6 +43,7 @@ class Stretch:
     first: int = 0
     step: int = 1
     depth: int = 0  # of flows that read one another on one stack
+    numbered_from: int = 0  # as observers number operations
 
     def open(self, session: Session, open_stage: OpenStage) -> Open:
         """Return the function that opens the pieces of the stretch."""
@@ -55,7 +56,7 @@ class Stretch:
         else:
             each_from_one = all(node.traits.ids == "kept" for node in _stretch(self.plan))
             feed = partial(PieceFeed, self.source, each_from_one=each_from_one)
-        return session.observer.wrap_stage(open_stage(self, feed, session))
+        return session.observer.wrap(None, open_stage(self, feed, session))
 
 
 OpenStage: TypeAlias = Callable[[Stretch, OpenFeed, Session], Open]
@@ -64,7 +65,10 @@ OpenStage: TypeAlias = Callable[[Stretch, OpenFeed, Session], Open]
 
 def in_stage(stretch: Stretch, open_feed: OpenFeed, session: Session) -> Open:
     """Return the function that opens the pieces that a stage makes of a stretch."""
-    return Stage(stretch.plan, stretch.base, open_feed, session, stretch.below, live=stretch.live).open
+    numbered_from = stretch.numbered_from
+    return Stage(
+        stretch.plan, stretch.base, open_feed, session, stretch.below, live=stretch.live, numbered_from=numbered_from
+    ).open
 
 
 def _stretch(plan: Node) -> Iterator[Node]:
@@ -83,21 +87,25 @@ def lowered(plan: Node, session: Session, open_stage: OpenStage) -> Open:
     """Return the function that opens the pieces of a plan as it is written, each stretch by `open_stage`."""
 
     def combine(node: Node, inputs: tuple[Stretch, ...]) -> Stretch:
-        if node.indexed:
-            return Stretch(node, node, None)
         if isinstance(node, StreamRows):
             return replace(inputs[0], first=node.number, step=node.streams)
+        if isinstance(node, Unfolding) and (in_tasks := node.in_tasks(inputs[0].plan)) is not inputs[0].plan:
+            inputs = (replace(inputs[0], plan=in_tasks),)
+            session.number()
+        if node.indexed:
+            number = session.number()
+            return Stretch(node, node, None, numbered_from=inputs[0].numbered_from if inputs else number)
         if node.elementwise and inputs:
-            (below,) = inputs
-            return replace(below, plan=with_inputs(node, (below.plan,)))
-        if isinstance(node, Unfolding):
-            inputs = tuple(replace(stretch, plan=node.in_tasks(stretch.plan)) for stretch in inputs)
+            session.number()
+            return replace(inputs[0], plan=with_inputs(node, (inputs[0].plan,)))
         begin = beginning(node, tuple(stretch.open(session, open_stage) for stretch in inputs), session)
-        begin = session.observer.wrap_flow(node, begin)
+        number = session.number()
+        begin = session.observer.wrap(Occurrence(number, node, "flow"), begin)
         depth = 2 + max((stretch.depth for stretch in inputs), default=0)  # itself and perhaps a stage
         if depth >= DEEPEST:
-            begin, depth = session.observer.wrap_stage(flow_on_another_stack(begin)), 0
-        return Stretch(Given(), None, begin, node, live=_is_live(node, inputs), depth=depth)
+            begin, depth = session.observer.wrap(None, flow_on_another_stack(begin)), 0
+        live = _is_live(node, inputs)
+        return Stretch(Given(), None, begin, node, live=live, depth=depth, numbered_from=number + 1)
 
     return fold(plan, combine).open(session, open_stage)
 

@@ -48,7 +48,7 @@ class Session:
         self.spent = Cost(0, 0)
         self._carry_over = carry_over
         self._outer = outer
-        self._stages = 0
+        self._stages = self._operations = 0
         self.turns = 1  # stages of one kind that alternate, and share the items made ahead
         self._threads: Threads | None = None
         self.has_threads = False  # of the session, or of the user's executor
@@ -86,15 +86,20 @@ class Session:
         return session
 
     def begin_again(self) -> None:
-        """Hand out the same tuners to the stages of another dataset of the same kind."""
-        self._stages = 0
+        """Hand out the same tuners to the stages of another dataset of the same kind, and the same numbers."""
+        self._stages = self._operations = 0
+
+    def number(self) -> int:
+        """Return the number of the next operation of the plan, from the sources up, by which an observer knows it."""
+        self._operations += 1
+        return self._operations - 1
 
     def alike(self, count: int) -> Iterator[Session]:
-        """Yield this session for each of `count` alternating plans of one kind, with shared tuners and counters."""
-        stages = self._stages
+        """Yield this session for each of `count` alternating plans of one kind, with shared tuners and numbers."""
+        stages, operations = self._stages, self._operations
         self.turns *= count
-        for _ in self.observer.alike(count):
-            self._stages = stages
+        for _ in range(count):
+            self._stages, self._operations = stages, operations
             yield self
         self.turns //= count
 
@@ -131,6 +136,7 @@ class Session:
         for remote in self._remote:
             if (
                 remote.observer is observer
+                and remote.work.numbered_from == work.numbered_from
                 and type(remote.work) is type(work)
                 and same_plan(remote.work.plan, work.plan)
             ):

@@ -33,6 +33,7 @@ class Stage:
         *,
         live: bool = False,
         top: bool = False,
+        numbered_from: int = 0,
     ) -> None:
         self.session = session
         self.plan = plan
@@ -40,8 +41,8 @@ class Stage:
         self.below = plan if base is not None else below  # the node whose elements a task receives or makes
         self.live = live
         self.top = top
-        self.observer = session.observer.part()
-        self.work: Work = (RowWork if top else PieceWork)(plan, session.allocate, self.observer)
+        self.observer = session.observer
+        self.work: Work = (RowWork if top else PieceWork)(plan, session.allocate, self.observer, numbered_from)
         self.turns = session.turns
         self.batching = batching_of(plan) if top else None
         self.item_rows = self.batching.size if isinstance(self.batching, Grouping) else 1
@@ -64,9 +65,7 @@ class Stage:
         allowed = self.top and settings.executor == "auto" and settings.workers is None and settings.depth is None
         if self.session.has_given_slots and (item_bytes or 0) > CHEAP_TO_COPY:
             return None
-        if not allowed or self.session.observer.looks_at_elements:
-            return None
-        return gathering_of(self.plan, self.session.memory)
+        return gathering_of(self.plan, self.session.memory) if allowed else None
 
     def spacing(self) -> float:
         """Return the number of items per block, 0 if data is not read in blocks."""

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from itertools import count
 from typing import NamedTuple, TypeAlias
 
 from penstock.core.arrays import Allocate
 from penstock.engine.tasks.call_stack import DEEPEST, on_another_stack
-from penstock.engine.tasks.observer import Observer
+from penstock.engine.tasks.observer import Observer, Occurrence
 from penstock.plan.flow import Piece, Spread
 from penstock.plan.graph import fold
 from penstock.plan.node import Guard, Node
@@ -18,9 +20,13 @@ Steps: TypeAlias = "tuple[Step, Steps] | None"
 
 
 class Line(NamedTuple):
-    """A partly compiled program: a run of steps over the program `source`, in which `depth` programs are nested."""
+    """A partly compiled program: a run of steps over the program `source`, in which `depth` programs are nested.
+
+    `number` is that of the last node.
+    """
 
     source: Program
+    number: int
     steps: Steps = None
     depth: int = 0
 
@@ -35,23 +41,29 @@ class Line(NamedTuple):
         return program_of_steps(self.source, steps) if steps else self.source
 
 
-def _lined(node: Node, inputs: tuple[Line, ...], allocate: Allocate, observer: Observer) -> Line:
+def _lined(number: int, node: Node, inputs: tuple[Line, ...], allocate: Allocate, observer: Observer) -> Line:
     """Return the line up to `node`: the input's line with one more step, or a program that calls the inputs' programs.
 
     The observer wraps each node's part, inputs first.
     """
-    step = node.as_step(allocate)
+    step, below = node.as_step(allocate), tuple(line.number for line in inputs)
     if step is not None:
-        (below,) = inputs
-        return below._replace(steps=(observer.wrap_step(node, step), below.steps))
-    program = observer.wrap(node, node.program(tuple(line.program for line in inputs), allocate))
+        (line,) = inputs
+        step = observer.wrap(Occurrence(number, node, "step", below), step)
+        return line._replace(number=number, steps=(step, line.steps))
+    program = node.program(tuple(line.program for line in inputs), allocate)
+    program = observer.wrap(Occurrence(number, node, "program", below), program)
     depth = 1 + max((line.depth for line in inputs), default=0)
-    return Line(program, depth=depth) if depth < DEEPEST else Line(on_another_stack(program))
+    return Line(program, number, depth=depth) if depth < DEEPEST else Line(on_another_stack(program), number)
 
 
-def compiled(plan: Node, allocate: Allocate, observer: Observer) -> Program:
-    """Return the plan's program, wrapped by the observer."""
-    return fold(plan, lambda node, inputs: _lined(node, inputs, allocate, observer)).program
+def compiled(plan: Node, allocate: Allocate, observer: Observer, numbered_from: int = 0) -> Program:
+    """Return the plan's program, wrapped by the observer; its operations have the numbers from `numbered_from` on."""
+    return _compiled(plan, allocate, observer, count(numbered_from))
+
+
+def _compiled(plan: Node, allocate: Allocate, observer: Observer, numbers: Iterator[int]) -> Program:
+    return fold(plan, lambda node, inputs: _lined(next(numbers), node, inputs, allocate, observer)).program
 
 
 class SpreadLine(NamedTuple):
@@ -76,24 +88,26 @@ class SpreadLine(NamedTuple):
 
 
 def _spread_after(
-    node: Node, line: SpreadLine, allocate: Allocate, observer: Observer, guard: Guard | None
+    of: Occurrence, line: SpreadLine, allocate: Allocate, observer: Observer, guard: Guard | None
 ) -> SpreadLine:
     """Return the line with the wrapped spread of an elementwise node at its end; `guard` runs the node by itself."""
+    node = of.node
     alone = None if guard is None else guard(node, node.spread(_given, allocate))
     if not node.traits.calls_input:
-        return SpreadLine(observer.wrap_spread(node, alone or node.spread(_given, allocate)), line, line.depth)
+        return SpreadLine(observer.wrap(of, alone or node.spread(_given, allocate)), line, line.depth)
     below, depth = line.spread, line.depth + 1
     if depth == DEEPEST:
         below, depth = on_another_stack(below), 1
     spread = node.spread(below, allocate) if alone is None else _in_turn((below, alone))
-    return SpreadLine(observer.wrap_spread(node, spread), depth=depth)
+    return SpreadLine(observer.wrap(of, spread), depth=depth)
 
 
-def spreading(plan: Node, allocate: Allocate, observer: Observer) -> Spread:
+def spreading(plan: Node, allocate: Allocate, observer: Observer, numbered_from: int = 0) -> Spread:
     """Return the function that makes the elements of a stretch of elementwise nodes from a piece or from its rows.
 
-    The guard of a node runs each node below it by itself.
+    The guard of a node runs each node below it by itself. The operations have the numbers from `numbered_from` on.
     """
+    numbers = count(numbered_from)
     stretch: list[tuple[Node, Guard | None]] = []
     base, guard = plan, None
     while not base.indexed and base.inputs:
@@ -101,12 +115,14 @@ def spreading(plan: Node, allocate: Allocate, observer: Observer) -> Spread:
         stretch.append((base, guard if own is None else None))
         base, guard = base.inputs[0], own or guard
     if base.indexed:
-        rows = of_rows(compiled(base, allocate, observer))
+        rows = of_rows(_compiled(base, allocate, observer, numbers))
         line = SpreadLine(rows if guard is None else guard(base, rows))
     else:
         line = SpreadLine(base.spread(_given, allocate))
     for node, of_node in reversed(stretch):
-        line = _spread_after(node, line, allocate, observer, of_node)
+        number = next(numbers)
+        of = Occurrence(number, node, "spread", (number - 1,) if number > numbered_from else ())
+        line = _spread_after(of, line, allocate, observer, of_node)
     return line.spread
 
 

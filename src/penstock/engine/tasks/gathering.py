@@ -17,6 +17,7 @@ from penstock.engine.tasks.task import Task
 from penstock.kernels import Ahead, SideThread
 from penstock.ops.group.batch import Batch
 from penstock.ops.read.source import Read, positions
+from penstock.plan.graph import post_order
 from penstock.plan.node import Node, RowMap
 from penstock.sources.powers import begin_reading_of
 
@@ -82,15 +83,12 @@ class Gathering:
         self.is_possible = made is not None
         return None if made is None else Gathered(made, size, item_bytes * size // batch.size)
 
-    def rows_of_nodes(self, batches: int, batch_rows: int) -> Iterator[tuple[Node, int]]:
-        """Yield each operation with the number of its rows made for `batches` batches."""
-        node, rows = self._plan, batches
-        while True:
-            yield node, rows
-            if not node.inputs:
-                return
-            rows *= batch_rows if node is self._batch else 1
-            (node,) = node.inputs
+    def rows_of_operations(self, batches: int, batch_rows: int) -> Iterator[tuple[int, int]]:
+        """Yield the number of each operation, with the number of its rows made for `batches` batches."""
+        rows = batches * batch_rows
+        for number, node in enumerate(post_order(self._plan)):
+            rows = batches if node is self._batch else rows
+            yield number, rows
 
     def close(self) -> None:
         """Release the thread."""

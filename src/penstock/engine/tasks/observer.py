@@ -2,57 +2,50 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any, Protocol
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeAlias, TypeVar
 
-from penstock.plan.flow import Open, Spread
-from penstock.plan.node import Node
-from penstock.plan.step import Step
-from penstock.plan.types import Program
+from penstock.plan.flow import Flow, Mark, Open, Piece, Spread, close
+from penstock.plan.step import Out, Step
+
+if TYPE_CHECKING:
+    from penstock.core.arrays import Rows
+    from penstock.elements.chunks.chunk import Chunk
+    from penstock.plan.node import Node
+    from penstock.plan.types import Program
+
+FunctionKind: TypeAlias = Literal["program", "step", "spread", "flow"]
+"""The kind of function that makes the elements of an operation: a `Program`, `Step`, `Spread` or `Open`."""
+F = TypeVar("F")
+
+
+class Occurrence(NamedTuple):
+    """One occurrence of a node in the plan of a run; a node that is read twice occurs twice.
+
+    The `number` identifies the occurrence: those of a plan are numbered from the sources up, and the virtual streams of
+    one shard have the same numbers. `inputs` are the numbers of the inputs that the same tasks make.
+    """
+
+    number: int
+    node: Node
+    kind: FunctionKind
+    inputs: tuple[int, ...] = ()
 
 
 class Observer(Protocol):
-    """An observer of every operation of the plan, which travels to other processes; its counts travel back.
+    """An observer of every operation of the plan, which travels to other processes; its counts travel back."""
 
-    An observer that `looks_at_elements` sees all elements; others may receive only their number.
-    """
+    def wrap(self, of: Occurrence | None, function: F, /) -> F:
+        """Return the function to run instead of `function`, which makes the elements of an operation.
 
-    @property
-    def looks_at_elements(self) -> bool: ...
-
-    def wrap(self, node: Node, program: Program, /) -> Program:
-        """Return the program to run instead of `program`, which makes the rows of `node`."""
-        ...
-
-    def wrap_step(self, node: Node, step: Step, /) -> Step:
-        """Return the step to run instead of `step`, which `node` runs before and after the program of its input."""
-        ...
-
-    def wrap_spread(self, node: Node, spread: Spread, /) -> Spread:
-        """Return the function to run instead of `spread`, which makes `node`'s elements from those of its input.
-
-        The input was wrapped just before. If the node `calls_input`, `spread` calls the wrapped input.
+        The functions of the inputs were wrapped before. `None` stands for a flow that only passes on what wrapped
+        functions make, in this thread or others.
         """
         ...
 
-    def wrap_flow(self, node: Node, begin: Open, /) -> Open:
-        """Return the function to open instead of `begin`, which yields the pieces of `node`."""
-        ...
-
-    def wrap_stage(self, begin: Open, /) -> Open:
-        """Return the function to open instead of `begin`, for a stretch whose operations are wrapped."""
-        ...
-
-    def count(self, node: Node, rows: int, nbytes: int, wall: int, cpu: int, /) -> None:
-        """Count rows of a node that no wrapped function made; `wall` and `cpu` are in ns."""
-        ...
-
-    def part(self) -> Observer:
-        """Return an observer for a stretch of the plan, which travels separately and adds its counts to this one's."""
-        ...
-
-    def alike(self, count: int, /) -> Iterator[Any]:
-        """Yield `count` times; wrapped functions of each time count as the same operations."""
+    def count(self, number: int, rows: int, nbytes: int, wall: int, cpu: int, /) -> None:
+        """Count rows of an operation that no wrapped function made; `wall` and `cpu` are in ns."""
         ...
 
     def drain(self) -> Any:
@@ -67,34 +60,77 @@ class Observer(Protocol):
 class Unobserved:
     """An observer that measures nothing."""
 
-    looks_at_elements = False
+    def wrap(self, of: Occurrence | None, function: F, /) -> F:
+        return function
 
-    def wrap(self, node: Node, program: Program, /) -> Program:
-        return program
-
-    def wrap_step(self, node: Node, step: Step, /) -> Step:
-        return step
-
-    def wrap_spread(self, node: Node, spread: Spread, /) -> Spread:
-        return spread
-
-    def wrap_flow(self, node: Node, begin: Open, /) -> Open:
-        return begin
-
-    def wrap_stage(self, begin: Open, /) -> Open:
-        return begin
-
-    def count(self, node: Node, rows: int, nbytes: int, wall: int, cpu: int, /) -> None:
+    def count(self, number: int, rows: int, nbytes: int, wall: int, cpu: int, /) -> None:
         pass
-
-    def part(self) -> Observer:
-        return self
-
-    def alike(self, count: int, /) -> Iterator[Any]:
-        return iter(range(count))
 
     def drain(self) -> Any:
         return None
 
     def absorb(self, counted: Any, /) -> None:
         pass
+
+
+Around: TypeAlias = "Callable[[], AbstractContextManager[Callable[[Rows, Chunk], object]]]"
+"""Returns a context for one call of a function; its value is to be called with the elements made, and their ids."""
+
+
+def called_within(around: Around, kind: FunctionKind, function: Any) -> Any:
+    """Return a function of the same kind, each call of which is made within a context: a simple way to wrap it."""
+    wrap: Callable[[Around, Any], Any] = {
+        "program": _program_within,
+        "step": _step_within,
+        "spread": _spread_within,
+        "flow": _flow_within,
+    }[kind]
+    return wrap(around, function)
+
+
+def _program_within(around: Around, program: Program) -> Program:
+    def run(rows: Rows, out: Out = None) -> Chunk:
+        with around() as note:
+            chunk = program(rows, out)
+            note(rows, chunk)
+            return chunk
+
+    return run
+
+
+def _step_within(around: Around, step: Step) -> Step:
+    def change(chunk: Chunk, rows: Rows, below: Rows, out: Out) -> Chunk:
+        with around() as note:
+            chunk = chunk if step.change is None else step.change(chunk, rows, below, out)
+            note(rows, chunk)
+            return chunk
+
+    return step._replace(change=change)
+
+
+def _spread_within(around: Around, spread: Spread) -> Spread:
+    def run(piece: Piece) -> Piece:
+        with around() as note:
+            made = spread(piece)
+            note(made.ids, made.chunk)
+            return made
+
+    return run
+
+
+def _flow_within(around: Around, begin: Open) -> Open:
+    def run(epoch: int, mark: Mark = None) -> Flow:
+        with around():
+            flow = begin(epoch, mark)
+        try:
+            while True:
+                with around() as note:
+                    piece = next(flow, None)
+                    if piece is None:
+                        return
+                    note(piece.ids, piece.chunk)
+                yield piece
+        finally:
+            close(flow)
+
+    return run

@@ -14,10 +14,11 @@ from penstock.elements.chunks.gathering import stack_all
 from penstock.elements.chunks.stacking import Stack, join_stacks
 from penstock.elements.sparse import Sparse
 from penstock.engine.tasks.compile import compiled
-from penstock.engine.tasks.observer import Observer
+from penstock.engine.tasks.observer import Observer, Occurrence
 from penstock.engine.tasks.task import Job, Made, Slot, Task
 from penstock.ops.group.batch import Batch
 from penstock.plan.flow import Piece
+from penstock.plan.graph import post_order
 from penstock.plan.node import Node, RowMap
 from penstock.plan.step import Step
 from penstock.plan.types import Program
@@ -97,21 +98,23 @@ class Parts:
         return Columns(parts[0].structure, whole, last[1])
 
 
-def batch_parts(plan: Node, allocate: Allocate, observer: Observer) -> Parts | None:
+def batch_parts(plan: Node, allocate: Allocate, observer: Observer, numbered_from: int = 0) -> Parts | None:
     """Return the way to make a batch of the plan in parts; `None` unless the plan ends in a `Batch`, perhaps moved."""
     batch, moves = plan, list[RowMap]()
     while isinstance(batch, RowMap):
         moves.insert(0, batch)
         batch = batch.input
-    if type(batch) is not Batch or observer.looks_at_elements:
+    if type(batch) is not Batch:
         return None
 
     def change(chunk: Chunk, rows: Rows, below: Rows, out: Any) -> Chunk:
         return batch.folded(cast("Columns", chunk).structure, out, len(chunk), 1, allocate)
 
-    program = compiled(batch.input, allocate, observer)
-    steps = [observer.wrap_step(batch, Step(change=change))]
-    steps += [observer.wrap_step(move, Step()) for move in moves]
+    program = compiled(batch.input, allocate, observer, numbered_from)
+    steps: list[Step] = []
+    for number, node in enumerate([batch, *moves], numbered_from + sum(1 for _ in post_order(batch.input))):
+        step = Step(change=change) if node is batch else Step()
+        steps.append(observer.wrap(Occurrence(number, node, "step", (number - 1,)), step))
     return Parts(plan, batch, allocate, program, tuple(steps))
 
 

@@ -22,26 +22,29 @@ if TYPE_CHECKING:
 
 
 class Work(Protocol):
-    """Work of one kind, which makes tasks in any thread; another process can rebuild the work from the plan."""
+    """Work of one kind, which makes tasks in any thread; another process can rebuild the work from the plan.
+
+    The observer knows the operations of the plan by their numbers, from `numbered_from` on.
+    """
 
     plan: Node
+    numbered_from: int
     tell: Tell | None
 
-    def __init__(self, plan: Node, allocate: Allocate, observer: Observer) -> None: ...
+    def __init__(self, plan: Node, allocate: Allocate, observer: Observer, numbered_from: int = 0) -> None: ...
     def make(self, task: Task) -> Made: ...
 
 
 class RowWork:
     """Work that makes rows of an indexed plan, with batches written into the slot of a task, if any."""
 
-    def __init__(self, plan: Node, allocate: Allocate, observer: Observer) -> None:
+    def __init__(self, plan: Node, allocate: Allocate, observer: Observer, numbered_from: int = 0) -> None:
         self.plan = plan
+        self.numbered_from = numbered_from
         self.tell = telling(plan)
         self._allocate = allocate
         self._observer = observer
-        self._alike = observer.alike(2)  # parts of batches count as batches do
-        next(self._alike)
-        self._program = compiled(plan, allocate, observer)
+        self._program = compiled(plan, allocate, observer, numbered_from)
         self._makes_batches = batching_of(plan) is not None
         self._meter = Meter()
 
@@ -63,17 +66,17 @@ class RowWork:
     @cached_property
     def parts(self) -> Parts | None:
         """The way to make a batch in parts, if the plan ends in a batch that allows it."""
-        next(self._alike)
-        return tasks.parts.batch_parts(self.plan, self._allocate, self._observer)
+        return tasks.parts.batch_parts(self.plan, self._allocate, self._observer, self.numbered_from)
 
 
 class PieceWork:
     """Work that makes pieces of a stretch of elementwise nodes from rows of an indexed node or from given elements."""
 
-    def __init__(self, plan: Node, allocate: Allocate, observer: Observer) -> None:
+    def __init__(self, plan: Node, allocate: Allocate, observer: Observer, numbered_from: int = 0) -> None:
         self.plan = plan
+        self.numbered_from = numbered_from
         self.tell = telling(plan)
-        self._spread = spreading(plan, allocate, observer)
+        self._spread = spreading(plan, allocate, observer, numbered_from)
         self._meter = Meter()
 
     def make(self, task: Task) -> Made:

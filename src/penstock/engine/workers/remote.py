@@ -46,7 +46,7 @@ def pickled_plan(work: Work, observer: Observer) -> PickledPlan:
 
     import cloudpickle
 
-    data = cloudpickle.dumps((type(work), work.plan, observer))
+    data = cloudpickle.dumps((type(work), work.plan, work.numbered_from, observer))
     if len(data) <= LARGEST_CARRIED:
         return PickledPlan(data, None)
     handle, path = tempfile.mkstemp(prefix="penstock-plan-", suffix=".pickle")
@@ -62,8 +62,8 @@ def run_remotely(plan: PickledPlan, task: Task) -> tuple[Made, Any]:
 
 
 def _unpickled(plan: PickledPlan) -> tuple[Work, Observer]:
-    kind, node, observer = plan.load()
-    return kind(node, _fresh, observer), observer
+    kind, node, numbered_from, observer = plan.load()
+    return kind(node, _fresh, observer, numbered_from), observer
 
 
 _unpickled_from_file = lru_cache(maxsize=4)(_unpickled)

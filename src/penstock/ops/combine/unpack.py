@@ -40,6 +40,10 @@ class Unpack(Streamed):
 
     input: Node
 
+    @property
+    def internal(self) -> bool:
+        return True
+
     def spec(self) -> Spec | None:
         return None
 
