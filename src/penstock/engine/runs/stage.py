@@ -41,7 +41,11 @@ class Stage:
         self.live = live
         self.top = top
         self.observer = session.observer.part()
-        self.work: Work = (RowWork if top else PieceWork)(plan, session.allocate, self.observer)
+        self.work: Work
+        if top:
+            self.work = RowWork(plan, session.allocate, self.observer, fills_slots=session.has_given_slots)
+        else:
+            self.work = PieceWork(plan, session.allocate, self.observer)
         self.turns = session.turns
         self.batching = batching_of(plan) if top else None
         self.item_rows = self.batching.size if isinstance(self.batching, Grouping) else 1
