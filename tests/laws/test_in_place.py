@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from functools import partial
@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import penstock as ps
@@ -77,10 +77,9 @@ def kept(e):
     return {**e, "x": KEPT.setdefault((e["x"].tobytes(), e["x"].shape), e["x"] - 1)}
 
 
-FUNCTIONS: list[Callable[[Any], Any]] = [
-    *(doubled, sorted_down, written_to, written_to_and_replaced, returned, returned_twice, made_twice),
-    *(as_views, swapped, kept),
-]
+WRITING = [written_to, written_to_and_replaced]
+SHARING = [returned_twice, made_twice, as_views, swapped]
+FUNCTIONS: list[Callable[[Any], Any]] = [doubled, sorted_down, returned, kept, *WRITING, *SHARING]
 
 
 # Pipelines, each with its elements in plain Python
@@ -90,20 +89,26 @@ FUNCTIONS: list[Callable[[Any], Any]] = [
 class Draft:
     """A pipeline and its elements: rows for a `depth` of 0, batches of these for 1, and so on.
 
-    Arrays of rows are read-only if `sealed`.
+    Functions do not write into arrays that are `shared`: with a source, which are read-only, or with other leaves.
     """
 
     dataset: Dataset[Any]
     elements: Elements
     depth: int = 0
-    sealed: bool = False
+    shared: bool = False
 
 
 def mapped(function: Callable[[Any], Any], draft: Draft, **how: Any) -> Draft:
-    if draft.sealed and function in (written_to, written_to_and_replaced):
+    if draft.shared and function in WRITING:
         return draft
-    made = [deepcopy(function(deepcopy(each))) for each in draft.elements]
-    return replace(draft, dataset=draft.dataset.map(function, **how), elements=made)
+    made = [own(function(own(each))) for each in draft.elements]
+    ds, shared = draft.dataset.map(function, **how), draft.shared or function in SHARING
+    return replace(draft, dataset=ds, elements=made, shared=shared)
+
+
+def own(e: Any) -> Any:
+    """Return an element with each array copied, even one that it holds twice."""
+    return {key: deepcopy(leaf) for key, leaf in e.items()}
 
 
 def cut(draft: Draft) -> Draft:
@@ -118,8 +123,17 @@ def filtered(draft: Draft) -> Draft:
     return replace(draft, dataset=draft.dataset.filter(some), elements=list(filter(some, draft.elements)))
 
 
-def repeated(draft: Draft) -> Draft:
-    return replace(draft, dataset=draft.dataset.repeat(2), elements=draft.elements * 2)
+def repeated(times: int, draft: Draft) -> Draft:
+    if len(draft.elements) > 2 * COUNT:
+        return draft
+    return replace(draft, dataset=draft.dataset.repeat(times), elements=draft.elements * times)
+
+
+def moved(step: int, draft: Draft) -> Draft:
+    """Take every so many rows, from the last one back if the step is negative."""
+    if not draft.dataset._plan.indexed:
+        return draft
+    return replace(draft, dataset=draft.dataset[::step], elements=draft.elements[::step])
 
 
 def unbatched(draft: Draft) -> Draft:
@@ -174,7 +188,7 @@ def grouped(draft: Draft, sizes: list[int], remainder: str, least: int | None = 
             return None
         batch = {key: stacked([each[key] for each in run], least) for key in run[0]}
         made.append(completed(batch, len(run), size, flags) if remainder == "pad" else batch)
-    return replace(draft, elements=made, depth=draft.depth + 1, sealed=False)
+    return replace(draft, elements=made, depth=draft.depth + 1, shared=False)
 
 
 def stacked(leaves: list[Any], least: int | None) -> np.ndarray:
@@ -199,10 +213,20 @@ def uniform(elements: Elements) -> bool:
     return len({str({key: np.shape(leaf) for key, leaf in each.items()}) for each in elements}) == 1
 
 
-OPERATIONS: dict[str, Callable[[Draft], Draft]] = {
+def of_columns(function: Callable[[Any], Any]) -> Callable[[Draft], Draft]:
+    """Return the operation that calls a function of single rows or batches with columns of them."""
+    return lambda draft: mapped(function, draft, vectorized=True) if uniform(draft.elements) else draft
+
+
+Operations = dict[str, Callable[[Draft], Draft]]
+FUNCTION_CALLS: Operations = {
     **{f"map({f.__name__})": partial(mapped, f) for f in FUNCTIONS},
     **{f"map({f.__name__}, one by one)": partial(mapped, f, vectorized=False) for f in (doubled, returned_twice)},
-    **{f"batch({n}, {left})": partial(batched, n, left) for n in (2, 3, 7) for left in ("keep", "drop", "pad")},
+    **{f"map({f.__name__}, vectorized)": of_columns(f) for f in FUNCTIONS if f is not kept},
+    "cut": cut,
+}
+BATCHINGS: Operations = {
+    **{f"batch({n}, {left})": partial(batched, n, left) for n in (1, 2, 3, 7) for left in ("keep", "drop", "pad")},
     **{
         f"padded_batch({n}, {left}, {to})": partial(padded, n, left, to)
         for n in (2, 5)
@@ -210,19 +234,17 @@ OPERATIONS: dict[str, Callable[[Draft], Draft]] = {
         for to in (None, 4)
     },
     **{f"rebatch({n}, {left})": partial(rebatched, n, left) for n in ([4], [2, 3]) for left in ("keep", "pad")},
-    "cut": cut,
-    "filter": filtered,
-    "repeat": repeated,
-    "unbatch": unbatched,
 }
-
-
-def of_columns(function: Callable[[Any], Any]) -> Callable[[Draft], Draft]:
-    """Return the operation that calls a function of single rows or batches with columns of them."""
-    return lambda draft: mapped(function, draft, vectorized=True) if uniform(draft.elements) else draft
-
-
-OPERATIONS |= {f"map({f.__name__}, vectorized)": of_columns(f) for f in FUNCTIONS if f is not kept}
+MOVES: Operations = {
+    "filter": filtered,
+    "unbatch": unbatched,
+    **{f"repeat({n})": partial(repeated, n) for n in (2, 5)},
+    **{f"[::{n}]": partial(moved, n) for n in (-1, 3, -5)},
+}
+OPERATIONS = FUNCTION_CALLS | BATCHINGS | MOVES
+PIPELINES = st.lists(
+    st.one_of(*(st.sampled_from(list(some)) for some in (FUNCTION_CALLS, BATCHINGS, MOVES))), max_size=7
+)
 
 
 @pytest.fixture(scope="module")
@@ -240,7 +262,7 @@ def sources(tmp_path_factory) -> dict[str, Callable[[], Draft]]:
         return replace(parsed(size), dataset=Dataset.from_source(records).batch(size).map(PARSE))
 
     return {
-        "arrays": lambda: Draft(Dataset.from_tensor_slices(columns), ROWS, sealed=True),
+        "arrays": lambda: Draft(Dataset.from_tensor_slices(columns), ROWS, shared=True),
         "generator": lambda: Draft(Dataset.from_generator(lambda: iter(deepcopy(ROWS))), ROWS),
         "records": lambda: Draft(ps.read_tfrecord(path).map(PARSE), ROWS),
         "batches of records": lambda: parsed(4),
@@ -261,15 +283,13 @@ def blocks(nbytes: int) -> np.ndarray:
     return whole[start : start + nbytes]
 
 
-def ways(thread_pool: Any) -> Iterator[tuple[Options, dict[str, Any]]]:
-    for options in (
-        Options(executor="inline", ignore_lint="all"),
-        Options(executor="threads", workers=2, ignore_lint="all"),
-        Options(executor=thread_pool, ignore_lint="all"),
-        Options(executor="inline", rewrite=False, ignore_lint="all"),
-    ):
-        yield options, {}
-        yield options, {"allocate": blocks}
+WAYS = ("inline", "inline as written", "threads", "thread pool")
+
+
+def options_of(way: str, thread_pool: Any) -> Options:
+    executor = thread_pool if way == "thread pool" else way.partition(" ")[0]
+    workers = 2 if way == "threads" else None
+    return Options(executor=executor, workers=workers, rewrite=way != "inline as written", ignore_lint="all")
 
 
 SOURCES = (
@@ -278,19 +298,19 @@ SOURCES = (
 )
 
 
-@given(st.sampled_from(SOURCES), st.lists(st.sampled_from(list(OPERATIONS)), max_size=6))
-def test_batches_in_place_equal_those_of_plain_python(sources, thread_pool, source, operations):
+@settings(max_examples=400)
+@given(st.sampled_from(SOURCES), PIPELINES, st.sampled_from(WAYS), st.booleans())
+def test_batches_in_place_equal_those_of_plain_python(sources, thread_pool, source, operations, way, given_memory):
     draft = sources[source]()
     for operation in operations:
         if draft.elements and draft.depth < 3:
             draft = OPERATIONS[operation](draft)
-    for options, where in ways(thread_pool):
-        ds = draft.dataset.with_options(options)
-        for _ in range(2):
-            found = list(ds.iterator(**where))
-            assert len(found) == len(draft.elements)
-            assert all(map(equal, found, draft.elements)), (options, where)
-            if not any("kept" in each for each in operations):
-                for leaf in flatten(found)[0]:
-                    if isinstance(leaf, np.ndarray) and leaf.flags.writeable:
-                        leaf[...] = 77
+    ds = draft.dataset.with_options(options_of(way, thread_pool))
+    for _ in range(2):
+        found = list(ds.iterator(allocate=blocks if given_memory else None))
+        assert len(found) == len(draft.elements)
+        assert all(map(equal, found, draft.elements))
+        if not any("kept" in each for each in operations):
+            for leaf in flatten(found)[0]:
+                if isinstance(leaf, np.ndarray) and leaf.flags.writeable:
+                    leaf[...] = 77
