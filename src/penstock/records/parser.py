@@ -65,11 +65,11 @@ class RecordParser:
         """Return the results for records or batches at `rows` as columns, written to `out` if they fit."""
         given = given_records(values, self.name)
         if given.counts is None:
-            leaves = self._parsed(given, self._memory(out, given.total), allocate)
+            leaves = self._parsed(given, self.memory(out, given.total), allocate)
             return Columns(self.structures[False], [leaf.column() for leaf in leaves], len(rows))
         ends = np.cumsum(given.counts).tolist()
         spans = list(zip([0, *ends], ends, strict=False))
-        leaves = self._parsed(given, None, allocate)
+        leaves = self._parsed(given, self.memory(_of_records(out, given.counts), given.total), allocate)
         return Columns(self.structures[True], [[leaf.batch(*span) for span in spans] for leaf in leaves], len(rows))
 
     def _parsed(
@@ -125,8 +125,8 @@ class RecordParser:
         at = {name: leaf for leaf, name in enumerate(names)}
         return [at.get(f"features/{slot.name}") if slot.fixed else None for slot in self.kernel.slots]
 
-    def _memory(self, out: Sequence[NDArray[Any]] | None, count: int) -> list[NDArray[Any] | None] | None:
-        """Return the given memory of each slot that the kernel can fill directly."""
+    def memory(self, out: Sequence[NDArray[Any]] | None, count: int) -> list[NDArray[Any] | None] | None:
+        """Return the given memory of each slot of the kernel that it can fill directly for `count` records."""
         if out is None or len(out) != self.structures[False].num_leaves:
             return None
         return [
@@ -140,6 +140,13 @@ class RecordParser:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
+
+
+def _of_records(out: Sequence[NDArray[Any]] | None, counts: Counts) -> Sequence[NDArray[Any]] | None:
+    """Return memory for batches as that for their records, if all have one size; one batch alone may be short."""
+    if out is None or not len(counts) or (counts != counts[0]).any():
+        return None
+    return [array[:, : counts[0]] if array.ndim > 1 else array for array in out]
 
 
 def _fits(memory: NDArray[Any], slot: WantedFeature, count: int) -> bool:

@@ -48,11 +48,15 @@ class ReadAndParse:
     def columns(
         self, values: NDArray[np.int64] | list[Rows], rows: Rows, out: Sequence[NDArray[Any]] | None, allocate: Allocate
     ) -> Chunk:
-        """Return the batches of records with these numbers, one after another; `rows` are those of the batches."""
+        """Return the batches of records with these numbers, one after another; `rows` are those of the batches.
+
+        Leaves of a fixed size are written to `out` if they fit.
+        """
         batches: list[Any] = []
-        for batch in values:
+        for i, batch in enumerate(values):
             numbers = np.ascontiguousarray(batch)
-            parsed = self._files.parse(numbers, allocate)
+            places = None if out is None else [a[i, : len(numbers)] if a.ndim > 1 else a for a in out]
+            parsed = self._files.parse(numbers, allocate, self.parser.memory(places, len(numbers)))
             if parsed is None:
                 return self.parser.columns(self._read(values), rows, out, allocate)
             leaves = [leaf(parsed, len(numbers)) for leaf in self._leaves]
