@@ -44,8 +44,6 @@ class Batch(Grouping):
     def collect_all(self, groups: Groups, out: OptionalSlot, allocate: Allocate) -> Chunk:
         """Stack the elements of all batches at once, in the memory for elements, without a step per batch."""
         batches, chunk, rows, counts = groups
-        if out is None and len(batches) == 1:
-            return super().collect_all(groups, None, allocate)
         try:
             structure, arrays = self._stacked(chunk, rows, out, allocate, to_largest=len(batches) == 1)
         except ElementError:  # elements of one batch do not fit together, or those of several, which may fit separately
