@@ -137,7 +137,7 @@ def moved(step: int, draft: Draft) -> Draft:
 
 
 def unbatched(draft: Draft) -> Draft:
-    if not draft.depth:
+    if not draft.depth or not all(map(np.ndim, draft.elements[0].values())):  # flags of flags, once taken apart
         return draft
     return replace(draft, dataset=draft.dataset.unbatch(), elements=apart(draft.elements), depth=draft.depth - 1)
 
@@ -156,7 +156,7 @@ def padded(size: int, remainder: str, to: int | None, draft: Draft) -> Draft:
 
 
 def rebatched(sizes: list[int], remainder: str, draft: Draft) -> Draft:
-    if not draft.depth:
+    if not draft.depth or not all(map(np.ndim, draft.elements[0].values())):  # flags of flags, once taken apart
         return draft
     ds = draft.dataset.rebatch(sizes, remainder=remainder, mask_key=flags_of(draft))
     rows = replace(draft, elements=apart(draft.elements), depth=draft.depth - 1)

@@ -16,8 +16,9 @@ class Comparing:
     """Count the rows made in columns, and choose which of them to compare with single elements.
 
     The first `FIRST` rows, or `FIRST_BYTES`, are compared, in however many chunks they come; after that one row at a
-    time, at positions that differ from chunk to chunk. The distance between comparisons doubles up to `RARELY`, so comparing takes about
-    one percent of the time. Threads share the counts without a lock: a lost update causes one more comparison.
+    time, at positions that differ from chunk to chunk. The distance between comparisons doubles up to `RARELY`, so
+    comparing takes about one percent of the time. Threads share the counts without a lock: a lost update causes one
+    more comparison.
     """
 
     def __init__(self) -> None:

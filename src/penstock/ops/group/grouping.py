@@ -88,7 +88,7 @@ class Grouping(Batching):
         made: list[Any] = []
         slot = None if out is None else InSlot(out, len(groups.numbers), allocate)
         for number, (low, high) in zip(groups.numbers.tolist(), spans(groups.counts), strict=True):
-            own = allocate if slot is None else slot.next()
+            own = allocate if slot is None else slot.next(None if self.pads else high - low)
             made.append(self.collect_one(groups.chunk.slice(low, high), groups.rows[low:high], number, own))
         return Items(made) if slot is None else slot.whole(made)
 
@@ -115,13 +115,16 @@ class Grouping(Batching):
             rows, size=self.size, batches=self.stride, length=self.input.stride, input_stride=self.input.stride
         )
 
+    def counts(self, rows: Rows) -> np.ndarray:
+        """Return the number of elements in each group."""
+        return group_sizes(rows, self.size, self.stride, self.input.stride, self.input.stride)
+
     def route(self, rows: Rows) -> tuple[Rows, ...]:
         return (self.grouped(rows)[0],)
 
     def as_step(self, allocate: Allocate) -> Step | None:
         def change(chunk: Chunk, rows: Rows, its_rows: Rows, out: OptionalSlot) -> Chunk:
-            counts = group_sizes(rows, self.size, self.stride, self.input.stride, self.input.stride)
-            return self.collect_all(Groups(rows, chunk, its_rows, counts), out, allocate)
+            return self.collect_all(Groups(rows, chunk, its_rows, self.counts(rows)), out, allocate)
 
         return Step(lambda rows: self.grouped(rows)[0], change, self.memory_below)
 
