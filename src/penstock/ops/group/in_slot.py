@@ -27,9 +27,9 @@ class InSlot:
 
     def next(self, rows: int | None = None) -> Allocate:
         """Return the function that allocates memory for the next group; of `rows` rows, if it may be a short one."""
-        if self._whole is None:
+        if not self._out:
             return self._allocate
-        places = [array[len(self._groups)] for array in self._whole]
+        places = [array[len(self._groups)] for array in self._out]
         if rows is not None and any(place.ndim and len(place) > rows for place in places):
             self._is_short = True
             places = [place[:rows] if place.ndim else place for place in places]
