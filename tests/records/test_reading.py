@@ -242,3 +242,12 @@ def test_batches_of_several_sizes_in_one_task_are_not_mixed_up(files, in_memory)
     out = [np.zeros((2, 16), np.int64), np.zeros((2, 16, 2), np.float32)]
     found = program(np.array([3, 0]), out).elements()
     assert [batch["n"].tolist() for batch in found] == [list(range(48, 60)), list(range(16))]
+
+
+def test_a_batch_larger_than_the_one_before_gets_memory_of_its_own(files) -> None:
+    ds = ps.read_tfrecord(files).batch(16).map(R.parse_example({"n": FEATURES["n"]})).repeat(3)
+    it = ds.with_options(ps.Options(executor="inline")).iterator()
+    first = [next(it) for _ in range(3)]
+    again = ds.iterator()
+    again.load_state_dict(it.state_dict())  # begins with a short batch
+    assert [len(batch["n"]) for batch in [*first, *again]] == 3 * [16, 16, 16, 12]

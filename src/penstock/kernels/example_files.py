@@ -45,14 +45,14 @@ class ExampleFiles:
     ) -> Parsed | None:
         """Return the values of each slot in the records at `rows`, positions in [0, len) of the reader.
 
-        `out` may hold, for a slot of fixed size, a contiguous array of its dtype for the values, written there.
+        `out` may hold, for a slot of fixed size, a flat array of its dtype for the values, written there if there is room.
         The result is `None` for any failure: a bad file, a bad record, or too little room. Reading and parsing
         separately then finds the error, and updates the kernel's estimate of room.
         """
         count = len(rows)
-        given = {} if out is None else {i: array for i, array in enumerate(out) if array is not None}
-        layout = self._layout(count, tuple(given))
-        blocks = [array.reshape(-1) for array in given.values()]
+        slots = self._kernel.slots
+        given = {i: a for i, a in enumerate(out or ()) if a is not None and len(a) >= count * slots[i].size}
+        layout, blocks = self._layout(count, tuple(given)), list(given.values())
         blocks += [allocate((size,), dtype) for dtype, size in layout.blocks[len(blocks) :]]
         found = self._native.parse(rows, blocks, layout.places)
         if found is None:

@@ -53,10 +53,10 @@ class ReadAndParse:
         Leaves of a fixed size are written to `out` if they fit.
         """
         batches: list[Any] = []
+        memory = self.parser.memory_of_batches(out, len(values))
         for i, batch in enumerate(values):
             numbers = np.ascontiguousarray(batch)
-            places = None if out is None else [a[i, : len(numbers)] if a.ndim > 1 else a for a in out]
-            parsed = self._files.parse(numbers, allocate, self.parser.memory(places, len(numbers)))
+            parsed = self._files.parse(numbers, allocate, _row(memory, i))
             if parsed is None:
                 return self.parser.columns(self._read(values), rows, out, allocate)
             leaves = [leaf(parsed, len(numbers)) for leaf in self._leaves]
@@ -99,6 +99,10 @@ class ReadAndParse:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
+
+
+def _row(memory: list[NDArray[Any] | None] | None, batch: int) -> list[NDArray[Any] | None] | None:
+    return None if memory is None else [None if array is None else array[batch] for array in memory]
 
 
 def _is_plainly_ragged(feature: Feature, splits_dtype: str) -> bool:

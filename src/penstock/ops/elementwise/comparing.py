@@ -5,7 +5,7 @@ from __future__ import annotations
 from penstock.elements.chunks.chunk import Columns
 
 FIRST = 256  # elements that are compared before columns are trusted
-FIRST_BYTES = 1 << 26  # bytes of columns after which fewer elements are enough: large ones, such as batches
+FIRST_BYTES = 1 << 23  # bytes of columns after which fewer elements are enough: large ones, such as batches
 NEXT = 1 << 12  # rows until the next comparison
 RARELY = 1 << 20  # maximum number of rows between two comparisons
 SELDOM = 1 << 23  # bytes of columns that take a hundred times as long as one element
