@@ -45,7 +45,9 @@ class ExampleFiles:
     ) -> Parsed | None:
         """Return the values of each slot in the records at `rows`, positions in [0, len) of the reader.
 
-        `out` may hold, for a slot of fixed size, a flat array of its dtype for the values, written there if there is room.
+        `out` may hold, for a slot of fixed size, a flat array of its dtype; if there is room, the values are written
+        to it.
+
         The result is `None` for any failure: a bad file, a bad record, or too little room. Reading and parsing
         separately then finds the error, and updates the kernel's estimate of room.
         """
