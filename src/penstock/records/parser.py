@@ -145,15 +145,7 @@ class RecordParser:
         """
         if out is None or len(out) != self.structures[True].num_leaves:
             return None
-        found: list[NDArray[Any] | None] = []
-        for told in self._direct:
-            array = None if told is None else out[told[0]]
-            fits = told is not None and array is not None and array.ndim > 1 and len(array) == batches
-            if fits and _fits(array, told[1], batches * array.shape[1] * told[2]):
-                found.append(array.reshape(batches, array.shape[1] * told[2]))
-            else:
-                found.append(None)
-        return found
+        return [None if told is None else _of_batches(out[told[0]], batches, *told[1:]) for told in self._direct]
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the description alone."""
@@ -168,6 +160,13 @@ def _of_records(out: Sequence[NDArray[Any]] | None, counts: Counts) -> Sequence[
     if out is None or not len(counts) or (counts != counts[0]).any():
         return None
     return [array[:, : counts[0]] if array.ndim > 1 else array for array in out]
+
+
+def _of_batches(memory: NDArray[Any], batches: int, dtype: np.dtype[Any], size: int) -> NDArray[Any] | None:
+    if memory.ndim < 2 or len(memory) != batches:
+        return None
+    values = memory.shape[1] * size
+    return memory.reshape(batches, values) if _fits(memory, dtype, batches * values) else None
 
 
 def _fits(memory: NDArray[Any], dtype: np.dtype[Any], size: int) -> bool:
