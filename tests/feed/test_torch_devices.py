@@ -53,6 +53,33 @@ def test_tasks_write_into_the_pinned_blocks_and_no_batch_is_packed_after_the_fir
     assert len(streams.blocks) <= 4  # two under way, one that is made, one that is packed
 
 
+PIPELINES = {
+    "a function": lambda ds: ds.batch(4).map(lambda e: {**e, "image": e["image"].clip(1)}, vectorized=False),
+    "columns": lambda ds: ds.batch(4).map(lambda e: {**e, "image": e["image"][:, :, ::-1] * 2}, vectorized=True),
+    "flags": lambda ds: ds.padded_batch(4, remainder="pad"),
+    "a stream": lambda ds: ds.filter(lambda e: True).batch(4),
+    "batches of a stream": lambda ds: ds.batch(5).filter(lambda e: True).rebatch(4),
+}
+
+
+@pytest.mark.parametrize("make", PIPELINES.values(), ids=PIPELINES)
+def test_batches_of_every_pipeline_travel_in_the_block_that_they_were_made_in(monkeypatch, make):
+    packed, really = [], parcel._packed
+    monkeypatch.setattr(
+        parcel, "_packed", lambda arrays, reserve: packed.append(len(arrays)) or really(arrays, reserve)
+    )
+    data = {"image": np.zeros((80, 64, 64, 3), np.uint8), "label": np.arange(80)}
+    ds = make(Dataset.from_tensor_slices(data).map(marked))
+    ds = ds.with_options(Options(executor="inline", memory_budget=60_000))
+    streams = FakeStreams(torch)
+    batches = list(feed_of(ds, streams))
+    leaves = [batch if isinstance(batch, dict) else batch[0] for batch in batches]
+    assert [label for batch in leaves for label in batch["label"].tolist()] == list(range(80))
+    assert len(packed) <= 1  # the first batch shows how large batches are
+    kept = list(ds.iterator(epoch=0))
+    assert all((batch["image"].numpy() == wanted["image"]).all() for batch, wanted in zip(leaves, kept, strict=True))
+
+
 @pytest.mark.parametrize("workers", [None, 2])
 def test_no_block_is_overwritten_before_it_is_copied(workers):
     streams = FakeStreams(torch)  # copies when the batch is handed out, not before

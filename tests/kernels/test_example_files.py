@@ -160,3 +160,21 @@ def test_batches_of_other_sizes_come_from_the_same_files(tmp_path) -> None:
 def test_slots_in_lists_are_refused(tmp_path) -> None:
     with pytest.raises(ValueError, match="lists"):
         ExampleFiles(ExampleKernel([NUMBERS._replace(in_lists=True)]), reader_of(tmp_path, [[b""]]))
+
+
+def test_values_of_a_fixed_number_are_written_to_given_memory(tmp_path) -> None:
+    slots = [WantedFeature("y", FeatureKind.FLOAT, 2, default=np.float32([1, 2])), NUMBERS, TEXT]
+    kernel = ExampleKernel([*slots, WantedFeature("z", FeatureKind.INT64, 1, default=np.array([9]))])
+    files = ExampleFiles(kernel, reader_of(tmp_path, [[encoded(3), encoded(0)]]))
+    wanted, out = files.parse(rows(0, 1, 0)), np.zeros(7, np.float32)  # more than enough
+    assert wanted is not None
+    small = np.zeros(5, np.float32)
+    assert files.parse(rows(0, 1, 0), np.empty, [small, None, None, None]).values[0].tolist() == [1, 2] * 3
+    assert not small.any()
+    for memory in ([out, None, None, None], None, [out[::-1].copy(), None, None, np.zeros(3, np.int64)]):
+        found = files.parse(rows(0, 1, 0), np.empty, memory)
+        assert found is not None
+        assert [values.tolist() for values in found.values] == [values.tolist() for values in wanted.values]
+        for array, values in zip(memory or [None] * 4, found.values, strict=True):
+            assert array is None or np.shares_memory(array, values)
+    assert out.tolist() == [1, 2] * 3 + [0]

@@ -13,7 +13,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import penstock as ps
+from penstock import Dataset
 from penstock.core.errors import DataError
+from penstock.engine.tasks.compile import compiled
+from penstock.engine.tasks.observer import Unobserved
+from penstock.rewrite.passes import rewritten
+from penstock.testing.laws import same as is_same
 
 R = ps.records
 FEATURES = {
@@ -209,3 +214,40 @@ def test_threads_can_share_a_parser(files) -> None:
     for thread in threads:
         thread.join()
     assert not wrong
+
+
+@pytest.mark.parametrize("in_memory", [False, True])
+def test_leaves_of_a_fixed_size_are_written_into_the_slot(files, in_memory) -> None:
+    """One task makes two batches; the last batch is short, and has a task of its own."""
+    features = {name: FEATURES[name] for name in ("n", "pair", "word", "ids")}
+    ds = Dataset.from_source([record(i) for i in range(60)]) if in_memory else ps.read_tfrecord(files)
+    ds = ds.batch(16).map(R.parse_example(features))
+    program = compiled(rewritten(ds._plan).plan, np.empty, Unobserved())
+    for numbers in ([0, 1], [3]):
+        wanted = program(np.array(numbers))
+        numbers_of, pairs = np.zeros((len(numbers), 16), np.int64), np.zeros((len(numbers), 16, 2), np.float32)
+        texts = np.empty(len(numbers), object)
+        found = program(np.array(numbers), [texts, numbers_of, pairs, texts])  # by name
+        assert all(map(is_same, found.elements(), wanted.elements()))
+        for i, batch in enumerate(found.elements()):
+            assert np.shares_memory(batch["n"], numbers_of[i])
+            assert np.shares_memory(batch["pair"], pairs[i])
+
+
+@pytest.mark.parametrize("in_memory", [False, True])
+def test_batches_of_several_sizes_in_one_task_are_not_mixed_up(files, in_memory) -> None:
+    ds = Dataset.from_source([record(i) for i in range(60)]) if in_memory else ps.read_tfrecord(files)
+    ds = ds.batch(16).map(R.parse_example({name: FEATURES[name] for name in ("n", "pair")}))
+    program = compiled(rewritten(ds._plan).plan, np.empty, Unobserved())
+    out = [np.zeros((2, 16), np.int64), np.zeros((2, 16, 2), np.float32)]
+    found = program(np.array([3, 0]), out).elements()
+    assert [batch["n"].tolist() for batch in found] == [list(range(48, 60)), list(range(16))]
+
+
+def test_a_batch_larger_than_the_one_before_gets_memory_of_its_own(files) -> None:
+    ds = ps.read_tfrecord(files).batch(16).map(R.parse_example({"n": FEATURES["n"]})).repeat(3)
+    it = ds.with_options(ps.Options(executor="inline")).iterator()
+    first = [next(it) for _ in range(3)]
+    again = ds.iterator()
+    again.load_state_dict(it.state_dict())  # begins with a short batch
+    assert [len(batch["n"]) for batch in [*first, *again]] == 3 * [16, 16, 16, 12]

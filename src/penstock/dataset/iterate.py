@@ -43,9 +43,10 @@ class Iterate(Handle[T_co]):
         peeks at the first element, and leaves later passes as they are. Nothing runs before the first `next`.
 
         Batches are written into memory from `allocate(nbytes)`, such as pinned or shared memory, where the pipeline
-        knows their size before it makes them; the first may be elsewhere. `allocate` is called from the threads of the
-        run, and returns that many bytes as a `uint8` array at an address divisible by 64. All leaves of a batch lie in
-        one such block, each at a multiple of 128 bytes. The memory is free again once the array and its views are gone.
+        knows their size before it makes them, and results of functions are copied there. The first batches may be
+        elsewhere, and batches with `Ragged` or `Sparse` leaves are. `allocate` is called from the threads of the run,
+        and returns that many bytes as a `uint8` array at an address divisible by 64. All leaves of a batch lie in one
+        such block, each at a multiple of 128 bytes. The memory is free again once the array and its views are gone.
 
         >>> with Dataset.range(4).batch(2).iterator() as it:
         ...     first, saved = next(it), it.state_dict()

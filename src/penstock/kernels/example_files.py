@@ -38,37 +38,45 @@ class ExampleFiles:
         self._native = _native.ExampleFiles(
             kernel.spec, reader.native, [slot.default for slot in kernel.slots], [slot.text for slot in kernel.slots]
         )
-        self._layouts: dict[int, _Layout] = {}
+        self._layouts: dict[tuple[int, tuple[int, ...]], _Layout] = {}
 
-    def parse(self, rows: Rows, allocate: Allocate = np.empty) -> Parsed | None:
+    def parse(
+        self, rows: Rows, allocate: Allocate = np.empty, out: Sequence[NDArray[Any] | None] | None = None
+    ) -> Parsed | None:
         """Return the values of each slot in the records at `rows`, positions in [0, len) of the reader.
+
+        `out` may hold, for a slot of fixed size, a flat array of its dtype; if there is room, the values are written
+        to it.
 
         The result is `None` for any failure: a bad file, a bad record, or too little room. Reading and parsing
         separately then finds the error, and updates the kernel's estimate of room.
         """
         count = len(rows)
-        layout = self._layout(count)
-        blocks = [allocate((size,), dtype) for dtype, size in layout.blocks]
+        slots = self._kernel.slots
+        given = {i: a for i, a in enumerate(out or ()) if a is not None and len(a) >= count * slots[i].size}
+        layout, blocks = self._layout(count, tuple(given)), list(given.values())
+        blocks += [allocate((size,), dtype) for dtype, size in layout.blocks[len(blocks) :]]
         found = self._native.parse(rows, blocks, layout.places)
         if found is None:
             return None
         used, texts = found
-        given = iter(texts)
+        each = iter(texts)
         values = [
-            _array_of(next(given)) if block < 0 else blocks[block][at : at + size]
+            _array_of(next(each)) if block < 0 else blocks[block][at : at + size]
             for (block, at), size in zip(layout.values, used, strict=True)
         ]
         splits = [None if block < 0 else blocks[block][part] for block, part in layout.splits]
         self._kernel.learn(used, count)
         return Parsed(values, splits)
 
-    def _layout(self, count: int) -> _Layout:
+    def _layout(self, count: int, given: tuple[int, ...]) -> _Layout:
         """Return the layout for this many records: made once, and again when the kernel has met larger records."""
-        layout = self._layouts.get(count)
+        layout = self._layouts.get((count, given))
         if layout is None or layout.learnt != self._kernel.learnt:
-            layout = _Layout(self._kernel, count, self._splits)
-            others = {} if len(self._layouts) > 1 else self._layouts  # whole batches, and the last batch of an epoch
-            self._layouts = {**others, count: layout}
+            layout = _Layout(self._kernel, count, self._splits, given)
+            # whole batches, and the last batch of an epoch, each with memory given and without
+            others = {} if len(self._layouts) > 3 else self._layouts
+            self._layouts = {**others, (count, given): layout}
         return layout
 
 
@@ -81,21 +89,27 @@ def _array_of(texts: list[Any]) -> NDArray[Any]:
 class _Layout:
     """The memory layout of `count` records: the blocks, and the part of a block for each slot.
 
-    Values of one kind share a block, unless large, so that a kept leaf keeps little else alive.
+    The first blocks are those of the slots with `given` memory. Other values of one kind share a block, unless large,
+    so that a kept leaf keeps little else alive.
     """
 
-    def __init__(self, kernel: ExampleKernel, count: int, splits: Sequence[np.dtype[Any]]) -> None:
+    def __init__(
+        self, kernel: ExampleKernel, count: int, splits: Sequence[np.dtype[Any]], given: tuple[int, ...]
+    ) -> None:
         self.learnt = kernel.learnt
-        self.blocks: list[tuple[np.dtype[Any], int]] = []  # dtype and size
+        self.blocks = [(kernel.slots[i].dtype, kernel.room(i, count)) for i in given]  # dtype and size
         self.values: list[tuple[int, int]] = []  # for each slot: the block, and the offset in it
         self.splits: list[tuple[int, slice]] = []
         self._shared: dict[tuple[np.dtype[Any], str], int] = {}
         places: list[int] = []
         for i, slot in enumerate(kernel.slots):
             room = kernel.room(i, count)
-            block, at = (
-                _NOWHERE if slot.kind == FeatureKind.BYTES else self._place(slot.dtype, room, "fixed" * slot.fixed)
-            )
+            if i in given:
+                block, at = given.index(i), 0
+            elif slot.kind == FeatureKind.BYTES:
+                block, at = _NOWHERE
+            else:
+                block, at = self._place(slot.dtype, room, "fixed" * slot.fixed)
             beside, start = _NOWHERE if slot.fixed else self._place(splits[i], count + 1, "splits")
             self.values.append((block, at))
             self.splits.append((beside, slice(start, start + count + 1)))

@@ -14,7 +14,7 @@ from penstock.core.errors import DataError, PlanError
 from penstock.elements.chunks.chunk import Chunk, Column, Columns
 from penstock.elements.nested.structure import Structure, flatten, unflatten
 from penstock.elements.spec import ArraySpec, Spec, uneven_splits
-from penstock.kernels.example import ExampleKernel, Fault, WantedFeature
+from penstock.kernels.example import ExampleKernel, Fault
 from penstock.records.faults import refuse_fault
 from penstock.records.features import Feature
 from penstock.records.layout import leaf_of, list_of, slots_of, spec_of_feature, steps_of
@@ -65,11 +65,11 @@ class RecordParser:
         """Return the results for records or batches at `rows` as columns, written to `out` if they fit."""
         given = given_records(values, self.name)
         if given.counts is None:
-            leaves = self._parsed(given, self._memory(out, given.total), allocate)
+            leaves = self._parsed(given, self.memory(out, given.total), allocate)
             return Columns(self.structures[False], [leaf.column() for leaf in leaves], len(rows))
         ends = np.cumsum(given.counts).tolist()
         spans = list(zip([0, *ends], ends, strict=False))
-        leaves = self._parsed(given, None, allocate)
+        leaves = self._parsed(given, self.memory(_of_records(out, given.counts), given.total), allocate)
         return Columns(self.structures[True], [[leaf.batch(*span) for span in spans] for leaf in leaves], len(rows))
 
     def _parsed(
@@ -119,20 +119,33 @@ class RecordParser:
         return {batch: flatten(self._spec((None,) if batch else None))[1] for batch in (False, True)}
 
     @cached_property
-    def _leaf_slots(self) -> list[int | None]:
-        """The leaf of each slot; `None` for a slot that is part of a leaf, or of variable size."""
+    def _direct(self) -> list[tuple[int, np.dtype[Any], int] | None]:
+        """The leaf, dtype and size of each slot that is a whole leaf of one size for every record, and not of texts."""
         names, _ = flatten(self.nested(lambda part, name, feature: f"{part}/{name}", batch=False))
         at = {name: leaf for leaf, name in enumerate(names)}
-        return [at.get(f"features/{slot.name}") if slot.fixed else None for slot in self.kernel.slots]
+        leaves = [at.get(f"features/{slot.name}") if slot.fixed else None for slot in self.kernel.slots]
+        return [
+            None if leaf is None or slot.dtype.hasobject else (leaf, slot.dtype, slot.size)
+            for leaf, slot in zip(leaves, self.kernel.slots, strict=True)
+        ]
 
-    def _memory(self, out: Sequence[NDArray[Any]] | None, count: int) -> list[NDArray[Any] | None] | None:
-        """Return the given memory of each slot that the kernel can fill directly."""
+    def memory(self, out: Sequence[NDArray[Any]] | None, count: int) -> list[NDArray[Any] | None] | None:
+        """Return the given memory of each slot of the kernel that it can fill directly for `count` records."""
         if out is None or len(out) != self.structures[False].num_leaves:
             return None
         return [
-            out[leaf] if leaf is not None and _fits(out[leaf], slot, count) else None
-            for leaf, slot in zip(self._leaf_slots, self.kernel.slots, strict=True)
+            out[told[0]] if told is not None and _fits(out[told[0]], told[1], count * told[2]) else None
+            for told in self._direct
         ]
+
+    def memory_of_batches(self, out: Sequence[NDArray[Any]] | None, batches: int) -> list[NDArray[Any] | None] | None:
+        """Return the given memory of each slot that the kernel can fill directly, `(batches, values)`, cut to batches.
+
+        A batch of n records takes the first n times as many values of its row as a record has.
+        """
+        if out is None or len(out) != self.structures[True].num_leaves:
+            return None
+        return [None if told is None else _of_batches(out[told[0]], batches, *told[1:]) for told in self._direct]
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the description alone."""
@@ -142,10 +155,23 @@ class RecordParser:
         self.__dict__.update(state)
 
 
-def _fits(memory: NDArray[Any], slot: WantedFeature, count: int) -> bool:
+def _of_records(out: Sequence[NDArray[Any]] | None, counts: Counts) -> Sequence[NDArray[Any]] | None:
+    """Return memory for batches as that for their records, if all have one size; one batch alone may be short."""
+    if out is None or not len(counts) or (counts != counts[0]).any():
+        return None
+    return [array[:, : counts[0]] if array.ndim > 1 else array for array in out]
+
+
+def _of_batches(memory: NDArray[Any], batches: int, dtype: np.dtype[Any], size: int) -> NDArray[Any] | None:
+    if memory.ndim < 2 or len(memory) != batches:
+        return None
+    values = memory.shape[1] * size
+    return memory.reshape(batches, values) if _fits(memory, dtype, batches * values) else None
+
+
+def _fits(memory: NDArray[Any], dtype: np.dtype[Any], size: int) -> bool:
     flags = memory.flags
-    same = memory.dtype == slot.dtype and memory.size == count * slot.size
-    return same and not slot.dtype.hasobject and flags.c_contiguous and flags.writeable
+    return memory.dtype == dtype and memory.size == size and flags.c_contiguous and flags.writeable
 
 
 def _placed(error: DataError, call: str, counts: Counts | None) -> DataError:

@@ -48,11 +48,15 @@ class ReadAndParse:
     def columns(
         self, values: NDArray[np.int64] | list[Rows], rows: Rows, out: Sequence[NDArray[Any]] | None, allocate: Allocate
     ) -> Chunk:
-        """Return the batches of records with these numbers, one after another; `rows` are those of the batches."""
+        """Return the batches of records with these numbers, one after another; `rows` are those of the batches.
+
+        Leaves of a fixed size are written to `out` if they fit.
+        """
         batches: list[Any] = []
-        for batch in values:
+        memory = self.parser.memory_of_batches(out, len(values))
+        for i, batch in enumerate(values):
             numbers = np.ascontiguousarray(batch)
-            parsed = self._files.parse(numbers, allocate)
+            parsed = self._files.parse(numbers, allocate, _row(memory, i))
             if parsed is None:
                 return self.parser.columns(self._read(values), rows, out, allocate)
             leaves = [leaf(parsed, len(numbers)) for leaf in self._leaves]
@@ -95,6 +99,10 @@ class ReadAndParse:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
+
+
+def _row(memory: list[NDArray[Any] | None] | None, batch: int) -> list[NDArray[Any] | None] | None:
+    return None if memory is None else [None if array is None else array[batch] for array in memory]
 
 
 def _is_plainly_ragged(feature: Feature, splits_dtype: str) -> bool:

@@ -73,7 +73,13 @@ def test_columns_of_batches_have_a_row_of_flags_each():
     made = flagged(columns, np.array([[True, True], [True, False]]), "valid").elements()
     assert same(made[1], {"x": np.array([2, 3]), "valid": np.array([True, False])})
     assert without_flags(None, spec_of(1), "valid") is None
-    assert without_flags([np.empty(1)] * 2, None, "valid") is None
+
+
+def test_flags_of_elements_without_a_spec_are_the_only_leaf_of_type_bool():
+    numbers, flags = np.empty((2, 3)), np.empty((2, 3), np.bool_)
+    assert without_flags([numbers, flags], None, "valid") == [numbers]
+    assert without_flags([numbers] * 2, None, "valid") is None
+    assert without_flags([flags] * 2, None, "valid") is None
 
 
 @pytest.mark.parametrize(

@@ -10,10 +10,11 @@ from penstock.elements.chunks.chunk import Columns, Items
 from penstock.elements.nested.structure import LEAF
 from penstock.engine.tasks.memory import Memory, each_alone
 from penstock.engine.tasks.observer import Unobserved
-from penstock.engine.tasks.slots import Slots
+from penstock.engine.tasks.slots import Slots, moved_into
 from penstock.engine.tasks.task import Task
 from penstock.engine.tasks.works import RowWork
 from penstock.plan.flow import Piece
+from penstock.testing.laws import same
 
 D = ps.Dataset
 
@@ -126,3 +127,75 @@ def test_batches_that_a_function_makes_take_no_memory_of_slots(executor):
     with ds.with_options(ps.Options(executor=executor, workers=2)).iterator() as it:
         assert len(list(it)) == 100
         assert it.stats().peak_bytes < 10 * (4 << 17)
+
+
+# Leaves made elsewhere
+
+
+def test_only_leaves_that_are_elsewhere_are_copied_into_a_slot():
+    slot = [np.zeros((2, 3)), np.zeros((2, 4), np.int64), np.empty(2, object)]
+    slot[0][:] = 7
+    batches = [(slot[0][i], np.arange(4) + i, "text") for i in range(2)]
+    made = moved_into(Items(batches), slot)
+    assert [same(batch, wanted) for batch, wanted in zip(made.elements(), batches, strict=True)] == [True, True]
+    assert slot[0].tolist() == [[7] * 3] * 2
+    assert slot[1].tolist() == [[0, 1, 2, 3], [1, 2, 3, 4]]
+    for i, batch in enumerate(made.elements()):
+        assert np.shares_memory(batch[0], slot[0][i])
+        assert np.shares_memory(batch[1], slot[1][i])
+
+
+def test_columns_that_are_the_slot_stay_columns():
+    slot = [np.zeros((2, 3))]
+    chunk = Columns(LEAF, [slot[0]], 2)
+    assert moved_into(chunk, slot) is chunk
+
+
+def test_a_short_batch_takes_the_first_rows_of_its_place():
+    slot = [np.zeros((1, 4, 2))]
+    (batch,) = moved_into(Items([np.ones((3, 2))]), slot).elements()
+    assert batch.shape == (3, 2)
+    assert slot[0][0].tolist() == [[1, 1]] * 3 + [[0, 0]]
+
+
+def test_an_array_that_a_batch_has_twice_is_copied_twice():
+    array, slot = np.ones(3), [np.zeros((1, 3)), np.zeros((1, 3))]
+    (batch,) = moved_into(Items([(array, array)]), slot).elements()
+    assert [np.shares_memory(leaf, place) for leaf, place in zip(batch, slot, strict=True)] == [True, True]
+    assert not any(np.shares_memory(leaf, array) for leaf in batch)
+
+
+def test_read_only_arrays_are_copied_to_memory_that_is_the_consumer_s():
+    array = np.ones(3)
+    array.flags.writeable = False
+    (batch,) = moved_into(Items([array]), [np.zeros((1, 3))]).elements()
+    assert batch.flags.writeable
+
+
+@pytest.mark.parametrize(
+    "batch",
+    [
+        (np.ones(3), ps.Ragged.from_rows([[1.0]])),
+        (np.ones(3), ps.Sparse.from_dense(np.eye(2))),
+        (np.ones(3), np.ones(5)),
+        (np.ones(3), np.ones(4, np.float32)),
+        (np.ones(3), np.ma.masked_array(np.ones(4))),
+        (np.ones(3), np.ones(4), 5),
+    ],
+    ids=["ragged", "sparse", "larger", "of another dtype", "of another class", "one more"],
+)
+def test_a_batch_of_which_a_leaf_has_no_place_stays_where_it_is(batch):
+    slot = [np.zeros((1, 3)), np.zeros((1, 4))]
+    (made,) = moved_into(Items([batch]), slot).elements()
+    assert all(leaf is before for leaf, before in zip(made, batch, strict=True))
+    assert not slot[0].any()
+
+
+def test_leaves_that_lie_in_places_of_others_are_never_overwritten():
+    slot = [np.full((1, 3), 1.0), np.full((1, 3), 2.0)]
+    (made,) = moved_into(Items([(slot[1][0], slot[0][0])]), slot).elements()
+    assert [leaf.tolist() for leaf in made] == [[2] * 3, [1] * 3]
+    (made,) = moved_into(Items([(slot[1][0], slot[1][0])]), slot).elements()
+    assert [leaf.tolist() for leaf in made] == [[2] * 3] * 2
+    (made,) = moved_into(Items([(slot[0][0][::-1], slot[1][0])]), slot).elements()
+    assert [leaf.tolist() for leaf in made] == [[2] * 3] * 2

@@ -8,7 +8,7 @@ import pytest
 from penstock import Dataset
 from penstock.elements.nested.nesting import leaf_column
 from penstock.ops.elementwise.apply import apply_traced
-from penstock.ops.elementwise.comparing import FIRST, RARELY, Comparing
+from penstock.ops.elementwise.comparing import FIRST, FIRST_BYTES, RARELY, Comparing
 
 NODE = Dataset.range(100).map(abs)._plan
 
@@ -39,6 +39,12 @@ def test_later_elements_are_compared_occasionally():
 def test_large_elements_are_compared_more_often():
     later = compared([FIRST, *[64] * 400], lambda count: np.zeros((count, 50_000), np.uint8))
     assert sum(later[1:]) == 400 * 64 // FIRST
+
+
+def test_a_few_elements_are_compared_if_each_is_as_large_as_a_batch():
+    later = compared([1] * 600, lambda count: np.zeros((count, FIRST_BYTES // 8), np.uint8))
+    assert later[:10] == [1] * 8 + [0] * 2
+    assert sum(later) == 8 + 600 // FIRST
 
 
 def test_elements_compared_later_are_at_varying_positions_of_their_chunks():

@@ -54,13 +54,29 @@ def test_requests_of_another_shape_or_dtype_do_not_use_the_slot(shape, dtype):
 
 @pytest.mark.parametrize(
     "out",
-    [None, slot_of(((3,), INT), groups=5), [np.empty((2, 3), object)], [*slot_of(((3,), INT)), np.empty(2, object)]],
+    [None, slot_of(((3,), INT), groups=5), [np.empty((2, 3), object)]],
 )
-def test_without_a_place_for_every_leaf_groups_use_new_memory(out):
+def test_without_places_groups_use_new_memory(out):
     slot = InSlot(out, 2, np.empty)
     made = [slot.next()((3,), INT) for _ in range(2)]
     assert not any(np.shares_memory(group, memory) for group in made for memory in out or [])
     assert isinstance(slot.whole(made), Items)
+
+
+def test_groups_with_texts_are_written_in_the_places_of_their_numbers():
+    out = [np.empty(2, object), *slot_of(((3,), INT))]
+    slot = InSlot(out, 2, np.empty)
+    made = [("text", slot.next()((3,), INT)) for _ in range(2)]
+    assert all(np.shares_memory(numbers, out[1]) for _, numbers in made)
+    assert slot.whole(made).elements() == made
+
+
+def test_a_short_group_is_written_at_the_beginning_of_its_place():
+    out = slot_of(((3, 2), INT))
+    slot = InSlot(out, 2, np.empty)
+    made = [slot.next(3)((3, 2), INT), slot.next(1)((1, 2), INT)]
+    assert all(map(np.shares_memory, made, out[0]))
+    assert slot.whole(made).elements() == made
 
 
 def test_scratch_memory_that_takes_a_place_leaves_the_groups_right():

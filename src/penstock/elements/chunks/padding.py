@@ -144,10 +144,13 @@ def flagged_spec(spec: Spec, key: str, *, shape: tuple[int | None, ...] = ()) ->
 def without_flags(out: list[NDArray[Any]] | None, spec: Spec, key: str) -> list[NDArray[Any]] | None:
     """Return memory for the leaves of flagged elements without the flags; `None` if the flags cannot be found.
 
-    `spec` is the spec of the elements without flags.
+    `spec` is the spec of the elements without flags. If that is unknown, the only leaf of type `bool` has the flags.
     """
-    if out is None or spec is None:
+    if out is None:
         return None
+    if spec is None:
+        rest = [array for array in out if array.dtype != np.bool_]
+        return rest if len(rest) == len(out) - 1 else None
     leaves, structure = flatten(spec)
     at = flatten(with_flag(unflatten(structure, range(len(leaves))), -1, key))[0].index(-1)
     return [*out[:at], *out[at + 1 :]]

@@ -343,7 +343,7 @@ class Loop:
         if job.tasks[0].part is None or not isinstance(work, RowWork):
             return result.piece
         chunk = None if work.parts is None else work.parts.joined(job)
-        return None if chunk is None else Piece(chunk, job.task.given.ids)
+        return None if chunk is None else Piece(work.placed(chunk, job.tasks[0].slot), job.task.given.ids)
 
     def _replayed(self, job: Job) -> Flow:
         """Yield the items of a failed job before the one at fault, then raise the failure."""

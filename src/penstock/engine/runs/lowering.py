@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, TypeAlias
 
+from penstock.core.arrays import Allocate
 from penstock.engine.runs.carry_over import CarryOver
 from penstock.engine.runs.feeds import OpenFeed, PieceFeed, RowFeed
 from penstock.engine.runs.session import Session
@@ -16,6 +17,7 @@ from penstock.engine.tasks.call_stack import DEEPEST, flow_on_another_stack
 from penstock.engine.tasks.observer import Occurrence, Unobserved
 from penstock.ops.combine.inner import Unfolding
 from penstock.ops.combine.turns import Turns
+from penstock.ops.group.grouping import Collecting
 from penstock.ops.order.streams import StreamRows, VirtualStreams
 from penstock.ops.read.given import Given
 from penstock.plan.background import WorksAhead
@@ -78,12 +80,15 @@ def _stretch(plan: Node) -> Iterator[Node]:
         (plan,) = plan.inputs
 
 
-def opened(plan: Node, session: Session) -> Open:
-    """Return the function that opens the pieces of a plan with its seeds bound and rewrites done."""
-    return lowered(rebuild(plan, in_turns), session, in_stage)
+def opened(plan: Node, session: Session, allocate: Allocate | None = None) -> Open:
+    """Return the function that opens the pieces of a plan with its seeds bound and rewrites done.
+
+    If the plan ends in a node that collects batches in order, `allocate` returns memory for these.
+    """
+    return lowered(rebuild(plan, in_turns), session, in_stage, allocate)
 
 
-def lowered(plan: Node, session: Session, open_stage: OpenStage) -> Open:
+def lowered(plan: Node, session: Session, open_stage: OpenStage, allocate: Allocate | None = None) -> Open:
     """Return the function that opens the pieces of a plan as it is written, each stretch by `open_stage`."""
 
     def combine(node: Node, inputs: tuple[Stretch, ...]) -> Stretch:
@@ -98,7 +103,8 @@ def lowered(plan: Node, session: Session, open_stage: OpenStage) -> Open:
         if node.elementwise and inputs:
             session.number()
             return replace(inputs[0], plan=with_inputs(node, (inputs[0].plan,)))
-        begin = beginning(node, tuple(stretch.open(session, open_stage) for stretch in inputs), session)
+        own = allocate if node is plan and isinstance(node, Collecting) else None
+        begin = beginning(node, tuple(stretch.open(session, open_stage) for stretch in inputs), session, own)
         number = session.number()
         begin = session.observer.wrap(Occurrence(number, node, "flow"), begin)
         depth = 2 + max((stretch.depth for stretch in inputs), default=0)  # itself and perhaps a stage
@@ -139,21 +145,23 @@ def in_turns(node: Node) -> Node:
     return node.turns if isinstance(node, VirtualStreams) else node
 
 
-def beginning(node: Node, sources: tuple[Open, ...], session: Session) -> Open:
+def beginning(node: Node, sources: tuple[Open, ...], session: Session, allocate: Allocate | None = None) -> Open:
     """Return the function that opens the pieces of a sequential node, given those of its inputs."""
     if isinstance(node, Unfolding):
         return partial(_unfold, node, *sources, session)
     if isinstance(node, Turns):
         lanes = zip(node.plans, session.alike(len(node.plans)), strict=True)
         sources = tuple(opened(plan, same_session) for plan, same_session in lanes)
-    return partial(_begin, node, sources, session)
+    return partial(_begin, node, sources, session, allocate or session.allocate)
 
 
-def _begin(node: Node, sources: tuple[Open, ...], session: Session, epoch: int, mark: Mark = None) -> Flow:
+def _begin(
+    node: Node, sources: tuple[Open, ...], session: Session, allocate: Allocate, epoch: int, mark: Mark = None
+) -> Flow:
     if isinstance(node, WorksAhead):
-        flow = node.flow(sources, epoch, mark, session.allocate, session)
+        flow = node.flow(sources, epoch, mark, allocate, session)
     else:
-        flow = node.flow(sources, epoch, mark, session.allocate)
+        flow = node.flow(sources, epoch, mark, allocate)
     return flow if sources else _while_open(flow, session)
 
 

@@ -10,7 +10,7 @@ from time import perf_counter_ns
 from typing import TYPE_CHECKING, Any
 
 from penstock.core.errors import ClosedError
-from penstock.engine import runs
+from penstock.engine import runs, tasks
 from penstock.engine.cursors.cursor import Cursor
 from penstock.engine.cursors.position import Position, RowPosition, StreamPosition
 from penstock.engine.runs.carry_over import CarryOver
@@ -176,10 +176,17 @@ class Run:
             self._flow = self._stage.open(cursor.epoch, cursor.row)
             return
         self._position = StreamPosition(cursor)
-        self._flow = runs.lowering.opened(self.plan, session)(cursor.epoch, cursor.mark)
+        self._flow = self._opened(session, cursor)
         asked_for = settings.workers is not None or settings.depth is not None
         if settings.executor not in ("auto", "inline") or (settings.executor == "auto" and asked_for):
             self._produce_ahead()
+
+    def _opened(self, session: Session, cursor: Cursor) -> Flow:
+        """Return the pieces of a stream from a cursor on, with batches in the caller's memory, if there is some."""
+        if not session.has_given_slots or self.unit != "batch":
+            return runs.lowering.opened(self.plan, session)(cursor.epoch, cursor.mark)
+        slots = tasks.stream_slots.StreamSlots(self.plan, session.allocate_slot, session.allocate)
+        return slots.placed(runs.lowering.opened(self.plan, session, slots.allocate)(cursor.epoch, cursor.mark))
 
     def _items(self) -> list[Any] | Any | None:
         while (piece := self._piece()) is not None:

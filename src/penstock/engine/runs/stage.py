@@ -41,8 +41,13 @@ class Stage:
         self.below = plan if base is not None else below  # the node whose elements a task receives or makes
         self.live = live
         self.top = top
-        self.observer = session.observer
-        self.work: Work = (RowWork if top else PieceWork)(plan, session.allocate, self.observer, numbered_from)
+        self.observer = observer = session.observer
+        self.work: Work
+        if top:
+            fills_slots = session.has_given_slots
+            self.work = RowWork(plan, session.allocate, observer, numbered_from, fills_slots=fills_slots)
+        else:
+            self.work = PieceWork(plan, session.allocate, observer, numbered_from)
         self.turns = session.turns
         self.batching = batching_of(plan) if top else None
         self.item_rows = self.batching.size if isinstance(self.batching, Grouping) else 1

@@ -14,6 +14,7 @@ __all__ = [
     "parts",
     "read_ahead",
     "slots",
+    "stream_slots",
     "task",
     "works",
 ]
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
         parts,
         read_ahead,
         slots,
+        stream_slots,
         task,
         works,
     )

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
+from operator import is_
 from typing import Any, cast
 
 import numpy as np
 
 from penstock.core.arrays import AllocateAll
-from penstock.elements.chunks.chunk import Chunk, Column, Columns
-from penstock.elements.nested.structure import flatten
+from penstock.elements.chunks.chunk import Chunk, Column, Columns, Items
+from penstock.elements.nested.structure import flatten, unflatten
+from penstock.elements.ragged import Ragged
 from penstock.elements.size import bytes_of, text_bytes_of
+from penstock.elements.sparse import Sparse
 from penstock.elements.spec import ArraySpec
 from penstock.engine.tasks.task import Slot
 from penstock.ops.group.grouping import Grouping
@@ -65,8 +69,8 @@ class Slots:
         """Note the shapes of batches made, perhaps in a `slot`; the last batch of an epoch may be shorter."""
         if not len(chunk):
             return
-        self._is_used = self._is_used or (slot is not None and _is_written(chunk, slot))
         columns = chunk.columns if isinstance(chunk, Columns) else [[leaf] for leaf in flatten(chunk.element(0))[0]]
+        self._is_used = self._is_used or (slot is not None and _is_written(columns, slot))
         self._is_sized = True
         shapes = list(map(_shape_of, columns))
         known = self._shapes
@@ -79,11 +83,50 @@ class Slots:
         self._shapes = shapes
 
 
-def _is_written(chunk: Chunk, slot: Slot) -> bool:
-    if not isinstance(chunk, Columns) or len(chunk.columns) != len(slot):
-        return False
-    pairs = zip(chunk.columns, slot, strict=True)
-    return any(isinstance(column, np.ndarray) and np.may_share_memory(column, memory) for column, memory in pairs)
+def moved_into(chunk: Chunk, slot: Slot) -> Chunk:
+    """Return batches with the leaves that are elsewhere copied into their places in `slot`, if all of them fit there.
+
+    A batch with rows of `Ragged` or `Sparse` stays as it is, since these have no place.
+
+    >>> slot = [np.zeros((1, 2))]
+    >>> (batch,) = moved_into(Items([np.ones(2)]), slot).elements()
+    >>> batch.base is slot[0], slot[0].tolist()
+    (True, [[1.0, 1.0]])
+    """
+    if isinstance(chunk, Columns) and len(chunk.columns) == len(slot) and all(map(is_, chunk.columns, slot)):
+        return chunk
+    return Items([_moved(batch, [memory[i] for memory in slot]) for i, batch in enumerate(chunk.held())])
+
+
+def _moved(batch: Any, places: list[Any]) -> Any:
+    """Return one batch with its leaves in these places, where a batch with fewer rows takes the first."""
+    leaves, structure = flatten(batch)
+    if len(leaves) != len(places) or any(isinstance(leaf, Ragged | Sparse) for leaf in leaves):
+        return batch
+    moves: list[tuple[int, np.ndarray, np.ndarray]] = []
+    for at, (leaf, whole) in enumerate(zip(leaves, places, strict=True)):
+        if not isinstance(leaf, np.ndarray) or leaf.dtype.hasobject or not isinstance(whole, np.ndarray):
+            continue
+        place = whole[: len(leaf)] if leaf.ndim else whole
+        if type(leaf) is not np.ndarray or place.shape != leaf.shape or place.dtype != leaf.dtype:
+            return batch
+        if leaf.ctypes.data != place.ctypes.data or leaf.strides != place.strides:
+            moves.append((at, leaf, place))
+    if any(
+        np.may_share_memory(leaf, place) for leaf in leaves for _, _, place in moves if isinstance(leaf, np.ndarray)
+    ):
+        return batch  # a copy would overwrite a leaf
+    for at, leaf, place in moves:
+        np.copyto(place, leaf)
+        leaves[at] = place
+    return unflatten(structure, leaves)
+
+
+def _is_written(columns: Sequence[Column], slot: Slot) -> bool:
+    """Return True if some leaf of the first batch is in the slot."""
+    firsts = [column[0] if isinstance(column, list) else column for column in columns]
+    pairs = zip(firsts, slot, strict=False)
+    return any(isinstance(first, np.ndarray) and np.may_share_memory(first, memory) for first, memory in pairs)
 
 
 def _is_shorter(new: LeafShape, known: LeafShape) -> bool:

@@ -6,13 +6,13 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Protocol
 
 from penstock.core.arrays import Allocate
-from penstock.elements.chunks.chunk import Fresh
+from penstock.elements.chunks.chunk import Chunk, Fresh
 from penstock.engine import tasks
 from penstock.engine.tasks.compile import compiled, spreading
 from penstock.engine.tasks.cost import Meter
 from penstock.engine.tasks.observer import Observer
 from penstock.engine.tasks.read_ahead import Tell, telling
-from penstock.engine.tasks.task import Made, Task
+from penstock.engine.tasks.task import Made, Slot, Task
 from penstock.ops.group.unit import batching_of
 from penstock.plan.flow import Piece
 from penstock.plan.node import Node
@@ -36,11 +36,24 @@ class Work(Protocol):
 
 
 class RowWork:
-    """Work that makes rows of an indexed plan, with batches written into the slot of a task, if any."""
+    """Work that makes rows of an indexed plan, with batches written into the slot of a task, if any.
 
-    def __init__(self, plan: Node, allocate: Allocate, observer: Observer, numbered_from: int = 0) -> None:
+    If it `fills_slots`, leaves that were made elsewhere are copied into the slot, because the caller has given its
+    memory and would have to copy the batch. Otherwise memory elsewhere is as good as the slot.
+    """
+
+    def __init__(
+        self,
+        plan: Node,
+        allocate: Allocate,
+        observer: Observer,
+        numbered_from: int = 0,
+        *,
+        fills_slots: bool = False,
+    ) -> None:
         self.plan = plan
         self.numbered_from = numbered_from
+        self.fills_slots = fills_slots
         self.tell = telling(plan)
         self._allocate = allocate
         self._observer = observer
@@ -58,10 +71,14 @@ class RowWork:
         rows = task.given.ids
         if task.part is not None and self.parts is not None:
             return Piece(self.parts.made(task), rows)
-        chunk = self._program(rows, task.slot)
+        chunk = self.placed(self._program(rows, task.slot), task.slot)
         if not self._makes_batches:
             return Piece(Fresh(chunk.elements()), rows)
         return Piece(chunk, rows)
+
+    def placed(self, chunk: Chunk, slot: Slot | None) -> Chunk:
+        """Return batches, in their places in the slot if the work fills slots and they fit."""
+        return chunk if slot is None or not self.fills_slots else tasks.slots.moved_into(chunk, slot)
 
     @cached_property
     def parts(self) -> Parts | None:

@@ -44,8 +44,6 @@ class Batch(Grouping):
     def collect_all(self, groups: Groups, out: OptionalSlot, allocate: Allocate) -> Chunk:
         """Stack the elements of all batches at once, in the memory for elements, without a step per batch."""
         batches, chunk, rows, counts = groups
-        if out is None and len(batches) == 1:
-            return super().collect_all(groups, None, allocate)
         try:
             structure, arrays = self._stacked(chunk, rows, out, allocate, to_largest=len(batches) == 1)
         except ElementError:  # elements of one batch do not fit together, or those of several, which may fit separately
@@ -56,15 +54,18 @@ class Batch(Grouping):
 
     @property
     def memory_below(self) -> Callable[[list[np.ndarray], Rows, Rows], OptionalSlot] | None:
-        return lambda out, rows, its_rows: self.memory_of_elements(out, len(rows), len(its_rows))
+        def memory(out: list[np.ndarray], rows: Rows, its_rows: Rows) -> OptionalSlot:
+            if len(its_rows) != len(rows) * self.size and (self.counts(rows)[:-1] != self.size).any():
+                return None  # elements after a short batch would overwrite those of other batches
+            return self.memory_of_elements(out, len(rows), len(its_rows))
+
+        return memory
 
     def memory_of_elements(self, out: list[np.ndarray], batches: int, count: int) -> OptionalSlot:
         """Return memory for k batches, without that of their flags, as memory for `count` elements.
 
-        Return `None` if one of several batches is short: elements after it would overwrite those of other batches.
+        All batches but the last must be full.
         """
-        if batches > 1 and count != batches * self.size:
-            return None
         if self.mask_key is not None:
             below = chunks.padding.without_flags(out, self.input.spec(), self.mask_key)
             if below is None:

@@ -47,7 +47,9 @@ class Batching(Node):
                 chunks.padding.lengthened(leaf, size, fill, path, self.name, allocate) for leaf, fill, path in parts
             ]
             batch = unflatten(structure, longer)
-        return chunks.padding.with_flag(batch, np.arange(max(count, size)) < count, self.mask_key)
+        flags = allocate((max(count, size),), np.dtype(np.bool_))
+        flags[:count], flags[count:] = True, False
+        return chunks.padding.with_flag(batch, flags, self.mask_key)
 
     def completed_spec(self, spec: Spec, size: int | None) -> Spec:
         """Return the spec of such a batch, given the spec without flags, of `size` elements if that is known."""

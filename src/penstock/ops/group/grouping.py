@@ -1,4 +1,4 @@
-"""The shared parts of nodes that batch consecutive elements: lengths, rows, and making one batch at a time."""
+"""The shared parts of nodes that batch consecutive elements: rows, and making batches of rows and streams."""
 
 from __future__ import annotations
 
@@ -43,15 +43,126 @@ class Groups(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Grouping(Batching):
-    """Collect `size` consecutive elements; `Batching` decides on the last, shorter group of an epoch.
+class Collecting(Batching):
+    """Collect consecutive elements; `Batching` decides on the last group of an epoch, if it has too few.
 
-    A subclass makes one element of one group (`collect`), for indexed input and streams alike.
+    A subclass says which elements are in a group, and makes one element of a group (`collect`), for indexed input and
+    streams alike.
     """
 
     traits = Traits(ids="counted")
 
     input: Node
+
+    def size_of(self, number: int) -> int:
+        """Return the number of elements of a group of an epoch, if there are enough."""
+        raise NotImplementedError
+
+    def first_of(self, number: int) -> int:
+        """Return the number of elements in all groups of an epoch before this one."""
+        raise NotImplementedError
+
+    def grouped(self, rows: Rows) -> tuple[Rows, np.ndarray]:
+        """Return the input's rows of all groups, one group after another, and the number of rows of each."""
+        raise NotImplementedError
+
+    def counts(self, rows: Rows) -> np.ndarray:
+        """Return the number of elements in each group."""
+        return self.grouped(rows)[1]
+
+    def collect(self, chunk: Chunk, rows: Rows, allocate: Allocate) -> Any:
+        """Return one element made of the run of elements `chunk`, which are `rows` of the input."""
+        raise NotImplementedError
+
+    def collect_all(self, groups: Groups, out: OptionalSlot, allocate: Allocate) -> Chunk:
+        """Return the groups, written into `out` where they fit: an array of shape (groups, ...) for each leaf."""
+        made: list[Any] = []
+        slot = None if out is None else InSlot(out, len(groups.numbers), allocate)
+        for number, (low, high) in zip(groups.numbers.tolist(), spans(groups.counts), strict=True):
+            own = allocate if slot is None else slot.next(None if self.pads else high - low)
+            made.append(self.collect_one(groups.chunk.slice(low, high), groups.rows[low:high], number, own))
+        return Items(made) if slot is None else slot.whole(made)
+
+    def collect_one(self, chunk: Chunk, rows: Rows, number: int, allocate: Allocate, ids: Rows | None = None) -> Any:
+        """Return the group of all elements of `chunk`, which are `rows` of the input, padded if that is the policy.
+
+        In a stream the elements have these `ids`.
+        """
+        try:
+            return self.completed(self.collect(chunk, rows, allocate), len(chunk), self.size_of(number), allocate)
+        except Exception as error:
+            if not blames_of(error):  # otherwise an input has added more
+                named = None if ids is None else dict(zip(rows.tolist(), ids.tolist(), strict=True))
+                blame(error, self, number, ids=named)
+            raise
+
+    def takes_views(self, chunk: Chunk | None) -> bool:
+        """Return True if groups of these elements are views and need no memory."""
+        return False
+
+    def route(self, rows: Rows) -> tuple[Rows, ...]:
+        return (self.grouped(rows)[0],)
+
+    def as_step(self, allocate: Allocate) -> Step | None:
+        def change(chunk: Chunk, rows: Rows, its_rows: Rows, out: OptionalSlot) -> Chunk:
+            return self.collect_all(Groups(rows, chunk, its_rows, self.counts(rows)), out, allocate)
+
+        return Step(lambda rows: self.grouped(rows)[0], change, self.memory_below)
+
+    @property
+    def memory_below(self) -> Callable[[list[np.ndarray], Rows, Rows], OptionalSlot] | None:
+        """Return the input's memory inside that of the groups, if elements are written there directly."""
+        return None
+
+    def flow(self, inputs: tuple[Open, ...], epoch: int, mark: Mark, allocate: Allocate) -> Flow:
+        made, at = resumed(mark, (0, None))
+        most = 1  # groups made in one go, if their elements are ready
+        with Reader(inputs[0], epoch, at) as reader:
+            while reader.ready(self.size_of(made)):
+                before, start = reader.mark
+                sizes = self._ready(made, reader.at_hand, MOST_IN_ONE_GO if self.takes_views(reader.chunk) else most)
+                run = cast("Piece", reader.take(sum(sizes)))
+                if len(run) < sizes[0]:
+                    if self.drop_remainder:
+                        return
+                    sizes = [len(run)]
+                first = self.first_of(made)  # as errors name them
+                rows = np.arange(first, first + len(run), dtype=np.int64)
+                counts = np.array(sizes)
+                several = self._several(run, rows, made, counts, allocate) if len(sizes) > 1 else None
+                if several is not None:
+                    made += len(sizes)
+                    yield Piece(several, ordinals(epoch, made - len(sizes), len(sizes)), [made, reader.mark])
+                    continue
+                for low, high in spans(counts):
+                    chunk, ids = run.chunk.slice(low, high), run.ids[low:high]
+                    group = self.collect_one(chunk, rows[low:high], made, allocate, ids)
+                    made += 1
+                    after = reader.mark if high >= len(run) else [before, start + high]
+                    yield Piece(Items([group]), ordinals(epoch, made - 1, 1), [made, after])
+                    most = max(1, min(MOST_IN_ONE_GO, BYTES_IN_ONE_GO // bytes_of(group)))
+
+    def _ready(self, made: int, at_hand: int, most: int) -> list[int]:
+        """Return the sizes of the next groups whose elements are all at hand, up to `most`; of one at least."""
+        sizes = [self.size_of(made)]
+        left = at_hand - sizes[0]
+        while len(sizes) < most and (size := self.size_of(made + len(sizes))) <= left:
+            sizes.append(size)
+            left -= size
+        return sizes
+
+    def _several(self, run: Piece, rows: Rows, made: int, counts: np.ndarray, allocate: Allocate) -> Chunk | None:
+        """Return all groups of a run, which are full; `None` if one is at fault: making each alone will show which."""
+        numbers = np.arange(made, made + len(counts), dtype=np.int64)
+        with suppress(Exception):
+            return self.collect_all(Groups(numbers, run.chunk, rows, counts), None, allocate)
+        return None
+
+
+@dataclass(frozen=True)
+class Grouping(Collecting):
+    """Collect `size` consecutive elements."""
+
     size: int
 
     @property
@@ -79,89 +190,19 @@ class Grouping(Batching):
         """The number of elements of every batch, padding included; `None` if the last one may have fewer."""
         return self.size if self.all_full or self.pads else None
 
-    def collect(self, chunk: Chunk, rows: Rows, allocate: Allocate) -> Any:
-        """Return one element made of the run of elements `chunk`, which are `rows` of the input."""
-        raise NotImplementedError
+    def size_of(self, number: int) -> int:
+        return self.size
 
-    def collect_all(self, groups: Groups, out: OptionalSlot, allocate: Allocate) -> Chunk:
-        """Return the groups, written into `out` where they fit: an array of shape (groups, ...) for each leaf."""
-        made: list[Any] = []
-        slot = None if out is None else InSlot(out, len(groups.numbers), allocate)
-        for number, (low, high) in zip(groups.numbers.tolist(), spans(groups.counts), strict=True):
-            own = allocate if slot is None else slot.next()
-            made.append(self.collect_one(groups.chunk.slice(low, high), groups.rows[low:high], number, own))
-        return Items(made) if slot is None else slot.whole(made)
-
-    def collect_one(self, chunk: Chunk, rows: Rows, number: int, allocate: Allocate, ids: Rows | None = None) -> Any:
-        """Return the group of all elements of `chunk`, which are `rows` of the input, padded if that is the policy.
-
-        In a stream the elements have these `ids`.
-        """
-        try:
-            return self.completed(self.collect(chunk, rows, allocate), len(chunk), self.size, allocate)
-        except Exception as error:
-            if not blames_of(error):  # otherwise an input has added more
-                named = None if ids is None else dict(zip(rows.tolist(), ids.tolist(), strict=True))
-                blame(error, self, number, ids=named)
-            raise
-
-    def takes_views(self, chunk: Chunk | None) -> bool:
-        """Return True if groups of these elements are views and need no memory."""
-        return False
+    def first_of(self, number: int) -> int:
+        return number * self.size
 
     def grouped(self, rows: Rows) -> tuple[Rows, np.ndarray]:
-        """Return the input's rows of all groups, one group after another, and the number of rows of each."""
         return grouped(
             rows, size=self.size, batches=self.stride, length=self.input.stride, input_stride=self.input.stride
         )
 
-    def route(self, rows: Rows) -> tuple[Rows, ...]:
-        return (self.grouped(rows)[0],)
-
-    def as_step(self, allocate: Allocate) -> Step | None:
-        def change(chunk: Chunk, rows: Rows, its_rows: Rows, out: OptionalSlot) -> Chunk:
-            counts = group_sizes(rows, self.size, self.stride, self.input.stride, self.input.stride)
-            return self.collect_all(Groups(rows, chunk, its_rows, counts), out, allocate)
-
-        return Step(lambda rows: self.grouped(rows)[0], change, self.memory_below)
-
-    @property
-    def memory_below(self) -> Callable[[list[np.ndarray], Rows, Rows], OptionalSlot] | None:
-        """Return the input's memory inside that of the groups, if elements are written there directly."""
-        return None
-
-    def flow(self, inputs: tuple[Open, ...], epoch: int, mark: Mark, allocate: Allocate) -> Flow:
-        made, at = resumed(mark, (0, None))
-        most = 1  # groups made in one go, if their elements are ready
-        with Reader(inputs[0], epoch, at) as reader:
-            while reader.ready(self.size):
-                before, start = reader.mark
-                count = min(reader.at_hand // self.size, MOST_IN_ONE_GO if self.takes_views(reader.chunk) else most)
-                run = cast("Piece", reader.take(max(count, 1) * self.size))
-                if len(run) < self.size and self.drop_remainder:
-                    return
-                first = made * self.size  # as errors name them
-                rows = np.arange(first, first + len(run), dtype=np.int64)
-                several = self._several(run, rows, made, allocate) if count > 1 else None
-                if several is not None:
-                    made += count
-                    yield Piece(several, ordinals(epoch, made - count, count), [made, reader.mark])
-                    continue
-                for low in range(0, len(run), self.size):
-                    high = min(low + self.size, len(run))
-                    chunk, ids = run.chunk.slice(low, high), run.ids[low:high]
-                    group = self.collect_one(chunk, rows[low:high], made, allocate, ids)
-                    made += 1
-                    after = reader.mark if high >= len(run) else [before, start + high]
-                    yield Piece(Items([group]), ordinals(epoch, made - 1, 1), [made, after])
-                    most = max(1, min(MOST_IN_ONE_GO, BYTES_IN_ONE_GO // bytes_of(group)))
-
-    def _several(self, run: Piece, rows: Rows, made: int, allocate: Allocate) -> Chunk | None:
-        """Return all groups of a run, which are full; `None` if one is at fault: making each alone will show which."""
-        numbers = np.arange(made, made + len(run) // self.size, dtype=np.int64)
-        with suppress(Exception):
-            return self.collect_all(Groups(numbers, run.chunk, rows, np.full(len(numbers), self.size)), None, allocate)
-        return None
+    def counts(self, rows: Rows) -> np.ndarray:
+        return group_sizes(rows, self.size, self.stride, self.input.stride, self.input.stride)
 
     def arguments(self) -> str:
         return ", ".join([str(self.size), *self.policy()])

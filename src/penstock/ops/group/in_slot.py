@@ -23,19 +23,23 @@ class InSlot:
         self._allocate = allocate
         self._free: list[np.ndarray] = []
         self._groups: list[list[np.ndarray]] = []
+        self._is_short = False
 
-    def next(self) -> Allocate:
-        """Return the function that allocates memory for the next group."""
-        if self._whole is None:
+    def next(self, rows: int | None = None) -> Allocate:
+        """Return the function that allocates memory for the next group; of `rows` rows, if it may be a short one."""
+        if not self._out:
             return self._allocate
-        places = [array[len(self._groups)] for array in self._whole]
+        places = [array[len(self._groups)] for array in self._out]
+        if rows is not None and any(place.ndim and len(place) > rows for place in places):
+            self._is_short = True
+            places = [place[:rows] if place.ndim else place for place in places]
         self._free = places.copy()
         self._groups.append(places)
         return self._place
 
     def whole(self, made: list[Any]) -> Chunk:
-        """Return the groups: as columns, if every leaf of each group is in its place in the memory."""
-        if self._whole is None or not made:
+        """Return the groups: as columns, if every leaf of each group is in its place in the memory and fills it."""
+        if self._whole is None or not made or self._is_short:
             return Items(made)
         taken = [flatten(element) for element in made]
         structure = taken[0][1]
