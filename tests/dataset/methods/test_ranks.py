@@ -79,6 +79,16 @@ def test_uneven_parts_of_a_batch_that_ranks_cannot_share_equally():
     assert [batch.tolist() for batch in third] == [[6, 7], [11]]
 
 
+@pytest.mark.parametrize("keep", [lambda ds: ds, lambda ds: ds.filter(lambda x: x >= 0)])
+def test_uneven_parts_of_full_batches_only(keep):
+    ds = keep(ps.Dataset.range(37)).batch(16, drop_remainder=True)
+    job = Job(lambda: ds, 3, remainder="uneven")
+    steps = job.steps()
+    assert [[len(batch) for batch in step] for step in steps] == [[6, 5, 5]] * 2
+    assert [rows_of(step) for step in steps] == [rows_of(step) for step in Job(lambda: ds, 1).steps()]
+    assert job.states()[0]["fingerprint"] == ds.shard_by_rank(rank=0, world=1).fingerprint()
+
+
 def test_maps_after_the_batch_see_the_part_of_the_rank():
     ds = ps.Dataset.range(8).batch(4).map(lambda batch: batch.sum()).enumerate().prefetch(2)
     assert parts(ds, 2) == [[(0, 1), (1, 9)], [(0, 5), (1, 13)]]
@@ -158,6 +168,9 @@ def test_pipelines_that_cannot_be_divided():
         ds.shard_by_rank(rank=0, world=2).shard_by_rank(rank=0, world=2)
     with pytest.raises(PlanError, match="pads the last batch"):
         ps.Dataset.range(8).batch(4, remainder="pad").shard_by_rank(rank=0, world=2, remainder="drop")
+    for remainder in ("pad", "wrap"):
+        with pytest.raises(PlanError, match="leaves out the last batch; leave out one of the two"):
+            ps.Dataset.range(8).batch(4, drop_remainder=True).shard_by_rank(rank=0, world=2, remainder=remainder)
     with pytest.raises(PlanError, match="expected a divisor of the global batch size, 4"):
         ps.Dataset.range(8).filter(lambda x: x > 0).batch(4).shard_by_rank(rank=0, world=2, streams=3)
 

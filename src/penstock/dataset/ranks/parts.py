@@ -150,17 +150,25 @@ def _ranked_batch(whole: Grouping, wanted: RankRequest) -> Node:
     world, size, remainder = wanted.world, whole.size, wanted.remainder
     if remainder is None:
         remainder = "pad" if whole.pads else "drop"
-    if whole.pads and remainder != "pad":
+    if (whole.pads and remainder != "pad") or (whole.drop_remainder and remainder in ("pad", "wrap")):
+        does = "pads" if whole.pads else "leaves out"
         raise PlanError(
-            f'shard_by_rank(remainder="{remainder}"): {whole.label()} pads the last batch; leave out one of the two'
+            f'shard_by_rank(remainder="{remainder}"): {whole.label()} {does} the last batch; leave out one of the two'
         )
     if world > size or (size % world and remainder != "uneven"):
         near = sorted({max(size // world, 1) * world, -(-size // world) * world})
-        also = "" if world > size else ', or remainder="uneven", with which the ranks have different numbers of rows'
+        also = (
+            ""
+            if world > size
+            else ', or remainder="uneven" for parts that differ by one row (after batch(drop_remainder=True), every rank '
+            "still has the same number of steps)"
+        )
         raise PlanError(
             f"shard_by_rank(): {world} ranks cannot share the global batch of {whole.label()} equally; use a batch "
             f"size of {' or '.join(map(str, near))}{also}"
         )
+    if whole.drop_remainder:
+        remainder = "drop"  # "uneven" is about the parts then
     key = whole.mask_key or wanted.mask_key
     rows = _rows(
         whole.input,
