@@ -106,7 +106,7 @@ def test_ranks_without_a_row_of_the_last_batch_miss_none(ds):
     ledgers = [it.ledger() for it in job.iterators]
     for one in job.datasets:
         assert audit(ledgers, one) == "each record exactly once"
-    with pytest.raises(AssertionError, match="epoch 0: [34] rows are missing"):
+    with pytest.raises(AssertionError, match=r"epoch 0: [34] rows are missing"):
         audit(ledgers[:3], job.datasets[0])
-    with pytest.raises(AssertionError, match="epoch 0: [34] rows are missing"):
+    with pytest.raises(AssertionError, match=r"epoch 0: [34] rows are missing"):
         audit(ledgers[1:], job.datasets[0])

@@ -157,12 +157,9 @@ def _ranked_batch(whole: Grouping, wanted: RankRequest) -> Node:
         )
     if world > size or (size % world and remainder != "uneven"):
         near = sorted({max(size // world, 1) * world, -(-size // world) * world})
-        also = (
-            ""
-            if world > size
-            else ', or remainder="uneven" for parts that differ by one row (after batch(drop_remainder=True), every rank '
-            "still has the same number of steps)"
-        )
+        also = ', or remainder="uneven" for parts that differ by one row' if world <= size else ""
+        if also and not whole.drop_remainder:
+            also += "; with batch(drop_remainder=True) all ranks then have the same number of steps"
         raise PlanError(
             f"shard_by_rank(): {world} ranks cannot share the global batch of {whole.label()} equally; use a batch "
             f"size of {' or '.join(map(str, near))}{also}"
