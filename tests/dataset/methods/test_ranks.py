@@ -7,6 +7,7 @@ import pytest
 
 import penstock as ps
 from penstock.core.errors import PlanError
+from penstock.plan.graph import rank_rows
 from tests.dataset.ranks.job import Job, rows_of
 
 
@@ -225,3 +226,26 @@ def test_a_cut_stream_gives_every_second_row():
     first, second = job.steps()[0]
     assert (first.tolist(), second.tolist()) == ([0, 2], [1, 3])
     assert rows_of((first, second)) == [0, 1, 2, 3]
+
+
+LINES = ps.Dataset.from_source([f"{'#' if n % 3 == 0 else ''}{n}" for n in range(60)]).filter(lambda x: x[0] != "#")
+ROWS = ps.Dataset.range(40)
+
+
+@pytest.mark.parametrize(
+    ("ds", "is_cut"),
+    [
+        (ps.Dataset.zip(LINES.map(int), ROWS), False),
+        (ps.Dataset.zip(LINES.map(int), LINES.take(30).map(int)), False),
+        (ps.Dataset.zip(ROWS.map(lambda x: 6 // (x % 3) + x, on_error="skip"), ROWS), False),
+        (ps.Dataset.zip(LINES.map(int), LINES.map(lambda x: 2 * int(x)).prefetch(2)), True),
+        (ps.Dataset.zip(ROWS.scan(0, lambda state, x: (state, x)), ROWS.map(lambda x: -x)), True),
+    ],
+)
+def test_pairs_are_those_without_ranks(ds, is_cut):
+    plain = sorted((int(one), int(two)) for one, two in ds)
+    job = Job(lambda: ds.batch(8), 2, remainder="uneven")
+    received = job.on_all(lambda rank: [*job.iterators[rank]])
+    batches = [np.stack(batch, axis=1).tolist() for part in received for batch in part]
+    assert sorted(tuple(pair) for batch in batches for pair in batch) == plain
+    assert rank_rows(job.datasets[0]._plan).strided is is_cut

@@ -184,7 +184,8 @@ def _rows(whole: Node, wanted: RankRequest, *, batch: int, count: int, remainder
     """Return the rows of one rank of each run of `batch` elements; a stream is cut into `count` virtual streams."""
     strided = False
     streams = count if wanted.streams is None else wanted.streams
-    if not whole.indexed and streams > 1:
+    is_cut = wanted.streams is not None or order.virtual.keeps_pairs(whole)
+    if not whole.indexed and streams > 1 and is_cut:
         _check_streams(wanted, batch)
         try:
             order.virtual.virtual_stream(whole, 0, streams)

@@ -27,7 +27,7 @@ from penstock.ops.order.take_while import TakeWhile
 from penstock.ops.order.unique import Unique
 from penstock.ops.read.generator import FromGenerator
 from penstock.ops.read.stream import ReadStream
-from penstock.plan.graph import fold, with_inputs
+from penstock.plan.graph import fold, post_order, same_plan, with_inputs
 from penstock.plan.node import Node, RowMap
 from penstock.plan.types import INFINITE
 
@@ -80,6 +80,25 @@ def virtual_stream(plan: Node, number: int, streams: int) -> Cut:
         return Cut(own, place, keyed and _keeps_ids(own))
 
     return fold(plan, combine)
+
+
+def keeps_pairs(plan: Node) -> bool:
+    """Return True if every `zip` in the plan pairs the same elements in virtual streams as in the whole stream.
+
+    That is certain if its inputs have an element for each row, or the elements of one stream.
+    """
+
+    def source(node: Node) -> Node:
+        while not node.indexed and node.traits.one_to_one and getattr(node, "keeps", True):  # elements that fail
+            (node,) = node.inputs
+        return node
+
+    for node in post_order(plan):
+        if isinstance(node, Zip) and not node.indexed:
+            first, *others = map(source, node.inputs)
+            if not all((each.indexed and first.indexed) or same_plan(each, first) for each in others):
+                return False
+    return True
 
 
 def _part_of(node: Node, number: int, place: int, streams: int) -> Node:
