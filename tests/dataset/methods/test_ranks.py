@@ -109,6 +109,39 @@ def test_batches_may_be_taken_and_skipped(stream):
     assert again.states()[0]["row"] == 5
 
 
+def odd(count):
+    return ps.Dataset.range(count).shuffle(seed=1).filter(lambda x: x % 3 > 0)
+
+
+@pytest.mark.parametrize("count", [40, 90, 200])
+@pytest.mark.parametrize("repeats", [False, True])
+def test_as_many_batches_are_taken_as_without_ranks(count, repeats):
+    def make():
+        ds = odd(count).repeat() if repeats else odd(count)
+        return ds.batch(24).take(7).skip(1).take(5)
+
+    wanted = 5 if repeats else min(max(count * 2 // 3 // 24 - 1, 0), 5)
+    whole = [rows_of(step) for step in Job(make, 1).steps()]
+    assert len(whole) == wanted
+    for world in (2, 3):
+        job = Job(make, world)
+        before = [rows_of(step) for step in job.steps(2)]
+        assert before + [rows_of(step) for step in job.steps()] == whole
+        first = Job(make, world)
+        first.steps(2)
+        again = Job(make, 6).load(first.states()[1])
+        assert [rows_of(step) for step in again.steps()] == whole[2:]
+
+
+@pytest.mark.parametrize(
+    "ds", [odd(40).take(11), odd(40).skip(11), odd(40).repeat().take(61), odd(40).exclude([0, 1, 2]), odd(40).take(0)]
+)
+def test_as_many_elements_are_taken_as_without_ranks(ds):
+    job = Job(lambda: ds.batch(24), 3, remainder="uneven")
+    received = job.on_all(lambda rank: [row for batch in job.iterators[rank] for row in batch.tolist()])
+    assert sorted(row for part in received for row in part) == sorted(int(x) for x in ds)
+
+
 def test_batches_of_an_indexed_dataset_may_be_moved():
     ds = ps.Dataset.range(16).batch(4).shuffle(seed=1).repeat(2).with_options(ps.Options(ignore_lint="PS101"))
     whole = [batch.tolist() for batch in ds]

@@ -18,6 +18,7 @@ from penstock.ops.group.group_by_reducer import GroupByReducer
 from penstock.ops.group.pad import PadToCardinality
 from penstock.ops.order.assert_cardinality import AssertCardinality
 from penstock.ops.order.exclude import Exclude
+from penstock.ops.order.repeat import Repeat
 from penstock.ops.order.shuffle import Shuffle
 from penstock.ops.order.skip import Skip
 from penstock.ops.order.split import Keyed
@@ -43,6 +44,9 @@ _WHOLE: dict[type[Node], str] = {
     VirtualStreams: "has already cut the stream",
 }
 """Operations that cannot run separately in each stream, with the reason and the remedy."""
+
+PATIENCE = 1000
+"""Passes without an element after which an endless repeat of one virtual stream ends; the next may have one again."""
 
 
 class Cut(NamedTuple):
@@ -82,10 +86,11 @@ def virtual_stream(plan: Node, number: int, streams: int) -> Cut:
     return fold(plan, combine)
 
 
-def keeps_pairs(plan: Node) -> bool:
-    """Return True if every `zip` in the plan pairs the same elements in virtual streams as in the whole stream.
+def keeps_elements(plan: Node) -> bool:
+    """Return True if virtual streams together have the elements of the whole stream also where they are counted.
 
-    That is certain if its inputs have an element for each row, or the elements of one stream.
+    `take`, `skip` and the like count in turns, and `zip` pairs within each stream. That is the same if there is an
+    element for each row; pairs may also be of elements of one stream.
     """
 
     def source(node: Node) -> Node:
@@ -94,10 +99,12 @@ def keeps_pairs(plan: Node) -> bool:
         return node
 
     for node in post_order(plan):
-        if isinstance(node, Zip) and not node.indexed:
-            first, *others = map(source, node.inputs)
-            if not all((each.indexed and first.indexed) or same_plan(each, first) for each in others):
-                return False
+        if node.indexed or not isinstance(node, Zip | Take | Skip | Exclude | PadToCardinality):
+            continue
+        first, *others = map(source, node.inputs)
+        of_one = isinstance(node, Zip) and all(same_plan(each, first) for each in others)
+        if not of_one and not all(each.indexed for each in (first, *others)):
+            return False
     return True
 
 
@@ -109,6 +116,8 @@ def _part_of(node: Node, number: int, place: int, streams: int) -> Node:
     match node:
         case Take(count=int(count)) | Skip(count=int(count)) | PadToCardinality(count=int(count)):
             changed = {"count": share(count, place, streams)}
+        case Repeat(count=-1):
+            changed = {"patience": PATIENCE}
         case Exclude(positions=positions):
             changed = {"positions": positions[positions % streams == place] // streams}
         case Enumerate(start=start, step=step):
