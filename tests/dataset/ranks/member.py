@@ -46,16 +46,26 @@ def group_of(task, rank):
     return next(group for group, ranks in zip(groups, task["groups"], strict=True) if rank in ranks)
 
 
+def checkpoints():
+    import torch.distributed.checkpoint
+
+    return torch.distributed.checkpoint
+
+
 def received(task, rank):
     found = {"rank": rank, "steps": [], "error": ""}
     try:
         ds = pipeline(task).shard_by_rank(group=group_of(task, rank), timeout=task.get("timeout", 12))
         if task.get("state"):
             ds.load_state_dict(task["state"])
+        if "restore" in task:
+            checkpoints().load({"data": ds}, checkpoint_id=task["restore"])
         for step, batch in enumerate(ds, 1):
             found["steps"].append(batch.tolist())
             if step == task.get("save"):
                 found["state"] = ds.state_dict()
+                if "checkpoint" in task:
+                    checkpoints().save({"data": ds}, checkpoint_id=task["checkpoint"])
             if step == task.get("stop"):
                 break
             if [rank, step] == task.get("dies"):

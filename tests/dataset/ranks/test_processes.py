@@ -105,6 +105,14 @@ def test_torch_ranks_of_a_group_share_a_stream_and_those_of_another_have_the_sam
     assert global_batches(told[0::2]) == global_batches(told[1::2]) == whole()
 
 
+def test_a_distributed_checkpoint_of_two_ranks_loads_on_three(tmp_path):
+    pytest.importorskip("torch")
+    path = str(tmp_path / "checkpoint")
+    told = started("torch", 2, (tmp_path / "first").as_uri(), {"save": 2, "stop": 2, "checkpoint": path})
+    again = started("torch", 3, (tmp_path / "second").as_uri(), {"restore": path})
+    assert global_batches(told) + global_batches(again) == whole()
+
+
 def test_unseeded_torch_ranks_take_the_seed_of_the_first(tmp_path):
     pytest.importorskip("torch")
     told = started("torch", 2, (tmp_path / "seeds").as_uri(), {"kind": "indexed", "unseeded": True})
