@@ -45,7 +45,7 @@ _WHOLE: dict[type[Node], str] = {
 }
 """Operations that cannot run separately in each stream, with the reason and the remedy."""
 
-PATIENCE = 1000
+EMPTY_PASSES = 1000
 """Passes without an element after which an endless repeat of one virtual stream ends; the next may have one again."""
 
 
@@ -117,7 +117,7 @@ def _part_of(node: Node, number: int, place: int, streams: int) -> Node:
         case Take(count=int(count)) | Skip(count=int(count)) | PadToCardinality(count=int(count)):
             changed = {"count": share(count, place, streams)}
         case Repeat(count=-1):
-            changed = {"patience": PATIENCE}
+            changed = {"patience": EMPTY_PASSES}
         case Exclude(positions=positions):
             changed = {"positions": positions[positions % streams == place] // streams}
         case Enumerate(start=start, step=step):
