@@ -45,7 +45,7 @@ _WHOLE: dict[type[Node], str] = {
 }
 """Operations that cannot run separately in each stream, with the reason and the remedy."""
 
-EMPTY_PASSES = 1000
+EMPTY_PASSES = 100
 """Passes without an element after which an endless repeat of one virtual stream ends; the next may have one again."""
 
 
