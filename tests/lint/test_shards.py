@@ -5,7 +5,12 @@ from __future__ import annotations
 import pytest
 
 from penstock import Dataset, Options
-from penstock.lint.shards import more_streams_than_rows, random_function_after_shard, shard_of_a_whole_stream
+from penstock.lint.shards import (
+    more_streams_than_rows,
+    random_function_after_shard,
+    random_function_on_parts,
+    shard_of_a_whole_stream,
+)
 from penstock.lint.written import Written
 
 KEPT = Dataset.range(20).filter(lambda x: x % 3 > 0)
@@ -74,3 +79,36 @@ def test_random_functions_after_a_shard_are_found(ds):
 )
 def test_random_functions_before_a_shard_are_fine(ds):
     assert found(random_function_after_shard, ds.with_options(SEED)) == []
+
+
+def ranks(ds):
+    return ds.shard_by_rank(rank=0, world=2)
+
+
+@pytest.mark.parametrize(
+    "ds",
+    [
+        ranks(ROWS.batch(4).map(noisy)),
+        ranks(ROWS.batch(4)).map(noisy),
+        ranks(KEPT.batch(4).map(noisy)),
+        ROWS.batch(4).map(noisy).shard_by_rank(rank=0, world=1),
+        ranks(ROWS).map(noisy),
+    ],
+)
+def test_random_functions_on_the_part_of_a_rank_are_found(ds):
+    (sentence,) = found(random_function_on_parts, ds)
+    assert "(noisy) draws the same numbers on every rank" in sentence
+    assert "write .map(...) before the batch" in sentence
+
+
+@pytest.mark.parametrize(
+    "ds",
+    [
+        ranks(ROWS.map(noisy).batch(4)),
+        ranks(KEPT.map(noisy).batch(4).map(abs)),
+        ranks(KEPT).map(noisy),  # elements of a stream keep what they draw by
+        ROWS.batch(4).map(noisy),
+    ],
+)
+def test_random_functions_on_each_row_are_fine_on_ranks(ds):
+    assert found(random_function_on_parts, ds) == []

@@ -77,6 +77,12 @@ def test_a_batch_of_joined_records_is_ragged() -> None:
     assert parse_in_kernel(plan) == Map(Take(batch, 2), PARSE)
 
 
+def test_the_records_of_a_rank_are_joined() -> None:
+    ds = reading(Memory()).batch(4).map(PARSE).shard_by_rank(rank=1, world=2)
+    assert "parse_in_kernel" in str(ds.explain())
+    assert [batch["x"].tolist() for batch in ds] == [[row + 2, row + 3] for row in range(0, 20, 4)]
+
+
 @pytest.mark.parametrize(
     "plan",
     [
@@ -103,6 +109,7 @@ def test_rewriting_changes_no_batch(size: int, drop: bool) -> None:
         ds.map(fixed).batch(size, drop_remainder=drop),
         ds.batch(size, drop_remainder=drop).map(PARSE),
         ds.batch(size, drop_remainder=drop).take(2).map(PARSE),
+        ds.batch(size, drop_remainder=drop).map(PARSE).shard_by_rank(rank=0, world=1),
     ):
         plain = list(made.with_options(ps.Options(rewrite=False)).iterator(epoch=0))
         assert repr(list(made.iterator(epoch=0))) == repr(plain)

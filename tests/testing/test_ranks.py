@@ -97,3 +97,16 @@ def test_ledgers_of_another_pipeline():
         audit([], ds)
     with pytest.raises(ValueError, match="is no ledger"):
         audit([{"version": 0}], ds)
+
+
+@pytest.mark.parametrize("ds", [ps.Dataset.range(13), ps.Dataset.range(13).filter(lambda x: x >= 0)])
+def test_ranks_without_a_row_of_the_last_batch_miss_none(ds):
+    job = Job(lambda: ds.batch(4), 4, remainder="uneven")
+    job.on_all(lambda rank: list(job.iterators[rank]))
+    ledgers = [it.ledger() for it in job.iterators]
+    for one in job.datasets:
+        assert audit(ledgers, one) == "each record exactly once"
+    with pytest.raises(AssertionError, match=r"epoch 0: [34] rows are missing"):
+        audit(ledgers[:3], job.datasets[0])
+    with pytest.raises(AssertionError, match=r"epoch 0: [34] rows are missing"):
+        audit(ledgers[1:], job.datasets[0])

@@ -10,6 +10,7 @@ from penstock.lint.written import Found, Written
 from penstock.ops import order
 from penstock.ops.elementwise.filter import Filter
 from penstock.ops.elementwise.map import Map
+from penstock.ops.group.grouping import Grouping
 from penstock.ops.order.shard import Shard
 from penstock.ops.order.streams import StreamRows, VirtualStreams
 from penstock.plan.graph import post_order, upstream
@@ -71,3 +72,25 @@ def random_function_after_shard(written: Written) -> Iterator[Found]:
                     f"{node.label()} comes after {shard.label()} and draws by the position in the shard, "
                     f"the same on every shard; write .{node.name}(...) before .{shard.label()}, where it costs no more",
                 )
+
+
+def random_function_on_parts(written: Written) -> Iterator[Found]:
+    """A random function on the batches of a rank draws the same on every rank, so the number of ranks matters.
+
+    After the batch a function draws by the number of the batch, and receives the part of one rank: with 8 ranks, the
+    same numbers are used for 8 parts, and a restart with another number of ranks changes the global batches. Before
+    the batch, a function draws for each row, with the same result for any number of ranks.
+    """
+    for node in post_order(written.plan):
+        if not isinstance(node, Map | Filter) or not node.draws:
+            continue
+        below = list(upstream(node, past=lambda each: not each.traits.of_rank))
+        ranks = next((each for each in below if each.traits.of_rank), None)
+        by_position = node.input.indexed or any(isinstance(each, Grouping) for each in below)
+        if ranks is not None and by_position:
+            yield Found(
+                node,
+                f"{node.label()} draws the same numbers on every rank, for its part of the global batch, so the global "
+                f"batches depend on the number of ranks; write .{node.name}(...) before the batch, where it draws for "
+                "each row",
+            )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from penstock.ops.order.every import Every
 from penstock.ops.order.exclude import Exclude
+from penstock.ops.order.ranks import RankRows, WholeBatches
 from penstock.ops.order.repeat import Repeat
 from penstock.ops.order.shard import Shard
 from penstock.ops.order.shuffle import Shuffle
@@ -12,7 +13,7 @@ from penstock.ops.order.take import Take
 from penstock.plan.graph import with_inputs
 from penstock.plan.node import Node
 
-MOVES = Every | Exclude | Repeat | Shard | Shuffle | Skip | Take
+MOVES = Every | Exclude | RankRows | Repeat | Shard | Shuffle | Skip | Take | WholeBatches
 
 
 def taken_off(node: Node) -> tuple[list[Node], Node]:

@@ -13,7 +13,7 @@ from penstock.core.checks import check_count, check_list
 from penstock.dataset.dataset import Dataset
 from penstock.dataset.iterator import Iterator
 from penstock.dataset.ranks.ledger import merged_ledgers
-from penstock.dataset.ranks.parts import RankRemainder
+from penstock.dataset.ranks.parts import RankRemainder, of_rank
 from penstock.dataset.ranks.stores import ThreadStore
 from penstock.elements.nested.structure import flatten, unflatten
 from penstock.index.parted import part_size, positions_of
@@ -95,15 +95,18 @@ def audit(ledgers: Iterable[dict[str, Any]], dataset: Dataset[Any]) -> str:
     if merged["plan"] != dataset._passes.states.fingerprint:  # noqa: SLF001 # pyright: ignore[reportPrivateUsage] - ours
         raise ValueError("audit(): the ledgers are of another pipeline than this dataset; their fingerprints differ")
     rows = rank_rows(plan)
-    ends = dict(merged["ends"])
+    length = plan.length if rows is None else of_rank(plan, 0, 1).length
     wrong: list[str] = []
     for epoch in range(max((span[0] for span in merged["spans"]), default=-1) + 1):
-        steps = _steps_of(dataset, ends.get(epoch))
+        ends = [end[1:] for end in merged["ends"] if end[0] == epoch]
+        steps = length if length >= 0 else max((end[0] for end in ends), default=None)
         if steps is None:
             raise AssertionError(
                 f"epoch {epoch}: no ledger has reached the end, and only iterating can tell where it is"
             )
         spans = [span[1:] for span in merged["spans"] if span[0] == epoch]
+        if _is_uneven(rows):  # a rank without a row of the last step has seen the end before it
+            spans += [[steps - 1, steps, *of_rank] for end, *of_rank in ends if end == steps - 1]
         wrong += _wrong(dataset, epoch, spans, steps, rows)
     if wrong:
         raise AssertionError("; ".join(wrong))
@@ -163,11 +166,6 @@ def _seed(seed: int) -> Any:
     return Options(seed=seed)
 
 
-def _steps_of(dataset: Dataset[Any], seen: int | None) -> int | None:
-    length = dataset.cardinality()
-    return seen if length < 0 else length
-
-
 def _wrong(dataset: Dataset[Any], epoch: int, spans: list[list[int]], steps: int, rows: RankRows | None) -> list[str]:
     """Return what is wrong with the deliveries of an epoch, in words; nothing if every row was delivered once."""
     found: list[list[tuple[int, int]]] = [[], []]  # missing, double: pairs of a step and a position in its batch
@@ -188,13 +186,16 @@ def _wrong(dataset: Dataset[Any], epoch: int, spans: list[list[int]], steps: int
     ]
 
 
+def _is_uneven(rows: RankRows | None) -> bool:
+    return rows is not None and isinstance(rows.input, WholeBatches) and rows.input.remainder == "uneven"
+
+
 def _times(rows: RankRows | None, spans: list[list[int]], step: int, steps: int) -> np.ndarray:
     """Return how many times each row of a global batch was delivered."""
     if rows is None:
         return np.array([len(spans)])
     count = rows.batch
-    uneven = isinstance(rows.input, WholeBatches) and rows.input.remainder == "uneven"
-    if uneven and step == steps - 1 and rows.input.length >= 0:
+    if _is_uneven(rows) and step == steps - 1 and rows.input.length >= 0:
         count = rows.input.length % rows.batch or rows.batch
     times = np.zeros(count, np.int64)
     for _, _, rank, world in spans:

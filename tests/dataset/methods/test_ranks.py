@@ -7,6 +7,7 @@ import pytest
 
 import penstock as ps
 from penstock.core.errors import PlanError
+from penstock.plan.graph import rank_rows
 from tests.dataset.ranks.job import Job, rows_of
 
 
@@ -79,6 +80,16 @@ def test_uneven_parts_of_a_batch_that_ranks_cannot_share_equally():
     assert [batch.tolist() for batch in third] == [[6, 7], [11]]
 
 
+@pytest.mark.parametrize("keep", [lambda ds: ds, lambda ds: ds.filter(lambda x: x >= 0)])
+def test_uneven_parts_of_full_batches_only(keep):
+    ds = keep(ps.Dataset.range(37)).batch(16, drop_remainder=True)
+    job = Job(lambda: ds, 3, remainder="uneven")
+    steps = job.steps()
+    assert [[len(batch) for batch in step] for step in steps] == [[6, 5, 5]] * 2
+    assert [rows_of(step) for step in steps] == [rows_of(step) for step in Job(lambda: ds, 1).steps()]
+    assert job.states()[0]["fingerprint"] == ds.shard_by_rank(rank=0, world=1).fingerprint()
+
+
 def test_maps_after_the_batch_see_the_part_of_the_rank():
     ds = ps.Dataset.range(8).batch(4).map(lambda batch: batch.sum()).enumerate().prefetch(2)
     assert parts(ds, 2) == [[(0, 1), (1, 9)], [(0, 5), (1, 13)]]
@@ -96,6 +107,39 @@ def test_batches_may_be_taken_and_skipped(stream):
     assert steps == [[2 * row for row in range(4 * step, 4 * step + 4)] for step in range(1, 6)]
     again = Job(make, 4, streams=4).load({**job.states()[0], "row": 5})
     assert again.states()[0]["row"] == 5
+
+
+def odd(count):
+    return ps.Dataset.range(count).shuffle(seed=1).filter(lambda x: x % 3 > 0)
+
+
+@pytest.mark.parametrize("count", [40, 90, 200])
+@pytest.mark.parametrize("repeats", [False, True])
+def test_as_many_batches_are_taken_as_without_ranks(count, repeats):
+    def make():
+        ds = odd(count).repeat() if repeats else odd(count)
+        return ds.batch(24).take(7).skip(1).take(5)
+
+    wanted = 5 if repeats else min(max(count * 2 // 3 // 24 - 1, 0), 5)
+    whole = [rows_of(step) for step in Job(make, 1).steps()]
+    assert len(whole) == wanted
+    for world in (2, 3):
+        job = Job(make, world)
+        before = [rows_of(step) for step in job.steps(2)]
+        assert before + [rows_of(step) for step in job.steps()] == whole
+        first = Job(make, world)
+        first.steps(2)
+        again = Job(make, 6).load(first.states()[1])
+        assert [rows_of(step) for step in again.steps()] == whole[2:]
+
+
+@pytest.mark.parametrize(
+    "ds", [odd(40).take(11), odd(40).skip(11), odd(40).repeat().take(61), odd(40).exclude([0, 1, 2]), odd(40).take(0)]
+)
+def test_as_many_elements_are_taken_as_without_ranks(ds):
+    job = Job(lambda: ds.batch(24), 3, remainder="uneven")
+    received = job.on_all(lambda rank: [row for batch in job.iterators[rank] for row in batch.tolist()])
+    assert sorted(row for part in received for row in part) == sorted(int(x) for x in ds)
 
 
 def test_batches_of_an_indexed_dataset_may_be_moved():
@@ -158,6 +202,9 @@ def test_pipelines_that_cannot_be_divided():
         ds.shard_by_rank(rank=0, world=2).shard_by_rank(rank=0, world=2)
     with pytest.raises(PlanError, match="pads the last batch"):
         ps.Dataset.range(8).batch(4, remainder="pad").shard_by_rank(rank=0, world=2, remainder="drop")
+    for remainder in ("pad", "wrap"):
+        with pytest.raises(PlanError, match="leaves out the last batch; leave out one of the two"):
+            ps.Dataset.range(8).batch(4, drop_remainder=True).shard_by_rank(rank=0, world=2, remainder=remainder)
     with pytest.raises(PlanError, match="expected a divisor of the global batch size, 4"):
         ps.Dataset.range(8).filter(lambda x: x > 0).batch(4).shard_by_rank(rank=0, world=2, streams=3)
 
@@ -212,3 +259,26 @@ def test_a_cut_stream_gives_every_second_row():
     first, second = job.steps()[0]
     assert (first.tolist(), second.tolist()) == ([0, 2], [1, 3])
     assert rows_of((first, second)) == [0, 1, 2, 3]
+
+
+LINES = ps.Dataset.from_source([f"{'#' if n % 3 == 0 else ''}{n}" for n in range(60)]).filter(lambda x: x[0] != "#")
+ROWS = ps.Dataset.range(40)
+
+
+@pytest.mark.parametrize(
+    ("ds", "is_cut"),
+    [
+        (ps.Dataset.zip(LINES.map(int), ROWS), False),
+        (ps.Dataset.zip(LINES.map(int), LINES.take(30).map(int)), False),
+        (ps.Dataset.zip(ROWS.map(lambda x: 6 // (x % 3) + x, on_error="skip"), ROWS), False),
+        (ps.Dataset.zip(LINES.map(int), LINES.map(lambda x: 2 * int(x)).prefetch(2)), True),
+        (ps.Dataset.zip(ROWS.scan(0, lambda state, x: (state, x)), ROWS.map(lambda x: -x)), True),
+    ],
+)
+def test_pairs_are_those_without_ranks(ds, is_cut):
+    plain = sorted((int(one), int(two)) for one, two in ds)
+    job = Job(lambda: ds.batch(8), 2, remainder="uneven")
+    received = job.on_all(lambda rank: [*job.iterators[rank]])
+    batches = [np.stack(batch, axis=1).tolist() for part in received for batch in part]
+    assert sorted(tuple(pair) for batch in batches for pair in batch) == plain
+    assert rank_rows(job.datasets[0]._plan).strided is is_cut

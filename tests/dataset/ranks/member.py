@@ -28,7 +28,7 @@ def join(framework, rank, world, address):
     if framework == "torch":
         import torch.distributed
 
-        torch.distributed.init_process_group("gloo", init_method=f"file://{address}", rank=rank, world_size=world)
+        torch.distributed.init_process_group("gloo", init_method=address, rank=rank, world_size=world)
     elif framework == "jax":
         import jax
 
@@ -36,16 +36,36 @@ def join(framework, rank, world, address):
         jax.distributed.initialize(address, world, rank, initialization_timeout=15)
 
 
+def group_of(task, rank):
+    """The process group that the task names for this rank, if it names any."""
+    if "groups" not in task:
+        return None
+    import torch.distributed
+
+    groups = [torch.distributed.new_group(ranks) for ranks in task["groups"]]  # made by all, as PyTorch demands
+    return next(group for group, ranks in zip(groups, task["groups"], strict=True) if rank in ranks)
+
+
+def checkpoints():
+    import torch.distributed.checkpoint
+
+    return torch.distributed.checkpoint
+
+
 def received(task, rank):
     found = {"rank": rank, "steps": [], "error": ""}
     try:
-        ds = pipeline(task).shard_by_rank(timeout=task.get("timeout", 12))
+        ds = pipeline(task).shard_by_rank(group=group_of(task, rank), timeout=task.get("timeout", 12))
         if task.get("state"):
             ds.load_state_dict(task["state"])
+        if "restore" in task:
+            checkpoints().load({"data": ds}, checkpoint_id=task["restore"])
         for step, batch in enumerate(ds, 1):
             found["steps"].append(batch.tolist())
             if step == task.get("save"):
                 found["state"] = ds.state_dict()
+                if "checkpoint" in task:
+                    checkpoints().save({"data": ds}, checkpoint_id=task["checkpoint"])
             if step == task.get("stop"):
                 break
             if [rank, step] == task.get("dies"):

@@ -73,8 +73,9 @@ def test_orbax(make, tmp_path):
 
 
 @pytest.mark.filterwarnings("ignore")
-def test_lightning(tmp_path):
-    lightning = pytest.importorskip("pytorch_lightning")
+@pytest.mark.parametrize("package", ["lightning.pytorch", "pytorch_lightning"])
+def test_lightning(tmp_path, package):
+    lightning = pytest.importorskip(package)
     torch = pytest.importorskip("torch")
     seen = []
 

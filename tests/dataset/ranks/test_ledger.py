@@ -31,6 +31,12 @@ def test_spans_of_all_ranks_become_one():
     assert merged([0, 0, 3, 0, 2], [0, 0, 3, 0, 2]) == [[0, 0, 3, 0, 2], [0, 0, 3, 0, 2]]
 
 
+def test_ends_that_all_ranks_have_seen_become_one():
+    seen = [{**EMPTY, "ends": [[0, steps, rank, 3]]} for rank, steps in enumerate((4, 4, 3))]
+    assert merged_ledgers(seen)["ends"] == [[0, 3, 2, 3], [0, 4, 0, 3], [0, 4, 1, 3]]
+    assert merged_ledgers([*seen[:2], {**EMPTY, "ends": [[0, 4, 2, 3]]}])["ends"] == [[0, 4, 0, 1]]
+
+
 def test_steps_without_others():
     assert without([(0, 4), (6, 8)], [(1, 2), (3, 7)]) == [(0, 1), (2, 3), (7, 8)]
     assert without([(0, 4)], [(0, 4)]) == []
@@ -45,7 +51,7 @@ def test_the_ledger_of_a_restored_iterator_begins_at_its_state():
     list(again)
     ledger = json.loads(json.dumps(again.ledger()))
     assert ledger["spans"] == [[0, 2, 5, 0, 1]]
-    assert ledger["ends"] == [[0, 5]]
+    assert ledger["ends"] == [[0, 5, 0, 1]]
     assert it.ledger()["spans"] == [[0, 0, 2, 0, 1]]
     assert iter(ds).ledger()["spans"] == []
 

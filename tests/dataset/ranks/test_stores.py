@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from penstock.core.errors import RankError
 from penstock.dataset.ranks.stores import FolderStore, ThreadStore, TorchStore
 
 
@@ -35,3 +36,11 @@ def test_names_are_counted_apart(store):
 def test_ranks_see_the_same_folder(tmp_path):
     FolderStore(tmp_path).put("1/0", "text")
     assert FolderStore(tmp_path).peek(["1/0"]) == ["text"]
+
+
+def test_a_folder_of_an_earlier_start_is_refused(tmp_path, monkeypatch):
+    assert [FolderStore(tmp_path).count("begun/0"), FolderStore(tmp_path).count("begun/0")] == [1, 2]
+    monkeypatch.setattr(FolderStore, "process", "of the next start")
+    assert FolderStore(tmp_path).count("begun/1") == 1
+    with pytest.raises(RankError, match="an earlier start of the job has used this folder"):
+        FolderStore(tmp_path).count("begun/0")

@@ -47,6 +47,14 @@ def test_batches_with_flags_are_gathered_too():
     assert all(same(queue.popleft(), ds[row]) for row in range(4))
 
 
+def test_the_parts_of_a_rank_are_gathered_too():
+    whole = D.from_tensor_slices(np.arange(40)).shuffle(seed=1).batch(10)
+    for remainder in ("drop", "wrap", "uneven"):
+        ds = whole.shard_by_rank(rank=1, world=2, remainder=remainder)
+        queue = begun(ds, 0, 4).elements()
+        assert all(same(queue.popleft(), ds[row]) for row in range(4))
+
+
 def test_batches_of_different_sizes_are_not_gathered_together():
     ds = D.from_tensor_slices(np.arange(13) % 7).shuffle(seed=0).batch(5)
     assert begun(ds, 0, 3) is None

@@ -41,6 +41,13 @@ def test_only_the_topmost_indexed_part_is_cut():
     assert [rows.input.name for rows in cut] == ["range(40)", "range(9)", "zip"]
 
 
+def test_an_endless_repeat_goes_on_after_a_pass_in_which_a_stream_had_no_element():
+    ds = Dataset.range(6).shuffle(seed=1).filter(lambda x: x % 3 > 0).repeat()
+    parts = [ds.shard(6, number, streams=6).take(20) for number in range(6)]
+    assert [len(list(part)) for part in parts] == [20] * 6
+    assert list(Dataset.range(6).filter(lambda x: x < 0).repeat().shard(2, 0, streams=2)) == []
+
+
 def test_known_lengths_stay_known():
     scanned = Dataset.range(10).scan(0, lambda state, x: (state, x))
     for ds in (scanned, scanned.take(7), scanned.skip(2), scanned.batch(2), scanned.repeat(2), scanned.map(abs)):

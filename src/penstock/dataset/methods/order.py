@@ -337,8 +337,8 @@ class OrderMethods(Handle[T_co]):
 
         Functions draw the same random numbers for an element as without `streams`, unless an operation renumbers the
         elements (batches, mixtures, `concatenate`). Operations on several elements (a shuffle's buffer, a batch,
-        `scan`) work within each virtual stream; `take`, `skip`, `exclude`, `enumerate` and `pad_to_cardinality` count
-        in turns. `take_while`, `unique`, `group_by_reducer` and `assert_cardinality` need all elements, and a
+        `scan`, `zip`) work within each virtual stream; `take`, `skip`, `exclude`, `enumerate` and `pad_to_cardinality`
+        count in turns. `take_while`, `unique`, `group_by_reducer` and `assert_cardinality` need all elements, and a
         `from_generator` cannot be cut: all of these raise a `PlanError`. Place such operations after the shard. Memory
         for buffers is needed once for each virtual stream of the shard.
 

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from penstock.core.errors import PlanError, RankError
+from penstock.core.errors import CursorError, PlanError, RankError
 from penstock.dataset import ranks
 from penstock.dataset.iterator import Iterator
 from penstock.dataset.states import States
@@ -161,14 +161,15 @@ class _Shared:
             self._make_ready()
         self._exchanges += 1
         message: dict[str, Any] = {"ready": len(self._ready)}
-        if self._exchanges % EXCHANGES_PER_STATE == 0 or self._is_over:
+        if self._exchanges % EXCHANGES_PER_STATE == 0 or (self._is_over and self._exchanges > 1):
             message["state"] = self._state()
         told = self._exchange(message)
         count = min(each["ready"] for each in told)
         if count and all("state" in each for each in told):
             self._merge([each["state"] for each in told])
         if not count:
-            self._merge([each["state"] for each in self._exchange({"ready": 0, "state": self._state()})])
+            if self._given:
+                self._merge([each["state"] for each in self._exchange({"ready": 0, "state": self._state()})])
             return None
         self._given += count
         return [self._ready.popleft() for _ in range(count)]
@@ -177,8 +178,10 @@ class _Shared:
         try:
             items = cast("Run", self.run).items()
         except Exception as error:
-            self.leave(f"failed with {type(error).__name__}: {error!s:.200}")
-            raise
+            if not isinstance(error, CursorError) or self._exchanges:
+                self.leave(f"failed with {type(error).__name__}: {error!s:.200}")
+                raise
+            items = None  # a stream has ended between the mark and the position: all streams together can find it
         if items is None:
             self._is_over = True
         else:

@@ -16,8 +16,8 @@ Spans: TypeAlias = list[tuple[int, int]]
 def ledger_of(plan: str, start: Cursor, reached: Cursor, rows: RankRows | None, *, ended: bool) -> dict[str, Any]:
     """Return the ledger of a pass from one position to another, as JSON data.
 
-    `spans` are `[epoch, first step, step after the last, rank, number of ranks]`, `ends` are `[epoch, steps]` of the
-    epochs whose end was seen.
+    `spans` are `[epoch, first step, step after the last, rank, number of ranks]`, `ends` are `[epoch, steps, rank,
+    number of ranks]` of the epochs whose end the rank has seen.
     """
     rank, world = (0, 1) if rows is None else (rows.rank, rows.world)
     spans = without(_received(reached), _received(start))
@@ -26,7 +26,7 @@ def ledger_of(plan: str, start: Cursor, reached: Cursor, rows: RankRows | None, 
         "plan": plan,
         "seed": reached.seed,
         "spans": [[reached.epoch, low, high, rank, world] for low, high in spans],
-        "ends": [[reached.epoch, reached.row]] if ended else [],
+        "ends": [[reached.epoch, reached.row, rank, world]] if ended else [],
     }
 
 
@@ -37,7 +37,7 @@ def merged_ledgers(ledgers: Iterable[dict[str, Any]]) -> dict[str, Any]:
     `ValueError`.
 
     >>> one = {"version": 1, "plan": "a", "seed": 0, "spans": [[0, 0, 4, 0, 2]], "ends": []}
-    >>> other = {**one, "spans": [[0, 0, 4, 1, 2], [0, 4, 6, 0, 1]], "ends": [[0, 6]]}
+    >>> other = {**one, "spans": [[0, 0, 4, 1, 2], [0, 4, 6, 0, 1]], "ends": [[0, 6, 0, 1]]}
     >>> merged_ledgers([one, other])["spans"]
     [[0, 0, 6, 0, 1]]
     """
@@ -52,8 +52,9 @@ def merged_ledgers(ledgers: Iterable[dict[str, Any]]) -> dict[str, Any]:
         if len(found) > 1:
             raise ValueError(f"the ledgers are of different runs: their {name} is {' and '.join(sorted(found))}")
     spans = sorted(tuple(span) for each in given for span in each["spans"])
-    ends = sorted({tuple(end) for each in given for end in each["ends"]})
-    return {**given[0], "spans": _joined(_of_all(spans)), "ends": [list(end) for end in ends]}
+    ends = sorted({(epoch, steps, *of_rank) for each in given for epoch, steps, *of_rank in each["ends"]})
+    ends_of_all = _of_all([(epoch, steps, steps, *of_rank) for epoch, steps, *of_rank in ends])
+    return {**given[0], "spans": _joined(_of_all(spans)), "ends": [[each[0], *each[2:]] for each in ends_of_all]}
 
 
 def _of_all(spans: list[Any]) -> list[list[int]]:

@@ -79,10 +79,10 @@ def rank_plan(plan: Node, wanted: RankRequest) -> Node:
     renumbers = any(isinstance(each, Enumerate) for each in after) and any(isinstance(each, Skip) for each in moved)
     if not isinstance(node, Grouping) or renumbers:
         return _rows(plan, wanted, batch=wanted.world, count=STREAMS_OF_ELEMENTS, remainder=wanted.remainder or "drop")
-    elements = node.input
-    for each in reversed(moved):  # batches taken or skipped in a stream stand for their elements
-        elements = replace(each, input=elements, count=each.count * node.size)
-    ranked = _ranked_batch(replace(node, input=elements), wanted)
+    skipped, most = _span(moved)
+    if skipped:  # in a stream, batches skipped stand for their elements
+        node = replace(node, input=Skip(node.input, skipped * node.size))
+    ranked = _ranked_batch(node, wanted, most)
     for each in reversed(after):
         ranked = with_inputs(each, (ranked,))
     return ranked
@@ -114,7 +114,7 @@ def shared_plan(plan: RankPlan) -> Node | None:
     if isinstance(rows.input, PadToMultiple):
         whole = replace(rows.input, input=turns, count=elements, fills=False)
     else:
-        whole = WholeBatches(turns, elements, "drop")
+        whole = WholeBatches(turns, elements, "drop", cast("WholeBatches", rows.input).most)
     own: Node = RankRows(whole, elements, rows.strided)  # the same operations as in the plan of the job: so are marks
     for node in reversed(plan.after):
         own = with_inputs(node, (own,))
@@ -145,22 +145,39 @@ def default_streams(batch: int) -> int:
     return max(count for count in range(common, max(MOST_STREAMS, common) + 1, common) if batch % count == 0)
 
 
-def _ranked_batch(whole: Grouping, wanted: RankRequest) -> Node:
-    """Return the batch of one rank, given the global batch."""
+def _span(moved: list[Take | Skip]) -> tuple[int, int]:
+    """Return how many batches are skipped, and how many are kept of the rest (-1: all), by operations, last first."""
+    skipped, most = 0, -1
+    for each in reversed(moved):
+        if isinstance(each, Skip):
+            skipped += each.count
+            most = most if most < 0 else max(most - each.count, 0)
+        else:
+            most = each.count if most < 0 else min(most, each.count)
+    return skipped, most
+
+
+def _ranked_batch(whole: Grouping, wanted: RankRequest, most: int) -> Node:
+    """Return the batch of one rank, given the global batch and the number of batches, or -1 for all."""
     world, size, remainder = wanted.world, whole.size, wanted.remainder
     if remainder is None:
         remainder = "pad" if whole.pads else "drop"
-    if whole.pads and remainder != "pad":
+    if (whole.pads and remainder != "pad") or (whole.drop_remainder and remainder in ("pad", "wrap")):
+        does = "pads" if whole.pads else "leaves out"
         raise PlanError(
-            f'shard_by_rank(remainder="{remainder}"): {whole.label()} pads the last batch; leave out one of the two'
+            f'shard_by_rank(remainder="{remainder}"): {whole.label()} {does} the last batch; leave out one of the two'
         )
     if world > size or (size % world and remainder != "uneven"):
         near = sorted({max(size // world, 1) * world, -(-size // world) * world})
-        also = "" if world > size else ', or remainder="uneven", with which the ranks have different numbers of rows'
+        also = ', or remainder="uneven" for parts that differ by one row' if world <= size else ""
+        if also and not whole.drop_remainder:
+            also += "; with batch(drop_remainder=True) all ranks then have the same number of steps"
         raise PlanError(
             f"shard_by_rank(): {world} ranks cannot share the global batch of {whole.label()} equally; use a batch "
             f"size of {' or '.join(map(str, near))}{also}"
         )
+    if whole.drop_remainder:
+        remainder = "drop"  # "uneven" is about the parts then
     key = whole.mask_key or wanted.mask_key
     rows = _rows(
         whole.input,
@@ -168,6 +185,7 @@ def _ranked_batch(whole: Grouping, wanted: RankRequest) -> Node:
         batch=size,
         count=default_streams(size),
         remainder=remainder,
+        most=most,
     )
     if remainder == "pad" and isinstance(whole, PaddedBatch):
         whole = _with_flags(whole, key)
@@ -175,11 +193,14 @@ def _ranked_batch(whole: Grouping, wanted: RankRequest) -> Node:
     return replace(with_inputs(whole, (rows,)), size=own, drop_remainder=remainder != "uneven", mask_key=None)  # pyright: ignore[reportCallIssue] - of a Grouping
 
 
-def _rows(whole: Node, wanted: RankRequest, *, batch: int, count: int, remainder: RankRemainder) -> Node:
+def _rows(
+    whole: Node, wanted: RankRequest, *, batch: int, count: int, remainder: RankRemainder, most: int = -1
+) -> Node:
     """Return the rows of one rank of each run of `batch` elements; a stream is cut into `count` virtual streams."""
     strided = False
     streams = count if wanted.streams is None else wanted.streams
-    if not whole.indexed and streams > 1:
+    is_cut = wanted.streams is not None or order.virtual.keeps_elements(whole)
+    if not whole.indexed and streams > 1 and is_cut:
         _check_streams(wanted, batch)
         try:
             order.virtual.virtual_stream(whole, 0, streams)
@@ -189,9 +210,9 @@ def _rows(whole: Node, wanted: RankRequest, *, batch: int, count: int, remainder
         else:
             whole, strided = VirtualStreams(whole, 1, 0, streams), True
     if remainder == "pad":
-        whole = PadToMultiple(whole, batch, wanted.mask_key)
+        whole = PadToMultiple(whole, batch, wanted.mask_key, most)
     else:
-        whole = WholeBatches(whole, batch, remainder)
+        whole = WholeBatches(whole, batch, remainder, most)
     return RankRows(whole, batch, strided, wanted.rank, wanted.world, wanted.group)
 
 

@@ -10,6 +10,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Protocol
 from urllib.parse import quote
+from uuid import uuid4
+
+from penstock.core.errors import RankError
 
 
 class RankStore(Protocol):
@@ -85,6 +88,8 @@ class JaxStore:
 class FolderStore:
     """A folder that all ranks can write to, new for each start of the job."""
 
+    process = uuid4().hex
+
     def __init__(self, folder: str | os.PathLike[str]) -> None:
         self._folder = Path(folder)
         self._folder.mkdir(parents=True, exist_ok=True)
@@ -106,8 +111,15 @@ class FolderStore:
 
     def count(self, name: str) -> int:
         path = self._path(name)
-        number = int(path.read_text(encoding="utf-8")) + 1 if path.exists() else 1
-        path.write_text(str(number), encoding="utf-8")
+        before, process = path.read_text(encoding="utf-8").split() if path.exists() else ("0", self.process)
+        if process != self.process:
+            raise RankError(
+                f"group={str(self._folder)!r}: an earlier start of the job has used this folder, and its messages "
+                "would be taken for those of this one; give each start an empty folder, such as one named after its "
+                "job id"
+            )
+        number = int(before) + 1
+        path.write_text(f"{number} {process}", encoding="utf-8")
         return number
 
     def _path(self, key: str) -> Path:

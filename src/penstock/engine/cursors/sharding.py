@@ -95,7 +95,7 @@ class Sharding:
                 counts.append(None)
                 continue
             for node in nodes:
-                counts.append(items)
+                counts.append(items // _run(node))
                 items *= _size(node)
         for count in reversed(counts):
             mark = [mark, 0] if count is None else [count, [mark, 0]]
@@ -139,6 +139,15 @@ def _size(node: Node) -> int:
     """Return how many elements below the node one element stands for, of all ranks."""
     match node:
         case Grouping(size=size) | RankRows(world=size):
+            return size
+        case _:
+            return 1
+
+
+def _run(node: Node) -> int:
+    """Return how many of its elements the node counts as one in its mark."""
+    match node:
+        case RankRows(size=size) | WholeBatches(size=size) | PadToMultiple(count=size):
             return size
         case _:
             return 1

@@ -14,6 +14,7 @@ from penstock.ops.group.pad import PadToCardinality
 from penstock.plan.flow import Flow, Mark, Open, Piece, Reader, join_pieces, resumed
 from penstock.plan.node import Node, RowMap
 from penstock.plan.traits import Traits
+from penstock.plan.types import INFINITE, UNKNOWN
 
 
 @dataclass(frozen=True)
@@ -21,11 +22,13 @@ class WholeBatches(RowMap):
     """Make an epoch consist of full batches of `size` elements, as `remainder` says.
 
     "drop" drops the elements after the last full batch, "wrap" adds the first elements of the epoch up to the next full
-    batch, and "uneven" leaves the elements as they are. An empty epoch remains empty.
+    batch, and "uneven" leaves the elements as they are. An empty epoch remains empty. The epoch ends after `most`
+    batches unless that is -1.
     """
 
     size: int
     remainder: str
+    most: int = -1
 
     @property
     def name(self) -> str:
@@ -38,9 +41,9 @@ class WholeBatches(RowMap):
     @cached_property
     def length(self) -> int:
         length = self.input.length
-        if length < 0 or self.remainder == "uneven":
-            return length
-        return _multiple(length, self.size, up=self.remainder == "wrap")
+        if length >= 0 and self.remainder != "uneven":
+            length = _multiple(length, self.size, up=self.remainder == "wrap")
+        return _at_most(length, self.size, self.most)
 
     def rows_of(self, rows: Rows) -> Rows:
         own, below = self.stride, self.input.stride
@@ -52,7 +55,7 @@ class WholeBatches(RowMap):
     def flow(self, inputs: tuple[Open, ...], epoch: int, mark: Mark, allocate: Allocate) -> Flow:
         seen, at = resumed(mark, (0, None))
         with Reader(inputs[0], epoch, at) as reader:
-            while (run := reader.take(self.size)) is not None:
+            while seen != self.most and (run := reader.take(self.size)) is not None:
                 missing = self.size - len(run)
                 if missing and self.remainder == "drop":
                     return
@@ -75,18 +78,21 @@ class WholeBatches(RowMap):
         return parts
 
     def arguments(self) -> str:
-        return f'{self.size}, remainder="{self.remainder}"'
+        most = "" if self.most < 0 else f", most={self.most}"
+        return f'{self.size}, remainder="{self.remainder}"{most}'
 
 
 @dataclass(frozen=True)
 class PadToMultiple(PadToCardinality):
     """Append elements of zeros up to a multiple of `count` elements; a flag marks the real elements.
 
-    Unless it `fills`, the elements after the last multiple are dropped.
+    Unless it `fills`, the elements after the last multiple are dropped. The epoch ends after `most` multiples unless
+    that is -1.
     """
 
     kind = "PadToMultiple"
 
+    most: int = -1
     fills: bool = field(default=True, metadata={"runs": True})
 
     @property
@@ -100,12 +106,12 @@ class PadToMultiple(PadToCardinality):
     @cached_property
     def length(self) -> int:
         length = self.input.length
-        return length if length < 0 else _multiple(length, self.count, up=True)
+        return _at_most(length if length < 0 else _multiple(length, self.count, up=True), self.count, self.most)
 
     def flow(self, inputs: tuple[Open, ...], epoch: int, mark: Mark, allocate: Allocate) -> Flow:
         seen, at = resumed(mark, (0, None))
         with Reader(inputs[0], epoch, at) as reader:
-            while (run := reader.take(self.count)) is not None:
+            while seen != self.most and (run := reader.take(self.count)) is not None:
                 seen += 1
                 if len(run) < self.count and not self.fills:
                     return
@@ -113,7 +119,8 @@ class PadToMultiple(PadToCardinality):
 
     def arguments(self) -> str:
         mask = [] if self.mask_key == "valid" else [f"mask_key={self.mask_key!r}"]
-        return ", ".join([str(self.count), 'remainder="pad"', *mask])
+        most = [] if self.most < 0 else [f"most={self.most}"]
+        return ", ".join([str(self.count), 'remainder="pad"', *mask, *most])
 
 
 @dataclass(frozen=True)
@@ -177,6 +184,13 @@ class RankRows(RowMap):
 
     def arguments(self) -> str:
         return f"{self.rank} of {self.world}, batch={self.batch}"
+
+
+def _at_most(length: int, size: int, most: int) -> int:
+    """Return the length of `most` runs of `size` elements, if there are that many; -1 stands for all."""
+    if most < 0 or length == UNKNOWN:
+        return length
+    return size * most if length == INFINITE else min(length, size * most)
 
 
 def _multiple(count: int, size: int, *, up: bool) -> int:

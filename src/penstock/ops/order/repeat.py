@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from penstock.core.arrays import Allocate, Rows
@@ -20,12 +20,14 @@ ENDLESS_PASSES = 20
 class Repeat(RowMap):
     """Yield `count` epochs of the input one after another; repeat forever if `count` is -1.
 
-    Row numbers continue through epochs, so repeating a finite input leaves rows unchanged.
+    Row numbers continue through epochs, so repeating a finite input leaves rows unchanged. An endless repeat ends after
+    `patience` passes without an element.
     """
 
     traits = Traits(ids="kept")
 
     count: int
+    patience: int = field(default=1, repr=False, metadata={"runs": True})
 
     @cached_property
     def length(self) -> int:
@@ -55,6 +57,7 @@ class Repeat(RowMap):
         wanted: int | None = None
         (source,) = inputs
         passes, at = resumed(mark, (0, None))
+        empty_passes = 0
         first = epoch * self.count if self.count != -1 else epoch << ENDLESS_PASSES
         while passes < self.count or self.count == -1:
             empty = at is None
@@ -62,7 +65,8 @@ class Repeat(RowMap):
                 while (piece := reader.read(MOST_READ, wanted)) is not None:
                     empty = False
                     wanted = yield Piece(piece.chunk, piece.ids, [passes, reader.mark])
-            if empty and self.count == -1:
+            empty_passes = empty_passes + 1 if empty else 0
+            if self.count == -1 and (empty_passes == self.patience or self.input.length == 0):
                 return  # an input without elements: repeating it would never end
             passes, at = passes + 1, None
 

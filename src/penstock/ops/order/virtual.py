@@ -18,6 +18,7 @@ from penstock.ops.group.group_by_reducer import GroupByReducer
 from penstock.ops.group.pad import PadToCardinality
 from penstock.ops.order.assert_cardinality import AssertCardinality
 from penstock.ops.order.exclude import Exclude
+from penstock.ops.order.repeat import Repeat
 from penstock.ops.order.shuffle import Shuffle
 from penstock.ops.order.skip import Skip
 from penstock.ops.order.split import Keyed
@@ -27,7 +28,7 @@ from penstock.ops.order.take_while import TakeWhile
 from penstock.ops.order.unique import Unique
 from penstock.ops.read.generator import FromGenerator
 from penstock.ops.read.stream import ReadStream
-from penstock.plan.graph import fold, with_inputs
+from penstock.plan.graph import fold, post_order, same_plan, with_inputs
 from penstock.plan.node import Node, RowMap
 from penstock.plan.types import INFINITE
 
@@ -43,6 +44,9 @@ _WHOLE: dict[type[Node], str] = {
     VirtualStreams: "has already cut the stream",
 }
 """Operations that cannot run separately in each stream, with the reason and the remedy."""
+
+EMPTY_PASSES = 100
+"""Passes without an element after which an endless repeat of one virtual stream ends; the next may have one again."""
 
 
 class Cut(NamedTuple):
@@ -82,6 +86,28 @@ def virtual_stream(plan: Node, number: int, streams: int) -> Cut:
     return fold(plan, combine)
 
 
+def keeps_elements(plan: Node) -> bool:
+    """Return True if virtual streams together have the elements of the whole stream also where they are counted.
+
+    `take`, `skip` and the like count in turns, and `zip` pairs within each stream. That is the same if there is an
+    element for each row; pairs may also be of elements of one stream.
+    """
+
+    def source(node: Node) -> Node:
+        while not node.indexed and node.traits.one_to_one and getattr(node, "keeps", True):  # elements that fail
+            (node,) = node.inputs
+        return node
+
+    for node in post_order(plan):
+        if node.indexed or not isinstance(node, Zip | Take | Skip | Exclude | PadToCardinality):
+            continue
+        first, *others = map(source, node.inputs)
+        of_one = isinstance(node, Zip) and all(same_plan(each, first) for each in others)
+        if not of_one and not all(each.indexed for each in (first, *others)):
+            return False
+    return True
+
+
 def _part_of(node: Node, number: int, place: int, streams: int) -> Node:
     """Return the operation for one stream, if it depends on the number of elements."""
     if type(node) in _WHOLE and not (isinstance(node, AssertCardinality) and node.count == INFINITE):
@@ -90,6 +116,8 @@ def _part_of(node: Node, number: int, place: int, streams: int) -> Node:
     match node:
         case Take(count=int(count)) | Skip(count=int(count)) | PadToCardinality(count=int(count)):
             changed = {"count": share(count, place, streams)}
+        case Repeat(count=-1):
+            changed = {"patience": EMPTY_PASSES}
         case Exclude(positions=positions):
             changed = {"positions": positions[positions % streams == place] // streams}
         case Enumerate(start=start, step=step):
