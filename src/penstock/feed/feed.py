@@ -12,10 +12,10 @@ import numpy as np
 
 from penstock.core.arrays import Reserve
 from penstock.core.closing import Closing
-from penstock.elements.nested.structure import flatten, unflatten
+from penstock.elements.nested.structure import flatten, paths, unflatten
 from penstock.elements.ragged import Ragged
 from penstock.elements.sparse import Sparse
-from penstock.feed.parcel import NUMBERS, is_numeric
+from penstock.feed.parcel import NUMBERS, each_converted, is_numeric
 from penstock.feed.protocol import Finish, Placement
 
 
@@ -74,7 +74,7 @@ class Here:
     def place(self, batches: list[Any]) -> Any:
         """Convert the arrays of a batch."""
         leaves, structure = flatten(batches[0])
-        batch = unflatten(structure, list(map(self._converted, leaves)))
+        batch = unflatten(structure, each_converted(self._converted, leaves, lambda: paths(structure)))
         return batch if self._finish is None else self._finish(batch)
 
     def wait(self, placed: Any) -> Any:
@@ -209,30 +209,14 @@ class FedIterator(Closing):
             self._placement.release(self._placed.popleft()[0])
 
 
-class FrameworkFeed:
-    """A dataset whose iterators yield a framework's arrays.
+class SharedPasses:
+    """Another view of a dataset, with the same passes: iterating over either takes the next epoch of both."""
 
-    Passes are those of the dataset: iterating over either takes the next epoch of both.
-    """
-
-    def __init__(self, dataset: Allocating, placement: Placement, depth: int = 1) -> None:
+    def __init__(self, dataset: Allocating) -> None:
         self._dataset = dataset
-        self._placement = placement
-        self._depth = depth
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} of {self._dataset!r}>"
-
-    def __iter__(self) -> FedIterator:
-        return self.iterator()
-
-    def __len__(self) -> int:
-        return ceil(len(self._dataset) / self._placement.gathers)
-
-    def iterator(self, *, epoch: int | None = None) -> FedIterator:
-        """Return an iterator over one epoch; see `Dataset.iterator`."""
-        source = self._dataset.iterator(epoch=epoch, allocate=self._placement.allocate)
-        return FedIterator(source, self._placement, self._depth)
 
     @property
     def epoch(self) -> int:
@@ -250,3 +234,23 @@ class FrameworkFeed:
     def load_state_dict(self, state: dict[str, Any] | list[dict[str, Any]]) -> None:
         """Begin the next pass at a saved position; see `Dataset.load_state_dict`."""
         self._dataset.load_state_dict(state)
+
+
+class FrameworkFeed(SharedPasses):
+    """A dataset whose iterators yield a framework's arrays."""
+
+    def __init__(self, dataset: Allocating, placement: Placement, depth: int = 1) -> None:
+        super().__init__(dataset)
+        self._placement = placement
+        self._depth = depth
+
+    def __iter__(self) -> FedIterator:
+        return self.iterator()
+
+    def __len__(self) -> int:
+        return ceil(len(self._dataset) / self._placement.gathers)
+
+    def iterator(self, *, epoch: int | None = None) -> FedIterator:
+        """Return an iterator over one epoch; see `Dataset.iterator`."""
+        source = self._dataset.iterator(epoch=epoch, allocate=self._placement.allocate)
+        return FedIterator(source, self._placement, self._depth)
