@@ -129,7 +129,7 @@ def test_an_integer_that_jax_would_wrap_around_is_refused(target):
 
 
 @pytest.mark.parametrize("target", [None, "cpu"])
-@pytest.mark.parametrize("value", [1e300, complex(0, -1e300)])
+@pytest.mark.parametrize("value", [1e300, complex(0, -1e300), complex(np.inf, 1e300)])
 def test_a_number_that_jax_would_turn_into_infinity_is_refused(target, value):
     pytest.importorskip("jax")
     data = {"w": np.array([np.inf, np.nan, 1e-300, value])}

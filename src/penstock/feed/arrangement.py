@@ -16,14 +16,14 @@ from penstock.plan.functions import name_of
 
 
 class BatchRows(NamedTuple):
-    """The rows of batches that are sure to come: `last` in the last of each `count`, `size` in the others.
+    """The rows of batches that are sure to come: `last` in the last of each `batches`, `size` in the others.
 
-    `repeats`: an epoch has several times `count` batches.
+    `repeats`: an epoch has several times that many.
     """
 
     size: int
     last: int
-    count: int
+    batches: int
     repeats: bool = False
 
     def told(self) -> Iterator[tuple[str, int]]:
@@ -113,10 +113,11 @@ class Arrangement:
         for whose, count in rows.told():
             if count < parts:
                 raise PlanError(f"{self.call}(): {too_few_rows(asked, whose, count, parts)}")
-        is_alone = not rows.repeats and rows.count % (self.steps or 1) == 1
-        if (self.steps or 1) > 1 and rows.last != rows.size and not is_alone:
+        steps = self.steps or 1
+        is_alone = not rows.repeats and rows.batches % steps == 1
+        if steps > 1 and rows.last != rows.size and not is_alone:
             raise PlanError(
-                f"{self.call}(): steps={self.steps} stacks batches of one shape, but the last batch of an epoch has "
+                f"{self.call}(): steps={steps} stacks batches of one shape, but the last batch of an epoch has "
                 f"{rows.last:,} row{'s' * (rows.last != 1)}, and the others have {rows.size:,}: leave it out with "
                 "batch(..., drop_remainder=True), or pad it"
             )

@@ -243,19 +243,22 @@ def narrowed(jax: Any, array: NDArray[Any], call: str = "to_jax") -> NDArray[Any
     try:
         with np.errstate(over="raise"):  # integers wrap around without an error
             narrow = array.astype(name)
-        lost = (narrow != array) if array.dtype.kind in "iu" else None
     except FloatingPointError:
         with np.errstate(over="ignore"):
-            lost = np.isinf(array.astype(name)) & np.isfinite(array)
-    if lost is not None and lost.any():
-        at = [int(i) for i in np.argwhere(lost)[0]]
-        where = f" at {at}" if at else ""
-        becomes = f"wrap around to fit {name}" if array.dtype.kind in "iu" else f"turn into infinity as {name}"
-        raise ElementError(
-            f"{call}(): an array has {array[lost].flat[0]}{where}, which JAX would {becomes}: set jax_enable_x64, or "
-            "map it to a smaller number"
-        )
-    return narrow
+            narrow = array.astype(name)
+        pairs = [(part(narrow), part(array)) for part in (np.real, np.imag)]
+        lost = np.logical_or(*(np.isinf(after) & np.isfinite(before) for after, before in pairs))
+        becomes = "turn into infinity as"
+    else:
+        if array.dtype.kind not in "iu" or np.array_equal(narrow, array):
+            return narrow
+        lost, becomes = narrow != array, "wrap around to fit"
+    at = [int(i) for i in np.argwhere(lost)[0]]
+    where = f" at {at}" if at else ""
+    raise ElementError(
+        f"{call}(): an array has {array[lost].flat[0]}{where}, which JAX would {becomes} {name}: set jax_enable_x64, or "
+        "map it to a smaller number"
+    )
 
 
 def _sharding(jax: Any, given: Any) -> Any:
