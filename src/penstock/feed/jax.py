@@ -256,8 +256,8 @@ def narrowed(jax: Any, array: NDArray[Any], call: str = "to_jax") -> NDArray[Any
     at = [int(i) for i in np.argwhere(lost)[0]]
     where = f" at {at}" if at else ""
     raise ElementError(
-        f"{call}(): an array has {array[lost].flat[0]}{where}, which JAX would {becomes} {name}: set jax_enable_x64, or "
-        "map it to a smaller number"
+        f"{call}(): an array has {array[lost].flat[0]}{where}, which JAX would {becomes} {name}: set jax_enable_x64, "
+        "or map it to a smaller number"
     )
 
 
