@@ -11,7 +11,7 @@ from penstock.core.surroundings import FETCHER, is_read_by_a_dataloader, surroun
 def test_a_single_process_has_one_worker_and_one_rank(monkeypatch):
     for name in ("torch.utils.data", "torch.distributed"):
         monkeypatch.delitem(sys.modules, name, raising=False)
-    assert surroundings() == (1, 1)
+    assert surroundings() == (0, 1)
     assert torch_worker() is None
 
 

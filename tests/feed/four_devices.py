@@ -40,6 +40,10 @@ def main():  # noqa: PLR0915 - a program, whose imports are here: pytest looks f
     raises(PlanError, "the last batch of an epoch has 6 rows, which 4 devices cannot share", lambda: short.to_jax(rows))
     raises(PlanError, "batches have 6 rows", lambda: numbers.batch(6, drop_remainder=True).to_jax(rows))
     assert [len(batch) for batch in short.take(3).to_jax(rows)] == [8, 8, 8]
+    raises(PlanError, "have 8 rows, and parts of them 2, which 4", lambda: ds.to_jax(rows, micro_batches=4))
+    raises(
+        PlanError, "micro_batches=9 cuts batches into 9 parts, but batches", lambda: ds.to_jax(rows, micro_batches=9)
+    )
     it = iter(short.filter(lambda x: True).to_jax(rows))
     assert [len(next(it)) for _ in range(3)] == [8, 8, 8]
     raises(ElementError, "cannot divide the batch, which is float32.6", lambda: next(it))

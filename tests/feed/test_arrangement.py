@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from penstock.core.errors import PlanError
-from penstock.feed.arrangement import Arrangement
+from penstock.feed.arrangement import Arrangement, BatchRows
 from penstock.feed.feed import Here
 from penstock.feed.towers import MicroBatches, RoundRobin, Split, Stacked
 
@@ -32,8 +32,67 @@ def test_options_make_a_placement_of_steps(options, kind, gathers):
     assert placement.gathers == gathers
 
 
-def test_micro_batches_may_be_cut_before_they_travel():
-    assert type(Arrangement("to_jax", micro_batches=2).placement([HERE], cut_first=True)) is Split
+@pytest.mark.parametrize(
+    ("options", "rows", "says"),
+    [
+        (
+            {"steps": 2},
+            BatchRows(4, 1, 6),
+            r"to_torch\(\): steps=2 stacks .* the last batch of an epoch has 1 row, and",
+        ),
+        ({"steps": 5}, BatchRows(4, 1, 6, repeats=True), "steps=5 stacks batches of one shape"),
+        ({"round_robin": True, "steps": 4}, BatchRows(4, 1, 6), "steps=4 stacks"),
+        (
+            {"micro_batches": 3},
+            BatchRows(4, 1, 6),
+            "micro_batches=3 cuts .* 3 parts, but the last batch of an epoch has 1",
+        ),
+        (
+            {"micro_batches": 5},
+            BatchRows(4, 4, 6),
+            "micro_batches=5 cuts batches into 5 parts, but batches have 4 rows",
+        ),
+        (
+            {"split": True},
+            BatchRows(4, 1, 6),
+            "split=True cuts batches into 2 parts, but the last batch of an epoch has 1",
+        ),
+        ({"split": True, "micro_batches": 2}, BatchRows(4, 3, 6), "split=True, micro_batches=2 cuts batches into 4"),
+    ],
+)
+def test_batches_that_are_sure_to_come_and_do_not_fit_are_refused_at_once(options, rows, says):
+    arranged = Arrangement("to_torch", **options, rows=rows)
+    with pytest.raises(PlanError, match=says):
+        arranged.placement([HERE] * (2 if arranged.split or arranged.round_robin else 1))
+
+
+@pytest.mark.parametrize(
+    ("options", "rows"),
+    [
+        ({"steps": 5}, BatchRows(4, 1, 6)),  # the short batch is a stack of its own
+        ({"steps": 4}, BatchRows(4, 4, 6)),
+        ({"steps": 1}, BatchRows(4, 1, 6, repeats=True)),
+        ({"steps": 2}, BatchRows(1, 1, 1)),
+        ({"micro_batches": 4}, BatchRows(4, 4, 6)),
+        ({"split": True}, BatchRows(4, 2, 6)),
+        ({"split": True, "micro_batches": 2}, BatchRows(5, 4, 6)),
+    ],
+)
+def test_batches_that_fit_are_accepted(options, rows):
+    arranged = Arrangement("to_torch", **options, rows=rows)
+    arranged.placement([HERE] * (2 if arranged.split else 1))
+
+
+def test_an_error_in_finish_names_the_argument():
+    def halve(batch):
+        return batch["x"]
+
+    for options in ({}, {"micro_batches": 2}):
+        finish = Arrangement("to_torch", finish=halve, **options).finishing
+        with pytest.raises(TypeError) as caught:
+            finish([3, 4])
+        assert caught.value.__notes__ == ["in to_torch(finish=halve)"]
+    assert Arrangement("to_torch").finishing is None
 
 
 @pytest.mark.parametrize(

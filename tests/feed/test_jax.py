@@ -122,8 +122,52 @@ def test_rows_in_rows_are_a_pytree_too():
 def test_an_integer_that_jax_would_wrap_around_is_refused(target):
     pytest.importorskip("jax")
     data = {"id": np.array([1, (1 << 40) + 5])}
-    with pytest.raises(ElementError, match=r"has 1099511627781, which JAX would wrap .* int32: set jax_enable_x64"):
+    told = r"to_jax\(\): an array has 1099511627781 at \[1\], which JAX would wrap .* int32: set jax_enable_x64"
+    with pytest.raises(ElementError, match=told) as caught:
         list(Dataset.from_tensor_slices(data).batch(2).to_jax(target))
+    assert caught.value.__notes__ == ['while converting ["id"], which is int64[2]']
+
+
+@pytest.mark.parametrize("target", [None, "cpu"])
+@pytest.mark.parametrize("value", [1e300, complex(0, -1e300), complex(np.inf, 1e300)])
+def test_a_number_that_jax_would_turn_into_infinity_is_refused(target, value):
+    pytest.importorskip("jax")
+    data = {"w": np.array([np.inf, np.nan, 1e-300, value])}
+    with pytest.raises(ElementError, match=r"has .*1e\+300.* at \[3\], which JAX would turn into infinity as "):
+        list(Dataset.from_tensor_slices(data).batch(4).to_jax(target))
+    (batch,) = Dataset.from_tensor_slices({"w": data["w"][:3]}).batch(3).to_jax(target)
+    np.testing.assert_array_equal(batch["w"], np.array([np.inf, np.nan, 0], batch["w"].dtype))
+
+
+@pytest.mark.parametrize("target", [None, "cpu"])
+def test_sparse_and_ragged_values_that_do_not_fit_are_refused(target):
+    pytest.importorskip("jax")
+    rows = Dataset.range(1, 3).map(lambda n: np.full(n, 1 << 40))
+    for ds in (rows.ragged_batch(2), rows.sparse_batch(2, row_shape=(4,))):
+        with pytest.raises(ElementError, match="wrap around to fit int32") as caught:
+            list(ds.to_jax(target))
+        assert "while converting the batch" in caught.value.__notes__[0]
+
+
+def test_micro_batches_of_uneven_rows_and_a_missing_batch():
+    jax = pytest.importorskip("jax")
+    rows = Dataset.range(1, 5).map(np.arange)
+    for target in (None, jax.devices()[0]):
+        ((_, second),) = rows.ragged_batch(4).to_jax(target, micro_batches=2)
+        assert [row.tolist() for row in second] == [[0, 1, 2], [0, 1, 2, 3]]
+        ((_, second),) = rows.sparse_batch(4, row_shape=(4,)).to_jax(target, micro_batches=2)
+        assert second.todense().tolist() == [[0, 1, 2, 0], [0, 1, 2, 3]]
+    mesh = jax.sharding.Mesh(np.array(jax.devices()[:1]), ("data",))
+    divided = jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec("data"))
+    with pytest.raises(ElementError, match=r"which is int32\[\]: it has no rows; make batches first, with batch\(\)"):
+        next(iter(Dataset.range(4).to_jax(divided)))
+
+
+def test_an_error_in_a_compiled_finish_says_so():
+    jax = pytest.importorskip("jax")
+    with pytest.raises(TypeError) as caught:
+        list(Dataset.range(4).batch(2).to_jax(finish=jax.jit(lambda batch: batch + "x")))
+    assert caught.value.__notes__[-1].startswith("in to_jax(finish=")
 
 
 def test_a_target_that_does_not_exist_is_refused():

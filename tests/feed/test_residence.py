@@ -7,7 +7,7 @@ import pytest
 
 import penstock as ps
 from penstock import Dataset
-from penstock.core.errors import BudgetError, PlanError
+from penstock.core.errors import BudgetError, ElementError, PlanError
 
 DATA = {"x": np.arange(46, dtype=np.float32).reshape(23, 2), "y": np.arange(23)}
 
@@ -124,8 +124,20 @@ def test_a_scan_needs_batches_of_one_size_and_jax():
         (Dataset.range(4), "has to end in batch"),
         (Dataset.range(4).batch(3, remainder="pad"), "without padding"),
         (Dataset.range(9).filter(lambda x: True).batch(2), "makes a stream"),
-        (Dataset.range(9).map(lambda x, *, rng: x).batch(2), "other elements in each epoch"),
-        (Dataset.range(8).shuffle(seed=0).batch(2).batch(2), "other elements in each epoch"),
+        (
+            Dataset.range(9).map(lambda x, *, rng: x).batch(2),
+            r"moved to the device only once, but map\(lambda\) draws anew in each epoch; let it work .* as finish=",
+        ),
+        (
+            Dataset.range(9).shuffle(seed=1).cache().batch(2),
+            r"but shuffle\(seed=1\) reorders the input of cache\(\) in each epoch; write it after cache\(\)",
+        ),
+        (
+            Dataset.zip(Dataset.range(8), Dataset.random(seed=1, rerandomize_each_iteration=True)).batch(2),
+            r"but random\(seed=1\) makes other elements in each epoch",
+        ),
+        (Dataset.range(8).batch(2).map(lambda x: x), r"map\(lambda\) comes after batch\(\): write it before"),
+        (Dataset.range(8).shuffle(seed=0).batch(2).batch(2), r"reorders the input of batch\(2\) in each epoch"),
         (Dataset.from_tensor_slices({"name": ["a", "b"]}).batch(2), r'\["name"\] is str, .* leave it out with map'),
         (Dataset.range(0).batch(2), "has no elements"),
     ],
@@ -135,6 +147,17 @@ def test_what_cannot_be_moved_is_refused(ds, says):
     pytest.importorskip("torch")
     with pytest.raises(PlanError, match=says):
         ps.feed.resident(ds, "cpu")
+
+
+def test_numbers_that_do_not_fit_and_errors_in_finish_are_named():
+    jax = pytest.importorskip("jax")
+    with pytest.raises(ElementError, match=r"^resident\(\): an array has 1099511627776 at \[1\]") as caught:
+        ps.feed.resident(Dataset.from_tensor_slices({"id": np.array([1, 1 << 40])}).batch(2), jax.devices()[0])
+    assert caught.value.__notes__ == ['while converting ["id"], which is int64[2]']
+    data = ps.feed.resident(Dataset.range(4).batch(2), jax.devices()[0], finish=lambda batch: batch["x"])
+    with pytest.raises(TypeError) as caught:
+        next(iter(data))
+    assert "in resident(finish=lambda)" in caught.value.__notes__
 
 
 def test_what_is_no_dataset_or_does_not_fit_is_refused(monkeypatch):

@@ -11,7 +11,7 @@ import pytest
 
 import penstock as ps
 from penstock import Dataset
-from penstock.core.errors import MissingDependencyError
+from penstock.core.errors import MissingDependencyError, PlanError
 from penstock.feed.torch import tensor_of
 
 
@@ -117,6 +117,63 @@ def test_ragged_and_sparse_leaves_become_torch_tensors():
     assert isinstance(deep["r"], ps.Ragged)  # several ragged dimensions
 
 
+def test_micro_batches_of_ragged_and_sparse_rows_are_tensors_of_their_own():
+    pytest.importorskip("torch")
+    rows = Dataset.range(1, 5).map(np.arange)
+    ((first, second),) = rows.ragged_batch(4).to_torch(micro_batches=2)
+    assert [[row.tolist() for row in part.unbind()] for part in (first, second)] == [
+        [[0], [0, 1]],
+        [[0, 1, 2], [0, 1, 2, 3]],
+    ]
+    ((first, second),) = rows.sparse_batch(4, row_shape=(4,)).to_torch(micro_batches=2)
+    assert first.to_dense().tolist() == [[0, 0, 0, 0], [0, 1, 0, 0]]
+    assert second.to_dense().tolist() == [[0, 1, 2, 0], [0, 1, 2, 3]]
+
+
+def test_batches_that_cannot_be_stacked_or_cut_are_refused_before_the_first_step():
+    pytest.importorskip("torch")
+    ds = Dataset.range(21).batch(4)
+    with pytest.raises(PlanError, match=r"steps=2 stacks .*, but the last batch of an epoch has 1 row"):
+        ds.prefetch(2).to_torch(steps=2)
+    with pytest.raises(PlanError, match=r"micro_batches=3 cuts batches into 3 parts, but the last batch .* has 1 row:"):
+        ds.to_torch(micro_batches=3)
+    with pytest.raises(PlanError, match="split=True cuts batches into 3 parts"):
+        ds.to_torch(["cpu"] * 3, split=True)
+    assert [len(stack) for stack in ds.to_torch(steps=5)] == [5, 1]
+    with pytest.raises(PlanError, match="steps=5"):
+        ds.repeat(2).to_torch(steps=5)
+
+
+def test_a_leaf_that_torch_does_not_have_is_named():
+    pytest.importorskip("torch")
+    ds = Dataset.from_tensor_slices({"a": np.arange(3), "w": np.ones(3, np.longdouble)}).batch(1)
+    for device in (None, "meta"):
+        with pytest.raises(TypeError, match=r"longdouble|float128") as caught:
+            list(ds.to_torch(device))
+        assert [note[:23] for note in caught.value.__notes__] == ['while converting ["w"],']
+
+
+@pytest.mark.parametrize("options", [{"dtype": "bfloat16"}, {"requires_grad": True}])
+def test_a_tensor_that_cannot_become_an_array_is_named(options):
+    torch = pytest.importorskip("torch")
+    given = {name: getattr(torch, value) if name == "dtype" else value for name, value in options.items()}
+    tensors = Dataset.range(4).map(lambda n: {"x": torch.ones(2, **given), "y": n})
+    for ds in (tensors.batch(2), tensors.filter(lambda _: True).batch(2)):
+        with pytest.raises((TypeError, RuntimeError), match=r"BFloat16|requires grad") as caught:
+            list(ds.to_torch())
+        told = [note for note in caught.value.__notes__ if "the Tensor of " in note]
+        assert len(told) == 1, caught.value.__notes__
+        assert "batch: " in told[0]
+        assert 'at ["x"] cannot become an array; map() it to one of NumPy' in told[0]
+
+
+def test_an_error_in_finish_says_so():
+    pytest.importorskip("torch")
+    with pytest.raises(TypeError) as caught:
+        list(Dataset.range(8).batch(2).to_torch(finish=lambda batch: batch["x"]))
+    assert caught.value.__notes__ == ["in to_torch(finish=lambda)"]
+
+
 # Within PyTorch's own DataLoader
 
 
@@ -149,14 +206,25 @@ def test_a_loop_over_a_dataloader_continues_from_the_state_of_the_feed(data):
     assert received + [batch.tolist() for _ in range(2) for batch in restored] == whole
 
 
-def test_workers_of_a_dataloader_warn_of_duplicates(data, tmp_path):
+@pytest.mark.parametrize(
+    ("ds", "workers", "times"),
+    [
+        (tens(), 2, 2),
+        (tens().shard_by_rank(rank=0, world=1), 2, 2),
+        (tens(), 1, 1),
+    ],
+)
+def test_workers_of_a_dataloader_warn_of_what_comes_again(data, tmp_path, ds, workers, times):
     log = tmp_path / "warnings"
-    feed = tens().to_torch()
     loader = data.DataLoader(
-        feed, batch_size=None, num_workers=2, multiprocessing_context="spawn", worker_init_fn=Noting(str(log))
+        ds.to_torch(),
+        batch_size=None,
+        num_workers=workers,
+        multiprocessing_context="spawn",
+        worker_init_fn=Noting(str(log)),
     )
-    assert sorted(x for batch in loader for x in batch.tolist()) == sorted([*range(40), *range(40)])
-    assert log.read_text().split() == ["PS501", "PS501"]
+    assert sorted(x for batch in loader for x in batch.tolist()) == sorted([*range(40)] * times)
+    assert log.read_text().split() == ["PS501"] * workers
 
 
 class Noting:

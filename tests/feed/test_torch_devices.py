@@ -13,7 +13,7 @@ from penstock.core.errors import PlanError
 from penstock.feed import parcel
 from penstock.feed.feed import FrameworkFeed
 from penstock.feed.ring import block_under
-from penstock.feed.towers import Split
+from penstock.feed.towers import MicroBatches, Split
 from tests.feed.streams import FakeStreams
 
 torch = pytest.importorskip("torch")
@@ -121,6 +121,32 @@ def test_finish_runs_beside_the_steps_and_the_consumer_owns_what_it_makes():
     assert owned == [2, 2]  # the bytes, and the floats
 
 
+def test_micro_batches_are_one_copy_of_the_pinned_block_itself(monkeypatch):
+    packed, really = [], parcel._packed
+    monkeypatch.setattr(parcel, "_packed", lambda arrays, reserve: packed.append(1) or really(arrays, reserve))
+    streams = FakeStreams(torch)
+    copies, copy = [], streams.copy
+    streams.copy = lambda to, source: (copies.append(source.nbytes), copy(to, source))
+    one_by_one = Options(executor="inline", memory_budget=60_000)
+    placement = MicroBatches(OnDevice(torch, torch.device("cpu"), None, streams), 2)
+    steps = list(FrameworkFeed(images(80).with_options(one_by_one), placement, 2))
+    assert [[part["label"].tolist() for part in parts] for parts in steps[:2]] == [[[0, 1], [2, 3]], [[4, 5], [6, 7]]]
+    assert all(part["image"].amax().item() == part["label"][1].item() for parts in steps for part in parts)
+    assert len(copies) == 20
+    assert len(packed) == 1  # the first batch shows how large batches are
+
+
+def test_ragged_and_sparse_batches_are_cut_on_a_device():
+    streams = FakeStreams(torch)
+    rows = Dataset.range(1, 5).map(np.arange)
+    for ds in (rows.ragged_batch(4), rows.sparse_batch(4, row_shape=(6,))):
+        device = OnDevice(torch, torch.device("cpu"), None, streams)
+        ((first, second),) = FrameworkFeed(ds, MicroBatches(device, 2))
+        dense = [part.to_padded_tensor(0) if part.is_nested else part.to_dense() for part in (first, second)]
+        assert [row[:4].tolist() for row in dense[1]] == [[0, 1, 2, 0][: dense[1].shape[1]], [0, 1, 2, 3]]
+        assert len(dense[0]) == 2
+
+
 def test_the_verdict_of_a_device_is_that_of_its_events():
     streams = FakeStreams(torch)
     streams.scale = 50.0
@@ -156,6 +182,9 @@ def test_a_device_that_does_not_exist_is_refused():
             images(4).to_torch("cuda")
     with pytest.raises(PlanError, match=r"cannot be used here|sees \d+ CUDA devices? here"):
         images(4).to_torch("cuda:99" if torch.cuda.is_available() else "xpu")
+    with pytest.raises(PlanError, match=r"^to_torch\('ipu'\): this device cannot be used here: .{10,120}$") as caught:
+        images(4).to_torch("ipu")
+    assert "only available for these backends" not in str(caught.value)
 
 
 def test_several_devices_of_one_process():
@@ -172,7 +201,7 @@ def test_stacks_micro_batches_and_casts():
     assert stack["label"].flatten().tolist() == list(range(16))
     parts = next(iter(images(16).to_torch(micro_batches=2)))
     assert [part["label"].tolist() for part in parts] == [[0, 1], [2, 3]]
-    assert parts[0]["image"].untyped_storage().data_ptr() == parts[1]["image"].untyped_storage().data_ptr()
+    assert parts[0]["image"].data_ptr() + parts[0]["image"].nbytes == parts[1]["image"].data_ptr()  # views of the batch
     halves = images(4).to_torch(finish=half)
     assert next(iter(halves)).dtype == torch.float16
 

@@ -34,7 +34,9 @@ def test_split_gives_each_device_its_part_of_every_batch():
         [("a", [4, 5]), ("b", [6, 7])],
     ]
     assert steps(Dataset.range(5).batch(5), Split([A, B])) == [[("a", [0, 1, 2]), ("b", [3, 4])]]
-    with pytest.raises(ElementError, match="a batch of 1 rows cannot be cut into 2 parts: use larger batches"):
+    with pytest.raises(
+        ElementError, match="split=True cuts batches into 2 parts, but the batch has 1 row: use larger batches"
+    ):
         steps(Dataset.range(5).batch(4), Split([A, B]))
 
 
@@ -63,28 +65,35 @@ def test_the_state_of_a_stack_is_that_after_its_batches():
     assert [next(it), next(it, None)][0] == ("a", [[4, 5], [6, 7]])
 
 
-def test_micro_batches_are_views_of_one_batch():
+def test_micro_batches_are_views_of_one_batch_and_travel_together():
     class Plain(Here):
-        def wait(self, placed):
-            whole.append(placed)
-            return placed
+        def place(self, batches):
+            placed.append(len(batches))
+            return super().place(batches)
 
-    whole = []
+    placed = []
     ((first, second),) = steps(Dataset.range(4).batch(4), MicroBatches(Plain(lambda array: array), 2))
     assert (first.tolist(), second.tolist()) == ([0, 1], [2, 3])
-    assert first.base is whole[0] or first.base is whole[0].base
+    assert first.base is second.base
+    assert placed == [1]
+
+
+def test_elements_without_rows_ask_for_a_batch():
+    for placement, asked in ((MicroBatches(A, 2), "micro_batches=2"), (Split([A, B]), "split=True")):
+        with pytest.raises(ElementError, match=rf"{asked} cuts batches, but the elements have no rows: .* batch\(\)"):
+            steps(Dataset.range(4), placement)
 
 
 def test_ragged_and_sparse_leaves_are_cut_by_rows():
     batch = {"r": ps.Ragged.from_rows([[1], [], [2, 3]]), "s": ps.Sparse.from_dense(np.eye(3)), "n": np.arange(3)}
-    first, second = cut_rows(batch, 2)
+    first, second = cut_rows(batch, 2, "split=True")
     assert (first["r"].tolist(), second["r"].tolist()) == ([[1], []], [[2, 3]])
     assert second["s"].to_dense().tolist() == [[0, 0, 1]]
 
 
 def test_leaves_of_different_lengths_cannot_be_cut():
-    with pytest.raises(ElementError, match=r'equally many rows, but \["x"\] has 2, \["y"\] has 3'):
-        cut_rows({"x": np.zeros(2), "y": np.zeros(3)}, 2)
+    with pytest.raises(ElementError, match=r'split=True .* equally many rows, but \["x"\] has 2, \["y"\] has 3'):
+        cut_rows({"x": np.zeros(2), "y": np.zeros(3)}, 2, "split=True")
 
 
 def test_stacks_lie_in_one_block_and_keep_what_is_no_number():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import warnings
 
 
 def main():  # imports are here: pytest looks for doctests in every file, with JAX or without
@@ -27,6 +28,23 @@ def main():  # imports are here: pytest looks for doctests in every file, with J
         assert int(total) == sum(range(8 * number, 8 * number + 8))
     (stack,) = ds.to_jax(rows, steps=2)
     assert stack["x"].shape == (2, 8, 3)
+
+    # A feed that joins whole batches of both processes warns; one in which each process has all rows anyway does not
+    def warned(dataset, sharding):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            dataset.to_jax(sharding)
+        return [(warning.message.code, warning.filename) for warning in caught]
+
+    batches = Dataset.range(16).batch(8)
+    assert warned(batches, rows) == [("PS503", __file__)]
+    assert warned(batches, rows) == []
+    assert warned(batches.shard_by_rank(), rows) == []
+    assert warned(Dataset.range(16).batch(8), NamedSharding(mesh, PartitionSpec())) == []
+    columns = NamedSharding(mesh, PartitionSpec(None, "data"))
+    assert warned(Dataset.from_tensor_slices(whole).batch(8), columns) == []
+    both = Mesh(np.array(jax.devices()).reshape(2, 2).T, ("data", "model"))  # each process has all parts of the rows
+    assert warned(Dataset.range(16).batch(8), NamedSharding(both, PartitionSpec("data"))) == []
     print("done")
 
 

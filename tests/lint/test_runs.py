@@ -23,6 +23,12 @@ def two_workers(monkeypatch):
 
 
 @pytest.fixture
+def one_worker(monkeypatch):
+    info = SimpleNamespace(id=0, num_workers=1)
+    monkeypatch.setitem(sys.modules, "torch.utils.data", SimpleNamespace(get_worker_info=lambda: info))
+
+
+@pytest.fixture
 def two_ranks(monkeypatch):
     ranks = SimpleNamespace(is_available=lambda: True, is_initialized=lambda: True, get_world_size=lambda: 2)
     monkeypatch.setitem(sys.modules, "torch.distributed", ranks)
@@ -44,6 +50,28 @@ def test_workers_that_each_iterate_the_whole_dataset_are_found():
     assert warned(lambda: list(D.range(8)[0::2])) == []
     assert warned(lambda: list(D.range(9).shard(3, 0))) == ["PS501"]
     assert warned(lambda: list(D.range(8).with_options(ps.Options(ignore_lint="PS501")))) == []
+
+
+@pytest.mark.usefixtures("two_workers")
+def test_ranks_divide_nothing_among_workers():
+    for rank in range(2):
+        assert warned(lambda: list(D.range(8).batch(4).shard_by_rank(rank=rank, world=2))) == ["PS501"]  # noqa: B023
+    assert warned(lambda: list(D.range(8).shard(2, 0).batch(4).shard_by_rank(rank=0, world=2))) == []
+
+
+@pytest.mark.usefixtures("two_workers", "two_ranks")
+def test_shards_by_hand_are_those_of_ranks_first():
+    assert warned(lambda: list(D.range(8).shard(2, 0))) == ["PS501"]
+    assert warned(lambda: list(D.range(8).shard(4, 0))) == []
+
+
+@pytest.mark.usefixtures("one_worker")
+def test_a_single_worker_warns_that_every_pass_is_the_first():
+    ds = D.range(8).shuffle(seed=0)
+    with pytest.warns(ps.PlanWarning, match=r"PS501: .* in the worker of a DataLoader: each pass begins with a copy"):
+        list(ds)
+    assert warned(lambda: list(ds)) == []
+    assert warned(lambda: list(D.range(8).shard(2, 0))) == ["PS501"]
 
 
 @pytest.mark.usefixtures("two_ranks")

@@ -7,16 +7,18 @@ from typing import Any
 
 FETCHER = "torch.utils.data._utils.fetch"
 """The module in which a DataLoader requests a row."""
+ONLY_PROCESS = (0, 1)
+"""The surroundings of a process that is no worker of a DataLoader, and the only rank."""
 
 
 def surroundings() -> tuple[int, int]:
-    """Return the numbers of DataLoader workers and of ranks to which this process belongs.
+    """Return the numbers of DataLoader workers (0 in any other process) and of ranks to which this process belongs.
 
-    >>> surroundings()
-    (1, 1)
+    >>> surroundings() == ONLY_PROCESS
+    True
     """
     worker = torch_worker()
-    return (1 if worker is None else worker.num_workers), torch_ranks()
+    return (0 if worker is None else worker.num_workers), torch_ranks()
 
 
 def torch_worker() -> Any:

@@ -16,7 +16,7 @@ from penstock.core.errors import PlanWarning
 from penstock.core.frames import is_ours
 from penstock.core.renamed import hint_of
 from penstock.core.seeds import fresh_seed
-from penstock.core.surroundings import surroundings
+from penstock.core.surroundings import ONLY_PROCESS, surroundings
 from penstock.dataset.arguments.wrong_names import helpful
 from penstock.dataset.cuts import CutPart, Cuts
 from penstock.plan import safety
@@ -126,7 +126,7 @@ class Handle(Generic[T_co]):
         part = self._cuts.part(plan) if any(node is self._plan_unmarked for node in plan.inputs) else None
         return cast("type[Dataset[Any]]", type(self))(plan, transformed=True, after=self._use, part=part)
 
-    def _written(self, **facts: bool) -> lint.written.Written:
+    def _written(self, **facts: int) -> lint.written.Written:
         """Return the plan with facts from the code around it, or from a run (`facts`)."""
         parts = tuple(use.plan for use in self._uses() if use.part is not None and use.part.is_split)
         made = self._passes_made
@@ -141,7 +141,7 @@ class Handle(Generic[T_co]):
         here = surroundings()
         if self._warned_in == here:
             return
-        rules = lint.rules.WARNING_OF_RUNS if here != (1, 1) else ()
+        rules = lint.rules.WARNING_OF_RUNS if here != ONLY_PROCESS else ()
         rules = (lint.rules.WARNING if self._warned_in is None else ()) + rules
         self._warned_in = here
         self._warn_of(rules, self._written())
@@ -151,6 +151,12 @@ class Handle(Generic[T_co]):
         if "rows" not in self._warned_of:
             self._warned_of.add("rows")
             self._warn_of(lint.rules.WARNING_OF_RUNS, self._written(by_row=True))
+
+    def _warn_of_processes(self, count: int) -> None:
+        """Warn once of a feed that joins the batches of several processes, although each makes all of them."""
+        if "processes" not in self._warned_of:
+            self._warned_of.add("processes")
+            self._warn_of(lint.rules.WARNING_OF_RUNS, self._written(processes=count))
 
     def _warn_of_run(self, **facts: bool) -> None:
         """Warn once of a fact that only a run shows: several `threads` make the elements, or an epoch is `empty`."""

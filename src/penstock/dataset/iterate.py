@@ -216,16 +216,20 @@ class Iterate(Handle[T_co]):
         - `steps=k` stacks k batches along a new first axis, for one transfer; the last stack may be shorter.
         - `micro_batches=m` hands out each batch as a list of m parts, for the accumulation of gradients.
         - `finish` is called on each batch on its device, beside the steps: for casts and normalization, so that
-          `uint8` travels. With `steps` it gets the stack.
+          `uint8` travels. With `steps` it gets the stack, with `micro_batches` each part.
 
-        A device that does not exist raises a `PlanError`.
+        A device that does not exist raises a `PlanError`, and so do batches that are sure to come and cannot be cut or
+        stacked: the short last batch of an epoch.
 
         >>> for batch in Dataset.range(4).batch(2).to_torch():  # doctest: +SKIP
         ...     batch
         tensor([0, 1])
         tensor([2, 3])
         """
-        arrangement = feed.arrangement.Arrangement("to_torch", depth, split, round_robin, steps, micro_batches, finish)
+        rows = dataset.residence.rows_of_batches(self._plan)
+        arrangement = feed.arrangement.Arrangement(
+            "to_torch", depth, split, round_robin, steps, micro_batches, finish, rows
+        )
         return feed.torch.TorchFeed(cast("Dataset[T_co]", self), device, arrangement)
 
     def to_jax(
@@ -243,11 +247,12 @@ class Iterate(Handle[T_co]):
 
         Without a sharding, arrays are on the CPU and share the memory of the batch where JAX allows it. `sharding` is
         any `Sharding`, a device, or a platform such as `"gpu"`. If its devices belong to several processes, each
-        process passes its part of the batch, and the arrays are those of the whole batch. Of the `depth` batches placed
-        at a time (2 by default), one is handed out while the others are on their way. The other arguments are those of
-        `to_torch`; `steps` stacks along an axis that is not divided, for `lax.scan`. Batches may be donated.
+        process passes its part of the batch, from `shard_by_rank()`, and the arrays are those of the whole batch. Of
+        the `depth` batches placed at a time (2 by default), one is handed out while the others are on their way. The
+        other arguments are those of `to_torch`; `steps` stacks along an axis that is not divided, for `lax.scan`.
+        Batches may be donated.
 
-        JAX narrows 64-bit types, unless `jax_enable_x64` is set; an integer that does not fit raises an `ElementError`,
+        JAX narrows 64-bit types, unless `jax_enable_x64` is set; a number that does not fit raises an `ElementError`,
         and so does a batch that the sharding cannot divide. `ps.Ragged` is a pytree of its values and splits.
 
         >>> for batch in Dataset.range(4).batch(2).to_jax():  # doctest: +SKIP
@@ -259,7 +264,10 @@ class Iterate(Handle[T_co]):
         arrangement = feed.arrangement.Arrangement(
             "to_jax", depth, split, round_robin, steps, micro_batches, finish, rows
         )
-        return feed.jax.JaxFeed(cast("Dataset[T_co]", self), sharding, arrangement)
+        made = feed.jax.JaxFeed(cast("Dataset[T_co]", self), sharding, arrangement)
+        if made.processes > 1:
+            self._warn_of_processes(made.processes)
+        return made
 
     def as_numpy_iterator(self) -> Iterator[Any]:
         """Return `iter(ds)`, which already yields NumPy; for pipelines ported from `tf.data`.

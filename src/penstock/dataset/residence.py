@@ -10,6 +10,8 @@ from penstock.core.errors import PlanError
 from penstock.dataset.iterator import Iterator
 from penstock.dataset.passes import Passes
 from penstock.engine.runs.carry_over import CarryOver
+from penstock.feed.arrangement import BatchRows
+from penstock.feed.feed import SharedPasses
 from penstock.ops.buffer.options import WithOptions
 from penstock.ops.buffer.prefetch import Prefetch
 from penstock.ops.elementwise.map import Map
@@ -31,42 +33,22 @@ class Residence(NamedTuple):
     order: Order
 
 
-class Order:
-    """The batches of a dataset as arrays of the numbers of their elements, with its passes and states."""
+class Order(SharedPasses):
+    """The batches of a dataset as arrays of the numbers of their elements."""
 
     def __init__(self, dataset: Dataset[Any], passes: Passes, plan: Node) -> None:
-        self._dataset = dataset
+        super().__init__(dataset)
         self._passes = passes
         self._plan = plan
         self._carry_over = CarryOver()
 
-    def __repr__(self) -> str:
-        return f"<{type(self).__name__} of {self._dataset!r}>"
-
     def __len__(self) -> int:
         return len(self._dataset)
-
-    @property
-    def epoch(self) -> int:
-        """Return the epoch under way, or else the next one."""
-        return self._dataset.epoch
 
     def iterator(self, *, epoch: int | None = None, allocate: Reserve | None = None) -> Iterator[Any]:
         """Return an iterator over one epoch of the dataset."""
         carry_over = self._carry_over if allocate is None else self._carry_over.into(allocate)
         return Iterator(self._passes, carry_over, epoch, plan=self._plan)
-
-    def set_epoch(self, epoch: int) -> None:
-        """Set the epoch of the next pass."""
-        self._dataset.set_epoch(epoch)
-
-    def state_dict(self) -> dict[str, Any]:
-        """Return the position of the dataset's pass."""
-        return self._dataset.state_dict()
-
-    def load_state_dict(self, state: dict[str, Any] | list[dict[str, Any]]) -> None:
-        """Begin the next pass of the dataset at a saved position."""
-        self._dataset.load_state_dict(state)
 
 
 def residence_of(dataset: Dataset[Any], passes: Passes) -> Residence:
@@ -75,6 +57,11 @@ def residence_of(dataset: Dataset[Any], passes: Passes) -> Residence:
     Maps that draw nothing may stand between the shuffle and the batch: they are applied once, before the order.
     """
     above, batch = _moves(passes.plan)
+    if type(batch) is Map:
+        raise PlanError(
+            f"resident(): {batch.label()} comes after batch(): write it before the batch, for one element, or pass it "
+            "as finish=, which is called on each batch on the device"
+        )
     if type(batch) is not Batch or batch.pads:
         raise PlanError(
             f"resident(): the dataset has to end in batch(), without padding, and perhaps prefetch(), take() or "
@@ -88,12 +75,7 @@ def residence_of(dataset: Dataset[Any], passes: Passes) -> Residence:
         (node,) = node.inputs
     if not node.indexed or node.length < 0:
         raise PlanError(f"resident(): {node.label()} makes a stream; only a dataset of known length can be moved")
-    for each in post_order(node):
-        if varies(each) or is_unseeded(each):
-            raise PlanError(
-                f"resident(): {each.label()} makes other elements in each epoch, below {node.label()}; shuffle after "
-                "it, and let random functions work on the device with finish="
-            )
+    _check_constant(node)
     numbers: Node = Read(sources.integers.integer_range(node.length))
     for move in [*reversed(below), batch, *reversed(above)]:
         numbers = with_inputs(move, (numbers,))
@@ -102,16 +84,30 @@ def residence_of(dataset: Dataset[Any], passes: Passes) -> Residence:
     return Residence(type(dataset)(node), Order(dataset, passes, numbers))
 
 
-def rows_of_batches(plan: Node) -> tuple[int, ...]:
-    """Return the sizes of the batches of an epoch, if all are sure to come: that of full ones, and of the last."""
+def _check_constant(node: Node) -> None:
+    """Raise a `PlanError` if the elements of a node, which are moved once, differ from epoch to epoch."""
+    for each in (node, *post_order(node)):
+        if not (varies(each) or is_unseeded(each)):
+            continue
+        if type(each) is Map:
+            why = "draws anew in each epoch; let it work on the device instead, as finish="
+        elif isinstance(each, RowMap) and each is not node:
+            why = f"reorders the input of {node.label()} in each epoch; write it after {node.label()}"
+        else:
+            why = "makes other elements in each epoch"
+        raise PlanError(f"resident(): the elements are moved to the device only once, but {each.label()} {why}")
+
+
+def rows_of_batches(plan: Node) -> BatchRows | None:
+    """Return the rows of the batches of an epoch, if all batches are sure to come."""
+    length = plan.length
     while isinstance(plan, Prefetch | WithOptions | Repeat):
         plan = plan.input
-    if not isinstance(plan, Batch) or plan.input.length <= 0:
-        return ()
+    if not isinstance(plan, Batch) or plan.input.length <= 0 or not plan.length:
+        return None
     whole, rest = divmod(plan.input.length, plan.size)
-    if plan.static_size is not None:
-        return (plan.size,) if plan.length else ()
-    return (plan.size, rest) if whole else (rest,)
+    last = plan.size if plan.static_size is not None or not rest else rest
+    return BatchRows(plan.size if whole else last, last, plan.length, repeats=length != plan.length)
 
 
 def _moves(node: Node) -> tuple[list[Node], Node]:

@@ -13,10 +13,10 @@ import numpy as np
 
 from penstock.core.arrays import Reserve
 from penstock.core.closing import Closing
-from penstock.elements.nested.structure import flatten, unflatten
+from penstock.elements.nested.structure import flatten, paths, unflatten
 from penstock.elements.ragged import Ragged
 from penstock.elements.sparse import Sparse
-from penstock.feed.parcel import NUMBERS, is_numeric
+from penstock.feed.parcel import NUMBERS, each_converted, is_numeric
 from penstock.feed.protocol import Finish, Placement
 
 
@@ -76,7 +76,7 @@ class Here:
     def place(self, batches: list[Any]) -> Any:
         """Convert the arrays of a batch."""
         leaves, structure = flatten(batches[0])
-        batch = unflatten(structure, list(map(self._converted, leaves)))
+        batch = unflatten(structure, each_converted(self._converted, leaves, lambda: paths(structure)))
         return batch if self._finish is None else self._finish(batch)
 
     def wait(self, placed: Any) -> Any:
@@ -217,34 +217,14 @@ def _verdict(placement: Placement, source: ElementIterator) -> str:
     return source.verdict() if clock is None else clock.verdict(source.stats().waited, source.verdict)
 
 
-class FrameworkFeed:
-    """A dataset whose iterators yield a framework's arrays.
+class SharedPasses:
+    """Another view of a dataset, with the same passes: iterating over either takes the next epoch of both."""
 
-    Passes are those of the dataset: iterating over either takes the next epoch of both. Where a library runs the loop,
-    `verdict()` and `stats()` tell of the pass begun last.
-    """
-
-    def __init__(self, dataset: Allocating, placement: Placement, depth: int = 1) -> None:
+    def __init__(self, dataset: Allocating) -> None:
         self._dataset = dataset
-        self._placement = placement
-        self._depth = depth
-        self._last: ElementIterator | None = None  # of the pass begun last, closed when the feed's iterator is gone
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} of {self._dataset!r}>"
-
-    def __iter__(self) -> FedIterator:
-        return self.iterator()
-
-    def __len__(self) -> int:
-        return ceil(len(self._dataset) / self._placement.gathers)
-
-    def iterator(self, *, epoch: int | None = None) -> FedIterator:
-        """Return an iterator over one epoch; see `Dataset.iterator`."""
-        self._last = source = self._dataset.iterator(epoch=epoch, allocate=self._placement.allocate)
-        made = FedIterator(source, self._placement, self._depth)
-        weakref.finalize(made, source.close)
-        return made
 
     @property
     def epoch(self) -> int:
@@ -262,6 +242,32 @@ class FrameworkFeed:
     def load_state_dict(self, state: dict[str, Any] | list[dict[str, Any]]) -> None:
         """Begin the next pass at a saved position; see `Dataset.load_state_dict`."""
         self._dataset.load_state_dict(state)
+
+
+class FrameworkFeed(SharedPasses):
+    """A dataset whose iterators yield a framework's arrays.
+
+    Where a library runs the loop, `verdict()` and `stats()` tell of the pass begun last.
+    """
+
+    def __init__(self, dataset: Allocating, placement: Placement, depth: int = 1) -> None:
+        super().__init__(dataset)
+        self._placement = placement
+        self._depth = depth
+        self._last: ElementIterator | None = None  # of the pass begun last, closed when the feed's iterator is gone
+
+    def __iter__(self) -> FedIterator:
+        return self.iterator()
+
+    def __len__(self) -> int:
+        return ceil(len(self._dataset) / self._placement.gathers)
+
+    def iterator(self, *, epoch: int | None = None) -> FedIterator:
+        """Return an iterator over one epoch; see `Dataset.iterator`."""
+        self._last = source = self._dataset.iterator(epoch=epoch, allocate=self._placement.allocate)
+        made = FedIterator(source, self._placement, self._depth)
+        weakref.finalize(made, source.close)
+        return made
 
     def stats(self) -> Any:
         """Return the counts of the pass begun last; see `Iterator.stats`."""

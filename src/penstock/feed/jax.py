@@ -19,7 +19,7 @@ from penstock.elements.sparse import Sparse
 from penstock.feed.arrangement import Arrangement
 from penstock.feed.clock import ArrivalClock
 from penstock.feed.feed import Allocating, Convert, FrameworkFeed, Here
-from penstock.feed.parcel import Cargo, cargo_of, parcel_of
+from penstock.feed.parcel import Cargo, cargo_of, each_converted, parcel_of
 from penstock.feed.protocol import Finish, Placement
 
 NARROWED = {"int64": "int32", "uint64": "uint32", "float64": "float32", "complex128": "complex64"}
@@ -44,19 +44,22 @@ class JaxFeed(FrameworkFeed):
         arranged = arrangement or Arrangement("to_jax")
         _register_ragged(jax)
         given = sharding if isinstance(sharding, list | tuple) else [sharding]
-        placements = [_placement(jax, _sharding(jax, each), arranged) for each in given]
+        shardings = [_sharding(jax, each) for each in given]
+        placements = [_placement(jax, each, arranged) for each in shardings]
         here = all(isinstance(each, Here) for each in placements)
-        super().__init__(dataset, arranged.placement(placements, cut_first=True), arranged.depth_for(is_here=here))
+        super().__init__(dataset, arranged.placement(placements), arranged.depth_for(is_here=here))
+        for each in shardings:
+            _check_rows(jax, each, arranged, len(shardings))
+        self.processes = max(_processes(jax, each) for each in shardings)
+        """The number of processes whose batches are the parts of a global one."""
 
 
 def _placement(jax: Any, sharding: Any, arranged: Arrangement) -> Placement:
     if sharding is None:
-        return Here(jax_array_of(jax), arranged.finish)
-    if not arranged.split and arranged.micro_batches is None:
-        _check_rows(jax, sharding, arranged.rows)
+        return Here(jax_array_of(jax), arranged.finishing)
     if arranged.steps is not None:
         sharding = _of_stacks(jax, sharding)
-    return Sharded(jax, sharding, arranged.finish)
+    return Sharded(jax, sharding, arranged.finishing)
 
 
 def jax_array_of(jax: Any) -> Convert:
@@ -66,10 +69,10 @@ def jax_array_of(jax: Any) -> Convert:
 
     def convert(array: NDArray[Any] | Ragged | Sparse) -> Any:
         if isinstance(array, Sparse):
-            return array.to_jax()
+            return _bcoo(array, [convert(array.values), convert(array.indices)])
         if isinstance(array, Ragged):
             return _ragged_again(None, list(map(convert, array.arrays())))
-        narrow = narrowed(jax, array, "an array")
+        narrow = narrowed(jax, array)
         shared = array.ndim > 0 and array.flags.writeable and array.dtype.isnative and narrow is array
         if not shared or not array.flags.c_contiguous or array.dtype.kind in "bV":
             with jax.default_device(cpu):
@@ -101,8 +104,7 @@ class Sharded:
 
     def place(self, batches: list[Any]) -> Any:
         parcel = parcel_of(batches[0])
-        named = zip(parcel.arrays, parcel.paths(), strict=True)
-        arrays = [narrowed(self._jax, array, path) for array, path in named]
+        arrays = each_converted(partial(narrowed, self._jax), parcel.arrays, parcel.paths)
         owners = [leaf for leaf, count in zip(parcel.leaves, parcel.counts, strict=True) for _ in range(count)]
         placed = None if self._splits is None else self._splits.placed(arrays)
         if placed is None:
@@ -137,10 +139,7 @@ class Sharded:
     def _joined(self, leaf: Any, arrays: list[Any]) -> Any:
         if isinstance(leaf, Ragged):
             return _ragged_again(None, arrays)
-        if isinstance(leaf, Sparse):
-            sparse = require("jax.experimental.sparse", extra="jax", purpose="to_jax()")
-            return sparse.BCOO(tuple(arrays), shape=leaf.dense_shape, indices_sorted=True, unique_indices=True)
-        return arrays[0]
+        return _bcoo(leaf, arrays) if isinstance(leaf, Sparse) else arrays[0]
 
 
 class ByteSplits:
@@ -211,8 +210,8 @@ class JaxHome:
     def write(self, memory: NDArray[Any], low: int, rows: NDArray[Any]) -> None:
         memory[low : low + len(rows)] = rows
 
-    def end(self, memory: NDArray[Any], path: str) -> Any:
-        return self._jax.device_put(narrowed(self._jax, memory, path), self._sharding)
+    def end(self, memory: NDArray[Any]) -> Any:
+        return self._jax.device_put(narrowed(self._jax, memory, "resident"), self._sharding)
 
     def gathering(self, columns: Any) -> Callable[[Any], Any]:
         gathered = self._jax.jit(self._gathered)
@@ -236,19 +235,30 @@ class JaxHome:
         return unflatten(structure, [self._jax.numpy.take(leaf, rows, axis=0) for leaf in leaves])
 
 
-def narrowed(jax: Any, array: NDArray[Any], path: str) -> NDArray[Any]:
-    """Return the array with the dtype that JAX gives it; integers that do not fit raise an `ElementError`."""
+def narrowed(jax: Any, array: NDArray[Any], call: str = "to_jax") -> NDArray[Any]:
+    """Return the array with the dtype that JAX gives it; numbers that do not fit raise an `ElementError`."""
     name = NARROWED.get(array.dtype.name)
     if name is None or jax.config.jax_enable_x64:
         return array
-    narrow = array.astype(name)
-    if array.dtype.kind in "iu" and not np.array_equal(narrow, array):
-        worst = array[narrow != array].flat[0]
-        raise ElementError(
-            f"to_jax(): {path} has {worst}, which JAX would wrap around to fit {name}: set jax_enable_x64, or map "
-            "it to a smaller number"
-        )
-    return narrow
+    try:
+        with np.errstate(over="raise"):  # integers wrap around without an error
+            narrow = array.astype(name)
+    except FloatingPointError:
+        with np.errstate(over="ignore"):
+            narrow = array.astype(name)
+        pairs = [(part(narrow), part(array)) for part in (np.real, np.imag)]
+        lost = np.logical_or(*(np.isinf(after) & np.isfinite(before) for after, before in pairs))
+        becomes = "turn into infinity as"
+    else:
+        if array.dtype.kind not in "iu" or np.array_equal(narrow, array):
+            return narrow
+        lost, becomes = narrow != array, "wrap around to fit"
+    at = [int(i) for i in np.argwhere(lost)[0]]
+    where = f" at {at}" if at else ""
+    raise ElementError(
+        f"{call}(): an array has {array[lost].flat[0]}{where}, which JAX would {becomes} {name}: set jax_enable_x64, "
+        "or map it to a smaller number"
+    )
 
 
 def _sharding(jax: Any, given: Any) -> Any:
@@ -278,19 +288,35 @@ def _of_stacks(jax: Any, sharding: Any) -> Any:
     )
 
 
-def _check_rows(jax: Any, sharding: Any, rows: Sequence[int]) -> None:
-    """Raise a `PlanError` now if batches of these sizes, which come later, cannot be divided."""
-    if not isinstance(sharding, jax.sharding.NamedSharding) or not sharding.is_fully_addressable or not sharding.spec:
+def _check_rows(jax: Any, sharding: Any, arranged: Arrangement, devices: int) -> None:
+    """Raise a `PlanError` now if batches, which come later, have parts that cannot be divided."""
+    rows = arranged.rows
+    if rows is None or not isinstance(sharding, jax.sharding.NamedSharding):
+        return
+    if not sharding.is_fully_addressable or not sharding.spec:
         return
     axes = sharding.spec[0] if isinstance(sharding.spec[0], tuple) else (sharding.spec[0],)
-    parts = math.prod(sharding.mesh.shape[axis] for axis in axes if axis in sharding.mesh.shape)
-    for size in rows:
-        if size % parts:
-            which = "the last batch of an epoch has" if size != rows[0] else "batches have"
-            raise PlanError(
-                f"to_jax({sharding}): {which} {size:,} rows, which {parts} devices cannot share equally: choose a "
-                "multiple, and leave out a shorter last batch with batch(..., drop_remainder=True)"
-            )
+    shares = math.prod(sharding.mesh.shape[axis] for axis in axes if axis in sharding.mesh.shape)
+    for whose, count in rows.told():
+        for part in sorted(arranged.parts_of(count, devices)):
+            if part % shares:
+                cut = "" if part == count else f", and parts of them {part:,}"
+                raise PlanError(
+                    f"to_jax({sharding}): {whose} {count:,} rows{cut}, which {shares} devices cannot share equally: "
+                    "choose a multiple, and leave out a shorter last batch with batch(..., drop_remainder=True)"
+                )
+
+
+def _processes(jax: Any, sharding: Any) -> int:
+    """Return the number of processes with rows of their own in an array; 1 if each has all rows."""
+    if not isinstance(sharding, jax.sharding.NamedSharding) or sharding.is_fully_addressable:
+        return 1
+    shape = (len(sharding.device_set),) * max(len(sharding.spec), 1)  # divisible by the product of any axes
+    rows: dict[int, set[tuple[int, int]]] = {}
+    for device, places in sharding.devices_indices_map(shape).items():
+        low, high, _ = places[0].indices(shape[0])
+        rows.setdefault(device.process_index, set()).add((low, high))
+    return len(set(map(frozenset, rows.values())))
 
 
 def _whole(jax: Any, sharding: Any) -> Any:
@@ -301,10 +327,17 @@ def _whole(jax: Any, sharding: Any) -> Any:
 
 
 def _undivided(sharding: Any, path: str, array: NDArray[Any]) -> str:
-    return (
-        f"to_jax({sharding}) cannot divide {path}, which is {array.dtype}{list(array.shape)}: let the batch be a "
-        "multiple of the devices, without a shorter last one: batch(..., drop_remainder=True)"
+    return f"to_jax({sharding}) cannot divide {path}, which is {array.dtype}{list(array.shape)}: " + (
+        "let the batch be a multiple of the devices, without a shorter last one: batch(..., drop_remainder=True)"
+        if array.ndim
+        else "it has no rows; make batches first, with batch()"
     )
+
+
+def _bcoo(leaf: Sparse, arrays: Sequence[Any]) -> Any:
+    """Return the sparse array of JAX whose values and indices are `arrays`."""
+    sparse = require("jax.experimental.sparse", extra="jax", purpose="to_jax()")
+    return sparse.BCOO(tuple(arrays), shape=leaf.dense_shape, indices_sorted=True, unique_indices=True)
 
 
 def _register_ragged(jax: Any) -> None:

@@ -11,9 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from penstock.core.arrays import Reserve
+from penstock.core.blame import Blame, add_blame, note_blames
 from penstock.elements.nested.structure import Structure, flatten, paths, unflatten
 from penstock.elements.ragged import Ragged
 from penstock.elements.sparse import Sparse
+from penstock.elements.spec import describe, spec_of
 from penstock.engine.tasks.memory import ALIGNMENT
 
 Join: TypeAlias = Callable[[Any, list[Any]], Any]
@@ -72,6 +74,25 @@ def parcel_of(batch: Any, *, deep_ragged: bool = True) -> Parcel:
     return Parcel(arrays, leaves, counts, structure)
 
 
+def each_converted(convert: Callable[[Any], Any], leaves: Iterable[Any], paths: Callable[[], list[str]]) -> list[Any]:
+    """Return the converted leaves; an error has a note that names its leaf.
+
+    >>> each_converted(len, ["a", "bc"], lambda: ['["x"]', '["y"]'])
+    [1, 2]
+    """
+    made: list[Any] = []
+    leaf: Any = None
+    try:
+        for leaf in leaves:
+            made.append(convert(leaf))
+    except Exception as error:
+        path = paths()[len(made)] or "the batch"
+        add_blame(error, Blame(detail=f"while converting {path}, which is {describe(spec_of(leaf))}"))
+        note_blames(error)
+        raise
+    return made
+
+
 NUMBERS = "biufc"
 
 
@@ -114,7 +135,8 @@ def _in_place(arrays: Sequence[NDArray[Any]]) -> Cargo | None:
     low = min(begin for begin, array in zip(begins, arrays, strict=True) if array.size)
     high = max(begin + array.nbytes for begin, array in zip(begins, arrays, strict=True) if array.size)
     wanted = sum(-(-array.nbytes // ALIGNMENT) * ALIGNMENT for array in arrays)
-    if low % ALIGNMENT or any(begin % ALIGNMENT for begin in begins) or high - low > _MOST_SPARE * wanted:
+    out_of_line = any((begin - low) % array.itemsize for begin, array in zip(begins, arrays, strict=True) if array.size)
+    if low % ALIGNMENT or out_of_line or high - low > _MOST_SPARE * wanted:
         return None
     return Cargo(block[low:high], [max(begin - low, 0) for begin in begins])
 

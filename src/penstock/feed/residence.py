@@ -13,8 +13,9 @@ from penstock import feed
 from penstock.core.checks import check_count
 from penstock.core.errors import BudgetError, PlanError
 from penstock.elements.nested.structure import flatten, paths, unflatten
+from penstock.feed.arrangement import noting
 from penstock.feed.feed import Allocating, FrameworkFeed
-from penstock.feed.parcel import is_numeric
+from penstock.feed.parcel import each_converted, is_numeric
 from penstock.feed.protocol import Finish, Placement
 
 _AT_A_TIME = 1 << 24  # bytes that are read before they are moved
@@ -35,7 +36,7 @@ class Home(Protocol):
         """Write rows of a column, from row `low` on."""
         ...
 
-    def end(self, memory: Any, path: str) -> Any:
+    def end(self, memory: Any) -> Any:
         """Return the column on the device."""
         ...
 
@@ -56,8 +57,8 @@ def resident(ds: Any, device: Any = None, *, depth: int = 2, finish: Finish | No
     """Move the elements of a dataset to a device, and return the feed of its batches, which are gathered there.
 
     For data that fits on the device, and a pipeline that ends in `batch`: in an epoch, only the numbers of the rows
-    travel. Order, epochs and states are those of `ds`. Maps that draw nothing are applied once, when the data is moved;
-    random functions, and casts, belong in `finish`, which is called on each batch on the device.
+    travel. Order, epochs and states are those of `ds`. Maps before the batch are applied once, when the data is moved;
+    random functions, casts and functions of a batch belong in `finish`, which is called on each batch on the device.
 
     `device` is PyTorch's, such as `"cuda"`, or a device or a replicated sharding of JAX, such as `jax.devices()[0]`.
     Every leaf has to be numbers of one shape. A dataset that cannot be moved raises a `PlanError`, and one that is
@@ -74,7 +75,8 @@ def resident(ds: Any, device: Any = None, *, depth: int = 2, finish: Finish | No
     of_jax = type(device).__module__.partition(".")[0] in ("jax", "jaxlib")
     home: Home = feed.jax.JaxHome(device) if of_jax else feed.torch.TorchHome(device)
     residence = ds._residence()  # noqa: SLF001 - ours: the room above knows what its plan is made of
-    return ResidentFeed(residence.order, home, _moved(residence.elements, home), depth, finish)
+    finishing = None if finish is None else noting("resident", finish)
+    return ResidentFeed(residence.order, home, _moved(residence.elements, home), depth, finishing)
 
 
 class ResidentFeed(FrameworkFeed):
@@ -128,12 +130,13 @@ def _moved(elements: Any, home: Home) -> Any:
     each, free = sum(array.nbytes for array in arrays), home.free_bytes()
     if free is not None and each * count > free:
         raise BudgetError(f"resident(): the data takes {each * count:,} bytes, and the device has {free:,} free")
-    columns = [home.begin((count, *array.shape), array.dtype) for array in arrays]
+    columns = each_converted(
+        lambda array: home.begin((count, *array.shape), array.dtype), arrays, lambda: paths(structure)
+    )
     low = 0
     for batch in elements.batch(max(_AT_A_TIME // max(each, 1), 1)).iterator(epoch=0):
         made = flatten(batch)[0]
         for column, rows in zip(columns, made, strict=True):
             home.write(column, low, rows)
         low += len(made[0])
-    named = zip(columns, paths(structure), strict=True)
-    return unflatten(structure, [home.end(column, path or "the element") for column, path in named])
+    return unflatten(structure, each_converted(home.end, columns, lambda: paths(structure)))

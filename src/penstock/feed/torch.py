@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -18,7 +18,7 @@ from penstock.elements.sparse import Sparse
 from penstock.feed.arrangement import Arrangement
 from penstock.feed.clock import EventClock
 from penstock.feed.feed import Allocating, Convert, FrameworkFeed, Here
-from penstock.feed.parcel import Cargo, cargo_of, parcel_of
+from penstock.feed.parcel import Cargo, Parcel, cargo_of, each_converted, parcel_of
 from penstock.feed.protocol import Finish, Placement
 from penstock.feed.ring import PinnedBlock, Ring, block_under
 
@@ -42,9 +42,8 @@ class TorchFeed(FrameworkFeed):
         devices = [
             device_of(torch, each, "to_torch") for each in (device if isinstance(device, list | tuple) else [device])
         ]
-        placements = [
-            placement_on(torch, each, arranged.finish, timed=not number) for number, each in enumerate(devices)
-        ]
+        finish = arranged.finishing
+        placements = [placement_on(torch, each, finish, timed=not number) for number, each in enumerate(devices)]
         super().__init__(
             dataset, arranged.placement(placements), arranged.depth_for(is_here=all(map(_is_cpu, devices)))
         )
@@ -119,7 +118,7 @@ class OnDevice:
         if self._streams is None or self._ring is None:
             host = cargo_of(parcel.arrays, lambda nbytes: np.empty(nbytes, np.uint8))
             memory = self._torch.from_numpy(host.memory).to(self._device)
-            batch = parcel.opened(self._tensors(memory, host, parcel.arrays), self._joined)
+            batch = parcel.opened(self._tensors(memory, host, parcel), self._joined)
             return TorchTransfer(batch if self._finish is None else self._finish(batch), memory, None, None)
         streams, host = self._streams, cargo_of(parcel.arrays, self._ring.allocate)
         block = block_under(host.memory)
@@ -135,7 +134,7 @@ class OnDevice:
             streams.copy(memory, block.buffer[low : low + host.memory.nbytes])
             sent.record()
             block.transfers.append(sent)
-            batch = parcel.opened(self._tensors(memory, host, parcel.arrays), self._joined)
+            batch = parcel.opened(self._tensors(memory, host, parcel), self._joined)
             ready = sent
             if self._finish is not None:
                 batch, ready = self._finish(batch), streams.event()
@@ -153,13 +152,14 @@ class OnDevice:
     def release(self, placed: TorchTransfer) -> None:
         placed.host = placed.memory = placed.batch = None
 
-    def _tensors(self, memory: Any, host: Cargo, arrays: Sequence[NDArray[Any]]) -> list[Any]:
+    def _tensors(self, memory: Any, host: Cargo, parcel: Parcel) -> list[Any]:
         torch = self._torch
+        dtypes = each_converted(lambda array: _dtype(torch, array.dtype), parcel.arrays, parcel.paths)
         return [
-            memory[begin : begin + array.nbytes].view(_dtype(torch, array.dtype)).view(array.shape)
+            memory[begin : begin + array.nbytes].view(dtype).view(array.shape)
             if array.size
-            else torch.empty(array.shape, dtype=_dtype(torch, array.dtype), device=self._device)
-            for array, begin in zip(arrays, host.begins, strict=True)
+            else torch.empty(array.shape, dtype=dtype, device=self._device)
+            for array, dtype, begin in zip(parcel.arrays, dtypes, host.begins, strict=True)
         ]
 
     def _joined(self, leaf: Any, arrays: list[Any]) -> Any:
@@ -239,7 +239,7 @@ class TorchHome:
     def write(self, memory: Any, low: int, rows: NDArray[Any]) -> None:
         memory[low : low + len(rows)].copy_(self._tensor(rows))
 
-    def end(self, memory: Any, path: str) -> Any:
+    def end(self, memory: Any) -> Any:
         return memory
 
     def gathering(self, columns: Any) -> Callable[[Any], Any]:
@@ -278,14 +278,17 @@ def device_of(torch: Any, given: Any, call: str) -> Any:
     try:
         torch.empty(0, device=device)
     except Exception as error:
-        reason = str(error).partition("\n")[0]
+        reason = str(error).partition("\n")[0].partition(". ")[0]  # a list of what other devices can do follows
         raise PlanError(f"{call}({given!r}): this device cannot be used here: {reason}") from error
     return device
 
 
 @lru_cache(maxsize=64)  # the name of a dtype takes 5 µs
 def _dtype(torch: Any, dtype: np.dtype[Any]) -> Any:
-    return getattr(torch, dtype.name)
+    found = getattr(torch, dtype.name, None)
+    if found is None:
+        raise TypeError(f"PyTorch has no dtype {dtype.name}; map() the array to another one")
+    return found
 
 
 def _copied(memory: NDArray[np.uint8], ring: Ring) -> NDArray[np.uint8]:

@@ -45,7 +45,7 @@ class Split(Towers):
 
     def place(self, batches: list[Any]) -> list[tuple[Placement, Any]]:
         (batch,) = batches
-        parts = cut_rows(batch, len(self._placements))
+        parts = cut_rows(batch, len(self._placements), "split=True")
         return [(placement, placement.place([part])) for placement, part in zip(self._placements, parts, strict=True)]
 
 
@@ -84,7 +84,7 @@ class Stacked:
 
 
 class MicroBatches:
-    """Place a batch in one transfer, and hand it out as a list of `count` parts, which are views of it."""
+    """Cut a batch into a list of `count` parts, and place them in one transfer."""
 
     def __init__(self, placement: Placement, count: int) -> None:
         self._placement = placement
@@ -92,21 +92,23 @@ class MicroBatches:
         self.gathers, self.allocate, self.clock = placement.gathers, placement.allocate, placement.clock
 
     def place(self, batches: list[Any]) -> Any:
-        return self._placement.place(batches)
+        (batch,) = batches
+        return self._placement.place([cut_rows(batch, self._count, f"micro_batches={self._count}")])
 
     def wait(self, placed: Any) -> list[Any]:
-        return cut_rows(self._placement.wait(placed), self._count)
+        return self._placement.wait(placed)
 
     def release(self, placed: Any) -> None:
         self._placement.release(placed)
 
 
-def cut_rows(batch: Any, count: int) -> list[Any]:
+def cut_rows(batch: Any, count: int, asked: str) -> list[Any]:
     """Return `count` parts of a batch, which differ by at most one row; leaves without rows are in every part.
 
-    A batch with fewer rows raises an `ElementError`, and so do leaves with different numbers of rows.
+    A batch with fewer rows raises an `ElementError`, and so do leaves with different numbers of rows. Errors name the
+    argument that `asked` for parts.
 
-    >>> cut_rows({"x": np.arange(5), "n": 1}, 2)
+    >>> cut_rows({"x": np.arange(5), "n": 1}, 2, "split=True")
     [{'x': array([0, 1, 2]), 'n': 1}, {'x': array([3, 4]), 'n': 1}]
     """
     leaves, structure = flatten(batch)
@@ -115,13 +117,12 @@ def cut_rows(batch: Any, count: int) -> list[Any]:
     if len(known) > 1:
         named = zip(paths(structure), lengths, strict=True)
         told = ", ".join(f"{path} has {length:,}" for path, length in named if length is not None)
-        raise ElementError(f"a batch can be cut into {count} parts if its leaves have equally many rows, but {told}")
-    rows = known.pop() if known else 0
+        raise ElementError(f"{asked} cuts a batch into {count} parts if its leaves have equally many rows, but {told}")
+    if not known:
+        raise ElementError(f"{asked} cuts batches, but the elements have no rows: make batches first, with batch()")
+    rows = known.pop()
     if rows < count:
-        raise ElementError(
-            f"a batch of {rows:,} rows cannot be cut into {count} parts: use larger batches, or leave out a short last "
-            "one with batch(..., drop_remainder=True)"
-        )
+        raise ElementError(too_few_rows(asked, "the batch has", rows, count))
     ends = list(accumulate((rows // count + (part < rows % count) for part in range(count)), initial=0))
     return [
         unflatten(
@@ -129,6 +130,14 @@ def cut_rows(batch: Any, count: int) -> list[Any]:
         )
         for low, high in pairwise(ends)
     ]
+
+
+def too_few_rows(asked: str, whose: str, rows: int, count: int) -> str:
+    """Return the message about a batch with fewer rows than parts."""
+    return (
+        f"{asked} cuts batches into {count} parts, but {whose} {rows:,} row{'s' * (rows != 1)}: use larger batches, "
+        "and leave out a shorter last one with batch(..., drop_remainder=True)"
+    )
 
 
 def _rows_of(leaf: Any) -> int | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from math import prod
+from typing import Any
 
 from penstock.core.surroundings import torch_ranks, torch_worker
 from penstock.lint.written import Found, Written
@@ -19,19 +20,26 @@ INSTEAD = "write `for batch in ds.to_torch()`, or DataLoader(ds.to_torch(), batc
 
 
 def dataset_in_a_dataloader_worker(written: Written) -> Iterator[Found]:
-    """A worker process of a `torch` DataLoader iterates the whole dataset, and so does every other worker.
+    """A worker process of a `torch` DataLoader iterates a copy of the dataset, and so does every other worker.
 
-    Every element thus comes once for each worker. Penstock has its own workers, which share the work: iterate
-    `ds.to_torch()` itself, or pass it to a DataLoader without workers and with `batch_size=None`.
+    Every element thus comes once for each worker; `shard_by_rank()` divides among ranks, not among their workers. The
+    copy begins with epoch 0 in each pass, unless workers are persistent, so nothing is reshuffled, and the position of
+    the dataset itself does not move. Penstock has its own workers, which share the work: iterate `ds.to_torch()`
+    itself, or pass it to a DataLoader without workers and with `batch_size=None`.
     """
     worker = torch_worker()
-    if worker is None or worker.num_workers < 2 or written.by_row or _shards(written.plan) % worker.num_workers == 0:
+    if worker is None or written.by_row or (worker.num_workers > 1 and _is_cut_for_workers(written.plan, worker)):
         return
+    if worker.num_workers == 1:
+        where, times = "the worker of a DataLoader", ""
+    else:
+        where = f"worker {worker.id} of the {worker.num_workers} of a DataLoader"
+        times = f"each worker makes all elements, so that they come {worker.num_workers} times, and "
     yield Found(
         written.plan,
-        f"the dataset is iterated in worker {worker.id} of the {worker.num_workers} of a DataLoader, and each worker "
-        f"makes all elements, so that they come {worker.num_workers} times; {INSTEAD} with num_workers=0; "
-        "Options(workers=) sets the number of threads of Penstock",
+        f"the dataset is iterated in {where}: {times}each pass begins with a copy of the dataset, so that it is epoch "
+        f"0 again unless workers are persistent, and state_dict() of the dataset itself does not move; {INSTEAD} with "
+        "num_workers=0; Options(workers=) sets the number of threads of Penstock",
     )
 
 
@@ -51,20 +59,26 @@ def rows_read_by_a_dataloader(written: Written) -> Iterator[Found]:
 
 
 def whole_dataset_on_every_rank(written: Written) -> Iterator[Found]:
-    """Several ranks of `torch.distributed` iterate the same dataset, although each could take a part.
+    """Ranks of `torch.distributed`, or processes of JAX, make the same dataset, although each could take a part.
 
     Every rank then trains on all elements, with one seed in the same order, and an epoch takes as long as without the
-    other ranks. Sharding is never automatic: `accelerate.prepare` does not change the dataset. Write
-    `shard_by_rank()` after the batch, whose size is then that of all ranks together. If every rank needs all elements,
-    as for evaluation, silence this code.
+    other ranks; a global array of JAX has every row once for each process. Sharding is never automatic:
+    `accelerate.prepare` and `to_jax(sharding)` do not change the dataset. Write `shard_by_rank()` after the batch,
+    whose size is then that of all ranks together. If every rank needs all elements, as for evaluation, or if each
+    process reads data of its own, silence this code.
     """
     ranks = torch_ranks()
-    if ranks > 1 and not written.by_row and _shards(written.plan) == 1:
-        yield Found(
-            written.plan,
-            f"the dataset is not sharded, and torch.distributed has {ranks} ranks, each of which iterates all of "
-            "it; write .shard_by_rank() after the batch, with the batch size of all ranks together",
-        )
+    if written.by_row or max(ranks, written.processes) == 1 or _cut_by_hand(written.plan) * _ranks(written.plan) > 1:
+        return
+    if written.processes > 1:
+        who = f"to_jax(sharding) joins the batches of {written.processes} processes, each of which makes all of it"
+    else:
+        who = f"torch.distributed has {ranks} ranks, each of which iterates all of it"
+    yield Found(
+        written.plan,
+        f"the dataset is not sharded, and {who}; write .shard_by_rank() after the batch, with the batch size of all "
+        "ranks together",
+    )
 
 
 def pass_left_early(written: Written) -> Iterator[Found]:
@@ -106,10 +120,20 @@ def function_called_by_one_thread(written: Written) -> Iterator[Found]:
         yield Found(each.node, f"{each}; {cure}", each.called)
 
 
-def _shards(plan: Node) -> int:
-    """Return the number of parts that the elements are cut into, one of which the plan yields."""
+def _is_cut_for_workers(plan: Node, worker: Any) -> bool:
+    """Return whether the elements are cut into enough parts for every worker, of every rank, to have one of its own."""
+    ranks = 1 if rank_rows(plan) is not None else torch_ranks()
+    return _cut_by_hand(plan) % (worker.num_workers * ranks) == 0
+
+
+def _cut_by_hand(plan: Node) -> int:
+    """Return the number of parts that `shard` and slices cut the elements into, one of which the plan yields."""
     nodes = list(post_order(plan))
     slices = prod(abs(node.step) for node in nodes if isinstance(node, Every))
-    ranks = rank_rows(plan)
-    slices *= 1 if ranks is None else ranks.world
     return slices * prod(node.num_shards for node in nodes if isinstance(node, Shard | VirtualStreams))
+
+
+def _ranks(plan: Node) -> int:
+    """Return the number of ranks that `shard_by_rank` divides the elements among."""
+    rows = rank_rows(plan)
+    return 1 if rows is None else rows.world

@@ -20,6 +20,7 @@ class Written(NamedTuple):
     of the node, if a dry run has made them. `by_row`: a DataLoader reads the dataset as `ds[i]`. `left` is the number
     of passes that were left early, if all were; 0 once one has reached the end. `threads`: several threads make the
     elements, or would if permitted; `empty`: an epoch had no element; `failed`: elements failed and were left out.
+    `processes` is the number of processes whose batches a feed joins into one.
     """
 
     plan: Node
@@ -31,6 +32,7 @@ class Written(NamedTuple):
     threads: bool = False
     empty: bool = False
     failed: bool = False
+    processes: int = 1
 
     @property
     def options(self) -> Options:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from penstock.core.arrays import Allocate, Rows
+from penstock.core.blame import Blame, add_blame
 from penstock.core.errors import ElementError
 from penstock.elements.ragged import Ragged
 from penstock.elements.sparse import Sparse
@@ -251,7 +252,7 @@ def _mixed(column: list[Any], out: NDArray[Any] | None, origin: Origin, allocate
     for at, value in enumerate(column):
         if isinstance(value, np.ma.MaskedArray):
             raise origin.misfit(f"the masked array of {origin.one(at)}{origin.where} would lose its mask; {FILL}", at)
-    specs = [leaf_spec(value) for value in column]
+    specs = _specs(column, origin)
     if all(isinstance(spec, ObjectSpec) for spec in specs):
         return _objects(column, out, origin, allocate)
     first = specs[0]
@@ -266,6 +267,19 @@ def _mixed(column: list[Any], out: NDArray[Any] | None, origin: Origin, allocate
     for i, value in enumerate(column):
         result[i] = np.asarray(value)[()] if is_array_like(value) else value
     return result
+
+
+def _specs(column: list[Any], origin: Origin) -> list[LeafSpec]:
+    """Return the specs of values; an error of a value that cannot become an array names the operation and the type."""
+    specs: list[LeafSpec] = []
+    try:
+        specs.extend(map(leaf_spec, column))
+    except Exception as error:
+        at = len(specs)  # those before the error are there
+        which = f"the {type(column[at]).__name__} of {origin.one(at)}{origin.where}"
+        add_blame(error, Blame(detail=f"{origin.operation}: {which} cannot become an array; map() it to one of NumPy"))
+        raise
+    return specs
 
 
 _OF_ONE_TYPE: dict[type, Callable[[list[Any], NDArray[Any] | None, Origin, Allocate], Stack]] = {
