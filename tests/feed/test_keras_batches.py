@@ -77,7 +77,7 @@ def test_the_rest_of_an_epoch_may_be_empty():
     assert [len(next(it)), len(next(it))] == [2, 2]
     ds.load_state_dict(it.state_dict())
     passes = KerasPasses(ds, BatchForm("jax"))
-    assert passes.begins_within
     assert list(passes.iterator()) == []
-    assert not passes.begins_within
+    assert passes.began_within
     assert len(list(passes.iterator())) == 2
+    assert not passes.began_within

@@ -31,7 +31,7 @@ def test_the_end_is_an_empty_optional():
 
 def test_next_inside_a_function_takes_the_next_element_at_each_call():
     iterator = iter(Dataset.range(10).batch(3))
-    step = tf.function(lambda each: next(each))
+    step = tf.function(lambda each: tf.identity(next(each)))
     assert [step(iterator).numpy().tolist() for _ in range(3)] == [[0, 1, 2], [3, 4, 5], [6, 7, 8]]
     saved = iterator.state_dict()
     assert step(iterator).numpy().tolist() == [9]
@@ -39,7 +39,7 @@ def test_next_inside_a_function_takes_the_next_element_at_each_call():
         step(iterator)
     again = iter(Dataset.range(10).batch(3))
     again.load_state_dict(saved)
-    closure = tf.function(lambda: again.get_next())
+    closure = tf.function(again.get_next)
     assert closure().numpy().tolist() == [9]
 
 

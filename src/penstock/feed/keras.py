@@ -15,7 +15,7 @@ from penstock.core.lazy import require
 from penstock.elements.spec import Spec
 from penstock.feed.feed import Iterable
 from penstock.feed.keras_batches import BatchForm, KerasPasses
-from penstock.feed.keras_calls import arguments_given, refuse_ignored
+from penstock.feed.keras_calls import arguments_given, forget_length, refuse_ignored
 from penstock.feed.tensorflow import tf_dataset
 
 _ADAPTER = "keras.src.trainers.data_adapters.data_adapter"
@@ -49,17 +49,12 @@ class KerasFeed:
 
     @property
     def num_batches(self) -> int | None:
-        """The number of batches of an epoch, if it is known; 0 if the next pass is the rest of an epoch of a stream.
-
-        Given `None`, Keras would take the length of the first epoch for that of all. Given 0, each epoch has its own.
-        """
+        """The number of batches of an epoch, if it is known."""
         arguments = arguments_given()
         if arguments is not None:
             self._passes.begin_use()
             refuse_ignored(arguments, self._length)
-        if self._length >= 0:
-            return self._length
-        return 0 if self._passes.begins_within else None
+        return self._length if self._length >= 0 else None
 
     def get_numpy_iterator(self) -> Iterator[Any]:
         """Yield the batches of the next pass as NumPy arrays."""
@@ -81,8 +76,10 @@ class KerasFeed:
         """Do nothing: a pass begins with its first batch."""
 
     def on_epoch_end(self) -> None:
-        """Take note of a pass that Keras leaves: a pass at its end has ended with its last batch."""
+        """Take note of a pass that Keras leaves; a pass that ends has ended with its last batch."""
         self._passes.end_epoch()
+        if self._length < 0 and self._passes.began_within:
+            forget_length()
 
     @property
     def aside(self) -> np.ndarray[Any, Any]:

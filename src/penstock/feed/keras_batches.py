@@ -163,7 +163,7 @@ class KerasPasses:
         left = self._last
         if left is not None:
             left.close()
-            if self._is_probed(left):
+            if left.was_probe and self.dataset.epoch == left.epoch + 1:  # and nobody else has begun a pass since
                 self.dataset.load_state_dict(left.beginning)
         self._last = batches
         self._kept = []
@@ -222,21 +222,15 @@ class KerasPasses:
                 self._marks.popleft()
 
     @property
-    def begins_within(self) -> bool:
-        """Return whether the next pass is the rest of an epoch, from a saved position."""
-        left = self._last
-        probed = left is not None and self._is_probed(left)
-        return (left.beginning if probed else self.dataset.iterator().state_dict())["row"] > 0
-
-    def _is_probed(self, left: Batches) -> bool:
-        """Return whether a pass was only a probe, and nobody else has begun a pass since."""
-        return left.was_probe and self.dataset.epoch == left.epoch + 1
+    def began_within(self) -> bool:
+        """Return whether the last pass was the rest of an epoch, from a saved position."""
+        return self._last is not None and self._last.beginning["row"] > 0
 
     def state_dict(self) -> dict[str, Any]:
         """Return the position after the batches that were trained on, if steps are counted, or else read."""
         if self._marks is None:
             return self.dataset.state_dict()
-        if self.is_training and (batch := batch_trained()) is not None:  # asked by a callback before the one that counts
+        if self.is_training and (batch := batch_trained()) is not None:  # a callback before the one that counts asks
             self.trained(batch)
         return self._marks[0]
 
@@ -273,7 +267,7 @@ class Batches:
         self._is_exhausted = False  # and Keras was told so
         self._is_left = False
         self.epoch = 0
-        self.beginning: dict[str, Any] = {}
+        self.beginning: dict[str, Any] = {"row": 0}
 
     @property
     def was_probe(self) -> bool:

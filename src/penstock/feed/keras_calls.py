@@ -1,4 +1,4 @@
-"""Arguments that Keras passes on to nobody, read from its calls under way; their errors say what to write instead."""
+"""The facts that Keras tells a data adapter nothing of, read from its calls under way, such as arguments of `fit`."""
 
 from __future__ import annotations
 
@@ -55,6 +55,13 @@ def batch_trained() -> int | None:
     """Return the number in its epoch of the batch just trained on, if Keras is telling its callbacks so."""
     told = call_under_way("keras.src.callbacks.callback_list", "on_train_batch_end", "_on_train_batch_end")
     return None if told is None else told["batch"]
+
+
+def forget_length() -> None:
+    """Have Keras take no length from the epoch that ends, if it just met the end of a dataset of unknown length."""
+    ending = call_under_way("keras.src.trainers.epoch_iterator", "catch_stop_iteration")
+    if ending is not None:
+        ending["self"]._num_batches = None  # noqa: SLF001 - no other place decides on the length of later epochs
 
 
 NO_BATCHES = (

@@ -49,7 +49,6 @@ class TensorFlowFeed(FrameworkFeed):
         tensorflow("to_tensorflow()")
         super().__init__(dataset, EagerTensors(to_tensor))
 
-
     def iterator(self, *, epoch: int | None = None) -> FedIterator:
         """Return an iterator over one epoch; see `Dataset.iterator`."""
         source = self._dataset.iterator(epoch=epoch, allocate=self._placement.allocate)
