@@ -13,7 +13,6 @@ from penstock.core.checks import check_flag
 from penstock.core.errors import PlanError
 from penstock.dataset.handle import Handle, T_co
 from penstock.elements.spec import Spec, relax, spec_of
-from penstock.ops import group
 from penstock.plan.node import Node, RowMap
 
 if TYPE_CHECKING:
@@ -128,4 +127,4 @@ def _has_flags(plan: Node) -> bool:
     """Return whether a plan ends in padded batches with flags, perhaps in another order."""
     while isinstance(plan, RowMap):
         plan = plan.input
-    return isinstance(plan, group.batching.Batching) and plan.pads
+    return getattr(plan, "pads", False)  # of batching operations
