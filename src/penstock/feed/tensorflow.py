@@ -29,6 +29,10 @@ from penstock.elements.spec import (
 from penstock.feed.feed import Allocating, FedIterator, FrameworkFeed, Here, Iterable
 
 _ALIGNED = 64  # bytes; TensorFlow's kernels end the process at memory that is aligned to less
+_TRACED = (
+    "{} inside a tf.function would read elements only while it is traced, and later calls would repeat them; iterate "
+    "over ds.to_tensorflow() there, or pass the elements to the function as arguments"
+)
 _TEXTS = "OSU"  # the kinds of NumPy dtypes that hold text or bytes
 
 
@@ -64,13 +68,17 @@ class EagerIterator(FedIterator):
 
 
 def refuse_in_graph(what: str) -> None:
-    """Raise a `PlanError` while TensorFlow traces a function: `what` would happen then, and not when it is called."""
+    """Raise a `PlanError` while TensorFlow builds a graph: `what` would happen then, and not when the graph runs."""
     tf = sys.modules.get("tensorflow")
     if tf is not None and not tf.executing_eagerly():
-        raise PlanError(
-            f"{what} inside a tf.function would read elements only while it is traced, and later calls would repeat "
-            "them; iterate over ds.to_tensorflow() there, or pass the elements to the function as arguments"
-        )
+        raise PlanError(_TRACED.format(what))
+
+
+def refuse_in_function(what: str) -> None:
+    """Raise a `PlanError` while TensorFlow traces a `tf.function`, but not for other graphs."""
+    inside = getattr(sys.modules.get("tensorflow"), "inside_function", None)  # None while TensorFlow is being imported
+    if inside is not None and inside():
+        refuse_in_graph(what)
 
 
 class EagerTensors(Here):
