@@ -130,7 +130,69 @@ def refused(result):
             result["refused"].append(str(error))
 
 
+def refused_calls(result):
+    """The errors of calls that Keras itself would take in silence, or never end."""
+    pairs, inputs = batches().map(lambda x, y, i: (x, y)), batches().map(lambda x, y, i: x)
+    targets = np.arange(10)
+    empty = pairs.filter(lambda x, y: False)
+    calls = {
+        "y": lambda: model().fit(pairs, targets),
+        "y of evaluate": lambda: model().evaluate(pairs.to_keras(), targets),
+        "sample_weight": lambda: model().fit(pairs, sample_weight=targets),
+        "class_weight": lambda: model().fit(pairs, class_weight={0: 2.0}, verbose=0),
+        "endless": lambda: model().fit(pairs.repeat()),
+        "endless validation": lambda: model().fit(pairs, validation_data=pairs.repeat(), verbose=0),
+        "endless predict": lambda: model().predict(inputs.repeat(), verbose=0),
+        "empty": lambda: model().fit(pairs.take(0)),
+        "empty stream": lambda: model().fit(empty, verbose=0),
+        "padded": lambda: model().fit(pairs.unbatch().batch(3, remainder="pad"), verbose=0),
+        "weights of x": lambda: model().fit(inputs.to_keras(class_weight={0: 2.0}), verbose=0),
+        "nothing left": lambda: model().predict(inputs.map(lambda x: {"x": x}).to_keras(aside="x"), verbose=0),
+    }
+    result["calls"] = {}
+    for name, call in calls.items():
+        try:
+            call()
+            result["calls"][name] = "no error"
+        except Exception as error:  # noqa: BLE001 - TensorFlow makes its own of an ElementError
+            result["calls"][name] = str(error)
+
+
+def positions_saved_before_the_callback(result):
+    feed = batches().to_keras(aside=2)
+    record = Record(feed)
+    model().fit(feed, epochs=2, verbose=0, callbacks=[record, feed.callback])
+    result["rows saved first"] = [(state["epoch"], state["row"]) for state in record.states]
+
+
+def resumed_stream(result):
+    """Stop a stream after two batches, and go on for two whole epochs more."""
+    stream = batches().unbatch().filter(lambda x, y, i: True).batch(3)
+    feed = stream.to_keras(aside=2)
+    network = model()
+    try:
+        network.fit(feed, epochs=3, verbose=0, callbacks=[feed.callback, Stop()])
+    except KeyboardInterrupt:
+        saved = feed.state_dict()
+    again = stream.to_keras(aside=2)
+    again.load_state_dict(json.loads(json.dumps(saved)))
+    record = Record(again)
+    network.fit(again, epochs=3, initial_epoch=again.epoch, verbose=0, callbacks=[again.callback, record])
+    result["resumed stream"] = record.epochs
+
+
+def a_single_batch(result):
+    """One batch an epoch, with unbuilt models; the second training goes on where the first stopped."""
+    feed = batches().unbatch().batch(10).to_keras(aside=2)
+    record = Record(feed)
+    model().fit(feed, epochs=2, verbose=0, callbacks=[record])
+    model().fit(feed, epochs=1, verbose=0, callbacks=[record])
+    result["single"] = record.epochs
+
+
 result: dict[str, object] = {"backend": keras.backend.backend()}
-for part in (trained, without_a_word, endless, resumed, weighed, refused):
+parts = (trained, without_a_word, endless, resumed, weighed, refused)
+more = (refused_calls, positions_saved_before_the_callback, resumed_stream, a_single_batch)
+for part in parts + more:
     part(result)
 json.dump(result, sys.stdout)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -73,6 +74,39 @@ def test_what_keras_cannot_take_is_refused(told):
     assert "batch() the dataset first" in single
     assert "an element has 4 parts" in many
     assert ("aside=" in text) or told["backend"] == "tensorflow"
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        ("y", r"y= has no effect on a Penstock dataset; elements \(x, y\) hold the targets"),
+        ("y of evaluate", "y= has no effect"),
+        ("sample_weight", r"elements \(x, y, weight\) hold the weights"),
+        ("class_weight", r"write fit\(ds\.to_keras\(class_weight="),
+        ("endless", r"fit\(steps_per_epoch=\)"),
+        ("endless validation", "validation_steps="),
+        ("endless predict", "steps= for evaluate and predict"),
+        ("empty", "the dataset has no batches"),
+        ("empty stream", "the dataset has no batches"),
+        ("padded", r"map\(\) the pairs to \(x, y, weight\)"),
+        ("weights of x", r"class_weight=\): expected elements \(x, y\) with classes as y, not float"),
+        ("nothing left", r"aside='x'\): nothing is left for Keras of an element"),
+    ],
+)
+def test_a_call_that_keras_would_take_in_silence_is_refused(told, call, message):
+    assert re.search(message, told["calls"][call])
+
+
+def test_the_position_does_not_depend_on_the_order_of_callbacks(told):
+    assert told["rows saved first"] == [[e, b] if b < 4 else [e + 1, 0] for e in range(2) for b in range(1, 5)]
+
+
+def test_the_epochs_after_a_resumed_one_of_a_stream_are_whole(told):
+    assert told["resumed stream"] == [order(0)[6:], order(1), order(2)]
+
+
+def test_building_a_model_takes_no_epoch_of_a_single_batch(told):
+    assert told["single"] == [order(0), order(1), order(2)]
 
 
 def test_without_keras_the_extra_is_named(monkeypatch):

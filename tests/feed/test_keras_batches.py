@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from penstock import Dataset
-from penstock.core.errors import ElementError
+from penstock.core.errors import ElementError, PlanError
+from penstock.elements.spec import spec_of
 from penstock.feed.keras_batches import BatchForm, KerasPasses
 
 PAIR = (np.zeros((2, 3)), np.array([0, 1]))
@@ -36,11 +37,17 @@ def test_an_element_becomes_a_batch(form, element, parts):
         (BatchForm("torch"), {"s": np.array(["a"])}, r"text or objects at .*aside="),
         (BatchForm("jax", aside="no"), {"x": PAIR[0]}, "there is no 'no'"),
         (BatchForm("jax", class_weight={}), {"x": PAIR[0]}, r"expected elements \(x, y\)"),
+        (BatchForm("jax", class_weight={}), PAIR[0], r"expected elements \(x, y\)"),
+        (BatchForm("jax", aside="id"), {"id": PAIR[1]}, r"aside='id'\): nothing is left"),
+        (BatchForm("jax", padded=True), (PAIR, PAIR[1]), r"map\(\) the pairs to \(x, y, weight\)"),
     ],
 )
 def test_an_element_that_is_no_batch_is_refused(form, element, message):
     with pytest.raises(ElementError, match=message):
         form.batch(element)
+    if form.backend == "jax":  # TensorFlow asks for the spec first
+        with pytest.raises(ElementError, match=message.replace(r" at \[1\]", "")):
+            form.spec(spec_of(element))
 
 
 def test_classes_weigh_as_numbers_and_as_one_hot_rows():
@@ -57,3 +64,20 @@ def test_a_pass_left_after_two_batches_is_begun_again_and_a_longer_one_is_not():
         assert it.epoch == epoch
         assert int(first[0][0]) == 0
         it.close()
+
+
+def test_a_pass_without_batches_says_so():
+    with pytest.raises(PlanError, match="the dataset has no batches"):
+        next(KerasPasses(Dataset.range(6).filter(lambda x: x > 9).batch(2), BatchForm("jax")).iterator())
+
+
+def test_the_rest_of_an_epoch_may_be_empty():
+    ds = Dataset.range(6).filter(lambda x: x > 1).batch(2)
+    it = ds.iterator()
+    assert [len(next(it)), len(next(it))] == [2, 2]
+    ds.load_state_dict(it.state_dict())
+    passes = KerasPasses(ds, BatchForm("jax"))
+    assert list(passes.iterator()) == []
+    assert passes.began_within
+    assert len(list(passes.iterator())) == 2
+    assert not passes.began_within

@@ -182,3 +182,15 @@ def _aligned(array):
     made = memory[start : start + array.nbytes].view(array.dtype)
     made[:] = array
     return made
+
+
+def test_an_iterator_over_arrays_is_not_begun_while_a_function_is_traced(tf):
+    ds = Dataset.range(4).batch(2)
+    iterator = iter(ds)
+    for wrong in (lambda: tf.constant(next(iterator)), lambda: tf.stack(list(ds))):
+        with pytest.raises(Exception, match=r"later calls would repeat them; iterate over ds\.to_tensorflow\(\)"):
+            tf.function(wrong)()
+    assert ds.epoch == 0
+    assert next(iterator).tolist() == [0, 1]
+    with tf.Graph().as_default():  # of TensorFlow 1
+        assert next(iter(ds)).tolist() == [0, 1]

@@ -42,5 +42,5 @@ def test_the_import_of_an_absent_name_gives_the_replacement():
     with pytest.raises(ImportError, match=r"name 'DatasetSpec' from 'penstock\.tf_data': .*ds\.element_spec"):
         from penstock.tf_data import DatasetSpec  # noqa: F401
     with pytest.raises(ImportError, match=r"from 'penstock\.tf_data\.experimental': .* sharding is never automatic"):
-        from penstock.tf_data.experimental import AutoShardPolicy  # noqa: F401
+        from penstock.tf_data.experimental import SHARD_HINT  # noqa: F401
     assert not hasattr(data, "DatasetSpec")

@@ -19,8 +19,9 @@ LET_GO = {
     ],
 }
 ABSENT = {
-    "": ["experimental_distribute", "experimental_external_state_policy", "experimental_service"],
+    "": ["experimental_external_state_policy", "experimental_service"],
     "autotune": ["cpu_budget", "autotune_algorithm"],
+    "experimental_distribute": ["num_devices"],
 }
 
 
@@ -65,6 +66,15 @@ def test_fields_without_effect_are_ignored(group, name):
     assert options.to_penstock() == ps.Options()
     with pytest.raises(TypeError, match=rf"{name} = 'yes': expected (bool|int) or None"):
         setattr(fields, name, "yes")
+
+
+def test_sharding_is_off_and_cannot_be_turned_on():
+    options = data.Options()
+    options.experimental_distribute.auto_shard_policy = data.experimental.AutoShardPolicy.OFF
+    assert options.to_penstock() == ps.Options()
+    assert [len(batch) for batch in data.Dataset.range(8).batch(3).with_options(options)] == [3, 3, 2]
+    with pytest.raises(ValueError, match=r"auto_shard_policy = <AutoShardPolicy\.DATA: 2>: .*ds\.shard"):
+        options.experimental_distribute.auto_shard_policy = data.experimental.AutoShardPolicy.DATA
 
 
 def test_reporting_fields_are_ignored():

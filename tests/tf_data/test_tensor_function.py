@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import penstock as ps
 from penstock import tf_data as data
 
 tf = pytest.importorskip("tensorflow")
@@ -79,3 +80,29 @@ def test_mistakes_appear_where_the_function_is_passed():
 def test_a_function_that_returns_a_dataset_is_for_flat_map():
     with pytest.raises(TypeError, match="flat_map"):
         Dataset.range(3).map(lambda x: Dataset.range(3), tensors=True)
+
+
+@pytest.mark.parametrize(
+    ("function", "drawn"),
+    [
+        (lambda x: x + tf.random.uniform([], 0, 9, tf.int64), "tf.random.uniform"),
+        (lambda x: tf.random.shuffle([x, x]), "tf.random.shuffle"),
+        (lambda x: tf.image.random_flip_left_right(tf.zeros([2, 2, 1])), "tf.image.random_flip_left_right"),
+        (lambda x: tf.random.stateless_uniform([], [1, 2]), None),
+        (lambda x: tf.image.stateless_random_brightness(tf.zeros([2, 2, 1]), 0.1, [1, 2]), None),
+        (lambda x: x + tf.constant(1, tf.int64), None),
+    ],
+)
+def test_check_finds_draws_from_the_generator_of_tensorflow(function, drawn):
+    findings = [str(each) for each in Dataset.range(4).map(function).check().findings if each.code == "PS401"]
+    assert [f"calls {drawn}()" in each for each in findings] == [True] * (drawn is not None)
+
+
+def test_a_function_draws_from_tensorflow_with_a_seed_of_its_row():
+    def drawn(x, *, rng):
+        return tf.random.stateless_uniform([], rng.integers(1 << 31, size=2)) + float(x)
+
+    ds = Dataset.range(6).map(drawn).with_options(ps.Options(seed=3))
+    assert [float(x) for x in ds.iterator(epoch=0)] == [float(x) for x in ds.iterator(epoch=0)]
+    ps.testing.verify_resume(ds)
+    assert "PS401" not in [each.code for each in ds.check().findings]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 import weakref
 from collections import deque
@@ -10,7 +11,7 @@ from dataclasses import replace
 from time import perf_counter_ns
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, cast
 
-from penstock import dataset, engine, watch
+from penstock import dataset, engine, feed, watch
 from penstock import plan as plans
 from penstock.core.blame import note_blames
 from penstock.core.closing import Closing
@@ -110,6 +111,8 @@ class Iterator(Closing, Generic[T]):
         if self._run is None:
             if self._closed:
                 raise over("closed")
+            if "tensorflow" in sys.modules:
+                feed.tensorflow.refuse_in_function("the first next() of an iterator over arrays")
             self._begin_pass()
             if self._cursor.ended:
                 raise StopIteration

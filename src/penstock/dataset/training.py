@@ -13,6 +13,7 @@ from penstock.core.checks import check_flag
 from penstock.core.errors import PlanError
 from penstock.dataset.handle import Handle, T_co
 from penstock.elements.spec import Spec, relax, spec_of
+from penstock.plan.node import Node, RowMap
 
 if TYPE_CHECKING:
     from penstock.dataset.dataset import Dataset
@@ -86,9 +87,9 @@ class Training(Handle[T_co]):
 
         Elements are batches: a dict or an array as `x`, or a tuple `(x, y)` or `(x, y, sample_weight)`. Each epoch of
         Keras is the next pass, in the dataset's order, which Keras leaves as it is. The number of batches is known if
-        `len(ds)` is; pass `steps_per_epoch` for a dataset without end. `aside` is the key or position of a part that
+        `len(ds)` is; a dataset without end needs `steps_per_epoch`. `aside` is the key or position of a part that
         does not go to Keras, such as ids: the feed's `aside` has those of the last pass, in order.
-        `class_weight` weighs examples by their class; the argument of `fit` has no effect on a dataset. The feed's
+        `class_weight` weighs examples by their class; the argument of `fit` is an error. The feed's
         `state_dict()` and `load_state_dict()` resume within an epoch.
 
         With Keras 3.7 or later, `fit(ds)` works as well, without this method.
@@ -98,9 +99,11 @@ class Training(Handle[T_co]):
         >>> model.predict(feed).shape, feed.aside  # doctest: +SKIP
         ((8, 1), array([ 0, 10, 20, 30, 40, 50, 60, 70]))
         """
-        length = self._plan.length if self._plan.length >= 0 else None
         ds = cast("Dataset[T_co]", self)
-        return feed.keras.keras_feed(ds, self._spec_of_all, length, aside=aside, class_weight=class_weight)
+        padded, length = _has_flags(self._plan), self._plan.length
+        return feed.keras.keras_feed(
+            ds, self._spec_of_all, length, aside=aside, class_weight=class_weight, padded=padded
+        )
 
     if not TYPE_CHECKING:
 
@@ -118,3 +121,10 @@ class Training(Handle[T_co]):
     @cached_property
     def _as_keras_feed(self) -> KerasFeed:
         return self.to_keras()
+
+
+def _has_flags(plan: Node) -> bool:
+    """Return whether a plan ends in padded batches with flags, perhaps in another order."""
+    while isinstance(plan, RowMap):
+        plan = plan.input
+    return getattr(plan, "pads", False)  # of batching operations

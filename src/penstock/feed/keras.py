@@ -15,6 +15,7 @@ from penstock.core.lazy import require
 from penstock.elements.spec import Spec
 from penstock.feed.feed import Iterable
 from penstock.feed.keras_batches import BatchForm, KerasPasses
+from penstock.feed.keras_calls import arguments_given, forget_length, refuse_ignored
 from penstock.feed.tensorflow import tf_dataset
 
 _ADAPTER = "keras.src.trainers.data_adapters.data_adapter"
@@ -36,8 +37,8 @@ class KerasFeed:
 
     batch_size = has_partial_batch = partial_batch_size = None  # Keras does not need them
 
-    def __init__(self, dataset: Iterable, spec: Callable[[], Spec], length: int | None, form: BatchForm) -> None:
-        self._length = length
+    def __init__(self, dataset: Iterable, spec: Callable[[], Spec], length: int, form: BatchForm) -> None:
+        self._length = length  # or INFINITE, or UNKNOWN
         self._spec = spec
         self._form = form
         self._passes = KerasPasses(dataset, form)
@@ -49,7 +50,11 @@ class KerasFeed:
     @property
     def num_batches(self) -> int | None:
         """The number of batches of an epoch, if it is known."""
-        return self._length
+        arguments = arguments_given()
+        if arguments is not None:
+            self._passes.begin_use()
+            refuse_ignored(arguments, self._length)
+        return self._length if self._length >= 0 else None
 
     def get_numpy_iterator(self) -> Iterator[Any]:
         """Yield the batches of the next pass as NumPy arrays."""
@@ -71,7 +76,10 @@ class KerasFeed:
         """Do nothing: a pass begins with its first batch."""
 
     def on_epoch_end(self) -> None:
-        """Do nothing: a pass ends with its last batch."""
+        """Take note of a pass that Keras leaves; a pass that ends has ended with its last batch."""
+        self._passes.end_epoch()
+        if self._length < 0 and self._passes.began_within:
+            forget_length()
 
     @property
     def aside(self) -> np.ndarray[Any, Any]:
@@ -82,7 +90,8 @@ class KerasFeed:
     def callback(self) -> Any:
         """Return a Keras callback that counts the batches trained: with it, `state_dict()` is the position after them.
 
-        Without it, the position is after the batches that Keras has read, which on an accelerator may be one more.
+        Without it, the position is after the batches that Keras has read, which on an accelerator may be one more. Its
+        place among the callbacks does not matter.
         """
         if self._callback is None:
             self._passes.count_steps()
@@ -114,19 +123,23 @@ class KerasFeed:
 def keras_feed(
     dataset: Iterable,
     spec: Callable[[], Spec],
-    length: int | None,
+    length: int,
     *,
     aside: str | int | None = None,
     class_weight: Mapping[int, float] | None = None,
+    padded: bool = False,
 ) -> KerasFeed:
-    """Return a feed that Keras recognizes; importing Keras chooses its backend."""
+    """Return a feed that Keras recognizes; importing Keras chooses its backend.
+
+    `padded` is true if elements that are no dicts are pairs of a padded batch and its flags.
+    """
     keras = require("keras", extra="keras", purpose="to_keras()")
     version = tuple(map(int, re.findall(r"\d+", keras.__version__)[:2]))
     if version < _OLDEST:
         raise MissingDependencyError(
             f"to_keras() needs Keras 3.7 or later, and this is {keras.__version__}: pip install -U 'penstock[keras]'"
         )
-    form = BatchForm(keras.config.backend(), aside, class_weight)
+    form = BatchForm(keras.config.backend(), aside, class_weight, padded)
     return recognized(KerasFeed)(dataset, spec, length, form)
 
 
@@ -157,14 +170,15 @@ def _step_counter() -> Any:
         def __init__(self, passes: KerasPasses) -> None:
             super().__init__()
             self._passes = passes
-            self._counted = 0
 
         def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
-            self._counted = 0
+            self._passes.begin_epoch()
+
+        def on_train_batch_begin(self, batch: int, logs: Any = None) -> None:
+            self._passes.is_training = True
 
         def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
-            for _ in range(batch + 1 - self._counted):  # several, with steps_per_execution
-                self._passes.trained()
-            self._counted = batch + 1
+            self._passes.trained(batch)
+            self._passes.is_training = False
 
     return StepCounter

@@ -10,18 +10,23 @@ from typing import Any, Self
 
 import numpy as np
 
-from penstock.core.errors import ElementError
+from penstock.core.errors import ElementError, PlanError
 from penstock.elements.nested.nesting import part_in
 from penstock.elements.nested.structure import flatten, paths, unflatten
 from penstock.elements.ragged import Ragged
 from penstock.elements.sparse import Sparse
-from penstock.elements.spec import ArraySpec, Spec, describe, of_size, spec_of
+from penstock.elements.spec import ArraySpec, LeafSpec, Spec, describe, of_size, spec_of
 from penstock.feed.feed import ElementIterator, Iterable
+from penstock.feed.keras_calls import NO_BATCHES, batch_trained
 from penstock.feed.tensorflow import without_lists
 
 _SINGLE = "to_keras(): an element has a single value{}, and Keras takes batches: {}; batch() the dataset first"
 _ROWS = ("ragged rows", "make the batches with padded_batch()")
 _TEXT = ("text or objects", "to_keras(aside=) keeps them out of the batch")
+_PADDED = (
+    'to_keras(): batch(remainder="pad") makes pairs (batch, valid), which Keras would take for (x, y), and losses and '
+    'metrics would count the rows of padding; leave out remainder="pad", or map() the pairs to (x, y, weight)'
+)
 _MOST_PROBED = 2  # batches that Keras reads to build a model: one, and one ahead on an accelerator of JAX
 
 
@@ -32,6 +37,7 @@ class BatchForm:
     backend: str
     aside: str | int | None = None
     class_weight: Mapping[int, float] | None = None
+    padded: bool = False  # elements that are no dicts are pairs (batch, valid)
 
     def batch(self, element: Any) -> Any:
         """Return one element as Keras takes it, with NumPy arrays."""
@@ -39,14 +45,13 @@ class BatchForm:
         leaves, structure = flatten(batch)
         for leaf, path in zip(leaves, paths(structure), strict=True):
             self._check(leaf, path, element)
-        if self.class_weight is None:
-            return batch
         self._check_weighted(batch, element)
-        return (*batch, _weights(np.asarray(batch[1]), self.class_weight))
+        return batch if self.class_weight is None else (*batch, _weights(np.asarray(batch[1]), self.class_weight))
 
     def spec(self, spec: Spec) -> Spec:
         """Return the spec of such a batch, of any size."""
         parts = self._parts(spec)
+        self._check_weighted(parts, spec)
         if () in [getattr(leaf, "shape", ()) for leaf in flatten(parts)[0]]:
             raise ElementError(_SINGLE.format("", describe(spec)))
         parts = of_size(parts, None)
@@ -54,7 +59,13 @@ class BatchForm:
 
     def _parts(self, element: Any) -> Any:
         """Return an element, or its spec, without the part aside and the `None`s at its end, without lists."""
+        if self.padded and self.aside is None and isinstance(element, tuple):
+            raise ElementError(_PADDED)
         batch = element if self.aside is None else _without(element, self.aside)
+        if not flatten(batch)[0]:
+            raise ElementError(
+                f"to_keras(aside={self.aside!r}): nothing is left for Keras of an element {_described(element)}"
+            )
         if not isinstance(batch, tuple | list) or hasattr(batch, "_fields"):
             return without_lists(batch)
         parts = list(without_lists(batch))
@@ -63,7 +74,7 @@ class BatchForm:
         if len(parts) not in range(1, 4):
             raise ElementError(
                 f"to_keras(): an element has {len(parts)} parts, and Keras takes (x,), (x, y) or (x, y, weight): "
-                f"{describe(spec_of(element))}; map() it to that form, or keep a part out of it with to_keras(aside=)"
+                f"{_described(element)}; map() it to that form, or keep a part out of it with to_keras(aside=)"
             )
         return tuple(parts)
 
@@ -80,10 +91,18 @@ class BatchForm:
             )
 
     def _check_weighted(self, batch: Any, element: Any) -> None:
-        if not isinstance(batch, tuple) or len(batch) != 2 or not isinstance(batch[1], np.ndarray):
+        if self.class_weight is None:
+            return
+        if not isinstance(batch, tuple) or len(batch) != 2 or not isinstance(batch[1], np.ndarray | ArraySpec):
             raise ElementError(
-                f"to_keras(class_weight=): expected elements (x, y) with classes as y, not {describe(spec_of(element))}"
+                f"to_keras(class_weight=): expected elements (x, y) with classes as y, not {_described(element)}"
             )
+
+
+def _described(element: Any) -> str:
+    """Return the form of an element, or of its spec, as text."""
+    is_spec = any(isinstance(leaf, LeafSpec) for leaf in flatten(element)[0])
+    return describe(element if is_spec else spec_of(element))
 
 
 def _at(path: str) -> str:
@@ -118,16 +137,21 @@ class KerasPasses:
         self.form = form
         self._kept: list[Any] = []
         self._last: Batches | None = None
-        self._marks: deque[dict[str, Any]] | None = (
-            None  # positions after batches trained and read, if steps are counted
-        )
+        self._marks: deque[dict[str, Any]] | None = None  # positions after batches trained and read, if counted
+        self._is_asked: bool | None = None  # whether an iterator was asked for after the last batch read
+        self._trained = 0  # batches of the epoch
+        self.is_training = False  # on a batch that is not counted yet
 
     def iterator(self, *, epoch: int | None = None) -> Batches:
         """Return an iterator over the batches of the next pass."""
         return Batches(self)
 
     def batches(self, framework: str) -> Iterator[Any]:
-        """Yield the batches of the next pass with the arrays of a framework."""
+        """Return an iterator over the batches of the next pass with the arrays of a framework."""
+        self._is_asked = True
+        return self._batches(framework)
+
+    def _batches(self, framework: str) -> Iterator[Any]:
         convert = _CONVERSIONS[framework]()
         with closing(self.iterator()) as iterator:
             for batch in iterator:
@@ -151,6 +175,7 @@ class KerasPasses:
     def read(self, element: Any) -> Any:
         """Return an element as a batch; its part aside is kept."""
         batch = self.form.batch(element)
+        self._is_asked = self._is_asked and False
         if self.form.aside is not None:
             self._kept.append(part_in(element, self.form.aside))
         if self._marks is not None:
@@ -173,14 +198,41 @@ class KerasPasses:
         if self._marks is None:
             self._marks = deque([self.dataset.state_dict()])
 
-    def trained(self) -> None:
-        """Record that the model was trained on one more batch."""
-        if self._marks is not None and len(self._marks) > 1:
-            self._marks.popleft()
+    def begin_use(self) -> None:
+        """Record that Keras begins to fit, evaluate or predict."""
+        self._is_asked = None
+
+    def end_epoch(self) -> None:
+        """Record that Keras ends an epoch, or leaves a pass that it read only to build a model.
+
+        Keras asks for the next iterator at the end of an epoch of known length, but not when it leaves a pass.
+        """
+        if self._is_asked is False and self._last is not None:
+            self._last.leave()
+
+    def begin_epoch(self) -> None:
+        """Count the batches of an epoch from 0."""
+        self._trained, self.is_training = 0, False
+
+    def trained(self, batch: int) -> None:
+        """Record that the model was trained on the batches of the epoch up to one, which is a number from 0."""
+        while self._trained <= batch:  # several, with steps_per_execution
+            self._trained += 1
+            if self._marks is not None and len(self._marks) > 1:
+                self._marks.popleft()
+
+    @property
+    def began_within(self) -> bool:
+        """Return whether the last pass was the rest of an epoch, from a saved position."""
+        return self._last is not None and self._last.beginning["row"] > 0
 
     def state_dict(self) -> dict[str, Any]:
         """Return the position after the batches that were trained on, if steps are counted, or else read."""
-        return self.dataset.state_dict() if self._marks is None else self._marks[0]
+        if self._marks is None:
+            return self.dataset.state_dict()
+        if self.is_training and (batch := batch_trained()) is not None:  # a callback before the one that counts asks
+            self.trained(batch)
+        return self._marks[0]
 
     @property
     def epoch(self) -> int:
@@ -211,14 +263,20 @@ class Batches:
         self._passes = passes
         self.source: ElementIterator | None = None
         self._read = 0
-        self._ended = False
+        self._ended = False  # all batches were read
+        self._is_exhausted = False  # and Keras was told so
+        self._is_left = False
         self.epoch = 0
-        self.beginning: dict[str, Any] = {}
+        self.beginning: dict[str, Any] = {"row": 0}
 
     @property
     def was_probe(self) -> bool:
         """Return whether so few batches were read that the pass was not one of a training."""
-        return not self._ended and 0 < self._read <= _MOST_PROBED
+        return (self._is_left or not self._ended) and 0 < self._read <= _MOST_PROBED
+
+    def leave(self) -> None:
+        """Record that Keras left the pass, unless it was told of the end."""
+        self._is_left = not self._is_exhausted
 
     def __iter__(self) -> Self:
         return self
@@ -229,9 +287,12 @@ class Batches:
         try:
             element = next(self.source)
         except StopIteration:
-            self._ended = True
+            self._ended = self._is_exhausted = True
+            if not self._read and not self.beginning["row"]:
+                raise PlanError(NO_BATCHES) from None
             raise
         self._read += 1
+        self._is_left = False
         batch = self._passes.read(element)
         self._ended = self._passes.dataset.epoch > self.epoch  # that was the last element, which Keras may know
         return batch

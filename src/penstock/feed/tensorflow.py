@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
-from penstock.core.errors import ElementError
+from penstock.core.errors import ElementError, PlanError
 from penstock.core.lazy import require
 from penstock.elements.nested.structure import flatten, unflatten
 from penstock.elements.ragged import Ragged
@@ -25,9 +26,13 @@ from penstock.elements.spec import (
     map_leaves,
     spec_of,
 )
-from penstock.feed.feed import Allocating, FrameworkFeed, Here, Iterable
+from penstock.feed.feed import Allocating, FedIterator, FrameworkFeed, Here, Iterable
 
 _ALIGNED = 64  # bytes; TensorFlow's kernels end the process at memory that is aligned to less
+_TRACED = (
+    "{} inside a tf.function would read elements only while it is traced, and later calls would repeat them; iterate "
+    "over ds.to_tensorflow() there, or pass the elements to the function as arguments"
+)
 _TEXTS = "OSU"  # the kinds of NumPy dtypes that hold text or bytes
 
 
@@ -47,6 +52,33 @@ class TensorFlowFeed(FrameworkFeed):
     def __init__(self, dataset: Allocating) -> None:
         tensorflow("to_tensorflow()")
         super().__init__(dataset, EagerTensors(to_tensor))
+
+    def iterator(self, *, epoch: int | None = None) -> FedIterator:
+        """Return an iterator over one epoch; see `Dataset.iterator`."""
+        source = self._dataset.iterator(epoch=epoch, allocate=self._placement.allocate)
+        return EagerIterator(source, self._placement, self._depth)
+
+
+class EagerIterator(FedIterator):
+    """An iterator over eager tensors, which a `tf.function` cannot take."""
+
+    def __next__(self) -> Any:
+        refuse_in_graph("next() of to_tensorflow(eager=True)")
+        return super().__next__()
+
+
+def refuse_in_graph(what: str) -> None:
+    """Raise a `PlanError` while TensorFlow builds a graph: `what` would happen then, and not when the graph runs."""
+    tf = sys.modules.get("tensorflow")
+    if tf is not None and not tf.executing_eagerly():
+        raise PlanError(_TRACED.format(what))
+
+
+def refuse_in_function(what: str) -> None:
+    """Raise a `PlanError` while TensorFlow traces a `tf.function`, but not for other graphs."""
+    inside = getattr(sys.modules.get("tensorflow"), "inside_function", None)  # None while TensorFlow is being imported
+    if inside is not None and inside():
+        refuse_in_graph(what)
 
 
 class EagerTensors(Here):

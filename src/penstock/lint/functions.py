@@ -31,7 +31,7 @@ def global_generator_in_a_function(written: Written) -> Iterator[Found]:
     processes that begin alike draw alike. A parameter `rng` receives a NumPy generator that belongs to the element's
     row and epoch: the same for any number of workers, and after a restore.
     """
-    for node, function in _functions(written.plan):
+    for node, function in _functions(written.plan, of_tensors=True):
         if (drawn := _drawn_by(function, function.__code__)) is not None:
             yield Found(
                 node,
@@ -89,10 +89,13 @@ def every_element_failed(written: Written) -> Iterator[Found]:
         )
 
 
-def _functions(plan: Node) -> Iterator[tuple[Node, FunctionType]]:
-    """Yield the operations with the plain functions of the user."""
+def _functions(plan: Node, *, of_tensors: bool = False) -> Iterator[tuple[Node, FunctionType]]:
+    """Yield the operations with the plain functions of the user, and perhaps with those `of_tensors`."""
     for node in post_order(plan):
-        yield from ((node, value) for value in vars(node).values() if isinstance(value, FunctionType))
+        for value in vars(node).values():
+            function = getattr(value, "function", value) if of_tensors else value
+            if isinstance(function, FunctionType):
+                yield node, function
 
 
 def _is_dataset(node: Node, written: Written) -> bool:
@@ -157,9 +160,12 @@ def _drawn_by(function: FunctionType, code: CodeType) -> str | None:
 
 
 def _is_shared(value: Any) -> bool:
-    """Return whether this is a function that draws from the generator of Python, NumPy or PyTorch."""
+    """Return whether this is a function that draws from the generator of Python, NumPy, PyTorch or TensorFlow."""
     owner = getattr(value, "__self__", None)
     if isinstance(owner, np.random.RandomState) or owner is getattr(random.random, "__self__", random):
         return True
+    module, name = getattr(value, "__module__", None), getattr(value, "__name__", "")
+    if isinstance(module, str) and module.startswith("tensorflow.python.ops."):  # not those of stateless_random_ops
+        return module.endswith(".random_ops") or name.startswith("random_")
     torch = sys.modules.get("torch")
     return torch is not None and any(value is getattr(torch, name, None) for name in OF_TORCH)

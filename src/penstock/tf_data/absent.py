@@ -22,10 +22,8 @@ OF_DATA: Mapping[str, str] = {
 }
 
 OF_EXPERIMENTAL: Mapping[str, str] = {
-    "AutoShardPolicy": _ALONE,
     "AutotuneAlgorithm": "there is one algorithm, which measures; it.stats().decisions lists its decisions",
     "DatasetInitializer": _TABLE,
-    "DistributeOptions": _ALONE,
     "ExternalStatePolicy": "a function's state is its own; it.state_dict() is the iterator's position",
     "Optional": _END,
     "SHARD_HINT": _ALONE,
@@ -69,8 +67,8 @@ OF_DATASET: Mapping[str, str] = {
 def unknown_name(place: str, name: str, names: Mapping[str, str], known: Iterable[str] = ()) -> AttributeError:
     """Return the error for a name that `place` does not have, out of those that are `known`.
 
-    >>> unknown_name("penstock.tf_data.experimental", "AutoShardPolicy", OF_EXPERIMENTAL)
-    AttributeError("penstock.tf_data.experimental has no 'AutoShardPolicy': sharding is never automatic: write ...")
+    >>> unknown_name("penstock.tf_data.experimental", "SHARD_HINT", OF_EXPERIMENTAL)
+    AttributeError("penstock.tf_data.experimental has no 'SHARD_HINT': sharding is never automatic: write ...")
     """
     instead = names.get(name)
     if instead:

@@ -26,15 +26,23 @@ from penstock.tf_data.absent import OF_EXPERIMENTAL, unknown_name
 from penstock.tf_data.constructed import constructed
 from penstock.tf_data.csv import CsvDataset, make_csv_dataset
 from penstock.tf_data.dataset import Dataset, made_as, ported
-from penstock.tf_data.options import AutotuneOptions, OptimizationOptions, ThreadingOptions
+from penstock.tf_data.options import (
+    AutoShardPolicy,
+    AutotuneOptions,
+    DistributeOptions,
+    OptimizationOptions,
+    ThreadingOptions,
+)
 
 __all__ = [
     "AUTOTUNE",
     "INFINITE_CARDINALITY",
     "UNKNOWN_CARDINALITY",
+    "AutoShardPolicy",
     "AutotuneOptions",
     "Counter",
     "CsvDataset",
+    "DistributeOptions",
     "OptimizationOptions",
     "RandomDataset",
     "Reducer",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, is_dataclass, replace
+from enum import IntEnum
 from typing import Any, ClassVar, TypeVar
 
 from penstock.core.options import Options as PenstockOptions
@@ -117,6 +118,35 @@ class OptimizationOptions(_Fields):
     shuffle_and_repeat_fusion: bool | None = _let_go(bool)
 
 
+class AutoShardPolicy(IntEnum):
+    """Who divides a dataset among workers. Here nobody does unless the dataset says so, which is `OFF`."""
+
+    OFF = -1
+    AUTO = 0
+    FILE = 1
+    DATA = 2
+    HINT = 3
+
+
+@dataclass
+class DistributeOptions(_Fields):
+    """The sharding over workers: `auto_shard_policy` may be `AutoShardPolicy.OFF`, which is how it is here.
+
+    >>> from penstock import tf_data
+    >>> options = tf_data.Options()
+    >>> options.experimental_distribute.auto_shard_policy = tf_data.experimental.AutoShardPolicy.OFF
+    """
+
+    _elsewhere: ClassVar[Mapping[str, str]] = {"num_devices": _ALONE}
+
+    auto_shard_policy: int | None = None
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name == "auto_shard_policy" and value is not None and value != AutoShardPolicy.OFF:
+            raise ValueError(f"tf_data.DistributeOptions.auto_shard_policy = {value!r:.60}: {_ALONE}")
+        super().__setattr__(name, value)
+
+
 @dataclass
 class Options(_Fields):
     """The options of `tf.data`, to be set field by field and passed to `with_options`.
@@ -135,7 +165,6 @@ class Options(_Fields):
     """
 
     _elsewhere: ClassVar[Mapping[str, str]] = {
-        "experimental_distribute": _ALONE,
         "experimental_external_state_policy": "a function's state is its own",
         "experimental_service": "there is no data service",
     }
@@ -150,6 +179,9 @@ class Options(_Fields):
     autotune: AutotuneOptions = field(default_factory=AutotuneOptions, metadata={"kinds": (AutotuneOptions,)})
     experimental_optimization: OptimizationOptions = field(
         default_factory=OptimizationOptions, metadata={"kinds": (OptimizationOptions,)}
+    )
+    experimental_distribute: DistributeOptions = field(
+        default_factory=DistributeOptions, metadata={"kinds": (DistributeOptions,)}
     )
     experimental_slack: bool | None = _let_go(bool)  # batches are made ahead, under autotune.ram_budget
     experimental_symbolic_checkpoint: bool | None = _let_go(bool)  # positions never hold buffered elements

@@ -8,14 +8,13 @@ from typing import Any, ClassVar, cast
 import numpy as np
 
 from penstock.core.checks import check_flag_or_none
-from penstock.core.errors import PlanError
 from penstock.dataset.dataset import Dataset as PenstockDataset
 from penstock.dataset.handle import T_co
 from penstock.elements.nested.nesting import part_in
 from penstock.elements.nested.structure import flatten, unflatten
 from penstock.elements.spec import ObjectSpec, Spec, map_leaves
 from penstock.engine.runs.carry_over import CarryOver
-from penstock.feed.tensorflow import type_spec
+from penstock.feed.tensorflow import refuse_in_graph, type_spec
 from penstock.plan.functions import takes_rng
 from penstock.tf_data import tensors
 from penstock.tf_data.dataset import Dataset
@@ -45,7 +44,7 @@ class TensorDataset(Dataset[T_co]):
     # Elements
 
     def _opened(self, epoch: int | None, carry_over: CarryOver) -> Any:
-        _refuse_in_graph()
+        refuse_in_graph("iteration")
         return tensor_iterator(self._passes, carry_over, epoch, self._warn_of_run, tensors.all_to_tensors)
 
     def as_numpy_iterator(self, name: str | None = None) -> Any:  # pyright: ignore[reportIncompatibleVariableOverride] - with a name
@@ -217,14 +216,6 @@ class TensorDataset(Dataset[T_co]):
     write_parquet = _forwarded("write_parquet")
     write_tar = _forwarded("write_tar")
     write_tfrecord = _forwarded("write_tfrecord")
-
-
-def _refuse_in_graph() -> None:
-    if tensors.is_loaded() and not tensors.module().executing_eagerly():
-        raise PlanError(
-            "iteration inside a tf.function would read all elements while it is traced; iterate over "
-            "ds.to_tensorflow() there, or call the function for each element"
-        )
 
 
 def copied(element: Any) -> Any:
