@@ -88,15 +88,25 @@ def shares_memory(executor: Executor) -> bool:
 
 def _submitted(executor: Executor, job: Job, function: Any, *args: Any) -> Future[Any]:
     """Return the task's future; if the executor takes no task, a failed future, so that earlier items come first."""
+    name = type(executor).__name__
     try:
-        return executor.submit(function, *args)
+        given: Any = executor.submit(function, *args)
+        if callable(getattr(given, "add_done_callback", None)):
+            return given
+        refused = WorkerError(
+            f"{name}.submit() returned {type(given).__name__} for the task of {_items(job)}; it must return a "
+            "concurrent.futures.Future"
+        )
     except BrokenExecutor as error:  # the executor broke while earlier items were under way
         refused = _died(job, error)
     except RuntimeError as error:
         refused = WorkerError(
-            f"the {type(executor).__name__} accepted no task for {_items(job)}: {error}. "
+            f"the {name} accepted no task for {_items(job)}: {error}. "
             "Keep it open for as long as the iterator is in use"
         )
+        refused.__cause__ = error
+    except Exception as error:  # noqa: BLE001 - the consumer raises it in its turn
+        refused = WorkerError(f"the {name} accepted no task for {_items(job)}: {type(error).__name__}: {error}")
         refused.__cause__ = error
     future: Future[Any] = Future()
     future.set_exception(refused)
