@@ -126,3 +126,17 @@ def test_batches_that_a_function_makes_take_no_memory_of_slots(executor):
     with ds.with_options(ps.Options(executor=executor, workers=2)).iterator() as it:
         assert len(list(it)) == 100
         assert it.stats().peak_bytes < 10 * (4 << 17)
+
+
+@pytest.mark.parametrize("group", ["batch", "padded_batch"])
+@pytest.mark.parametrize("size", [6, 10**6, 10**10, 2**62])
+def test_a_batch_larger_than_the_epoch_takes_memory_for_the_epoch(group, size):
+    array = np.arange(5000.0).reshape(5, 1000)
+    ds = ps.Dataset.from_tensor_slices(array)
+    for plain in (ds, ds.shuffle(seed=0), ds.map(lambda x: x + 1)):
+        made = getattr(plain, group)(size)
+        for options in (ps.Options(memory_budget=1 << 20), ps.Options(workers=2)):
+            (batch,) = made.with_options(options)
+            assert batch.shape == (5, 1000)
+            assert sorted(batch[:, 0]) == sorted(element[0] for element in plain)
+    assert slots_of(getattr(ds, group)(size)).item_bytes == 40_000
