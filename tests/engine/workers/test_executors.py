@@ -247,3 +247,20 @@ def test_workers_have_names():
         assert workers.name == "2 threads"
         assert ThreadWorkers(work, pool).name == "ThreadPoolExecutor"
     assert RemoteWorkers(work, Cancelling(), Unobserved()).name == "Cancelling"
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+@pytest.mark.parametrize("threads", [1, 2])
+def test_a_function_may_iterate_a_dataset_with_the_executor_that_runs_it(threads, streamed):
+    with ThreadPoolExecutor(threads) as pool:
+
+        def total(x):
+            inner = D.range(x + 1).filter(lambda y: True) if streamed else D.range(x + 1)
+            return sum(by(inner.map(lambda y: by(D.range(y), pool).reduce(0, lambda s, _: s + 1)), pool))
+
+        ds = D.range(8).filter(lambda x: True) if streamed else D.range(8)
+        made = []
+        run = threading.Thread(target=lambda: made.extend(by(ds.map(total), pool)), daemon=True)
+        run.start()
+        run.join(20)
+        assert made == [0, 1, 3, 6, 10, 15, 21, 28]

@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
+import threading
 from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future, ThreadPoolExecutor
 from functools import partial
 from typing import Any
 
 from penstock.core.errors import WorkerError
 from penstock.engine.tasks.observer import Observer
-from penstock.engine.tasks.task import Job, Result
+from penstock.engine.tasks.task import Job, Made, Result, Task
 from penstock.engine.tasks.works import Work
 from penstock.engine.workers.remote import PickledPlan, pickled_plan, run_remotely
 from penstock.engine.workers.threads import Threads
 from penstock.engine.workers.window import Window
+
+
+class _Serving(threading.local):
+    """The executors whose tasks this thread is running, the innermost last."""
+
+    def __init__(self) -> None:
+        self.executors: list[Executor] = []
+
+
+_serving = _Serving()
 
 
 class ThreadWorkers:
@@ -33,9 +44,16 @@ class ThreadWorkers:
     def submit(self, job: Job, number: int, window: Window) -> None:
         if self._own is not None and self._own.post(partial(self._make, job, number, window)):
             return
-        future = _submitted(self._executor, job, self._work.make, job.tasks[number])
+        future = _submitted(self._executor, job, self._serve, job.tasks[number])
         job.futures.append(future)
         future.add_done_callback(lambda done: window.finish(job, number, _result(done, job)))
+
+    def _serve(self, task: Task) -> Made:
+        _serving.executors.append(self._executor)
+        try:
+            return self._work.make(task)
+        finally:
+            _serving.executors.pop()
 
     def _make(self, job: Job, number: int, window: Window) -> None:
         try:
@@ -84,6 +102,11 @@ class RemoteWorkers:
 def shares_memory(executor: Executor) -> bool:
     """Return whether the executor's tasks see the memory of this process."""
     return isinstance(executor, ThreadPoolExecutor | Threads)
+
+
+def serves(executor: object) -> bool:
+    """Return whether this thread is running a task of the executor, which may have no other thread left."""
+    return any(each is executor for each in _serving.executors)
 
 
 def _submitted(executor: Executor, job: Job, function: Any, *args: Any) -> Future[Any]:
