@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import json
+import pickle
 import threading
 import weakref
 
@@ -189,3 +190,8 @@ def test_a_consumer_that_takes_items_ahead_reports_where_it_stands(ds):
     it.report(after_first)
     it.load_state_dict(again.state_dict())
     assert it.state_dict()["row"] == 3
+
+
+def test_an_iterator_is_not_pickled_and_says_what_to_save():
+    with pytest.raises(TypeError, match=r"pickle the dataset and state_dict\(\)"):
+        pickle.dumps(iter(Dataset.range(3)))
