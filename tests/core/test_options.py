@@ -14,6 +14,11 @@ from penstock import Options
     [
         ({"executor": "fork"}, ValueError, "executor='fork'"),
         ({"executor": 3}, TypeError, "not int"),
+        (
+            {"executor": ThreadPoolExecutor},
+            TypeError,
+            r"a class, not an executor; make one, such as ThreadPoolExecutor\(4\)",
+        ),
         ({"workers": 0}, ValueError, "workers=0"),
         ({"workers": 1.5}, TypeError, "workers=1.5"),
         ({"memory_budget": 0}, ValueError, "memory_budget=0"),

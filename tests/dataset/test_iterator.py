@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import json
+import pickle
 import threading
 import weakref
 
@@ -201,3 +202,8 @@ def test_the_steps_before_a_close_count(monkeypatch):
     now[0] += 100_000_000_000
     assert it.stats().seconds == pytest.approx(3)
     assert "It took 10 batches/s" in it.verdict()
+
+
+def test_an_iterator_is_not_pickled_and_says_what_to_save():
+    with pytest.raises(TypeError, match=r"pickle the dataset and state_dict\(\)"):
+        pickle.dumps(iter(Dataset.range(3)))

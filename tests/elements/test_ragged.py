@@ -219,3 +219,10 @@ def test_the_repr_is_short():
     long = Ragged.from_rows([range(9)] * 99)
     assert repr(long) == f"Ragged([{', '.join(['[0, 1, 2, 3, 4, 5, ...]'] * 6)}, ...], int64[99, ~])"
     assert len(repr(Ragged.stack([long] * 9))) < 1200
+
+
+def test_rows_and_values_of_no_size_become_dense_and_back():
+    ragged = Ragged.from_rows([np.zeros((1, 0)), np.zeros((2, 0))])
+    assert ragged.to_dense().shape == (2, 2, 0)
+    assert Ragged.from_dense(np.zeros((3, 0)), padding=0).row_lengths().tolist() == [0, 0, 0]
+    assert len(Ragged.from_dense(np.zeros((0, 0)), padding=0)) == 0

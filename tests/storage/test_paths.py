@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from penstock.core.errors import PlanError
-from penstock.storage.paths import list_files
+from penstock.storage.paths import find_files, list_files
 
 
 @pytest.fixture
@@ -30,6 +30,12 @@ def test_matches_are_sorted_files(tree):
 
 def test_several_patterns_give_each_file_once(tree):
     assert names(list_files([f"{tree}/b*", tree / "a.txt", f"{tree}/*.txt"]), tree) == ["a.txt", "b.txt", "odd[1].txt"]
+
+
+def test_a_list_keeps_the_order_of_its_patterns_and_duplicates(tree):
+    found = find_files([f"{tree}/b*", tree / "a.txt", f"{tree}/*.txt", tree / "b.txt"], "read_files")
+    assert names(found, tree) == ["b.txt", "a.txt", "a.txt", "b.txt", "odd[1].txt", "b.txt"]
+    assert names(find_files(f"{tree}/*", "read_files"), tree) == ["a.bin", "a.txt", "b.txt", "odd[1].txt"]
 
 
 def test_a_path_that_exists_is_no_pattern(tree):

@@ -64,6 +64,12 @@ class Options:
                 f"Options(executor={self.executor!r}): expected 'auto', 'inline', 'threads' "
                 "or a concurrent.futures.Executor"
             )
+        if isinstance(self.executor, type):
+            name = self.executor.__name__
+            raise TypeError(
+                f"Options(executor={name}): this is a class, not an executor; make one, such as {name}(4), and shut it "
+                "down after the last iterator"
+            )
         if not isinstance(self.executor, str | None) and not callable(getattr(self.executor, "submit", None)):
             raise TypeError(
                 "Options(executor=): expected a name or a concurrent.futures.Executor, "

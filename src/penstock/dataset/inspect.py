@@ -157,6 +157,9 @@ class Inspect(Handle[T_co]):
     def fingerprint(self) -> str:
         """Return a digest of the dataset's contents, equal for equal pipelines in any process; it guards cursors.
 
+        Functions count by their code and the values that they use. A global dict, list, set or object that a function
+        reads counts only if its name is in upper case (`VOCABULARY`), as it may be a cache or a log.
+
         >>> Dataset.range(3).fingerprint() == Dataset.range(3).prefetch(2).fingerprint()
         True
         """

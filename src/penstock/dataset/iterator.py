@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import replace
 from time import perf_counter_ns
-from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Generic, NoReturn, Self, TypeVar, cast
 
 from penstock import dataset, engine, feed, watch
 from penstock import plan as plans
@@ -85,6 +85,12 @@ class Iterator(Closing, Generic[T]):
 
     def __repr__(self) -> str:
         return f"<Iterator over {self._plan.label()}: epoch {self._cursor.epoch}, {self._received:,} received>"
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError(
+            "an iterator cannot be pickled or copied: pickle the dataset and state_dict(), and load the state into an "
+            "iterator of the dataset"
+        )
 
     def __iter__(self) -> Self:
         return self

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
+from math import prod
 from typing import Any, ClassVar, overload
 
 import numpy as np
@@ -112,8 +113,8 @@ class Ragged(RaggedExchange):
                     f"Ragged.from_dense: expected {count} lengths from 0 to {widest}, not {lengths!r:.60}"
                 )
         elif padding is not None:
-            real = (dense != padding).reshape(count, widest, -1).any(axis=2)
-            kept = np.where(real.any(axis=1), widest - real[:, ::-1].argmax(axis=1), 0)
+            real = (dense != padding).any(axis=tuple(range(2, dense.ndim)))  # bool[count, widest]
+            kept = (real * np.arange(1, widest + 1)).max(axis=1, initial=0)
         else:
             kept = np.full(count, widest, np.int64)
         return _made(dense[np.arange(widest) < kept[:, None]], (begins(kept),))
@@ -292,7 +293,7 @@ class Ragged(RaggedExchange):
         whole = (len(self), *sizes, *self._values.shape[1:])
         dense = memory(whole, self.dtype, allocate)
         dense[...] = empty_value(self._values) if fill is None else fill
-        dense.reshape(-1, *self._values.shape[1:])[places] = self._values
+        dense.reshape(prod(whole[: 1 + len(sizes)]), *self._values.shape[1:])[places] = self._values
         return dense
 
     def tolist(self) -> list[Any]:

@@ -28,6 +28,7 @@ MOST_READ = 1 << 16
 """The number of elements that a node requests at a time if any that are ready will do."""
 A_MILLISECOND = 1_000_000  # ns
 END = object()
+_NOTHING = Items([])
 BEYOND = "the saved state is beyond the end of the pipeline; it no longer yields the same elements"
 
 
@@ -77,6 +78,11 @@ class Piece:
         return Piece(self.chunk.where(wanted), kept, self.after)
 
 
+def empty_piece(after: Mark) -> Piece:
+    """Return a piece without elements, which passes a mark on."""
+    return Piece(_NOTHING, NO_IDS, after)
+
+
 Flow: TypeAlias = Iterator[Piece]
 """Pieces that follow one another.
 
@@ -113,8 +119,7 @@ class Reader(Closing):
         self._count = 0  # elements of the piece
         self._left_out = self._at  # elements to skip before the first
         self._begun = False
-        self.empty = 0
-        """Empty pieces so far: each has a mark that differs from the mark before it."""
+        self._passed = False  # an empty piece since the last call of `passed_empty`
 
     @property
     def mark(self) -> Mark:
@@ -149,13 +154,22 @@ class Reader(Closing):
                     raise CursorError(BEYOND)
                 return 0
             self._piece, self._count = piece, len(piece)
-            self.empty += not self._count
+            self._passed = self._passed or not self._count
             if self._left_out:
                 self._at = min(self._left_out, self._count)
                 self._left_out -= self._at
                 if self._left_out:  # skipped elements may be spread over smaller pieces than before
                     continue
         return self._count - self._at
+
+    def passed_empty(self) -> bool:
+        """Return whether there were empty pieces since the last call.
+
+        The caller then yields an `empty_piece` with its own mark, so that elements counted from a mark are never those
+        after an empty piece: it may say that a stream has ended (see `Turns`).
+        """
+        passed, self._passed = self._passed, False
+        return passed
 
     def read(self, most: int, wanted: int | None = None) -> Piece | None:
         """Return between one and `most` elements that are ready; `None` at the end. `wanted` is as in `ready`."""

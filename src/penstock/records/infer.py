@@ -70,9 +70,9 @@ def _sample(records: Any, count: int) -> Iterable[Any]:
     paths = [records] if isinstance(records, str | os.PathLike) else records
     if isinstance(paths, list | tuple) and paths and all(isinstance(path, str | os.PathLike) for path in paths):
         from penstock.sources.tfrecord.files import tfrecord_files
-        from penstock.storage.paths import list_files
+        from penstock.storage.paths import find_files
 
-        source = tfrecord_files(list_files(paths, "infer_features", "records"))
+        source = tfrecord_files(find_files(paths, "infer_features", "records"))
         rows = np.unique(np.linspace(0, max(source.length - 1, 0), min(count, source.length)).astype(np.int64))
         return source.read_many(rows).held()
     if is_record(records):

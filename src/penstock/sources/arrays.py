@@ -113,6 +113,9 @@ def as_array(values: Any, *, call: str, path: str) -> NDArray[Any]:
     return array
 
 
+_LONGEST_SHOWN = 60  # characters of a value in a message
+
+
 def _column(leaf: Any, path: str) -> Column:
     """Return a leaf of `from_tensor_slices` as a read-only array, or as a list if it holds objects."""
     at = f" at {path}" if path else ""
@@ -120,8 +123,10 @@ def _column(leaf: Any, path: str) -> Column:
         return leaf.frozen()
     sequence = isinstance(leaf, Sequence) and not isinstance(leaf, (str, bytes, bytearray))
     if not (isinstance(leaf, np.ndarray) or sequence or (is_array_like(leaf) and not isinstance(leaf, np.generic))):
+        text = repr(leaf)
+        shown = text if len(text) <= _LONGEST_SHOWN and "\n" not in text else "an object"
         raise ElementError(
-            f"from_tensor_slices: {leaf!r:.60}{at} is of type {type(leaf).__name__}, which has no rows to slice; "
+            f"from_tensor_slices: {shown}{at} is of type {type(leaf).__name__}, which has no rows to slice; "
             "pass an array or a list, or use from_tensors for one element"
         )
     array = as_array(leaf, call="from_tensor_slices", path=path)

@@ -63,8 +63,8 @@ def compressions_of(
 ) -> list[str | None]:
     """Return the compression of each file: `given`, or the result of `look` if that is `"auto"`.
 
-    `look` examines the first bytes, and returns "" for a file that is certainly not compressed. A file compressed by
-    its name but not by its first bytes raises a `DataError`: now if all files are, otherwise when opened.
+    `look` examines the first bytes, and returns `None` for a file that is not compressed. A file compressed by its name
+    but not by its first bytes raises a `DataError`: now if all files are, otherwise when opened.
     """
     if given != "auto":
         return [given] * len(paths)

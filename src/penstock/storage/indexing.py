@@ -80,6 +80,7 @@ def index_files(
     with that error as its `fault`.
     """
     load = partial(_unless_wrong, _load, kind) if tolerant else _load
+    given, paths = paths, list(dict.fromkeys(paths))  # a file that is read twice is indexed once
     found = [None if refresh else load(path, kind) for path in paths]
     missing = [i for i, sidecar in enumerate(found) if sidecar is None]
     if missing:
@@ -92,7 +93,8 @@ def index_files(
 
             for i, sidecar in zip(missing, _side_by_side(make, missing, workers), strict=True):
                 found[i] = sidecar
-    return [sidecar for sidecar in found if sidecar is not None]
+    index_of = dict(zip(paths, found, strict=True))
+    return [sidecar for path in given if (sidecar := index_of[path]) is not None]
 
 
 T = TypeVar("T")

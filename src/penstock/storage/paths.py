@@ -21,10 +21,16 @@ Pattern: TypeAlias = str | bytes | os.PathLike[str]
 
 
 def list_files(patterns: Pattern | Sequence[Pattern], call: str = "list_files", name: str = "paths") -> list[str]:
-    """Return the paths of the matching files, sorted, each once; folders are left out.
+    """Return the paths of the matching files, sorted, each once; see `find_files`."""
+    return sorted(set(find_files(patterns, call, name)))
 
-    `*`, `?` and `[...]` match inside one name, `**` any depth of folders, `~` is the home folder; names that begin with
-    a dot match only a pattern that does. Index files (`*.psindex`) match no pattern, and are left out of lists, since
+
+def find_files(patterns: Pattern | Sequence[Pattern], call: str, name: str = "paths") -> list[str]:
+    """Return the paths of the matching files: the matches of each pattern sorted, pattern after pattern as given.
+
+    A file that is given twice, or that several patterns of a list match, is there twice. Folders are left out. `*`, `?`
+    and `[...]` match inside one name, `**` any depth of folders, `~` is the home folder; names that begin with a dot
+    match only a pattern that does. Index files (`*.psindex`) match no pattern, and are left out of lists, since
     patterns of other programs match those of early versions. An existing path is taken literally, and may be `bytes`. A
     pattern without a match raises a `FileNotFoundError` with the place of the search; an invalid pattern raises an
     error that names the argument of the `call`.
@@ -36,15 +42,15 @@ def list_files(patterns: Pattern | Sequence[Pattern], call: str = "list_files", 
         raise TypeError(f"{call}({name}={patterns!r:.80}): expected {what}, not {type(patterns).__name__}")
     if not patterns:
         raise PlanError(f"{call}({name}=[]): the list of files or patterns is empty")
-    found: set[str] = set()
+    found: list[str] = []
     for pattern in patterns:
         if not isinstance(pattern, (str, bytes, os.PathLike)):
             raise TypeError(f"{call}({name}=): expected paths or patterns as text, not {pattern!r:.80}")
-        found.update(_matches(os.fsdecode(pattern)))
+        found += sorted(_matches(os.fsdecode(pattern)))
     data = [path for path in found if not is_index(path)]
     if not data:
         raise PlanError(f"{call}({name}={patterns!r:.80}): these are index files of Penstock, not data")
-    return sorted(data)
+    return data
 
 
 def list_folders(patterns: Pattern | Sequence[Pattern], call: str) -> list[str]:

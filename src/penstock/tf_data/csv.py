@@ -15,7 +15,7 @@ from penstock.core.checks import check_count, check_flag
 from penstock.core.errors import DataError
 from penstock.dataset.readers.tables import read_csv
 from penstock.storage.compression import open_decompressed
-from penstock.storage.paths import list_files
+from penstock.storage.paths import find_files, list_files
 from penstock.tf_data import tensors
 from penstock.tf_data.constructed import constructed
 from penstock.tf_data.dataset import Dataset, made_as, ported
@@ -107,7 +107,7 @@ def CsvDataset(  # noqa: N802, PLR0913, PLR0917 - tf.data's name, and its argume
     [(np.int32(1), b'x'), (np.int32(7), b'y')]
     """
     call = "CsvDataset"
-    files = list_files(filenames, call, "filenames")
+    files = find_files(filenames, call, "filenames")
     quote = '"' if check_flag(call, "use_quote_delim", use_quote_delim) else None
     head = _records(files[0], compression_type, field_delim, quote, 1)
     count = len(head[0]) if head else 0

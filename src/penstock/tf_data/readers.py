@@ -12,7 +12,7 @@ from penstock.core.checks import check_list, is_one_of
 from penstock.dataset.readers.lines import lines
 from penstock.dataset.readers.records import fixed_records, tfrecords
 from penstock.storage.compression import named_compression
-from penstock.storage.paths import Pattern, list_files
+from penstock.storage.paths import Pattern, find_files
 from penstock.tf_data import tensors
 from penstock.tf_data.constructed import constructed
 from penstock.tf_data.dataset import Dataset, made_as, ported
@@ -131,6 +131,6 @@ def compression_named(call: str, compression_type: str | None) -> str | None:
 def _paths(call: str, filenames: Any, name: str | None) -> list[str]:
     check_name(name)
     if isinstance(filenames, (str, bytes, os.PathLike)):
-        return list_files(filenames, call, "filenames")
+        return find_files(filenames, call, "filenames")
     given = check_list(call, "filenames", filenames, "paths")
-    return [path for filename in given for path in list_files([filename], call, "filenames")]
+    return find_files(given, call, "filenames") if given else []

@@ -67,7 +67,7 @@ def test_compressed_files_are_a_stream(tmp_path, compress, name):
 def test_compressed_and_plain_files_may_be_mixed(tmp_path):
     (tmp_path / "a").write_bytes(framed(b"plain"))
     (tmp_path / "b").write_bytes(gzip.compress(framed(b"compressed")))
-    assert list(ps.read_tfrecord([tmp_path / "b", tmp_path / "a"])) == [b"plain", b"compressed"]
+    assert list(ps.read_tfrecord([tmp_path / "b", tmp_path / "a"])) == [b"compressed", b"plain"]
     with pytest.raises(ps.errors.DataError, match=r"b: record 0, at byte 0 of \d+: .* it is not a TFRecord"):
         list(ps.read_tfrecord(tmp_path / "b", compression=None))
 

@@ -253,3 +253,9 @@ def test_a_masked_array_is_refused_before_its_mask_is_lost():
             list(ds)
     with pytest.raises(ElementError, match=r'from_tensor_slices: a masked array at \["x"\] would lose its mask'):
         Dataset.from_tensor_slices({"x": masked})
+
+
+def test_arrays_of_texts_of_different_widths_name_the_remedy():
+    ds = Dataset.from_source([np.array(["a"]), np.array(["bcd"])]).batch(2)
+    with pytest.raises(ElementError, match=r"dtype <U1 against <U3; use \.astype\(object\)"):
+        list(ds)

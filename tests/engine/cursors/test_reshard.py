@@ -266,3 +266,29 @@ def test_a_stream_that_has_ended_stays_ended_with_a_map_after_the_shard(rows, st
         assert list(islice(before, received)) == whole[:received]
         after.load_state_dict(saved([before]))
         assert list(after) == whole[received:]
+
+
+@pytest.mark.parametrize("kept", [(0, 2, 4, 6, 8, 9), (1, 2, 3, 7)], ids=str)
+@pytest.mark.parametrize("options", [Options(executor="inline"), Options(), Options(workers=2)], ids=repr)
+@pytest.mark.parametrize(
+    "above",
+    [
+        lambda ds: ds.batch(1),
+        lambda ds: ds.batch(2),
+        lambda ds: ds.map(lambda x: -x).batch(1),
+        lambda ds: ds.batch(2).map(lambda x: x + 1),
+        lambda ds: ds.batch(1).batch(2),
+        lambda ds: ds.enumerate(),
+        lambda ds: ds.enumerate().batch(1),
+    ],
+    ids=["batch(1)", "batch(2)", "map, batch", "batch, map", "batch(1), batch(2)", "enumerate", "enumerate, batch"],
+)
+def test_the_state_of_one_shard_loads_as_a_list_once_some_streams_have_ended(above, options, kept):
+    for streams in (2, 4):
+        ds = above(Dataset.range(10).filter(lambda x: x in kept).shard(1, 0, streams=streams))
+        whole = [str(element) for element in ds]
+        for received in range(len(whole) + 1):
+            with ds.iterator(epoch=0) as before, ds.with_options(options).iterator() as after:
+                assert [str(element) for element in islice(before, received)] == whole[:received]
+                after.load_state_dict(saved([before]))
+                assert [str(element) for element in after] == whole[received:]

@@ -199,3 +199,17 @@ def test_leaves_that_lie_in_places_of_others_are_never_overwritten():
     assert [leaf.tolist() for leaf in made] == [[2] * 3] * 2
     (made,) = moved_into(Items([(slot[0][0][::-1], slot[1][0])]), slot).elements()
     assert [leaf.tolist() for leaf in made] == [[2] * 3] * 2
+
+
+@pytest.mark.parametrize("group", ["batch", "padded_batch"])
+@pytest.mark.parametrize("size", [6, 10**6, 10**10, 2**62])
+def test_a_batch_larger_than_the_epoch_takes_memory_for_the_epoch(group, size):
+    array = np.arange(5000.0).reshape(5, 1000)
+    ds = ps.Dataset.from_tensor_slices(array)
+    for plain in (ds, ds.shuffle(seed=0), ds.map(lambda x: x + 1)):
+        made = getattr(plain, group)(size)
+        for options in (ps.Options(memory_budget=1 << 20), ps.Options(workers=2)):
+            (batch,) = made.with_options(options)
+            assert batch.shape == (5, 1000)
+            assert sorted(batch[:, 0]) == sorted(element[0] for element in plain)
+    assert slots_of(getattr(ds, group)(size)).item_bytes == 40_000

@@ -126,6 +126,47 @@ def test_a_task_that_its_executor_cancels_is_an_error():
         list(by(D.range(5), Cancelling()))
 
 
+class Unwilling(Executor):
+    """Takes some tasks and runs them at once; then `submit` raises an error, or returns no future."""
+
+    def __init__(self, error, takes=0):
+        self.error, self.takes = error, takes
+
+    def submit(self, fn, /, *args, **kwargs):
+        if self.takes:
+            self.takes -= 1
+            future = Future()
+            future.set_result(fn(*args, **kwargs))
+            return future
+        if self.error is not None:
+            raise self.error
+        return None
+
+
+@pytest.mark.parametrize("takes", [0, 3])
+@pytest.mark.parametrize("streamed", [False, True])
+@pytest.mark.parametrize(
+    ("error", "says"),
+    [
+        (OSError("no quota"), "Unwilling accepted no task for items .*: OSError: no quota"),
+        (MemoryError(), "Unwilling accepted no task for items .*: MemoryError"),
+        (None, r"Unwilling.submit\(\) returned NoneType for the task of items .*; it must return"),
+    ],
+)
+def test_an_executor_that_takes_no_task_ends_the_run(error, says, streamed, takes):
+    ds = D.range(100).filter(lambda x: True) if streamed else D.range(100)
+    it = by(ds.batch(2), Unwilling(error, takes)).iterator()
+    received = []
+    with pytest.raises(WorkerError, match=says) as caught:
+        received.extend(it)
+    assert caught.value.__cause__ is error
+    received = [int(x) for batch in received for x in batch]
+    assert received == list(range(len(received)))
+    assert bool(received) == bool(takes)
+    with pytest.raises(ps.errors.ClosedError, match="failed"):
+        next(it)
+
+
 def test_counts_of_other_processes_are_in_the_stats():
     with spawned(1) as executor:
         it = by(D.range(40).map(deadly).take(40).batch(4), executor).iterator()
@@ -206,3 +247,20 @@ def test_workers_have_names():
         assert workers.name == "2 threads"
         assert ThreadWorkers(work, pool).name == "ThreadPoolExecutor"
     assert RemoteWorkers(work, Cancelling(), Unobserved()).name == "Cancelling"
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+@pytest.mark.parametrize("threads", [1, 2])
+def test_a_function_may_iterate_a_dataset_with_the_executor_that_runs_it(threads, streamed):
+    with ThreadPoolExecutor(threads) as pool:
+
+        def total(x):
+            inner = D.range(x + 1).filter(lambda y: True) if streamed else D.range(x + 1)
+            return sum(by(inner.map(lambda y: by(D.range(y), pool).reduce(0, lambda s, _: s + 1)), pool))
+
+        ds = D.range(8).filter(lambda x: True) if streamed else D.range(8)
+        made = []
+        run = threading.Thread(target=lambda: made.extend(by(ds.map(total), pool)), daemon=True)
+        run.start()
+        run.join(20)
+        assert made == [0, 1, 3, 6, 10, 15, 21, 28]

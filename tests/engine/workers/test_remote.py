@@ -1,9 +1,12 @@
 from __future__ import annotations
 
 import pickle
+import threading
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 import penstock as ps
 from penstock.elements.chunks.chunk import Items
@@ -70,3 +73,12 @@ def test_counts_of_a_task_come_back_once():
 def test_the_time_of_a_task_comes_back():
     made, _ = run_remotely(pickled(ps.Dataset.range(9), Unobserved()), TASK)
     assert travelled(made).cost.wall > 0
+
+
+def test_a_function_that_cannot_be_pickled_is_named_with_its_variable():
+    lock = threading.Lock()
+    with ProcessPoolExecutor(1) as pool:
+        ds = ps.Dataset.range(7).map(abs).map(lambda x: (lock, x)[1]).with_options(ps.Options(executor=pool))
+        with pytest.raises(TypeError, match="cannot pickle") as caught:
+            list(ds)
+    assert "lock in map(lambda) cannot be pickled for the workers" in "".join(caught.value.__notes__)

@@ -163,6 +163,25 @@ def test_a_shape_that_changes_in_row_10_000_is_found_there_after_all_batches_bef
     assert received == 10_000 // 64
 
 
+@pytest.mark.parametrize("executor", ["inline", "threads"])
+@pytest.mark.parametrize("shape", [(0,), (0, 2), (2, 0)], ids=str)
+def test_arrays_without_values_make_batches(shape, executor):
+    rows = np.zeros((5, *shape))
+    for ds in (
+        *(
+            Dataset.from_tensor_slices(rows),
+            Dataset.from_source(list(rows)),
+            Dataset.range(5).map(lambda row: rows[row]),
+        ),
+        *(Dataset.from_tensor_slices(rows).shuffle(seed=0), Dataset.from_tensor_slices(rows).filter(lambda row: True)),
+        Dataset.range(1).flat_map(lambda _: list(rows)),
+    ):
+        made = ds.batch(2).with_options(Options(executor=executor))
+        assert [batch.shape for batch in made] == [(2, *shape), (2, *shape), (1, *shape)]
+    rebatched = Dataset.from_tensor_slices(rows[None]).rebatch(2)
+    assert [batch.shape for batch in rebatched] == [(2, *shape), (2, *shape), (1, *shape)]
+
+
 def test_batches_may_differ_from_each_other():
     ds = Dataset.range(4).map(lambda i: np.zeros(2 + int(i) // 2)).batch(2)
     assert [batch.shape for batch in ds] == [(2, 2), (2, 3)]

@@ -247,7 +247,7 @@ def test_documents_without_a_token_may_have_any_dtype():
         ([np.zeros(3), np.zeros(2)], "row 0 has float64\\[3\\]"),
         ([np.zeros(2, int), np.zeros((2, 2), int)], "row 1 has int64\\[2, 2\\]"),
         ([np.zeros(2, int), 5], "row 1 has int64\\[\\]"),
-        ([{"text": np.zeros(2, int)}], "row 0 has object.* with on="),
+        ([{"text": np.zeros(2, int)}], "row 0 has a dict.* with on="),
         (["text"], "row 0 has <U4"),
         ([[1, [2, 3]]], "row 0 has object"),
         ([np.zeros(2, np.int32), np.zeros(2, np.int64)], "are int32, but those of row 1 are int64"),

@@ -120,3 +120,8 @@ def test_save_writes_one_epoch(tmp_path):
         Dataset.counter().save(tmp_path / "c")
     with pytest.raises(TypeError, match=r"save\(overwrite=1\)"):
         Dataset.range(3).save(tmp_path / "a", overwrite=1)
+
+
+def test_a_number_that_no_int64_holds_is_named(tmp_path):
+    with pytest.raises(ElementError, match=r"element 1 is 1180591620717411303424, beyond int64"):
+        Dataset.from_source([1, 2**70]).save(tmp_path / "a")

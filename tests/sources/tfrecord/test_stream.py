@@ -10,6 +10,7 @@ import zlib
 
 import pytest
 
+import penstock as ps
 from penstock.core.errors import DataError
 from penstock.kernels.records import masked_crc32c
 from penstock.sources.tfrecord import stream as room
@@ -89,15 +90,25 @@ def test_compression_is_detected_by_the_first_bytes(tmp_path):
         for level in (1, 6, 9) if compression == "zlib" else (None,):
             made = compress(data) if level is None else compress(data, level)
             (tmp_path / "a").write_bytes(made)
-            assert (compression_of_tfrecord(str(tmp_path / "a")) or None) == compression
+            assert compression_of_tfrecord(str(tmp_path / "a")) == compression
     (tmp_path / "a").write_bytes(b"")
-    assert not compression_of_tfrecord(str(tmp_path / "a"))
+    assert compression_of_tfrecord(str(tmp_path / "a")) is None
+
+
+def test_a_plain_file_with_the_name_of_a_compressed_one_is_an_error(tmp_path):
+    (tmp_path / "a.tfrecord.gz").write_bytes(framed(b"abc"))
+    with pytest.raises(DataError, match=r"its name ends in \.gz, but its first bytes are not gzip"):
+        ps.read_tfrecord(tmp_path / "a.tfrecord.gz")
+    assert list(ps.read_tfrecord(tmp_path / "a.tfrecord.gz", compression=None)) == [b"abc"]
+    (tmp_path / "b.tfrecord").write_bytes(framed(b"b"))
+    with pytest.raises(DataError, match="its first bytes are not gzip"):
+        list(ps.read_tfrecord(tmp_path / "*.tfrecord*"))
 
 
 @pytest.mark.parametrize("length", [0x8B1F, 0x9C78, 0x685A42])
 def test_a_plain_file_is_never_read_as_compressed(tmp_path, length):
     (tmp_path / "a").write_bytes(framed(bytes(length)))  # begins with the magic of gzip, zlib or bzip2
-    assert not compression_of_tfrecord(str(tmp_path / "a"))
+    assert compression_of_tfrecord(str(tmp_path / "a")) is None
 
 
 def test_the_fingerprint_is_that_of_the_content(tmp_path):

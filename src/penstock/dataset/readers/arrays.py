@@ -11,7 +11,7 @@ from penstock.dataset.arguments.wrong_names import helpful
 from penstock.dataset.dataset import Dataset
 from penstock.dataset.methods.read import reading
 from penstock.sources.blocked import CACHE_BYTES
-from penstock.storage.paths import Pattern, list_files, list_folders
+from penstock.storage.paths import Pattern, find_files, list_folders
 
 
 @helpful
@@ -20,9 +20,10 @@ def read_numpy(paths: Pattern | Sequence[Pattern], *, columns: str | Sequence[st
 
     `columns` are the names of the arrays of `.npz` files to read; a single name gives the rows of that array, no dicts.
 
-    The arrays of several files, which match one or several glob patterns, in sorted order, are joined along their first
-    axis; their types and row shapes must agree. Rows are read directly from their place in the file. Compressed members
-    of `.npz` files, and arrays in Fortran order, are loaded whole when they are first read.
+    The arrays of several files are joined along their first axis, in the order of a list of paths, which may repeat
+    some, or the sorted order of a pattern; their types and row shapes must agree. Rows are read directly from their
+    place in the file. Compressed members of `.npz` files, and arrays in Fortran order, are loaded whole when they are
+    first read.
 
     A file that is truncated, before or while it is read, or has an invalid header raises a `DataError`; so does an
     array of Python objects.
@@ -36,7 +37,7 @@ def read_numpy(paths: Pattern | Sequence[Pattern], *, columns: str | Sequence[st
     """
     from penstock.sources.numpy.files import numpy_files
 
-    return reading(numpy_files(list_files(paths, "read_numpy"), columns))
+    return reading(numpy_files(find_files(paths, "read_numpy"), columns))
 
 
 @helpful
@@ -50,8 +51,8 @@ def read_hdf5(
 
     `columns` are the paths of arrays in the file; groups become dicts in dicts. A single path as text gives the rows of
     that array themselves; by default all arrays that have rows are read. The arrays must have the same length,
-    otherwise a `DataError` is raised. Text becomes `str`, and rows of different lengths become arrays. The files that
-    match are joined along the first axis.
+    otherwise a `DataError` is raised. Text becomes `str`, and rows of different lengths become arrays. Several files
+    are joined as in `read_numpy`.
 
     Chunks are read whole, several small ones together up to a megabyte; the most recently used `cache_bytes` are kept,
     and `shuffle()` mixes rows within as many chunks as half the cache holds. h5py reads with one thread at a time. A
@@ -69,7 +70,7 @@ def read_hdf5(
     from penstock.sources.chunked.hdf5 import open_hdf5
 
     check_count("read_hdf5", "cache_bytes", cache_bytes, least=1)
-    return reading(chunked_files("read_hdf5", open_hdf5, list_files(paths, "read_hdf5"), columns, cache_bytes))
+    return reading(chunked_files("read_hdf5", open_hdf5, find_files(paths, "read_hdf5"), columns, cache_bytes))
 
 
 @helpful

@@ -11,12 +11,15 @@ from penstock.dataset.dataset import Dataset
 from penstock.dataset.methods.read import reading
 from penstock.sources.files import FileBytes
 from penstock.sources.folder import IMAGE_EXTENSIONS, image_folder
-from penstock.storage.paths import Pattern, list_files, list_folders
+from penstock.storage.paths import Pattern, find_files, list_folders
 
 
 @helpful
 def read_files(paths: Pattern | Sequence[Pattern]) -> Dataset[bytes]:
-    """Read the content of each file as `bytes`: the files that match one or several glob patterns, in sorted order.
+    """Read the content of each file as `bytes`.
+
+    `paths` is a path or a pattern, whose matches are sorted, or a list of them, which keeps its order and duplicates:
+    `zip` pairs files with the labels of the same list.
 
     A pattern without a match raises a `FileNotFoundError` now; an unreadable file raises an `OSError` when its element
     is made.
@@ -28,7 +31,7 @@ def read_files(paths: Pattern | Sequence[Pattern]) -> Dataset[bytes]:
     >>> list(read_files(file))
     [b'abc']
     """
-    return reading(FileBytes(list_files(paths, "read_files")))
+    return reading(FileBytes(find_files(paths, "read_files")))
 
 
 @helpful

@@ -11,7 +11,7 @@ from penstock.dataset.dataset import Dataset
 from penstock.dataset.methods.read import reading
 from penstock.ops.read.stream import ReadStream
 from penstock.storage.compression import compressions_of, named_compression
-from penstock.storage.paths import Pattern, list_files
+from penstock.storage.paths import Pattern, find_files
 
 if TYPE_CHECKING:
     from penstock.sources.text.lines import LineFiles
@@ -47,7 +47,9 @@ def read_text(
     skip_lines: int = 0,
     compression: str | None = "auto",
 ) -> Dataset[Any]:
-    r"""Read the lines of text files as `str`, without their ends, in the sorted order of the files, with random access.
+    r"""Read the lines of text files as `str`, without their ends, file after file, with random access.
+
+    `paths` is a path or a pattern, whose matches are sorted, or a list of them, which keeps its order and duplicates.
 
     A line ends with `\n` or `\r\n`, or with the file; a `\r` alone is an ordinary character, and so are the other line
     separators of Unicode. A byte order mark is dropped, and so are the first `skip_lines` lines of each file and,
@@ -73,7 +75,7 @@ def read_text(
     from penstock.sources.text.lines import line_files
 
     files = line_files(
-        list_files(paths, "read_text"),
+        find_files(paths, "read_text"),
         encoding=encoding,
         errors=errors,
         keep_empty=check_flag("read_text", "keep_empty", keep_empty),
@@ -99,8 +101,8 @@ def read_json(
     `str`. Other values are as `json.loads` returns them. A missing or null column takes its value from `nulls`; without
     one, a missing column of `columns` or `types` raises a `DataError`.
 
-    Blank lines are skipped. A line that is not a JSON object raises a `DataError` with its file, line and column. Files
-    are sorted and indexed, or read in order if compressed, as in `read_text`.
+    Blank lines are skipped. A line that is not a JSON object raises a `DataError` with its file, line and column. Paths
+    and indexes are as in `read_text`; compressed files are read in order.
 
     >>> import pathlib, tempfile
     >>> file = pathlib.Path(tempfile.mkdtemp()) / "a.jsonl"
@@ -114,7 +116,7 @@ def read_json(
     """
     from penstock.sources.text.json_lines import json_files
 
-    files = json_files(list_files(paths, "read_json"), columns=columns, types=types, nulls=nulls, encoding=encoding)
+    files = json_files(find_files(paths, "read_json"), columns=columns, types=types, nulls=nulls, encoding=encoding)
     return lines(files, named_compression("read_json", compression))
 
 

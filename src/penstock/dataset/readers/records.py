@@ -15,14 +15,16 @@ from penstock.dataset.methods.read import reading
 from penstock.ops.read.stream import ReadStream
 from penstock.sources.tfrecord.files import tfrecord_files
 from penstock.storage.compression import compressions_of, named_compression
-from penstock.storage.paths import Pattern, list_files
+from penstock.storage.paths import Pattern, find_files
 
 
 @helpful
 def read_tfrecord(
     paths: Pattern | Sequence[Pattern], *, compression: str | None = "auto", verify: bool = True
 ) -> Dataset[bytes]:
-    """Read the records of TFRecord files as `bytes`, in the sorted order of the files, with random access.
+    """Read the records of TFRecord files as `bytes`, file after file, with random access.
+
+    `paths` is a path or a pattern, whose matches are sorted, or a list of them, which keeps its order and duplicates.
 
     The first time, each file is scanned once for the positions of its records; the index is kept next to the file, and
     rebuilt when the file has changed. Thus `shuffle()` mixes all records of all files, `ds[i]` is one read, and a
@@ -46,7 +48,7 @@ def read_tfrecord(
     (3, b'three')
     """
     check_flag("read_tfrecord", "verify", verify)
-    return tfrecords(list_files(paths, "read_tfrecord"), named_compression("read_tfrecord", compression), verify=verify)
+    return tfrecords(find_files(paths, "read_tfrecord"), named_compression("read_tfrecord", compression), verify=verify)
 
 
 def tfrecords(files: list[str], compression: str | None, *, verify: bool) -> Dataset[bytes]:
@@ -80,8 +82,8 @@ def read_fixed_length(
     `header_bytes` and `footer_bytes` of each file are skipped. With a `dtype`, records are copied from the file
     straight into the batch; `record_bytes` then follows from `shape`, or a one-dimensional shape from `record_bytes`.
     Bytes are read in the byte order of the dtype (`">u2"` for big-endian; elements have the machine's). Files are read
-    in sorted order, each record with random access, and need no index. A file whose size does not fit raises a
-    `DataError` now.
+    in the order of a list, or the sorted order of a pattern, each record with random access, and need no index. A file
+    whose size does not fit raises a `DataError` now.
 
     With a `compression` (as in `read_tfrecord`; `"auto"` looks at the first bytes of each file, which records of
     uncompressed files may also have), files that are compressed as a whole are read as a stream.
@@ -96,7 +98,7 @@ def read_fixed_length(
     """
     call = "read_fixed_length"
     sizes = None if shape is None else check_list(call, "shape", shape, "sizes")
-    files, compressions = list_files(paths, call), named_compression(call, compression)
+    files, compressions = find_files(paths, call), named_compression(call, compression)
     layout = {"header_bytes": header_bytes, "footer_bytes": footer_bytes, "dtype": dtype, "shape": sizes}
     return fixed_records(call, files, record_bytes, compressions, **layout)
 

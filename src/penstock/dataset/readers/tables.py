@@ -14,7 +14,7 @@ from penstock.ops.read.stream import ReadStream
 from penstock.sources.arrow.tables import Nulls
 from penstock.sources.blocked import CACHE_BYTES, BlockedSource
 from penstock.storage.compression import compressions_of, named_compression
-from penstock.storage.paths import Pattern, list_files
+from penstock.storage.paths import Pattern, find_files
 
 
 @helpful
@@ -26,7 +26,9 @@ def read_parquet(
     nulls: Nulls = "raise",
     cache_bytes: int = CACHE_BYTES,
 ) -> Dataset[dict[str, Any]]:
-    """Read the rows of Parquet files as dicts, with random access; several files, or glob patterns, in sorted order.
+    """Read the rows of Parquet files as dicts, with random access, file after file.
+
+    `paths` is a path or a pattern, whose matches are sorted, or a list of them, which keeps its order and duplicates.
 
     Numbers and booleans are scalars of their type, dates and times are `datetime64` or `timedelta64` (in UTC if they
     have a time zone), decimals `float64`, text `str`, binary values `bytes`. Structs become dicts, lists arrays, lists
@@ -62,7 +64,7 @@ def read_parquet(
 
     reads_now = filters is not None or is_one_of(nulls, "drop")
     look = (lambda path: make([path], ())) if reads_now else footer
-    return reading(with_unreadable(list_files(paths, "read_parquet"), make, look))
+    return reading(with_unreadable(find_files(paths, "read_parquet"), make, look))
 
 
 @helpful
@@ -75,10 +77,10 @@ def read_arrow(
 ) -> Dataset[dict[str, Any]]:
     """Read the rows of Arrow IPC files or streams, and of Feather files, as dicts, with random access.
 
-    Types are as in `read_parquet`. Uncompressed files are mapped into memory: columns of numbers are views of the
-    mapping, nothing is decoded, and a shuffle covers all rows. Batches of compressed files are decompressed whole, and
-    are kept and shuffled as row groups are in `read_parquet`. A compressed stream is decompressed once now, to find its
-    batches; a stream with dictionaries has no random access and raises a `DataError`.
+    Paths and types are as in `read_parquet`. Uncompressed files are mapped into memory: columns of numbers are views of
+    the mapping, nothing is decoded, and a shuffle covers all rows. Batches of compressed files are decompressed whole,
+    and are kept and shuffled as row groups are in `read_parquet`. A compressed stream is decompressed once now, to find
+    its batches; a stream with dictionaries has no random access and raises a `DataError`.
 
     `columns` and `nulls` work as in `read_parquet`. Files whose columns differ raise a `DataError`. So does a file that
     is truncated while it is read; keep no views of such a file. Needs pyarrow.
@@ -99,7 +101,7 @@ def read_arrow(
         return arrow_files(files, columns, nulls, cache_bytes)
 
     look = (lambda path: make([path], ())) if is_one_of(nulls, "drop") else batches_of
-    return reading(with_unreadable(list_files(paths, "read_arrow"), make, look))
+    return reading(with_unreadable(find_files(paths, "read_arrow"), make, look))
 
 
 @helpful
@@ -119,9 +121,9 @@ def read_csv(  # noqa: PLR0913 - files are written in many ways
 ) -> Dataset[dict[str, Any]]:
     r"""Read the rows of CSV files as dicts, with random access; quoted fields may contain delimiters and line breaks.
 
-    The first record of each file has the names of the columns, unless `names` are given: then every record is a row.
-    Lines end with `\n`, `\r\n` or `\r`; empty lines are skipped. A field that begins with a `quote` ends with the next
-    quote; two quotes in a row stand for one.
+    Paths are as in `read_parquet`. The first record of each file has the names of the columns, unless `names` are
+    given: then every record is a row. Lines end with `\n`, `\r\n` or `\r`; empty lines are skipped. A field that begins
+    with a `quote` ends with the next quote; two quotes in a row stand for one.
 
     A column's type is the one in `types` (`str`, `bytes`, a NumPy dtype, or a type of `pyarrow` or its name), or the
     type of its values in the first block that has any (text, if the first 64 blocks have none). A value that does not
@@ -165,7 +167,7 @@ def read_csv(  # noqa: PLR0913 - files are written in many ways
     if not keeps_ascii(encoding):
         raise ValueError(f"read_csv(encoding={encoding!r}): expected an encoding that extends ASCII; convert the file")
     form = Form(Dialect(delimiter, quote), encoding.lower())
-    files = list_files(paths, "read_csv")
+    files = find_files(paths, "read_csv")
     given = named_compression("read_csv", compression)
     how = compressions_of(files, given, compression_of_text)
     if any(how):
@@ -231,7 +233,7 @@ def read_sql(
     check_count("read_sql", "rows_per_block", rows_per_block, least=1)
     check_count("read_sql", "cache_bytes", cache_bytes, least=1)
     if isinstance(connection, str | os.PathLike):
-        (path,) = list_files([os.fspath(connection).removeprefix("sqlite:///")])
+        (path,) = find_files(os.fspath(connection).removeprefix("sqlite:///"), "read_sql")
         connection = Sqlite(os.path.abspath(path))
     elif not callable(connection):
         raise TypeError(

@@ -12,7 +12,7 @@ from penstock.dataset.dataset import Dataset
 from penstock.dataset.methods.read import reading
 from penstock.ops.read.stream import ReadStream
 from penstock.storage.compression import compressions_of, named_compression
-from penstock.storage.paths import Pattern, list_files
+from penstock.storage.paths import Pattern, find_files
 
 
 @helpful
@@ -31,6 +31,8 @@ def read_tar(
     where the file is missing. With `columns`, samples have only these extensions, and a missing file raises a
     `DataError` when it is read, unless the extension is written `"txt?"`; `"jpg;png"` takes the first that exists,
     and a dict names the entries: `{"image": "jpg;png", "label": "cls"}`.
+
+    `paths` is a path or a pattern, whose matches are sorted, or a list of them, which keeps its order and duplicates.
 
     `decode=True` decodes text (`txt`), numbers (`cls`), `json`, `npy` and `npz`, also when compressed (`json.gz`), and
     leaves other files, such as images, for `ps.image.decode`. A dict maps each extension to its decoder: a function of
@@ -61,7 +63,7 @@ def read_tar(
     decoders = Decoders(decode, check_flag_or_none("read_tar", "thread_safe", thread_safe))
     parts = None if columns is None else parts_of(columns)
     compression = named_compression("read_tar", compression)
-    files = list_files(paths, "read_tar")
+    files = find_files(paths, "read_tar")
     how = compressions_of(files, compression)
     source = tar_files(files, parts, decoders)
     if not any(how):

@@ -310,7 +310,9 @@ def refuse_different(specs: Sequence[LeafSpec], origin: Origin, remedy: str | No
     if isinstance(first, ObjectSpec) or isinstance(second, ObjectSpec) or type(first) is not type(second):
         problem = f"{first!r} against {second!r}; return the same type for every row"
     elif first.dtype != second.dtype:
-        problem = f"dtype {first.dtype} against {second.dtype}; return the same dtype for every row"
+        texts = first.dtype.kind == second.dtype.kind and first.dtype.kind in "SU"
+        remedy = "use .astype(object) for texts of any length" if texts else "return the same dtype for every row"
+        problem = f"dtype {first.dtype} against {second.dtype}; {remedy}"
     else:
         problem = f"shape {_shape(first)} against {_shape(second)}; {remedy or _REMEDY[type(first)]}"
     raise origin.misfit(f"{here}: {problem}", 0, other)

@@ -104,17 +104,21 @@ class PieceFeed:
     def __init__(self, source: Open, epoch: int, mark: Mark = None, *, each_from_one: bool = False) -> None:
         self._reader = Reader(source, epoch, mark)
         self._each_from_one = each_from_one
-        self._empty = 0
 
     def take(self, count: int, wanted: int | None = None) -> Job | None:
         """Return a job of up to `count` elements at hand; the job announces the mark of an empty piece."""
         reader = self._reader
         if not reader.ready(wanted if self._each_from_one else None):
             return None
+        announces = reader.passed_empty()
         before, at = reader.mark
-        announces, self._empty = reader.empty > self._empty, reader.empty
         given = cast("Piece", reader.read(count))
-        return Job(Task(0, len(given), given), lambda count: [before, at + count], announces=announces)
+        after, taken = reader.mark, len(given)  # a mark after whole pieces counts no elements from an earlier one
+        return Job(
+            Task(0, taken, given),
+            lambda count: after if count == taken else [before, at + count],
+            announces=announces,
+        )
 
     def close(self) -> None:
         """Stop the stream below."""

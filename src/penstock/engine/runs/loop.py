@@ -15,7 +15,6 @@ from penstock.core.errors import BudgetError, WorkerError
 from penstock.elements.chunks.chunk import Fresh
 from penstock.elements.chunks.variants import duplicate
 from penstock.elements.size import own_bytes_of
-from penstock.engine.runs.feeds import NOTHING
 from penstock.engine.runs.replay import replayed
 from penstock.engine.tasks.cost import Cost
 from penstock.engine.tasks.gathering import Gathered
@@ -27,8 +26,7 @@ from penstock.engine.tuning.tuner import THREAD_PAYS
 from penstock.engine.workers.inline import NativeThread, made_here
 from penstock.engine.workers.protocol import Workers
 from penstock.plan.blame import blame_given
-from penstock.plan.flow import AskedFlow, Flow, Piece
-from penstock.plan.ids import NO_IDS
+from penstock.plan.flow import AskedFlow, Flow, Piece, empty_piece
 
 if TYPE_CHECKING:
     from penstock.engine.runs.feeds import Feed
@@ -302,7 +300,7 @@ class Loop:
     def _finished(self, job: Job) -> Flow:
         """Yield the items of a job; if the job failed, yield the items before the one at fault, then raise."""
         if job.announces:
-            yield Piece(NOTHING, NO_IDS, job.mark_after(0))
+            yield empty_piece(job.mark_after(0))
         piece = self._piece_of(job)
         if piece is None:
             yield from self._replayed(job)

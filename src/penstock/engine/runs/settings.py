@@ -51,7 +51,7 @@ def settings_of(plan: Node) -> Settings:
 
     The largest `num_parallel_calls` of the maps is the number of workers, since one task runs all maps; `prefetch(n)`
     is the depth of the window, in items of the plan. `deterministic=` of a map overrides the options. Functions that
-    only the consumer's thread may call run inline.
+    only the consumer's thread may call run inline, and so does a run that a task of the same executor begins.
     """
     options = options_of(plan)
     nodes = list(post_order(plan))
@@ -61,7 +61,7 @@ def settings_of(plan: Node) -> Settings:
     workers = options.workers or max((count for count in calls if count not in (None, AUTOTUNE)), default=None)
     shares_memory = isinstance(executor, str) or engine.workers.executors.shares_memory(executor)
     kept_here = executor != "inline" and shares_memory and _has_function_of_one_thread(nodes)
-    is_within = shares_memory and _is_in_a_turn()
+    is_within = shares_memory and (_is_in_a_turn() or _is_in_a_task_of(executor))
     return Settings(
         executor="inline" if kept_here or is_within else executor,
         workers=workers,
@@ -90,6 +90,11 @@ def _has_function_of_one_thread(nodes: list[Node]) -> bool:
 def _is_in_a_turn() -> bool:
     """Return whether the consumer is a function that one thread at a time calls: workers would wait for it forever."""
     return "penstock.plan.safety.guard" in sys.modules and safety.guard.is_in_turn()
+
+
+def _is_in_a_task_of(executor: str | Executor) -> bool:
+    """Return whether the consumer is a function that a thread of this executor calls; the others may wait for it."""
+    return not isinstance(executor, str) and engine.workers.executors.serves(executor)
 
 
 def _depth(plan: Node) -> int | None:

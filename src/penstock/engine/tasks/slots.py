@@ -154,7 +154,7 @@ def _static_shapes(plan: Node) -> list[LeafShape] | None:
     below = plan
     while isinstance(below, RowMap):
         below = below.input
-    size = below.size if isinstance(below, Grouping) else None
+    size = _most_in_group(below) if isinstance(below, Grouping) else None
     shapes: list[LeafShape] = []
     for leaf in flatten(spec)[0]:
         if not isinstance(leaf, ArraySpec):
@@ -165,3 +165,8 @@ def _static_shapes(plan: Node) -> list[LeafShape] | None:
             return None
         shapes.append(LeafShape(cast("tuple[int, ...]", shape), leaf.dtype))
     return shapes
+
+
+def _most_in_group(node: Grouping) -> int:
+    """Return the number of elements in the largest group, which an epoch may have too few elements to fill."""
+    return node.size if node.input.length < 0 else min(node.size, node.input.length)

@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
+import threading
 from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future, ThreadPoolExecutor
 from functools import partial
 from typing import Any
 
 from penstock.core.errors import WorkerError
 from penstock.engine.tasks.observer import Observer
-from penstock.engine.tasks.task import Job, Result
+from penstock.engine.tasks.task import Job, Made, Result, Task
 from penstock.engine.tasks.works import Work
 from penstock.engine.workers.remote import PickledPlan, pickled_plan, run_remotely
 from penstock.engine.workers.threads import Threads
 from penstock.engine.workers.window import Window
+
+
+class _Serving(threading.local):
+    """The executors whose tasks this thread is running, the innermost last."""
+
+    def __init__(self) -> None:
+        self.executors: list[Executor] = []
+
+
+_serving = _Serving()
 
 
 class ThreadWorkers:
@@ -33,9 +44,16 @@ class ThreadWorkers:
     def submit(self, job: Job, number: int, window: Window) -> None:
         if self._own is not None and self._own.post(partial(self._make, job, number, window)):
             return
-        future = _submitted(self._executor, job, self._work.make, job.tasks[number])
+        future = _submitted(self._executor, job, self._serve, job.tasks[number])
         job.futures.append(future)
         future.add_done_callback(lambda done: window.finish(job, number, _result(done, job)))
+
+    def _serve(self, task: Task) -> Made:
+        _serving.executors.append(self._executor)
+        try:
+            return self._work.make(task)
+        finally:
+            _serving.executors.pop()
 
     def _make(self, job: Job, number: int, window: Window) -> None:
         try:
@@ -86,17 +104,32 @@ def shares_memory(executor: Executor) -> bool:
     return isinstance(executor, ThreadPoolExecutor | Threads)
 
 
+def serves(executor: object) -> bool:
+    """Return whether this thread is running a task of the executor, which may have no other thread left."""
+    return any(each is executor for each in _serving.executors)
+
+
 def _submitted(executor: Executor, job: Job, function: Any, *args: Any) -> Future[Any]:
     """Return the task's future; if the executor takes no task, a failed future, so that earlier items come first."""
+    name = type(executor).__name__
     try:
-        return executor.submit(function, *args)
+        given: Any = executor.submit(function, *args)
+        if callable(getattr(given, "add_done_callback", None)):
+            return given
+        refused = WorkerError(
+            f"{name}.submit() returned {type(given).__name__} for the task of {_items(job)}; it must return a "
+            "concurrent.futures.Future"
+        )
     except BrokenExecutor as error:  # the executor broke while earlier items were under way
         refused = _died(job, error)
     except RuntimeError as error:
         refused = WorkerError(
-            f"the {type(executor).__name__} accepted no task for {_items(job)}: {error}. "
+            f"the {name} accepted no task for {_items(job)}: {error}. "
             "Keep it open for as long as the iterator is in use"
         )
+        refused.__cause__ = error
+    except Exception as error:  # noqa: BLE001 - the consumer raises it in its turn
+        refused = WorkerError(f"the {name} accepted no task for {_items(job)}: {type(error).__name__}: {error}")
         refused.__cause__ = error
     future: Future[Any] = Future()
     future.set_exception(refused)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
@@ -13,6 +14,8 @@ import numpy as np
 from penstock.engine.tasks.observer import Observer
 from penstock.engine.tasks.task import Made, Task
 from penstock.engine.tasks.works import Work
+from penstock.plan.graph import post_order
+from penstock.plan.node import Node
 
 LARGEST_CARRIED = 1 << 16  # bytes of a pickled plan that may travel with every task
 
@@ -40,13 +43,42 @@ class PickledPlan:
                 os.unlink(self.path)
 
 
+def _unpicklable(plan: Node, dumps: Callable[[Any], bytes]) -> str | None:
+    """Return the operation whose function cannot be pickled, with the variable of the function at fault, if any."""
+    for node in post_order(plan):
+        for function in node.functions:
+            if not _fails(dumps, function):
+                continue
+            code = getattr(function, "__code__", None)
+            used = {} if code is None else {name: function.__globals__.get(name) for name in code.co_names}
+            cells = () if code is None else zip(code.co_freevars, function.__closure__ or (), strict=True)
+            used |= {name: cell.cell_contents for name, cell in cells}
+            used |= vars(function) if code is None and hasattr(function, "__dict__") else {}
+            at_fault = next((name for name, value in used.items() if _fails(dumps, value)), None)
+            return f"{at_fault} in {node.label()}" if at_fault else f"the function of {node.label()}"
+    return None
+
+
+def _fails(dumps: Callable[[Any], bytes], value: Any) -> bool:
+    try:
+        dumps(value)
+    except Exception:  # noqa: BLE001 - the caller raises the first one
+        return True
+    return False
+
+
 def pickled_plan(work: Work, observer: Observer) -> PickledPlan:
     """Pickle the plan of a work, with functions by value, and the observer that measures it."""
     import tempfile
 
     import cloudpickle
 
-    data = cloudpickle.dumps((type(work), work.plan, work.numbered_from, observer))
+    try:
+        data = cloudpickle.dumps((type(work), work.plan, work.numbered_from, observer))
+    except Exception as error:
+        if named := _unpicklable(work.plan, cloudpickle.dumps):
+            error.add_note(f"{named} cannot be pickled for the workers: make it inside the function, or use threads")
+        raise
     if len(data) <= LARGEST_CARRIED:
         return PickledPlan(data, None)
     handle, path = tempfile.mkstemp(prefix="penstock-plan-", suffix=".pickle")

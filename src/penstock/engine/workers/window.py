@@ -79,11 +79,14 @@ class Window:
         raise ClosedError(WHILE_WAITING)
 
     def pop_ready(self, most: int, after: int) -> list[Job]:
-        """Take out up to `most` more jobs that are done, whole and without failure, and whose items follow `after`."""
+        """Take out up to `most` more jobs that are done, whole and without failure, and whose items follow `after`.
+
+        A job that announces a mark is left: its mark is passed on before its items.
+        """
         ready: list[Job] = []
         with self._lock:
             while len(ready) < most and self._jobs and (job := self._next_done()) is not None:
-                if job.failed or job.is_cut or job.task.low != after:
+                if job.failed or job.is_cut or job.announces or job.task.low != after:
                     break
                 self._take(job)
                 ready.append(job)

@@ -12,13 +12,10 @@ import numpy as np
 
 from penstock.core.arrays import Allocate, Rows
 from penstock.core.errors import CursorError
-from penstock.elements.chunks.chunk import Items
-from penstock.plan.flow import Flow, Mark, Open, Piece, Reader, join_pieces, resumed
+from penstock.plan.flow import Flow, Mark, Open, Piece, Reader, empty_piece, join_pieces, resumed
 from penstock.plan.ids import scatter
 from penstock.plan.node import Node
 from penstock.plan.types import INFINITE, UNKNOWN, Spec
-
-_NOTHING = Piece(Items([]), np.zeros(0, np.int64))
 
 
 class Lane:
@@ -107,14 +104,15 @@ class Turns(Node):
             ]
             stack.callback(lambda: [lane.close() for lane in lanes])
             while any(lane.reader is not None for lane in lanes):
-                piece = _NOTHING
+                piece = None
                 if lanes[turn].is_over():  # checks the mark before the first element
                     if self.stops:
                         return
                     turn = (turn + 1) % len(lanes)
                 else:
                     piece, turn = self._rounds(lanes, turn)
-                yield Piece(piece.chunk, piece.ids, [turn, [lane.mark for lane in lanes]])
+                mark = [turn, [lane.mark for lane in lanes]]
+                yield empty_piece(mark) if piece is None else Piece(piece.chunk, piece.ids, mark)
 
     def _rounds(self, lanes: Sequence[Lane], turn: int) -> tuple[Piece, int]:
         """Return as many whole rounds as all lanes have ready, or the ready part of one; and the turn after them."""

@@ -113,4 +113,4 @@ def _rows_of(chunk: Columns) -> np.ndarray | None:
     arrays = [column for column in columns if isinstance(column, np.ndarray)]
     if len(arrays) < len(columns) or len({(array.dtype, array.shape) for array in arrays}) > 1:
         return None
-    return np.stack(arrays, axis=1).reshape(-1, *arrays[0].shape[1:])
+    return np.stack(arrays, axis=1).reshape(len(arrays) * len(arrays[0]), *arrays[0].shape[1:])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import cast
 
 import numpy as np
 
@@ -14,7 +15,7 @@ from penstock.elements.nested.structure import flatten
 from penstock.elements.spec import ArraySpec
 from penstock.index.blocked import Blocks
 from penstock.index.epochs import positions
-from penstock.plan.flow import MOST_READ, AskedFlow, Mark, Open, Piece, Reader, resumed
+from penstock.plan.flow import MOST_READ, AskedFlow, Mark, Open, Piece, Reader, empty_piece, resumed
 from penstock.plan.node import Node
 from penstock.plan.step import Out, Step
 from penstock.plan.traits import Traits
@@ -58,7 +59,10 @@ class Enumerate(Node):
         wanted: int | None = None
         made, at = resumed(mark, (0, None))
         with Reader(inputs[0], epoch, at) as reader:
-            while (piece := reader.read(MOST_READ, wanted)) is not None:
+            while reader.ready(wanted):
+                if reader.passed_empty():
+                    yield empty_piece([made, reader.mark])
+                piece = cast("Piece", reader.read(MOST_READ))
                 numbers = self.start + self.step * np.arange(made, made + len(piece), dtype=np.int64)
                 made += len(piece)
                 wanted = yield Piece(nested(_PAIR, [leaf_column(numbers), piece.chunk]), piece.ids, [made, reader.mark])

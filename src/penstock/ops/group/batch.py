@@ -108,4 +108,4 @@ def _for_elements(memory: np.ndarray, batches: int, count: int) -> np.ndarray:
     """Return memory for k batches of b elements as memory for `count` elements, if it has room and the right shape."""
     if memory.ndim < 2 or len(memory) != batches or memory.shape[0] * memory.shape[1] < count:
         return memory
-    return memory.reshape(-1, *memory.shape[2:])[:count]
+    return memory.reshape(batches * memory.shape[1], *memory.shape[2:])[:count]

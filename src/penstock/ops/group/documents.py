@@ -165,10 +165,11 @@ class Documents(Closing):
                 continue
             if array.ndim != 1 or array.dtype.kind not in "iu":
                 hint = "; name their part of an element with on=" if self._key is None else ""
+                is_dict = array.ndim == 0 and isinstance(array[()], dict)
+                kind = "a dict" if is_dict else f"{array.dtype}{list(array.shape)}"
                 raise fault(
                     row,
-                    f"pack: the element of row {row} has {array.dtype}{list(array.shape)}{where}, not a "
-                    f"one-dimensional array of token ids{hint}",
+                    f"pack: the element of row {row} has {kind}{where}, not a one-dimensional array of token ids{hint}",
                 )
             if self.dtype is _ANY:
                 self.dtype = array.dtype

@@ -19,7 +19,7 @@ from penstock.kernels import group_sizes
 from penstock.ops.group.batching import Batching
 from penstock.ops.group.in_slot import InSlot, OptionalSlot
 from penstock.plan.blame import blame
-from penstock.plan.flow import Flow, Mark, Open, Piece, Reader, resumed
+from penstock.plan.flow import Flow, Mark, Open, Piece, Reader, empty_piece, resumed
 from penstock.plan.ids import ordinals
 from penstock.plan.node import Node
 from penstock.plan.step import Step
@@ -119,6 +119,8 @@ class Collecting(Batching):
         most = 1  # groups made in one go, if their elements are ready
         with Reader(inputs[0], epoch, at) as reader:
             while reader.ready(self.size_of(made)):
+                if reader.passed_empty():
+                    yield empty_piece([made, reader.mark])
                 before, start = reader.mark
                 sizes = self._ready(made, reader.at_hand, MOST_IN_ONE_GO if self.takes_views(reader.chunk) else most)
                 run = cast("Piece", reader.take(sum(sizes)))

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from penstock.core.arrays import Allocate, Rows
 from penstock.index.parted import part_size, positions_of, rows_of_part
 from penstock.ops.group.pad import PadToCardinality
-from penstock.plan.flow import Flow, Mark, Open, Piece, Reader, join_pieces, resumed
+from penstock.plan.flow import Flow, Mark, Open, Piece, Reader, empty_piece, join_pieces, resumed
 from penstock.plan.node import Node, RowMap
 from penstock.plan.traits import Traits
 from penstock.plan.types import INFINITE, UNKNOWN
@@ -55,7 +55,10 @@ class WholeBatches(RowMap):
     def flow(self, inputs: tuple[Open, ...], epoch: int, mark: Mark, allocate: Allocate) -> Flow:
         seen, at = resumed(mark, (0, None))
         with Reader(inputs[0], epoch, at) as reader:
-            while seen != self.most and (run := reader.take(self.size)) is not None:
+            while seen != self.most and reader.ready(self.size):
+                if reader.passed_empty():
+                    yield empty_piece([seen, reader.mark])
+                run = cast("Piece", reader.take(self.size))
                 missing = self.size - len(run)
                 if missing and self.remainder == "drop":
                     return
@@ -111,7 +114,10 @@ class PadToMultiple(PadToCardinality):
     def flow(self, inputs: tuple[Open, ...], epoch: int, mark: Mark, allocate: Allocate) -> Flow:
         seen, at = resumed(mark, (0, None))
         with Reader(inputs[0], epoch, at) as reader:
-            while seen != self.most and (run := reader.take(self.count)) is not None:
+            while seen != self.most and reader.ready(self.count):
+                if reader.passed_empty():
+                    yield empty_piece([seen, reader.mark])
+                run = cast("Piece", reader.take(self.count))
                 seen += 1
                 if len(run) < self.count and not self.fills:
                     return
@@ -177,7 +183,10 @@ class RankRows(RowMap):
     def flow(self, inputs: tuple[Open, ...], epoch: int, mark: Mark, allocate: Allocate) -> Flow:
         seen, at = resumed(mark, (0, None))
         with Reader(inputs[0], epoch, at) as reader:
-            while (run := reader.take(self.batch)) is not None:
+            while reader.ready(self.batch):
+                if reader.passed_empty():
+                    yield empty_piece([seen, reader.mark])
+                run = cast("Piece", reader.take(self.batch))
                 own = run.select(positions_of(len(run), self.rank, self.world, strided=self.strided))
                 seen += 1
                 yield Piece(own.chunk, own.ids, [seen, reader.mark])

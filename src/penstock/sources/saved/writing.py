@@ -175,6 +175,8 @@ class ArrayFiles:
             if not isinstance(spec, ArraySpec) or spec.dtype != self._dtype or len(spec.shape) != rank:
                 wanted = f"{self._dtype} of {rank} dimensions"
                 raise _differs(row + index, self._path, repr(spec), wanted)
+            if isinstance(value, int) and not -(1 << 63) <= value < 1 << 63:
+                raise _differs(row + index, self._path, f"{value}, beyond int64", str(self._dtype))
         arrays = [np.asarray(value, self._dtype) for value in values]
         shapes = np.array([array.shape for array in arrays], np.int64).reshape(len(arrays), rank)
         alike = bool((shapes == self._first).all())

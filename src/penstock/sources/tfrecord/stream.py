@@ -100,11 +100,11 @@ def compression_of_tfrecord(path: str) -> str | None:
     """Return the compression of a TFRecord file, by its first bytes.
 
     A file that begins with a record's length and matching checksum is not compressed, whatever else the bytes look
-    like: the result is then "", which is more certain than `None`.
+    like.
     """
     head = first_bytes(path)
     if len(head) >= _HEAD.size and masked_crc32c(head[:8]) == _HEAD.unpack_from(head)[1]:
-        return ""
+        return None
     found = compression_of(head)
     if found is None and len(head) >= 2 and head[0] & 0x0F == 8 and (head[0] << 8 | head[1]) % 31 == 0:
         return "zlib"
