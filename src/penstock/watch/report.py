@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from penstock.engine.memory.pool import Memory
 from penstock.engine.runs.run import Run, Totals
 from penstock.engine.tasks.cost import Cost
-from penstock.engine.tasks.memory import Memory
 from penstock.engine.tuning.budget import available_cores
 from penstock.plan import safety
 from penstock.plan.graph import post_order

@@ -7,8 +7,8 @@ import pytest
 
 import penstock as ps
 from penstock.elements.chunks.chunk import Items
+from penstock.engine.memory.pool import Memory
 from penstock.engine.tasks.gathering import gathering_of
-from penstock.engine.tasks.memory import Memory
 from penstock.engine.tasks.task import Task
 from penstock.plan.flow import Piece
 from penstock.testing.laws import same

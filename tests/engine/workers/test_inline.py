@@ -7,8 +7,8 @@ import pytest
 
 import penstock as ps
 from penstock.elements.chunks.chunk import Items
+from penstock.engine.memory.pool import Memory
 from penstock.engine.tasks.gathering import Gathered, gathering_of
-from penstock.engine.tasks.memory import Memory
 from penstock.engine.tasks.observer import Unobserved
 from penstock.engine.tasks.task import Job, Made, Task
 from penstock.engine.tasks.works import RowWork

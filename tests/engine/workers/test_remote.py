@@ -82,3 +82,17 @@ def test_a_function_that_cannot_be_pickled_is_named_with_its_variable():
         with pytest.raises(TypeError, match="cannot pickle") as caught:
             list(ds)
     assert "lock in map(lambda) cannot be pickled for the workers" in "".join(caught.value.__notes__)
+
+
+def test_a_variable_without_a_value_yet_hides_no_error():
+    lock = threading.Lock()
+
+    def function(x):
+        return later(x) if lock else x
+
+    with pytest.raises(TypeError, match="cannot pickle") as caught:
+        pickled(ps.Dataset.range(3).map(function), Unobserved())
+    assert "lock in map(function) cannot be pickled" in "".join(caught.value.__notes__)
+
+    def later(x):
+        return x

@@ -5,7 +5,7 @@ from __future__ import annotations
 from copy import copy
 
 from penstock.core.arrays import AllocateAll, Reserve
-from penstock.engine.tasks.memory import Memory, each_alone, in_one_block
+from penstock.engine.memory.pool import Memory, each_alone, in_one_block
 from penstock.engine.tuning.tuner import Tuner
 
 

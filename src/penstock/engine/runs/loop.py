@@ -15,11 +15,11 @@ from penstock.core.errors import BudgetError, WorkerError
 from penstock.elements.chunks.chunk import Fresh
 from penstock.elements.chunks.variants import duplicate
 from penstock.elements.size import own_bytes_of
+from penstock.engine.memory.slots import Slots
 from penstock.engine.runs.replay import replayed
 from penstock.engine.tasks.cost import Cost
 from penstock.engine.tasks.gathering import Gathered
 from penstock.engine.tasks.read_ahead import ReadAhead
-from penstock.engine.tasks.slots import Slots
 from penstock.engine.tasks.task import Job, Made, Result, Task
 from penstock.engine.tasks.works import RowWork
 from penstock.engine.tuning.tuner import THREAD_PAYS

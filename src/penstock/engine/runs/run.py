@@ -10,7 +10,7 @@ from time import perf_counter_ns
 from typing import TYPE_CHECKING, Any
 
 from penstock.core.errors import ClosedError
-from penstock.engine import runs, tasks
+from penstock.engine import memory, runs
 from penstock.engine.cursors.cursor import Cursor
 from penstock.engine.cursors.position import Position, RowPosition, StreamPosition
 from penstock.engine.runs.carry_over import CarryOver
@@ -185,7 +185,7 @@ class Run:
         """Return the pieces of a stream from a cursor on, with batches in the caller's memory, if there is some."""
         if not session.has_given_slots or self.unit != "batch":
             return runs.lowering.opened(self.plan, session)(cursor.epoch, cursor.mark)
-        slots = tasks.stream_slots.StreamSlots(self.plan, session.allocate_slot, session.allocate)
+        slots = memory.stream_slots.StreamSlots(self.plan, session.allocate_slot, session.allocate)
         return slots.placed(runs.lowering.opened(self.plan, session, slots.allocate)(cursor.epoch, cursor.mark))
 
     def _items(self) -> list[Any] | Any | None:

@@ -11,10 +11,10 @@ from weakref import WeakSet
 
 from penstock.core.errors import ClosedError
 from penstock.engine import workers
+from penstock.engine.memory.pool import Memory
 from penstock.engine.runs.carry_over import CarryOver
 from penstock.engine.runs.settings import Settings
 from penstock.engine.tasks.cost import Cost
-from penstock.engine.tasks.memory import Memory
 from penstock.engine.tasks.observer import Observer, Unobserved
 from penstock.engine.tasks.works import Work
 from penstock.engine.tuning.tuner import Tuner

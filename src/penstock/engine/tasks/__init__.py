@@ -1,4 +1,4 @@
-"""Tasks: the units of work for one worker, the two works that make them, and the memory for their results."""
+"""Tasks: the units of work for one worker, and the two works that make them."""
 
 from typing import TYPE_CHECKING
 
@@ -9,12 +9,9 @@ __all__ = [
     "compile",
     "cost",
     "gathering",
-    "memory",
     "observer",
     "parts",
     "read_ahead",
-    "slots",
-    "stream_slots",
     "task",
     "works",
 ]
@@ -25,12 +22,9 @@ if TYPE_CHECKING:
         compile,
         cost,
         gathering,
-        memory,
         observer,
         parts,
         read_ahead,
-        slots,
-        stream_slots,
         task,
         works,
     )

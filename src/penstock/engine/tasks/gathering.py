@@ -11,8 +11,8 @@ import numpy as np
 from penstock.core.arrays import Rows
 from penstock.elements.chunks.chunk import Items
 from penstock.elements.nested.structure import flatten, joining
+from penstock.engine.memory.pool import Memory
 from penstock.engine.tasks.cost import Cost
-from penstock.engine.tasks.memory import Memory
 from penstock.engine.tasks.task import Task
 from penstock.kernels import Ahead, SideThread
 from penstock.ops.group.batch import Batch

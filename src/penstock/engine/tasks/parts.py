@@ -13,9 +13,10 @@ from penstock.elements.chunks.chunk import Chunk, Columns
 from penstock.elements.chunks.gathering import stack_all
 from penstock.elements.chunks.stacking import Stack, join_stacks
 from penstock.elements.sparse import Sparse
+from penstock.engine.memory.slots import Slot
 from penstock.engine.tasks.compile import compiled
 from penstock.engine.tasks.observer import Observer, Occurrence
-from penstock.engine.tasks.task import Job, Made, Slot, Task
+from penstock.engine.tasks.task import Job, Made, Task
 from penstock.ops.group.batch import Batch
 from penstock.plan.flow import Piece
 from penstock.plan.graph import post_order

@@ -6,17 +6,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
-import numpy as np
-
 from penstock.core.arrays import Rows
+from penstock.engine.memory.slots import Slot
 from penstock.engine.tasks.cost import Cost, Took
 from penstock.plan.flow import Mark, Piece
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
-
-Slot: TypeAlias = list[np.ndarray]
-"""The memory of some items, one array of shape (items, ...) for each leaf."""
 
 
 class Task(NamedTuple):

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Protocol
 from penstock.core.arrays import Allocate
 from penstock.elements.chunks.chunk import Chunk, Fresh
 from penstock.engine import tasks
+from penstock.engine.memory.slots import Slot, moved_into
 from penstock.engine.tasks.compile import compiled, spreading
 from penstock.engine.tasks.cost import Meter
 from penstock.engine.tasks.observer import Observer
 from penstock.engine.tasks.read_ahead import Tell, telling
-from penstock.engine.tasks.task import Made, Slot, Task
+from penstock.engine.tasks.task import Made, Task
 from penstock.ops.group.unit import batching_of
 from penstock.plan.flow import Piece
 from penstock.plan.node import Node
@@ -78,7 +79,7 @@ class RowWork:
 
     def placed(self, chunk: Chunk, slot: Slot | None) -> Chunk:
         """Return batches, in their places in the slot if the work fills slots and they fit."""
-        return chunk if slot is None or not self.fills_slots else tasks.slots.moved_into(chunk, slot)
+        return chunk if slot is None or not self.fills_slots else moved_into(chunk, slot)
 
     @cached_property
     def parts(self) -> Parts | None:

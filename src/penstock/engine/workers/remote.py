@@ -52,7 +52,9 @@ def _unpicklable(plan: Node, dumps: Callable[[Any], bytes]) -> str | None:
             code = getattr(function, "__code__", None)
             used = {} if code is None else {name: function.__globals__.get(name) for name in code.co_names}
             cells = () if code is None else zip(code.co_freevars, function.__closure__ or (), strict=True)
-            used |= {name: cell.cell_contents for name, cell in cells}
+            for name, cell in cells:
+                with suppress(ValueError):  # an empty cell
+                    used[name] = cell.cell_contents
             used |= vars(function) if code is None and hasattr(function, "__dict__") else {}
             at_fault = next((name for name, value in used.items() if _fails(dumps, value)), None)
             return f"{at_fault} in {node.label()}" if at_fault else f"the function of {node.label()}"

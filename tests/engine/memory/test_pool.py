@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import penstock as ps
-from penstock.engine.tasks.memory import SMALL, Memory
+from penstock.engine.memory.pool import SMALL, Memory
 
 D = ps.Dataset
 FLOAT = np.dtype(np.float32)

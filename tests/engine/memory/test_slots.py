@@ -8,9 +8,9 @@ import pytest
 import penstock as ps
 from penstock.elements.chunks.chunk import Columns, Items
 from penstock.elements.nested.structure import LEAF
-from penstock.engine.tasks.memory import Memory, each_alone
+from penstock.engine.memory.pool import Memory, each_alone
+from penstock.engine.memory.slots import Slots, moved_into
 from penstock.engine.tasks.observer import Unobserved
-from penstock.engine.tasks.slots import Slots, moved_into
 from penstock.engine.tasks.task import Task
 from penstock.engine.tasks.works import RowWork
 from penstock.plan.flow import Piece

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
 from operator import is_
-from typing import Any, cast
+from typing import Any, TypeAlias, cast
 
 import numpy as np
 
@@ -17,9 +17,11 @@ from penstock.elements.ragged import Ragged
 from penstock.elements.size import bytes_of, text_bytes_of
 from penstock.elements.sparse import Sparse
 from penstock.elements.spec import ArraySpec
-from penstock.engine.tasks.task import Slot
 from penstock.ops.group.grouping import Grouping
 from penstock.plan.node import Node, RowMap
+
+Slot: TypeAlias = list[np.ndarray]
+"""The memory of some items, one array of shape (items, ...) for each leaf."""
 
 
 @dataclass(frozen=True)

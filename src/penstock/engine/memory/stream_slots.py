@@ -8,8 +8,7 @@ import numpy as np
 
 from penstock.core.arrays import Allocate, AllocateAll
 from penstock.elements.chunks.chunk import Items
-from penstock.engine.tasks.slots import Slots, moved_into
-from penstock.engine.tasks.task import Slot
+from penstock.engine.memory.slots import Slot, Slots, moved_into
 from penstock.ops.group.in_slot import InSlot
 from penstock.plan.flow import Flow, Piece, close
 from penstock.plan.node import Node
