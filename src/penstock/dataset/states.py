@@ -40,7 +40,7 @@ class States:
 
     def state_of(self, cursor: Cursor) -> dict[str, Any]:
         """Return the state of a cursor."""
-        state = cursor.state_dict(self._identity[0], self._summary)
+        state = cursor.state_dict(self._identity[0], self.summary)
         for name, nothing in self._fields.items():  # checkpoint libraries expect the keys of the first state
             state.setdefault(name, nothing)
         if self._is_sharded:
@@ -103,7 +103,8 @@ class States:
         return plans.fingerprint.fingerprint_of(lines), lines
 
     @cached_property
-    def _summary(self) -> PlanSummary:
+    def summary(self) -> PlanSummary:
+        """The summary of the plan's lines, by which an error names what differs."""
         return summary_of(self._identity[1])
 
     @cached_property

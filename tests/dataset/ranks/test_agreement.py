@@ -48,6 +48,13 @@ def test_all_ranks_hear_which_rank_differs(pipelines, message):
     assert "at the start of epoch 0" in told[0]
 
 
+def test_the_operations_that_differ_are_named():
+    told, _ = differing(NUMBERS.batch(4), NUMBERS.batch(8))
+    assert "(- rank 0, + the other)" in told
+    assert "\n  - batch(4, " in told
+    assert "\n  + batch(8, " in told
+
+
 def test_a_rank_that_did_not_load_the_state_of_the_others():
     job = Job(lambda: NUMBERS.batch(4), 2)
     job.iterators[1].load_state_dict({**job.iterators[1].state_dict(), "row": 3})

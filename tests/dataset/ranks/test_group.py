@@ -37,6 +37,17 @@ def test_the_ranks_that_do_not_answer_are_named():
         first.begin().exchange("text", "at the start")
 
 
+def test_after_a_wait_in_vain_no_rank_begins_again_on_old_messages():
+    _, (first, second) = groups(2, timeout=0.01)
+    with pytest.raises(RankError, match="rank 1 of 2 did not answer"):
+        first.begin().exchange("text", "at the start of epoch 1")
+    for group in (first, second):
+        with pytest.raises(
+            RankError, match="out of step, since rank 0 waited in vain for rank 1 at the start of epoch 1"
+        ):
+            group.begin()
+
+
 def test_a_store_that_is_gone():
     class Gone(ThreadStore):
         def put(self, key, text):

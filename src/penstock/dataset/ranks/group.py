@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from penstock.core.errors import RankError
@@ -13,6 +15,8 @@ from penstock.dataset.ranks.stores import FolderStore, JaxStore, RankStore, Thre
 
 SHORTEST_PAUSE = 5e-5  # seconds
 LONGEST_PAUSE = 0.02
+WAITED = "waited"
+"""The key under which a rank that has waited in vain says so, since it is out of step with the others from then on."""
 
 
 class RankGroup:
@@ -34,17 +38,34 @@ class RankGroup:
         return _no_group, ()  # a copy in another process is another rank, or none
 
     def begin(self) -> Conversation:
-        """Begin a conversation: the n-th that one rank begins is the n-th of every rank."""
-        return Conversation(self, self._store.count(f"begun/{self.rank}"))
+        """Begin a conversation: the n-th that one rank begins is the n-th of every rank.
+
+        Once a rank has waited in vain, the numbers of the ranks are no longer the same, and a `RankError` says so.
+        """
+        with self._reaching("at the start of a pass"):
+            number = self._store.count(f"begun/{self.rank}")
+            waited = self._store.peek([WAITED])
+        if waited:
+            raise RankError(
+                f"the ranks are out of step, since {waited[0]}. Restart the job from the last checkpoint, which any "
+                "number of ranks can load"
+            )
+        return Conversation(self, number)
 
     def exchange(self, key: str, text: str, doing: str) -> list[str]:
         """Publish a text, and return those of all ranks in their order; `doing` names the occasion in errors."""
-        try:
+        with self._reaching(doing):
             self._store.put(f"{key}/{self.rank}", text)
             return self._received(key, doing)
+
+    @contextmanager
+    def _reaching(self, doing: str) -> Iterator[None]:
+        """Turn an error of the store into a `RankError`."""
+        try:
+            yield
+        except RankError:
+            raise
         except RuntimeError as error:
-            if isinstance(error, RankError):
-                raise
             raise RankError(
                 f"{doing}: rank {self.rank} of {self.world} cannot reach the others any more ({error}); the process "
                 "that holds their store has probably ended"
@@ -55,9 +76,10 @@ class RankGroup:
         end, pause = time.monotonic() + self._timeout, SHORTEST_PAUSE
         while (texts := self._store.peek(keys)) is None:
             if time.monotonic() >= end:
-                missing = [str(rank) for rank, each in enumerate(keys) if self._store.peek([each]) is None]
+                missing = ", ".join(str(rank) for rank, each in enumerate(keys) if self._store.peek([each]) is None)
+                self._publish(WAITED, f"rank {self.rank} waited in vain for rank {missing} {doing}")
                 raise RankError(
-                    f"{doing}: rank {', '.join(missing)} of {self.world} did not answer within {self._timeout:g} s, "
+                    f"{doing}: rank {missing} of {self.world} did not answer within {self._timeout:g} s, "
                     "which shard_by_rank(timeout=) sets; it has ended, is late, or iterates another dataset. Restart "
                     "from the last checkpoint, which any number of ranks can load"
                 )
@@ -67,17 +89,16 @@ class RankGroup:
 
     def publish(self, key: str, text: str) -> None:
         """Publish a text without waiting for any other, if the store can still be reached."""
-        try:
-            self._store.put(f"{key}/{self.rank}", text)
-        except (RuntimeError, OSError):
-            return
+        self._publish(f"{key}/{self.rank}", text)
+
+    def _publish(self, key: str, text: str) -> None:
+        with suppress(RuntimeError, OSError):
+            self._store.put(key, text)
 
     def forget(self, key: str) -> None:
         """Remove this rank's text of an exchange that all ranks have completed."""
-        try:
+        with suppress(RuntimeError, OSError):
             self._store.drop(f"{key}/{self.rank}")
-        except (RuntimeError, OSError):
-            return
 
 
 class Conversation:

@@ -71,7 +71,7 @@ class RankIterator(Iterator[T]):
             return
         self._talk = talk = group.begin()
         states = self._passes.states
-        cursor = ranks.agreement.agreed(talk, self._rows, states.fingerprint, self._cursor, is_seeded=is_seeded)
+        cursor = ranks.agreement.agreed(talk, self._rows, states, self._cursor, is_seeded=is_seeded)
         if cursor is not self._cursor:
             self._cursor = cursor
             self._passes.take_over(cursor)

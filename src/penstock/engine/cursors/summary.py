@@ -44,13 +44,18 @@ def plan_mismatch(saved: object, plan: Sequence[str]) -> str:
     """Return the message for a state whose plan had the summary `saved` and that is loaded into another plan."""
     if isinstance(saved, str):
         return _mismatch_of_digests(saved, plan)
-    import difflib  # only for this error
-
     before = list(map(str, cast("list[object]", saved))) if isinstance(saved, list) else []
-    lines = [line for line in difflib.ndiff(before, _shortened(plan)) if not line.startswith("?")]
+    lines = compared(before, _shortened(plan))
     message = "\n  ".join(["the saved state belongs to another plan (- saved, + this one):", *lines])
     removed, added = ({line[2:].rpartition(" #")[0] for line in lines if line.startswith(sign)} for sign in "-+")
     return message + SAME_LABELS if removed & added else message
+
+
+def compared(one: Sequence[str], other: Sequence[str]) -> list[str]:
+    """Return the lines of two plans: those of only one begin with `-`, those of only the other with `+`."""
+    import difflib  # only for errors
+
+    return [line for line in difflib.ndiff(one, other) if not line.startswith("?")]
 
 
 def _mismatch_of_digests(saved: str, plan: Sequence[str]) -> str:
