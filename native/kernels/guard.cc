@@ -11,6 +11,7 @@ namespace penstock {
 namespace {
 
 thread_local sigjmp_buf* current = nullptr;  // the jump target of the body running in this thread
+thread_local bool is_passing_on = false;     // to the handler before this one, which may call this one again
 struct sigaction previous;
 
 void on_bus_error(int number, siginfo_t* info, void* where) {
@@ -19,6 +20,12 @@ void on_bus_error(int number, siginfo_t* info, void* where) {
     siglongjmp(*jump, 1);
   }
   if (info && info->si_code > 0 && mend_mapping(info->si_addr)) return;  // the instruction runs again
+  if (is_passing_on) {
+    signal(number, SIG_DFL);
+    raise(number);
+    return;
+  }
+  is_passing_on = true;
   if (previous.sa_flags & SA_SIGINFO) {
     previous.sa_sigaction(number, info, where);
   } else if (previous.sa_handler == SIG_DFL) {
@@ -26,6 +33,12 @@ void on_bus_error(int number, siginfo_t* info, void* where) {
   } else if (previous.sa_handler != SIG_IGN) {
     previous.sa_handler(number);
   }
+  is_passing_on = false;
+}
+
+bool is_installed() noexcept {
+  struct sigaction now{};
+  return sigaction(SIGBUS, nullptr, &now) == 0 && (now.sa_flags & SA_SIGINFO) && now.sa_sigaction == on_bus_error;
 }
 
 void install() noexcept {
@@ -39,8 +52,10 @@ void install() noexcept {
 }  // namespace
 
 void watch_bus_errors() noexcept {
-  static std::once_flag once;
-  std::call_once(once, install);
+  if (is_installed()) return;
+  static std::mutex mutex;
+  const std::lock_guard<std::mutex> lock(mutex);
+  if (!is_installed()) install();
 }
 
 bool guarded(void (*body)(void*), void* context) noexcept {

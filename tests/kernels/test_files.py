@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -57,6 +59,28 @@ def test_a_mapped_file_lives_as_long_as_a_view_of_it(tmp_path):
     for missing, error in (("none", FileNotFoundError), (".", IsADirectoryError)):
         with pytest.raises(error, match=str(tmp_path)):
             MappedFile(str(tmp_path / missing))
+
+
+AMONG_HANDLERS = """
+import faulthandler, os, sys
+import numpy as np
+from penstock.kernels.files import MappedFile
+
+path = sys.argv[1]
+first = MappedFile(path)
+faulthandler.enable()  # takes the place of the handler of bus errors, as workers of PyTorch's DataLoader do
+file = MappedFile(path)
+os.truncate(path, 5000)
+print(np.count_nonzero(file.content))
+"""
+
+
+def test_a_handler_installed_by_others_does_not_end_the_process(tmp_path):
+    path = tmp_path / "file"
+    path.write_bytes(b"a" * 20_000)
+    command = [sys.executable, "-c", AMONG_HANDLERS, str(path)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.stdout, done.returncode) == ("5000\n", 0), done.stderr
 
 
 def test_a_truncated_mapped_file_reads_as_zeros_and_is_an_error(tmp_path, capfd):
