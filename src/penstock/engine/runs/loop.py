@@ -22,7 +22,7 @@ from penstock.engine.tasks.gathering import Gathered
 from penstock.engine.tasks.read_ahead import ReadAhead
 from penstock.engine.tasks.task import Job, Made, Result, Task
 from penstock.engine.tasks.works import RowWork
-from penstock.engine.tuning.tuner import THREAD_PAYS
+from penstock.engine.tuning.tuner import LOOKS, THREAD_PAYS
 from penstock.engine.workers.inline import NativeThread, made_here
 from penstock.engine.workers.protocol import Workers
 from penstock.plan.blame import blame_given
@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     from penstock.engine.tasks.parts import Parts
     from penstock.engine.workers.producer import Producer
     from penstock.engine.workers.window import Window
+
+SAMPLE = 8  # of the later jobs, one in this many is looked at for the sizes of batches
 
 
 class Loop:
@@ -56,6 +58,7 @@ class Loop:
         self._read_ahead = ReadAhead(heard=stage.work.tell is not None, size=stage.item_rows, spacing=stage.spacing)
         self._workers: Workers | None = None  # tasks run here
         self._gathering = stage.gathering(self._item_bytes)
+        self._jobs = 0  # done
         self._held = 0  # bytes of items taken out of the window that wait for the consumer
         self._failure: Exception | None = None  # raised once the window is empty
         self._fed = False  # the feed has ended
@@ -370,14 +373,15 @@ class Loop:
         self._session.spent += cost
 
     def _learn(self, piece: Piece, job: Job) -> None:
-        """Note the number of bytes in an item."""
+        """Note the number of bytes in an item: of every job if there is a budget, else of the first and of a sample."""
+        self._jobs += 1
+        is_sample = self._jobs <= LOOKS or (self._slots is not None and self._jobs % SAMPLE == 0)
+        if not is_sample and not self._session.settings.budget_is_given:
+            return
+        nbytes = 0
         if self._slots is not None:
             self._slots.learn(piece.chunk, job.tasks[0].slot)
             nbytes = self._slots.item_bytes
-        elif not self._tuner.looking and not self._session.settings.budget_is_given:
-            return
-        else:
-            nbytes = 0
         if not nbytes and len(piece):
             each = max(len(piece), len(job)) / len(job)  # unpacking makes several elements of one
             nbytes = round(own_bytes_of(piece.chunk) * each)
