@@ -66,7 +66,8 @@ class Columns:
         """Return element `i`, which may be negative."""
         if not -self.length <= i < self.length:
             raise IndexError(f"element {i} of a chunk of {self.length}")
-        return structures.unflatten(self.structure, [values_in(column)[i] for column in self.columns])
+        i %= self.length
+        return structures.unflatten(self.structure, [values_in(column[i : i + 1])[0] for column in self.columns])
 
     def slice(self, lo: int, hi: int) -> Columns:
         """Return elements `lo` to `hi`, as views of array columns."""

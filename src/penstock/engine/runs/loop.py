@@ -375,7 +375,8 @@ class Loop:
     def _learn(self, piece: Piece, job: Job) -> None:
         """Note the number of bytes in an item: of every job if there is a budget, else of the first and of a sample."""
         self._jobs += 1
-        is_sample = self._jobs <= LOOKS or (self._slots is not None and self._jobs % SAMPLE == 0)
+        first = self._tuner.looking if self._slots is None else self._jobs <= LOOKS
+        is_sample = first or (self._slots is not None and self._jobs % SAMPLE == 0)
         if not is_sample and not self._session.settings.budget_is_given:
             return
         nbytes = 0

@@ -203,6 +203,9 @@ class Grouping(Collecting):
             rows, size=self.size, batches=self.stride, length=self.input.stride, input_stride=self.input.stride
         )
 
+    def _ready(self, made: int, at_hand: int, most: int) -> list[int]:
+        return [self.size] * max(min(at_hand // self.size, most), 1)
+
     def counts(self, rows: Rows) -> np.ndarray:
         return group_sizes(rows, self.size, self.stride, self.input.stride, self.input.stride)
 
