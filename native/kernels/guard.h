@@ -8,8 +8,8 @@ namespace penstock {
 // as the progress, must be written through volatile.
 [[nodiscard]] bool guarded(void (*body)(void*), void* context) noexcept;
 
-// Installs the handler of SIGBUS; memory of a `LastingMap` may then be touched outside `guarded`. Called again, it takes
-// the place of a handler that others have installed meanwhile, such as those of workers of PyTorch's DataLoader.
+// Installs the handler of SIGBUS; memory of a `LastingMap` may then be touched outside `guarded`. Called again, it
+// takes the place of a handler that others have installed meanwhile, such as those of workers of PyTorch's DataLoader.
 void watch_bus_errors() noexcept;
 
 }  // namespace penstock

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from typing import Any
 
@@ -59,7 +59,7 @@ class RankGroup:
             return self._received(key, doing)
 
     @contextmanager
-    def _reaching(self, doing: str) -> Iterator[None]:
+    def _reaching(self, doing: str) -> Generator[None]:
         """Turn an error of the store into a `RankError`."""
         try:
             yield

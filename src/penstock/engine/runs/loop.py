@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from penstock.engine.workers.producer import Producer
     from penstock.engine.workers.window import Window
 
-SAMPLE = 8  # of the later jobs, one in this many is looked at for the sizes of batches
+LOOKED_AT = 8  # of the later jobs, one in this many is looked at for the sizes of batches
 
 
 class Loop:
@@ -376,7 +376,7 @@ class Loop:
         """Note the number of bytes in an item: of every job if there is a budget, else of the first and of a sample."""
         self._jobs += 1
         first = self._tuner.looking if self._slots is None else self._jobs <= LOOKS
-        is_sample = first or (self._slots is not None and self._jobs % SAMPLE == 0)
+        is_sample = first or (self._slots is not None and self._jobs % LOOKED_AT == 0)
         if not is_sample and not self._session.settings.budget_is_given:
             return
         nbytes = 0
