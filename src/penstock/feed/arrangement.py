@@ -95,7 +95,7 @@ class Arrangement:
         return finish if self.micro_batches is None else lambda parts: [finish(part) for part in parts]
 
     def parts_of(self, rows: int, devices: int) -> set[int]:
-        """Return the numbers of rows that a batch of so many gives each placement at a time."""
+        """Return the numbers of rows that each placement gets at a time of a batch with this many rows."""
         found = {rows}
         for parts in (devices if self.split else 1, self.micro_batches or 1):
             found = {part for each in found for part in (each // parts, -(-each // parts))}
