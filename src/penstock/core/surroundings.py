@@ -44,7 +44,7 @@ def torch_ranks() -> int:
 
 
 def joined_ranks() -> RankPlace | None:
-    """Return the place of this process in the group of `torch.distributed` or JAX, if one of several was initialized."""
+    """Return the rank of this process in `torch.distributed` or JAX, if initialized with several processes."""
     if torch_ranks() > 1:
         return RankPlace(sys.modules["torch.distributed"].get_rank(), torch_ranks(), "torch.distributed")
     jax = jax_processes()

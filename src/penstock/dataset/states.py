@@ -71,13 +71,17 @@ class States:
             return None
         if any(each.get("fingerprint") != self._identity[0] for each in states):
             return None
-        names = ("epoch", "row", "seed") if needs_seed(self._plan) else ("epoch", "row")
-        places = [tuple(each.get(name) for name in names) for each in states]
+        places = [(each.get("epoch"), each.get("row")) for each in states]
         if len(set(places)) > 1:
-            steps = ", ".join(f"{row} of epoch {epoch}" for epoch, row, *_ in places)
+            steps = ", ".join(f"{row} of epoch {epoch}" for epoch, row in places)
             raise CursorError(
-                f"the saved states of the ranks stand at different steps, or have different seeds: step {steps}; save "
-                "all at the same step, or load the state of one rank, which is that of all"
+                f"the saved states of the ranks stand at different steps: step {steps}; save all at the same step, or "
+                "load the state of one rank, which is that of all"
+            )
+        if needs_seed(self._plan) and len({repr(each.get("seed")) for each in states}) > 1:
+            raise CursorError(
+                "the saved states of the ranks have different seeds, so the ranks had no common order; set the same "
+                "Options(seed=) on all ranks, or let them exchange a seed through a group"
             )
         return states[0]
 

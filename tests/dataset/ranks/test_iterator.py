@@ -140,6 +140,17 @@ def test_states_of_the_ranks_at_different_steps():
         loaded.load([first, {**second, "row": 4}])
 
 
+def test_states_of_ranks_that_drew_seeds_of_their_own():
+    def make():
+        return ps.Dataset.range(24).shuffle().batch(4)
+
+    first, second = (make().shard_by_rank(rank=rank, world=2).iterator(epoch=0) for rank in range(2))
+    next(first), next(second)
+    loaded = make().shard_by_rank(rank=0, world=1)
+    with pytest.raises(CursorError, match=r"of the ranks have different seeds, .*Options\(seed=\)"):
+        loaded.load_state_dict([first.state_dict(), second.state_dict()])
+
+
 def test_a_state_of_another_number_of_ranks_without_a_global_batch():
     def make():
         return ps.Dataset.range(12)

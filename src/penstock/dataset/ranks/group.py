@@ -156,8 +156,8 @@ def _place_in(rank: int, world: int, *given: int | None) -> RankPlace:
     """Return the place in a group that was passed; raise a `ValueError` if rank= and world= say otherwise."""
     if given not in {(None, None), (rank, world)}:
         raise ValueError(
-            f"shard_by_rank(rank={given[0]}, world={given[1]}): this process is rank {rank} of {world} in the group that "
-            "group= passes; leave out rank= and world="
+            f"shard_by_rank(rank={given[0]}, world={given[1]}): this process is rank {rank} of {world} in the group "
+            "that group= passes; leave out rank= and world="
         )
     return RankPlace(rank, world, "group=")
 

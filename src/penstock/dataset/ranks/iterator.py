@@ -64,8 +64,8 @@ class RankIterator(Iterator[T]):
             if self._rows.world > 1 and not is_seeded and not self._alone and needs_seed(self._plan):
                 raise PlanError(
                     "shard_by_rank(): every rank would draw a seed of its own, since this rank knows no group to agree "
-                    "on one; give Options() a seed, or initialize torch.distributed or JAX first, and leave out rank= and "
-                    "world="
+                    "on one; give Options() a seed, or initialize torch.distributed or JAX first, and leave out rank= "
+                    "and world="
                 )
             return
         if self._talk is not None:
