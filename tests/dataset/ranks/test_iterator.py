@@ -130,6 +130,19 @@ def test_a_rank_that_dies_is_named_within_the_limit():
         taken(job.iterators[0])
 
 
+def test_the_rows_of_all_steps_are_counted_also_after_the_last_that_ranks_share():
+    def scanned():
+        return ps.Dataset.range(200).scan(0, lambda total, x: (total + x, x)).batch(12)
+
+    for make in (scanned, filtered):
+        job = Job(make, 2)
+        steps = job.steps()
+        for rank, it in enumerate(job.iterators):
+            stats = it.stats()
+            assert (stats.items, stats.rows) == (len(steps), sum(len(step[rank]) for step in steps))
+            assert stats.work > 0
+
+
 def test_states_of_the_ranks_at_different_steps():
     job = Job(filtered, 2)
     job.steps(3)

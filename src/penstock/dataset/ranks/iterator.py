@@ -106,9 +106,10 @@ class RankIterator(Iterator[T]):
         """Continue from the last step that all ranks share with the streams of all."""
         self._cursor = shared.base
         self._shared = self._talk = None
-        if shared.run is not None:
-            shared.run.close()
+        stopped = cast("Run", shared.run)
+        stopped.close()
         self._run = super()._begun()
+        self._run.count_on(stopped)
         self._stop = weakref.finalize(self, self._run.close)
         return self._run.items()
 
