@@ -75,6 +75,7 @@ class RankIterator(Iterator[T]):
         cursor = ranks.agreement.agreed(talk, self._rows, states, self._cursor, is_seeded=is_seeded)
         if cursor is not self._cursor:
             self._cursor = cursor
+            self._reported = None if self._reported is None else cursor
             self._passes.take_over(cursor)
 
     def _begun(self) -> Run:
@@ -115,7 +116,7 @@ class RankIterator(Iterator[T]):
 
     def _position(self) -> Cursor:
         with self._lock:
-            if self._shared is None or self._run is None:
+            if self._shared is None or self._run is None or self._reported is not None:
                 return super()._position()
             return self._shared.position(len(self._items) + self._dropped)
 
