@@ -81,6 +81,10 @@ class Run:
         self._is_begun = False  # set by the first request for items, so that an interrupt finds all that has begun
         watch_over(self)
 
+    def count_on(self, before: Run) -> None:
+        """Add to the counts of a run that has stopped where this one begins."""
+        self.made, self._session.spent = before.made, before.spent
+
     @property
     def tuner(self) -> Tuner:
         """The tuner of the stage that took the most time."""
