@@ -15,7 +15,6 @@ from penstock.core.errors import BudgetError, WorkerError
 from penstock.elements.chunks.chunk import Fresh
 from penstock.elements.chunks.variants import duplicate
 from penstock.elements.size import own_bytes_of
-from penstock.engine.memory.slots import Slots
 from penstock.engine.runs.replay import replayed
 from penstock.engine.tasks.cost import Cost
 from penstock.engine.tasks.gathering import Gathered
@@ -53,7 +52,7 @@ class Loop:
         self._feed = feed
         self._depth = settings.depth if stage.top else None
         self._budget = settings.memory_budget // stage.turns
-        self._slots = None if stage.batching is None else Slots(stage.plan, stage.session.allocate_slot)
+        self._slots = stage.slots()
         self._item_bytes: int | None = None if self._slots is None else self._slots.item_bytes or None
         self._read_ahead = ReadAhead(heard=stage.work.tell is not None, size=stage.item_rows, spacing=stage.spacing)
         self._workers: Workers | None = None  # tasks run here
@@ -382,6 +381,7 @@ class Loop:
         nbytes = 0
         if self._slots is not None:
             self._slots.learn(piece.chunk, job.tasks[0].slot)
+            self._tuner.in_place = self._slots.is_used
             nbytes = self._slots.item_bytes
         if not nbytes and len(piece):
             each = max(len(piece), len(job)) / len(job)  # unpacking makes several elements of one

@@ -47,6 +47,7 @@ class Tuner:
     workers: int | None
     item_bytes: int = 0
     item_rows: int = 1
+    in_place: bool = False  # batches were written into their slots
     item_wall: float = 0.0  # ns
     looks: int = 0
     item_mean: float = 0.0  # ns, of recent items, without waiting for a core
