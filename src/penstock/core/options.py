@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, Self
 
@@ -24,7 +24,9 @@ class Options:
 
     - `executor`: `"auto"` (start inline, move to threads when that pays off), `"inline"`, `"threads"`, or any
       `concurrent.futures.Executor`; one that is not a `ThreadPoolExecutor` is assumed to run in other processes, so the
-      pipeline's functions are pickled with cloudpickle. The caller must shut the executor down.
+      pipeline's functions are pickled with cloudpickle. The caller must shut the executor down. A function without
+      arguments that returns an executor of processes is called once a run, and again if that executor breaks; Penstock
+      shuts down the executors it makes.
     - `workers`: how many tasks run at a time. Setting it skips the inline start of `"auto"`.
     - `deterministic`: `False` yields batches as they are finished. Each batch still comes exactly once, also after a
       restore.
@@ -39,7 +41,7 @@ class Options:
     Options(workers=2, seed=7)
     """
 
-    executor: str | Executor | None = None
+    executor: str | Executor | Callable[[], Executor] | None = None
     workers: int | None = None
     deterministic: bool | None = None
     memory_budget: int | None = None
@@ -68,11 +70,12 @@ class Options:
             name = self.executor.__name__
             raise TypeError(
                 f"Options(executor={name}): this is a class, not an executor; make one, such as {name}(4), and shut it "
-                "down after the last iterator"
+                f"down after the last iterator, or pass a function that makes one, such as lambda: {name}(4)"
             )
-        if not isinstance(self.executor, str | None) and not callable(getattr(self.executor, "submit", None)):
+        runs = callable(getattr(self.executor, "submit", None)) or callable(self.executor)
+        if not isinstance(self.executor, str | None) and not runs:
             raise TypeError(
-                "Options(executor=): expected a name or a concurrent.futures.Executor, "
+                "Options(executor=): expected a name, a concurrent.futures.Executor, or a function that makes one, "
                 f"not {type(self.executor).__name__}"
             )
         if self.workers is not None:

@@ -9,7 +9,7 @@ from functools import partial
 from time import perf_counter_ns
 from typing import TYPE_CHECKING, Any
 
-from penstock.core.errors import ClosedError
+from penstock.core.errors import ClosedError, WorkerError
 from penstock.engine import memory, runs
 from penstock.engine.cursors.cursor import Cursor
 from penstock.engine.cursors.position import Position, RowPosition, StreamPosition
@@ -236,7 +236,7 @@ class Run:
             item = self._stage.failed_at
             where = f"{self._epoch}, {item}" if self._epoch else f"{item}"
             seeded = "ds" if self._drawn_seed is None else f"ds.with_options(ps.Options(seed={self._drawn_seed}))"
-            again = f"{seeded}[{where}]"
+            again = None if isinstance(failure, WorkerError) else f"{seeded}[{where}]"  # what kills workers kills us
         return named_failure(failure, f"while making {self.unit} {item}", self._epoch, again)
 
 

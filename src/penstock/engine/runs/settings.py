@@ -17,6 +17,7 @@ from penstock.plan.graph import post_order
 from penstock.plan.node import Node
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from concurrent.futures import Executor
 
     from penstock.engine.tuning.tuner import Tuner
@@ -31,7 +32,7 @@ class Settings:
     true if the user requested threads.
     """
 
-    executor: str | Executor
+    executor: str | Executor | Callable[[], Executor]
     workers: int | None
     depth: int | None
     ordered: bool
@@ -59,7 +60,7 @@ def settings_of(plan: Node) -> Settings:
     depth = _depth(plan)
     executor = "inline" if depth == 0 else options.executor or "auto"
     workers = options.workers or max((count for count in calls if count not in (None, AUTOTUNE)), default=None)
-    shares_memory = isinstance(executor, str) or engine.workers.executors.shares_memory(executor)
+    shares_memory = not engine.workers.executors.is_remote(executor)
     kept_here = executor != "inline" and shares_memory and _has_function_of_one_thread(nodes)
     is_within = shares_memory and (_is_in_a_turn() or _is_in_a_task_of(executor))
     return Settings(
@@ -92,7 +93,7 @@ def _is_in_a_turn() -> bool:
     return "penstock.plan.safety.guard" in sys.modules and safety.guard.is_in_turn()
 
 
-def _is_in_a_task_of(executor: str | Executor) -> bool:
+def _is_in_a_task_of(executor: object) -> bool:
     """Return whether the consumer is a function that a thread of this executor calls; the others may wait for it."""
     return not isinstance(executor, str) and engine.workers.executors.serves(executor)
 
