@@ -30,6 +30,7 @@ from penstock.plan.flow import Flow, Piece, close
 from penstock.plan.node import Node
 
 if TYPE_CHECKING:
+    from penstock.core.events import Event
     from penstock.engine.workers.producer import Producer
 
 AHEAD = 4  # elements of a stream that are kept ready by default
@@ -95,6 +96,11 @@ class Run:
     def mode(self) -> str:
         """The place where tasks run: `inline`, the number of threads, or the type of the user's executor."""
         return self._session.mode
+
+    @property
+    def events(self) -> list[Event]:
+        """The events of the run, to which others may be added."""
+        return self._session.events
 
     @property
     def is_parallel(self) -> bool:

@@ -16,7 +16,7 @@ from penstock.engine.workers.remote import PickledPlan
 class Call:
     """A task to be made elsewhere; `done` receives its result, `absorb` before that the counts of the observer there.
 
-    `deaths` counts the workers that died while the call was under way.
+    `deaths` counts the workers that died while only this call was under way.
     """
 
     plan: PickledPlan

@@ -21,17 +21,17 @@ from penstock.engine.workers.executors import is_remote
 from penstock.engine.workers.lifetime import LAST_WAIT
 from penstock.engine.workers.remote import run_remotely
 
-DEADLY = 2  # workers that a task may kill before the run fails with it
-FRUITLESS = 4  # executors that break one after another, without a task done, before the run fails
+DEADLY = 2  # workers that a task kills, without others under way, before the run fails with it
+FRUITLESS = 6  # executors that break one after another, without a task done, before the run fails
 
 
 class ReplaceableExecutor:
     """An executor that makes calls, and the ones after it.
 
     When an executor breaks, it is unknown which of its calls killed the worker. All of them become suspects, and a new
-    executor makes them again one at a time, before it takes other calls. A suspect that kills a worker while it is
-    alone has killed two, and is made item by item, so that the failure names the item. Nothing that may have killed a
-    worker is ever run in this process.
+    executor makes them again one at a time, before it takes other calls. A suspect that kills two workers while it is
+    alone ends the run; if it has several items, each is made alone before, so that the failure names the item. Nothing
+    that may have killed a worker is ever run in this process.
     """
 
     def __init__(self, given: Any, workers: int, note: Callable[[Event], None]) -> None:
@@ -80,7 +80,7 @@ class ReplaceableExecutor:
             try:
                 executor = self._executor or self._begun()
             except Exception as error:  # noqa: BLE001 - every call fails with it
-                calls, executor, failure = self._suspects + self._waiting, None, error
+                calls, executor, failure = self._suspects + self._waiting, None, _none_made(error)
                 self._suspects.clear()
                 self._waiting.clear()
             else:
@@ -146,9 +146,10 @@ class ReplaceableExecutor:
             if is_first:
                 self._executor, self._broken = None, f"{type(executor).__name__} broke: {_deaths(executor, error)}"
                 self._fruitless += 1
-            call.deaths += begun
-            was_alone, self._alone = self._alone is call, None if self._alone is call else self._alone
-            is_deadly = was_alone and call.deaths >= DEADLY
+            if self._alone is call:
+                self._alone = None
+                call.deaths += begun
+            is_deadly = call.deaths == DEADLY
             if not is_deadly:
                 self._suspects.append(call)
         if is_first and executor is not self._given:
@@ -181,7 +182,7 @@ class ReplaceableExecutor:
             else:
                 call.done(Redone(made, result))
 
-        item = Call(call.plan, call.operation, call.job, call.job.alone(len(made)), done, call.absorb, DEADLY - 1)
+        item = Call(call.plan, call.operation, call.job, call.job.alone(len(made)), done, call.absorb)
         with self._lock:
             self._suspects.appendleft(item)
 
@@ -194,6 +195,15 @@ class ReplaceableExecutor:
         words = f"{broken}{under_way}; the run continues on a new {self.name}, with the same items"
         self._note(Event(time(), "broken", operation, rows, words))
         logging.getLogger("penstock").warning("%s", words)
+
+
+def _none_made(error: Exception) -> WorkerError:
+    """Return an error after which nothing is made again in this process, where a suspect may be deadly."""
+    if isinstance(error, WorkerError):
+        return error
+    none_made = WorkerError(f"no executor could be made: {type(error).__name__}: {error}")
+    none_made.__cause__ = error
+    return none_made
 
 
 def _made(factory: Callable[[], Any]) -> Executor:
