@@ -31,6 +31,9 @@ class Options:
     - `deterministic`: `False` yields batches as they are finished. Each batch still comes exactly once, also after a
       restore.
     - `memory_budget`: bytes that batches made ahead may take. Default: a quarter of the memory available at the start.
+    - `stuck_after`: seconds. If the consumer waits for so long, and nothing moves meanwhile, a warning in the log of
+      `"penstock"` and an event in `stats()` name the operation, with the Python stack of the thread that is stuck, and
+      again after twice the time. Default: 60; `math.inf` for never.
     - `seed`: the seed from which every unseeded random operation derives its own. Default: drawn once for each dataset,
       and kept in its states.
     - `rewrite`: `False` runs the plan as written, without the rewrites that `explain()` shows.
@@ -45,6 +48,7 @@ class Options:
     workers: int | None = None
     deterministic: bool | None = None
     memory_budget: int | None = None
+    stuck_after: float | None = None
     seed: int | None = None
     rewrite: bool | None = None
     ignore_lint: str | tuple[str, ...] = ()
@@ -82,6 +86,8 @@ class Options:
             check_count("Options", "workers", self.workers, least=1)
         if self.memory_budget is not None:
             check_count("Options", "memory_budget", self.memory_budget, least=1)
+        if self.stuck_after is not None and not (isinstance(self.stuck_after, int | float) and self.stuck_after > 0):
+            raise ValueError(f"Options(stuck_after=): expected seconds above 0, not {self.stuck_after!r}")
         for name in ("deterministic", "rewrite"):
             if not isinstance(getattr(self, name), bool | None):
                 raise TypeError(f"Options({name}=): expected True, False or None, not {getattr(self, name)!r}")
@@ -123,7 +129,7 @@ def _meant(name: str, known: list[str]) -> str:
 
 def _shown(value: object) -> str:
     """Return the text of a setting; an executor is shown by its type, since its address is no help."""
-    return repr(value) if isinstance(value, bool | int | str | tuple) else f"<{type(value).__name__}>"
+    return repr(value) if isinstance(value, bool | int | float | str | tuple) else f"<{type(value).__name__}>"
 
 
 def _codes(ignored: Any) -> tuple[str, ...]:

@@ -102,6 +102,10 @@ class Run:
         """The events of the run, to which others may be added."""
         return self._session.events
 
+    def owns(self, window: object) -> bool:
+        """Return whether a window belongs to some stage of the run."""
+        return window in self._session.windows
+
     @property
     def is_parallel(self) -> bool:
         """True if several threads make the elements, or would if every thread could call the functions."""

@@ -80,7 +80,7 @@ class Session:
     def inner(self) -> Session:
         """Return a session with the same workers for datasets that are elements; their work is not counted."""
         settings = self.settings
-        if workers.executors.is_remote(settings.executor):
+        if not isinstance(settings.executor, str) and workers.executors.is_remote(settings.executor):
             settings = replace(settings, executor="inline")
         session = Session(settings, CarryOver(), Unobserved(), self)
         self._inner.add(session)
@@ -172,6 +172,11 @@ class Session:
         if self._outer is not None:
             return self._outer.unfinished
         return sum(window.unfinished for window in list(self._windows))
+
+    @property
+    def windows(self) -> list[Window]:
+        """The windows of all stages, also of datasets that are elements."""
+        return list(self._windows)
 
     def window(self, *, ordered: bool = True) -> Window:
         """Return a window that closes with the session."""
