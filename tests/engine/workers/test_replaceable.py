@@ -34,7 +34,7 @@ class Fragile(Executor):
     """
 
     def __init__(self, deadly, in_thread=False):
-        self.deadly, self.broken, self.is_shut = deadly, False, False
+        self.deadly, self.broken, self.is_shut = deadly, False, threading.Event()
         self.lock = threading.Lock()
         self.under_way = []
         self.thread = ThreadPoolExecutor(1) if in_thread else None
@@ -69,7 +69,7 @@ class Fragile(Executor):
             failed.set_exception(BrokenExecutor("a worker died"))
 
     def shutdown(self, wait=True, *, cancel_futures=False):
-        self.is_shut = True
+        self.is_shut.set()
         if self.thread is not None:
             self.thread.shutdown(wait=False)
 
@@ -110,7 +110,7 @@ def test_the_elements_are_those_of_a_run_without_deaths(plan, deadly, in_thread)
     assert not any(factory.deadly.values())
     assert {event.kind for event in it.stats().events} == {"broken"}
     assert len(it.stats().events) == len(factory.made) - 1
-    assert all(made.is_shut for made in factory.made)
+    assert all(made.is_shut.wait(20) for made in factory.made)
 
 
 @pytest.mark.parametrize("in_thread", [False, True])
@@ -133,7 +133,7 @@ def test_an_item_that_kills_two_workers_fails_after_all_items_before_it(plan, in
     assert received == wanted[: len(received)]
     assert len(received) >= (13 if plan == "stream" else 40)
     assert factory.deadly[40] >= 4  # several for a group of items, to find the one
-    assert all(made.is_shut for made in factory.made)
+    assert all(made.is_shut.wait(20) for made in factory.made)
 
 
 def test_the_state_after_a_deadly_item_skips_nothing():
@@ -210,14 +210,14 @@ def test_a_factory_makes_executors_of_processes(factory, says):
 def test_an_executor_of_the_caller_is_left_open():
     given = Fragile({})
     assert list(by(D.range(60), given)) == list(range(60))
-    assert not given.is_shut
+    assert not given.is_shut.is_set()
 
 
 def test_closing_while_suspects_wait_leaves_no_executor():
     factory = Factory({3: 1})
     with by(D.range(600), factory).iterator() as it:
         next(it)
-    assert all(made.is_shut for made in factory.made)
+    assert all(made.is_shut.wait(20) for made in factory.made)
 
 
 def test_an_executor_of_unknown_kind_is_replaced_by_processes():

@@ -59,7 +59,7 @@ class Session:
         self._windows: WeakSet[Window] = WeakSet()
         self._producers: WeakSet[Producer[Any]] = WeakSet()
         self._to_close: list[Callable[[], Any]] = []
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()  # garbage collection may close the session in a thread that holds it
         self._closed = False
 
     @property
@@ -230,7 +230,7 @@ class Session:
 
     def after_fork(self) -> None:
         """Forget all workers and their locks in a forked child, which begins another session."""
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
         for remote in self._remote:
             remote.after_fork()
         self._threads, self._executor, self._remote, self._to_close = None, None, [], []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import _thread
 import logging
 import multiprocessing.connection
 import signal
@@ -9,6 +10,7 @@ import threading
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor
+from contextlib import suppress
 from functools import partial
 from time import time
 from typing import Any
@@ -68,7 +70,7 @@ class ReplaceableExecutor:
             self._waiting.clear()
             self._under_way.clear()
         if executor is not None and executor is not self._given:
-            executor.shutdown(wait=False, cancel_futures=True)
+            _shut_down(executor)
 
     def _go_on(self) -> None:
         """Begin the next suspect, once nothing else is under way, or all calls that wait."""
@@ -153,7 +155,7 @@ class ReplaceableExecutor:
             if not is_deadly:
                 self._suspects.append(call)
         if is_first and executor is not self._given:
-            executor.shutdown(wait=False)
+            _shut_down(executor)
         if is_deadly:
             self._condemn(call, error)
         self._go_on()
@@ -195,6 +197,15 @@ class ReplaceableExecutor:
         words = f"{broken}{under_way}; the run continues on a new {self.name}, with the same items"
         self._note(Event(time(), "broken", operation, rows, words))
         logging.getLogger("penstock").warning("%s", words)
+
+
+def _shut_down(executor: Executor) -> None:
+    """Shut an executor down in another thread, since this one may be inside of it, and hold its lock.
+
+    That is so in a callback of a pool that breaks, and if garbage collection closes a run during some `submit`.
+    """
+    with suppress(RuntimeError):  # at the end of the interpreter, which ends the executor
+        _thread.start_new_thread(executor.shutdown, (), {"wait": False, "cancel_futures": True})
 
 
 def _none_made(error: Exception) -> WorkerError:
