@@ -28,6 +28,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--scene", choices=sorted(SCENES), help="play only this one")
     options = parser.parse_args()
+    faulthandler.enable()  # for children that stand still
     logging.getLogger("penstock").setLevel(logging.ERROR)  # executors break, and are reported, all the time
     until, failures = monotonic() + 60 * options.minutes, list[str]()
     played = dict.fromkeys(SCENES, 0)

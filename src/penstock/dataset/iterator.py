@@ -138,7 +138,7 @@ class Iterator(Closing, Generic[T]):
                 self._warn(empty=True, failed=any(each.failed for each in self.stats().operations))
             raise StopIteration
         self._items = deque(items) if isinstance(items, list) else items
-        if self._warn is not None and self._run.is_parallel:
+        if self._warn is not None and cast("Run", self._run).is_parallel:
             self._warn_of_threads(self._warn)
 
     def _begin_run(self, asked: int) -> None:

@@ -6,7 +6,7 @@ import math
 import os
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from time import monotonic, time
 from typing import TYPE_CHECKING, Any
@@ -69,11 +69,11 @@ class Watched:
             self._seen, self._state, self._next = asked, (), self.after
             self._waits_since = now
             return None
-        frames = sys._current_frames()  # noqa: SLF001 - documented, for this purpose
+        frames = _current_frames()
         found = self._at_work(frames)
         calls = sum(operation.total()[CALLS] for operation in self._counters.operations)
         state = calls, {at.thread: at.call for at in found}
-        if state != self._state or any(map(_is_debugged, found)):
+        if state != self._state or not found or any(map(_is_debugged, found)):
             self._state, self._since = state, now
             return None
         waited = now - self._waits_since
@@ -87,7 +87,7 @@ class Watched:
         """Return the threads that make something for the run; the consumer's own if there is none in this process."""
         at = [at for thread, frame in frames.items() if (at := self._place(thread, frame)) is not None]
         if at or self.consumer not in frames:
-            return at or [At(self.consumer, [], sys._getframe())]  # noqa: SLF001 - ended meanwhile
+            return at
         own = list(_outwards(frames[self.consumer]))
         return [At(self.consumer, own, own[0])]
 
@@ -114,8 +114,9 @@ class Watched:
         file = frame.f_code.co_filename
         if file == counting.__file__:
             operation = frame.f_locals.get("operation")
-            is_own = isinstance(operation, OperationCounters) and operation in self._counters.operations
-            return operation.node.label() if is_own else ""
+            if isinstance(operation, OperationCounters) and operation in self._counters.operations:
+                return operation.node.label()
+            return ""
         return INSIDE if file.endswith(_RUNS) and self.run.owns(frame.f_locals.get("window")) else ""
 
     def _event(self, at: At, waited: float) -> Event:
@@ -135,6 +136,9 @@ class Watched:
         return Event(
             time(), "stuck", at.operation, rows, f"{words}; thread {name} ({at.thread}) is in:\n{stack}".rstrip()
         )
+
+
+_current_frames: Callable[[], dict[int, FrameType]] = getattr(sys, "_current_frames")  # noqa: B009 - it is documented
 
 
 def _outwards(frame: FrameType | None) -> Iterator[FrameType]:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import multiprocessing
 import os
-import select
 import threading
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache, lru_cache, partial
+from multiprocessing import connection
 from typing import Any
 
 import numpy as np
@@ -128,17 +128,16 @@ def end_with_parent() -> None:
 
     A process of a `ProcessPoolExecutor` would wait forever for its next task.
     """
-    parent = multiprocessing.parent_process()
-    if parent is not None and parent.pid is not None:
-        threading.Thread(target=_await_end_of, args=[parent.pid], name="penstock-parent", daemon=True).start()
+    parent: Any = multiprocessing.parent_process()
+    if parent is not None:
+        threading.Thread(target=_await_end_of, args=[parent], name="penstock-parent", daemon=True).start()
 
 
-def _await_end_of(parent: int) -> None:
+def _await_end_of(parent: Any) -> None:
     with suppress(ProcessLookupError):  # dead already
-        if hasattr(os, "pidfd_open"):  # unlike a pipe, held by no sibling
-            select.select([os.pidfd_open(parent)], [], [])
-        else:
-            multiprocessing.connection.wait([multiprocessing.parent_process().sentinel])
+        # unlike the sentinel, a pipe, no sibling holds a pidfd
+        ended = os.pidfd_open(parent.pid) if hasattr(os, "pidfd_open") else parent.sentinel
+        connection.wait([ended])
     os._exit(1)
 
 
