@@ -77,6 +77,7 @@ class Iterator(Closing, Generic[T]):
         self._dropped = 0  # items of the run that will not be received
         self._counters = Counters()
         self._run: Run | None = None  # begun by the first `next`
+        self._watched: watch.stuck.Watched | None = None
         self._stop: weakref.finalize[..., Any] | None = None
         self._closed = False
         self._reported: Cursor | None = None  # the position to tell, of a consumer that takes items ahead
@@ -115,18 +116,11 @@ class Iterator(Closing, Generic[T]):
     def _refill(self) -> None:
         asked = perf_counter_ns()
         if self._run is None:
-            if self._closed:
-                raise over("closed")
-            if "tensorflow" in sys.modules:
-                feed.tensorflow.refuse_in_function("the first next() of an iterator over arrays")
-            self._begin_pass()
-            if self._cursor.ended:
-                raise StopIteration
-            self._run = self._begun()
-            self._stop = weakref.finalize(self, self._run.close)
-            if self._closed:  # meanwhile, from another thread
-                self._stop()
-            self._first = asked
+            self._begin_run(asked)
+        watched = cast("watch.stuck.Watched", self._watched)
+        watched.consumer, watched.asked = threading.get_ident(), asked
+        if watch.stuck.watchdog.thread is None:  # ended by a fork
+            watch.stuck.watchdog.watch(watched)
         try:
             items: Any = self._next_items()
         except BaseException as error:
@@ -135,6 +129,7 @@ class Iterator(Closing, Generic[T]):
             note_blames(error)
             raise
         finally:
+            watched.asked = 0
             self._last = perf_counter_ns()
             self._waited += self._last - asked
         if items is None:
@@ -143,8 +138,24 @@ class Iterator(Closing, Generic[T]):
                 self._warn(empty=True, failed=any(each.failed for each in self.stats().operations))
             raise StopIteration
         self._items = deque(items) if isinstance(items, list) else items
-        if self._warn is not None and self._run.is_parallel:
+        if self._warn is not None and cast("Run", self._run).is_parallel:
             self._warn_of_threads(self._warn)
+
+    def _begin_run(self, asked: int) -> None:
+        if self._closed:
+            raise over("closed")
+        if "tensorflow" in sys.modules:
+            feed.tensorflow.refuse_in_function("the first next() of an iterator over arrays")
+        self._begin_pass()
+        if self._cursor.ended:
+            raise StopIteration
+        self._run = run = self._begun()
+        self._stop = weakref.finalize(self, run.close)
+        if self._closed:  # meanwhile, from another thread
+            self._stop()
+        self._watched = watch.stuck.Watched(run, self._counters)
+        watch.stuck.watchdog.watch(self._watched)
+        self._first = asked
 
     def _next_items(self) -> Any:
         return cast("Run", self._run).items()

@@ -55,6 +55,7 @@ def stats_of(run: Run | None, counters: Counters, memory: Memory, items: int, ti
         decisions=() if run is None else tuple(run.tuner.decisions),
         operations=operations,
         alone=() if run is None else tuple(map(str, safety.calls.all_alone(post_order(run.plan)))),
+        events=() if run is None else tuple(run.events),
     )
 
 

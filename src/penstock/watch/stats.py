@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from penstock.core.events import Event
 
 PLURALS = {"batch": "batches", "element": "elements"}
 _LONGEST = 64  # characters of an operation's name
@@ -47,6 +51,7 @@ class Stats:
     - `ahead`: tasks under way; `live_bytes`, `peak_bytes`: memory of batches.
     - `alone`: the operations that one thread at a time calls, with the reason.
     - `decisions`: the tuner's choices, with reasons; `holds_gil`: whether the functions were found to hold the GIL.
+    - `events`: what happened to the run, such as workers that died or waits without end.
     - `operations`: from the sources up.
 
     As text, for example by `print(it.stats())`, the counts are a table of the operations.
@@ -77,6 +82,7 @@ class Stats:
     decisions: tuple[str, ...]
     operations: tuple[OperationStats, ...]
     alone: tuple[str, ...] = ()
+    events: tuple[Event, ...] = ()
 
     def __str__(self) -> str:
         return stats_text(self)

@@ -10,7 +10,16 @@ INPUT_BOUND = 0.05  # share of its time that a consumer waits before the input i
 
 
 def verdict(stats: Stats) -> str:
-    """Return one or two sentences on what limits the run that `stats` counted."""
+    """Return one or two sentences on what limits the run that `stats` counted, and the event before, if any."""
+    limit_of = _limit(stats)
+    if not stats.events:
+        return limit_of
+    last = str(stats.events[-1]).partition("\n")[0]
+    number = len(stats.events)
+    return f"{limit_of} {'The event' if number == 1 else f'The last of {number} events'} of the run: {last}."
+
+
+def _limit(stats: Stats) -> str:
     limit = stats.limit
     if stats.items == 0 or limit is None or stats.seconds < LEAST_SECONDS:
         return f"Too early to say: {_count(stats.items, stats.unit)} in {stats.seconds:.2f} s."

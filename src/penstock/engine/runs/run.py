@@ -9,7 +9,7 @@ from functools import partial
 from time import perf_counter_ns
 from typing import TYPE_CHECKING, Any
 
-from penstock.core.errors import ClosedError
+from penstock.core.errors import ClosedError, WorkerError
 from penstock.engine import memory, runs
 from penstock.engine.cursors.cursor import Cursor
 from penstock.engine.cursors.position import Position, RowPosition, StreamPosition
@@ -30,6 +30,7 @@ from penstock.plan.flow import Flow, Piece, close
 from penstock.plan.node import Node
 
 if TYPE_CHECKING:
+    from penstock.core.events import Event
     from penstock.engine.workers.producer import Producer
 
 AHEAD = 4  # elements of a stream that are kept ready by default
@@ -99,6 +100,15 @@ class Run:
     def mode(self) -> str:
         """The place where tasks run: `inline`, the number of threads, or the type of the user's executor."""
         return self._session.mode
+
+    @property
+    def events(self) -> list[Event]:
+        """The events of the run, to which others may be added."""
+        return self._session.events
+
+    def owns(self, window: object) -> bool:
+        """Return whether a window belongs to some stage of the run."""
+        return window in self._session.windows
 
     @property
     def is_parallel(self) -> bool:
@@ -240,7 +250,7 @@ class Run:
             item = self._stage.failed_at
             where = f"{self._epoch}, {item}" if self._epoch else f"{item}"
             seeded = "ds" if self._drawn_seed is None else f"ds.with_options(ps.Options(seed={self._drawn_seed}))"
-            again = f"{seeded}[{where}]"
+            again = None if isinstance(failure, WorkerError) else f"{seeded}[{where}]"  # what kills workers kills us
         return named_failure(failure, f"while making {self.unit} {item}", self._epoch, again)
 
 

@@ -24,10 +24,10 @@ from penstock.kernels import SideThread
 from penstock.plan.graph import same_plan
 
 if TYPE_CHECKING:
-    from concurrent.futures import Executor
-
+    from penstock.core.events import Event
     from penstock.engine.workers.executors import RemoteWorkers
     from penstock.engine.workers.producer import Producer
+    from penstock.engine.workers.replaceable import ReplaceableExecutor
     from penstock.engine.workers.threads import Threads
 
 T = TypeVar("T")
@@ -52,12 +52,14 @@ class Session:
         self.turns = 1  # stages of one kind that alternate, and share the items made ahead
         self._threads: Threads | None = None
         self.has_threads = False  # of the session, or of the user's executor
+        self.events: list[Event] = []
+        self._executor: ReplaceableExecutor | None = None
         self._remote: list[RemoteWorkers] = []
         self._inner: WeakSet[Session] = WeakSet()
         self._windows: WeakSet[Window] = WeakSet()
         self._producers: WeakSet[Producer[Any]] = WeakSet()
         self._to_close: list[Callable[[], Any]] = []
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()  # garbage collection may close the session in a thread that holds it
         self._closed = False
 
     @property
@@ -78,8 +80,7 @@ class Session:
     def inner(self) -> Session:
         """Return a session with the same workers for datasets that are elements; their work is not counted."""
         settings = self.settings
-        executor = settings.executor
-        if not isinstance(executor, str) and not workers.executors.shares_memory(executor):
+        if not isinstance(settings.executor, str) and workers.executors.is_remote(settings.executor):
             settings = replace(settings, executor="inline")
         session = Session(settings, CarryOver(), Unobserved(), self)
         self._inner.add(session)
@@ -116,10 +117,10 @@ class Session:
         """Return workers for a stage; all stages share the threads of the stage that wants the most."""
         if self._outer is not None:
             return self._outer.workers(work, tuner, observer)
-        executor = self.settings.executor
+        executor: Any = self.settings.executor
         threads = tuner.start_threads()
-        if not isinstance(executor, str) and not workers.executors.shares_memory(executor):
-            return self._remote_workers(work, executor, observer)
+        if workers.executors.is_remote(executor):
+            return self._remote_workers(work, threads, observer)
         self.has_threads = True
         if not isinstance(executor, str):
             return workers.executors.ThreadWorkers(work, executor)
@@ -131,7 +132,7 @@ class Session:
         self.resize()
         return workers.executors.ThreadWorkers(work, self._threads)
 
-    def _remote_workers(self, work: Work, executor: Executor, observer: Observer) -> Workers:
+    def _remote_workers(self, work: Work, threads: int, observer: Observer) -> Workers:
         """Return the same workers for all stages that do the same work, so that their plan travels once."""
         for remote in self._remote:
             if (
@@ -141,7 +142,11 @@ class Session:
                 and same_plan(remote.work.plan, work.plan)
             ):
                 return remote
-        remote = workers.executors.RemoteWorkers(work, executor, observer)
+        if self._executor is None:
+            note = self.events.append
+            self._executor = workers.replaceable.ReplaceableExecutor(self.settings.executor, threads, note)
+            self.at_close(self._executor.close)
+        remote = workers.executors.RemoteWorkers(work, self._executor, observer)
         self._remote.append(remote)
         self.at_close(remote.close)
         return remote
@@ -167,6 +172,11 @@ class Session:
         if self._outer is not None:
             return self._outer.unfinished
         return sum(window.unfinished for window in list(self._windows))
+
+    @property
+    def windows(self) -> list[Window]:
+        """The windows of all stages, also of datasets that are elements."""
+        return list(self._windows)
 
     def window(self, *, ordered: bool = True) -> Window:
         """Return a window that closes with the session."""
@@ -220,8 +230,10 @@ class Session:
 
     def after_fork(self) -> None:
         """Forget all workers and their locks in a forked child, which begins another session."""
-        self._lock = threading.Lock()
-        self._threads, self._remote, self._to_close = None, [], []
+        self._lock = threading.RLock()
+        for remote in self._remote:
+            remote.after_fork()
+        self._threads, self._executor, self._remote, self._to_close = None, None, [], []
         for window in list(self._windows):
             window.after_fork()
 
@@ -240,6 +252,8 @@ class Session:
     def mode(self) -> str:
         """The place where tasks run, as in `Run.mode`."""
         executor = self.settings.executor
+        if self._executor is not None:
+            return self._executor.name
         if not isinstance(executor, str):
             return type(executor).__name__
         workers = 0 if self._threads is None else self._threads.workers

@@ -17,26 +17,30 @@ from penstock.plan.graph import post_order
 from penstock.plan.node import Node
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from concurrent.futures import Executor
 
     from penstock.engine.tuning.tuner import Tuner
 
+STUCK_AFTER = 60.0  # seconds
+
 
 @dataclass(frozen=True)
 class Settings:
-    """Settings of a run: `workers` and `depth` (items ahead) are `None` if the tuner chooses.
+    """Settings of a run: `workers` and `depth` (items ahead) are `None` if the tuner chooses; `stuck_after` is seconds.
 
     `rewrite` is the option of that name, for datasets that are elements; `None` if it is unset. `kept_here` is true if
     the run is inline only because some function may be called by no other thread than the consumer's; `asked_for` is
     true if the user requested threads.
     """
 
-    executor: str | Executor
+    executor: str | Executor | Callable[[], Executor]
     workers: int | None
     depth: int | None
     ordered: bool
     memory_budget: int
     budget_is_given: bool
+    stuck_after: float = STUCK_AFTER
     rewrite: bool | None = None
     kept_here: bool = False
     asked_for: bool = False
@@ -59,7 +63,7 @@ def settings_of(plan: Node) -> Settings:
     depth = _depth(plan)
     executor = "inline" if depth == 0 else options.executor or "auto"
     workers = options.workers or max((count for count in calls if count not in (None, AUTOTUNE)), default=None)
-    shares_memory = isinstance(executor, str) or engine.workers.executors.shares_memory(executor)
+    shares_memory = isinstance(executor, str) or not engine.workers.executors.is_remote(executor)
     kept_here = executor != "inline" and shares_memory and _has_function_of_one_thread(nodes)
     is_within = shares_memory and (_is_in_a_turn() or _is_in_a_task_of(executor))
     return Settings(
@@ -69,6 +73,7 @@ def settings_of(plan: Node) -> Settings:
         ordered=_is_ordered(nodes, options),
         memory_budget=options.memory_budget or default_memory_budget(),
         budget_is_given=options.memory_budget is not None,
+        stuck_after=STUCK_AFTER if options.stuck_after is None else options.stuck_after,
         rewrite=options.rewrite,
         kept_here=kept_here and not is_within,
         asked_for=executor != "auto" or workers is not None,
@@ -92,7 +97,7 @@ def _is_in_a_turn() -> bool:
     return "penstock.plan.safety.guard" in sys.modules and safety.guard.is_in_turn()
 
 
-def _is_in_a_task_of(executor: str | Executor) -> bool:
+def _is_in_a_task_of(executor: object) -> bool:
     """Return whether the consumer is a function that a thread of this executor calls; the others may wait for it."""
     return not isinstance(executor, str) and engine.workers.executors.serves(executor)
 

@@ -44,6 +44,18 @@ class Made:
         return like.over(wall)
 
 
+class Redone(Exception):  # noqa: N818 - a result, which is never raised
+    """The items of a task that killed its workers, made again one by one: those made, and the failure of the next.
+
+    `failure` is `None` if every item was made.
+    """
+
+    def __init__(self, made: list[Made], failure: BaseException | None) -> None:
+        super().__init__("a task was made again one item after another")
+        self.made = made
+        self.failure = failure
+
+
 Result: TypeAlias = Made | BaseException | Any
 """The result of a task, or the exception that ended it."""
 

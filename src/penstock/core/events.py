@@ -1,0 +1,29 @@
+"""Events of a run: what happened to it that the data does not show."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Event:
+    """An event of a run, such as a worker that died or a wait without end; the data is the same as without it.
+
+    - `time`: when, in seconds as `time.time()` counts them.
+    - `kind`: `"broken"` (an executor broke and was replaced) or `"stuck"` (the consumer waits, and nothing moves).
+    - `operation`: the operation concerned, as `explain()` names it; empty if it is not known.
+    - `rows`: the first item concerned and the one after the last, or `None`.
+    - `words`: the event in words, with the Python stack of a thread that is stuck.
+
+    >>> print(Event(0.0, "broken", "map(decode)", (8, 12), "a worker died"))
+    a worker died
+    """
+
+    time: float
+    kind: str
+    operation: str
+    rows: tuple[int, int] | None
+    words: str
+
+    def __str__(self) -> str:
+        return self.words
