@@ -22,9 +22,11 @@ const char* place_of(const MappedLog* logs, std::size_t log_count, std::uint64_t
 // The row's bytes, or null if they cannot be there.
 const char* data_of(const MappedLog& log, const LogRecord& record, std::int64_t row, std::int64_t length) noexcept {
   if (record.row != row || (length != kAnyLength && record.length != length) || record.offset < 0) return nullptr;
+  if (record.length == 0)
+    return reinterpret_cast<const char*>(&log);  // of no bytes, perhaps after the last of the data
   const auto offset = static_cast<std::uint64_t>(record.offset);
   if (offset > log.size || record.length > log.size - offset) return nullptr;
-  return log.data ? log.data + offset : reinterpret_cast<const char*>(&log);  // of no bytes
+  return log.data + offset;
 }
 
 void request(const char* data, std::size_t length) noexcept {

@@ -126,6 +126,7 @@ class Logs:
         with self.lock:
             log.seen += len(records)
             log.end = max(log.end, int((records["offset"] + records["length"]).max(initial=0)))
+            log.size = max(log.size, log.end + log.seen * LOG_RECORD.itemsize)
             self._stale.add(log.number)
             rows = records["row"]
             for i in np.flatnonzero(rows < 0).tolist():

@@ -22,6 +22,7 @@ from penstock.cache.reading import Located, read_rows
 from penstock.core.arrays import Rows
 from penstock.core.errors import CacheWarning
 from penstock.elements.chunks.chunk import Chunk, Column, Columns, Items, concat, values_in
+from penstock.kernels.order import native_rows
 from penstock.storage.kept import handed_out, sealed_chunk
 
 _LOOK_EVERY = 1.0  # seconds between looks for the rows of others, while rows are missing
@@ -131,6 +132,7 @@ class CacheStore:
         of the columns, they are copied there: `chunk.columns` is then `out`. Without `out`, arrays of 64 KiB or more
         are a list of views of the mapped files, and smaller ones one new array per leaf.
         """
+        rows = native_rows(rows)
         entries = self._logs.entries(rows)
         found = entries != 0
         while True:
@@ -172,6 +174,7 @@ class CacheStore:
         Rows that are there already are left as they are; rows of more than 4 GiB are not kept. A leaf that cannot be pickled raises an `ElementError` that
         names it and the row; nothing of this call is kept then.
         """
+        rows = native_rows(rows)
         if len(rows) != len(chunk):
             raise ValueError(f"write(): {len(rows)} rows for {len(chunk)} elements")
         if len(rows) and not 0 <= int(rows.min()) <= int(rows.max()) < MOST_ROWS:
