@@ -39,6 +39,29 @@ bool is_sound(const LogRecord& record, const char* data) noexcept {
 
 }  // namespace
 
+LookedUp look_up_rows(const std::uint64_t* table, std::size_t length, const std::int64_t* rows, std::size_t count,
+                      std::uint64_t* entries) noexcept {
+  for (std::size_t i = 0; i < count; ++i) {
+    const auto row = static_cast<std::uint64_t>(rows[i]);
+    entries[i] = row < length ? table[row] : 0;
+  }
+  LookedUp found;
+  std::uint64_t first = 0;
+  bool is_one = true;
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::uint64_t entry = entries[i];
+    if (!entry) {
+      ++found.missing;
+      continue;
+    }
+    found.unverified += !(entry & kVerified);
+    if (!first) first = entry;
+    is_one = is_one && form_of(entry) == form_of(first);
+  }
+  if (first && is_one) found.form = static_cast<std::int64_t>(form_of(first));
+  return found;
+}
+
 std::size_t copy_cached_rows(const MappedLog* logs, std::size_t log_count, const std::uint64_t* entries,
                              const std::int64_t* rows, std::size_t count, std::int64_t length, const RowPart* parts,
                              std::size_t part_count, std::int64_t* spans, std::uint8_t* ok) noexcept {
