@@ -63,7 +63,10 @@ def test_rows_are_copied_as_by_the_twin(cache, length, start):
     assert made[0] == made[1]
 
 
-@given(table=st.lists(st.sampled_from([0, 1, 7, 1 << 52, 1 << 63 | 1 << 52]), max_size=5), rows=st.lists(st.integers(-9, 9)))
+@given(
+    table=st.lists(st.sampled_from([0, 1, 7, 1 << 52, 1 << 63 | 1 << 52]), max_size=5),
+    rows=st.lists(st.integers(-9, 9)),
+)
 def test_rows_are_looked_up_as_by_the_twin(table, rows):
     table, rows = np.array(table, np.uint64), np.array(rows, np.int64)
     entries, *others = look_up_rows(table, rows)

@@ -176,4 +176,6 @@ def _checksum(told: dict[str, Any]) -> int:
 def check_folder(folder: str) -> None:
     """Raise an error if the path of a cache is something else."""
     if os.path.lexists(folder) and not os.path.isdir(folder):
-        raise NotADirectoryError(f"cache({folder!r}): it is a file, not a folder; pass a path for a folder of the cache's")
+        raise NotADirectoryError(
+            f"cache({folder!r}): it is a file, not a folder; pass a path for a folder of the cache's"
+        )

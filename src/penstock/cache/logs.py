@@ -221,7 +221,9 @@ class Logs:
             return
         most = int(rows.max()) + 1
         if most > len(self.table):
-            larger = np.zeros(max(most, min(2 * len(self.table), MOST_ROWS)), np.uint64)  # pages that stay zero take none
+            larger = np.zeros(
+                max(most, min(2 * len(self.table), MOST_ROWS)), np.uint64
+            )  # pages that stay zero take none
             larger[: len(self.table)] = self.table
             self.table = larger
         new = np.unique(rows[self.table[rows] == 0])

@@ -83,7 +83,10 @@ class Packer:
         for i, leaves in enumerate(zip(*every, strict=True)):
             groups[leaves].append(i)
         return [
-            (*self._chosen(Form(nesting, leaves), structure, [[column[i] for i in at] for column in columns]), which[at])
+            (
+                *self._chosen(Form(nesting, leaves), structure, [[column[i] for i in at] for column in columns]),
+                which[at],
+            )
             for leaves, at in groups.items()
         ]
 
@@ -101,9 +104,7 @@ class Packer:
         self._forms.add(form)
         return form, columns
 
-    def _packed(
-        self, form: Form, columns: list[_Column], which: Rows, rows: Rows, names: list[str]
-    ) -> PackedRows:
+    def _packed(self, form: Form, columns: list[_Column], which: Rows, rows: Rows, names: list[str]) -> PackedRows:
         if form.fixed is not None:
             data, offsets, lengths = _fixed_rows(form, form.fixed, columns, len(which))
         else:
@@ -113,9 +114,7 @@ class Packer:
         codecs = np.zeros(len(which), np.int64)
         return _summed(PackedRows(form, which, data, offsets, lengths, codecs, np.empty(0, np.uint32)))
 
-    def _compressed(
-        self, form: Form, which: Rows, data: NDArray[np.uint8], offsets: Rows, lengths: Rows
-    ) -> PackedRows:
+    def _compressed(self, form: Form, which: Rows, data: NDArray[np.uint8], offsets: Rows, lengths: Rows) -> PackedRows:
         assert self._compress is not None  # noqa: S101 - as the caller checked
         contents: list[Any] = []
         codecs = np.zeros(len(which), np.int64)

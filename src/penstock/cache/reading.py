@@ -144,10 +144,13 @@ def _column(leaf: LeafForm, slot: NDArray[Any] | None, viewed: list[Any], is_giv
     """Return the column of a leaf, such that its elements have the types that were written."""
     if slot is None:
         return viewed
+    if is_given:
+        return slot
     if leaf.kind == "number" and slot.dtype not in PYTHONS_OWN:
         return slot.tolist()
     if leaf.kind == "scalar" and slot.dtype in PYTHONS_OWN:
         return list(slot)
     if leaf.kind == "array" and slot.ndim == 1:
-        return [sealed_rows(slot[i : i + 1]).reshape(()) for i in range(len(slot))]
-    return slot if is_given else sealed_rows(slot)
+        slot.flags.writeable = False
+        return [slot[i : i + 1].reshape(()) for i in range(len(slot))]
+    return sealed_rows(slot)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from penstock.cache.compressing import Compression
+from penstock.cache.compressing import CODECS, Compression
 from penstock.cache.folder import LENGTH, check_folder, folder_of, headers, prepare, publish, read
 from penstock.cache.forms import Form
 from penstock.cache.growth import Growth, is_in_memory
@@ -107,6 +107,8 @@ class CacheStore:
         `MissingDependencyError`. Caches of another version of the format stay untouched beside this one.
         """
         check_folder(os.fspath(folder))
+        if compression not in CODECS:
+            raise ValueError(f"cache(compression={compression!r}): expected 'lz4', 'zstd' or None")
         return cls(
             os.fspath(folder),
             key,
@@ -335,13 +337,17 @@ class CacheStore:
         self, kind: int, entries: NDArray[np.uint64], rows: Rows, out: list[NDArray[Any]] | None
     ) -> tuple[Chunk, Rows]:
         form, codec = self._logs.forms[kind]
+        try:
+            structure = form.structure
+        except Exception:  # noqa: BLE001 - of a class that cannot be imported here
+            return Items([]), np.arange(len(rows))
         columns, ok, bad = read_rows(form, codec, Located(entries, rows, self._logs.maps), out)
         if bad:
             return Items([]), np.flatnonzero(~ok)
         if form.is_whole:
             (elements,) = columns
             return Items(list(elements)), rows[:0]
-        return Columns(form.structure, columns, len(rows)), rows[:0]
+        return Columns(structure, columns, len(rows)), rows[:0]
 
 
 def _joined(chunks: list[tuple[Chunk, Rows]], count: int) -> Chunk:

@@ -123,7 +123,7 @@ def export(folder: str, to: str, terminal: Terminal, *, key: str | None = None, 
     write(_elements(store))
     terminal.show(f"{to}: {many(store.count, 'row')}", 0)
     if store.count < before:
-        terminal.say(f"{many(before - store.count, 'row')} are damaged, and left out.", 0)
+        terminal.say(f"{many(before - store.count, 'row')}: damaged, and left out.", 0)
     return store.count == before
 
 

@@ -181,7 +181,9 @@ def _add_cache(parser: argparse.ArgumentParser) -> None:
         command = commands.add_parser(name, help=text, description=f"{text[0].upper()}{text[1:]}.", epilog=STATUSES)
         command.add_argument("folder", metavar="FOLDER", help="the path given to ds.cache(path)")
         if name != "ls":
-            command.add_argument("--key", metavar="KEY", help="the key, or its beginning (default: the only one, or all)")
+            command.add_argument(
+                "--key", metavar="KEY", help="the key, or its beginning (default: the only one, or all)"
+            )
         if name == "clear":
             command.add_argument("--keep-latest", action="store_true", help="remove all keys but the one begun last")
         if name == "export":
