@@ -27,7 +27,7 @@ class Color(enum.Enum):
     RED = 1
 
 
-def exactly(value: Any) -> Any:
+def exactly(value: Any) -> Any:  # noqa: PLR0911 - a kind each
     """Return a form of an element that is equal only for elements of the same types, dtypes, shapes and values."""
     kind = type(value).__name__
     if isinstance(value, np.ndarray) and not value.dtype.hasobject:

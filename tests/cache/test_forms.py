@@ -5,21 +5,21 @@ from __future__ import annotations
 import numpy as np
 from hypothesis import given
 
-from penstock.cache.forms import LARGE, WHOLE, Form, aligned, nesting_text, row_alignment
-from penstock.cache.leaves import form_of
+from penstock.cache.forms import LARGE, WHOLE_FORM, RowForm, aligned, nesting_text, row_alignment
+from penstock.cache.leaves import leaf_form
 from penstock.elements.nested.structure import flatten, unflatten
 from tests.cache.kinds import ELEMENTS, Point, exactly
 
 
-def form_for(element) -> Form:
+def form_for(element) -> RowForm:
     leaves, structure = flatten(element)
-    return Form(nesting_text(structure), tuple(map(form_of, leaves)))
+    return RowForm(nesting_text(structure), tuple(map(leaf_form, leaves)))
 
 
 @given(element=ELEMENTS)
 def test_a_form_comes_back_from_its_text(element):
     form = form_for(element)
-    again = Form.parsed(form.text)
+    again = RowForm.parsed(form.text)
     assert again == form
     leaves, structure = flatten(element)
     assert again.structure == structure
@@ -53,8 +53,8 @@ def test_which_forms_run_code():
     assert form_for({"a": [1, "x", None]}).is_plain
     assert not form_for(Point(1, 2)).is_plain
     assert not form_for({"a": {3}}).is_plain
-    assert not WHOLE.is_plain
-    assert WHOLE.is_whole
+    assert not WHOLE_FORM.is_plain
+    assert WHOLE_FORM.is_whole
 
 
 def test_rows_of_known_shapes_all_have_one_length():

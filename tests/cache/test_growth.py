@@ -116,7 +116,7 @@ def test_a_nearly_full_disk_is_left_some_room(small_disk):
 def test_a_folder_in_memory_is_recognized(small_disk, tmp_path):
     assert is_in_memory(str(small_disk / "not" / "there"))
     assert CacheStore.open(small_disk, "key", {}).is_memory
-    assert is_in_memory(str(tmp_path)) == is_in_memory("/tmp")  # noqa: S108
+    assert is_in_memory(str(tmp_path)) == is_in_memory("/tmp")
 
 
 LIMITED = """

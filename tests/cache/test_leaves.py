@@ -7,14 +7,14 @@ import pytest
 from hypothesis import given
 
 from penstock import Ragged, Sparse
-from penstock.cache.leaves import OBJECT, dtype_text, form_of, form_of_rows, put_together, taken_apart
+from penstock.cache.leaves import OBJECT, dtype_text, form_of_rows, leaf_form, leaf_parts, put_together
 from tests.cache.kinds import LEAVES, exactly
 
 
 @given(value=LEAVES)
 def test_a_leaf_comes_back_from_its_arrays(value):
-    form = form_of(value)
-    parts = [np.ascontiguousarray(part).reshape(part.shape) for part in taken_apart(form, value)]
+    form = leaf_form(value)
+    parts = [np.ascontiguousarray(part).reshape(part.shape) for part in leaf_parts(form, value)]
     for part in parts:
         part.flags.writeable = False
     assert exactly(put_together(form, parts)) == exactly(value)
@@ -25,15 +25,16 @@ def test_a_leaf_comes_back_from_its_arrays(value):
     [
         (3, "number"), (True, "number"), (np.int8(3), "scalar"), (np.zeros(2), "array"), (b"", "bytes"), ("", "str"),
         (Ragged([1], [0, 1]), "ragged"), (Sparse.from_dense([1]), "sparse"), (1 << 63, "object"), (object, "object"),
-        (np.array([None]), "object"), (np.str_("a"), "object"), (np.ma.zeros(2), "object"), (np.zeros(2, "V0"), "object"),
+        (np.array([None]), "object"), (np.str_("a"), "object"), (np.ma.zeros(2), "object"),
+        (np.zeros(2, "V0"), "object"),
     ],
 )  # fmt: skip
 def test_kinds(value, kind):
-    assert form_of(value).kind == kind
+    assert leaf_form(value).kind == kind
 
 
 def test_forms_do_not_hang_on_sizes_and_those_of_rows_do():
-    assert form_of(np.zeros((2, 3))) == form_of(np.zeros((5, 1))) != form_of(np.zeros(2))
+    assert leaf_form(np.zeros((2, 3))) == leaf_form(np.zeros((5, 1))) != leaf_form(np.zeros(2))
     assert form_of_rows(np.zeros((2, 3))) != form_of_rows(np.zeros((2, 4)))
     assert form_of_rows(np.array([None])) == OBJECT
 
@@ -46,5 +47,5 @@ def test_dtypes_have_texts(dtype):
 def test_dtypes_of_other_libraries_are_pickled_if_their_bytes_do_not_tell_them():
     ml_dtypes = pytest.importorskip("ml_dtypes")
     value = np.array([1, 2], ml_dtypes.bfloat16)
-    made = put_together(form_of(value), taken_apart(form_of(value), value))
+    made = put_together(leaf_form(value), leaf_parts(leaf_form(value), value))
     assert (made.dtype, made.tolist()) == (value.dtype, value.tolist())

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from penstock.cache.store import CacheStore
-from penstock.cache.upkeep import chosen, damaged_rows, kept_keys, of_other_versions, remove
+from penstock.cache.upkeep import chosen_key, damaged_rows, kept_keys, of_other_versions, remove
 from penstock.core.errors import DataError
 from tests.cache.kinds import chunk_of, images
 
@@ -54,10 +54,10 @@ def test_removing_a_key_leaves_the_others_and_removing_all_leaves_no_folder(fold
 
 def test_a_key_is_chosen_by_its_beginning(folder):
     keys = kept_keys(folder)
-    assert chosen(keys, "fi", folder).header.key == "first"
+    assert chosen_key(keys, "fi", folder).header.key == "first"
     for given in (None, "x"):
         with pytest.raises(DataError, match="has second, first; name one with --key"):
-            chosen(keys, given, folder)
+            chosen_key(keys, given, folder)
 
 
 def test_what_is_no_cache_is_refused(folder, tmp_path):

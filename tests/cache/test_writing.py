@@ -45,7 +45,7 @@ for line in sys.stdin:
 
 
 def test_a_writer_killed_at_any_instant_leaves_rows_as_they_were(tmp_path):
-    elements, chance = images(64, SIDE), random.Random(0)  # noqa: S311
+    elements, chance = images(64, SIDE), random.Random(0)
     server = subprocess.Popen(
         [sys.executable, "-W", "ignore", "-c", CHILD, str(tmp_path)],
         stdin=subprocess.PIPE,

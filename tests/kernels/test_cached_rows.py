@@ -22,7 +22,7 @@ def sealed(records: np.ndarray, data: np.ndarray) -> np.ndarray:
     """Return the records with the checksums of what they refer to, where that is in the data."""
     for record in records:
         begin, end = int(record["offset"]), int(record["offset"] + record["length"])
-        if 0 <= begin and end <= len(data):
+        if begin >= 0 and end <= len(data):
             record["crc"] = twin.crc32c(data[begin:end].tobytes())
     records["own"] = twin.crc32c_rows(records.view(np.uint8).reshape(len(records), -1), 28)
     return records

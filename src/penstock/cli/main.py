@@ -265,7 +265,7 @@ def _cache(asked: argparse.Namespace) -> int:
 
     commands = {
         "ls": lambda: cache.list_keys(asked.folder, Terminal()),
-        "info": lambda: cache.describe(asked.folder, Terminal(), key=asked.key),
+        "info": lambda: cache.describe_key(asked.folder, Terminal(), key=asked.key),
         "verify": lambda: cache.verify(asked.folder, Terminal(), key=asked.key),
         "clear": lambda: cache.clear(asked.folder, Terminal(), key=asked.key, keep_latest=asked.keep_latest),
         "export": lambda: cache.export(asked.folder, asked.to, Terminal(), key=asked.key, overwrite=asked.overwrite),
