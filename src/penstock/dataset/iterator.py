@@ -143,6 +143,8 @@ class Iterator(Closing, Generic[T]):
                 self._warn(empty=True, failed=any(each.failed for each in self.stats().operations))
             raise StopIteration
         self._items = deque(items) if isinstance(items, list) else items
+        if self._run.budget.unsaid:
+            dataset.handle.warn_of_budget(self._run.budget.said())
         if self._warn is not None and self._run.is_parallel:
             self._warn_of_threads(self._warn)
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from penstock.core.arrays import Allocate
+from penstock.core.budget import Account, Kind, unlimited
 from penstock.plan.flow import Flow, Mark, Open
 from penstock.plan.node import Node
 
@@ -17,7 +18,7 @@ T = TypeVar("T")
 
 
 class Background(Protocol):
-    """Threads of the run, for flows that work ahead."""
+    """Threads and memory of the run, for flows that work ahead or hold elements."""
 
     def ahead(self, items: Iterator[T], most: int, /) -> Iterator[T]:
         """Return the items, up to `most` of them made ahead by a thread until the result is closed."""
@@ -25,6 +26,10 @@ class Background(Protocol):
 
     def side_thread(self) -> SideThread | None:
         """Return a native thread, or `None` if the run works inline."""
+        ...
+
+    def account(self, name: str, kind: Kind = "buffer", /) -> Account:
+        """Return an account of the run's memory budget for the bytes that the flow holds, to be closed with it."""
         ...
 
 
@@ -41,6 +46,9 @@ class Inline:
     def side_thread(self) -> SideThread | None:
         return None
 
+    def account(self, name: str, kind: Kind = "buffer", /) -> Account:
+        return unlimited(name, kind)
+
 
 INLINE = Inline()
 
@@ -51,5 +59,15 @@ class WorksAhead(Node):
 
     def flow(
         self, inputs: tuple[Open, ...], epoch: int, mark: Mark, allocate: Allocate, background: Background = INLINE
+    ) -> Flow:
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class Holds(Node):
+    """A node whose flow holds elements that it yields later, and counts them in an account of the run's budget."""
+
+    def flow(
+        self, inputs: tuple[Open, ...], epoch: int, mark: Mark, allocate: Allocate, account: Account | None = None
     ) -> Flow:
         raise NotImplementedError

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from penstock.core.errors import BudgetError, WorkerError
+from penstock.core.errors import WorkerError
 from penstock.elements.chunks.chunk import Fresh
 from penstock.elements.chunks.variants import duplicate
-from penstock.elements.size import own_bytes_of
+from penstock.elements.footprint import memory_of
 from penstock.engine.memory.slots import Slots
 from penstock.engine.runs.replay import replayed
 from penstock.engine.tasks.cost import Cost
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from penstock.engine.workers.window import Window
 
 LOOKED_AT = 8  # of the later jobs, one in this many is looked at for the sizes of batches
+FORGET = 9  # a size larger than all later ones counts for half as much after 355 jobs: it shrinks by 1 / 2**9 each
 
 
 class Loop:
@@ -52,9 +53,11 @@ class Loop:
         self._tuner = stage.tuner
         self._feed = feed
         self._depth = settings.depth if stage.top else None
-        self._budget = settings.memory_budget // stage.turns
+        self._account = stage.session.account(stage.plan.label(), "ahead")
+        self._share = settings.memory_budget // stage.turns
         self._slots = None if stage.batching is None else Slots(stage.plan, stage.session.allocate_slot)
-        self._item_bytes: int | None = None if self._slots is None else self._slots.item_bytes or None
+        known = 0 if self._slots is None else self._slots.item_bytes
+        self._item_bytes: int | None = known or self._tuner.item_bytes or None  # of the largest of late
         self._read_ahead = ReadAhead(heard=stage.work.tell is not None, size=stage.item_rows, spacing=stage.spacing)
         self._workers: Workers | None = None  # tasks run here
         self._gathering = stage.gathering(self._item_bytes)
@@ -62,10 +65,12 @@ class Loop:
         self._held = 0  # bytes of items taken out of the window that wait for the consumer
         self._failure: Exception | None = None  # raised once the window is empty
         self._fed = False  # the feed has ended
+        self._is_noted = False  # that one item exceeds the budget
 
     @cached_property
     def _window(self) -> Window:
-        return self._session.window(ordered=self._session.settings.ordered or not self._stage.top)
+        ordered = self._session.settings.ordered or not self._stage.top
+        return self._session.window(self._account, ordered=ordered)
 
     def pieces(self) -> AskedFlow:
         """Yield the results of the jobs as pieces with the mark after each."""
@@ -94,6 +99,7 @@ class Loop:
             with suppress(ValueError):  # a producer is running the feed, and closes it
                 self._feed.close()
             self._window.close()
+            self._account.close()
 
     # Workers
 
@@ -133,7 +139,7 @@ class Loop:
 
     def _next_job(self, current: Workers) -> Job | None:
         """Return the next job that is done, and begin others after it; `None` at the end."""
-        self._held = 0
+        self._hold(0)
         if not len(self._window):
             self._fill(current)
             if not len(self._window):
@@ -148,12 +154,17 @@ class Loop:
     def _popped(self, current: Workers | None) -> Job:
         asked = perf_counter_ns()
         job = self._window.pop()
-        self._held = job.nbytes - job.nbytes // max(len(job), 1)  # all but the first
+        self._hold(job.nbytes - job.nbytes // max(len(job), 1))  # all but the first
         if current is not None and current.shares_gil:
             now = perf_counter_ns()
             if self._tuner.retuned(now, process_time_ns(), now - asked) is not None:
                 self._session.resize()
         return job
+
+    def _hold(self, nbytes: int) -> None:
+        if nbytes != self._held:
+            self._account.add(nbytes - self._held)
+            self._held = nbytes
 
     def _fill(self, current: Workers) -> None:
         """Begin jobs while there is room for them."""
@@ -224,14 +235,17 @@ class Loop:
             items = min(max(min(items, depth // 2), 1), max(depth - self._window.items, 1))
         if not self._item_bytes:
             return items
-        held = 0 if current is None else self._window.nbytes + self._held
-        return min(items, max(self._budget - held, 0) // self._item_bytes)
+        if current is None:
+            return min(items, max(self._share, 0) // self._item_bytes)
+        left = min(self._account.left, self._share - self._window.nbytes - self._held)
+        return min(items, max(left, 0) // self._reserved(1))
 
     def _prepare(self, job: Job) -> None:
         """Give a job its tasks: several if it is one expensive batch."""
         if self._item_bytes:
             self._check_budget(self._item_bytes)
-            job.nbytes = self._item_bytes * len(job)
+        if self._workers is not None:
+            job.nbytes = self._reserved(len(job)) + memory_of(job.task.given.chunk)
         task, parts = self._prepared(job.task), self._parts(job)
         if parts is None:
             job.set_tasks([task])
@@ -241,12 +255,20 @@ class Loop:
             rows = parts.rows(task)
             job.set_tasks(parts.cut(task, rows, 0, len(rows), self._tuner.split_item()))
 
+    def _reserved(self, items: int) -> int:
+        """Return the bytes that some items take while they are made: a batch is made beside its elements."""
+        each = self._item_bytes or 0
+        copies = 2 if self._slots is not None and not isinstance(self._workers, NativeThread) else 1
+        return copies * each * items
+
     def _check_budget(self, nbytes: int) -> None:
-        settings = self._session.settings
-        if self._stage.top and settings.budget_is_given and nbytes > settings.memory_budget:
-            raise BudgetError(
-                f"one {'batch' if self._stage.batching else 'element'} takes {nbytes:,} bytes, and "
-                f"Options(memory_budget=) allows {settings.memory_budget:,}; reduce its size or raise the budget"
+        budget = self._session.budget
+        if budget.given and nbytes > budget.limit and not self._is_noted:
+            self._is_noted = True
+            what = "batch" if self._stage.batching else "element"
+            budget.note(
+                f"one {what} of {self._stage.plan.label()} takes {nbytes:,} bytes, and Options(memory_budget=) allows "
+                f"{budget.limit:,}: each such {what} is made alone, with nothing ahead; reduce its size, or raise the budget"
             )
 
     def _prepared(self, task: Task) -> Task:
@@ -331,7 +353,7 @@ class Loop:
             made: Any = each.results[0]
             self._note(each)
             self._learn(made.piece, each)
-            self._held += each.nbytes
+            self._hold(self._held + each.nbytes)
             elements += made.piece.chunk.elements()
             ids.append(made.piece.ids)
         return Piece(Fresh(elements), np.concatenate(ids), behind[-1].mark_after(len(behind[-1])))
@@ -384,9 +406,9 @@ class Loop:
             self._slots.learn(piece.chunk, job.tasks[0].slot)
             nbytes = self._slots.item_bytes
         if not nbytes and len(piece):
-            each = max(len(piece), len(job)) / len(job)  # unpacking makes several elements of one
-            nbytes = round(own_bytes_of(piece.chunk) * each)
-        self._item_bytes = self._tuner.item_bytes = nbytes
+            nbytes = memory_of(piece.chunk) // len(job)  # of all elements made of one
+        before = self._item_bytes or 0
+        self._item_bytes = self._tuner.item_bytes = max(nbytes, before - (before >> FORGET))
 
     def _count_gathered(self, made: Gathered) -> None:
         """Count the batches taken and the time of the native thread."""

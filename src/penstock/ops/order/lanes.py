@@ -7,10 +7,13 @@ from collections import deque
 import numpy as np
 
 from penstock.core.arrays import Rows
+from penstock.core.budget import Account, Told, unlimited
 from penstock.core.delays import HEAD, LANES, OUT, POOL, SHIFT, TAIL, Delays
 from penstock.core.errors import CursorError
 from penstock.core.seeds import mix
+from penstock.elements.chunks.chunk import Chunk
 from penstock.elements.chunks.held import HeldElements
+from penstock.elements.footprint import memory_of
 from penstock.index.keyed import mix_each
 from penstock.kernels import permute, permute_rows
 from penstock.plan.flow import BEYOND, Flow, Mark, Open, Piece, Reader, join_pieces, resumed
@@ -20,20 +23,25 @@ _AT_ONCE = 512
 """Elements to move at once if rounds are smaller and enough are ready: 3 times as fast with a buffer of 100."""
 
 
-def shuffle_buffered(source: Open, epoch: int, mark: Mark, buffer: int, key: int) -> Flow:
+def shuffle_buffered(
+    source: Open, epoch: int, mark: Mark, buffer: int, key: int, account: Account | None = None
+) -> Flow:
     """Yield the elements of `source` in the order set by `key` and a buffer of `buffer` elements, at least 2.
 
     A mark holds the number of rounds yielded, counted from 1, and the mark to read from: a fixed number of rounds back,
-    because no element waits longer, or the beginning if the initial pool has to be filled.
+    because no element waits longer, or the beginning if the initial pool has to be filled. The elements that wait are
+    counted in `account`.
     """
     given, begin = resumed(mark, (0, None))
     delays = Delays(buffer)
     most, size = len(delays.waiting), delays.round
-    with Reader(source, epoch, begin) as reader:
+    account = account or unlimited()
+    held = _Held(account, buffer)
+    with Reader(source, epoch, begin) as reader, account:
         at_once = max(min(_AT_ONCE, reader.ready()) // size, 1)
         lanes = _Lanes(delays, key, at_once)
         if given <= most:
-            pool = reader.take(lanes.pool)
+            pool = held.taken(reader, lanes.pool)
             if pool is None or len(pool) < lanes.pool:
                 if given:
                     raise CursorError(BEYOND)
@@ -41,8 +49,10 @@ def shuffle_buffered(source: Open, epoch: int, mark: Mark, buffer: int, key: int
                     yield shuffle_piece(shuffle_piece(pool, mix(key, POOL)), mix(key, HEAD), [0, reader.mark])
                 return
             head = lanes.fill(pool)
+            del pool  # the lanes hold its elements and release those that leave
             if not given:
                 yield shuffle_piece(head, mix(key, HEAD), [1, begin])
+            del head
         starts: deque[Mark] = deque(maxlen=most)  # marks of the rounds to be read again
         again = max(given - 1, 0)
         number = max(again - most, 0)
@@ -54,7 +64,10 @@ def shuffle_buffered(source: Open, epoch: int, mark: Mark, buffer: int, key: int
             if piece is None or len(piece) < rounds * size:
                 break
             starts.extend([before, at + i * size] for i in range(rounds))
+            held.look(piece.chunk)
             lanes.put(piece, number)
+            held.hold(lanes.places)
+            del piece
             number += rounds
             if number > again:
                 yield lanes.take(number - rounds, number, [number + 1, starts[0] if number >= most else begin])
@@ -69,6 +82,49 @@ def shuffle_piece(piece: Piece, key: int, after: Mark = None) -> Piece:
     return Piece(chosen.chunk, chosen.ids, after)
 
 
+class _Held:
+    """The bytes of the elements that wait: their number times the mean of as many as the buffer has read of late."""
+
+    def __init__(self, account: Account, buffer: int) -> None:
+        self._account = account
+        self._buffer = buffer
+        self._elements = 0
+        self._seen = 0
+        self._mean = 0.0  # bytes
+
+    def taken(self, reader: Reader, count: int) -> Piece | None:
+        """Return `count` elements, or as many as are left, counted as they come; `None` at the end."""
+        parts: list[Piece] = []
+        missing = count
+        while missing and (part := reader.read(missing, missing)) is not None:
+            parts.append(part)
+            missing -= len(part)
+            self.look(part.chunk)
+            self.hold(count - missing)
+        return join_pieces(parts) if parts else None
+
+    def look(self, chunk: Chunk) -> None:
+        """Note the size of some elements."""
+        count = len(chunk)
+        if count:
+            self._seen = min(self._seen + count, max(self._buffer, count))
+            self._mean += (memory_of(chunk) / count - self._mean) * count / self._seen
+
+    def hold(self, elements: int) -> None:
+        """Count that many waiting elements."""
+        self._elements = elements
+        self._account.hold(round(elements * self._mean), self._told)
+
+    def _told(self) -> Told:
+        name, each = self._account.name, round(self._mean)
+        most = self._buffer + self._buffer // 2
+        holds = (
+            f"{name} holds {self._elements:,} elements of about {each:,} bytes ({self._account.nbytes:,} in all; "
+            f"a buffer of {self._buffer:,} holds up to {most:,})"
+        )
+        return holds, "shuffle fewer elements at a time, smaller ones (before they are decoded), or buffer_bytes= of them"
+
+
 class _Lanes:
     """The waiting elements: each lane has places for its rounds of delay and for the rounds of one call."""
 
@@ -80,6 +136,11 @@ class _Lanes:
         self._held: HeldElements | None = None  # allocated with the first elements, like the arrays below
         self._ids = self._depths = self._firsts = self._ends = self._spread = NO_IDS
         self._latest = (-2, NO_IDS)  # places of all lanes in one round
+
+    @property
+    def places(self) -> int:
+        """The number of places, nearly all of which hold elements."""
+        return len(self._ids)
 
     def fill(self, pool: Piece) -> Piece:
         """Put the pool's elements in the lanes of the first rounds; return those that leave before."""
