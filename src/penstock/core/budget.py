@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from typing import Any, Literal, Self, TypeAlias
+from typing import Literal, Self, TypeAlias
 
 from penstock.core.errors import BudgetError
 
@@ -35,6 +35,8 @@ class Budget:
         self.unsaid: list[str] = []
         """The notes that no warning has told yet."""
         self.lock = threading.Lock()
+        self.idle: Callable[[], int] = int
+        """Returns the bytes that are kept for the next batches."""
         self.held = {"ahead": 0, "buffer": 0, "cache": 0}
         self.accounts: list[Account] = []  # open ones
 
@@ -47,9 +49,9 @@ class Budget:
 
     @property
     def left(self) -> int:
-        """The bytes that are not held."""
+        """The bytes that are neither held nor kept for the next batches."""
         held = self.held
-        return self.limit - held["ahead"] - held["buffer"] - (held["cache"] if self.given else 0)
+        return self.limit - held["ahead"] - held["buffer"] - (held["cache"] if self.given else 0) - self.idle()
 
     def note(self, text: str) -> None:
         """Note a fact, unless it was noted before."""
@@ -101,8 +103,7 @@ class Account:
         with budget.lock:
             self.nbytes += nbytes
             budget.held[self.kind] += nbytes
-            if self.nbytes > self.peak:
-                self.peak = self.nbytes
+            self.peak = max(self.peak, self.nbytes)
 
     def hold(self, nbytes: int, told: Callable[[], Told]) -> None:
         """Hold `nbytes` in a buffer that cannot shrink; raise a `BudgetError` if a given limit is too small."""
@@ -147,7 +148,7 @@ class Account:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *_: Any) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
 

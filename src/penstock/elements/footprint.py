@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import sys
 from collections import deque
-from collections.abc import Iterable, Sequence, Set
+from collections.abc import Iterable, Sequence
+from collections.abc import Set as AbstractSet
 from itertools import islice
 from typing import Any, cast
 
@@ -48,17 +49,13 @@ def memory_of_value(value: Any, depth: int = 0) -> int:
     True
     """
     kind = type(value)
-    if kind is np.ndarray:
-        return own_bytes_of(value)
     if kind in _PLAIN:
         return sys.getsizeof(value)
-    if isinstance(value, np.ndarray):
-        return own_bytes_of(cast("NDArray[Any]", value))
-    if isinstance(value, Ragged | Sparse):
-        return _memory_of_column(value)
+    if isinstance(value, np.ndarray | Ragged | Sparse):
+        return _memory_of_column(cast("Column", value))
     if depth == DEEPEST:
-        return sys.getsizeof(value)
-    if isinstance(value, dict | list | tuple | Set | deque):
+        return sys.getsizeof(value, 64)
+    if isinstance(value, dict | list | tuple | AbstractSet | deque):
         parts: Any = cast("Any", value).values() if isinstance(value, dict) else value
         is_record = isinstance(value, dict | tuple) and len(parts) <= MOST_IN_A_RECORD
         return sys.getsizeof(cast("Any", value)) + (_of_all if is_record else _of_some)(parts, depth + 1)

@@ -268,7 +268,7 @@ class Loop:
             what = "batch" if self._stage.batching else "element"
             budget.note(
                 f"one {what} of {self._stage.plan.label()} takes {nbytes:,} bytes, and Options(memory_budget=) allows "
-                f"{budget.limit:,}: each such {what} is made alone, with nothing ahead; reduce its size, or raise the budget"
+                f"{budget.limit:,}: nothing is made ahead of such a {what}; reduce its size, or raise the budget"
             )
 
     def _prepared(self, task: Task) -> Task:

@@ -178,6 +178,7 @@ class Run:
         self._session = session = Session(settings, self._carry_over, self._observer)
         self._producer = None
         session.keep_within_budget(self.plan)
+        self._carry_over.memory.within(session.budget)
         if self.plan.indexed:
             feed = partial(RowFeed, received=cursor.ahead)
             self._stage = Stage(self.plan, self.plan, partial(feed, self.plan), session, top=True)

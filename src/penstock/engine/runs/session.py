@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 from weakref import WeakSet
 
-from penstock.core.budget import Account, Budget, Kind
+from penstock.core.budget import Account, Kind
 from penstock.core.errors import ClosedError
 from penstock.elements.chunks.chunk import Chunk
 from penstock.elements.footprint import memory_of
@@ -184,7 +184,7 @@ class Session:
             if node.traits.keeps_made:
                 cast("Cache", node).obey(self.budget)
 
-    def window(self, account: Account, *, ordered: bool = True) -> Window:
+    def window(self, account: Account | None = None, *, ordered: bool = True) -> Window:
         """Return a window that closes with the session."""
         if self._outer is not None:
             return self._outer.window(account)

@@ -64,9 +64,9 @@ class Job:
         "mark_after",
         "missing",
         "nbytes",
-        "sized",
         "noted",
         "results",
+        "sized",
         "task",
         "tasks",
     )

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import Generic, Self, TypeVar
 
-from penstock.core.budget import Account
+from penstock.core.budget import Account, unlimited
 from penstock.core.errors import ClosedError
 from penstock.engine.workers.lifetime import WORKER
 from penstock.engine.workers.window import WHILE_WAITING
@@ -30,12 +30,12 @@ class Producer(Generic[T]):
         self,
         items: Iterator[T],
         has_room: Callable[[deque[T]], bool],
-        account: Account,
+        account: Account | None = None,
         size: Callable[[T], int] | None = None,
     ) -> None:
         self._items = items
         self._has_room = has_room
-        self._account = account
+        self._account = account or unlimited()
         self._size = size
         self._sizes: deque[int] = deque()  # of the items not consumed yet
         self._largest = 0

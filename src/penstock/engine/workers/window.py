@@ -6,7 +6,7 @@ import threading
 from collections import deque
 from typing import TYPE_CHECKING, Any
 
-from penstock.core.budget import Account
+from penstock.core.budget import Account, unlimited
 from penstock.core.errors import ClosedError
 from penstock.engine.tasks.task import Job, Result
 
@@ -23,9 +23,9 @@ class Window:
     Their bytes are counted in an `account`: those reserved for a job until it is done, then those that it made.
     """
 
-    def __init__(self, *, ordered: bool, account: Account) -> None:
+    def __init__(self, *, ordered: bool, account: Account | None = None) -> None:
         self._ordered = ordered
-        self._account = account
+        self._account = account or unlimited()
         self._jobs: deque[Job] = deque()
         self._lock = threading.RLock()
         self._changed = threading.Condition(self._lock)

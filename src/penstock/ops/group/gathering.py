@@ -9,8 +9,8 @@ from itertools import chain
 from typing import Any
 
 from penstock.core.arrays import Allocate
-from penstock.core.budget import Account, unlimited
 from penstock.core.blame import blames_of
+from penstock.core.budget import Account, unlimited
 from penstock.elements.chunks.chunk import Items
 from penstock.elements.size import bytes_of
 from penstock.ops.elementwise.beside import Beside, asked

@@ -147,10 +147,8 @@ class Pending:
         self._account.hold(round(self._waiting * self._mean), self._told)
 
     def _told(self) -> Told:
-        holds = (
-            f"{self._account.name} holds {self._waiting:,} elements ({self._account.nbytes:,} bytes) in {len(self._groups):,} "
-            "groups that are not full"
-        )
+        groups = f"in {len(self._groups):,} groups that are not full"
+        holds = f"{self._account.name} holds {self._waiting:,} elements ({self._account.nbytes:,} bytes) {groups}"
         return holds, "use fewer keys, smaller groups or smaller elements"
 
     def _gone(self, groups: list[PendingGroup], place: int, piece: Piece | None = None) -> Full:
