@@ -82,7 +82,7 @@ class Account:
     penstock.core.errors.BudgetError: shuffle(10) holds 10 elements, and Options(memory_budget=) allows 100 bytes; ...
     """
 
-    __slots__ = ("budget", "kind", "name", "nbytes", "noted", "peak")
+    __slots__ = ("budget", "grows", "kind", "name", "nbytes", "noted", "peak")
 
     def __init__(self, budget: Budget, name: str, kind: Kind) -> None:
         self.budget = budget
@@ -91,6 +91,7 @@ class Account:
         self.nbytes = 0
         self.peak = 0
         self.noted = False
+        self.grows = kind == "buffer"  # what it holds has no limit of its own
 
     @property
     def left(self) -> int:

@@ -114,7 +114,7 @@ def _of_some(values: Any, depth: int) -> int:
     if count <= most:
         return _of_all(values, depth)
     if isinstance(values, list | tuple | np.ndarray):
-        some = cast("Sequence[Any]", values)[:: count // most]
+        some = cast("Sequence[Any]", values)[:: count // most | 1]  # odd, as small and large ones may take turns
     else:
         some = list(islice(values, most))
     return _of_all(some, depth) * count // len(some)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING, ClassVar, Protocol, TypeVar
 
 from penstock.core.arrays import Allocate
 from penstock.core.budget import Account, Kind, unlimited
@@ -66,6 +66,9 @@ class WorksAhead(Node):
 @dataclass(frozen=True)
 class Holds(Node):
     """A node whose flow holds elements that it yields later, and counts them in an account of the run's budget."""
+
+    fills: ClassVar[bool] = False
+    """True if what it holds has a limit of its own."""
 
     def flow(
         self, inputs: tuple[Open, ...], epoch: int, mark: Mark, allocate: Allocate, account: Account | None = None

@@ -10,7 +10,12 @@ INPUT_BOUND = 0.05  # share of its time that a consumer waits before the input i
 
 
 def verdict(stats: Stats) -> str:
-    """Return one or two sentences on what limits the run that `stats` counted."""
+    """Return one or two sentences on what limits the run that `stats` counted, and one if memory keeps growing."""
+    growing = "".join(f" Memory grows: {each}." for each in stats.growing)
+    return _limit(stats) + growing
+
+
+def _limit(stats: Stats) -> str:
     limit = stats.limit
     if stats.items == 0 or limit is None or stats.seconds < LEAST_SECONDS:
         return f"Too early to say: {_count(stats.items, stats.unit)} in {stats.seconds:.2f} s."

@@ -154,7 +154,9 @@ def _begin(
     if isinstance(node, WorksAhead):
         flow = node.flow(sources, epoch, mark, allocate, session)
     elif isinstance(node, Holds):
-        flow = node.flow(sources, epoch, mark, allocate, session.account(node.label()))
+        account = session.account(node.label())
+        account.grows = not node.fills
+        flow = node.flow(sources, epoch, mark, allocate, account)
     else:
         flow = node.flow(sources, epoch, mark, allocate)
     return flow if sources else _while_open(flow, session)

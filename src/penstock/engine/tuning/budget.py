@@ -12,6 +12,7 @@ from penstock.engine.tuning.cgroups import cores_allowed, memory_left
 BUDGET_DIVISOR = 4  # a quarter of the available memory may hold what a run makes ahead
 CACHE_DIVISOR = 2  # half of it may be kept by caches
 LEAST_BUDGET = 64 << 20  # bytes
+MEMINFO = "/proc/meminfo"
 
 
 def default_memory_budget() -> int:
@@ -48,7 +49,7 @@ def available_cores() -> float:
 def _available_kib() -> int:
     """Return the available memory of the system in KiB; 4 GiB if the system does not say."""
     try:
-        with open("/proc/meminfo", encoding="utf-8") as file:
+        with open(MEMINFO, encoding="utf-8") as file:
             found = re.search(r"^MemAvailable: *(\d+)", file.read(), re.MULTILINE)
     except OSError:
         found = None

@@ -24,6 +24,7 @@ class Shuffle(Holds, RowMap):
     """
 
     traits = Traits(ids="kept")
+    fills = True
 
     window: int | None
     seed: int | None
