@@ -67,7 +67,7 @@ class WorksAhead(Node):
 class Holds(Node):
     """A node whose flow holds elements that it yields later, and counts them in an account of the run's budget."""
 
-    fills: ClassVar[bool] = False
+    has_a_limit: ClassVar[bool] = False
     """True if what it holds has a limit of its own."""
 
     def flow(

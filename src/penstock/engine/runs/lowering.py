@@ -155,7 +155,7 @@ def _begin(
         flow = node.flow(sources, epoch, mark, allocate, session)
     elif isinstance(node, Holds):
         account = session.account(node.label())
-        account.grows = not node.fills
+        account.grows = not node.has_a_limit
         flow = node.flow(sources, epoch, mark, allocate, account)
     else:
         flow = node.flow(sources, epoch, mark, allocate)

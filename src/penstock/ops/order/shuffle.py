@@ -24,7 +24,7 @@ class Shuffle(Holds, RowMap):
     """
 
     traits = Traits(ids="kept")
-    fills = True
+    has_a_limit = True
 
     window: int | None
     seed: int | None
