@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from penstock import Ragged, Sparse
-from penstock.elements.chunks.chunk import Columns, Items, Kept
+from penstock.elements.chunks.chunk import Columns, Items
 from penstock.elements.nested.nesting import leaf_column
 from penstock.elements.nested.structure import LEAF
 from penstock.elements.size import bytes_of, sizes_of, text_bytes_of

@@ -109,7 +109,9 @@ def growing_generator():
 
 
 @pytest.mark.parametrize(
-    "make", [growing_list, growing_global, growing_attribute, growing_source, growing_generator], ids=lambda f: f.__name__
+    "make",
+    [growing_list, growing_global, growing_attribute, growing_source, growing_generator],
+    ids=lambda f: f.__name__,
 )
 def test_an_object_that_a_function_adds_to_is_named_with_its_operation(make):
     ds, named = make()

@@ -73,7 +73,7 @@ def test_alternating_stages_share_the_budget():
         session.turns = 4
         loop = loop_on_threads(session)
         loop._memory.item_bytes = 1
-        for nbytes, has_room in ((249, True), (1, False)):
+        for nbytes, has_room in ((248, True), (1, False)):  # an item of 1 byte reserves 2
             job = one_item()
             job.nbytes = nbytes
             loop._window.push(job)

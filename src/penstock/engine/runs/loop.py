@@ -222,16 +222,15 @@ class Loop:
             return min(items, self._memory.for_items_here()) if known else items
         if depth is not None:
             items = min(max(min(items, depth // 2), 1), max(depth - self._window.items, 1))
-        return min(items, self._memory.for_items(self._window.nbytes, copies=self._copies)) if known else items
-
-    @property
-    def _copies(self) -> int:
-        return self._memory.copies(in_place=isinstance(self._workers, NativeThread))
+        if not known:
+            return items
+        return min(items, self._memory.for_items(self._window.nbytes, gathered=isinstance(current, NativeThread)))
 
     def _prepare(self, job: Job) -> None:
         """Give a job its tasks: several if it is one expensive batch."""
         if self._workers is not None:
-            job.nbytes = self._memory.reserved(len(job), copies=self._copies) + memory_of(job.task.given.chunk)
+            gathered = isinstance(self._workers, NativeThread)
+            job.nbytes = self._memory.reserved(len(job), gathered=gathered) + memory_of(job.task.given.chunk)
         task, parts = self._prepared(job.task), self._parts(job)
         if parts is None:
             job.set_tasks([task])

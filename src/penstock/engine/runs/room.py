@@ -21,7 +21,7 @@ class Room:
     """The bytes that a loop may take of the budget of its run, which alternating stages share in equal parts.
 
     `item_bytes` is the size of the largest item of late, `None` while unknown. A job reserves that much for each of its
-    items until it is made; a batch is made beside its elements, so it reserves twice as much.
+    items twice until it is made: a batch is made beside its elements, and an element beside the one that it is made of.
     """
 
     def __init__(self, stage: Stage, slots: Slots | None) -> None:
@@ -43,18 +43,14 @@ class Room:
             self.account.add(nbytes - self.held)
             self.held = nbytes
 
-    def reserved(self, items: int, *, copies: int = 1) -> int:
-        """Return the bytes that some items take while they are made, with that many copies of each."""
-        return items * copies * (self.item_bytes or 0)
+    def reserved(self, items: int, *, gathered: bool) -> int:
+        """Return the bytes that some items take while they are made; batches that are `gathered` are made in place."""
+        return (1 if gathered else 2) * items * (self.item_bytes or 0)
 
-    def copies(self, *, in_place: bool) -> int:
-        """Return how often an item is in memory while it is made; a batch made `in_place` has no elements beside it."""
-        return 1 if self._slots is None or in_place else 2
-
-    def for_items(self, nbytes: int, *, copies: int) -> int:
+    def for_items(self, nbytes: int, *, gathered: bool) -> int:
         """Return the number of further items that there is room for, beside `nbytes` of jobs under way."""
         left = min(self.account.left, self._share - nbytes - self.held)
-        return max(left, 0) // max(self.reserved(1, copies=copies), 1)
+        return max(left, 0) // max(self.reserved(1, gathered=gathered), 1)
 
     def for_items_here(self) -> int:
         """Return the number of items that may be made in the consumer's thread, where nothing else is under way."""
@@ -73,8 +69,8 @@ class Room:
         self._is_noted = True
         what = "batch" if self._stage.batching else "element"
         budget.note(
-            f"one {what} of {self.account.name} takes {nbytes:,} bytes, and Options(memory_budget=) allows "
-            f"{budget.limit:,}: nothing is made ahead of such a {what}; reduce its size, or raise the budget"
+            f"one {what} of {self.account.name} takes about {nbytes:,} bytes, and Options(memory_budget=) allows "
+            f"{budget.limit:,}: the next {what} is made only when it is asked for; make it smaller, or raise the budget"
         )
 
     def learn(self, piece: Piece, job: Job) -> None:
