@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import mmap
 import sys
-from collections import deque, namedtuple
+from collections import deque
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -15,8 +16,12 @@ from penstock.elements.footprint import memory_of, memory_of_value
 from penstock.elements.nested.nesting import leaf_column
 from penstock.elements.nested.structure import LEAF
 
-Pair = namedtuple("Pair", "x y")
 KB = np.zeros(1000, np.uint8)
+
+
+class Pair(NamedTuple):
+    x: object
+    y: object
 
 
 class Plain:

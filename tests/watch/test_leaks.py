@@ -108,11 +108,10 @@ def growing_generator():
     return ps.Dataset.from_generator(numbers), "the list kept "
 
 
-@pytest.mark.parametrize(
-    "make",
-    [growing_list, growing_global, growing_attribute, growing_source, growing_generator],
-    ids=lambda f: f.__name__,
-)
+GROWING = [growing_list, growing_global, growing_attribute, growing_argument, growing_source, growing_generator]
+
+
+@pytest.mark.parametrize("make", GROWING, ids=lambda make: make.__name__)
 def test_an_object_that_a_function_adds_to_is_named_with_its_operation(make):
     ds, named = make()
     stats = stats_after(ds)

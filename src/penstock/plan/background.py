@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Protocol, TypeVar
+from typing import TYPE_CHECKING, ClassVar, Protocol
 
 from penstock.core.arrays import Allocate
 from penstock.core.budget import Account, Kind, unlimited
@@ -12,15 +12,14 @@ from penstock.plan.flow import Flow, Mark, Open
 from penstock.plan.node import Node
 
 if TYPE_CHECKING:
+    from penstock.elements.chunks.chunk import Chunk
     from penstock.kernels import SideThread
-
-T = TypeVar("T")
 
 
 class Background(Protocol):
     """Threads and memory of the run, for flows that work ahead or hold elements."""
 
-    def ahead(self, items: Iterator[T], most: int, /) -> Iterator[T]:
+    def ahead(self, items: Iterator[Chunk], most: int, /) -> Iterator[Chunk]:
         """Return the items, up to `most` of them made ahead by a thread until the result is closed."""
         ...
 
@@ -36,11 +35,11 @@ class Background(Protocol):
 class Inline:
     """Works in the thread that asks for the items.
 
-    >>> list(Inline().ahead(iter("abc"), 2))
-    ['a', 'b', 'c']
+    >>> Inline().side_thread() is None
+    True
     """
 
-    def ahead(self, items: Iterator[T], most: int, /) -> Iterator[T]:
+    def ahead(self, items: Iterator[Chunk], most: int, /) -> Iterator[Chunk]:
         return items
 
     def side_thread(self) -> SideThread | None:

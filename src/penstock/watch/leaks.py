@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator
+from functools import partial
 from itertools import islice
 from types import BuiltinFunctionType, CodeType, FunctionType, ModuleType
 from typing import Any, NamedTuple
@@ -132,7 +133,10 @@ def _parts(value: Any) -> Iterator[tuple[str, Any]]:
         return
     own = getattr(value, "__self__", None)
     function = getattr(value, "__func__", value)
-    function = getattr(function, "func", function)  # of a partial
+    if isinstance(function, partial):
+        yield from (("argument", argument) for argument in function.args)
+        yield from function.keywords.items()
+        function = function.func
     if own is not None:
         yield from vars(own).items() if hasattr(own, "__dict__") else ()
     if isinstance(function, FunctionType):

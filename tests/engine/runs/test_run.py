@@ -125,13 +125,11 @@ def test_a_batch_larger_than_the_budget_comes_alone_with_one_warning(way):
     big = D.from_tensor_slices(np.zeros((20, 1000))).batch(4)
     assert len(list(big.with_options(way).with_options(ps.Options(memory_budget=4 * 8000)))) == 5
     it = big.with_options(way).with_options(ps.Options(memory_budget=4 * 8000 - 1)).iterator()
-    with pytest.warns(
-        ps.errors.BudgetWarning, match=r"one batch of .* takes about 32,000 bytes, .* allows 31,999"
-    ) as told:
-        for _ in it:
-            assert len(it._items) == sum(window.items for window in windows_of(it)) == 0
-    assert len(told) == 1
-    assert [note for note in it.stats().notes if "32,000" in note]
+    with pytest.warns(ps.errors.BudgetWarning, match=r"one batch of .* takes about 32,000 bytes, .* allows 31,999"):
+        next(it)
+    for _ in it:  # another warning would be an error
+        assert len(it._items) == sum(window.items for window in windows_of(it)) == 0
+    assert len(it.stats().notes) == 1
 
 
 def test_the_window_stays_within_the_budget():
