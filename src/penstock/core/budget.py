@@ -11,7 +11,7 @@ from penstock.core.errors import BudgetError
 CACHE_SHARE = 2  # caches keep at most this part of a budget: windows and buffers need the rest
 UNLIMITED = 1 << 62  # bytes
 
-Kind: TypeAlias = Literal["ahead", "buffer", "cache"]
+HolderKind: TypeAlias = Literal["ahead", "buffer", "cache"]
 """The holder: work *ahead* of the consumer, which shrinks; a *buffer* that the order needs; a *cache*, which stops."""
 
 Told: TypeAlias = tuple[str, str]
@@ -40,7 +40,7 @@ class Budget:
         self.held = {"ahead": 0, "buffer": 0, "cache": 0}
         self.accounts: list[Account] = []  # open ones
 
-    def account(self, name: str, kind: Kind = "ahead") -> Account:
+    def account(self, name: str, kind: HolderKind = "ahead") -> Account:
         """Return a new account; its holder closes it."""
         account = Account(self, name, kind)
         with self.lock:
@@ -84,10 +84,10 @@ class Account:
 
     __slots__ = ("budget", "grows", "kind", "name", "nbytes", "noted", "peak")
 
-    def __init__(self, budget: Budget, name: str, kind: Kind) -> None:
+    def __init__(self, budget: Budget, name: str, kind: HolderKind) -> None:
         self.budget = budget
         self.name = name
-        self.kind: Kind = kind
+        self.kind: HolderKind = kind
         self.nbytes = 0
         self.peak = 0
         self.noted = False
@@ -153,6 +153,6 @@ class Account:
         self.close()
 
 
-def unlimited(name: str = "", kind: Kind = "buffer") -> Account:
+def unlimited(name: str = "", kind: HolderKind = "buffer") -> Account:
     """Return an account without a limit, for work outside of a run."""
     return Account(Budget(UNLIMITED, given=False), name, kind)

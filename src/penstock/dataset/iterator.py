@@ -83,7 +83,7 @@ class Iterator(Closing, Generic[T]):
         self._closed = False
         self._reported: Cursor | None = None  # the position to tell, of a consumer that takes items ahead
         self._received = self._waited = self._first = self._last = 0
-        self._growth: watch.leaks.Growth | None = None
+        self._growth: watch.leaks.MemoryGrowth | None = None
         self._look_at = 0  # time of the next look at what holds memory
         self._left = self._plan.length - cursor.row - sum(high - low for low, high in cursor.ahead)
 
@@ -157,7 +157,7 @@ class Iterator(Closing, Generic[T]):
         """Note what holds memory now, and warn of what the run could not do within its budget."""
         if self._last >= self._look_at:
             if self._growth is None:
-                self._growth = watch.leaks.Growth(self._plan)
+                self._growth = watch.leaks.MemoryGrowth(self._plan)
             self._growth.look(self._last, self._received, run, self._carry_over.memory)
             self._look_at = self._growth.next
         dataset.handle.warn_of_budget(run.budget.said())

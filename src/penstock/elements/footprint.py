@@ -16,8 +16,8 @@ from penstock.elements.chunks.chunk import Chunk, Column, Columns, Kept
 from penstock.elements.ragged import Ragged
 from penstock.elements.sparse import Sparse
 
-LOOKED_AT = (16, 16, 8, 4, 4)  # of more parts, this many represent all: of a chunk, of a container in it, and so on
-DEEPEST = len(LOOKED_AT) - 1
+REPRESENTING = (16, 16, 8, 4, 4)  # of more parts, this many represent all: of a chunk, of a container in it, and so on
+INNERMOST = len(REPRESENTING) - 1
 MOST_IN_A_RECORD = 64  # the parts of dicts and tuples differ, so all of them are looked at
 _PLAIN = frozenset({bool, int, float, complex, str, bytes, bytearray, type(None)})
 _PIXEL = {"1": 1, "L": 1, "P": 1, "I;16": 2, "LA": 4, "La": 4}  # bytes of a pixel of Pillow; 4 in all other modes
@@ -53,7 +53,7 @@ def memory_of_value(value: Any, depth: int = 0) -> int:
         return sys.getsizeof(value)
     if isinstance(value, np.ndarray | Ragged | Sparse):
         return _memory_of_column(cast("Column", value))
-    if depth == DEEPEST:
+    if depth == INNERMOST:
         return sys.getsizeof(value, 64)
     if isinstance(value, dict | list | tuple | AbstractSet | deque):
         parts: Any = cast("Any", value).values() if isinstance(value, dict) else value
@@ -101,7 +101,7 @@ def _memory_of_object(value: Any, depth: int) -> int:
     if "PIL.Image" in sys.modules and isinstance(value, sys.modules["PIL.Image"].Image):
         return value.width * value.height * _PIXEL.get(value.mode, 4)
     own = vars(value) if hasattr(value, "__dict__") and not isinstance(value, type) else {}
-    return sys.getsizeof(value, 64) + _of_all(own.values(), max(depth + 1, DEEPEST - 1))
+    return sys.getsizeof(value, 64) + _of_all(own.values(), max(depth + 1, INNERMOST - 1))
 
 
 def _of_all(values: Iterable[Any], depth: int) -> int:
@@ -110,7 +110,7 @@ def _of_all(values: Iterable[Any], depth: int) -> int:
 
 def _of_some(values: Any, depth: int) -> int:
     """Return the bytes of all values, or a multiple of those of some of them, evenly spaced."""
-    count, most = len(values), LOOKED_AT[depth]
+    count, most = len(values), REPRESENTING[depth]
     if count <= most:
         return _of_all(values, depth)
     if isinstance(values, list | tuple | np.ndarray):

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Protocol
 
 from penstock.core.arrays import Allocate
-from penstock.core.budget import Account, Kind, unlimited
+from penstock.core.budget import Account, HolderKind, unlimited
 from penstock.plan.flow import Flow, Mark, Open
 from penstock.plan.node import Node
 
@@ -27,7 +27,7 @@ class Background(Protocol):
         """Return a native thread, or `None` if the run works inline."""
         ...
 
-    def account(self, name: str, kind: Kind = "buffer", /) -> Account:
+    def account(self, name: str, kind: HolderKind = "buffer", /) -> Account:
         """Return an account of the run's memory budget for the bytes that the flow holds, to be closed with it."""
         ...
 
@@ -45,7 +45,7 @@ class Inline:
     def side_thread(self) -> SideThread | None:
         return None
 
-    def account(self, name: str, kind: Kind = "buffer", /) -> Account:
+    def account(self, name: str, kind: HolderKind = "buffer", /) -> Account:
         return unlimited(name, kind)
 
 

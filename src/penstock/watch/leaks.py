@@ -17,32 +17,32 @@ from penstock.plan.node import Node
 
 FIRST_PAUSE = 50_000_000  # ns between the first looks
 MOST_LOOKS = 32  # then every second one is forgotten, and the pauses are twice as long
-FEWEST = 12  # looks before anything is said
-LEAST = 8 << 20  # bytes; less growth is not worth a word
-STEADY = 8  # a share of 1 / 8 of the growth must come in each third of the time
-BATCHES = 16  # a consumer that works on up to this many batches at a time is no leak
-DEEPEST = 4  # objects within one another, from a function on
+FEWEST_LOOKS = 12  # looks before anything is said
+LEAST_GROWTH = 8 << 20  # bytes; less growth is not worth a word
+STEADY_SHARE = 8  # a share of 1 / 8 of the growth must come in each third of the time
+BATCHES_IN_USE = 16  # a consumer that works on up to this many batches at a time is no leak
+FURTHEST = 4  # objects within one another, from a function on
 MOST_OBJECTS = 1000  # of one plan
 MOST_CONTAINERS = 64
 
-Containers = (list, dict, set, deque, bytearray)
+GROWING_TYPES = (list, dict, set, deque, bytearray)
 
 
-class Look(NamedTuple):
+class MemoryLook(NamedTuple):
     """The bytes held at one moment, by holder; `items` had been received."""
 
     items: int
     held: dict[str, int]
 
 
-class Growth:
+class MemoryGrowth:
     """A watch over what the parts of one run hold. `look` is called now and then, and costs some 0.1 ms."""
 
     def __init__(self, plan: Node) -> None:
         self.next = 0
         """The time (ns) of the next look."""
         self._pause = FIRST_PAUSE
-        self._looks: list[Look] = []
+        self._looks: list[MemoryLook] = []
         self._kept = tuple(islice(_kept_by_functions(plan), MOST_CONTAINERS))
 
     def look(self, now: int, items: int, run: Run, memory: Memory) -> None:
@@ -53,9 +53,9 @@ class Growth:
                 name = f"{account.name} holds elements or keys, which"
                 held[name] = held.get(name, 0) + account.nbytes
         ahead = run.budget.held["ahead"] + run.budget.held["cache"]
-        unexplained = memory.live_bytes - ahead - BATCHES * run.tuner.item_bytes
+        unexplained = memory.live_bytes - ahead - BATCHES_IN_USE * run.tuner.item_bytes
         held["the consumer keeps batches, which"] = max(unexplained, 0)
-        self._looks.append(Look(items, held))
+        self._looks.append(MemoryLook(items, held))
         if len(self._looks) == MOST_LOOKS:
             del self._looks[1::2]
             self._pause *= 2
@@ -64,10 +64,10 @@ class Growth:
     def found(self, unit: str) -> tuple[str, ...]:
         """Return what grew all the time, in words with figures."""
         looks = self._looks[len(self._looks) // 4 :]  # without the warm-up
-        if len(self._looks) < FEWEST:
+        if len(self._looks) < FEWEST_LOOKS:
             return ()
         return tuple(
-            f"{name} grew from {size_of(looks[0].held.get(name, 0))} to {size_of(looks[-1].held[name])} over "
+            f"{name} grew from {megabytes(looks[0].held.get(name, 0))} to {megabytes(looks[-1].held[name])} over "
             f"{looks[-1].items - looks[0].items:,} {unit}"
             for name in looks[-1].held
             if keeps_growing([look.held.get(name, 0) for look in looks])
@@ -81,11 +81,11 @@ def keeps_growing(sizes: list[int]) -> bool:
     (True, False)
     """
     third = len(sizes) // 3
-    if not third or (growth := sizes[-1] - sizes[0]) < LEAST:
+    if not third or (growth := sizes[-1] - sizes[0]) < LEAST_GROWTH:
         return False
     parts = sizes[:third], sizes[third:-third], sizes[-third:]
     rises = max(parts[0]) < min(parts[1][len(parts[1]) // 2 :]) and max(parts[1]) < min(parts[2][third // 2 :])
-    return rises and all((part[-1] - part[0]) * STEADY >= growth * len(part) / len(sizes) for part in parts)
+    return rises and all((part[-1] - part[0]) * STEADY_SHARE >= growth * len(part) / len(sizes) for part in parts)
 
 
 def _size_now(container: Any) -> int:
@@ -95,7 +95,7 @@ def _size_now(container: Any) -> int:
         return 0
 
 
-def size_of(nbytes: int) -> str:
+def megabytes(nbytes: int) -> str:
     """Return a number of bytes as text: `12.5 MB`."""
     return f"{nbytes / 1e6:,.1f} MB"
 
@@ -112,14 +112,14 @@ def _kept_by_functions(plan: Node) -> Iterator[tuple[str, Any]]:
 
 def _containers(value: Any, path: str, seen: set[int], depth: int) -> Iterator[tuple[str, Any]]:
     """Yield the containers that grow in place, in the names, cells and attributes that a function or object has."""
-    if id(value) in seen or depth > DEEPEST or len(seen) > MOST_OBJECTS:
+    if id(value) in seen or depth > FURTHEST or len(seen) > MOST_OBJECTS:
         return
     seen.add(id(value))
-    if isinstance(value, Containers):
+    if isinstance(value, GROWING_TYPES):
         yield path, value
         return
     for name, part in _parts(value):
-        if isinstance(part, Containers) or callable(part) or hasattr(part, "__dict__"):
+        if isinstance(part, GROWING_TYPES) or callable(part) or hasattr(part, "__dict__"):
             yield from _containers(part, f"{path}.{name}" if path else name, seen, depth + 1)
 
 
@@ -129,7 +129,9 @@ def _parts(value: Any) -> Iterator[tuple[str, Any]]:
     if isinstance(value, BuiltinFunctionType | ModuleType | type) or module in ("numpy", "torch"):
         return
     if module == "penstock":  # around a function or source of the user's
-        yield from (("", part) for part in getattr(value, "__dict__", {}).values() if not isinstance(part, Containers))
+        yield from (
+            ("", part) for part in getattr(value, "__dict__", {}).values() if not isinstance(part, GROWING_TYPES)
+        )
         return
     own = getattr(value, "__self__", None)
     function = getattr(value, "__func__", value)

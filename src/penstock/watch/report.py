@@ -23,7 +23,7 @@ from penstock.watch.counters import (
     Counters,
     OperationCounters,
 )
-from penstock.watch.leaks import Growth
+from penstock.watch.leaks import MemoryGrowth
 from penstock.watch.stats import PLURALS, HeldStats, OperationStats, Stats
 
 NS = 1e-9
@@ -35,7 +35,7 @@ def stats_of(
     memory: Memory,
     items: int,
     times: tuple[int, int],
-    growth: Growth | None = None,
+    growth: MemoryGrowth | None = None,
 ) -> Stats:
     """Return the stats of a run, possibly not begun: `items` received; `times` waited and stepped (ns)."""
     workers = 1 if run is None or run.mode == "inline" else max(run.tuner.threads, 1)

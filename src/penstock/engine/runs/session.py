@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 from weakref import WeakSet
 
-from penstock.core.budget import Account, Kind
+from penstock.core.budget import Account, HolderKind
 from penstock.core.errors import ClosedError
 from penstock.elements.chunks.chunk import Chunk
 from penstock.elements.footprint import memory_of
@@ -174,7 +174,7 @@ class Session:
             return self._outer.unfinished
         return sum(window.unfinished for window in list(self._windows))
 
-    def account(self, name: str, kind: Kind = "buffer", /) -> Account:
+    def account(self, name: str, kind: HolderKind = "buffer", /) -> Account:
         """Return an account for what some part of the run holds of the memory budget."""
         return self.budget.account(name, kind)
 

@@ -26,7 +26,7 @@ from penstock.plan.safety.guard import LockSet
 from penstock.plan.traits import Traits
 from penstock.plan.types import Spec
 
-LOOKED_AT = 8  # one piece in this many is followed by a look at the sizes of the states
+PIECES_A_LOOK = 8  # one piece in this many is followed by a look at the sizes of the states
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ class GroupByReducer(Holds, Streamed):
             for number, (piece, _) in enumerate(reader.runs()):
                 with entered(turns):
                     self._reduce(states, piece)
-                if number % LOOKED_AT == 0:
+                if number % PIECES_A_LOOK == 0:
                     account.hold(memory_of_value(states), told)
         return states
 

@@ -20,7 +20,7 @@ from penstock.kernels import permute, permute_rows
 from penstock.plan.flow import BEYOND, Flow, Mark, Open, Piece, Reader, join_pieces, resumed
 from penstock.plan.ids import NO_IDS
 
-Sizes: TypeAlias = NDArray[np.float64]
+_Sizes: TypeAlias = NDArray[np.float64]
 
 _AT_ONCE = 512
 """Elements to move at once if rounds are smaller and enough are ready: 3 times as fast with a buffer of 100."""
@@ -104,7 +104,7 @@ class _Lanes:
     def read_pool(self, reader: Reader) -> Piece | None:
         """Return the elements of the pool, or as many as there are; `None` if there are none."""
         parts: list[Piece] = []
-        sizes: list[Sizes] = []
+        sizes: list[_Sizes] = []
         missing = self.pool
         while missing and (part := reader.read(missing, missing)) is not None:
             parts.append(part)
