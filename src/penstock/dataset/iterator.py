@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+LOOK_AFTER = 100_000_000  # ns until a run first looks at what holds memory; shorter runs never do
+
 
 class Iterator(Closing, Generic[T]):
     """One pass over a dataset.
@@ -82,6 +84,8 @@ class Iterator(Closing, Generic[T]):
         self._closed = False
         self._reported: Cursor | None = None  # the position to tell, of a consumer that takes items ahead
         self._received = self._waited = self._first = self._last = 0
+        self._growth: watch.leaks.MemoryGrowth | None = None
+        self._look_at = 0  # time of the next look at what holds memory
         self._left = self._plan.length - cursor.row - sum(high - low for low, high in cursor.ahead)
 
     def __repr__(self) -> str:
@@ -138,7 +142,10 @@ class Iterator(Closing, Generic[T]):
                 self._warn(empty=True, failed=any(each.failed for each in self.stats().operations))
             raise StopIteration
         self._items = deque(items) if isinstance(items, list) else items
-        if self._warn is not None and cast("Run", self._run).is_parallel:
+        run = cast("Run", self._run)
+        if self._last >= self._look_at or run.budget.unsaid:
+            self._look(run)
+        if self._warn is not None and run.is_parallel:
             self._warn_of_threads(self._warn)
 
     def _begin_run(self, asked: int) -> None:
@@ -156,6 +163,16 @@ class Iterator(Closing, Generic[T]):
         self._watched = watch.stuck.Watched(run, self._counters)
         watch.stuck.watchdog.watch(self._watched)
         self._first = asked
+        self._look_at = asked + LOOK_AFTER
+
+    def _look(self, run: Run) -> None:
+        """Note what holds memory now, and warn of what the run could not do within its budget."""
+        if self._last >= self._look_at:
+            if self._growth is None:
+                self._growth = watch.leaks.MemoryGrowth(self._plan)
+            self._growth.look(self._last, self._received, run, self._carry_over.memory)
+            self._look_at = self._growth.next
+        dataset.handle.warn_of_budget(run.budget.said())
 
     def _next_items(self) -> Any:
         return cast("Run", self._run).items()
@@ -312,7 +329,8 @@ class Iterator(Closing, Generic[T]):
         waited, last = self._waited, self._last
         stepped = (perf_counter_ns() if self._run and self._run.ended is None else last) - self._first - waited
         times = (waited, max(stepped, 0) if last else 0)
-        return watch.report.stats_of(self._run, self._counters, self._carry_over.memory, self._received, times)
+        memory = self._carry_over.memory
+        return watch.report.stats_of(self._run, self._counters, memory, self._received, times, self._growth)
 
     def verdict(self) -> str:
         """Return the limit of this run in words: who waits, for which operation, its ceiling, and what to change.

@@ -10,8 +10,9 @@ INPUT_BOUND = 0.05  # share of its time that a consumer waits before the input i
 
 
 def verdict(stats: Stats) -> str:
-    """Return one or two sentences on what limits the run that `stats` counted, and the event before, if any."""
-    limit_of = _limit(stats)
+    """Return what limits the run that `stats` counted, whether memory grows, and the last event, if any."""
+    growing = "".join(f" Memory grows: {each}." for each in stats.growing)
+    limit_of = _limit(stats) + growing
     if not stats.events:
         return limit_of
     last = str(stats.events[-1]).partition("\n")[0]

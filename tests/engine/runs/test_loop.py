@@ -10,7 +10,8 @@ import pytest
 from penstock import Dataset, Options
 from penstock.engine.memory.slots import Slots
 from penstock.engine.runs.feeds import NOTHING, RowFeed
-from penstock.engine.runs.loop import LOOKED_AT, Loop
+from penstock.engine.runs.loop import Loop
+from penstock.engine.runs.room import LOOKED_AT
 from penstock.engine.runs.stage import Stage
 from penstock.engine.tasks.task import Job, Task
 from penstock.engine.tuning.tuner import LOOKS
@@ -75,8 +76,8 @@ def test_alternating_stages_share_the_budget():
     with session_with(Options(executor="threads", workers=4, memory_budget=1000)) as session:
         session.turns = 4
         loop = loop_on_threads(session)
-        loop._item_bytes = 1
-        for nbytes, has_room in ((249, True), (1, False)):
+        loop._memory.item_bytes = 1
+        for nbytes, has_room in ((248, True), (1, False)):  # an item of 1 byte reserves 2
             job = one_item()
             job.nbytes = nbytes
             loop._window.push(job)

@@ -9,7 +9,9 @@ from functools import partial
 from time import perf_counter_ns
 from typing import TYPE_CHECKING, Any
 
+from penstock.core.budget import Budget
 from penstock.core.errors import ClosedError, WorkerError
+from penstock.elements.footprint import memory_of
 from penstock.engine import memory, runs
 from penstock.engine.cursors.cursor import Cursor
 from penstock.engine.cursors.position import Position, RowPosition, StreamPosition
@@ -90,6 +92,11 @@ class Run:
     def tuner(self) -> Tuner:
         """The tuner of the stage that took the most time."""
         return max(self._session.tuners, key=lambda tuner: tuner.item_wall, default=Tuner(None))
+
+    @property
+    def budget(self) -> Budget:
+        """The memory budget, and what each part of the run holds of it."""
+        return self._session.budget
 
     @property
     def spent(self) -> Cost:
@@ -184,6 +191,8 @@ class Run:
         settings, cursor = self.settings, self._position.cursor()
         self._session = session = Session(settings, self._carry_over, self._observer)
         self._producer = None
+        session.keep_within_budget(self.plan)
+        self._carry_over.memory.within(session.budget)
         if self.plan.indexed:
             feed = partial(RowFeed, received=cursor.ahead)
             self._stage = Stage(self.plan, self.plan, partial(feed, self.plan), session, top=True)
@@ -232,7 +241,7 @@ class Run:
             waiting = sum(map(len, pieces))
             return not waiting or waiting + len(pieces[-1]) <= depth
 
-        self._producer = self._session.producer(self._flow, has_room)
+        self._producer = self._session.producer(self._flow, has_room, lambda piece: memory_of(piece.chunk))
 
     def _count(self, piece: Piece, items: Any) -> None:
         made, count = self.made, len(items)

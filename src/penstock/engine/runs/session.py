@@ -6,10 +6,13 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 from weakref import WeakSet
 
+from penstock.core.budget import Account, HolderKind
 from penstock.core.errors import ClosedError
+from penstock.elements.chunks.chunk import Chunk
+from penstock.elements.footprint import memory_of
 from penstock.engine import workers
 from penstock.engine.memory.pool import Memory
 from penstock.engine.runs.carry_over import CarryOver
@@ -21,7 +24,8 @@ from penstock.engine.tuning.tuner import Tuner
 from penstock.engine.workers.protocol import Workers
 from penstock.engine.workers.window import WHILE_WAITING, Window
 from penstock.kernels import SideThread
-from penstock.plan.graph import same_plan
+from penstock.plan.graph import all_nodes, same_plan
+from penstock.plan.node import Node
 
 if TYPE_CHECKING:
     from penstock.core.events import Event
@@ -29,6 +33,7 @@ if TYPE_CHECKING:
     from penstock.engine.workers.producer import Producer
     from penstock.engine.workers.replaceable import ReplaceableExecutor
     from penstock.engine.workers.threads import Threads
+    from penstock.ops.buffer.cache import Cache
 
 T = TypeVar("T")
 
@@ -40,6 +45,7 @@ class Session:
         self, settings: Settings, carry_over: CarryOver, observer: Observer, outer: Session | None = None
     ) -> None:
         self.settings = settings
+        self.budget = settings.budget() if outer is None else outer.budget
         self.observer = observer
         self.allocate = carry_over.memory.allocate
         self.allocate_slot = carry_over.allocate_slot
@@ -178,34 +184,46 @@ class Session:
         """The windows of all stages, also of datasets that are elements."""
         return list(self._windows)
 
-    def window(self, *, ordered: bool = True) -> Window:
+    def account(self, name: str, kind: HolderKind = "buffer", /) -> Account:
+        """Return an account for what some part of the run holds of the memory budget."""
+        return self.budget.account(name, kind)
+
+    def keep_within_budget(self, plan: Node) -> None:
+        """Let the caches of a plan keep as many bytes as the memory budget allows."""
+        for node in all_nodes(plan):
+            if node.traits.keeps_made:
+                cast("Cache", node).obey(self.budget)
+
+    def window(self, account: Account | None = None, *, ordered: bool = True) -> Window:
         """Return a window that closes with the session."""
         if self._outer is not None:
-            return self._outer.window()
-        window = Window(ordered=ordered)
+            return self._outer.window(account)
+        window = Window(ordered=ordered, account=account)
         self._windows.add(window)
         if self._closed:
             window.close()
         return window
 
-    def producer(self, items: Iterator[T], has_room: Callable[[deque[T]], bool]) -> Producer[T]:
-        """Return a producer that closes with the session."""
+    def producer(
+        self, items: Iterator[T], has_room: Callable[[deque[T]], bool], size: Callable[[T], int] | None = None
+    ) -> Producer[T]:
+        """Return a producer that closes with the session; `size` returns the bytes of an item, if they are to count."""
         if self._outer is not None:
-            return self._outer.producer(items, has_room)
-        producer = workers.producer.Producer(items, has_room)
+            return self._outer.producer(items, has_room, size)
+        producer = workers.producer.Producer(items, has_room, self.account("elements made ahead", "ahead"), size)
         with self._lock:
             self._producers.add(producer)
         if self._closed:
             producer.close()
         return producer
 
-    def ahead(self, items: Iterator[T], most: int, /) -> Iterator[T]:
+    def ahead(self, items: Iterator[Chunk], most: int, /) -> Iterator[Chunk]:
         """Return the items, up to `most` of them made ahead by a thread unless the run is inline."""
         if self._outer is not None:
             return self._outer.ahead(items, most)
         if self.settings.executor == "inline":
             return items
-        return self.producer(items, lambda ready: len(ready) < most)
+        return self.producer(items, lambda ready: len(ready) < most, memory_of)
 
     def side_thread(self) -> SideThread | None:
         """Return a native thread, unless the run is inline."""

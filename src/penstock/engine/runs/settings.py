@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from penstock import engine
+from penstock.core.budget import Budget
 from penstock.core.options import AUTOTUNE, Options
-from penstock.engine.tuning.budget import default_memory_budget
+from penstock.engine.tuning.budget import default_cache_limit, default_memory_budget
 from penstock.ops.buffer.options import options_of
 from penstock.ops.buffer.prefetch import Prefetch
 from penstock.ops.group.batch import Batch
@@ -44,6 +45,11 @@ class Settings:
     rewrite: bool | None = None
     kept_here: bool = False
     asked_for: bool = False
+
+    def budget(self) -> Budget:
+        """Return the memory budget of a run, of which nothing is held yet."""
+        given = self.budget_is_given
+        return Budget(self.memory_budget, given=given, cache_limit=None if given else default_cache_limit())
 
     def would_pay(self, tuner: Tuner) -> bool:
         """Return whether threads would make the items, if every thread could call the functions."""

@@ -32,7 +32,7 @@ def rows_in_all(chunk: Chunk, batches: list[Any]) -> int:
     """Return the number of elements in the batches of a chunk; columns are counted at once, arrays without Python."""
     if isinstance(chunk, Columns) and chunk.columns and isinstance(first := chunk.columns[0], np.ndarray):
         return len(batches) * (first.shape[1] if first.ndim > 1 else 1)
-    firsts = [next(iter(batch.values()), 1) if type(batch) is dict else batch for batch in batches]
+    firsts: list[Any] = [next(iter(batch.values()), 1) if type(batch) is dict else batch for batch in batches]
     if set(map(type, firsts)) == {np.ndarray} and all(map(NDIM, firsts)):
         return sum(map(len, firsts))
     return sum(map(rows_in, batches))
