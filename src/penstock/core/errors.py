@@ -14,6 +14,7 @@ PenstockError
 └── MissingDependencyError(ImportError)   an optional library that is not installed
 
 PlanWarning(UserWarning)              a pipeline that runs, but is probably a mistake
+CacheWarning(UserWarning)             a cache on disk that cannot grow any more
 """
 
 from __future__ import annotations
@@ -87,3 +88,7 @@ class PlanWarning(UserWarning):
     def __init__(self, message: str, code: str = "") -> None:
         super().__init__(message)
         self.code = code
+
+
+class CacheWarning(UserWarning):
+    """A cache on disk does not grow any more: the run goes on, and makes what is not kept in each epoch again."""

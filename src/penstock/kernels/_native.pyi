@@ -24,6 +24,20 @@ def thread_times() -> tuple[int, int, int, int, int]: ...
 def first_draws(key: int, rows: Rows, out: NDArray[np.uint64]) -> None: ...
 def gather(source: NDArray[Any], rows: Rows, out: NDArray[Any]) -> None: ...
 
+# Rows of a cache: returns the number of rows that are not sound.
+def copy_cached_rows(
+    entries: NDArray[np.uint64],
+    rows: Rows,
+    records: list[Any],
+    data: list[Any],
+    length: int,
+    starts: list[int],
+    outs: list[NDArray[Any]],
+    spans: Rows | None,
+    ok: NDArray[np.bool_],
+) -> int: ...
+def crc32c_rows(rows: NDArray[np.uint8], length: int, out: NDArray[np.uint32]) -> None: ...
+
 class SideThread: ...
 
 class Gathering:

@@ -1,0 +1,65 @@
+"""Rows of a cache on disk: copied out of mapped files in native code and verified; `reference.cached_rows` is the twin.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from penstock.core.arrays import Rows
+from penstock.kernels import _native
+
+LOG_RECORD = np.dtype([
+    ("row", "<i8"), ("offset", "<i8"), ("length", "<u4"), ("form", "<u4"), ("crc", "<u4"), ("own", "<u4"),
+])  # fmt: skip
+"""A record of a log: the place of one row in the data; `own` is the CRC-32C of what comes before it in the record."""
+VERIFIED = np.uint64(1 << 63)
+"""The bit of an entry whose row this process has verified before."""
+ANY_LENGTH = -1
+
+
+def copy_cached_rows(
+    entries: NDArray[np.uint64],
+    rows: Rows,
+    logs: tuple[list[Any], list[Any]],
+    length: int,
+    parts: Sequence[tuple[int, NDArray[Any]]],
+    spans: Rows | None = None,
+) -> tuple[NDArray[np.bool_], int]:
+    """Copy parts of each row to arrays, and return which rows are sound, `bool[k]`, and how many are not.
+
+    `logs` are the records and the data of each writer, as two lists of arrays; an entry has the number of its log in
+    bits 32 to 51 and the number of its record, from 1, below. For each part, the bytes of row i from `start` on go to
+    `array[i]`. A row is sound if its record names it and has this `length` (or `ANY_LENGTH`), its bytes are in the
+    data, and, unless its entry is `VERIFIED`, both have their checksums. `spans`, `int64[k, 2]`, receives the offset
+    and length of each sound row.
+
+    >>> record = np.zeros(1, LOG_RECORD)
+    >>> record["length"], record["crc"] = 3, 0x364B3FB7  # of b"abc"
+    >>> record["own"] = crc32c_rows(record.view(np.uint8).reshape(1, 32), 28)
+    >>> out, entry = np.zeros((1, 2), np.uint8), np.ones(1, np.uint64)
+    >>> data = np.frombuffer(b"abc", np.uint8)
+    >>> copy_cached_rows(entry, np.zeros(1, np.int64), ([record], [data]), 3, [(1, out)])
+    (array([ True]), 0)
+    >>> out.tobytes()
+    b'bc'
+    """
+    records, data = logs
+    ok = np.empty(len(rows), np.bool_)
+    starts, outs = [start for start, _ in parts], [out for _, out in parts]
+    bad = _native.copy_cached_rows(entries, rows, records, data, length, starts, outs, spans, ok)
+    return ok, bad
+
+
+def crc32c_rows(rows: NDArray[np.uint8], length: int) -> NDArray[np.uint32]:
+    """Return the CRC-32C of the first `length` bytes of each row of a C-contiguous array, `uint8[k, width]`.
+
+    >>> crc32c_rows(np.frombuffer(b"abcdabcd", np.uint8).reshape(2, 4), 3).tolist() == [0x364B3FB7] * 2
+    True
+    """
+    out = np.empty(len(rows), np.uint32)
+    _native.crc32c_rows(rows, length, out)
+    return out
