@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -29,6 +30,13 @@ class KeptRows:
     def missing(self, positions: Rows) -> Rows:
         """Return the missing ones of `positions`, each once."""
         return np.unique(positions[~self._have[positions]])
+
+    def fetch(self, rows: Rows, make: Callable[[Rows], Chunk], out: list[np.ndarray] | None = None) -> Chunk:
+        """Return the elements of all rows: in `out` if they fit, otherwise read-only; missing ones come from `make`."""
+        missing = self.missing(rows)
+        if len(missing):
+            self.put(missing, make(missing))
+        return self.take(rows, out)
 
     def put(self, positions: Rows, chunk: Chunk) -> None:
         """Keep the elements of a chunk, at `positions`."""
@@ -111,6 +119,10 @@ class KeptStream:
         self._chunks: list[Chunk] = []
         self._ends: list[int] = []
         self._lock = threading.Lock()
+
+    def nearest(self, at: int) -> tuple[int, Any]:
+        """Return the number of elements, at most `at`, after which the input's mark is known, and the mark."""
+        return (self.count, self.after) if self.count <= at else (0, None)
 
     def add(self, at: int, chunk: Chunk, after: Any) -> None:
         """Keep the elements of a sealed chunk from position `at` on, if they are the next ones."""

@@ -42,7 +42,11 @@ class ContentKey:
     def with_seeds(self, seeds: Iterable[int | None]) -> ContentKey:
         """Return the key of the elements that these seeds give."""
         told = list(seeds)
-        return ContentKey({**self.parts, SEED: digest(repr(told).encode())}) if told else self
+        return self.with_part(SEED, digest(repr(told).encode())) if told else self
+
+    def with_part(self, name: str, text: str) -> ContentKey:
+        """Return the key with one more part."""
+        return ContentKey({**self.parts, name: text})
 
     def difference(self, others: Iterable[Mapping[str, str]]) -> str | None:
         """Return a clause that says how this key differs from the nearest of some others; `None` without others."""
