@@ -79,6 +79,16 @@ std::size_t copy_rows(nb::handle entries, nb::handle rows, const nb::list& recor
   return bad;
 }
 
+nb::tuple look_up(nb::handle table, nb::handle rows, nb::handle entries) {
+  const Buffer from(table), index(rows), to(entries, true);
+  const auto* words = from.words<const std::uint64_t>("table");
+  const auto* wanted = index.words<const std::int64_t>("rows");
+  auto* found = to.words<std::uint64_t>("entries");
+  if (to.rows() != index.rows()) throw nb::value_error("there must be an entry for each row");
+  const LookedUp all = look_up_rows(words, from.rows(), wanted, index.rows(), found);
+  return nb::make_tuple(all.missing, all.unverified, all.form);
+}
+
 void checksums(nb::handle rows, std::size_t length, nb::handle out) {
   const Buffer from(rows), to(out, true);
   const std::size_t count = from.rows(), width = count ? from.bytes() / count : length;
@@ -93,6 +103,7 @@ void checksums(nb::handle rows, std::size_t length, nb::handle out) {
 void bind_cached_rows(nb::module_& module) {
   module.def("copy_cached_rows", copy_rows, nb::arg("entries"), nb::arg("rows"), nb::arg("records"), nb::arg("data"),
              nb::arg("length"), nb::arg("starts"), nb::arg("outs"), nb::arg("spans").none(), nb::arg("ok"));
+  module.def("look_up_rows", look_up);
   module.def("crc32c_rows", checksums);
 }
 

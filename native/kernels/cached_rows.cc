@@ -22,9 +22,11 @@ const char* place_of(const MappedLog* logs, std::size_t log_count, std::uint64_t
 // The row's bytes, or null if they cannot be there.
 const char* data_of(const MappedLog& log, const LogRecord& record, std::int64_t row, std::int64_t length) noexcept {
   if (record.row != row || (length != kAnyLength && record.length != length) || record.offset < 0) return nullptr;
+  if (record.length == 0)
+    return reinterpret_cast<const char*>(&log);  // of no bytes, perhaps after the last of the data
   const auto offset = static_cast<std::uint64_t>(record.offset);
   if (offset > log.size || record.length > log.size - offset) return nullptr;
-  return log.data ? log.data + offset : reinterpret_cast<const char*>(&log);  // of no bytes
+  return log.data + offset;
 }
 
 void request(const char* data, std::size_t length) noexcept {
@@ -36,6 +38,29 @@ bool is_sound(const LogRecord& record, const char* data) noexcept {
 }
 
 }  // namespace
+
+LookedUp look_up_rows(const std::uint64_t* table, std::size_t length, const std::int64_t* rows, std::size_t count,
+                      std::uint64_t* entries) noexcept {
+  for (std::size_t i = 0; i < count; ++i) {
+    const auto row = static_cast<std::uint64_t>(rows[i]);
+    entries[i] = row < length ? table[row] : 0;
+  }
+  LookedUp found;
+  std::uint64_t first = 0;
+  bool is_one = true;
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::uint64_t entry = entries[i];
+    if (!entry) {
+      ++found.missing;
+      continue;
+    }
+    found.unverified += !(entry & kVerified);
+    if (!first) first = entry;
+    is_one = is_one && form_of(entry) == form_of(first);
+  }
+  if (first && is_one) found.form = static_cast<std::int64_t>(form_of(first));
+  return found;
+}
 
 std::size_t copy_cached_rows(const MappedLog* logs, std::size_t log_count, const std::uint64_t* entries,
                              const std::int64_t* rows, std::size_t count, std::int64_t length, const RowPart* parts,

@@ -29,10 +29,21 @@ struct RowPart {
   char* out;
 };
 
-// An entry of the table of rows: the log's number, the number of the record there, from 1, and whether this process has
-// verified the row before; the bits in between are the caller's.
+// An entry of the table of rows: the number of the record in its log, from 1, the log's number, the form's number, and
+// whether this process has verified the row before. A missing row has 0.
 inline constexpr std::uint64_t kVerified = std::uint64_t{1} << 63;
 inline constexpr std::size_t log_of(std::uint64_t entry) { return entry >> 32 & 0xfffff; }
+
+inline constexpr std::uint64_t form_of(std::uint64_t entry) { return entry >> 52 & 0x7ff; }
+
+struct LookedUp {
+  std::size_t missing = 0, unverified = 0;
+  std::int64_t form = -1;  // of all rows that are there, or -1
+};
+
+// entries[i] = table[rows[i]], or 0 for a row outside.
+LookedUp look_up_rows(const std::uint64_t* table, std::size_t length, const std::int64_t* rows, std::size_t count,
+                      std::uint64_t* entries) noexcept;
 
 inline constexpr std::int64_t kAnyLength = -1;
 

@@ -4,9 +4,9 @@ from typing import TYPE_CHECKING
 
 from penstock.core.lazy import files_on_demand
 
-__all__ = ["store"]
+__all__ = ["store", "upkeep"]
 
 if TYPE_CHECKING:
-    from penstock.cache import store
+    from penstock.cache import store, upkeep
 else:
     __getattr__ = files_on_demand(__name__, __all__)

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+import numpy as np
+
 from penstock.cache.leaves import OBJECT, LeafForm, PartForm, pickled
 from penstock.core.errors import ElementError
 from penstock.elements.nested.plain import element_of, nesting_of
@@ -82,6 +84,16 @@ class Form:
     def fixed(self) -> tuple[list[int], int] | None:
         """The starts of the arrays in a row, and the length of every row; `None` if these differ."""
         return self.layout([part.shape for part in self.parts]) if self.unknown == 0 else None  # type: ignore[misc]
+
+    @cached_property
+    def columns(self) -> list[tuple[tuple[int, ...], np.dtype[Any], int] | None]:
+        """The shape, dtype and bytes of each leaf in a row, or `None` for a leaf that is no array of a known shape."""
+        return [
+            None
+            if len(leaf.parts) > 1 or None in leaf.parts[0].shape
+            else (leaf.parts[0].shape, leaf.parts[0].known, leaf.parts[0].bytes_of(leaf.parts[0].shape))  # type: ignore[misc]
+            for leaf in self.leaves
+        ]
 
     def layout(self, shapes: Sequence[tuple[int, ...]]) -> tuple[list[int], int]:
         """Return the starts of arrays of these shapes in a row, and the row's length."""

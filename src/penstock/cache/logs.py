@@ -84,17 +84,6 @@ class Logs:
         """The bytes of all files, when last looked at."""
         return sum(log.size for log in self._logs)
 
-    def entries(self, rows: Rows) -> NDArray[np.uint64]:
-        """Return the entry of each row; 0 for a missing one."""
-        table = self.table
-        if not len(table):
-            return np.zeros(len(rows), np.uint64)
-        found = table.take(rows, mode="clip")
-        outside = (rows < 0) | (rows >= len(table))
-        if outside.any():
-            found[outside] = 0
-        return found
-
     def refresh(self) -> int:
         """Look for records that have been added since; return how many rows became present."""
         with self.lock:
@@ -126,6 +115,7 @@ class Logs:
         with self.lock:
             log.seen += len(records)
             log.end = max(log.end, int((records["offset"] + records["length"]).max(initial=0)))
+            log.size = max(log.size, log.end + log.seen * LOG_RECORD.itemsize)
             self._stale.add(log.number)
             rows = records["row"]
             for i in np.flatnonzero(rows < 0).tolist():
@@ -159,10 +149,9 @@ class Logs:
 
     def verified(self, rows: Rows, entries: NDArray[np.uint64]) -> None:
         """Remember that these rows were verified."""
-        if len(rows) and int(entries.view(np.int64).max()) >= 0:  # the bit is that of the sign
-            with self.lock:
-                same = self.table[rows] == entries  # not lost or written again meanwhile
-                self.table[rows[same]] = entries[same] | VERIFIED
+        with self.lock:
+            same = self.table[rows] == entries  # not lost or written again meanwhile
+            self.table[rows[same]] = entries[same] | VERIFIED
 
     def lose(self, rows: Rows) -> None:
         """Count rows as damaged, and as missing from now on."""

@@ -208,7 +208,7 @@ def _uneven_rows(
     lengths = np.empty(len(rows), np.int64)
     for i in range(len(rows)):
         arrays = [
-            np.ascontiguousarray(array)
+            array
             for leaf, form_of_leaf in enumerate(form.leaves)
             for array in _leaf_arrays(form_of_leaf, columns[leaf][i], rows[i], names[leaf] if leaf < len(names) else "")
         ]
@@ -236,8 +236,7 @@ def _leaf_arrays(form: LeafForm, value: Any, row: int, name: str) -> list[NDArra
         arrays = taken_apart(form, value)
     except Exception as error:  # noqa: BLE001 - each class fails in its own way
         _refuse(value, row, name, error)
-    # NumPy makes a number an array of one dimension where it should be contiguous
-    return [array.reshape(array.shape) for array in arrays]
+    return [np.ascontiguousarray(array).reshape(array.shape) for array in arrays]  # also without dimensions
 
 
 def _refuse(value: Any, row: int, name: str, error: Exception) -> NoReturn:

@@ -60,19 +60,16 @@ def read_rows(
 def _slots(form: Form, count: int, out: list[NDArray[Any]] | None) -> list[NDArray[Any] | None]:
     """Return memory for each leaf whose rows all have one shape, unless rows are large and may be views."""
     slots: list[NDArray[Any] | None] = []
-    for i, leaf in enumerate(form.leaves):
-        part = leaf.parts[0]
-        if len(leaf.parts) > 1 or None in part.shape:
+    memory = out if out is not None and len(out) == len(form.leaves) else [None] * len(form.leaves)
+    for column, given in zip(form.columns, memory, strict=True):
+        if column is None:
             slots.append(None)
             continue
-        shape = (count, *part.shape)
-        given = out[i] if out is not None and len(out) == len(form.leaves) else None
-        if given is not None and given.shape == shape and given.dtype == part.known and given.flags.c_contiguous:
+        shape, dtype, size = column
+        if given is not None and given.dtype == dtype and given.shape == (count, *shape) and given.flags.c_contiguous:
             slots.append(given)
-        elif part.shape and part.bytes_of(part.shape) >= VIEWED:  # type: ignore[arg-type] - all sizes are known
-            slots.append(None)
         else:
-            slots.append(np.empty(shape, part.known))  # type: ignore[arg-type]
+            slots.append(None if size >= VIEWED and shape else np.empty((count, *shape), dtype))
     return slots
 
 
@@ -87,11 +84,15 @@ def _copied(
         return ok, bad, viewed
     spans = np.empty((len(located.rows), 2), np.int64)
     ok, bad = copy_cached_rows(located.entries, located.rows, located.logs, length, parts, spans)
+    large = [
+        (views, start, start + column[2], column[1], column[0])
+        for views, start, column, slot in zip(viewed, starts, form.columns, slots, strict=True)
+        if slot is None and column is not None
+    ]
     for content in [] if bad else located.contents(spans, ok):
-        for part, start, slot, views in zip(form.parts, starts, slots, viewed, strict=True):
-            if slot is None and content is not None:
-                end = start + part.bytes_of(part.shape)  # type: ignore[arg-type]
-                views.append(content[start:end].view(part.known).reshape(part.shape))  # type: ignore[arg-type]
+        for views, start, end, dtype, shape in large:
+            assert content is not None  # noqa: S101 - none is bad
+            views.append(content[start:end].view(dtype).reshape(shape))
     return ok, bad, viewed
 
 

@@ -22,6 +22,8 @@ from penstock.cache.reading import Located, read_rows
 from penstock.core.arrays import Rows
 from penstock.core.errors import CacheWarning
 from penstock.elements.chunks.chunk import Chunk, Column, Columns, Items, concat, values_in
+from penstock.kernels.cached_rows import ANY_LENGTH, VERIFIED, copy_cached_rows, look_up_rows
+from penstock.kernels.order import native_rows
 from penstock.storage.kept import handed_out, sealed_chunk
 
 _LOOK_EVERY = 1.0  # seconds between looks for the rows of others, while rows are missing
@@ -117,7 +119,7 @@ class CacheStore:
 
     def present(self, rows: Rows) -> NDArray[np.bool_]:
         """Return which of these rows are there, `bool[k]`; rows may repeat."""
-        return self._logs.entries(rows) != 0
+        return look_up_rows(self._logs.table, native_rows(rows))[0] != 0
 
     def missing(self, rows: Rows) -> Rows:
         """Return those of `rows` that are not there, each once, sorted."""
@@ -131,17 +133,37 @@ class CacheStore:
         of the columns, they are copied there: `chunk.columns` is then `out`. Without `out`, arrays of 64 KiB or more
         are a list of views of the mapped files, and smaller ones one new array per leaf.
         """
-        entries = self._logs.entries(rows)
-        found = entries != 0
+        rows = native_rows(rows)
+        found = None
         while True:
-            which = None if found.all() else np.flatnonzero(found)
-            at, wanted = (entries, rows) if which is None else (entries[which], rows[which])
-            chunk, lost = self._chunk(at, wanted, out if which is None else None)
-            if not len(lost):
-                self._logs.verified(wanted, at)
-                return chunk, found
-            self._logs.lose(wanted[lost])
+            which = None if found is None else np.flatnonzero(found)
+            wanted = rows if which is None else rows[which]
+            entries, missing, unverified, form = look_up_rows(self._logs.table, wanted)
+            if missing:
+                lost = np.flatnonzero(entries == 0)
+            else:
+                chunk, lost = self._chunk(entries, form, wanted, out if which is None else None)
+                if not len(lost):
+                    if unverified:
+                        self._logs.verified(wanted, entries)
+                    return chunk, np.ones(len(rows), np.bool_) if found is None else found
+                self._logs.lose(wanted[lost])
+            found = np.ones(len(rows), np.bool_) if found is None else found
             found[lost if which is None else which[lost]] = False
+
+    def verify(self, rows: Rows) -> NDArray[np.bool_]:
+        """Return which rows are there with their checksums, `bool[k]`; others count as missing from now on.
+
+        Nothing is unpickled, and no element is made.
+        """
+        rows = native_rows(rows)
+        entries = look_up_rows(self._logs.table, rows)[0] & ~VERIFIED
+        self._logs.located(entries)
+        spans = np.empty((len(rows), 2), np.int64)
+        ok, bad = copy_cached_rows(entries, rows, self._logs.maps, ANY_LENGTH, [], spans)
+        if bad:
+            self._logs.lose(rows[~ok & (entries != 0)])
+        return ok
 
     def fetch(self, rows: Rows, make: Callable[[Rows], Chunk], out: list[NDArray[Any]] | None = None) -> Chunk:
         """Return the elements of all rows; those that are missing or damaged come from `make`, and are written.
@@ -172,6 +194,7 @@ class CacheStore:
         Rows that are there already are left as they are; rows of more than 4 GiB are not kept. A leaf that cannot be pickled raises an `ElementError` that
         names it and the row; nothing of this call is kept then.
         """
+        rows = native_rows(rows)
         if len(rows) != len(chunk):
             raise ValueError(f"write(): {len(rows)} rows for {len(chunk)} elements")
         if len(rows) and not 0 <= int(rows.min()) <= int(rows.max()) < MOST_ROWS:
@@ -284,15 +307,19 @@ class CacheStore:
             self._growth.forget()
         return self._lock
 
-    def _chunk(self, entries: NDArray[np.uint64], rows: Rows, out: list[NDArray[Any]] | None) -> tuple[Chunk, Rows]:
-        """Return the elements of these entries, and no positions; or, if some are damaged, the positions of these."""
+    def _chunk(
+        self, entries: NDArray[np.uint64], form: int, rows: Rows, out: list[NDArray[Any]] | None
+    ) -> tuple[Chunk, Rows]:
+        """Return the elements of these entries, and no positions; or, if some are damaged, the positions of these.
+
+        `form` is the number of the form of all, or -1.
+        """
         if not len(rows):
             return Items([]), rows
-        logs = self._logs
-        logs.located(entries)
+        self._logs.located(entries)
+        if form >= 0:
+            return self._of_one_form(form, entries, rows, out)
         kinds = (entries >> _FORM_SHIFT) & _FORM_MASK
-        if len(logs.forms) == 1 or (kinds == kinds[0]).all():
-            return self._of_one_form(int(kinds[0]), entries, rows, out)
         chunks: list[tuple[Chunk, Rows]] = []
         lost: list[Rows] = []
         for kind in np.unique(kinds).tolist():

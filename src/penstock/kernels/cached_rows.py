@@ -21,6 +21,20 @@ VERIFIED = np.uint64(1 << 63)
 ANY_LENGTH = -1
 
 
+def look_up_rows(table: NDArray[np.uint64], rows: Rows) -> tuple[NDArray[np.uint64], int, int, int]:
+    """Return the entry of each row in a table, 0 for a row outside; and what these entries are.
+
+    That is the number of rows missing (their entry is 0), the number that this process has not verified, and the form
+    of all rows that are there, or -1 if they have several, or none is there.
+
+    >>> look_up_rows(np.array([5, 0, 1 << 52 | 7], np.uint64), np.array([2, 1, 9]))
+    (array([4503599627370503,                0,                0], dtype=uint64), 2, 1, 1)
+    """
+    entries = np.empty(len(rows), np.uint64)
+    missing, unverified, form = _native.look_up_rows(table, rows, entries)
+    return entries, missing, unverified, form
+
+
 def copy_cached_rows(
     entries: NDArray[np.uint64],
     rows: Rows,
@@ -31,8 +45,9 @@ def copy_cached_rows(
 ) -> tuple[NDArray[np.bool_], int]:
     """Copy parts of each row to arrays, and return which rows are sound, `bool[k]`, and how many are not.
 
-    `logs` are the records and the data of each writer, as two lists of arrays; an entry has the number of its log in
-    bits 32 to 51 and the number of its record, from 1, below. For each part, the bytes of row i from `start` on go to
+    `logs` are the records and the data of each writer, as two lists of arrays. From the lowest bit, an entry has the
+    number of the record in its log, from 1 (32 bits), the number of the log (20), the number of the form (11), and
+    whether this process has verified the row (`VERIFIED`). For each part, the bytes of row i from `start` on go to
     `array[i]`. A row is sound if its record names it and has this `length` (or `ANY_LENGTH`), its bytes are in the
     data, and, unless its entry is `VERIFIED`, both have their checksums. `spans`, `int64[k, 2]`, receives the offset
     and length of each sound row.
