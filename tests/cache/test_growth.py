@@ -7,10 +7,12 @@ import os
 import resource
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
+from penstock.cache.folder import bytes_in
 from penstock.cache.growth import is_in_memory
 from penstock.cache.store import CacheStore
 from tests.cache.kinds import chunk_of
@@ -64,10 +66,10 @@ def test_nothing_is_told_below_the_limit(tmp_path):
 
 
 def test_some_of_the_disk_stays_free(tmp_path, monkeypatch):
-    class State:
-        f_frsize, f_blocks, f_bavail = 1000, 10_000, 300
+    def state(folder: str) -> SimpleNamespace:
+        return SimpleNamespace(f_frsize=1000, f_blocks=10_000, f_bavail=400 - bytes_in(folder) // 1000)
 
-    monkeypatch.setattr("penstock.cache.growth.os.statvfs", lambda _: State)
+    monkeypatch.setattr("penstock.cache.growth.os.statvfs", state)
     store, told = filled(tmp_path)
     assert 0 < store.count < 20
     assert "less than 200,000 bytes would be free" in told[0]

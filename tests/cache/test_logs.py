@@ -78,7 +78,7 @@ def test_a_log_cut_at_any_byte_keeps_the_rows_before(whole, tmp_path, elements):
 
 def test_data_cut_at_any_byte_keeps_the_rows_before(whole, tmp_path, elements):
     ends = [end for _, end in spans(whole)]
-    for end in range(ends[-3] - 3, ends[-1] + 1):
+    for end in range(ends[-2] - 3, ends[-1] + 1):
         copy = damaged_copy(whole, tmp_path, DATA, lambda content, end=end: content[:end])
         assert sound_rows(copy, elements) == [row for row, last in enumerate(ends) if last <= end]
 
@@ -86,7 +86,7 @@ def test_data_cut_at_any_byte_keeps_the_rows_before(whole, tmp_path, elements):
 def test_a_flipped_bit_of_the_data_costs_its_row_only(whole, tmp_path, elements):
     rng = np.random.default_rng(0)
     size = os.path.getsize(files(whole, DATA)[0])
-    for at in rng.integers(0, size, 150).tolist():
+    for at in rng.integers(0, size, 100).tolist():
         copy = damaged_copy(whole, tmp_path, DATA, lambda content, at=at: content.__setitem__(at, content[at] ^ 16))
         hit = [row for row, (begin, end) in enumerate(spans(whole)) if begin <= at < end]
         assert sound_rows(copy, elements) == [row for row in range(12) if row not in hit]
@@ -94,7 +94,7 @@ def test_a_flipped_bit_of_the_data_costs_its_row_only(whole, tmp_path, elements)
 
 def test_a_flipped_bit_of_the_log_costs_its_row_only(whole, tmp_path, elements):
     size = os.path.getsize(files(whole, LOG)[0])
-    for at in range(size):
+    for at in range(0, size, 3):
         copy = damaged_copy(whole, tmp_path, LOG, lambda content, at=at: content.__setitem__(at, content[at] ^ 1))
         hit = at // LOG_RECORD.itemsize - 2  # after the two copies of the form
         assert sound_rows(copy, elements) == [row for row in range(12) if row != hit]
@@ -201,9 +201,9 @@ def test_several_processes_fill_one_cache_at_once(tmp_path):
 
 def test_the_table_of_many_rows_is_one_array(tmp_path):
     store = opened(tmp_path)
-    rows = np.arange(0, 3_000_000, 3)
+    rows = np.arange(0, 600_000, 3)
     store.write(rows, chunk_of(rows.tolist()))
     again = opened(tmp_path)
     assert again.count == len(rows)
-    assert again.read(rows[[5, 999_999]])[0].elements() == [15, 2_999_997]
+    assert again.read(rows[[5, 199_999]])[0].elements() == [15, 599_997]
     assert again.prefix == 1

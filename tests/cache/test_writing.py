@@ -99,7 +99,7 @@ class Refusing:
 def test_a_disk_that_refuses_ends_the_growth_only(tmp_path, monkeypatch, code):
     elements, told = images(20), []
     store = CacheStore.open(tmp_path, "key", {}, tell=told.append)
-    monkeypatch.setattr("penstock.cache.writing.os.pwrite", Refusing(code, 120))
+    monkeypatch.setattr("penstock.cache.writing.os.pwrite", Refusing(code, 40))
     for low in range(0, 20, 4):
         made = store.fetch(np.arange(low, low + 4), lambda rows: chunk_of([elements[row] for row in rows]))
         assert [exactly(each) for each in made.elements()] == [exactly(each) for each in elements[low : low + 4]]

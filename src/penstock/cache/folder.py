@@ -74,7 +74,7 @@ def places(folder: str, *, of_any_version: bool = False) -> list[str]:
     """Return the folders of keys in a cache's folder, sorted; a missing folder has none."""
     try:
         names = sorted(os.listdir(folder))
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return []
     found = [(name, match) for name in names if (match := _FOLDER.fullmatch(name))]
     return [os.path.join(folder, name) for name, match in found if of_any_version or int(match[1]) == VERSION]

@@ -59,12 +59,12 @@ class Growth:
             writer = self._writer
             if writer is None:
                 return 0
-            packed = self._fitting(packed, writer)
-            if not len(packed.which):
-                return 0
-            log = self._log
-            self._logs.add(log, writer.define(packed.form, log))
-            self._logs.add(log, writer.write(packed, rows[: len(packed.which)]))
+            packed, reason = self._fitting(packed, writer)
+            if len(packed.which):
+                self._logs.add(self._log, writer.define(packed.form, self._log))
+                self._logs.add(self._log, writer.write(packed, rows[: len(packed.which)]))
+            if reason is not None:
+                self.stop(reason)
             return len(packed.which)
         except OSError as error:
             self.fail(error)
@@ -117,20 +117,21 @@ class Growth:
         self._log = self._logs.begin(self._writer.path)
         self.look()
 
-    def _fitting(self, packed: PackedRows, writer: LogWriter) -> PackedRows:
-        """Return the first of the rows that there is room for; stop if that is not all of them."""
-        ends = packed.offsets + packed.lengths + LOG_RECORD.itemsize * np.arange(1, len(packed.which) + 1)
-        count = len(ends)
+    def _fitting(self, packed: PackedRows, writer: LogWriter) -> tuple[PackedRows, str | None]:
+        """Return the first of the rows that there is room for, and why that is not all of them."""
+        records = LOG_RECORD.itemsize * np.arange(1, len(packed.which) + 1)
+        ends = packed.offsets + packed.lengths + records + writer.bytes_of(packed.form)
+        count, reason = len(ends), None
         if self._limit is not None:
-            count = _below(ends, self._limit - self._others - writer.bytes)
-            if count < len(ends):
-                self.stop(f"it would have more than limit_bytes={self._limit:,}")
+            room = _below(ends, self._limit - self._others - writer.bytes)
+            if room < count:
+                count, reason = room, f"it would have more than limit_bytes={self._limit:,}"
         state = os.statvfs(self._folder)
         left = min(_LEFT_FREE[0], int(_LEFT_FREE[1] * state.f_blocks * state.f_frsize))
-        free = _below(ends, state.f_bavail * state.f_frsize - left)
-        if free < count:
-            self.stop(f"less than {left:,} bytes would be free on the disk")
-        return packed.first(min(count, free))
+        room = _below(ends, state.f_bavail * state.f_frsize - left)
+        if room < count:
+            count, reason = room, f"less than {left:,} bytes would be free on the disk"
+        return packed.first(count), reason
 
 
 def _below(ends: NDArray[np.int64], room: int) -> int:
