@@ -138,3 +138,26 @@ def test_functions_that_call_each_other_have_a_key():
     before, same, after = (key_with(in_module(text.format(step)).even) for step in (1, 1, 2))
     assert before.text == same.text
     assert change(before, after) == "the function odd changed"
+
+
+def test_a_name_that_the_function_assigns_does_not_count():
+    text = "calls = 0\ndef counted(x):\n    global calls\n    calls += 1\n    return x\n"
+    module = in_module(text)
+    before = key_with(module.counted)
+    module.counted(1)
+    assert key_with(module.counted).text == before.text
+
+    def outer():
+        count = 0
+
+        def counted(x):
+            nonlocal count
+            count += 1
+            return x
+
+        return counted
+
+    counted = outer()
+    before = key_with(counted)
+    counted(1)
+    assert key_with(counted).text == before.text

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-from typing import Any
+from typing import Any, cast
 
-from penstock import rewrite
+from penstock import engine, rewrite
 from penstock import plan as plans
 from penstock.core.checks import check_count, check_path, is_one_of
 from penstock.core.errors import PlanError
@@ -29,4 +29,17 @@ def cached_on_disk(plan: Node, path: Any, version: Any, limit_bytes: Any, compre
     )
     rewrite.seeds.draw_by(plan, key.text)
     store = buffer.on_disk.DiskStore(folder, key, limit, compression)
-    return buffer.cache.Cache(plan, store)
+    cache = buffer.cache.Cache(plan, store)
+    return cache if plan.indexed else _of_stream(cache, store)
+
+
+def _of_stream(cache: buffer.cache.Cache, store: buffer.on_disk.DiskStore) -> Node:
+    """Return the cache of a stream, or a node that reads any element of it, if all are kept."""
+    given = buffer.options.options_of(cache).seed
+    drawn = rewrite.seeds.draw_for_good(cache, 0) if given is None else ()
+    bound = cast("buffer.cache.Cache", rewrite.seeds.bind_seeds(cache, given or 0, drawn))
+    count = store.length(bound.seeds)
+    if count is None:
+        return cache
+    told = plans.fingerprint.fingerprint(cache)
+    return buffer.cached_stream.CachedStream(count, told, (cache, bound), engine.runs.lowering.opened_inline)

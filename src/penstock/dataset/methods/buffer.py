@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
 
-from penstock import lint
+from penstock import lint, rewrite
 from penstock.core.checks import check_count
 from penstock.core.errors import PlanError
 from penstock.core.options import AUTOTUNE, Options
@@ -45,10 +45,10 @@ class BufferMethods(Handle[T_co]):
         In a folder, they belong to the pipeline before the cache, in any process: the folder is filled by any number of
         processes, ranks and jobs at once, in any order, and a later run goes on where the last one ended. A function,
         constant, library or data file that changes makes all elements again, and a `CacheWarning` says which it was;
-        see docs/caching.md for what is compared. `version` is compared too: pass
-        another one if something else changes, such as files that a function opens itself. A damaged row is made again.
-        If the disk is full, or the folder would exceed `limit_bytes`, a warning says so once, and rows that are not kept
-        are made in each epoch. With `compression`, rows are compressed one by one where that pays.
+        see docs/caching.md for what is compared. `version` is compared too: pass another one if something else changes,
+        such as files that a function opens itself. A damaged row is made again. If the disk is full, or the folder
+        would exceed `limit_bytes`, a warning says so once, and rows that are not kept are made in each epoch. With
+        `compression`, rows are compressed one by one where that pays.
 
         A stream that was cached on disk to its end is no stream any more: a dataset that is made after that has a
         length, `ds[i]` and a shuffle over all elements.
@@ -114,7 +114,10 @@ class BufferMethods(Handle[T_co]):
                 raise ValueError(
                     f"with_options(): expected codes of findings, not {code!r}; there are {', '.join(lint.rules.CODES)}"
                 )
-        return self._over(buffer.options.WithOptions(self._plan, options))
+        plan = self._plan
+        if options.seed is not None:  # other elements, perhaps not cached yet
+            plan = buffer.cached_stream.as_streams(plan, rewrite.seeds.needs_seed)
+        return self._over(buffer.options.WithOptions(plan, options))
 
     def options(self) -> Options:
         """Return all options set so far.
@@ -145,4 +148,6 @@ class BufferMethods(Handle[T_co]):
 def _refuse_settings(**settings: Any) -> None:
     for name, value in settings.items():
         if value is not None:
-            raise PlanError(f"cache({name}={value!r:.60}): this is a setting of a cache on disk; pass its folder as path")
+            raise PlanError(
+                f"cache({name}={value!r:.60}): this is a setting of a cache on disk; pass its folder as path"
+            )

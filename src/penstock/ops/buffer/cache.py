@@ -43,6 +43,10 @@ class StreamKept(Protocol):
 class KeepsElements(Protocol):
     """A store of elements for one plan; elements kept for one set of seeds do not fit another."""
 
+    def label(self) -> str:
+        """Return the arguments of the cache, for `explain()` and errors."""
+        ...
+
     def part(self, number: int, streams: int, /) -> KeepsElements: ...
     def rows(self, seeds: Sequence[int], count: int, /) -> RowsKept: ...
     def stream(self, seeds: Sequence[int], /) -> StreamKept: ...
@@ -56,6 +60,10 @@ class Store:
         self._kept: Any = None
         self._parts: dict[tuple[int, int], Store] = {}
         self._lock = threading.Lock()
+
+    def label(self) -> str:
+        """Return no arguments: those of a cache in memory."""
+        return ""
 
     def part(self, number: int, streams: int) -> Store:
         """Return the store of one of the `streams` that the input is cut into."""
@@ -142,6 +150,9 @@ class Cache(Node):
                 at += len(piece)
                 yield Piece(handed_out(chunk), ids, [at, reader.mark])
             kept.end(at)
+
+    def arguments(self) -> str:
+        return self.store.label()
 
     @property
     def _kept(self) -> RowsKept:

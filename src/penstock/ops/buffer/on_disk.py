@@ -13,7 +13,7 @@ import numpy as np
 from penstock.cache.store import CacheStore
 from penstock.core.errors import CacheWarning
 from penstock.elements.chunks.chunk import Chunk
-from penstock.plan.content.key import ContentKey
+from penstock.plan.content.key import STREAM, ContentKey
 
 Compression = Any
 _AT_A_TIME = 256  # kept elements of a stream that move together
@@ -36,9 +36,14 @@ class DiskStore:
     _streams: dict[str, StreamOnDisk] = field(default_factory=dict, init=False, repr=False)
     _lock: Any = field(default_factory=threading.Lock, init=False, repr=False)
 
+    def label(self) -> str:
+        """Return the folder, and the limit if there is one."""
+        limit = "" if self.limit_bytes is None else f", limit_bytes={self.limit_bytes}"
+        return f"{self.folder!r}{limit}"
+
     def part(self, number: int, streams: int) -> DiskStore:
         """Return the store of one of the `streams` that the input is cut into."""
-        return replace(self, key=self.key.with_part("the stream", f"{number} of {streams}"))
+        return replace(self, key=self.key.with_part(STREAM, f"{number} of {streams}"))
 
     def rows(self, seeds: Sequence[int], count: int) -> CacheStore:
         """Return the kept rows of an indexed plan; those of other processes are looked for once more."""
@@ -50,6 +55,11 @@ class DiskStore:
         store = self._opened(key)
         with self._lock:
             return self._streams.setdefault(key.text, StreamOnDisk(store))
+
+    def length(self, seeds: Sequence[int]) -> int | None:
+        """Return the number of elements of a stream that is kept as a whole; `None` of any other."""
+        kept = self.stream(seeds)
+        return kept.count if kept.complete else None
 
     def _opened(self, key: ContentKey) -> CacheStore:
         with self._lock:

@@ -29,12 +29,16 @@ _UNBOUND = "a name that is not bound"
 
 
 def add_function(name: str, function: types.FunctionType, digests: Digests) -> None:
-    """Add the part of a function, and a part for each value that it reads from outside."""
+    """Add the part of a function, and a part for each value that it reads from outside.
+
+    A name that the function itself assigns, such as a counter, is not a setting, and does not count.
+    """
+    stored = {name for code in _nested(function.__code__) for name in _stored_by(code)}
     told: list[str] = [text_of_code(function.__code__, digests)]
     short = name.removeprefix("the function ")
     read = [
-        *((f"{cell} (closed over by {short})", value) for cell, value in cells_of(function)),
-        *((f"{used} (read by {short})", value) for used, value in _globals_read(function)),
+        *((f"{cell} (closed over by {short})", value) for cell, value in cells_of(function) if cell not in stored),
+        *((f"{used} (read by {short})", value) for used, value in _globals_read(function) if used not in stored),
     ]
     defaults = [*(function.__defaults__ or ()), *sorted((function.__kwdefaults__ or {}).items())]
     if defaults:
@@ -125,6 +129,14 @@ def _nested(code: types.CodeType) -> Iterator[types.CodeType]:
     for constant in code.co_consts:
         if isinstance(constant, types.CodeType):
             yield from _nested(constant)
+
+
+def _stored_by(code: types.CodeType) -> Iterator[str]:
+    """Yield the global and outer names that code assigns."""
+    for instruction in dis.get_instructions(code):
+        is_outer = instruction.opname == "STORE_DEREF" and instruction.argval in code.co_freevars
+        if is_outer or instruction.opname == "STORE_GLOBAL":
+            yield instruction.argval
 
 
 def _read_by(code: types.CodeType, names: dict[str, Any]) -> Iterator[tuple[str, Any]]:

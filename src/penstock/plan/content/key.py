@@ -24,6 +24,7 @@ from penstock.sources.powers import content_of_source, paths_of
 SEED = "the seed"
 ORDER = "the order of the operations"
 VERSION = "version="
+STREAM = "the stream"
 _MOST_FILES = 1000
 _MOST_TOLD = 3
 
@@ -49,9 +50,12 @@ class ContentKey:
         return ContentKey({**self.parts, name: text})
 
     def difference(self, others: Iterable[Mapping[str, str]]) -> str | None:
-        """Return a clause that says how this key differs from the nearest of some others; `None` without others."""
-        changes = [_changes(other, self.parts) for other in others]
-        return _told(min(changes, key=len)) if changes else None
+        """Return a clause that says how this key differs from the nearest of some others; `None` without others.
+
+        Streams that one pipeline is cut into do not differ.
+        """
+        nearest = min((_changes(other, self.parts) for other in others), key=len, default=[])
+        return _told(nearest) if nearest else None
 
 
 def content_key(plan: Node, *, operation: str, version: str | None = None) -> ContentKey:
@@ -149,9 +153,13 @@ def _only_says_how(node: Node) -> bool:
 
 def _changes(before: Mapping[str, str], now: Mapping[str, str]) -> list[str]:
     """Return a clause for each part that differs: changed values first, then versions, then what is new or gone."""
-    changed = [_changed(name, before[name], text) for name, text in now.items() if before.get(name, text) != text]
-    new = [f"{name} is new" for name in now if name not in before]
-    gone = [f"{name} is gone" for name in before if name not in now]
+    changed = [
+        _changed(name, before[name], text)
+        for name, text in now.items()
+        if name != STREAM and before.get(name, text) != text
+    ]
+    new = [f"{name} is new" for name in now if name not in before and name != STREAM]
+    gone = [f"{name} is gone" for name in before if name not in now and name != STREAM]
     of_order = f"{ORDER} changed"
     if (new or gone or len(changed) > 1) and of_order in changed:
         changed.remove(of_order)
