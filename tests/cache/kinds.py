@@ -27,7 +27,7 @@ class Color(enum.Enum):
     RED = 1
 
 
-def exactly(value: Any) -> Any:
+def exactly(value: Any) -> Any:  # noqa: PLR0911 - a kind each
     """Return a form of an element that is equal only for elements of the same types, dtypes, shapes and values."""
     kind = type(value).__name__
     if isinstance(value, np.ndarray) and not value.dtype.hasobject:
@@ -80,7 +80,9 @@ def raggeds(draw):
 
 @st.composite
 def sparses(draw):
-    dense = draw(npst.arrays(np.int16, npst.array_shapes(min_dims=1, max_dims=2, max_side=3), elements=st.integers(0, 2)))
+    dense = draw(
+        npst.arrays(np.int16, npst.array_shapes(min_dims=1, max_dims=2, max_side=3), elements=st.integers(0, 2))
+    )
     return Sparse.from_dense(dense)
 
 
@@ -91,7 +93,9 @@ SCALARS = st.one_of(
     st.complex_numbers(),
     st.binary(max_size=20),
     st.text(max_size=20),
-    st.sampled_from(["\ud800", np.str_("a"), np.bytes_(b"b"), np.float32(1.5), np.int64(3), np.float64(0.1), np.bool_(True)]),
+    st.sampled_from(
+        ["\ud800", np.str_("a"), np.bytes_(b"b"), np.float32(1.5), np.int64(3), np.float64(0.1), np.bool_(True)]
+    ),
     st.sampled_from([np.datetime64("2020-01-01", "ns"), np.longdouble(1) / 3, np.int8(-3), np.complex64(1j)]),
 )
 OBJECTS = st.one_of(

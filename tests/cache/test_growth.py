@@ -81,7 +81,9 @@ def small_disk(tmp_path):
     """A new file system of 256 KB in memory."""
     folder = tmp_path / "small"
     folder.mkdir()
-    made = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=256k", "tmpfs", str(folder)], capture_output=True, check=False)
+    made = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=256k", "tmpfs", str(folder)], capture_output=True, check=False
+    )
     if made.returncode:
         pytest.skip("needs the privilege to mount a file system")
     yield folder
@@ -90,7 +92,9 @@ def small_disk(tmp_path):
 
 def test_a_full_disk_ends_the_growth_only(small_disk, monkeypatch):
     monkeypatch.setattr("penstock.cache.growth._LEFT_FREE", (0, 0.0))
-    monkeypatch.setattr("penstock.cache.growth._below", lambda ends, room: len(ends))  # as if others filled it meanwhile
+    monkeypatch.setattr(
+        "penstock.cache.growth._below", lambda ends, room: len(ends)
+    )  # as if others filled it meanwhile
     store, told = filled(small_disk)
     assert 5 < store.count < 26
     assert len(told) == 1
@@ -112,7 +116,7 @@ def test_a_nearly_full_disk_is_left_some_room(small_disk):
 def test_a_folder_in_memory_is_recognized(small_disk, tmp_path):
     assert is_in_memory(str(small_disk / "not" / "there"))
     assert CacheStore.open(small_disk, "key", {}).is_memory
-    assert is_in_memory(str(tmp_path)) == is_in_memory("/tmp")  # noqa: S108
+    assert is_in_memory(str(tmp_path)) == is_in_memory("/tmp")
 
 
 LIMITED = """

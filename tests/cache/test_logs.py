@@ -110,7 +110,10 @@ def test_zeroed_blocks_cost_the_rows_in_them(tmp_path, suffix):
     places = spans(tmp_path / "whole")
     for begin in range(0, os.path.getsize(path), 4096):
         copy = damaged_copy(
-            tmp_path / "whole", tmp_path, suffix, lambda content, begin=begin: content[:begin] + bytes(4096) + content[begin + 4096 :]
+            tmp_path / "whole",
+            tmp_path,
+            suffix,
+            lambda content, begin=begin: content[:begin] + bytes(4096) + content[begin + 4096 :],
         )
         if suffix == DATA:
             hit = [row for row, (low, high) in enumerate(places) if low < begin + 4096 and begin < high]

@@ -60,7 +60,8 @@ def test_elements_of_one_kind_come_back_as_columns(tmp_path_factory, elements, c
 
 
 COLUMNS = {
-    "int64": np.arange(6), "float64": np.arange(6.0), "bool": np.arange(6) % 2 == 0, "int8": np.arange(6, dtype=np.int8),
+    "int64": np.arange(6), "float64": np.arange(6.0), "bool": np.arange(6) % 2 == 0,
+    "int8": np.arange(6, dtype=np.int8),
     "complex": np.arange(6) * 1j, "time": np.arange(6).astype("M8[s]"), "text": np.array(list("abcdef")),
     "images": np.arange(6 * 12, dtype=np.uint8).reshape(6, 2, 2, 3), "empty": np.zeros((6, 0, 2)),
     "strided": np.arange(24, dtype=np.float32).reshape(6, 4)[:, ::2], "big end": np.arange(6, dtype=">i4"),

@@ -45,9 +45,12 @@ for line in sys.stdin:
 
 
 def test_a_writer_killed_at_any_instant_leaves_rows_as_they_were(tmp_path):
-    elements, chance = images(64, SIDE), random.Random(0)  # noqa: S311
+    elements, chance = images(64, SIDE), random.Random(0)
     server = subprocess.Popen(
-        [sys.executable, "-W", "ignore", "-c", CHILD, str(tmp_path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        [sys.executable, "-W", "ignore", "-c", CHILD, str(tmp_path)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
     )
     try:
         for kill in range(200):
@@ -120,7 +123,9 @@ def test_short_writes_are_continued(tmp_path, monkeypatch):
 def test_rows_recorded_before_a_refusal_are_found_later(tmp_path, monkeypatch):
     store = CacheStore.open(tmp_path, "key", {}, tell=lambda _: None)
     store.write(np.arange(2), chunk_of(images(2)))
-    monkeypatch.setattr("penstock.cache.writing.os.pwrite", Refusing(errno.ENOSPC, 3))  # of the data, and half of the log
+    monkeypatch.setattr(
+        "penstock.cache.writing.os.pwrite", Refusing(errno.ENOSPC, 3)
+    )  # of the data, and half of the log
     assert store.write(np.arange(2, 10), chunk_of(images(10)[2:])) == 0
     monkeypatch.undo()
     again = CacheStore.open(tmp_path, "key", {})

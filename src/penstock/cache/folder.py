@@ -7,7 +7,7 @@ import json
 import os
 import re
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -17,7 +17,7 @@ from penstock.kernels.records import crc32c
 
 VERSION = 1
 HEADER, LENGTH = "header.json", "length.json"
-FORMAT = "penstock cache"
+CACHE_FORMAT = "penstock cache"
 _NAMED = re.compile(r"[A-Za-z0-9_-]{1,100}")
 _FOLDER = re.compile(r".+\.v([0-9]+)")
 _TEMPORARY = ".part"
@@ -47,7 +47,7 @@ def prepare(folder: str, key: str, parts: Mapping[str, str]) -> str:
     place = folder_of(folder, key)
     os.makedirs(place, exist_ok=True)
     if header_of(place) is None:
-        told = {"format": FORMAT, "version": VERSION, "key": key, "parts": dict(parts), "made": time.time()}
+        told = {"format": CACHE_FORMAT, "version": VERSION, "key": key, "parts": dict(parts), "made": time.time()}
         publish(place, HEADER, told, replace=os.path.exists(os.path.join(place, HEADER)))
     return place
 
@@ -56,7 +56,7 @@ def header_of(place: str) -> Header | None:
     """Return the header in the folder of a key; `None` if it is missing or damaged."""
     told = read(place, HEADER)
     try:
-        if told is None or told["format"] != FORMAT or told["version"] != VERSION:
+        if told is None or told["format"] != CACHE_FORMAT or told["version"] != VERSION:
             return None
         parts = {str(name): str(part) for name, part in told["parts"].items()}
         return Header(str(told["key"]), parts, float(told["made"]))
@@ -113,7 +113,8 @@ def publish(place: str, name: str, told: dict[str, Any], *, replace: bool = Fals
     path = os.path.join(place, name)
     if not replace:
         with suppress(FileExistsError):
-            _publish_unnamed(place, path, content) or _publish_named(path, content, os.link)
+            if not _publish_unnamed(place, path, content):
+                _publish_named(path, content, os.link)
     else:
         _publish_named(path, content, os.replace)
     directory = os.open(place, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
@@ -148,7 +149,7 @@ def _publish_unnamed(place: str, path: str, content: bytes) -> bool:
         os.close(file)
 
 
-def _publish_named(path: str, content: bytes, put: Any) -> bool:
+def _publish_named(path: str, content: bytes, put: Callable[[str, str], None]) -> None:
     beside = f"{path}.{os.urandom(4).hex()}{_TEMPORARY}"
     file = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
     try:
@@ -160,7 +161,6 @@ def _publish_named(path: str, content: bytes, put: Any) -> bool:
     finally:
         with suppress(FileNotFoundError):
             os.unlink(beside)
-    return True
 
 
 def _write(file: int, content: bytes) -> None:
@@ -176,4 +176,6 @@ def _checksum(told: dict[str, Any]) -> int:
 def check_folder(folder: str) -> None:
     """Raise an error if the path of a cache is something else."""
     if os.path.lexists(folder) and not os.path.isdir(folder):
-        raise NotADirectoryError(f"cache({folder!r}): it is a file, not a folder; pass a path for a folder of the cache's")
+        raise NotADirectoryError(
+            f"cache({folder!r}): it is a file, not a folder; pass a path for a folder of the cache's"
+        )

@@ -23,7 +23,7 @@ _WHOLE = "element"  # the nesting of elements that are pickled whole
 
 
 @dataclass(frozen=True)
-class Form:
+class RowForm:
     """The form of a row: the nesting of its element, as JSON data in text, and its leaves.
 
     A row begins with the sizes that differ from row to row (`int64`, in the order of the parts); then come the arrays
@@ -40,14 +40,14 @@ class Form:
         return json.dumps({"nesting": json.loads(self.nesting), "leaves": leaves})
 
     @staticmethod
-    def parsed(text: str) -> Form:
+    def parsed(text: str) -> RowForm:
         """Return the form with this text."""
         told = json.loads(text)
         leaves = [
             LeafForm(kind, tuple(PartForm(dtype, tuple(shape)) for dtype, shape in parts))
             for kind, parts in told["leaves"]
         ]
-        return Form(json.dumps(told["nesting"]), tuple(leaves))
+        return RowForm(json.dumps(told["nesting"]), tuple(leaves))
 
     @cached_property
     def structure(self) -> Structure:
@@ -83,17 +83,12 @@ class Form:
     @cached_property
     def fixed(self) -> tuple[list[int], int] | None:
         """The starts of the arrays in a row, and the length of every row; `None` if these differ."""
-        return self.layout([part.shape for part in self.parts]) if self.unknown == 0 else None  # type: ignore[misc]
+        return self.layout(self.shapes(())) if self.unknown == 0 else None
 
     @cached_property
     def columns(self) -> list[tuple[tuple[int, ...], np.dtype[Any], int] | None]:
         """The shape, dtype and bytes of each leaf in a row, or `None` for a leaf that is no array of a known shape."""
-        return [
-            None
-            if len(leaf.parts) > 1 or None in leaf.parts[0].shape
-            else (leaf.parts[0].shape, leaf.parts[0].known, leaf.parts[0].bytes_of(leaf.parts[0].shape))  # type: ignore[misc]
-            for leaf in self.leaves
-        ]
+        return [leaf.parts[0].fixed if len(leaf.parts) == 1 else None for leaf in self.leaves]
 
     def layout(self, shapes: Sequence[tuple[int, ...]]) -> tuple[list[int], int]:
         """Return the starts of arrays of these shapes in a row, and the row's length."""
@@ -112,7 +107,7 @@ class Form:
         return [tuple(next(left) if size is None else size for size in part.shape) for part in self.parts]
 
 
-WHOLE = Form(json.dumps(_WHOLE), (OBJECT,))
+WHOLE_FORM = RowForm(json.dumps(_WHOLE), (OBJECT,))
 """The form of elements that are pickled whole."""
 
 

@@ -96,8 +96,8 @@ class Growth:
         if self.stopped is None:
             size = bytes_in(self._folder)
             self.stopped = (
-                f"cache({self._folder!r}) does not grow beyond {size:,} bytes: {reason}. Rows that are not kept are made "
-                "again in each epoch; `penstock cache ls` shows the caches in the folder, and `clear` removes them"
+                f"cache({self._folder!r}) does not grow beyond {size:,} bytes: {reason}. Rows that are not kept are "
+                "made again in each epoch; `penstock cache ls` shows what is in the folder, and `clear` removes it"
             )
             self._tell(self.stopped)
         self.close()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import pickle
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from math import prod
@@ -36,6 +37,12 @@ class PartForm:
         """The dtype."""
         return np.dtype(ast.literal_eval(self.dtype) if self.dtype[:1] in ("[", "{") else self.dtype)
 
+    @cached_property
+    def fixed(self) -> tuple[tuple[int, ...], np.dtype[Any], int] | None:
+        """The shape, dtype and bytes of the array, if these are the same in all rows."""
+        shape = tuple(size for size in self.shape if size is not None)
+        return (shape, self.known, self.bytes_of(shape)) if len(shape) == len(self.shape) else None
+
     def bytes_of(self, shape: tuple[int, ...]) -> int:
         """Return the bytes of an array of this dtype."""
         return prod(shape) * self.known.itemsize
@@ -61,10 +68,10 @@ PYTHONS_OWN = frozenset(dtype for cls, dtype in _NUMBERS.items() if cls is not c
 """The dtypes of columns of numbers whose elements are Python's own numbers."""
 
 
-def form_of(value: Any) -> LeafForm:
+def leaf_form(value: Any) -> LeafForm:
     """Return the form of a leaf; no size of an array is part of it.
 
-    >>> form_of(3), form_of(np.zeros((2, 3), np.float32))
+    >>> leaf_form(3), leaf_form(np.zeros((2, 3), np.float32))
     (LeafForm(kind='number', parts=(PartForm(dtype='<i8', shape=()),)),
      LeafForm(kind='array', parts=(PartForm(dtype='<f4', shape=(None, None)),)))
     """
@@ -132,7 +139,7 @@ def _of_sparse(dtype: np.dtype[Any], ndim: int) -> LeafForm:
     return OBJECT if text is None else LeafForm("sparse", (indices, PartForm(text, (None,)), shape))
 
 
-def taken_apart(form: LeafForm, value: Any) -> list[NDArray[Any]]:
+def leaf_parts(form: LeafForm, value: Any) -> list[NDArray[Any]]:
     """Return the arrays of a leaf of this form; an object that cannot be pickled raises an error of its own."""
     if form.kind == "bytes":
         return [np.frombuffer(value, np.uint8)]
@@ -149,24 +156,26 @@ def taken_apart(form: LeafForm, value: Any) -> list[NDArray[Any]]:
 
 def put_together(form: LeafForm, parts: list[NDArray[Any]]) -> Any:
     """Return the leaf of this form whose arrays are `parts`, which must be read-only."""
-    if form.kind == "number":
-        return parts[0].item()
-    if form.kind == "scalar":
-        return parts[0][()]
-    if form.kind == "bytes":
-        return parts[0].tobytes()
-    if form.kind == "str":
-        return parts[0].tobytes().decode("utf-8", "surrogatepass")
-    if form.kind == "object":
-        return with_sealed_arrays([pickle.loads(parts[0].data)])[0]  # noqa: S301 - documented: a cache runs code
-    if form.kind == "ragged":
-        values: Any = parts[0]
-        for splits in reversed(parts[1:]):
-            values = Ragged(values, splits)
-        return values
-    if form.kind == "sparse":
-        return make_sparse(parts[0], parts[1], tuple(parts[2].tolist()))
-    return parts[0]
+    return _TOGETHER[form.kind](parts)
+
+
+def _ragged(parts: list[NDArray[Any]]) -> Any:
+    values: Any = parts[0]
+    for splits in reversed(parts[1:]):
+        values = Ragged(values, splits)
+    return values
+
+
+_TOGETHER: dict[str, Callable[[list[NDArray[Any]]], Any]] = {
+    "number": lambda parts: parts[0].item(),
+    "scalar": lambda parts: parts[0][()],
+    "array": lambda parts: parts[0],
+    "bytes": lambda parts: parts[0].tobytes(),
+    "str": lambda parts: parts[0].tobytes().decode("utf-8", "surrogatepass"),
+    "ragged": _ragged,
+    "sparse": lambda parts: make_sparse(parts[0], parts[1], tuple(parts[2].tolist())),
+    "object": lambda parts: with_sealed_arrays([pickle.loads(parts[0].data)])[0],  # noqa: S301 - documented: it runs code
+}
 
 
 def pickled(value: Any) -> bytes:

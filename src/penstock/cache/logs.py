@@ -10,14 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from penstock.cache.compressing import CODECS
-from penstock.cache.forms import Form
+from penstock.cache.forms import RowForm
 from penstock.core.arrays import Rows
 from penstock.kernels import MappedFile
 from penstock.kernels.cached_rows import LOG_RECORD, VERIFIED, crc32c_rows
 from penstock.kernels.records import crc32c
 
 LOG, DATA = ".log", ".data"
-MOST_ROWS = 1 << 33
+ROWS_END = 1 << 33
 """Rows have numbers below this."""
 FORM_BITS = np.uint32((1 << 16) - 1)
 """The bits of a record's `form` that are the number of the form in its log; the codec is above them."""
@@ -27,7 +27,7 @@ _AT_ONCE = 1 << 16  # records looked at
 
 
 @dataclass(eq=False)
-class Log:
+class RowLog:
     """The files of one writer, as far as they have been looked at."""
 
     path: str
@@ -35,7 +35,7 @@ class Log:
     seen: int = 0  # records
     end: int = 0  # of the data of the records seen
     size: int = 0  # of both files, when last looked at
-    forms: dict[int, Form] = field(default_factory=dict[int, Form])
+    forms: dict[int, RowForm] = field(default_factory=dict[int, RowForm])
     records: MappedFile | None = None
     data: MappedFile | None = None
 
@@ -64,11 +64,11 @@ class Logs:
 
     def __init__(self, folder: str) -> None:
         self._folder = folder
-        self._logs: list[Log] = []
+        self._logs: list[RowLog] = []
         self._numbers: dict[str, int] = {}
-        self._forms: dict[tuple[Form, int], int] = {}
+        self._forms: dict[tuple[RowForm, int], int] = {}
         self._stale = set[int]()  # logs with records beyond what is mapped
-        self.forms: list[tuple[Form, int]] = []
+        self.forms: list[tuple[RowForm, int]] = []
         """The forms of rows and the numbers of their codecs, by their number in entries."""
         self.table = np.zeros(0, np.uint64)
         self.count = 0
@@ -99,17 +99,17 @@ class Logs:
                 self._look(log)
             return self.count - before
 
-    def begin(self, path: str) -> Log:
+    def begin(self, path: str) -> RowLog:
         """Return a new log, whose files have this path without their suffixes."""
         with self.lock:
-            log = Log(path, len(self._logs))
+            log = RowLog(path, len(self._logs))
             self._logs.append(log)
             self._numbers[os.path.basename(path)] = log.number
             for each in self.maps:
                 each.append(None)
             return log
 
-    def add(self, log: Log, records: NDArray[np.void]) -> None:
+    def add(self, log: RowLog, records: NDArray[np.void]) -> None:
         """Add valid records that follow those of the log that have been seen."""
         first = log.seen
         with self.lock:
@@ -123,13 +123,13 @@ class Logs:
             forms = records["form"]
             for form in np.unique(forms[rows >= 0]).tolist():
                 number = self._number_of(log, form)
-                which = np.flatnonzero((forms == form) & (rows >= 0) & (rows < MOST_ROWS))
+                which = np.flatnonzero((forms == form) & (rows >= 0) & (rows < ROWS_END))
                 if number is None:
                     self.damaged += len(which)
                 else:
                     self._enter(rows[which], which + first + 1, log.number, number)
 
-    def learn(self, log: Log, number: int, form: Form) -> None:
+    def learn(self, log: RowLog, number: int, form: RowForm) -> None:
         """Add a form that this process has written to the log."""
         log.forms[number] = form
 
@@ -162,7 +162,7 @@ class Logs:
             self.damaged += len(rows)
             self.count -= len(rows)
 
-    def _look(self, log: Log) -> None:
+    def _look(self, log: RowLog) -> None:
         """Add the new records of a log, up to the last valid one."""
         sizes = [_size_of(log.path + suffix) for suffix in (LOG, DATA)]
         log.size = sum(sizes)
@@ -178,7 +178,7 @@ class Logs:
         for low in range(log.seen, len(records), _AT_ONCE):
             self._add_valid(log, records[low : low + _AT_ONCE], is_last=low + _AT_ONCE >= len(records))
 
-    def _add_valid(self, log: Log, records: NDArray[np.void], *, is_last: bool) -> None:
+    def _add_valid(self, log: RowLog, records: NDArray[np.void], *, is_last: bool) -> None:
         """Add the valid ones of some records; those after the last valid one may still be written."""
         whole = np.ascontiguousarray(records).view(np.uint8).reshape(len(records), -1)
         valid = crc32c_rows(whole, LOG_RECORD.itemsize - 4) == records["own"]
@@ -189,10 +189,10 @@ class Logs:
         self.damaged += len(wrong)
         made = records.copy()
         made[wrong] = np.zeros((), LOG_RECORD)
-        made["row"][wrong] = MOST_ROWS  # no row; the numbers of the others stay
+        made["row"][wrong] = ROWS_END  # no row; the numbers of the others stay
         self.add(log, made)
 
-    def _learn(self, log: Log, record: np.void) -> None:
+    def _learn(self, log: RowLog, record: np.void) -> None:
         """Read the form that a record refers to, unless it is known."""
         number = -1 - int(record["row"])
         if number in log.forms:
@@ -201,9 +201,9 @@ class Logs:
         mapped = log.mapped(DATA, end)
         content = b"" if mapped is None else mapped.content[begin:end].tobytes()
         if len(content) == end - begin and crc32c(content) == record["crc"]:
-            log.forms[number] = Form.parsed(content.decode())
+            log.forms[number] = RowForm.parsed(content.decode())
 
-    def _number_of(self, log: Log, form: int) -> int | None:
+    def _number_of(self, log: RowLog, form: int) -> int | None:
         """Return the number in entries of the form and codec that a record names."""
         known = log.forms.get(form & int(FORM_BITS))
         codec = form >> 16
@@ -221,7 +221,9 @@ class Logs:
             return
         most = int(rows.max()) + 1
         if most > len(self.table):
-            larger = np.zeros(max(most, min(2 * len(self.table), MOST_ROWS)), np.uint64)  # pages that stay zero take none
+            larger = np.zeros(
+                max(most, min(2 * len(self.table), ROWS_END)), np.uint64
+            )  # pages that stay zero take none
             larger[: len(self.table)] = self.table
             self.table = larger
         new = np.unique(rows[self.table[rows] == 0])

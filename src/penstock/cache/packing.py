@@ -11,12 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from penstock.cache.compressing import CODECS, Compression, row_compressor
-from penstock.cache.forms import WHOLE, Form, aligned, nesting_text, row_alignment
-from penstock.cache.leaves import LeafForm, PartForm, form_of, form_of_rows, taken_apart
+from penstock.cache.forms import WHOLE_FORM, RowForm, aligned, nesting_text, row_alignment
+from penstock.cache.leaves import LeafForm, PartForm, form_of_rows, leaf_form, leaf_parts
 from penstock.core.arrays import Rows
 from penstock.core.errors import ElementError
 from penstock.elements.chunks.chunk import Chunk, Columns
-from penstock.elements.nested.structure import LEAF, Structure, flatten, paths
+from penstock.elements.nested.structure import Structure, flatten, paths
 from penstock.kernels.cached_rows import crc32c_rows
 from penstock.kernels.records import crc32c
 
@@ -37,7 +37,7 @@ class PackedRows:
     `codecs[i]`, with the checksum `sums[i]`: all of shape `(k,)`.
     """
 
-    form: Form
+    form: RowForm
     which: Rows
     data: NDArray[np.uint8]
     offsets: NDArray[np.int64]
@@ -57,8 +57,8 @@ class Packer:
     def __init__(self, compression: Compression | None) -> None:
         self._codec = CODECS.index(compression)
         self._compress = None if compression is None else row_compressor(compression)
-        self._forms = set[Form]()
-        self._shapes = defaultdict[Form, int](int)  # number of forms with known shapes, by the form without
+        self._forms = set[RowForm]()
+        self._shapes = defaultdict[RowForm, int](int)  # number of forms with known shapes, by the form without
 
     def pack(self, chunk: Chunk, rows: Rows) -> list[PackedRows]:
         """Return the elements as bytes; `rows` name them in the error about a leaf that cannot be pickled."""
@@ -71,25 +71,28 @@ class Packer:
 
     def _of_one_form(
         self, structure: Structure, columns: list[_Column], which: Rows
-    ) -> list[tuple[Form, list[_Column], Rows]]:
+    ) -> list[tuple[RowForm, list[_Column], Rows]]:
         """Group elements of one structure by the forms of their leaves."""
         nesting = nesting_text(structure)
         forms = [_forms_of(column) for column in columns]
         if all(len(each) == 1 for each in forms):
-            form = Form(nesting, tuple(each[0] for each in forms))
+            form = RowForm(nesting, tuple(each[0] for each in forms))
             return [(*self._chosen(form, structure, columns), which)]
         groups = defaultdict[tuple[LeafForm, ...], list[int]](list)
         every = [each * len(which) if len(each) == 1 else each for each in forms]
         for i, leaves in enumerate(zip(*every, strict=True)):
             groups[leaves].append(i)
         return [
-            (*self._chosen(Form(nesting, leaves), structure, [[column[i] for i in at] for column in columns]), which[at])
+            (
+                *self._chosen(RowForm(nesting, leaves), structure, [[column[i] for i in at] for column in columns]),
+                which[at],
+            )
             for leaves, at in groups.items()
         ]
 
-    def _chosen(self, form: Form, structure: Structure, columns: list[_Column]) -> tuple[Form, list[_Column]]:
+    def _chosen(self, form: RowForm, structure: Structure, columns: list[_Column]) -> tuple[RowForm, list[_Column]]:
         """Return the form to keep these elements in, and its columns: with shapes if all are the same."""
-        narrow = Form(form.nesting, tuple(map(_narrowed, form.leaves, columns)))
+        narrow = RowForm(form.nesting, tuple(map(_narrowed, form.leaves, columns)))
         if narrow in self._forms:
             return narrow, columns
         if narrow != form and self._shapes[form] < _MOST_SHAPES:
@@ -97,13 +100,11 @@ class Packer:
             form = narrow
         if form not in self._forms and len(self._forms) >= MOST_FORMS:
             length = len(columns[0]) if columns else 0
-            return WHOLE, [Columns(structure, list(columns), length).elements()]
+            return WHOLE_FORM, [Columns(structure, list(columns), length).elements()]
         self._forms.add(form)
         return form, columns
 
-    def _packed(
-        self, form: Form, columns: list[_Column], which: Rows, rows: Rows, names: list[str]
-    ) -> PackedRows:
+    def _packed(self, form: RowForm, columns: list[_Column], which: Rows, rows: Rows, names: list[str]) -> PackedRows:
         if form.fixed is not None:
             data, offsets, lengths = _fixed_rows(form, form.fixed, columns, len(which))
         else:
@@ -114,7 +115,7 @@ class Packer:
         return _summed(PackedRows(form, which, data, offsets, lengths, codecs, np.empty(0, np.uint32)))
 
     def _compressed(
-        self, form: Form, which: Rows, data: NDArray[np.uint8], offsets: Rows, lengths: Rows
+        self, form: RowForm, which: Rows, data: NDArray[np.uint8], offsets: Rows, lengths: Rows
     ) -> PackedRows:
         assert self._compress is not None  # noqa: S101 - as the caller checked
         contents: list[Any] = []
@@ -164,7 +165,7 @@ def _forms_of(column: _Column) -> list[LeafForm]:
     """Return the form of each leaf, or one for all."""
     if isinstance(column, np.ndarray):
         return [form_of_rows(column)]
-    forms = list(map(form_of, column))
+    forms = list(map(leaf_form, column))
     return forms[:1] if len(set(forms)) <= 1 else forms
 
 
@@ -176,7 +177,7 @@ def _narrowed(leaf: LeafForm, column: _Column) -> LeafForm:
 
 
 def _fixed_rows(
-    form: Form, layout: tuple[list[int], int], columns: list[_Column], count: int
+    form: RowForm, layout: tuple[list[int], int], columns: list[_Column], count: int
 ) -> tuple[NDArray[np.uint8], Rows, Rows]:
     """Return rows of one length in one block, the offset of each, and its length."""
     starts, length = layout
@@ -187,11 +188,11 @@ def _fixed_rows(
         if isinstance(column, np.ndarray) and column.flags.c_contiguous:
             return column.reshape(-1).view(np.uint8), offsets, lengths
     block = np.zeros(count * stride, np.uint8)
-    for part, start, column in zip(form.parts, starts, columns, strict=True):
-        inner = np.empty(part.shape, part.known).strides  # type: ignore[arg-type] - all sizes are known
-        if 0 in part.shape or not count:
+    for known, start, column in zip(form.columns, starts, columns, strict=True):
+        if known is None or known[2] == 0 or not count:
             continue
-        into = np.ndarray((count, *part.shape), part.known, block.data, start, (stride, *inner))  # type: ignore[arg-type]
+        shape, dtype, _ = known
+        into = np.ndarray((count, *shape), dtype, block.data, start, (stride, *np.empty(shape, dtype).strides))
         if isinstance(column, np.ndarray):
             into[...] = column
         else:
@@ -201,7 +202,7 @@ def _fixed_rows(
 
 
 def _uneven_rows(
-    form: Form, columns: list[_Column], rows: Rows, names: list[str]
+    form: RowForm, columns: list[_Column], rows: Rows, names: list[str]
 ) -> tuple[NDArray[np.uint8], Rows, Rows]:
     """Return rows of different lengths in one block, the offset of each, and its length."""
     every: list[tuple[list[int], list[NDArray[Any]], list[int]]] = []
@@ -233,7 +234,7 @@ def _uneven_rows(
 
 def _leaf_arrays(form: LeafForm, value: Any, row: int, name: str) -> list[NDArray[Any]]:
     try:
-        arrays = taken_apart(form, value)
+        arrays = leaf_parts(form, value)
     except Exception as error:  # noqa: BLE001 - each class fails in its own way
         _refuse(value, row, name, error)
     return [np.ascontiguousarray(array).reshape(array.shape) for array in arrays]  # also without dimensions

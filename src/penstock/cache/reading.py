@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from penstock.cache.compressing import CODECS, row_decompressor
-from penstock.cache.forms import Form
+from penstock.cache.forms import RowForm
 from penstock.cache.leaves import PYTHONS_OWN, LeafForm, put_together
 from penstock.core.arrays import Rows
 from penstock.core.errors import DataError, MissingDependencyError
@@ -40,7 +40,7 @@ class Located:
 
 
 def read_rows(
-    form: Form, codec: int, located: Located, out: list[NDArray[Any]] | None
+    form: RowForm, codec: int, located: Located, out: list[NDArray[Any]] | None
 ) -> tuple[list[Column], NDArray[np.bool_], int]:
     """Return a column per leaf, which rows are sound, and how many are not.
 
@@ -57,7 +57,7 @@ def read_rows(
     return [_column(leaf, slots[i], viewed[i], id(slots[i]) in given) for i, leaf in enumerate(form.leaves)], ok, 0
 
 
-def _slots(form: Form, count: int, out: list[NDArray[Any]] | None) -> list[NDArray[Any] | None]:
+def _slots(form: RowForm, count: int, out: list[NDArray[Any]] | None) -> list[NDArray[Any] | None]:
     """Return memory for each leaf whose rows all have one shape, unless rows are large and may be views."""
     slots: list[NDArray[Any] | None] = []
     memory = out if out is not None and len(out) == len(form.leaves) else [None] * len(form.leaves)
@@ -74,7 +74,7 @@ def _slots(form: Form, count: int, out: list[NDArray[Any]] | None) -> list[NDArr
 
 
 def _copied(
-    form: Form, layout: tuple[list[int], int], located: Located, slots: list[NDArray[Any] | None]
+    form: RowForm, layout: tuple[list[int], int], located: Located, slots: list[NDArray[Any] | None]
 ) -> tuple[NDArray[np.bool_], int, list[list[Any]]]:
     starts, length = layout
     parts = [(start, slot) for start, slot in zip(starts, slots, strict=True) if slot is not None]
@@ -97,7 +97,7 @@ def _copied(
 
 
 def _parsed(
-    form: Form, codec: int, located: Located, slots: list[NDArray[Any] | None]
+    form: RowForm, codec: int, located: Located, slots: list[NDArray[Any] | None]
 ) -> tuple[NDArray[np.bool_], int, list[list[Any]]]:
     spans = np.empty((len(located.rows), 2), np.int64)
     ok, bad = copy_cached_rows(located.entries, located.rows, located.logs, ANY_LENGTH, [], spans)
@@ -119,7 +119,7 @@ def _parsed(
 
 
 def _parse(
-    form: Form, raw: NDArray[np.uint8], i: int, slots: list[NDArray[Any] | None], viewed: list[list[Any]]
+    form: RowForm, raw: NDArray[np.uint8], i: int, slots: list[NDArray[Any] | None], viewed: list[list[Any]]
 ) -> None:
     """Add the leaves of one row to its slots, or to the lists of views."""
     shapes = form.shapes(raw[: 8 * form.unknown].view(np.int64).tolist())
@@ -144,10 +144,13 @@ def _column(leaf: LeafForm, slot: NDArray[Any] | None, viewed: list[Any], is_giv
     """Return the column of a leaf, such that its elements have the types that were written."""
     if slot is None:
         return viewed
+    if is_given:
+        return slot
     if leaf.kind == "number" and slot.dtype not in PYTHONS_OWN:
         return slot.tolist()
     if leaf.kind == "scalar" and slot.dtype in PYTHONS_OWN:
         return list(slot)
     if leaf.kind == "array" and slot.ndim == 1:
-        return [sealed_rows(slot[i : i + 1]).reshape(()) for i in range(len(slot))]
-    return slot if is_given else sealed_rows(slot)
+        slot.flags.writeable = False
+        return [slot[i : i + 1].reshape(()) for i in range(len(slot))]
+    return sealed_rows(slot)

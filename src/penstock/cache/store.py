@@ -7,16 +7,16 @@ import threading
 import time
 import warnings
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from penstock.cache.compressing import Compression
+from penstock.cache.compressing import CODECS, Compression
 from penstock.cache.folder import LENGTH, check_folder, folder_of, headers, prepare, publish, read
-from penstock.cache.forms import Form
+from penstock.cache.forms import RowForm
 from penstock.cache.growth import Growth, is_in_memory
-from penstock.cache.logs import MOST_ROWS, Logs
+from penstock.cache.logs import ROWS_END, Logs
 from penstock.cache.packing import Packer
 from penstock.cache.reading import Located, read_rows
 from penstock.core.arrays import Rows
@@ -107,6 +107,8 @@ class CacheStore:
         `MissingDependencyError`. Caches of another version of the format stay untouched beside this one.
         """
         check_folder(os.fspath(folder))
+        if compression not in CODECS:
+            raise ValueError(f"cache(compression={compression!r}): expected 'lz4', 'zstd' or None")
         return cls(
             os.fspath(folder),
             key,
@@ -128,10 +130,10 @@ class CacheStore:
     def read(self, rows: Rows, out: list[NDArray[Any]] | None = None) -> tuple[Chunk, NDArray[np.bool_]]:
         """Return the elements of those rows that are there and sound, in order, and which rows these are, `bool[k]`.
 
-        The chunk is `Columns` if all these elements have one structure, otherwise `Items`; its elements equal, in values
-        and types, those written. Arrays are read-only. Where every row is found and `out` has the shapes and dtypes
-        of the columns, they are copied there: `chunk.columns` is then `out`. Without `out`, arrays of 64 KiB or more
-        are a list of views of the mapped files, and smaller ones one new array per leaf.
+        The chunk is `Columns` if all these elements have one structure, otherwise `Items`; its elements equal those
+        written, in values and types. Arrays are read-only. If every row is found, arrays of one shape are copied to
+        `out`, C-contiguous arrays of shape `(k, ...)`, one per leaf, where these fit. Other arrays of 64 KiB or more
+        are views of the mapped files, and smaller ones of one shape one new array per leaf.
         """
         rows = native_rows(rows)
         found = None
@@ -191,14 +193,14 @@ class CacheStore:
     def write(self, rows: Rows, chunk: Chunk) -> int:
         """Keep element i of the chunk as row `rows[i]`; return the number of rows written now.
 
-        Rows that are there already are left as they are; rows of more than 4 GiB are not kept. A leaf that cannot be pickled raises an `ElementError` that
-        names it and the row; nothing of this call is kept then.
+        Rows that are there already are left as they are; rows of more than 4 GiB are not kept. A leaf that cannot be
+        pickled raises an `ElementError` that names it and the row; nothing of this call is kept then.
         """
         rows = native_rows(rows)
         if len(rows) != len(chunk):
             raise ValueError(f"write(): {len(rows)} rows for {len(chunk)} elements")
-        if len(rows) and not 0 <= int(rows.min()) <= int(rows.max()) < MOST_ROWS:
-            raise ValueError(f"write(): rows must be from 0 to {MOST_ROWS - 1}, not {rows.min()} to {rows.max()}")
+        if len(rows) and not 0 <= int(rows.min()) <= int(rows.max()) < ROWS_END:
+            raise ValueError(f"write(): rows must be from 0 to {ROWS_END - 1}, not {rows.min()} to {rows.max()}")
         with self._writing():
             if self._growth.stopped is not None:
                 return 0
@@ -278,7 +280,7 @@ class CacheStore:
         return is_in_memory(self._folder)
 
     @property
-    def forms(self) -> list[Form]:
+    def forms(self) -> list[RowForm]:
         """The forms of the rows met so far, which tell the structure and the leaves of elements."""
         return list(dict.fromkeys(form for form, _ in self._logs.forms))
 
@@ -286,7 +288,7 @@ class CacheStore:
         """Return the other keys in this folder, latest first, each with its parts: `(key, parts)`."""
         return [(header.key, dict(header.parts)) for _, header in headers(self._folder) if header.key != self._key]
 
-    def __enter__(self) -> CacheStore:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -335,13 +337,17 @@ class CacheStore:
         self, kind: int, entries: NDArray[np.uint64], rows: Rows, out: list[NDArray[Any]] | None
     ) -> tuple[Chunk, Rows]:
         form, codec = self._logs.forms[kind]
+        try:
+            structure = form.structure
+        except Exception:  # noqa: BLE001 - of a class that cannot be imported here
+            return Items([]), np.arange(len(rows))
         columns, ok, bad = read_rows(form, codec, Located(entries, rows, self._logs.maps), out)
         if bad:
             return Items([]), np.flatnonzero(~ok)
         if form.is_whole:
             (elements,) = columns
             return Items(list(elements)), rows[:0]
-        return Columns(form.structure, columns, len(rows)), rows[:0]
+        return Columns(structure, columns, len(rows)), rows[:0]
 
 
 def _joined(chunks: list[tuple[Chunk, Rows]], count: int) -> Chunk:

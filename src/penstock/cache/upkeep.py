@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from penstock.cache.folder import FORMAT, VERSION, Header, headers, places
+from penstock.cache.folder import CACHE_FORMAT, VERSION, Header, headers, places
 from penstock.cache.store import CacheStore
 from penstock.core.arrays import Rows
 from penstock.core.errors import DataError
@@ -52,14 +52,14 @@ def of_other_versions(folder: str) -> list[str]:
     return [place for place in places(folder, of_any_version=True) if place not in known]
 
 
-def chosen(keys: list[KeptKey], given: str | None, folder: str) -> KeptKey:
+def chosen_key(keys: list[KeptKey], given: str | None, folder: str) -> KeptKey:
     """Return the key that begins with `given`; without it, the only one. Raise a `DataError` if that is unclear."""
     fitting = [each for each in keys if given is None or each.header.key.startswith(given)]
     if len(fitting) == 1:
         return fitting[0]
     names = ", ".join(each.header.key for each in (fitting or keys)[:9]) or f"only other versions than {VERSION}"
     wanted = "one key" if given is None else f"one key that begins with {given!r}"
-    raise DataError(f"{folder}: expected {wanted}, and the {FORMAT} has {names}; name one with --key")
+    raise DataError(f"{folder}: expected {wanted}, and the {CACHE_FORMAT} has {names}; name one with --key")
 
 
 def damaged_rows(store: CacheStore) -> Iterator[tuple[int, Rows]]:

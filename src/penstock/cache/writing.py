@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from penstock.cache.forms import Form, aligned
-from penstock.cache.logs import DATA, LOG, Log
+from penstock.cache.forms import RowForm, aligned
+from penstock.cache.logs import DATA, LOG, RowLog
 from penstock.cache.packing import PackedRows
 from penstock.core.arrays import Rows
 from penstock.kernels.cached_rows import LOG_RECORD, crc32c_rows
@@ -39,7 +39,7 @@ class LogWriter:
             raise
         self._end = 0  # of the data
         self._count = 0  # records
-        self._forms: dict[Form, int] = {}
+        self._forms: dict[RowForm, int] = {}
 
     @property
     def bytes(self) -> int:
@@ -51,11 +51,11 @@ class LogWriter:
         """True if the next rows should be in new files."""
         return self._end >= DATA_BYTES
 
-    def bytes_of(self, form: Form) -> int:
+    def bytes_of(self, form: RowForm) -> int:
         """Return the bytes that a form takes that is not written yet, about; 0 for others."""
         return 0 if form in self._forms else 3 * _APART + 2 * len(form.text)
 
-    def define(self, form: Form, log: Log) -> NDArray[np.void]:
+    def define(self, form: RowForm, log: RowLog) -> NDArray[np.void]:
         """Write a form twice, unless it is written already, and return the records of it."""
         if form in self._forms:
             return np.zeros(0, LOG_RECORD)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from penstock.cache.store import CacheStore
-from penstock.cache.upkeep import KeptKey, chosen, damaged_rows, kept_keys, of_other_versions, remove
+from penstock.cache.upkeep import KeptKey, chosen_key, damaged_rows, kept_keys, of_other_versions, remove
 from penstock.cli.files.amounts import many, size
 from penstock.cli.terminal import Terminal
 from penstock.core.errors import DataError
@@ -17,7 +17,7 @@ from penstock.sources.arrow.writing import write_arrow_file, write_parquet_files
 
 _ROWS_AT_ONCE = 256
 _MOST_SHOWN = 20  # damaged rows
-ARROW = (".arrow", ".feather")
+_ARROW = (".arrow", ".feather")
 
 
 def list_keys(folder: str, terminal: Terminal) -> bool:
@@ -36,9 +36,9 @@ def list_keys(folder: str, terminal: Terminal) -> bool:
     return True
 
 
-def describe(folder: str, terminal: Terminal, *, key: str | None = None) -> bool:
+def describe_key(folder: str, terminal: Terminal, *, key: str | None = None) -> bool:
     """Show one key: its parts, the rows, and the forms of elements."""
-    each = chosen(kept_keys(folder), key, folder)
+    each = chosen_key(kept_keys(folder), key, folder)
     store = each.open()
     facts = [
         ("key", each.header.key),
@@ -64,7 +64,8 @@ def describe(folder: str, terminal: Terminal, *, key: str | None = None) -> bool
 def verify(folder: str, terminal: Terminal, *, key: str | None = None) -> bool:
     """Read every row of one key, or of all, and compare checksums; return whether nothing is damaged."""
     keys = kept_keys(folder)
-    return all([_verify(each, terminal) for each in ([chosen(keys, key, folder)] if key is not None else keys)])
+    sound = [_verify(each, terminal) for each in ([chosen_key(keys, key, folder)] if key is not None else keys)]
+    return all(sound)
 
 
 def _verify(each: KeptKey, terminal: Terminal) -> bool:
@@ -92,7 +93,7 @@ def clear(folder: str, terminal: Terminal, *, key: str | None = None, keep_lates
     """Remove one key, or all, or all but the latest, with those of other versions."""
     keys = kept_keys(folder)
     if key is not None:
-        gone = [chosen(keys, key, folder).place]
+        gone = [chosen_key(keys, key, folder).place]
     else:
         gone = [each.place for each in keys[1 if keep_latest else 0 :]] + of_other_versions(folder)
     for place in gone:
@@ -106,7 +107,7 @@ def export(folder: str, to: str, terminal: Terminal, *, key: str | None = None, 
     Elements that are not dicts become the column `value`. A cache with pickled elements is refused: reading it would
     run code that it contains.
     """
-    store = chosen(kept_keys(folder), key, folder).open()
+    store = chosen_key(kept_keys(folder), key, folder).open()
     if not all(form.is_plain for form in store.forms):
         raise DataError(
             f"{folder}: some elements are pickled, and reading them would run code that the cache contains, so export "
@@ -116,14 +117,14 @@ def export(folder: str, to: str, terminal: Terminal, *, key: str | None = None, 
     write: Callable[[Iterator[Any]], Any]
     if to.endswith(".parquet"):
         write = lambda rows: write_parquet_files(rows, to, max_bytes=None, overwrite=overwrite, compression="snappy")  # noqa: E731
-    elif to.endswith(ARROW):
+    elif to.endswith(_ARROW):
         write = lambda rows: write_arrow_file(rows, to, overwrite=overwrite)  # noqa: E731
     else:
-        raise DataError(f"{to}: expected a name that ends in .parquet, {' or '.join(ARROW)}")
+        raise DataError(f"{to}: expected a name that ends in .parquet, {' or '.join(_ARROW)}")
     write(_elements(store))
     terminal.show(f"{to}: {many(store.count, 'row')}", 0)
     if store.count < before:
-        terminal.say(f"{many(before - store.count, 'row')} are damaged, and left out.", 0)
+        terminal.say(f"{many(before - store.count, 'row')}: damaged, and left out.", 0)
     return store.count == before
 
 

@@ -181,7 +181,9 @@ def _add_cache(parser: argparse.ArgumentParser) -> None:
         command = commands.add_parser(name, help=text, description=f"{text[0].upper()}{text[1:]}.", epilog=STATUSES)
         command.add_argument("folder", metavar="FOLDER", help="the path given to ds.cache(path)")
         if name != "ls":
-            command.add_argument("--key", metavar="KEY", help="the key, or its beginning (default: the only one, or all)")
+            command.add_argument(
+                "--key", metavar="KEY", help="the key, or its beginning (default: the only one, or all)"
+            )
         if name == "clear":
             command.add_argument("--keep-latest", action="store_true", help="remove all keys but the one begun last")
         if name == "export":
@@ -263,7 +265,7 @@ def _cache(asked: argparse.Namespace) -> int:
 
     commands = {
         "ls": lambda: cache.list_keys(asked.folder, Terminal()),
-        "info": lambda: cache.describe(asked.folder, Terminal(), key=asked.key),
+        "info": lambda: cache.describe_key(asked.folder, Terminal(), key=asked.key),
         "verify": lambda: cache.verify(asked.folder, Terminal(), key=asked.key),
         "clear": lambda: cache.clear(asked.folder, Terminal(), key=asked.key, keep_latest=asked.keep_latest),
         "export": lambda: cache.export(asked.folder, asked.to, Terminal(), key=asked.key, overwrite=asked.overwrite),

@@ -1,5 +1,4 @@
-"""Rows of a cache on disk: copied out of mapped files in native code and verified; `reference.cached_rows` is the twin.
-"""
+"""Rows of a cache on disk, copied out of mapped files and verified; `reference.cached_rows` is the twin."""
 
 from __future__ import annotations
 
