@@ -259,7 +259,9 @@ def test_the_child_of_a_fork_writes_files_of_its_own(tmp_path):
     assert store.damaged == 0
 
 
-def test_threads_share_a_store(tmp_path):
+@pytest.mark.parametrize("look_every", [1, 0])
+def test_threads_share_a_store(tmp_path, monkeypatch, look_every):
+    monkeypatch.setattr("penstock.cache.store._LOOK_EVERY", look_every)
     store, elements = opened(tmp_path), images(400)
 
     def work(seed: int) -> None:

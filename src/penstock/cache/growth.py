@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from penstock.cache.folder import bytes_in
-from penstock.cache.logs import Logs
+from penstock.cache.logs import Logs, RowLog
 from penstock.cache.packing import PackedRows
 from penstock.cache.writing import LogWriter
 from penstock.core.arrays import Rows
@@ -43,6 +43,7 @@ class Growth:
         self._limit = limit_bytes
         self._others = -1  # bytes in the folder that this process has not written since; -1: not looked at yet
         self._writer: LogWriter | None = None
+        self._log: RowLog | None = None
         self.stopped: str | None = None
         """The sentence that says why nothing more is written."""
 
@@ -56,13 +57,13 @@ class Growth:
         try:
             if self._writer is None or self._writer.is_full:
                 self._begin()
-            writer = self._writer
-            if writer is None:
+            writer, log = self._writer, self._log
+            if writer is None or log is None:
                 return 0
             packed, reason = self._fitting(packed, writer)
             if len(packed.which):
-                self._logs.add(self._log, writer.define(packed.form, self._log))
-                self._logs.add(self._log, writer.write(packed, rows[: len(packed.which)]))
+                self._logs.add(log, writer.define(packed.form, log))
+                self._logs.add(log, writer.write(packed, rows[: len(packed.which)]))
             if reason is not None:
                 self.stop(reason)
             return len(packed.which)
@@ -80,7 +81,7 @@ class Growth:
 
     def close(self) -> None:
         """Close the files."""
-        writer, self._writer = self._writer, None
+        writer = self._let_go()
         if writer is not None:
             try:
                 writer.close()
@@ -104,17 +105,26 @@ class Growth:
 
     def forget(self) -> None:
         """Close the files without a word, as in the child of a fork, whose parent goes on to write them."""
-        writer, self._writer = self._writer, None
+        writer = self._let_go()
         if writer is not None:
             with suppress(OSError):
                 writer.close()
+
+    def _let_go(self) -> LogWriter | None:
+        writer, self._writer = self._writer, None
+        if self._log is not None:
+            self._log.is_own = False
+        return writer
 
     def _begin(self) -> None:
         self.close()
         if self.stopped is not None:
             return
-        self._writer = LogWriter(self._prepare())
-        self._log = self._logs.begin(self._writer.path)
+        place = self._prepare()
+        with self._logs.lock:  # so that nobody takes the new files for another writer's
+            self._writer = LogWriter(place)
+            self._log = self._logs.begin(self._writer.path)
+            self._log.is_own = True
         self.look()
 
     def _fitting(self, packed: PackedRows, writer: LogWriter) -> tuple[PackedRows, str | None]:

@@ -32,6 +32,7 @@ class RowLog:
 
     path: str
     number: int
+    is_own: bool = False  # this process is writing it, and adds its records itself
     seen: int = 0  # records
     end: int = 0  # of the data of the records seen
     size: int = 0  # of both files, when last looked at
@@ -96,7 +97,8 @@ class Logs:
                 if (stem := name.removesuffix(LOG)) not in self._numbers and len(self._logs) < _MOST_LOGS:
                     self.begin(os.path.join(self._folder, stem))
             for log in self._logs:
-                self._look(log)
+                if not log.is_own:
+                    self._look(log)
             return self.count - before
 
     def begin(self, path: str) -> RowLog:
@@ -111,8 +113,8 @@ class Logs:
 
     def add(self, log: RowLog, records: NDArray[np.void]) -> None:
         """Add valid records that follow those of the log that have been seen."""
-        first = log.seen
         with self.lock:
+            first = log.seen
             log.seen += len(records)
             log.end = max(log.end, int((records["offset"] + records["length"]).max(initial=0)))
             log.size = max(log.size, log.end + log.seen * LOG_RECORD.itemsize)
