@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 
+from penstock.cache.compressing import Compression
 from penstock.cache.store import CacheStore
 from penstock.core.errors import CacheWarning
 from penstock.elements.chunks.chunk import Chunk
 from penstock.plan.content.key import STREAM, ContentKey
 
-Compression = Any
 _AT_A_TIME = 256  # kept elements of a stream that move together
 
 
@@ -30,7 +30,7 @@ class DiskStore:
     folder: str
     key: ContentKey
     limit_bytes: int | None = None
-    compression: Compression = None
+    compression: Compression | None = None
     tells: bool = True
     _open: dict[str, CacheStore] = field(default_factory=dict, init=False, repr=False)
     _streams: dict[str, StreamOnDisk] = field(default_factory=dict, init=False, repr=False)

@@ -22,8 +22,8 @@ from penstock.plan.node import Node
 from penstock.sources.powers import content_of_source, paths_of
 
 SEED = "the seed"
-ORDER = "the order of the operations"
-VERSION = "version="
+_ORDER = "the order of the operations"
+_VERSION = "version="
 STREAM = "the stream"
 _MOST_FILES = 1000
 _MOST_TOLD = 3
@@ -76,8 +76,8 @@ def content_key(plan: Node, *, operation: str, version: str | None = None) -> Co
     parts.put("Python", f"{sys.version_info.major}.{sys.version_info.minor}")
     parts.put(*cast("tuple[str, str]", distribution_of("penstock")))
     if version is not None:
-        parts.put(VERSION, version)
-    parts.put(ORDER, _PlanParts(parts, operation, strict=version is None).of(plan))
+        parts.put(_VERSION, version)
+    parts.put(_ORDER, _PlanParts(parts, operation, strict=version is None).of(plan))
     return ContentKey(parts.texts)
 
 
@@ -160,7 +160,7 @@ def _changes(before: Mapping[str, str], now: Mapping[str, str]) -> list[str]:
     ]
     new = [f"{name} is new" for name in now if name not in before and name != STREAM]
     gone = [f"{name} is gone" for name in before if name not in now and name != STREAM]
-    of_order = f"{ORDER} changed"
+    of_order = f"{_ORDER} changed"
     if (new or gone or len(changed) > 1) and of_order in changed:
         changed.remove(of_order)
     return changed + new + gone
