@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from contextlib import closing
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -16,7 +15,7 @@ from penstock.core.errors import CursorError
 from penstock.elements.chunks.chunk import Chunk, concat
 from penstock.index.epochs import positions
 from penstock.ops.buffer.cache import Cache
-from penstock.plan.flow import BEYOND, AskedFlow
+from penstock.plan.flow import BEYOND, Flow, close
 from penstock.plan.graph import post_order, rebuild
 from penstock.plan.node import Node
 from penstock.plan.traits import Traits
@@ -36,7 +35,7 @@ class CachedStream(Node):
     count: int
     stream: str
     plans: tuple[Cache, Cache] = field(metadata={"runs": True}, compare=False)
-    opened: Callable[[Node], AskedFlow] = field(metadata={"runs": True}, compare=False)
+    opened: Callable[[Node], Flow] = field(metadata={"runs": True}, compare=False)
 
     @property
     def name(self) -> str:
@@ -73,11 +72,14 @@ class CachedStream(Node):
         """Return elements at ascending positions by running the stream from the beginning."""
         found: list[Chunk] = []
         at, last = 0, int(rows[-1])
-        with closing(self.opened(self.plans[1])) as flow:
+        flow = self.opened(self.plans[1])
+        try:
             while at <= last and (piece := next(flow, None)) is not None:
                 low, high = np.searchsorted(rows, [at, at + len(piece)])
                 found.append(piece.chunk.select(rows[low:high] - at))
                 at += len(piece)
+        finally:
+            close(flow)
         if at <= last:
             raise CursorError(BEYOND)
         return concat([chunk for chunk in found if len(chunk)])

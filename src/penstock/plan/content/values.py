@@ -212,7 +212,7 @@ class Digests:
             made = {name for name in vars(value) if isinstance(getattr(cls, name, None), functools.cached_property)}
             items = [[name, item] for name, item in sorted(vars(value).items()) if name not in made]
             return [*items, *_items_in(value)]
-        return [list(part) if hasattr(part, "__next__") else part for part in reduced]
+        return [list(cast("Iterable[Any]", part)) if hasattr(part, "__next__") else part for part in reduced]
 
 
 def _items_in(value: Any) -> list[Any]:
