@@ -254,10 +254,12 @@ def test_ranks_and_shards_share_the_rows_below(tmp_path):
     assert len(noted.calls) == 20
 
 
-def test_virtual_streams_keep_their_own_elements(tmp_path):
+@pytest.mark.parametrize("kept", [None, "folder"])
+def test_virtual_streams_keep_their_own_elements(tmp_path, kept):
+    cached = Dataset.range(30).filter(lambda x: x % 3 != 1).cache(kept and tmp_path)
+
     def stream(count):
-        ds = Dataset.range(30).filter(lambda x: x % 3 != 1).cache(tmp_path)
-        return [list(ds.shard(2, index, streams=count)) for index in range(2)]
+        return [list(cached.shard(2, index, streams=count)) for index in range(2)]
 
     for count in (2, 4, 2, 4):
         assert sorted(int(x) for part in stream(count) for x in part) == [x for x in range(30) if x % 3 != 1]
