@@ -33,7 +33,7 @@ def test_each_error_has_penstocks_and_a_builtin_base(name):
 
 def test_the_docstring_lists_every_error():
     own = [value for value in vars(errors).values() if isinstance(value, type)]
-    assert {error.__name__ for error in own} == {*KINDS, "PenstockError", "PlanWarning"}
+    assert {error.__name__ for error in own} == {*KINDS, "PenstockError", "PlanWarning", "CacheWarning"}
 
 
 def test_a_warning_has_its_code_after_pickling():

@@ -8,6 +8,7 @@ import pickle
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -94,12 +95,17 @@ class RowForm:
         """Return the starts of arrays of these shapes in a row, and the row's length."""
         at = 8 * self.unknown
         starts: list[int] = []
-        for part, shape in zip(self.parts, shapes, strict=True):
-            size = part.bytes_of(shape)
-            at = aligned(at, 64 if size >= LARGE else max(part.known.alignment, 1))
+        for (itemsize, alignment), shape in zip(self._items, shapes, strict=True):
+            size = itemsize * prod(shape)
+            at = aligned(at, 64 if size >= LARGE else alignment)
             starts.append(at)
             at += size
         return starts, at
+
+    @cached_property
+    def _items(self) -> list[tuple[int, int]]:
+        """The bytes and the alignment of one value of each array."""
+        return [(part.known.itemsize, max(part.known.alignment, 1)) for part in self.parts]
 
     def shapes(self, sizes: Sequence[int]) -> list[tuple[int, ...]]:
         """Return the shapes of the arrays of a row with these sizes."""
