@@ -14,7 +14,7 @@ PenstockError
 └── MissingDependencyError(ImportError)   an optional library that is not installed
 
 PlanWarning(UserWarning)              a pipeline that runs, but is probably a mistake
-CacheWarning(UserWarning)             a cache on disk that cannot grow any more
+CacheWarning(UserWarning)             a cache on disk that cannot grow any more, or is made again
 BudgetWarning(UserWarning)            a pipeline that runs, but cannot do all it was asked to within its memory budget
 """
 
@@ -92,7 +92,7 @@ class PlanWarning(UserWarning):
 
 
 class CacheWarning(UserWarning):
-    """A cache on disk does not grow any more: the run goes on, and makes what is not kept in each epoch again."""
+    """A cache on disk does not grow any more, or keeps elements of another pipeline: the run makes elements again."""
 
 
 class BudgetWarning(UserWarning):

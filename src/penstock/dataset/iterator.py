@@ -310,9 +310,12 @@ class Iterator(Closing, Generic[T]):
         >>> received, [[int(x) for x in next(it)] for it in after]
         ([[4, 8], [1, 5], [2, 10], [7, 11]], [[16, 14, 20, 22], [13, 19, 17, 23]])
         """
-        cursor = self._passes.states.cursor_of(state)
+        before = self._passes.plan
+        cursor = self._passes.cursor_of(state)
         with self._lock:
             self._end()
+            if self._plan is before:
+                self._plan = self._passes.plan
             with self._passes.lock:
                 self._start(cursor)
                 self._waits = False

@@ -43,6 +43,15 @@ class KeptRows:
         """Return the missing ones of `positions`, each once."""
         return np.unique(positions[~self._have[positions]])
 
+    def fetch(self, rows: Rows, make: Callable[[Rows], Chunk], out: list[np.ndarray] | None = None) -> Chunk:
+        """Return the elements of all rows: in `out` if they fit, otherwise read-only; missing ones come from `make`."""
+        missing = self.missing(rows)
+        if len(missing):
+            made = make(missing)
+            if not self.put(missing, made):
+                return self.among(rows, missing, made)
+        return self.take(rows, out)
+
     def put(self, positions: Rows, chunk: Chunk) -> bool:
         """Keep the elements of a chunk, at `positions`, all different; return false if they may not be kept."""
         nbytes = memory_of(chunk)
@@ -148,8 +157,12 @@ class KeptStream:
         self._ends: list[int] = []
         self._lock = threading.Lock()
 
+    def nearest(self, at: int) -> tuple[int, Any]:
+        """Return the number of elements, at most `at`, after which the input's mark is known, and the mark."""
+        return (self.count, self.after) if self.count <= at else (0, None)
+
     def add(self, at: int, chunk: Chunk, after: Any, nbytes: int = 0) -> None:
-        """Keep the elements of a sealed chunk of `nbytes` from position `at` on, if they are the next ones."""
+        """Keep the elements of a sealed chunk, of `nbytes`, from position `at` on, if they are the next ones."""
         with self._lock:
             if at == self.count and not self.complete and self._grow(nbytes, self.count):
                 self._chunks.append(chunk)

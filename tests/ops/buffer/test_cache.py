@@ -132,9 +132,9 @@ def test_an_empty_dataset_can_be_cached():
 
 def test_each_virtual_stream_has_its_own_lasting_store():
     store = Store()
-    assert store.part(1) is store.part(1)
-    assert len({id(part) for part in (store, store.part(0), store.part(1))}) == 3
-    assert store.part(0).kept("key", list) is store.part(0).kept("key", list)
+    assert store.part(1, 4) is store.part(1, 4)
+    assert len({id(part) for part in (store, store.part(0, 4), store.part(1, 4), store.part(1, 8))}) == 4
+    assert store.part(0, 4).stream((7,)) is store.part(0, 4).stream((7,))
 
 
 def drawn(x, *, rng):

@@ -187,10 +187,15 @@ def _unfold(node: Unfolding, source: Open, session: Session, epoch: int, mark: M
     return node.unfold(source, epoch, mark, open_within)
 
 
+def opened_inline(plan: Node) -> Flow:
+    """Return the pieces of the first epoch of a stream, made inline."""
+    session = Session(replace(settings_of(plan), executor="inline"), CarryOver(), Unobserved())
+    return opened(plan, session)(0, None)
+
+
 def first_element(plan: Node) -> Any:
     """Return the first element of a stream, made inline; raise `StopIteration` if the stream is empty."""
-    session = Session(replace(settings_of(plan), executor="inline"), CarryOver(), Unobserved())
-    flow = opened(plan, session)(0, None)
+    flow = opened_inline(plan)
     try:
         return next(piece for piece in flow if len(piece)).chunk.element(0)
     finally:
