@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from penstock.core.events import Event
+    from penstock.core.events import RunEvent
 
 PLURALS = {"batch": "batches", "element": "elements"}
 _LONGEST = 64  # characters of an operation's name
@@ -82,7 +82,7 @@ class Stats:
     decisions: tuple[str, ...]
     operations: tuple[OperationStats, ...]
     alone: tuple[str, ...] = ()
-    events: tuple[Event, ...] = ()
+    events: tuple[RunEvent, ...] = ()
 
     def __str__(self) -> str:
         return stats_text(self)
