@@ -14,7 +14,7 @@ import pytest
 
 import penstock as ps
 from penstock.watch import stuck
-from penstock.watch.stuck import LOOKS, Watchdog
+from penstock.watch.stuck import LOOKS_WITHIN, Watchdog
 
 D = ps.Dataset
 PATIENCE = 60
@@ -56,8 +56,8 @@ class Consumer:
     def looks(self, monkeypatch, seconds):
         """Look every 25 s for so many seconds; return the events told meanwhile."""
         before = len(self.it.stats().events)
-        for _ in range(round(seconds * LOOKS / 100)):
-            self.clock += 100 / LOOKS + 0.1
+        for _ in range(round(seconds * LOOKS_WITHIN / 100)):
+            self.clock += 100 / LOOKS_WITHIN + 0.1
             monkeypatch.setattr(stuck, "monotonic", lambda: self.clock)
             self.watchdog._look()
         return self.it.stats().events[before:]

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class Event:
+class RunEvent:
     """An event of a run, such as a worker that died or a wait without end; the data is the same as without it.
 
     - `time`: when, in seconds as `time.time()` counts them.
@@ -15,7 +15,7 @@ class Event:
     - `rows`: the first item concerned and the one after the last, or `None`.
     - `words`: the event in words, with the Python stack of a thread that is stuck.
 
-    >>> print(Event(0.0, "broken", "map(decode)", (8, 12), "a worker died"))
+    >>> print(RunEvent(0.0, "broken", "map(decode)", (8, 12), "a worker died"))
     a worker died
     """
 

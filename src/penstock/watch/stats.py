@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from penstock.core.events import Event
+    from penstock.core.events import RunEvent
 
 PLURALS = {"batch": "batches", "element": "elements"}
 _LONGEST = 64  # characters of an operation's name
@@ -99,7 +99,7 @@ class Stats:
     decisions: tuple[str, ...]
     operations: tuple[OperationStats, ...]
     alone: tuple[str, ...] = ()
-    events: tuple[Event, ...] = ()
+    events: tuple[RunEvent, ...] = ()
     budget: int = 0
     held: tuple[HeldStats, ...] = ()
     notes: tuple[str, ...] = ()

@@ -12,7 +12,7 @@ from time import monotonic, time
 from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
-from penstock.core.events import Event
+from penstock.core.events import RunEvent
 from penstock.core.frames import is_ours
 from penstock.engine.tasks.task import Task
 from penstock.watch import counters as counting
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from penstock.engine.runs.run import Run
 
-LOOKS = 4  # within the time after which a run is stuck
+LOOKS_WITHIN = 4  # within the time after which a run is stuck
 INSIDE = "a dataset inside of an operation"
 DEBUGGERS = {"bdb", "pdb", "pudb", "pydevd", "_pydevd_bundle", "debugpy"}
 _RUNS = f"{os.sep}workers{os.sep}executors.py"  # where our threads run tasks
@@ -50,7 +50,7 @@ class Watched:
         self.consumer = 0
         """The thread of the consumer."""
         self.after = run.settings.stuck_after
-        self.due = monotonic() + self.after / LOOKS
+        self.due = monotonic() + self.after / LOOKS_WITHIN
         """The time of the next look."""
         self._counters = counters
         self._seen = 0
@@ -58,12 +58,12 @@ class Watched:
         self._next = self.after  # seconds of waiting, until it is told again
         self._state: tuple[Any, ...] = ()
 
-    def look(self, now: float, *, late: bool) -> tuple[Event, int] | None:
+    def look(self, now: float, *, late: bool) -> tuple[RunEvent, int] | None:
         """Return an event, and the thread that is stuck, if nothing has moved for long since the looks before.
 
         If the look comes late, the whole process may have been stopped, and the time counts from now.
         """
-        self.due = now + self.after / LOOKS
+        self.due = now + self.after / LOOKS_WITHIN
         asked = self.asked
         if not asked or asked != self._seen or late:
             self._seen, self._state, self._next = asked, (), self.after
@@ -119,7 +119,7 @@ class Watched:
             return ""
         return INSIDE if file.endswith(_RUNS) and self.run.owns(frame.f_locals.get("window")) else ""
 
-    def _event(self, at: At, waited: float) -> Event:
+    def _event(self, at: At, waited: float) -> RunEvent:
         from traceback import StackSummary
 
         run, task = self.run, at.task
@@ -133,7 +133,7 @@ class Watched:
             words += f", and nothing comes from {run.mode}"
         stack = "".join(StackSummary.extract((each, each.f_lineno) for each in reversed(at.frames)).format()).rstrip()
         name = next((each.name for each in threading.enumerate() if each.ident == at.thread), "unknown")
-        return Event(
+        return RunEvent(
             time(), "stuck", at.operation, rows, f"{words}; thread {name} ({at.thread}) is in:\n{stack}".rstrip()
         )
 
@@ -197,7 +197,7 @@ class Watchdog:
         for watched in list(self._watched):
             if watched.due > now or watched.run.ended is not None:
                 continue
-            found = watched.look(now, late=now - watched.due > watched.after / LOOKS)
+            found = watched.look(now, late=now - watched.due > watched.after / LOOKS_WITHIN)
             if found is not None:
                 event, thread = found
                 watched.run.events.append(event)

@@ -32,7 +32,7 @@ from penstock.plan.flow import Flow, Piece, close
 from penstock.plan.node import Node
 
 if TYPE_CHECKING:
-    from penstock.core.events import Event
+    from penstock.core.events import RunEvent
     from penstock.engine.workers.producer import Producer
 
 AHEAD = 4  # elements of a stream that are kept ready by default
@@ -109,7 +109,7 @@ class Run:
         return self._session.mode
 
     @property
-    def events(self) -> list[Event]:
+    def events(self) -> list[RunEvent]:
         """The events of the run, to which others may be added."""
         return self._session.events
 

@@ -28,7 +28,7 @@ from penstock.plan.graph import all_nodes, same_plan
 from penstock.plan.node import Node
 
 if TYPE_CHECKING:
-    from penstock.core.events import Event
+    from penstock.core.events import RunEvent
     from penstock.engine.workers.executors import RemoteWorkers
     from penstock.engine.workers.producer import Producer
     from penstock.engine.workers.replaceable import ReplaceableExecutor
@@ -58,7 +58,7 @@ class Session:
         self.turns = 1  # stages of one kind that alternate, and share the items made ahead
         self._threads: Threads | None = None
         self.has_threads = False  # of the session, or of the user's executor
-        self.events: list[Event] = []
+        self.events: list[RunEvent] = []
         self._executor: ReplaceableExecutor | None = None
         self._remote: list[RemoteWorkers] = []
         self._inner: WeakSet[Session] = WeakSet()

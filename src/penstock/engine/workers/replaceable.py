@@ -16,7 +16,7 @@ from time import time
 from typing import Any
 
 from penstock.core.errors import WorkerError
-from penstock.core.events import Event
+from penstock.core.events import RunEvent
 from penstock.engine.tasks.task import Made, Redone, Result
 from penstock.engine.workers.calls import Call, result_of, submitted
 from penstock.engine.workers.executors import is_remote
@@ -36,7 +36,7 @@ class ReplaceableExecutor:
     that may have killed a worker is ever run in this process.
     """
 
-    def __init__(self, given: Any, workers: int, note: Callable[[Event], None]) -> None:
+    def __init__(self, given: Any, workers: int, note: Callable[[RunEvent], None]) -> None:
         is_factory = not callable(getattr(given, "submit", None))
         self._make: Callable[[], Executor] = partial(_made, given) if is_factory else partial(_like, given, workers)
         self._executor: Executor | None = None if is_factory else given
@@ -148,12 +148,13 @@ class ReplaceableExecutor:
             if is_first:
                 self._executor, self._broken = None, f"{type(executor).__name__} broke: {_deaths(executor, error)}"
                 self._fruitless += 1
-            if self._alone is call:
+            was_alone, is_deadly = self._alone is call, False
+            if was_alone:
                 self._alone = None
                 call.deaths += begun
-            is_deadly = call.deaths == DEADLY
-            if not is_deadly:
-                self._suspects.append(call)
+                is_deadly = call.deaths == DEADLY
+            if not is_deadly:  # the one that was alone is the first to be made by a fresh executor
+                (self._suspects.appendleft if was_alone else self._suspects.append)(call)
         if is_first and executor is not self._given:
             _shut_down(executor)
         if is_deadly:
@@ -195,7 +196,7 @@ class ReplaceableExecutor:
             operation = suspects[0].operation
         under_way = "" if rows is None else f" while items {rows[0]} to {rows[1]} of {operation} were under way"
         words = f"{broken}{under_way}; the run continues on a new {self.name}, with the same items"
-        self._note(Event(time(), "broken", operation, rows, words))
+        self._note(RunEvent(time(), "broken", operation, rows, words))
         logging.getLogger("penstock").warning("%s", words)
 
 
