@@ -51,6 +51,7 @@ def test_the_rows_of_a_batch_that_fit_are_kept(tmp_path):
     store = CacheStore.open(tmp_path, "key", {}, limit_bytes=100_000, tell=lambda _: None)
     assert 7 <= store.write(np.arange(40), chunk_of([np.zeros(ROW, np.uint8)] * 40)) <= 9
     assert store.rows.tolist() == list(range(store.count))
+    assert bytes_in(str(tmp_path)) <= 100_000
 
 
 def test_the_limit_counts_other_keys_and_writers(tmp_path):

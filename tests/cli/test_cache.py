@@ -63,6 +63,13 @@ def test_verify(folder, capsys):
     assert main(["cache", "verify", folder, "--key", "second"]) == 0
 
 
+def test_verify_names_keys_whose_header_is_damaged(folder, capsys):
+    for key in ("first", "second"):
+        os.truncate(os.path.join(folder, f"{key}.v1", "header.json"), 20)
+    main(["cache", "verify", folder])
+    assert capsys.readouterr().out.count("without a sound header") == 2
+
+
 def test_clear(folder, capsys):
     assert main(["cache", "clear", folder, "--keep-latest"]) == 0
     assert os.listdir(folder) == ["second.v1"]

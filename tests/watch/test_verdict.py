@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+import penstock as ps
 from penstock.watch.stats import OperationStats, Stats
 from penstock.watch.verdict import verdict
 
@@ -86,3 +87,9 @@ def test_too_few_items_give_no_verdict(changed, text):
 
 def test_slow_runs_have_rates_with_digits():
     assert "It took 0.3 batches/s" in verdict(stats(items=3, waited=0.1, stepped=9.9))
+
+
+def test_the_last_event_ends_with_the_innermost_line_of_its_stack():
+    stack = "nothing moves; thread main is in:\n  File 'a.py', line 1, in f\n    g()\n  File 'b.py', line 2\n    read()"
+    event = ps.RunEvent(0.0, "stuck", "map(f)", None, stack)
+    assert verdict(stats(events=(event,))).endswith("The event of the run: nothing moves; thread main is in: read().")

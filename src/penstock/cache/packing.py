@@ -46,9 +46,10 @@ class PackedRows:
     sums: NDArray[np.uint32]
 
     def first(self, count: int) -> PackedRows:
-        """Return the first rows."""
+        """Return the first rows, with their bytes only."""
         names = ("which", "offsets", "lengths", "codecs", "sums")
-        return replace(self, **{name: getattr(self, name)[:count] for name in names})
+        end = int(self.offsets[count - 1] + self.lengths[count - 1]) if count else 0
+        return replace(self, data=self.data[:end], **{name: getattr(self, name)[:count] for name in names})
 
 
 class Packer:

@@ -52,8 +52,9 @@ class LogWriter:
         return self._end >= DATA_BYTES
 
     def bytes_of(self, form: RowForm) -> int:
-        """Return the bytes that a form takes that is not written yet, about; 0 for others."""
-        return 0 if form in self._forms else 3 * _APART + 2 * len(form.text)
+        """Return the bytes before the next rows: padding, and about those of their form, if it is not written yet."""
+        padding = aligned(self._end, 64) - self._end
+        return padding if form in self._forms else padding + 3 * _APART + 2 * len(form.text)
 
     def define(self, form: RowForm, log: RowLog) -> NDArray[np.void]:
         """Write a form twice, unless it is written already, and return the records of it."""

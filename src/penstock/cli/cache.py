@@ -29,8 +29,7 @@ def list_keys(folder: str, terminal: Terminal) -> bool:
         whole = "" if store.length is None else f" of {store.length:,}"
         rows.append((each.header.key, f"{store.count:,}{whole}", size(each.bytes), _when(each.header.made)))
     terminal.table(rows, 0)
-    for place in of_other_versions(folder):
-        terminal.say(f"{place}: of another version of Penstock, or without a sound header", 0)
+    _say_others(folder, terminal)
     if keys and keys[0].open().is_memory:
         terminal.say("The folder lies in memory: its size counts against the memory of the machine.", 0)
     return True
@@ -65,7 +64,14 @@ def verify(folder: str, terminal: Terminal, *, key: str | None = None) -> bool:
     """Read every row of one key, or of all, and compare checksums; return whether nothing is damaged."""
     keys = kept_keys(folder)
     sound = [_verify(each, terminal) for each in ([chosen_key(keys, key, folder)] if key is not None else keys)]
+    if key is None:
+        _say_others(folder, terminal)
     return all(sound)
+
+
+def _say_others(folder: str, terminal: Terminal) -> None:
+    for place in of_other_versions(folder):
+        terminal.say(f"{place}: of another version of Penstock, or without a sound header", 0)
 
 
 def _verify(each: KeptKey, terminal: Terminal) -> bool:

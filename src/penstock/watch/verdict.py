@@ -15,7 +15,8 @@ def verdict(stats: Stats) -> str:
     limit_of = _limit(stats) + growing
     if not stats.events:
         return limit_of
-    last = str(stats.events[-1]).partition("\n")[0]
+    lines = str(stats.events[-1]).splitlines()
+    last = lines[0] if len(lines) == 1 else f"{lines[0]} {lines[-1].strip()}"  # without the middle of a stack
     number = len(stats.events)
     return f"{limit_of} {'The event' if number == 1 else f'The last of {number} events'} of the run: {last}."
 

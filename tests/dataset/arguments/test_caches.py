@@ -23,3 +23,8 @@ def test_mistakes_are_told_when_the_pipeline_is_built(tmp_path):
     (tmp_path / "file").touch()
     with pytest.raises(NotADirectoryError, match="it is a file"):
         list(ds.cache(tmp_path / "file"))
+
+
+def test_an_empty_path_is_not_the_working_folder():
+    with pytest.raises(ValueError, match="expected the path of a folder"):
+        Dataset.range(2).cache("")

@@ -16,6 +16,8 @@ from penstock.plan.node import Node
 def cached_on_disk(plan: Node, path: Any, version: Any, limit_bytes: Any, compression: Any) -> Node:
     """Return the node that keeps the elements of a plan in a folder; check the arguments, and hash the plan."""
     folder = check_path("cache", "path", path)
+    if not folder:
+        raise ValueError("cache(path=''): expected the path of a folder; cache() keeps elements in memory")
     if "://" in folder:
         raise PlanError(f"cache({folder!r}): a cache is a folder of this machine, not a URL")
     if not isinstance(version, str | int | None) or isinstance(version, bool):

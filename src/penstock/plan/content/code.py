@@ -43,9 +43,8 @@ def add_function(name: str, function: types.FunctionType, digests: Digests) -> N
     defaults = [*(function.__defaults__ or ()), *sorted((function.__kwdefaults__ or {}).items())]
     if defaults:
         read.append((f"a default of {short}", defaults))
-    attributes = {key: value for key, value in vars(function).items() if key != "__wrapped__"}
-    if attributes:
-        read.append((f"an attribute of {short}", attributes))
+    if vars(function):
+        read.append((f"an attribute of {short}", dict(vars(function))))
     for where, value in read:
         if _has_own_part(value):
             told.append(digests.of(value).hex())
@@ -69,6 +68,9 @@ def text_of_code(code: types.CodeType, digests: Digests) -> str:
 def text_of_class(cls: type, digests: Digests) -> str:
     """Return a text of a class of the user: the classes that it extends, its methods and its other attributes."""
     told: list[Any] = [[digests.of(base).hex() for base in cls.__bases__]]
+    if distribution_of(str(type(cls).__module__)) is None:  # a metaclass of the user
+        told.append(digests.of(type(cls)).hex())
+    told += [(field.name, [digests.of(part).hex() for part in _parts_of_field(field)]) for field in _fields_of(cls)]
     if issubclass(cls, enum.Enum):
         told.append([(member.name, digests.of(member.value).hex()) for member in cls])
     for name, attribute in sorted(vars(cls).items()):
@@ -96,10 +98,28 @@ def _counts(cls: type, name: str, attribute: Any) -> bool:
     if isinstance(attribute, types.FunctionType):
         made = dataclasses.is_dataclass(cls) and name in _OF_DATACLASS and attribute.__code__.co_filename == "<string>"
         return not made
+    if isinstance(attribute, staticmethod | classmethod | property) or _is_cached(attribute):
+        return True
     if issubclass(cls, enum.Enum) and (name.startswith("_") or name in cls.__members__):
         return False
     is_slot = isinstance(attribute, types.MemberDescriptorType | types.GetSetDescriptorType)
     return not (is_slot or name.startswith(("__", "_abc_")))
+
+
+def _is_cached(attribute: Any) -> bool:
+    """Return True if an attribute is a function with `functools.cache`."""
+    return isinstance(getattr(attribute, "__wrapped__", None), types.FunctionType)
+
+
+def _fields_of(cls: type) -> tuple[dataclasses.Field[Any], ...]:
+    """Return the fields of a class that is a dataclass itself: with `slots=True` their defaults are no attributes."""
+    return dataclasses.fields(cls) if "__dataclass_fields__" in vars(cls) else ()
+
+
+def _parts_of_field(field: dataclasses.Field[Any]) -> list[Any]:
+    """Return the default of a field, the function that makes it, and the settings of the methods that are made."""
+    made = [value for value in (field.default, field.default_factory) if value is not dataclasses.MISSING]
+    return [*made, [field.init, field.repr, field.hash, field.compare, bool(field.kw_only)]]
 
 
 def _parts_of(attribute: Any) -> list[Any]:
@@ -179,13 +199,21 @@ def _imported(
         module = importlib.import_module(name)
     except ImportError:
         return
-    chosen: list[str] = []
+    if before[-1].argval is None:  # `import a.b` and `import a.b as c`
+        yield name, module
+        return
     for each in rest:
         if each.opname == "IMPORT_FROM":
-            chosen.append(each.argval)
+            yield f"{name}.{each.argval}", _named_in(module, each.argval)
         elif not each.opname.startswith("STORE_"):
             break
-    if not chosen:
-        yield name, module
-    for each in chosen:
-        yield f"{name}.{each}", getattr(module, each, _UNBOUND)
+
+
+def _named_in(module: types.ModuleType, name: str) -> Any:
+    """Return what `from module import name` binds: a name of the module, or a module in the package."""
+    if not hasattr(module, name) and hasattr(module, "__path__"):
+        try:
+            return importlib.import_module(f"{module.__name__}.{name}")
+        except ImportError:
+            return _UNBOUND
+    return getattr(module, name, _UNBOUND)

@@ -144,6 +144,9 @@ class Digests:
         """Return the digest of a Python function: the name and closure of a library's, or the part of the user's."""
         module = module_of(function)
         if distribution_of(module) is not None:
+            choices = getattr(function, "registry", None)
+            if module == "functools" and choices is not None:  # singledispatch
+                return _joined("dispatch", self.of(dict(choices)))
             cells = [cell for _, cell in code.cells_of(function)]
             return _joined(self.library(module, f"{module}.{function.__qualname__}"), self.of(cells) if cells else b"")
         name = self.parts.refer(
@@ -153,13 +156,15 @@ class Digests:
         )
         return _joined("function", name)
 
-    def _callable(self, value: Any) -> bytes:
+    def _callable(self, value: Any) -> bytes:  # noqa: PLR0911 - as above
         if isinstance(value, types.FunctionType):
             return self.function(value)
         if isinstance(value, types.MethodType):
             return _joined("method", self.of(value.__self__), self.of(value.__func__))
         if isinstance(value, functools.partial):
             partial = cast("functools.partial[Any]", value)
+            if type(partial) is not functools.partial:
+                return self._object(partial)
             return _joined("partial", *map(self.of, (partial.func, list(partial.args), partial.keywords)))
         wrapped = getattr(value, "__wrapped__", None)
         if wrapped is not None:  # functools.cache
@@ -188,7 +193,7 @@ class Digests:
         if callable(own):
             return _joined("fingerprint", self.class_(cls), self.of(own(value)))
         wrapped = getattr(value, "__wrapped__", None)
-        if isinstance(wrapped, types.FunctionType):  # compiled by a library
+        if isinstance(wrapped, types.FunctionType) and _is_of_library(cls):  # compiled
             return _joined("wrapped", self.class_(cls), self.of(wrapped))
         if _is_tensor(cls) and (array := _as_array(value)) is not None:
             return _joined("array", self.class_(cls), self.of(array))
@@ -210,8 +215,11 @@ class Digests:
             return (reduced,)
         if reduce is None and not any(_defines(cls, name) for name in _OWN_STATE) and not hasattr(cls, "__slots__"):
             made = {name for name in vars(value) if isinstance(getattr(cls, name, None), functools.cached_property)}
+            made.update(functools.WRAPPER_ASSIGNMENTS)  # what functools.update_wrapper says about the function
             items = [[name, item] for name, item in sorted(vars(value).items()) if name not in made]
             return [*items, *_items_in(value)]
+        if reduce is None and not _is_of_library(cls) and _is_native(cls) and getattr(value, "__dict__", None):
+            reduced = (*reduced, vars(value))
         return [list(cast("Iterable[Any]", part)) if hasattr(part, "__next__") else part for part in reduced]
 
 
@@ -233,6 +241,16 @@ def _items_in(value: Any) -> list[Any]:
 def _defines(cls: type, name: str) -> bool:
     """Return True if a class, or one that it extends, defines a method that `object` has in another way."""
     return getattr(cls, name, None) is not getattr(object, name, None)
+
+
+def _is_native(cls: type) -> bool:
+    """Return True if no class in Python says what pickle saves: native ones, such as an array, may omit attributes."""
+    found = [getattr(cls, name, None) for name in _OWN_STATE if _defines(cls, name)]
+    return not any(isinstance(each, types.FunctionType) for each in found)
+
+
+def _is_of_library(cls: type) -> bool:
+    return distribution_of(str(cls.__module__)) is not None
 
 
 def _is_tensor(cls: type) -> bool:
