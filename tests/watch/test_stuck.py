@@ -133,7 +133,7 @@ def moving(consumer, gate, monkeypatch, steps):
     return told
 
 
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("way", ["inline", "threads"])  # by default, a run may go from one to the other meanwhile
 @pytest.mark.parametrize("plan", ["map", "filter", "generator"])
 def test_a_pipeline_that_is_slow_but_moves_is_not_reported(plan, way, alone, monkeypatch):
     gate = Gate()

@@ -333,3 +333,14 @@ def test_many_threads_fill_one_cache(tmp_path):
     with ThreadPoolExecutor(4) as pool:
         for texts in pool.map(lambda seed: as_texts(ds.shuffle(seed=seed)), range(4)):
             assert sorted(texts) == sorted(plain)
+
+
+def test_what_a_function_reads_counts_as_it_is_when_the_first_row_is_made(tmp_path):
+    factor = 1
+    early = Dataset.range(4).map(lambda x: int(x) * factor).cache(tmp_path).with_options(INLINE)
+    factor = 2
+    assert list(early) == [0, 2, 4, 6]
+    factor = 1
+    again = Dataset.range(4).map(lambda x: int(x) * factor).cache(tmp_path).with_options(INLINE)
+    with pytest.warns(CacheWarning, match=r"factor \(closed over by lambda\) is 1 and was 2"):
+        assert list(again) == [0, 1, 2, 3]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from functools import partial
 from typing import Any, cast
 
 from penstock import engine, rewrite
@@ -26,11 +27,11 @@ def cached_on_disk(plan: Node, path: Any, version: Any, limit_bytes: Any, compre
         raise ValueError(f"cache(compression={compression!r:.80}): expected 'lz4', 'zstd' or None")
     limit = None if limit_bytes is None else check_count("cache", "limit_bytes", limit_bytes, least=1)
     folder = os.path.abspath(os.path.expanduser(folder))
-    key = plans.content.key.content_key(
-        plan, operation=f"cache({folder!r})", version=None if version is None else str(version)
-    )
+    told = None if version is None else str(version)
+    make_key = partial(plans.content.key.content_key, plan, operation=f"cache({folder!r})", version=told)
+    key = make_key()
     rewrite.seeds.draw_by(plan, key.text)
-    store = buffer.on_disk.DiskStore(folder, key, limit, compression)
+    store = buffer.on_disk.DiskStore(folder, key, limit, compression, renew=make_key if plan.indexed else None)
     cache = buffer.cache.Cache(plan, store)
     return cache if plan.indexed else _of_stream(cache, store)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -25,7 +25,8 @@ class DiskStore:
     """Elements on disk, by their position: opened when first needed, and once for each set of seeds.
 
     A copy in another process opens the same files. If nothing is kept for the key, but something is for another, the
-    first process says what has changed.
+    first process says what has changed. The key of rows is made anew by `renew` before the first of them is read, since
+    what functions read may have changed since the plan was built.
     """
 
     folder: str
@@ -33,8 +34,10 @@ class DiskStore:
     limit_bytes: int | None = None
     compression: Compression | None = None
     tells: bool = True
+    renew: Callable[[], ContentKey] | None = field(default=None, repr=False)
     _open: dict[str, CacheStore] = field(default_factory=dict, init=False, repr=False)
     _streams: dict[str, StreamOnDisk] = field(default_factory=dict, init=False, repr=False)
+    _renewed: list[ContentKey] = field(default_factory=list, init=False, repr=False)
     _lock: Any = field(default_factory=threading.Lock, init=False, repr=False)
 
     def label(self) -> str:
@@ -51,7 +54,13 @@ class DiskStore:
 
     def rows(self, seeds: Sequence[int], count: int) -> CacheStore:
         """Return the kept rows of an indexed plan; those of other processes are looked for once more."""
-        return self._opened(self.key.with_seeds(seeds))
+        return self._opened(self._key_now().with_seeds(seeds))
+
+    def _key_now(self) -> ContentKey:
+        with self._lock:
+            if not self._renewed:
+                self._renewed.append(self.key if self.renew is None else self.renew())
+            return self._renewed[0]
 
     def stream(self, seeds: Sequence[int]) -> StreamOnDisk:
         """Return the kept elements of a stream."""
@@ -86,7 +95,8 @@ class DiskStore:
             warnings.warn(sentence, CacheWarning, stacklevel=2)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return DiskStore, (self.folder, self.key, self.limit_bytes, self.compression, False)
+        key = self._renewed[0] if self._renewed else self.key
+        return DiskStore, (self.folder, key, self.limit_bytes, self.compression, False)
 
 
 class StreamOnDisk:
