@@ -13,6 +13,7 @@ import pytest
 
 from penstock import Dataset, Options
 from penstock.core.errors import ClosedError
+from penstock.elements.chunks.chunk import Items
 from penstock.engine.runs.carry_over import CarryOver
 from penstock.engine.runs.session import Session
 from penstock.engine.runs.settings import settings_of
@@ -22,6 +23,8 @@ from penstock.engine.tasks.works import PieceWork
 from tests.workers import await_workers
 
 PLAN = Dataset.range(9).filter(lambda x: True)._plan
+
+ONE = Items([1])
 
 
 @pytest.fixture
@@ -241,19 +244,19 @@ def test_items_are_made_ahead_by_a_thread_that_ends_with_the_session(session_wit
 
     def items():
         threads.append(threading.current_thread())
-        yield 1
+        yield ONE
         while True:
-            yield 2
+            yield Items([2])
 
     ahead = session.ahead(items(), 3)
-    assert next(ahead) == 1
+    assert next(ahead) is ONE
     assert threads != [threading.current_thread()]
     assert session.side_thread() is not None
     session.close()
     with pytest.raises(ClosedError):
         next(ahead)
     with pytest.raises(ClosedError):
-        next(session.ahead(iter([1]), 3))
+        next(session.ahead(iter([ONE]), 3))
 
 
 def test_inline_items_are_made_when_they_are_taken(session_with):
@@ -267,8 +270,8 @@ def test_a_session_of_inner_datasets_asks_the_outer_one_for_threads(session_with
         pass
 
     outer = session_with(executor=Elsewhere())
-    ahead = outer.inner().ahead(iter([1]), 3)
-    assert list(ahead) == [1]
+    ahead = outer.inner().ahead(iter([ONE]), 3)
+    assert list(ahead) == [ONE]
     outer.close()
     with pytest.raises(ClosedError):
         next(ahead)
