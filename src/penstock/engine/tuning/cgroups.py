@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import suppress
-from pathlib import PurePosixPath
 
 UNSET = 1 << 60  # bytes; version 1 writes a limit that is not set as a number close to 2**63
 
@@ -53,11 +52,16 @@ def _folders(controller: str, root: str) -> Iterator[tuple[str, bool]]:
         path = groups.get("" if is_v2 else controller)
         if path is None:
             continue
-        group, whole = PurePosixPath(path), PurePosixPath(top)
-        below = group.relative_to(whole) if group.is_relative_to(whole) else PurePosixPath()
-        for inner in (below, *below.parents):
-            if ".." not in inner.parts and os.path.isdir(folder := f"{root}/{point}/{inner}"):
+        group, whole = _parts(path), _parts(top)
+        below = group[len(whole) :] if group[: len(whole)] == whole else []
+        for depth in range(len(below), -1, -1):
+            folder = "/".join([root, point, *below[:depth]])
+            if ".." not in below[:depth] and os.path.isdir(folder):
                 yield folder, is_v2
+
+
+def _parts(path: str) -> list[str]:
+    return [part for part in path.split("/") if part]
 
 
 def _mounts(controller: str, root: str) -> Iterator[tuple[str, str, bool]]:
