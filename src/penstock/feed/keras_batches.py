@@ -11,6 +11,7 @@ from typing import Any, Self
 import numpy as np
 
 from penstock.core.errors import ElementError, PlanError
+from penstock.core.lazy import require
 from penstock.elements.nested.nesting import part_in
 from penstock.elements.nested.structure import flatten, paths, unflatten
 from penstock.elements.ragged import Ragged
@@ -338,7 +339,7 @@ def _to_jax() -> Callable[[Any], Any]:
 
 
 def _to_torch() -> Callable[[Any], Any]:
-    import torch
+    torch = require("torch", extra="torch", purpose="Keras on PyTorch")
 
     def convert(leaf: Any) -> Any:
         if isinstance(leaf, Sparse):
