@@ -92,7 +92,8 @@ WAYS = {"auto": {}, "inline": {"executor": "inline"}, "threads": {"executor": "t
 def test_a_function_that_sleeps_is_reported_with_its_stack_and_again_later(plan, way, alone, monkeypatch, caplog):
     gate = Gate()
     ds = PLANS[plan](sleeper(gate, 22))
-    consumer = Consumer(ds, alone, **WAYS[way])
+    options = {**WAYS[way], "workers": 1} if way == "threads" else WAYS[way]
+    consumer = Consumer(ds, alone, **options)
     assert gate.reached.acquire(timeout=PATIENCE)
     assert consumer.looks(monkeypatch, 100) == ()
     event = consumer.told(monkeypatch)
