@@ -73,10 +73,12 @@ if __name__ == "__main__":
     pool = ProcessPoolExecutor(2, mp_context=multiprocessing.get_context({context!r}))
     table = TABLE + 1
     executor = (lambda: pool) if {from_factory} else pool
-    ds = ps.Dataset.range(1_000_000).map(lambda row: table[row % 1000]).with_options(ps.Options(executor=executor))
-    for number, element in enumerate(ds):
+    ds = ps.Dataset.range(1_000_000).map(lambda row: (table[row % 1000], os.getpid()))
+    workers = set()  # that have made something: before its first task, a worker of the pool knows nothing of us
+    for number, element in enumerate(ds.with_options(ps.Options(executor=executor))):
+        workers.add(int(element[1]))
         if number == 300:
-            print(*pool._processes, flush=True)
+            print(*workers - {{os.getpid()}}, flush=True)
             {end}
 """
 ENDS = {
