@@ -34,7 +34,7 @@ def test_smooth_rows_take_less_room_and_noise_takes_no_more(tmp_path, compressio
     for name, value, most in (("smooth", np.zeros(20_000, np.uint8), 3000), ("noise", noise, 20_100)):
         sizes = []
         for rows in (1, 11):
-            store = CacheStore.open(tmp_path / f"{name} {rows}", "key", {}, compression=compression)
+            store = CacheStore(tmp_path / f"{name} {rows}", "key", {}, compression=compression)
             store.write(np.arange(rows), chunk_of([value] * rows))
             sizes.append(store.bytes)
         assert (sizes[1] - sizes[0]) / 10 < most
@@ -43,8 +43,8 @@ def test_smooth_rows_take_less_room_and_noise_takes_no_more(tmp_path, compressio
 @BOTH
 def test_readers_need_no_setting_and_say_which_library_is_missing(tmp_path, monkeypatch, compression):
     elements = [np.full(3000, i) for i in range(3)]
-    CacheStore.open(tmp_path, "key", {}, compression=compression).write(np.arange(3), chunk_of(elements))
-    store = CacheStore.open(tmp_path, "key", {})
+    CacheStore(tmp_path, "key", {}, compression=compression).write(np.arange(3), chunk_of(elements))
+    store = CacheStore(tmp_path, "key", {})
     out = [np.empty((2, 3000), np.int64)]
     chunk, _ = store.read(np.array([2, 1]), out)
     assert chunk.columns[0] is out[0]
@@ -57,9 +57,9 @@ def test_readers_need_no_setting_and_say_which_library_is_missing(tmp_path, monk
     with pytest.raises(MissingDependencyError, match=f"rows kept with compression='{compression}'"):
         store.read(np.array([0]))
     with pytest.raises(MissingDependencyError, match=r"penstock\[compression\]"):
-        CacheStore.open(tmp_path, "key", {}, compression=compression)
+        CacheStore(tmp_path, "key", {}, compression=compression)
 
 
 def test_an_unknown_compression_is_refused(tmp_path):
     with pytest.raises(ValueError, match="expected 'lz4', 'zstd' or None"):
-        CacheStore.open(tmp_path, "key", {}, compression="gzip")
+        CacheStore(tmp_path, "key", {}, compression="gzip")

@@ -56,10 +56,10 @@ def test_nothing_is_left_of_a_file_that_cannot_be_written(tmp_path, monkeypatch)
 
 @pytest.mark.parametrize("content", [b"", b"{", b"[]", b"{}", b'{"format": "penstock cache"}', bytes(200)])
 def test_a_damaged_header_is_replaced_and_the_rows_stay(tmp_path, content):
-    CacheStore.open(tmp_path, "key", {"a": "1"}).write(np.arange(3), chunk_of("abc"))
+    CacheStore(tmp_path, "key", {"a": "1"}).write(np.arange(3), chunk_of("abc"))
     (tmp_path / "key.v1" / HEADER).write_bytes(content)
     assert headers(str(tmp_path)) == []
-    store = CacheStore.open(tmp_path, "key", {"a": "1"})
+    store = CacheStore(tmp_path, "key", {"a": "1"})
     assert store.read(np.arange(3))[0].elements() == ["a", "b", "c"]
     store.write(np.array([3]), chunk_of("d"))
     assert header_of(str(tmp_path / "key.v1")).parts == {"a": "1"}
@@ -79,11 +79,11 @@ def test_every_changed_byte_of_a_header_is_noticed(tmp_path):
 
 
 def test_a_cache_of_another_version_stays_untouched_beside(tmp_path):
-    CacheStore.open(tmp_path, "key", {}).write(np.arange(3), chunk_of("abc"))
+    CacheStore(tmp_path, "key", {}).write(np.arange(3), chunk_of("abc"))
     os.rename(tmp_path / "key.v1", tmp_path / "key.v2")
     before = {name: (tmp_path / "key.v2" / name).read_bytes() for name in os.listdir(tmp_path / "key.v2")}
-    store = CacheStore.open(tmp_path, "key", {})
+    store = CacheStore(tmp_path, "key", {})
     assert store.count == 0
     store.write(np.arange(2), chunk_of("xy"))
-    assert CacheStore.open(tmp_path, "key", {}).count == 2
+    assert CacheStore(tmp_path, "key", {}).count == 2
     assert {name: (tmp_path / "key.v2" / name).read_bytes() for name in os.listdir(tmp_path / "key.v2")} == before

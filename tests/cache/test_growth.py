@@ -23,7 +23,7 @@ ROW = 10_000
 def filled(path, rows: int = 40, **settings):
     """Return a store into which that many rows of 10 KB were written one by one, and what it told."""
     told: list[str] = []
-    store = CacheStore.open(path, "key", {}, tell=told.append, **settings)
+    store = CacheStore(path, "key", {}, tell=told.append, **settings)
     for row in range(rows):
         store.write(np.array([row]), chunk_of([np.full(ROW, row % 256, np.uint8)]))
     return store, told
@@ -48,14 +48,14 @@ def test_the_limit_is_kept_and_told_once(tmp_path):
 
 
 def test_the_rows_of_a_batch_that_fit_are_kept(tmp_path):
-    store = CacheStore.open(tmp_path, "key", {}, limit_bytes=100_000, tell=lambda _: None)
+    store = CacheStore(tmp_path, "key", {}, limit_bytes=100_000, tell=lambda _: None)
     assert 7 <= store.write(np.arange(40), chunk_of([np.zeros(ROW, np.uint8)] * 40)) <= 9
     assert store.rows.tolist() == list(range(store.count))
     assert bytes_in(str(tmp_path)) <= 100_000
 
 
 def test_the_limit_counts_other_keys_and_writers(tmp_path):
-    CacheStore.open(tmp_path, "other", {}).write(np.arange(10), chunk_of([np.zeros(ROW, np.uint8)] * 10))
+    CacheStore(tmp_path, "other", {}).write(np.arange(10), chunk_of([np.zeros(ROW, np.uint8)] * 10))
     store, told = filled(tmp_path, limit_bytes=200_000)
     assert 5 <= store.count <= 9
     assert len(told) == 1
@@ -102,7 +102,7 @@ def test_a_full_disk_ends_the_growth_only(small_disk, monkeypatch):
     assert "the disk is full" in told[0]
     check_serving(store)
     monkeypatch.undo()
-    again = CacheStore.open(small_disk, "key", {})
+    again = CacheStore(small_disk, "key", {})
     assert again.read(np.arange(40))[1].sum() == store.count
 
 
@@ -116,7 +116,7 @@ def test_a_nearly_full_disk_is_left_some_room(small_disk):
 
 def test_a_folder_in_memory_is_recognized(small_disk, tmp_path):
     assert is_in_memory(str(small_disk / "not" / "there"))
-    assert CacheStore.open(small_disk, "key", {}).is_memory
+    assert CacheStore(small_disk, "key", {}).is_memory
     assert is_in_memory(str(tmp_path)) == is_in_memory("/tmp")
 
 
@@ -135,7 +135,7 @@ def test_a_limit_of_the_size_of_files_ends_the_growth_only(tmp_path):
     assert resource.getrlimit(resource.RLIMIT_FSIZE)[1] == resource.RLIM_INFINITY
     ran = subprocess.run([sys.executable, "-c", LIMITED, str(tmp_path)], capture_output=True, text=True, check=True)
     assert 5 <= int(ran.stdout) < 10
-    assert CacheStore.open(tmp_path, "key", {}).count == int(ran.stdout)
+    assert CacheStore(tmp_path, "key", {}).count == int(ran.stdout)
 
 
 @pytest.mark.parametrize("code", [errno.EACCES, errno.EROFS])

@@ -17,7 +17,7 @@ from tests.cache.kinds import chunk_of, exactly, images
 
 
 def opened(path, **settings) -> CacheStore:
-    return CacheStore.open(path, "key", {}, **settings)
+    return CacheStore(path, "key", {}, **settings)
 
 
 def files(path, suffix: str) -> list[str]:

@@ -12,7 +12,7 @@ from tests.cache.kinds import Box, chunk_of
 
 
 def read(path, elements, **settings):
-    store = CacheStore.open(path, "key", {}, **settings)
+    store = CacheStore(path, "key", {}, **settings)
     store.write(np.arange(len(elements)), chunk_of(elements))
     return store.read(np.arange(len(elements)))[0]
 
@@ -58,7 +58,7 @@ def test_arrays_are_read_only_however_they_are_kept(tmp_path):
 def test_an_object_whose_class_is_gone_is_a_missing_row(tmp_path, monkeypatch):
     read(tmp_path, [{3}, Box(1, "x"), Box({4}, "y"), {5}])
     monkeypatch.delattr("tests.cache.kinds.Box")
-    store = CacheStore.open(tmp_path, "key", {})
+    store = CacheStore(tmp_path, "key", {})
     chunk, found = store.read(np.arange(4))
     assert found.tolist() == [True, False, False, True]
     assert chunk.elements() == [{3}, {5}]

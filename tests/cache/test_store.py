@@ -24,7 +24,7 @@ def rows(*numbers: int) -> np.ndarray:
 
 
 def opened(path, **settings) -> CacheStore:
-    return CacheStore.open(path, "key", {"part": "1"}, **settings)
+    return CacheStore(path, "key", {"part": "1"}, **settings)
 
 
 def written(path, elements, **settings) -> CacheStore:
@@ -186,7 +186,7 @@ def test_other_stores_see_rows_after_refresh(tmp_path):
 
 def test_keys_are_apart_and_their_parts_are_told(tmp_path):
     written(tmp_path, ["a"])
-    other = CacheStore.open(tmp_path, "a/long\nkey", {"function": "def f", "version": "2"})
+    other = CacheStore(tmp_path, "a/long\nkey", {"function": "def f", "version": "2"})
     assert other.count == 0
     other.write(rows(0), chunk_of(["b"]))
     assert opened(tmp_path).other_keys() == [("a/long\nkey", {"function": "def f", "version": "2"})]

@@ -16,7 +16,7 @@ from tests.cache.kinds import chunk_of, images
 @pytest.fixture
 def folder(tmp_path):
     for key in ("first", "second"):
-        CacheStore.open(tmp_path, key, {"of": key}).write(np.arange(20), chunk_of(images(20)))
+        CacheStore(tmp_path, key, {"of": key}).write(np.arange(20), chunk_of(images(20)))
     return str(tmp_path)
 
 

@@ -27,16 +27,16 @@ from penstock.cache.store import CacheStore
 from tests.cache.kinds import chunk_of, images
 
 elements = images(64, 30)
-CacheStore.open(sys.argv[1] + "/warm", "key", {}).write(np.arange(3), chunk_of(elements[:3]))
+CacheStore(sys.argv[1] + "/warm", "key", {}).write(np.arange(3), chunk_of(elements[:3]))
 for line in sys.stdin:
     child = os.fork()  # costs less than a new interpreter
     if child == 0:
         os.setpgid(0, 0)
-        store = CacheStore.open(sys.argv[1], "key", {})
+        store = CacheStore(sys.argv[1], "key", {})
         while True:
             for row in range(int(line) % 64, 64, 3):
                 store.write(np.arange(row, min(row + 3, 64)), chunk_of(elements[row:row + 3]))
-            store = CacheStore.open(sys.argv[1], str(os.getpid()), {})
+            store = CacheStore(sys.argv[1], str(os.getpid()), {})
     print(child, flush=True)
     sys.stdin.readline()
     os.waitpid(child, 0)
@@ -71,12 +71,12 @@ def test_a_writer_killed_at_any_instant_leaves_rows_as_they_were(tmp_path):
         assert {name.rpartition(".")[2] for name in left} <= {"data", "log", "json"}
     finally:
         server.communicate()
-    assert CacheStore.open(tmp_path, "key", {}).count > 30
+    assert CacheStore(tmp_path, "key", {}).count > 30
 
 
 def verify(path, elements) -> None:
-    for key in ["key", *(key for key, _ in CacheStore.open(path, "key", {}, readonly=True).other_keys())]:
-        store = CacheStore.open(path, key, {}, readonly=True)
+    for key in ["key", *(key for key, _ in CacheStore(path, "key", {}, readonly=True).other_keys())]:
+        store = CacheStore(path, key, {}, readonly=True)
         chunk, found = store.read(store.rows)
         assert found.all()
         assert store.damaged == 0
@@ -101,7 +101,7 @@ class Refusing:
 @pytest.mark.parametrize("code", [errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO])
 def test_a_disk_that_refuses_ends_the_growth_only(tmp_path, monkeypatch, code):
     elements, told = images(20), []
-    store = CacheStore.open(tmp_path, "key", {}, tell=told.append)
+    store = CacheStore(tmp_path, "key", {}, tell=told.append)
     monkeypatch.setattr("penstock.cache.writing.os.pwrite", Refusing(code, 40))
     for low in range(0, 20, 4):
         made = store.fetch(np.arange(low, low + 4), lambda rows: chunk_of([elements[row] for row in rows]))
@@ -110,25 +110,25 @@ def test_a_disk_that_refuses_ends_the_growth_only(tmp_path, monkeypatch, code):
     assert errno.errorcode[code] in told[0]
     assert store.stopped == told[0]
     assert 0 < store.count < 20
-    assert CacheStore.open(tmp_path, "key", {}).read(np.arange(20))[1].sum() == store.count
+    assert CacheStore(tmp_path, "key", {}).read(np.arange(20))[1].sum() == store.count
 
 
 def test_short_writes_are_continued(tmp_path, monkeypatch):
     monkeypatch.setattr("penstock.cache.writing.os.pwrite", Refusing(errno.EIO, 10**6))
-    store = CacheStore.open(tmp_path, "key", {})
+    store = CacheStore(tmp_path, "key", {})
     assert store.write(np.arange(20), chunk_of(images(20))) == 20
-    assert CacheStore.open(tmp_path, "key", {}).read(np.arange(20))[1].all()
+    assert CacheStore(tmp_path, "key", {}).read(np.arange(20))[1].all()
 
 
 def test_rows_recorded_before_a_refusal_are_found_later(tmp_path, monkeypatch):
-    store = CacheStore.open(tmp_path, "key", {}, tell=lambda _: None)
+    store = CacheStore(tmp_path, "key", {}, tell=lambda _: None)
     store.write(np.arange(2), chunk_of(images(2)))
     monkeypatch.setattr(
         "penstock.cache.writing.os.pwrite", Refusing(errno.ENOSPC, 3)
     )  # of the data, and half of the log
     assert store.write(np.arange(2, 10), chunk_of(images(10)[2:])) == 0
     monkeypatch.undo()
-    again = CacheStore.open(tmp_path, "key", {})
+    again = CacheStore(tmp_path, "key", {})
     assert again.read(np.arange(10))[1].sum() >= 2
     assert again.damaged == 0
 
@@ -136,7 +136,7 @@ def test_rows_recorded_before_a_refusal_are_found_later(tmp_path, monkeypatch):
 @pytest.mark.parametrize("call", ["fdatasync", "close"])
 def test_an_error_that_comes_late_ends_the_growth(tmp_path, monkeypatch, call):
     told = []
-    store = CacheStore.open(tmp_path, "key", {}, tell=told.append)
+    store = CacheStore(tmp_path, "key", {}, tell=told.append)
     store.write(np.arange(3), chunk_of(images(3)))
     real = getattr(os, call)
 
@@ -155,18 +155,18 @@ def test_an_error_that_comes_late_ends_the_growth(tmp_path, monkeypatch, call):
 
 def test_new_files_begin_when_the_data_is_large(tmp_path, monkeypatch):
     monkeypatch.setattr("penstock.cache.writing.DATA_BYTES", 5000)
-    store = CacheStore.open(tmp_path, "key", {})
+    store = CacheStore(tmp_path, "key", {})
     for row in range(6):
         store.write(np.array([row]), chunk_of([np.full(2000, row)]))
     assert len(os.listdir(tmp_path / "key.v1")) == 2 * 6 + 1
-    chunk, _ = CacheStore.open(tmp_path, "key", {}).read(np.arange(6)[::-1])
+    chunk, _ = CacheStore(tmp_path, "key", {}).read(np.arange(6)[::-1])
     assert [each[0] for each in chunk.elements()] == [5, 4, 3, 2, 1, 0]
 
 
 def test_no_descriptor_is_left(tmp_path):
     before = len(os.listdir("/proc/self/fd"))
     for round_ in range(5):
-        with CacheStore.open(tmp_path, "key", {}) as store:
+        with CacheStore(tmp_path, "key", {}) as store:
             store.write(np.arange(round_, round_ + 3), chunk_of(images(3)))
             store.read(np.arange(round_))
             store.flush()

@@ -16,7 +16,7 @@ from tests.cache.kinds import Box, chunk_of, images
 @pytest.fixture
 def folder(tmp_path):
     for key in ("first", "second"):
-        store = CacheStore.open(tmp_path / "cache", key, {"function": f"def {key}()"})
+        store = CacheStore(tmp_path / "cache", key, {"function": f"def {key}()"})
         store.write(np.arange(10), chunk_of(images(10)))
         store.complete(10)
     return str(tmp_path / "cache")
@@ -109,19 +109,19 @@ def test_export_leaves_out_damaged_rows_and_fails(folder, tmp_path, capsys):
 
 def test_elements_that_are_no_dicts_are_a_column(tmp_path):
     pytest.importorskip("pyarrow")
-    CacheStore.open(tmp_path / "c", "key", {}).write(np.arange(3), chunk_of([5, 6, 7]))
+    CacheStore(tmp_path / "c", "key", {}).write(np.arange(3), chunk_of([5, 6, 7]))
     assert main(["cache", "export", str(tmp_path / "c"), str(tmp_path / "a.parquet")]) == 0
     assert [row["value"] for row in ps.read_parquet(str(tmp_path / "a.parquet"))] == [5, 6, 7]
 
 
 def test_export_refuses_pickles_and_unknown_formats(tmp_path, capsys):
     pytest.importorskip("pyarrow")
-    CacheStore.open(tmp_path / "c", "key", {}).write(np.arange(1), chunk_of([Box({1}, "x")]))
+    CacheStore(tmp_path / "c", "key", {}).write(np.arange(1), chunk_of([Box({1}, "x")]))
     assert main(["cache", "export", str(tmp_path / "c"), str(tmp_path / "a.parquet")]) == 1
     assert "would run code that the cache contains" in capsys.readouterr().err
     assert not (tmp_path / "a.parquet").exists()
     assert main(["cache", "info", str(tmp_path / "c")]) == 0
     assert "reading them runs code" in " ".join(capsys.readouterr().out.split())
-    CacheStore.open(tmp_path / "d", "key", {}).write(np.arange(1), chunk_of([1]))
+    CacheStore(tmp_path / "d", "key", {}).write(np.arange(1), chunk_of([1]))
     assert main(["cache", "export", str(tmp_path / "d"), str(tmp_path / "a.csv")]) == 1
     assert "ends in .parquet" in capsys.readouterr().err

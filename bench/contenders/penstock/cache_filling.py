@@ -16,19 +16,26 @@ def version() -> str:
 
 
 def build(options: dict[str, Any]) -> Callable[[Tally, int], None]:
-    def decoded() -> ps.Dataset[Any]:
-        ds = ps.read_image_folder(options["folder"]).map(ps.image.decode(), on="image")
-        return ds.map(ps.image.resize((224, 224)), on="image")
-
     folders: list[tempfile.TemporaryDirectory[str]] = []
 
     def run(tally: Tally, number: int) -> None:
         while folders:
             folders.pop().cleanup()
         folders.append(tempfile.TemporaryDirectory(dir=options["folder"].rpartition("/")[0]))
-        ds = decoded().cache(folders[0].name).shuffle(seed=0).batch(options["batch"], drop_remainder=True)
+        ds = decoded(options).cache(folders[0].name)
         tally.start()
-        for batch in ds:
-            tally.add(batch["image"], batch["label"])
+        delivered(ds, options, tally)
 
     return run
+
+
+def decoded(options: dict[str, Any]) -> ps.Dataset[Any]:
+    """Return the images of the folder, decoded and resized."""
+    ds = ps.read_image_folder(options["folder"]).map(ps.image.decode(), on="image")
+    return ds.map(ps.image.resize((224, 224)), on="image")
+
+
+def delivered(ds: ps.Dataset[Any], options: dict[str, Any], tally: Tally) -> None:
+    """Take an epoch of shuffled batches."""
+    for batch in ds.shuffle(seed=0).batch(options["batch"], drop_remainder=True):
+        tally.add(batch["image"], batch["label"])

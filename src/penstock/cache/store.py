@@ -39,8 +39,8 @@ class CacheStore:
 
     Any number of threads, processes and hosts may read and write at the same time, without locks; each row should be
     written with the same element by all. A store sees its own rows at once, and those of others after `refresh()`.
-    Killed at any instant, what was written completely is there. Every read verifies a checksum; a damaged row counts as
-    missing from then on, and may be written again.
+    Killed at any instant, what was written completely is there. The first read of a row in a process verifies its
+    checksum; a damaged row counts as missing from then on, and may be written again.
 
     A store that cannot grow (disk full, over `limit_bytes`, read-only folder, I/O errors) goes on serving: `write`
     returns 0, `stopped` has the reason, and `tell` is called with it, once.
@@ -50,7 +50,7 @@ class CacheStore:
 
     >>> import tempfile
     >>> from penstock.elements.chunks.chunk import Items
-    >>> with CacheStore.open(tempfile.mkdtemp(), "key", {"version": "1"}) as store:
+    >>> with CacheStore(tempfile.mkdtemp(), "key", {"version": "1"}) as store:
     ...     store.write(np.array([5, 2]), Items([{"x": 50}, {"x": 20}]))
     ...     store.present(np.array([2, 3, 5])).tolist()
     ...     chunk, found = store.read(np.array([2, 5]))
@@ -62,7 +62,7 @@ class CacheStore:
 
     def __init__(
         self,
-        folder: str,
+        folder: str | os.PathLike[str],
         key: str,
         parts: Mapping[str, str],
         *,
@@ -71,6 +71,18 @@ class CacheStore:
         readonly: bool = False,
         tell: Callable[[str], None] | None = None,
     ) -> None:
+        """Open the cache of `key` in a folder; make it, and the folder, if missing.
+
+        `limit_bytes` bounds the whole folder, with all its keys. With `compression`, rows that become smaller are kept
+        compressed; reading needs no such argument. `tell` gets the sentence that says why the store stopped growing (by
+        default, a `CacheWarning`). `readonly` writes nothing, and neither does a store whose folder is not writable.
+
+        A path that is a file raises a `NotADirectoryError`. A missing library for `compression` raises a
+        `MissingDependencyError`. Caches of another version of the format stay untouched beside this one.
+        """
+        check_folder(os.fspath(folder))
+        if compression not in CODECS:
+            raise ValueError(f"cache(compression={compression!r}): expected 'lz4', 'zstd' or None")
         self._folder = os.path.abspath(os.fspath(folder))
         self._key, self._parts = key, dict(parts)
         self._settings = {"limit_bytes": limit_bytes, "compression": compression, "readonly": readonly, "tell": tell}
@@ -84,40 +96,6 @@ class CacheStore:
         if readonly:
             self._growth.stopped = f"cache({self._folder!r}) was opened with readonly=True"
         self.refresh()
-
-    @classmethod
-    def open(
-        cls,
-        folder: str | os.PathLike[str],
-        key: str,
-        parts: Mapping[str, str],
-        *,
-        limit_bytes: int | None = None,
-        compression: Compression | None = None,
-        readonly: bool = False,
-        tell: Callable[[str], None] | None = None,
-    ) -> CacheStore:
-        """Open the cache of `key` in a folder; make it, and the folder, if missing.
-
-        `limit_bytes` bounds the whole folder, with all its keys. With `compression`, rows that become smaller are kept
-        compressed; reading needs no such argument. `tell` gets the sentence that says why the store stopped growing (by
-        default, a `CacheWarning`). `readonly` writes nothing, and neither does a store whose folder is not writable.
-
-        A path that is a file raises a `NotADirectoryError`. A missing library for `compression` raises a
-        `MissingDependencyError`. Caches of another version of the format stay untouched beside this one.
-        """
-        check_folder(os.fspath(folder))
-        if compression not in CODECS:
-            raise ValueError(f"cache(compression={compression!r}): expected 'lz4', 'zstd' or None")
-        return cls(
-            os.fspath(folder),
-            key,
-            parts,
-            limit_bytes=limit_bytes,
-            compression=compression,
-            readonly=readonly,
-            tell=tell,
-        )
 
     def present(self, rows: Rows) -> NDArray[np.bool_]:
         """Return which of these rows are there, `bool[k]`; rows may repeat."""

@@ -29,7 +29,7 @@ class KeptKey:
 
     def open(self) -> CacheStore:
         """Return its store, for reading only."""
-        return CacheStore.open(os.path.dirname(self.place), self.header.key, self.header.parts, readonly=True)
+        return CacheStore(os.path.dirname(self.place), self.header.key, self.header.parts, readonly=True)
 
 
 def kept_keys(folder: str) -> list[KeptKey]:

@@ -15,7 +15,7 @@ from penstock.elements.footprint import memory_of
 from penstock.elements.nested.structure import Structure
 
 Grow: TypeAlias = Callable[[int, int], bool]
-"""Return whether so many bytes more may be kept, beside a number of elements."""
+"""Function of a number of bytes and the number of elements kept: whether that many more bytes may be kept."""
 
 
 def without_limit(nbytes: int, kept: int) -> bool:

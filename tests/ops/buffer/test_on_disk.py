@@ -282,7 +282,7 @@ def test_an_executor_of_other_processes_shares_the_folder(tmp_path):
     from penstock.cache.store import CacheStore
 
     cache = Dataset.range(40).map(made).cache(tmp_path)._plan
-    with CacheStore.open(tmp_path, cache.store.key.text, cache.store.key.parts) as store:
+    with CacheStore(tmp_path, cache.store.key.text, cache.store.key.parts) as store:
         assert store.count == 40
 
 

@@ -80,7 +80,7 @@ class DiskStore:
             if store is not None:
                 store.refresh()
                 return store
-            store = CacheStore.open(
+            store = CacheStore(
                 self.folder, key.text, key.parts, limit_bytes=self.limit_bytes, compression=self.compression
             )
             self._open[key.text] = store
