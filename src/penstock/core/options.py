@@ -14,6 +14,7 @@ from penstock.core.renamed import hint_of
 if TYPE_CHECKING:
     from concurrent.futures import Executor
 
+NAMES = ("auto", "inline", "threads", "processes")  # of executors
 AUTOTUNE = -1
 """Let Penstock measure and choose, for any argument that is a count of calls or buffered elements."""
 
@@ -22,13 +23,16 @@ AUTOTUNE = -1
 class Options:
     """Settings of a run; `None` leaves the choice to Penstock, or to an option set nearer to the source.
 
-    - `executor`: `"auto"` (start inline, move to threads when that pays off), `"inline"`, `"threads"`, or any
+    - `executor`: `"auto"` (start inline, move to threads when that pays off), `"inline"`, `"threads"`, `"processes"`
+      (worker processes that write into memory shared with this one; functions are pickled with cloudpickle), or any
       `concurrent.futures.Executor`; one that is not a `ThreadPoolExecutor` is assumed to run in other processes, so the
       pipeline's functions are pickled with cloudpickle. The caller must shut the executor down.
     - `workers`: how many tasks run at a time. Setting it skips the inline start of `"auto"`.
     - `deterministic`: `False` yields batches as they are finished. Each batch still comes exactly once, also after a
       restore.
     - `memory_budget`: bytes that batches made ahead may take. Default: a quarter of the memory available at the start.
+    - `native_threads`: threads that native libraries (OpenMP, BLAS, OpenCV, PyTorch) may start in each worker process.
+      Default: one. A variable such as `OMP_NUM_THREADS` that is set already stays as it is.
     - `seed`: the seed from which every unseeded random operation derives its own. Default: drawn once for each dataset,
       and kept in its states.
     - `rewrite`: `False` runs the plan as written, without the rewrites that `explain()` shows.
@@ -43,6 +47,7 @@ class Options:
     workers: int | None = None
     deterministic: bool | None = None
     memory_budget: int | None = None
+    native_threads: int | None = None
     seed: int | None = None
     rewrite: bool | None = None
     ignore_lint: str | tuple[str, ...] = ()
@@ -59,9 +64,9 @@ class Options:
         return super().__new__(cls)
 
     def __post_init__(self) -> None:
-        if isinstance(self.executor, str) and self.executor not in ("auto", "inline", "threads"):
+        if isinstance(self.executor, str) and self.executor not in NAMES:
             raise ValueError(
-                f"Options(executor={self.executor!r}): expected 'auto', 'inline', 'threads' "
+                f"Options(executor={self.executor!r}): expected 'auto', 'inline', 'threads', 'processes' "
                 "or a concurrent.futures.Executor"
             )
         if isinstance(self.executor, type):
@@ -77,8 +82,9 @@ class Options:
             )
         if self.workers is not None:
             check_count("Options", "workers", self.workers, least=1)
-        if self.memory_budget is not None:
-            check_count("Options", "memory_budget", self.memory_budget, least=1)
+        for name in ("memory_budget", "native_threads"):
+            if getattr(self, name) is not None:
+                check_count("Options", name, getattr(self, name), least=1)
         for name in ("deterministic", "rewrite"):
             if not isinstance(getattr(self, name), bool | None):
                 raise TypeError(f"Options({name}=): expected True, False or None, not {getattr(self, name)!r}")

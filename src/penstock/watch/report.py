@@ -54,6 +54,7 @@ def stats_of(run: Run | None, counters: Counters, memory: Memory, items: int, ti
         holds_gil=run is not None and run.tuner.holds_gil,
         decisions=() if run is None else tuple(run.tuner.decisions),
         operations=operations,
+        events=() if run is None else tuple(run.events),
         alone=() if run is None else tuple(map(str, safety.calls.all_alone(post_order(run.plan)))),
     )
 

@@ -48,6 +48,7 @@ class Stats:
     - `alone`: the operations that one thread at a time calls, with the reason.
     - `decisions`: the tuner's choices, with reasons; `holds_gil`: whether the functions were found to hold the GIL.
     - `operations`: from the sources up.
+    - `events`: what happened to worker processes, such as the end of one, with its items, signal and peak of memory.
 
     As text, for example by `print(it.stats())`, the counts are a table of the operations.
 
@@ -77,6 +78,7 @@ class Stats:
     decisions: tuple[str, ...]
     operations: tuple[OperationStats, ...]
     alone: tuple[str, ...] = ()
+    events: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         return stats_text(self)

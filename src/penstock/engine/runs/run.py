@@ -97,6 +97,11 @@ class Run:
         return self._session.mode
 
     @property
+    def events(self) -> list[str]:
+        """What happened to worker processes."""
+        return self._session.events
+
+    @property
     def is_parallel(self) -> bool:
         """True if several threads make the elements, or would if every thread could call the functions."""
         settings = self.settings

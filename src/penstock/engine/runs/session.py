@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -10,8 +11,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import WeakSet
 
 from penstock.core.errors import ClosedError
-from penstock.engine import workers
-from penstock.engine.memory.pool import Memory
+from penstock.engine import processes, workers
+from penstock.engine.memory.pool import Memory, each_alone
 from penstock.engine.runs.carry_over import CarryOver
 from penstock.engine.runs.settings import Settings
 from penstock.engine.tasks.cost import Cost
@@ -26,11 +27,13 @@ from penstock.plan.graph import same_plan
 if TYPE_CHECKING:
     from concurrent.futures import Executor
 
+    from penstock.engine.processes.workers import ProcessWorkers
     from penstock.engine.workers.executors import RemoteWorkers
     from penstock.engine.workers.producer import Producer
     from penstock.engine.workers.threads import Threads
 
 T = TypeVar("T")
+NO_PROCESSES = "no worker process can be started, so threads make the same elements: {}"
 
 
 class Session:
@@ -42,7 +45,8 @@ class Session:
         self.settings = settings
         self.observer = observer
         self.allocate = carry_over.memory.allocate
-        self.allocate_slot = carry_over.allocate_slot
+        shares = settings.executor == "processes" and not carry_over.has_given_slots
+        self.allocate_slot = each_alone(carry_over.memory.allocate_shared) if shares else carry_over.allocate_slot
         self.has_given_slots = carry_over.has_given_slots
         self.tuners: list[Tuner] = []
         self.spent = Cost(0, 0)
@@ -53,6 +57,8 @@ class Session:
         self._threads: Threads | None = None
         self.has_threads = False  # of the session, or of the user's executor
         self._remote: list[RemoteWorkers] = []
+        self._in_processes: list[ProcessWorkers] = []
+        self._notes: list[str] = []
         self._inner: WeakSet[Session] = WeakSet()
         self._windows: WeakSet[Window] = WeakSet()
         self._producers: WeakSet[Producer[Any]] = WeakSet()
@@ -78,8 +84,7 @@ class Session:
     def inner(self) -> Session:
         """Return a session with the same workers for datasets that are elements; their work is not counted."""
         settings = self.settings
-        executor = settings.executor
-        if not isinstance(executor, str) and not workers.executors.shares_memory(executor):
+        if not workers.executors.shares_memory(settings.executor):
             settings = replace(settings, executor="inline")
         session = Session(settings, CarryOver(), Unobserved(), self)
         self._inner.add(session)
@@ -118,6 +123,8 @@ class Session:
             return self._outer.workers(work, tuner, observer)
         executor = self.settings.executor
         threads = tuner.start_threads()
+        if executor == "processes" and (found := self._process_workers(work, observer)) is not None:
+            return found
         if not isinstance(executor, str) and not workers.executors.shares_memory(executor):
             return self._remote_workers(work, executor, observer)
         self.has_threads = True
@@ -130,6 +137,40 @@ class Session:
                     self._threads.shutdown(wait=False)
         self.resize()
         return workers.executors.ThreadWorkers(work, self._threads)
+
+    def _process_workers(self, work: Work, observer: Observer) -> Workers | None:
+        """Return the same workers for all stages that do the same work; `None` if no process can be started here."""
+        for each in self._in_processes:
+            if each.observer is observer and each.plan.is_of(work, observer):
+                return each if self._can_start(each) else None
+        plan = self._carry_over.plan(work, observer)
+        if (reason := processes.starting.obstacle()) is not None:
+            self._note(NO_PROCESSES.format(reason))
+            return None
+        settings = self.settings
+        given = settings.memory_budget if settings.budget_is_given else None
+        setup = processes.starting.PoolSetup(settings.workers or 1, settings.native_threads, given)
+        made = processes.workers.ProcessWorkers(self._carry_over.pool(setup, settings.memory_budget), plan, observer)
+        self._in_processes.append(made)
+        return made if self._can_start(made) else None
+
+    def _can_start(self, found: ProcessWorkers) -> bool:
+        """Return whether processes were started, or may be; note what a user should know about them."""
+        for notice in found.notices:
+            self._note(notice)
+        if found.no_start is not None:
+            self._note(NO_PROCESSES.format(found.no_start))
+        return found.no_start is None
+
+    def _note(self, event: str) -> None:
+        if event not in self._notes:
+            self._notes.append(event)
+            logging.getLogger("penstock").warning(event)
+
+    @property
+    def events(self) -> list[str]:
+        """What happened to worker processes."""
+        return [*self._notes, *(event for each in self._in_processes for event in each.events)]
 
     def _remote_workers(self, work: Work, executor: Executor, observer: Observer) -> Workers:
         """Return the same workers for all stages that do the same work, so that their plan travels once."""
@@ -221,7 +262,7 @@ class Session:
     def after_fork(self) -> None:
         """Forget all workers and their locks in a forked child, which begins another session."""
         self._lock = threading.Lock()
-        self._threads, self._remote, self._to_close = None, [], []
+        self._threads, self._remote, self._in_processes, self._to_close = None, [], [], []
         for window in list(self._windows):
             window.after_fork()
 
@@ -242,5 +283,7 @@ class Session:
         executor = self.settings.executor
         if not isinstance(executor, str):
             return type(executor).__name__
+        if self._in_processes:
+            return self._in_processes[0].name
         workers = 0 if self._threads is None else self._threads.workers
         return f"{workers} thread{'' if workers == 1 else 's'}" if workers else "inline"

@@ -30,6 +30,7 @@ class ThreadWorkers:
     """Workers that run tasks in threads, which write directly into the slots."""
 
     shares_gil = True
+    ready = True
 
     def __init__(self, work: Work, executor: Executor) -> None:
         self._work = work
@@ -70,6 +71,7 @@ class RemoteWorkers:
     """Workers of an executor in other processes or hosts: the plan travels to them, and results travel back."""
 
     shares_gil = False
+    ready = True
 
     def __init__(self, work: Work, executor: Executor, observer: Observer) -> None:
         self.work = work
@@ -99,8 +101,10 @@ class RemoteWorkers:
         self._plan.remove()
 
 
-def shares_memory(executor: Executor) -> bool:
+def shares_memory(executor: str | Executor) -> bool:
     """Return whether the executor's tasks see the memory of this process."""
+    if isinstance(executor, str):
+        return executor != "processes"
     return isinstance(executor, ThreadPoolExecutor | Threads)
 
 

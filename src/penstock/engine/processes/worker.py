@@ -1,0 +1,169 @@
+"""The program of a worker process: makes one task after another, and ends with its parent.
+
+Only worker processes import this file, so that a run can tell that it was begun in one (`runs.settings`).
+"""
+
+from __future__ import annotations
+
+import faulthandler
+import logging
+import mmap
+import os
+import pickle
+import signal
+import socket
+import sys
+from contextlib import suppress
+from typing import Any, cast
+
+import numpy as np
+
+from penstock.elements.chunks.chunk import Items
+from penstock.engine.memory.arena import Mapping
+from penstock.engine.processes.channel import Channel, Message
+from penstock.engine.processes.packets import packed, unpacked
+from penstock.engine.processes.plans import Travelling
+from penstock.engine.processes.raised import pickled_error
+from penstock.engine.tasks.observer import Observer
+from penstock.engine.tasks.task import Task
+from penstock.engine.tasks.works import Work
+from penstock.engine.workers.remote import fresh
+from penstock.plan.flow import Piece
+
+PR_SET_PDEATHSIG = 1
+KILLED_FIRST = 500  # added to the score by which the system chooses what to end if memory runs out
+IN_A_MESSAGE = 1 << 14  # bytes of a result that are sent directly, because writing and mapping them takes longer
+
+
+def main(told: dict[str, Any]) -> None:
+    """Serve until the parent closes the channel; `told` is what the parent says about itself."""
+    end_with_parent(told["parent"])
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides what an interrupt ends
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+    faulthandler.enable()
+    if hasattr(signal, "SIGUSR1"):
+        faulthandler.register(signal.SIGUSR1, all_threads=True)  # to standard error, which the parent reads
+    _volunteer()
+    sys.argv[:] = told["argv"]
+    for stream in (sys.stdout, sys.stderr):
+        cast("Any", stream).reconfigure(line_buffering=True)
+    channel = Channel(socket.socket(fileno=told["channel"]), waits=True)
+    logging.getLogger().addHandler(LogSender(channel))
+    logging.getLogger().setLevel(told["level"])
+    arena = None if told["arena"] is None else Mapping(*told["arena"])
+    with suppress(EOFError, OSError):  # the parent has closed the channel, or has died
+        channel.send(("ready",))
+        server = Server(channel, arena)
+        for message in channel.receive():
+            server.take(message)
+
+
+class Server:
+    """Keeper of the plans that were received, and maker of tasks."""
+
+    def __init__(self, channel: Channel, arena: Mapping | None) -> None:
+        self._channel = channel
+        self._arena = arena
+        self._plans: dict[int, Message] = {}
+        self._works: dict[int, tuple[Work, Observer]] = {}
+
+    def take(self, message: Message) -> None:
+        """Do what a message says."""
+        kind, number = message.head[:2]
+        if kind == "plan":
+            self._plans[number] = message
+        elif kind == "forget":
+            self._plans.pop(number, None)
+            self._works.pop(number, None)
+        else:
+            self._make(number, message.head[2], message.tail)
+
+    def _make(self, number: int, task: Travelling, tail: bytearray) -> None:
+        try:
+            work, observer = self._work(task.plan)
+        except BaseException as error:  # noqa: BLE001 - the parent raises it
+            self._channel.send(("not loaded", number, pickled_error(error)))
+            return
+        try:
+            made = work.make(self._task(task, tail))
+        except BaseException as error:  # noqa: BLE001 - the consumer raises it
+            self._channel.send(("failed", number, pickled_error(error), observer.drain()))
+            return
+        try:
+            result = packed(made, self._arena)
+        except Exception as error:  # noqa: BLE001 - the consumer raises it
+            self._channel.send(("not packed", number, pickled_error(error), observer.drain()))
+            return
+        nbytes, room = result.packet.nbytes, task.room
+        if IN_A_MESSAGE < nbytes <= room[1] and self._arena is not None:
+            result.write(self._arena.part(room[0], nbytes))
+            self._channel.send(("made", number, result.packet, observer.drain()))
+        else:
+            self._channel.send(("made", number, result.packet, observer.drain()), result.tobytes())
+
+    def _work(self, number: int) -> tuple[Work, Observer]:
+        if number not in self._works:
+            message = self._plans.pop(number)
+            _, _, packet, has_file = message.head
+            block: Any = message.tail
+            if has_file:  # what is written here stays here; pages that nobody writes are shared by all workers
+                size = os.fstat(message.descriptor).st_size
+                block = np.frombuffer(mmap.mmap(message.descriptor, size, access=mmap.ACCESS_COPY), np.uint8)
+                os.close(message.descriptor)
+            try:
+                kind, plan, numbered_from, observer = unpacked(packet, block)
+                self._works[number] = kind(plan, fresh, observer, numbered_from), observer
+            except BaseException:
+                self._plans[number] = message._replace(tail=block, head=(*message.head[:3], False))
+                raise
+        return self._works[number]
+
+    def _task(self, task: Travelling, tail: bytearray) -> Task:
+        ids, given, at = task.given
+        chunk = None
+        if given is not None:  # copied: a function may keep what it is given, and the block serves other tasks later
+            block = tail if at is None or self._arena is None else self._arena.part(at, given.nbytes).copy()
+            chunk = unpacked(given, block)
+        slot = None if task.slot is None else [self._array(*each) for each in task.slot]
+        piece = Piece(Items([]), ids) if chunk is None else chunk
+        return Task(task.low, task.high, piece, slot, task.upcoming, task.part)
+
+    def _array(self, shape: tuple[int, ...], dtype: np.dtype[Any], at: int | None) -> np.ndarray:
+        if at is None or self._arena is None:
+            return np.empty(shape, dtype)
+        size = int(np.prod(shape)) * dtype.itemsize
+        return self._arena.part(at, size).view(dtype).reshape(shape)
+
+
+class LogSender(logging.Handler):
+    """A handler that sends each record to the parent, whose loggers decide what to do with it."""
+
+    def __init__(self, channel: Channel) -> None:
+        super().__init__()
+        self._channel = channel
+
+    def emit(self, record: logging.LogRecord) -> None:
+        told = {**vars(record), "msg": self.format(record), "args": None, "exc_info": None, "exc_text": None}
+        with suppress(Exception):  # a record that cannot be sent must not end the task
+            self._channel.send(("log", pickle.dumps(told)))
+
+
+def end_with_parent(parent: int) -> None:
+    """Let the system end this process as soon as the thread that started it ends, even in native code.
+
+    That thread starts all workers and ends after them, so only the end of the whole process is meant.
+    """
+    import ctypes
+
+    with suppress(OSError, AttributeError):
+        ctypes.CDLL(None, use_errno=True).prctl(PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0)
+    if os.getppid() != parent:
+        os._exit(1)
+
+
+def _volunteer() -> None:
+    """Let the system end this process rather than the parent if memory runs out."""
+    with suppress(OSError, ValueError), open("/proc/self/oom_score_adj", "r+", encoding="ascii") as file:
+        score = int(file.read())
+        file.seek(0)
+        file.write(str(min(score + KILLED_FIRST, 1000)))

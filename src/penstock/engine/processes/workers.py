@@ -1,0 +1,109 @@
+"""The workers of a stage in a pool of processes."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Any
+
+from penstock.core.errors import WorkerError
+from penstock.engine.processes.pool import ProcessPool
+from penstock.engine.processes.ticket import Ticket
+from penstock.engine.processes.plans import SharedPlan
+from penstock.engine.tasks.observer import Observer
+from penstock.engine.tasks.task import Job, Result
+from penstock.engine.workers.window import Window
+from penstock.plan.graph import post_order
+from penstock.plan.node import Node
+
+MARGIN = 1.25  # room for a result, in sizes of the largest of the recent ones
+RECENT = 16  # results
+MOST_EVENTS = 100
+BY_THREADS = 'Options(executor="threads") yields the same elements'
+
+
+class ProcessWorkers:
+    """Workers that make the tasks of one work in processes, which write batches into the slots directly."""
+
+    shares_gil = False
+
+    def __init__(self, pool: ProcessPool, plan: SharedPlan, observer: Observer) -> None:
+        self.plan = plan
+        self.observer = observer
+        self.events: deque[str] = deque(maxlen=MOST_EVENTS)
+        self._pool = pool
+        self._sizes: deque[int] = deque(maxlen=RECENT)
+
+    @property
+    def name(self) -> str:
+        workers = self._pool.setup.workers
+        return f"{workers} process{'' if workers == 1 else 'es'}"
+
+    @property
+    def ready(self) -> bool:
+        """True once a worker takes tasks; until then, tasks are made in this process."""
+        return self._pool.crew.ready
+
+    @property
+    def no_start(self) -> str | None:
+        """The reason why not one process could be started, if so."""
+        return self._pool.crew.no_start
+
+    @property
+    def notices(self) -> list[str]:
+        """What a user should know about the memory of the pool."""
+        return [] if self._pool.notice is None else [self._pool.notice]
+
+    def submit(self, job: Job, number: int, window: Window) -> None:
+        def done(result: Result, counted: Any) -> None:
+            if counted is not None:
+                self.observer.absorb(counted)
+            window.finish(job, number, result)
+
+        room = int(MARGIN * max(self._sizes, default=0))
+        try:
+            ticket = Ticket(self, job.tasks[number], self._pool.arena, room, done)
+        except Exception as error:  # noqa: BLE001 - an element that cannot be pickled; the consumer raises it
+            window.finish(job, number, self.explained(error, "not packed"))
+            return
+        job.futures.append(ticket)
+        self._pool.crew.submit(ticket)
+
+    def note(self, event: str) -> None:
+        """Keep an event for `stats()`."""
+        self.events.append(event)
+
+    def learn(self, nbytes: int) -> None:
+        """Keep the size of a result, for the room of the next ones."""
+        self._sizes.append(nbytes)
+
+    def explained(self, error: BaseException, kind: str) -> BaseException:
+        """Return the error for the consumer, with the operation and what to do."""
+        plan = self.plan.work.plan
+        if kind != "not loaded":
+            error.add_note(
+                f"{plan.label()} makes or is given elements that cannot be sent between processes: change them, or "
+                f"{BY_THREADS}"
+            )
+            return error
+        missing = getattr(error, "name", None) if isinstance(error, ImportError) else None
+        where = _user_of(plan, missing) if missing else None
+        what = f"{where} needs the module {missing!r}, which" if where else f"{plan.label()}"
+        made = WorkerError(
+            f"{what} cannot be loaded in a worker process: {type(error).__name__}: {error}. Let it be found there, "
+            f"for example by an entry of sys.path, or use another executor: {BY_THREADS}"
+        )
+        made.__cause__ = error
+        return made
+
+    def close(self) -> None:
+        pass  # the workers belong to the pool; the window has dropped the tickets that wait
+
+
+def _user_of(plan: Node, module: str) -> str | None:
+    """Return the operation with a function of this module."""
+    for node in post_order(plan):
+        for function in node.functions:
+            of = getattr(function, "__module__", None) or type(function).__module__
+            if of == module or of.startswith(f"{module}."):
+                return node.label()
+    return None
