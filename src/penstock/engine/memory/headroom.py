@@ -15,7 +15,9 @@ def available_memory() -> int:
     """Return the bytes that this process can still take, by the machine and by every control group above it."""
     left = [_available_kib() << 10]
     for group, version in groups("memory"):
-        limit, used = (("memory.max", "memory.current"), ("memory.limit_in_bytes", "memory.usage_in_bytes"))[version == 1]
+        limit, used = (("memory.max", "memory.current"), ("memory.limit_in_bytes", "memory.usage_in_bytes"))[
+            version == 1
+        ]
         most, taken = number(f"{group}/{limit}"), number(f"{group}/{used}")
         if most is not None and taken is not None and most < UNLIMITED:
             left.append(most - max(taken - _reclaimable(group), 0))

@@ -5,14 +5,11 @@ from typing import TYPE_CHECKING
 from penstock.core.lazy import files_on_demand
 
 __all__ = [
-    "channel",
     "crew",
     "member",
     "output",
-    "packets",
     "plans",
     "pool",
-    "raised",
     "starting",
     "suspects",
     "ticket",
@@ -22,14 +19,11 @@ __all__ = [
 
 if TYPE_CHECKING:
     from penstock.engine.processes import (
-        channel,
         crew,
         member,
         output,
-        packets,
         plans,
         pool,
-        raised,
         starting,
         suspects,
         ticket,

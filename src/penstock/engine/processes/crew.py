@@ -16,11 +16,11 @@ from penstock.core.errors import WorkerError
 from penstock.engine.memory.arena import Arena
 from penstock.engine.memory.headroom import oom_kills
 from penstock.engine.processes import output
-from penstock.engine.processes.channel import Message
 from penstock.engine.processes.member import BY_OTHERS, Member, told_code
 from penstock.engine.processes.starting import PoolSetup, started
 from penstock.engine.processes.suspects import suspected
 from penstock.engine.processes.ticket import Ticket
+from penstock.engine.transport.channel import Message
 from penstock.engine.workers.lifetime import WORKER
 
 FAILED_STARTS = 2  # in a row, by the worker's own doing, after which no other is started
@@ -47,6 +47,7 @@ class Crew:
         self._errands: deque[Callable[[], None]] = deque()  # from finalizers, which may take no lock
         self._sources: dict[int, Callable[[], None]] = {}
         self._numbers = 0  # workers started so far
+        self._is_begun = False  # a worker was ready
         self._bad_starts = self._killed_starts = 0
         self._oom_kills = oom_kills()
         self._deadline: float | None = None  # for workers to end, once the crew is to end
@@ -60,8 +61,8 @@ class Crew:
 
     @property
     def ready(self) -> bool:
-        """True once a worker takes tasks, or none ever will."""
-        return self.failure is not None or self.no_start is not None or any(each.ready for each in list(self._members))
+        """True once a worker has taken tasks, or none ever will; tasks then wait for a worker, never for nothing."""
+        return self._is_begun or self.failure is not None or self.no_start is not None
 
     @property
     def pids(self) -> list[int]:
@@ -179,14 +180,15 @@ class Crew:
             return
         if kind == "ready":
             with self._lock:
-                member.ready = True
+                member.ready = self._is_begun = True
                 self._dispatch()
             return
         with self._lock:
+            member.resident = told[1]
             ticket = member.tickets.popleft()
             self._bad_starts = self._killed_starts = 0
             self._dispatch()
-        self._first(ticket.answer(kind, tuple(told[1:]), message.tail))
+        self._first(ticket.answer(kind, told[2], told[3], message.tail))
 
     def _first(self, tickets: list[Ticket]) -> None:
         """Make these tickets before those that wait."""
@@ -212,8 +214,8 @@ class Crew:
 
     def _ended(self, member: Member) -> None:
         """Take the last messages of a worker that has ended, and let others make its tickets again."""
-        ended = member.reaped()
-        if ended is None:
+        code = member.reaped()
+        if code is None:
             return
         self._heard(member)
         for each in member.outputs:
@@ -226,20 +228,20 @@ class Crew:
             if self._deadline is not None:
                 return
             tickets = [ticket for ticket in member.tickets if not ticket.dropped]
-        how = self._told_end(member, *ended)
+        how = self._told_end(member, code)
         if not member.ready:
-            self._count_start(ended[0], how)
+            self._count_start(code, how)
         if tickets and tickets[0] is member.tickets[0]:
             tickets[:1] = suspected(tickets[0], how, self._arena)
         self._first(tickets)
         self._start()
 
-    def _told_end(self, member: Member, code: int, resident: int) -> str:
+    def _told_end(self, member: Member, code: int) -> str:
         kills, self._oom_kills = oom_kills() - self._oom_kills, oom_kills()
         why = ", likely for lack of memory" if code == -signal.SIGKILL and kills > 0 else ""
-        peak = f" with a peak of {resident / 1e6:,.0f} MB resident" if resident else ""
+        size = f", with {member.resident / 1e6:,.0f} MB resident after its last task" if member.resident else ""
         words = f"; it wrote:\n{member.last_words}" if member.last_words else ""
-        return f"worker {member.number} (process {member.pid}) ended by {told_code(code)}{why}{peak}{words}"
+        return f"worker {member.number} (process {member.pid}) ended by {told_code(code)}{why}{size}{words}"
 
     def _count_start(self, code: int, how: str) -> None:
         """Count a worker that ended before it took a task; after several in a row, give up."""

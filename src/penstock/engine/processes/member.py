@@ -7,10 +7,10 @@ import signal
 from collections import deque
 from contextlib import suppress
 
-from penstock.engine.processes.channel import Channel
 from penstock.engine.processes.output import Output
 from penstock.engine.processes.starting import Started
 from penstock.engine.processes.ticket import Ticket
+from penstock.engine.transport.channel import Channel
 
 AHEAD = 2  # tasks of a worker: one that it makes and one that waits, so that no time passes between them
 BY_OTHERS = (signal.SIGKILL, signal.SIGTERM)  # signals that do not come from the code that a worker runs
@@ -24,6 +24,7 @@ class Member:
         self.pid = started.process.pid
         self.pidfd = started.pidfd
         self.ready = False
+        self.resident = 0  # bytes, after its last task
         self.tickets: deque[Ticket] = deque()
         self.channel = Channel(started.channel, waits=False)
         process = started.process
@@ -56,17 +57,9 @@ class Member:
             with suppress(OSError):
                 self.channel.send(("forget", plan))
 
-    def reaped(self) -> tuple[int, int] | None:
-        """Return the exit code and the peak of resident bytes once the process has ended, else `None`."""
-        try:
-            pid, status, usage = os.wait4(self.pid, os.WNOHANG)
-        except ChildProcessError:  # the user's code has waited for all children
-            self._process.returncode = 0
-            return 0, 0
-        if not pid:
-            return None
-        code = self._process.returncode = os.waitstatus_to_exitcode(status)
-        return code, usage.ru_maxrss << 10
+    def reaped(self) -> int | None:
+        """Return the exit code once the process has ended, else `None`; 0 if other code has waited for the process."""
+        return self._process.poll()
 
     def kill(self) -> None:
         """End the process."""

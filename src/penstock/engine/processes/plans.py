@@ -11,11 +11,11 @@ import numpy as np
 from penstock.core.arrays import Rows
 from penstock.engine.memory.arena import Arena, Mapping
 from penstock.engine.memory.shared_file import SharedFile
-from penstock.engine.processes.channel import Channel
-from penstock.engine.processes.packets import Packet, packed
 from penstock.engine.tasks.observer import Observer
 from penstock.engine.tasks.task import Task
 from penstock.engine.tasks.works import Work
+from penstock.engine.transport.channel import Channel
+from penstock.engine.transport.packets import Packet, packed
 from penstock.engine.workers.remote import dumped_plan
 from penstock.plan.graph import same_plan
 
@@ -59,6 +59,7 @@ class SharedPlan:
         """Send the plan to a worker; return whether all of it has gone out."""
         head = ("plan", self.number, self.packet, self._file is not None)
         return channel.send(head, self._data, -1 if self._file is None else self._file.fd)
+
 
 class Travelling(NamedTuple):
     """A task on its way: offsets in the arena instead of arrays.
@@ -114,7 +115,9 @@ def _leaf(
     return array.shape, array.dtype, at
 
 
-def _given(task: Task, arena: Arena | None) -> tuple[tuple[Rows, Packet | None, int | None], bytearray, np.ndarray | None]:
+def _given(
+    task: Task, arena: Arena | None
+) -> tuple[tuple[Rows, Packet | None, int | None], bytearray, np.ndarray | None]:
     """Return the input of a task, the bytes of it that travel in the message, and its memory in the arena."""
     piece = task.given
     if not len(piece.chunk):

@@ -48,6 +48,7 @@ class Search:
         self._arena = arena
         self._elements = Elements(ticket.client.plan.work, ticket.task)
         self._low, self._high = 0, len(self._elements)
+        self._item = 0  # of the task, that the elements belong to if they are those of one batch
         self._deaths = 0  # with the last element left
 
     def next(self) -> list[Ticket]:
@@ -64,13 +65,16 @@ class Search:
         """Continue among the elements with which another worker has ended."""
         was_one = self._high - self._low == 1
         self._high = self._middle
-        if was_one:
+        if was_one and (within := self._elements.within(self._low)) is not None:
+            self._item, self._elements = self._low, within
+            self._low, self._high = 0, len(within)
+        elif was_one:
             self._deaths += 1
         if self._deaths < SUSPECT:
             return self.next()
         at, elements = self._low, self._elements
         message = f"{elements.name(at)} ends the worker that makes it: {how}\n{ADVICE}"
-        self._ticket.finish(WorkerDiedError(message, row=elements.row(at), item=elements.item(at)))
+        self._ticket.finish(WorkerDiedError(message, row=elements.row(at), item=self._item or elements.item(at)))
         return []
 
     def lived(self) -> list[Ticket]:
@@ -89,21 +93,17 @@ class Probe(Ticket):
         super().__init__(of.client, task, arena, 0, lambda result, counted: None)
         self.search = search
 
-    def answer(self, kind: str, told: tuple[Any, ...], tail: bytearray) -> list[Ticket]:
+    def answer(self, kind: str, result: Any, counted: Any, tail: bytearray) -> list[Ticket]:
         """Return the tickets to make next, now that the worker has survived."""
         return self.search.lived()
 
 
 class Elements:
-    """The elements of a task, which can be made apart: of one batch if the task makes a batch, else its items."""
+    """The elements of a task, which can be made apart: its items, or elements of a batch if it makes a part of one."""
 
     def __init__(self, work: Work, task: Task) -> None:
         self._work = work
         self._task = task._replace(slot=None, upcoming=None)
-        parts = work.parts if isinstance(work, RowWork) else None
-        if parts is not None and task.part is None and len(task.given) == 1:
-            rows = parts.rows(task)
-            (self._task,) = parts.cut(self._task, rows, 0, len(rows))
 
     def __len__(self) -> int:
         return len(self._task.given)
@@ -115,6 +115,15 @@ class Elements:
             return task._replace(low=task.low + low, high=task.low + high, given=given.slice(low, high))
         begin = task.part[0]
         return task._replace(given=Piece(given.chunk, given.ids[low:high]), part=(begin + low, begin + high))
+
+    def within(self, at: int) -> Elements | None:
+        """Return the elements of batch `at`, if it is one whose elements can be made apart."""
+        work = self._work
+        if self._task.part is not None or not isinstance(work, RowWork) or work.parts is None:
+            return None
+        batch = self.task(at, at + 1)
+        rows = work.parts.rows(batch)
+        return Elements(work, work.parts.cut(batch, rows, 0, len(rows))[0]) if len(rows) > 1 else None
 
     def item(self, at: int) -> int:
         """Return the number of the item in the job that element `at` belongs to."""

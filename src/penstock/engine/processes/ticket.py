@@ -7,10 +7,10 @@ from itertools import count
 from typing import Any, Protocol
 
 from penstock.engine.memory.arena import Arena
-from penstock.engine.processes.packets import unpacked, within
 from penstock.engine.processes.plans import SharedPlan, sending
-from penstock.engine.processes.raised import unpickled_error
 from penstock.engine.tasks.task import Result, Task
+from penstock.engine.transport.packets import Packet, unpacked, within
+from penstock.engine.transport.raised import unpickled_error
 
 _numbers = count()
 
@@ -64,18 +64,14 @@ class Ticket:
         self.dropped = True
         return True
 
-    def answer(self, kind: str, told: tuple[Any, ...], tail: bytearray) -> list[Ticket]:
+    def answer(self, kind: str, result: Any, counted: Any, tail: bytearray) -> list[Ticket]:
         """Pass on what a worker sent, and return the tickets to make next for it."""
         if kind == "made":
-            packet, counted = told
-            self.client.learn(packet.nbytes)
-            self.finish(self._result(packet, tail), counted)
+            self.client.learn(result.nbytes)
+            self.finish(self._made(result, tail), counted)
             return []
-        data, *more = told
-        error = unpickled_error(data)
-        if kind != "failed":
-            error = self.client.explained(error, kind)
-        self.finish(error, *more)
+        error = unpickled_error(result)
+        self.finish(error if kind == "failed" else self.client.explained(error, kind), counted)
         return []
 
     def finish(self, result: Result, counted: Any = None) -> None:
@@ -83,7 +79,7 @@ class Ticket:
         if not self.dropped:
             self._done(result, counted)
 
-    def _result(self, packet: Any, tail: bytearray) -> Result:
+    def _made(self, packet: Packet, tail: bytearray) -> Result:
         mine = self._sending
         try:
             return unpacked(

@@ -20,13 +20,13 @@ import numpy as np
 
 from penstock.elements.chunks.chunk import Items
 from penstock.engine.memory.arena import Mapping
-from penstock.engine.processes.channel import Channel, Message
-from penstock.engine.processes.packets import packed, unpacked
 from penstock.engine.processes.plans import Travelling
-from penstock.engine.processes.raised import pickled_error
 from penstock.engine.tasks.observer import Observer
 from penstock.engine.tasks.task import Task
 from penstock.engine.tasks.works import Work
+from penstock.engine.transport.channel import Channel, Message
+from penstock.engine.transport.packets import packed, unpacked
+from penstock.engine.transport.raised import pickled_error
 from penstock.engine.workers.remote import fresh
 from penstock.plan.flow import Piece
 
@@ -66,6 +66,9 @@ class Server:
         self._arena = arena
         self._plans: dict[int, Message] = {}
         self._works: dict[int, tuple[Work, Observer]] = {}
+        self._statm = -1
+        with suppress(OSError):
+            self._statm = os.open("/proc/self/statm", os.O_RDONLY | os.O_CLOEXEC)
 
     def take(self, message: Message) -> None:
         """Do what a message says."""
@@ -82,24 +85,29 @@ class Server:
         try:
             work, observer = self._work(task.plan)
         except BaseException as error:  # noqa: BLE001 - the parent raises it
-            self._channel.send(("not loaded", number, pickled_error(error)))
+            self._answer("not loaded", number, pickled_error(error), None)
             return
         try:
             made = work.make(self._task(task, tail))
         except BaseException as error:  # noqa: BLE001 - the consumer raises it
-            self._channel.send(("failed", number, pickled_error(error), observer.drain()))
+            self._answer("failed", number, pickled_error(error), observer.drain())
             return
         try:
             result = packed(made, self._arena)
         except Exception as error:  # noqa: BLE001 - the consumer raises it
-            self._channel.send(("not packed", number, pickled_error(error), observer.drain()))
+            self._answer("not packed", number, pickled_error(error), observer.drain())
             return
-        nbytes, room = result.packet.nbytes, task.room
+        nbytes, room, tail = result.packet.nbytes, task.room, b""
         if IN_A_MESSAGE < nbytes <= room[1] and self._arena is not None:
             result.write(self._arena.part(room[0], nbytes))
-            self._channel.send(("made", number, result.packet, observer.drain()))
         else:
-            self._channel.send(("made", number, result.packet, observer.drain()), result.tobytes())
+            tail = result.tobytes()
+        self._answer("made", number, result.packet, observer.drain(), tail)
+
+    def _answer(self, kind: str, number: int, result: Any, counted: Any, tail: bytes | bytearray = b"") -> None:
+        """Send a result, with the resident memory of this process, which nobody can tell once it has ended."""
+        pages = int(os.pread(self._statm, 128, 0).split()[1]) if self._statm >= 0 else 0
+        self._channel.send((kind, number, pages * mmap.PAGESIZE, result, counted), tail)
 
     def _work(self, number: int) -> tuple[Work, Observer]:
         if number not in self._works:

@@ -6,9 +6,9 @@ from collections import deque
 from typing import Any
 
 from penstock.core.errors import WorkerError
+from penstock.engine.processes.plans import SharedPlan
 from penstock.engine.processes.pool import ProcessPool
 from penstock.engine.processes.ticket import Ticket
-from penstock.engine.processes.plans import SharedPlan
 from penstock.engine.tasks.observer import Observer
 from penstock.engine.tasks.task import Job, Result
 from penstock.engine.workers.window import Window

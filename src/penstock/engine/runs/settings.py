@@ -63,7 +63,9 @@ def settings_of(plan: Node) -> Settings:
     executor = "inline" if depth == 0 else options.executor or "auto"
     workers = options.workers or max((count for count in calls if count not in (None, AUTOTUNE)), default=None)
     if executor == "processes":
-        executor, workers = ("inline", None) if _is_in_a_worker() else (executor, workers or math.ceil(available_cores()))
+        executor, workers = (
+            ("inline", None) if _is_in_a_worker() else (executor, workers or math.ceil(available_cores()))
+        )
     shares_memory = engine.workers.executors.shares_memory(executor)
     kept_here = executor != "inline" and shares_memory and _has_function_of_one_thread(nodes)
     is_within = shares_memory and (_is_in_a_turn() or _is_in_a_task_of(executor))

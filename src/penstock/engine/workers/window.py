@@ -8,7 +8,6 @@ from collections import deque
 from penstock.core.errors import ClosedError
 from penstock.engine.tasks.task import Job, Result
 
-
 WHILE_WAITING = "this iterator was closed while it waited for its next item"
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 import traceback
+from itertools import pairwise
 from typing import Any
 
 from penstock.core.errors import WorkerError
@@ -11,7 +12,7 @@ from penstock.core.errors import WorkerError
 MOST_LINKS = 32  # exceptions in a chain of causes
 
 
-class WorkerTraceback(Exception):
+class WorkerTraceback(Exception):  # noqa: N818 - a text to show, which nobody raises
     """The traceback of an exception in a worker process, as text; the last cause of that exception."""
 
     def __str__(self) -> str:
@@ -37,7 +38,7 @@ def unpickled_error(data: bytes) -> BaseException:
     """Return the exception, with its causes; the last of them has the text of the worker's traceback as its cause."""
     links, text = pickle.loads(data)  # noqa: S301 - from our own process
     chain: list[tuple[BaseException, str]] = [(pickle.loads(each), kind) for each, kind in links]  # noqa: S301
-    for (error, kind), (after, _) in zip(chain, chain[1:], strict=False):
+    for (error, kind), (after, _) in pairwise(chain):
         if kind == "cause":
             error.__cause__ = after
         else:

@@ -106,7 +106,7 @@ def unpacked(packet: Packet, block: Any, in_place: Callable[[int, int], Any] | N
 
 
 def within(arrays: Sequence[tuple[int, np.ndarray]], begin: int, nbytes: int) -> np.ndarray:
-    """Return bytes of the arena as a view of the array that holds them: `arrays` are pairs of an offset and an array."""
+    """Return bytes of the arena as a view of the array that holds them: `arrays` are offsets with arrays."""
     for at, array in arrays:
         if at <= begin and begin + nbytes <= at + array.nbytes:
             return array.reshape(-1).view(np.uint8)[begin - at : begin - at + nbytes]
