@@ -37,6 +37,8 @@ class Crew:
 
     def __init__(self, setup: PoolSetup, arena: Arena | None) -> None:
         self.failure: WorkerError | None = None
+        self.begun = threading.Event()
+        """Set once a worker was ready."""
         self.no_start: str | None = None
         """The reason why not one worker could be started."""
         self._setup = setup
@@ -47,7 +49,6 @@ class Crew:
         self._errands: deque[Callable[[], None]] = deque()  # from finalizers, which may take no lock
         self._sources: dict[int, Callable[[], None]] = {}
         self._numbers = 0  # workers started so far
-        self._is_begun = False  # a worker was ready
         self._bad_starts = self._killed_starts = 0
         self._oom_kills = oom_kills()
         self._deadline: float | None = None  # for workers to end, once the crew is to end
@@ -62,7 +63,7 @@ class Crew:
     @property
     def ready(self) -> bool:
         """True once a worker has taken tasks, or none ever will; tasks then wait for a worker, never for nothing."""
-        return self._is_begun or self.failure is not None or self.no_start is not None
+        return self.begun.is_set() or self.failure is not None or self.no_start is not None
 
     @property
     def pids(self) -> list[int]:
@@ -180,7 +181,8 @@ class Crew:
             return
         if kind == "ready":
             with self._lock:
-                member.ready = self._is_begun = True
+                member.ready = True
+                self.begun.set()
                 self._dispatch()
             return
         with self._lock:

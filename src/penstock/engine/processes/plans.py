@@ -20,6 +20,7 @@ from penstock.engine.workers.remote import dumped_plan
 from penstock.plan.graph import same_plan
 
 LARGEST_SENT = 1 << 16  # bytes of a plan that are sent to each worker; a larger one is written into a file once
+IN_A_MESSAGE = 1 << 14  # bytes of elements that are sent directly, because it takes less time than to share them
 _numbers = count()
 
 
@@ -123,7 +124,7 @@ def _given(
     if not len(piece.chunk):
         return (piece.ids, None, None), bytearray(), None
     made = packed(piece)
-    block = None if arena is None or made.packet.nbytes <= LARGEST_SENT else arena.block(made.packet.nbytes)
+    block = None if arena is None or made.packet.nbytes <= IN_A_MESSAGE else arena.block(made.packet.nbytes)
     if block is None or arena is None:
         return (piece.ids, made.packet, None), made.tobytes(), None
     made.write(block)

@@ -34,7 +34,8 @@ class ProcessPool:
     @property
     def is_open(self) -> bool:
         """True if the workers of the pool are, or were, children of this process, and it takes tasks."""
-        return self._stop.alive and self._process == os.getpid() and self.crew.failure is None
+        mine = self._stop.alive and self._process == os.getpid()
+        return mine and self.crew.failure is None and self.crew.no_start is None
 
     def adopt(self, plan: SharedPlan) -> None:
         """Let the workers forget a plan once it is let go."""

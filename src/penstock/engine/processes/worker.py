@@ -20,7 +20,7 @@ import numpy as np
 
 from penstock.elements.chunks.chunk import Items
 from penstock.engine.memory.arena import Mapping
-from penstock.engine.processes.plans import Travelling
+from penstock.engine.processes.plans import IN_A_MESSAGE, Travelling
 from penstock.engine.tasks.observer import Observer
 from penstock.engine.tasks.task import Task
 from penstock.engine.tasks.works import Work
@@ -32,7 +32,6 @@ from penstock.plan.flow import Piece
 
 PR_SET_PDEATHSIG = 1
 KILLED_FIRST = 500  # added to the score by which the system chooses what to end if memory runs out
-IN_A_MESSAGE = 1 << 14  # bytes of a result that are sent directly, because writing and mapping them takes longer
 
 
 def main(told: dict[str, Any]) -> None:

@@ -6,7 +6,7 @@ from collections import deque
 from typing import Any
 
 from penstock.core.errors import WorkerError
-from penstock.engine.processes.plans import SharedPlan
+from penstock.engine.processes.plans import IN_A_MESSAGE, SharedPlan
 from penstock.engine.processes.pool import ProcessPool
 from penstock.engine.processes.ticket import Ticket
 from penstock.engine.tasks.observer import Observer
@@ -16,6 +16,7 @@ from penstock.plan.graph import post_order
 from penstock.plan.node import Node
 
 MARGIN = 1.25  # room for a result, in sizes of the largest of the recent ones
+FIRST_ROOM = 1 << 20  # bytes, while no result is known
 RECENT = 16  # results
 MOST_EVENTS = 100
 BY_THREADS = 'Options(executor="threads") yields the same elements'
@@ -59,7 +60,8 @@ class ProcessWorkers:
                 self.observer.absorb(counted)
             window.finish(job, number, result)
 
-        room = int(MARGIN * max(self._sizes, default=0))
+        largest = max(self._sizes, default=FIRST_ROOM)
+        room = int(MARGIN * largest) if largest > IN_A_MESSAGE else 0
         try:
             ticket = Ticket(self, job.tasks[number], self._pool.arena, room, done)
         except Exception as error:  # noqa: BLE001 - an element that cannot be pickled; the consumer raises it
@@ -102,7 +104,8 @@ class ProcessWorkers:
 def _user_of(plan: Node, module: str) -> str | None:
     """Return the operation with a function of this module."""
     for node in post_order(plan):
-        for function in node.functions:
+        for given in node.functions:
+            function = getattr(given, "function", given)  # a traced one has it
             of = getattr(function, "__module__", None) or type(function).__module__
             if of == module or of.startswith(f"{module}."):
                 return node.label()

@@ -283,7 +283,7 @@ class Session:
         executor = self.settings.executor
         if not isinstance(executor, str):
             return type(executor).__name__
-        if self._in_processes:
+        if self._in_processes and self._threads is None:
             return self._in_processes[0].name
         workers = 0 if self._threads is None else self._threads.workers
         return f"{workers} thread{'' if workers == 1 else 's'}" if workers else "inline"
