@@ -93,7 +93,9 @@ def test_quotas_of_both_versions_limit_the_cores(machine):
     assert list(headroom.cores_of_groups()) == [1.5]
 
 
-@pytest.mark.parametrize(("name", "content"), [("memory.events", "low 0\noom_kill 3"), ("memory.oom_control", "oom_kill 3")])
+@pytest.mark.parametrize(
+    ("name", "content"), [("memory.events", "low 0\noom_kill 3"), ("memory.oom_control", "oom_kill 3")]
+)
 def test_processes_ended_for_lack_of_memory_are_counted(name, content, machine):
     machine.of_version_2("/a")
     machine.group("a", **{name.replace(".", "__"): content})

@@ -7,12 +7,12 @@ import signal
 
 import numpy as np
 import pytest
-from tests.engine.processes.programs import await_end, is_alive, run
 
 import penstock as ps
 from penstock.core.errors import WorkerError
 from penstock.engine.processes.pool import ProcessPool
 from penstock.engine.processes.starting import PoolSetup
+from tests.engine.processes.programs import await_end, is_alive, run
 
 D = ps.Dataset
 OPTIONS = ps.Options(executor="processes", workers=2)
@@ -28,7 +28,7 @@ def _exists(descriptor):
 
 def test_workers_that_are_killed_at_random_change_nothing(pool):
     """Workers are killed many times through some hundred batches: each element comes once, in order."""
-    size = 2000
+    size = 1200
     ds = D.range(size).shuffle(seed=5).map(lambda x: (np.full(200, x), sum(range(2000)))).batch(4)
     wanted = [int(x) for batch in ds.with_options(ps.Options(executor="inline")) for x in batch[0][:, 0]]
     draws, kills, got = random.Random(1), 0, []
@@ -40,7 +40,7 @@ def test_workers_that_are_killed_at_random_change_nothing(pool):
             os.kill(draws.choice(pids), signal.SIGKILL)
             kills += 1
     assert got == wanted
-    assert kills > 20
+    assert kills > 15
     assert len(it.stats().events) > 0
     assert all("SIGKILL" in event for event in it.stats().events)
 
@@ -92,12 +92,11 @@ def test_a_stopped_worker_that_is_killed_never_writes_into_the_slot_again(pool):
     assert [int(x) for batch in got for x in batch[:, -1]] == list(range(400))
 
 
-def test_workers_that_cannot_begin_are_an_error_with_what_they_wrote():
-    program = """
-sys.path[:] = [each for each in sys.path if not os.path.exists(os.path.join(each, "numpy"))]
+def test_workers_that_cannot_begin_are_an_error_with_what_they_wrote(tmp_path):
+    (tmp_path / "numpy.py").write_text("raise ImportError('a broken installation')\n")
+    program = f"""
+sys.path.insert(0, {str(tmp_path)!r})
 pool = pool_for(PoolSetup(2), 1 << 26)
-pool.crew._thread.join(1) if pool.crew.failure else None
-import itertools
 it = ps.Dataset.counter().map(lambda x: x).with_options(OPTIONS).iterator()
 try:
     for x in it:
@@ -108,7 +107,7 @@ except ps.errors.WorkerError as error:
     done = run(program)
     assert done.returncode == 0, done.stderr
     assert "worker processes end before they take a task" in done.stdout
-    assert "ModuleNotFoundError" in done.stdout
+    assert "ImportError: a broken installation" in done.stdout
     assert 'Options(executor="threads")' in done.stdout
 
 

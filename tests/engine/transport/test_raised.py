@@ -8,20 +8,20 @@ from penstock.core.errors import WorkerError
 from penstock.engine.transport.raised import WorkerTraceback, pickled_error, unpickled_error
 
 
-class TwoArguments(Exception):
+class TwoArgumentsError(Exception):
     def __init__(self, one, two):
         super().__init__(f"{one} and {two}")
         self.two = two
 
 
-class Doubled(Exception):
+class DoubledError(Exception):
     """Pickle gives it back with another message."""
 
     def __init__(self, text):
         super().__init__(f"failed: {text}")
 
 
-class Holding(Exception):
+class HoldingError(Exception):
     def __init__(self):
         super().__init__("holds a generator")
         self.held = (x for x in "abc")
@@ -38,7 +38,9 @@ def back(error):
     return unpickled_error(pickled_error(error))
 
 
-@pytest.mark.parametrize("error", [ValueError("no"), KeyError("x"), TwoArguments(1, 2), Doubled("x"), OSError(2, "gone")])
+@pytest.mark.parametrize(
+    "error", [ValueError("no"), KeyError("x"), TwoArgumentsError(1, 2), DoubledError("x"), OSError(2, "gone")]
+)
 def test_type_message_and_attributes_come_back(error):
     error.add_note("a note")
     again = back(raised(error))
@@ -71,20 +73,20 @@ def test_a_context_is_a_context_again():
 
 
 def test_a_local_class_comes_back():
-    class Local(Exception):
+    class LocalError(Exception):
         pass
 
-    again = back(raised(Local("mine")))
-    assert type(again).__name__ == "Local"
+    again = back(raised(LocalError("mine")))
+    assert type(again).__name__ == "LocalError"
     assert str(again) == "mine"
 
 
 def test_an_exception_that_cannot_be_pickled_is_told_by_name():
-    error = Holding()
+    error = HoldingError()
     error.add_note("a note")
     again = back(raised(error))
     assert isinstance(again, WorkerError)
-    assert str(again) == "Holding: holds a generator"
+    assert str(again) == "HoldingError: holds a generator"
     assert again.__notes__ == ["a note"]
 
 

@@ -31,27 +31,28 @@ LAST_WAIT = 0.5  # seconds that workers have to end by themselves
 class Crew:
     """Worker processes that make tickets in the order in which they come.
 
-    One thread starts the workers, reads what they send, and learns from their pidfds when they end. It waits on all
-    descriptors at once, without a clock. Other threads send tasks directly, as far as the sockets have room.
+    One thread starts the workers, sends them tasks, reads what they send, and learns from their pidfds when they end.
+    It waits on all descriptors at once, without a clock. Only that thread touches the state: others leave an errand for
+    it, which takes no lock, so that neither an interrupt nor a finalizer can find the state half changed.
     """
 
     def __init__(self, setup: PoolSetup, arena: Arena | None) -> None:
         self.failure: WorkerError | None = None
         self.begun = threading.Event()
-        """Set once a worker was ready."""
+        """Set once a worker was ready, or when it is known that none will be."""
         self.no_start: str | None = None
         """The reason why not one worker could be started."""
         self._setup = setup
         self._arena = arena
-        self._lock = threading.RLock()
         self._waiting: deque[Ticket] = deque()
         self._members: list[Member] = []
-        self._errands: deque[Callable[[], None]] = deque()  # from finalizers, which may take no lock
+        self._errands: deque[Callable[[], object]] = deque()
         self._sources: dict[int, Callable[[], None]] = {}
         self._numbers = 0  # workers started so far
         self._bad_starts = self._killed_starts = 0
         self._oom_kills = oom_kills()
         self._deadline: float | None = None  # for workers to end, once the crew is to end
+        self._is_over = False
         self._epoll = select.epoll()
         self._bell = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
         self._epoll.register(self._bell, select.EPOLLIN)
@@ -63,7 +64,7 @@ class Crew:
     @property
     def ready(self) -> bool:
         """True once a worker has taken tasks, or none ever will; tasks then wait for a worker, never for nothing."""
-        return self.begun.is_set() or self.failure is not None or self.no_start is not None
+        return self.begun.is_set()
 
     @property
     def pids(self) -> list[int]:
@@ -72,27 +73,29 @@ class Crew:
 
     def submit(self, ticket: Ticket) -> None:
         """Make a ticket after those that wait."""
-        with self._lock:
-            failure = self.failure
-            if failure is None:
-                self._waiting.append(ticket)
-                self._dispatch()
-        if failure is not None:
-            ticket.finish(failure)
-
-    def errand(self, run: Callable[[], None]) -> None:
-        """Let the thread of the crew call `run`; for any thread, also during garbage collection."""
-        self._errands.append(run)
-        with suppress(OSError):  # the crew has ended
-            os.eventfd_write(self._bell, 1)
+        self._errand(partial(self._accept, ticket))
 
     def forget(self, plan: int) -> None:
         """Let all workers forget a plan."""
-        self.errand(lambda: [each.forget(plan) for each in self._members] and None)
+        self._errand(lambda: [each.forget(plan) for each in self._members])
 
     def stop(self) -> None:
         """Let all workers end: by themselves, or within half a second by force."""
-        self.errand(self._stop)
+        self._errand(self._stop)
+
+    def _errand(self, run: Callable[[], object]) -> None:
+        """Let the thread of the crew call `run`; for any thread, also during garbage collection."""
+        self._errands.append(run)
+        if self._is_over:
+            self._run_errands()
+        else:
+            with suppress(OSError):  # the thread has just ended, and runs its last errands
+                os.eventfd_write(self._bell, 1)
+
+    def _run_errands(self) -> None:
+        with suppress(IndexError):  # none is left
+            while True:
+                self._errands.popleft()()
 
     def after_fork(self) -> None:
         """Close the descriptors in a forked child, in which there is neither the thread nor a worker."""
@@ -114,25 +117,30 @@ class Crew:
                     os.eventfd_read(self._bell)
                 elif (source := self._sources.get(descriptor)) is not None:
                     source()
-            while self._errands:
-                self._errands.popleft()()
+            self._run_errands()
             if self._deadline is not None and monotonic() >= self._deadline:
                 self._deadline = monotonic() + LAST_WAIT
                 for member in self._members:
                     member.kill()
-        with self._lock:
-            self._epoll.close()
-            bell, self._bell = self._bell, -1
-            os.close(bell)
+        self._is_over = True
+        self._run_errands()
+        self._epoll.close()
+        bell, self._bell = self._bell, -1
+        os.close(bell)
+
+    def _accept(self, ticket: Ticket) -> None:
+        if self.failure is not None:
+            ticket.finish(self.failure)
+            return
+        self._waiting.append(ticket)
+        self._dispatch()
 
     def _stop(self) -> None:
-        with self._lock:
-            if self._deadline is None:
-                self._deadline = monotonic() + LAST_WAIT
-                self._waiting.clear()
-                self.failure = WorkerError("the worker processes were ended")
-                for member in self._members:
-                    member.channel.end()
+        if self._deadline is None:
+            self._deadline = monotonic() + LAST_WAIT
+            self._fail(WorkerError("the worker processes were ended"))
+            for member in self._members:
+                member.channel.end()
 
     def _start(self) -> None:
         if self._deadline is not None or self.failure is not None:
@@ -141,12 +149,13 @@ class Crew:
         try:
             member = Member(self._numbers, started(self._setup, self._arena))
         except OSError as error:
-            self.no_start = f"{type(error).__name__}: {error}" if not self._members else None
-            if self._numbers > self._setup.workers:  # others have run
-                self._fail(WorkerError(f"a worker process that ended cannot be replaced: {error}"))
+            if not self._members and self._numbers == self._setup.workers:
+                self.no_start = f"{type(error).__name__}: {error}"
+                self.begun.set()
+            elif self._numbers > self._setup.workers and not self._members:  # others have run
+                self._fail(WorkerError(f"the last worker process has ended and cannot be replaced: {error}"))
             return
-        with self._lock:
-            self._members.append(member)
+        self._members.append(member)
         self._listen(member.channel.fileno(), partial(self._heard, member))
         self._listen(member.pidfd, partial(self._ended, member))
         for each in member.outputs:
@@ -180,24 +189,21 @@ class Crew:
             output.log(told[0], member.number)
             return
         if kind == "ready":
-            with self._lock:
-                member.ready = True
-                self.begun.set()
-                self._dispatch()
-            return
-        with self._lock:
-            member.resident = told[1]
-            ticket = member.tickets.popleft()
-            self._bad_starts = self._killed_starts = 0
+            member.ready = True
+            self.begun.set()
             self._dispatch()
+            return
+        member.resident = told[1]
+        ticket = member.tickets.popleft()
+        self._bad_starts = self._killed_starts = 0
+        self._dispatch()
         self._first(ticket.answer(kind, told[2], told[3], message.tail))
 
     def _first(self, tickets: list[Ticket]) -> None:
         """Make these tickets before those that wait."""
         if tickets:
-            with self._lock:
-                self._waiting.extendleft(reversed(tickets))
-                self._dispatch()
+            self._waiting.extendleft(reversed(tickets))
+            self._dispatch()
 
     def _dispatch(self) -> None:
         """Send waiting tickets to the workers with the fewest."""
@@ -224,12 +230,11 @@ class Crew:
             self._printed(each)
         for descriptor in (member.channel.fileno(), member.pidfd, *(each.fileno() for each in member.outputs)):
             self._unlisten(descriptor)
-        with self._lock:
-            self._members.remove(member)
-            member.close()
-            if self._deadline is not None:
-                return
-            tickets = [ticket for ticket in member.tickets if not ticket.dropped]
+        self._members.remove(member)
+        member.close()
+        if self._deadline is not None:
+            return
+        tickets = [ticket for ticket in member.tickets if not ticket.dropped]
         how = self._told_end(member, code)
         if not member.ready:
             self._count_start(code, how)
@@ -260,8 +265,8 @@ class Crew:
             )
 
     def _fail(self, failure: WorkerError) -> None:
-        with self._lock:
-            self.failure = failure
-            waiting, self._waiting = list(self._waiting), deque()
+        self.failure = failure
+        self.begun.set()
+        waiting, self._waiting = list(self._waiting), deque()
         for ticket in waiting:
             ticket.finish(failure)

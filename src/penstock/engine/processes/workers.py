@@ -31,28 +31,30 @@ class ProcessWorkers:
         self.plan = plan
         self.observer = observer
         self.events: deque[str] = deque(maxlen=MOST_EVENTS)
-        self._pool = pool
+        self._crew, self._arena = pool.crew, pool.arena  # without the pool, so that tasks under way do not keep it
+        self._workers = pool.setup.workers
+        self._notice = pool.notice
         self._sizes: deque[int] = deque(maxlen=RECENT)
 
     @property
     def name(self) -> str:
-        workers = self._pool.setup.workers
+        workers = self._workers
         return f"{workers} process{'' if workers == 1 else 'es'}"
 
     @property
     def ready(self) -> bool:
         """True once a worker takes tasks; until then, tasks are made in this process."""
-        return self._pool.crew.ready
+        return self._crew.ready
 
     @property
     def no_start(self) -> str | None:
         """The reason why not one process could be started, if so."""
-        return self._pool.crew.no_start
+        return self._crew.no_start
 
     @property
     def notices(self) -> list[str]:
         """What a user should know about the memory of the pool."""
-        return [] if self._pool.notice is None else [self._pool.notice]
+        return [] if self._notice is None else [self._notice]
 
     def submit(self, job: Job, number: int, window: Window) -> None:
         def done(result: Result, counted: Any) -> None:
@@ -63,12 +65,12 @@ class ProcessWorkers:
         largest = max(self._sizes, default=FIRST_ROOM)
         room = int(MARGIN * largest) if largest > IN_A_MESSAGE else 0
         try:
-            ticket = Ticket(self, job.tasks[number], self._pool.arena, room, done)
+            ticket = Ticket(self, job.tasks[number], self._arena, room, done)
         except Exception as error:  # noqa: BLE001 - an element that cannot be pickled; the consumer raises it
             window.finish(job, number, self.explained(error, "not packed"))
             return
         job.futures.append(ticket)
-        self._pool.crew.submit(ticket)
+        self._crew.submit(ticket)
 
     def note(self, event: str) -> None:
         """Keep an event for `stats()`."""
