@@ -14,7 +14,7 @@ from penstock.core.renamed import hint_of
 if TYPE_CHECKING:
     from concurrent.futures import Executor
 
-NAMES = ("auto", "inline", "threads", "processes")  # of executors
+EXECUTORS = ("auto", "inline", "threads", "processes")  # by name
 AUTOTUNE = -1
 """Let Penstock measure and choose, for any argument that is a count of calls or buffered elements."""
 
@@ -64,7 +64,7 @@ class Options:
         return super().__new__(cls)
 
     def __post_init__(self) -> None:
-        if isinstance(self.executor, str) and self.executor not in NAMES:
+        if isinstance(self.executor, str) and self.executor not in EXECUTORS:
             raise ValueError(
                 f"Options(executor={self.executor!r}): expected 'auto', 'inline', 'threads', 'processes' "
                 "or a concurrent.futures.Executor"

@@ -20,7 +20,7 @@ def test_the_size_of_a_file_in_memory_cannot_be_changed():
 
 def test_pages_are_reserved_step_by_step_up_to_the_size():
     file = SharedFile((1 << 20) - 5, 10)
-    assert file.reserved == shared_file.PAGE
+    assert file.reserved == shared_file.PAGE_BYTES
     assert file.reserve(1 << 16)
     assert file.reserve(5)
     assert os.fstat(file.fd).st_blocks * 512 == file.reserved == 1 << 16

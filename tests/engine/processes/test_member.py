@@ -5,7 +5,7 @@ import signal
 
 import pytest
 
-from penstock.engine.processes.member import AHEAD, Member, told_code
+from penstock.engine.processes.member import TASKS_AHEAD, Member, told_code
 from penstock.engine.processes.starting import PoolSetup, started
 
 
@@ -37,7 +37,7 @@ def test_a_worker_takes_one_task_ahead_and_each_plan_once(member):
     ticket = Sent()
     assert not member.has_place
     member.ready = True
-    for _ in range(AHEAD):
+    for _ in range(TASKS_AHEAD):
         assert member.has_place
         member.give(ticket)
     assert not member.has_place

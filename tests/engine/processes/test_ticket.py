@@ -12,7 +12,7 @@ from penstock.engine.processes.ticket import Ticket
 from penstock.engine.tasks.observer import Unobserved
 from penstock.engine.tasks.task import Task
 from penstock.engine.tasks.works import RowWork
-from penstock.engine.transport.packets import packed
+from penstock.engine.transport.packets import packet_of
 from penstock.engine.transport.raised import pickled_error
 from penstock.plan.flow import Piece
 
@@ -47,7 +47,7 @@ def ticket(arena, answers):
 
 def test_a_result_in_the_slot_is_a_view_of_it(ticket, arena, answers):
     slot = ticket.task.slot[0]
-    made = packed(slot[1:], arena)
+    made = packet_of(slot[1:], arena)
     assert ticket.answer("made", made.packet, "counted", made.tobytes()) == []
     ((result, counted),) = answers
     slot[:] = 5
@@ -57,7 +57,7 @@ def test_a_result_in_the_slot_is_a_view_of_it(ticket, arena, answers):
 
 
 def test_a_result_in_the_room_is_a_view_of_that(ticket, answers):
-    made = packed(np.arange(5000))
+    made = packet_of(np.arange(5000))
     made.write(ticket._sending.room)
     ticket.answer("made", made.packet, None, b"")
     assert answers[0][0].tolist() == list(range(5000))
@@ -76,7 +76,7 @@ def test_an_object_that_cannot_be_unpickled_here_is_an_error(ticket, answers):
         def __reduce__(self):
             return int, ("x",)
 
-    made = packed(Odd())
+    made = packet_of(Odd())
     ticket.answer("made", made.packet, None, made.tobytes())
     assert str(answers[0][0]).startswith("not unpacked: invalid literal")
 

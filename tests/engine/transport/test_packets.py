@@ -7,14 +7,14 @@ from penstock.elements.chunks.chunk import Columns
 from penstock.elements.nested.structure import LEAF
 from penstock.engine.memory.arena import Arena
 from penstock.engine.memory.shared_file import SharedFile
-from penstock.engine.transport.packets import packed, unpacked, within
+from penstock.engine.transport.packets import held_part, opened_packet, packet_of
 
 LARGE = 5000  # bytes, more than travel in the pickle
 
 
 def again(value):
-    made = packed(value)
-    return unpacked(made.packet, made.tobytes())
+    made = packet_of(value)
+    return opened_packet(made.packet, made.tobytes())
 
 
 @pytest.mark.parametrize("size", [0, 1, 4095, 4096, 4097, 100_000])
@@ -28,7 +28,7 @@ def test_arrays_of_any_size_come_back(size):
 
 
 def test_large_arrays_are_beside_the_pickle_and_small_ones_in_it():
-    packet = packed([np.zeros(LARGE, "u1"), np.zeros(10, "u1")]).packet
+    packet = packet_of([np.zeros(LARGE, "u1"), np.zeros(10, "u1")]).packet
     assert [nbytes for _, _, nbytes in packet.buffers] == [LARGE]
     assert packet.pickled < 1000 < packet.nbytes
 
@@ -44,10 +44,10 @@ def test_arrays_in_the_arena_stay_where_they_are():
     arena = Arena(SharedFile(1 << 20, 1 << 20))
     slot = arena.allocate((4, 10), np.dtype("f4"))
     slot[:] = 3
-    made = packed([slot[1:3], np.zeros(LARGE)], arena)
+    made = packet_of([slot[1:3], np.zeros(LARGE)], arena)
     assert made.packet.buffers[0] == (False, arena.place_of(slot) + 40, 80)
     held = [(arena.place_of(slot), slot)]
-    back, other = unpacked(made.packet, made.tobytes(), lambda begin, nbytes: within(held, begin, nbytes))
+    back, other = opened_packet(made.packet, made.tobytes(), lambda begin, nbytes: held_part(held, begin, nbytes))
     slot[:] = 4
     assert (back == 4).all()
     assert len(other) == LARGE
@@ -62,7 +62,7 @@ def test_memory_of_another_task_is_refused():
     arena = Arena(SharedFile(1 << 20, 1 << 20))
     mine, other = (arena.allocate((100,), np.dtype("u1")) for _ in range(2))
     with pytest.raises(ValueError, match="belong to another task"):
-        within([(arena.place_of(mine), mine)], arena.place_of(other), 10)
+        held_part([(arena.place_of(mine), mine)], arena.place_of(other), 10)
 
 
 def test_functions_without_a_module_travel_too():
@@ -71,4 +71,4 @@ def test_functions_without_a_module_travel_too():
 
 def test_what_cannot_be_pickled_is_an_error():
     with pytest.raises(TypeError, match="generator"):
-        packed(x for x in "abc")
+        packet_of(x for x in "abc")

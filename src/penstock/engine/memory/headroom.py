@@ -29,9 +29,9 @@ def cores_of_groups() -> Iterator[float]:
     for group, version in groups("cpu"):
         with suppress(OSError, ValueError):
             if version == 2:
-                quota, period = text(f"{group}/cpu.max").split()
+                quota, period = content(f"{group}/cpu.max").split()
             else:
-                quota, period = text(f"{group}/cpu.cfs_quota_us"), text(f"{group}/cpu.cfs_period_us")
+                quota, period = content(f"{group}/cpu.cfs_quota_us"), content(f"{group}/cpu.cfs_period_us")
             if quota != "max" and int(quota) > 0:
                 yield int(quota) / int(period)
 
@@ -41,7 +41,7 @@ def oom_kills() -> int:
     for group, _ in groups("memory"):
         for file in ("memory.events", "memory.oom_control"):
             with suppress(OSError):
-                if found := re.search(r"^oom_kill (\d+)", text(f"{group}/{file}"), re.MULTILINE):
+                if found := re.search(r"^oom_kill (\d+)", content(f"{group}/{file}"), re.MULTILINE):
                     return int(found[1])
     return 0
 
@@ -60,7 +60,7 @@ def most_mapped() -> int:
 def groups(controller: str) -> Iterator[tuple[str, int]]:
     """Yield the folder of each control group of this process for a controller, up to the root, with its version."""
     try:
-        lines, mounts = text(f"{PROC}/self/cgroup").splitlines(), text(f"{PROC}/self/mountinfo").splitlines()
+        lines, mounts = content(f"{PROC}/self/cgroup").splitlines(), content(f"{PROC}/self/mountinfo").splitlines()
     except OSError:
         return
     for line in lines:
@@ -90,12 +90,12 @@ def groups(controller: str) -> Iterator[tuple[str, int]]:
 def number(path: str) -> int | None:
     """Return the number in a file; `None` if there is no such file, or no number, as in "max"."""
     try:
-        return int(text(path))
+        return int(content(path))
     except (OSError, ValueError):
         return None
 
 
-def text(path: str) -> str:
+def content(path: str) -> str:
     """Return the content of a file."""
     with open(path, encoding="utf-8") as file:
         return file.read()
@@ -104,7 +104,7 @@ def text(path: str) -> str:
 def _reclaimable(group: str) -> int:
     """Return the bytes of cached files that the system takes back from a group that needs memory."""
     with suppress(OSError):
-        found = re.search(r"^(?:total_)?inactive_file (\d+)", text(f"{group}/memory.stat"), re.MULTILINE)
+        found = re.search(r"^(?:total_)?inactive_file (\d+)", content(f"{group}/memory.stat"), re.MULTILINE)
         return int(found[1]) if found else 0
     return 0
 
@@ -112,7 +112,7 @@ def _reclaimable(group: str) -> int:
 def _available_kib() -> int:
     """Return the available memory of the system in KiB; 4 GiB if the system does not say."""
     try:
-        found = re.search(r"^MemAvailable: *(\d+)", text(f"{PROC}/meminfo"), re.MULTILINE)
+        found = re.search(r"^MemAvailable: *(\d+)", content(f"{PROC}/meminfo"), re.MULTILINE)
     except OSError:
         found = None
     return int(found[1]) if found else 4 << 20

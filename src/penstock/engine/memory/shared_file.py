@@ -11,7 +11,7 @@ from contextlib import suppress
 from penstock.engine.memory.headroom import available_memory
 
 SPARED = 4  # a reservation may take this part of the memory that is available at most, and leave the others
-PAGE = mmap.PAGESIZE
+PAGE_BYTES = mmap.PAGESIZE
 
 
 class SharedFile:
@@ -24,7 +24,7 @@ class SharedFile:
 
     def __init__(self, size: int, first: int) -> None:
         """Reserve the `first` bytes of `size`; raise an `OSError` if neither memory nor a disk has the room."""
-        self.size = -(-size // PAGE) * PAGE
+        self.size = -(-size // PAGE_BYTES) * PAGE_BYTES
         self.reserved = 0
         self.in_memory = hasattr(os, "memfd_create") and has_memory_for(first)
         if self.in_memory:
@@ -48,7 +48,7 @@ class SharedFile:
 
     def reserve(self, upto: int) -> bool:
         """Reserve all pages up to this byte; return whether they are reserved."""
-        upto = min(-(-upto // PAGE) * PAGE, self.size)
+        upto = min(-(-upto // PAGE_BYTES) * PAGE_BYTES, self.size)
         if upto > self.reserved:
             if self.in_memory and not has_memory_for(upto - self.reserved):
                 return False

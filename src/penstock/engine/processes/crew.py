@@ -25,7 +25,7 @@ from penstock.engine.workers.lifetime import WORKER
 
 FAILED_STARTS = 2  # in a row, by the worker's own doing, after which no other is started
 KILLED_STARTS = 32  # in a row, by signals from outside
-LAST_WAIT = 0.5  # seconds that workers have to end by themselves
+TIME_TO_END = 0.5  # seconds that workers have to end by themselves
 
 
 class Crew:
@@ -80,7 +80,7 @@ class Crew:
         self._errand(lambda: [each.forget(plan) for each in self._members])
 
     def stop(self) -> None:
-        """Let all workers end: by themselves, or within half a second by force."""
+        """Let all workers end: by themselves, or held_part half a second by force."""
         self._errand(self._stop)
 
     def _errand(self, run: Callable[[], object]) -> None:
@@ -119,7 +119,7 @@ class Crew:
                     source()
             self._run_errands()
             if self._deadline is not None and monotonic() >= self._deadline:
-                self._deadline = monotonic() + LAST_WAIT
+                self._deadline = monotonic() + TIME_TO_END
                 for member in self._members:
                     member.kill()
         self._is_over = True
@@ -137,7 +137,7 @@ class Crew:
 
     def _stop(self) -> None:
         if self._deadline is None:
-            self._deadline = monotonic() + LAST_WAIT
+            self._deadline = monotonic() + TIME_TO_END
             self._fail(WorkerError("the worker processes were ended"))
             for member in self._members:
                 member.channel.end()

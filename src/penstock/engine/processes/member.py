@@ -12,7 +12,7 @@ from penstock.engine.processes.starting import Started
 from penstock.engine.processes.ticket import Ticket
 from penstock.engine.transport.channel import Channel
 
-AHEAD = 2  # tasks of a worker: one that it makes and one that waits, so that no time passes between them
+TASKS_AHEAD = 2  # tasks of a worker: one that it makes and one that waits, so that no time passes between them
 BY_OTHERS = (signal.SIGKILL, signal.SIGTERM)  # signals that do not come from the code that a worker runs
 
 
@@ -37,7 +37,7 @@ class Member:
     @property
     def has_place(self) -> bool:
         """True if the worker may be sent another task."""
-        return self.ready and len(self.tickets) < AHEAD
+        return self.ready and len(self.tickets) < TASKS_AHEAD
 
     def give(self, ticket: Ticket) -> bool:
         """Send a task, after its plan if the worker does not have that; return whether all of it has gone out."""

@@ -9,7 +9,7 @@ import sys
 from contextlib import suppress
 from typing import IO, Any
 
-LONGEST = 1 << 16  # bytes of output that may wait for the end of their line
+LONGEST_LINE = 1 << 16  # bytes of output that may wait for the end of their line
 KEPT = 4096  # bytes of standard error that are kept to explain the end of a worker
 
 
@@ -32,12 +32,12 @@ class Output:
         """Write the lines that are there; return whether more may come."""
         while True:
             try:
-                data = os.read(self._pipe.fileno(), LONGEST)
+                data = os.read(self._pipe.fileno(), LONGEST_LINE)
             except BlockingIOError:
                 return True
             self.last = (self.last + data)[-KEPT:]
             *lines, self._line = (self._line + data).split(b"\n")
-            if len(self._line) > LONGEST or (self._line and not data):
+            if len(self._line) > LONGEST_LINE or (self._line and not data):
                 lines, self._line = [*lines, self._line], b""
             if lines:
                 text = "".join(f"{self._label}{line.decode(errors='replace')}\n" for line in lines)

@@ -15,7 +15,7 @@ from penstock.engine.tasks.observer import Observer
 from penstock.engine.tasks.task import Task
 from penstock.engine.tasks.works import Work
 from penstock.engine.transport.channel import Channel
-from penstock.engine.transport.packets import Packet, packed
+from penstock.engine.transport.packets import Packet, packet_of
 from penstock.engine.workers.remote import dumped_plan
 from penstock.plan.graph import same_plan
 
@@ -36,7 +36,7 @@ class SharedPlan:
         self.number = next(_numbers)
         self.work = work
         self.observer = observer
-        made = dumped_plan(work, observer, lambda value, dumps: packed(value, None, dumps))
+        made = dumped_plan(work, observer, lambda value, dumps: packet_of(value, None, dumps))
         self.packet: Packet = made.packet
         self._file: SharedFile | None = None
         self._data = b""
@@ -123,7 +123,7 @@ def _given(
     piece = task.given
     if not len(piece.chunk):
         return (piece.ids, None, None), bytearray(), None
-    made = packed(piece)
+    made = packet_of(piece)
     block = None if arena is None or made.packet.nbytes <= IN_A_MESSAGE else arena.block(made.packet.nbytes)
     if block is None or arena is None:
         return (piece.ids, made.packet, None), made.tobytes(), None

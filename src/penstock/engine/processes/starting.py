@@ -15,7 +15,7 @@ from penstock.engine.memory.arena import Arena
 
 ENTRY = (
     "import json, sys; told = json.loads(sys.argv[1]); sys.path[:] = told['path']; "
-    "from penstock.engine.processes.worker import main; main(told)"
+    "from penstock.engine.processes.worker import serve; serve(told)"
 )
 THREAD_VARIABLES = (
     "OMP_NUM_THREADS",

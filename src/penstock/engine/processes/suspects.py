@@ -65,9 +65,9 @@ class Search:
         """Continue among the elements with which another worker has ended."""
         was_one = self._high - self._low == 1
         self._high = self._middle
-        if was_one and (within := self._elements.within(self._low)) is not None:
-            self._item, self._elements = self._low, within
-            self._low, self._high = 0, len(within)
+        if was_one and (inside := self._elements.within(self._low)) is not None:
+            self._item, self._elements = self._low, inside
+            self._low, self._high = 0, len(inside)
         elif was_one:
             self._deaths += 1
         if self._deaths < SUSPECT:

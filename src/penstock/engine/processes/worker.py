@@ -25,7 +25,7 @@ from penstock.engine.tasks.observer import Observer
 from penstock.engine.tasks.task import Task
 from penstock.engine.tasks.works import Work
 from penstock.engine.transport.channel import Channel, Message
-from penstock.engine.transport.packets import packed, unpacked
+from penstock.engine.transport.packets import opened_packet, packet_of
 from penstock.engine.transport.raised import pickled_error
 from penstock.engine.workers.remote import fresh
 from penstock.plan.flow import Piece
@@ -34,7 +34,7 @@ PR_SET_PDEATHSIG = 1
 KILLED_FIRST = 500  # added to the score by which the system chooses what to end if memory runs out
 
 
-def main(told: dict[str, Any]) -> None:
+def serve(told: dict[str, Any]) -> None:
     """Serve until the parent closes the channel; `told` is what the parent says about itself."""
     end_with_parent(told["parent"])
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides what an interrupt ends
@@ -92,7 +92,7 @@ class Server:
             self._answer("failed", number, pickled_error(error), observer.drain())
             return
         try:
-            result = packed(made, self._arena)
+            result = packet_of(made, self._arena)
         except Exception as error:  # noqa: BLE001 - the consumer raises it
             self._answer("not packed", number, pickled_error(error), observer.drain())
             return
@@ -118,7 +118,7 @@ class Server:
                 block = np.frombuffer(mmap.mmap(message.descriptor, size, access=mmap.ACCESS_COPY), np.uint8)
                 os.close(message.descriptor)
             try:
-                kind, plan, numbered_from, observer = unpacked(packet, block)
+                kind, plan, numbered_from, observer = opened_packet(packet, block)
                 self._works[number] = kind(plan, fresh, observer, numbered_from), observer
             except BaseException:
                 self._plans[number] = message._replace(tail=block, head=(*message.head[:3], False))
@@ -130,7 +130,7 @@ class Server:
         chunk = None
         if given is not None:  # copied: a function may keep what it is given, and the block serves other tasks later
             block = tail if at is None or self._arena is None else self._arena.part(at, given.nbytes).copy()
-            chunk = unpacked(given, block)
+            chunk = opened_packet(given, block)
         slot = None if task.slot is None else [self._array(*each) for each in task.slot]
         piece = Piece(Items([]), ids) if chunk is None else chunk
         return Task(task.low, task.high, piece, slot, task.upcoming, task.part)

@@ -17,7 +17,7 @@ from penstock.plan.node import Node
 
 MARGIN = 1.25  # room for a result, in sizes of the largest of the recent ones
 FIRST_ROOM = 1 << 20  # bytes, while no result is known
-RECENT = 16  # results
+RECENT_RESULTS = 16  # results
 MOST_EVENTS = 100
 BY_THREADS = 'Options(executor="threads") yields the same elements'
 
@@ -34,7 +34,7 @@ class ProcessWorkers:
         self._crew, self._arena = pool.crew, pool.arena  # without the pool, so that tasks under way do not keep it
         self._workers = pool.setup.workers
         self._notice = pool.notice
-        self._sizes: deque[int] = deque(maxlen=RECENT)
+        self._sizes: deque[int] = deque(maxlen=RECENT_RESULTS)
 
     @property
     def name(self) -> str:

@@ -12,7 +12,7 @@ from penstock.engine.tasks.cost import Cost, Took
 from penstock.plan.flow import Mark, Piece
 
 
-class Begun(Protocol):
+class Cancelable(Protocol):
     """A task that workers were asked to make, such as a `concurrent.futures.Future`."""
 
     def cancel(self) -> bool:
@@ -82,7 +82,7 @@ class Job:
         self.nbytes = 0
         self.noted = 0  # tasks, from the first on, whose cost the tuner knows
         self.failed = False
-        self.futures: list[Begun] = []
+        self.futures: list[Cancelable] = []
         self.tasks: list[Task] = []
         self.results: list[Result | None] = []
         self.missing = 0

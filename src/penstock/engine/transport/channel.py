@@ -17,7 +17,7 @@ from contextlib import suppress
 from typing import Any, NamedTuple
 
 LENGTHS = struct.Struct("<IQ")  # of head and tail
-AT_ONCE = 1 << 20  # bytes read at once
+RECEIVED_AT_ONCE = 1 << 20  # bytes read at once
 MOST_DESCRIPTORS = 8
 
 
@@ -85,7 +85,7 @@ class Channel:
                     count = self._socket.recv_into(into)
                     self._received.fill_tail(count)
                 else:
-                    data, descriptors, _, _ = socket.recv_fds(self._socket, AT_ONCE, MOST_DESCRIPTORS)
+                    data, descriptors, _, _ = socket.recv_fds(self._socket, RECEIVED_AT_ONCE, MOST_DESCRIPTORS)
                     for each in descriptors:
                         os.set_inheritable(each, False)
                     count = len(data)

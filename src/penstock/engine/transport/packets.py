@@ -27,7 +27,7 @@ class Packet(NamedTuple):
 
 
 @dataclass
-class Packed:
+class Unsent:
     """A packed object that is not written anywhere yet."""
 
     packet: Packet
@@ -46,7 +46,7 @@ class Packed:
         return made
 
 
-def packed(value: Any, arena: Mapping | None = None, dumps: Dumps | None = None) -> Packed:
+def packet_of(value: Any, arena: Mapping | None = None, dumps: Dumps | None = None) -> Unsent:
     """Pack an object, by `dumps` if given, without the arrays that are in the arena already.
 
     Plain pickle is several times as fast as cloudpickle, which is used for what needs it, such as objects of classes
@@ -62,7 +62,7 @@ def packed(value: Any, arena: Mapping | None = None, dumps: Dumps | None = None)
         return _packed(value, arena, cloudpickle.dumps)
 
 
-def _packed(value: Any, arena: Mapping | None, dumps: Dumps) -> Packed:
+def _packed(value: Any, arena: Mapping | None, dumps: Dumps) -> Unsent:
     buffers: list[tuple[bool, int, int]] = []
     beside: list[Any] = []
 
@@ -92,10 +92,10 @@ def _packed(value: Any, arena: Mapping | None, dumps: Dumps) -> Packed:
             parts.append((begin, next(waiting)))
             buffers[at] = (True, begin, nbytes)
             end = begin + nbytes
-    return Packed(Packet(len(data), tuple(buffers), end), parts)
+    return Unsent(Packet(len(data), tuple(buffers), end), parts)
 
 
-def unpacked(packet: Packet, block: Any, in_place: Callable[[int, int], Any] | None = None) -> Any:
+def opened_packet(packet: Packet, block: Any, in_place: Callable[[int, int], Any] | None = None) -> Any:
     """Return the object again, whose arrays are views of the `block`; those in the arena come from `in_place`."""
     whole = memoryview(block) if isinstance(block, bytes | bytearray) else block
     buffers: Iterable[Any] = (
@@ -105,7 +105,7 @@ def unpacked(packet: Packet, block: Any, in_place: Callable[[int, int], Any] | N
     return pickle.loads(whole[: packet.pickled], buffers=buffers)  # noqa: S301 - from our own process
 
 
-def within(arrays: Sequence[tuple[int, np.ndarray]], begin: int, nbytes: int) -> np.ndarray:
+def held_part(arrays: Sequence[tuple[int, np.ndarray]], begin: int, nbytes: int) -> np.ndarray:
     """Return bytes of the arena as a view of the array that holds them: `arrays` are offsets with arrays."""
     for at, array in arrays:
         if at <= begin and begin + nbytes <= at + array.nbytes:
