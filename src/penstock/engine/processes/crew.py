@@ -80,7 +80,7 @@ class Crew:
         self._errand(lambda: [each.forget(plan) for each in self._members])
 
     def stop(self) -> None:
-        """Let all workers end: by themselves, or held_part half a second by force."""
+        """Let all workers end: by themselves, or within half a second by force."""
         self._errand(self._stop)
 
     def _errand(self, run: Callable[[], object]) -> None:

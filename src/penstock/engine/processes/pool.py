@@ -42,7 +42,7 @@ class ProcessPool:
         weakref.finalize(plan, self.crew.forget, plan.number).atexit = False
 
     def close(self) -> None:
-        """Let the workers end, held_part half a second."""
+        """Let the workers end, within half a second."""
         self._stop()
 
     def after_fork(self) -> None:
