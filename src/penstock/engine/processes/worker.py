@@ -96,9 +96,10 @@ class Server:
         except Exception as error:  # noqa: BLE001 - the consumer raises it
             self._answer("not packed", number, pickled_error(error), observer.drain())
             return
-        nbytes, room, tail = result.packet.nbytes, task.room, b""
+        nbytes, room = result.packet.nbytes, task.room
         if IN_A_MESSAGE < nbytes <= room[1] and self._arena is not None:
             result.write(self._arena.part(room[0], nbytes))
+            tail = b""
         else:
             tail = result.tobytes()
         self._answer("made", number, result.packet, observer.drain(), tail)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -84,7 +83,8 @@ class Session:
     def inner(self) -> Session:
         """Return a session with the same workers for datasets that are elements; their work is not counted."""
         settings = self.settings
-        if not workers.executors.shares_memory(settings.executor):
+        executor = settings.executor
+        if executor == "processes" or not (isinstance(executor, str) or workers.executors.shares_memory(executor)):
             settings = replace(settings, executor="inline")
         session = Session(settings, CarryOver(), Unobserved(), self)
         self._inner.add(session)
@@ -164,6 +164,8 @@ class Session:
 
     def _note(self, event: str) -> None:
         if event not in self._notes:
+            import logging  # expensive to load, and rarely needed
+
             self._notes.append(event)
             logging.getLogger("penstock").warning(event)
 

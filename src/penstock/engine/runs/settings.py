@@ -66,7 +66,7 @@ def settings_of(plan: Node) -> Settings:
         executor, workers = (
             ("inline", None) if _is_in_a_worker() else (executor, workers or math.ceil(available_cores()))
         )
-    shares_memory = engine.workers.executors.shares_memory(executor)
+    shares_memory = _shares_memory(executor)
     kept_here = executor != "inline" and shares_memory and _has_function_of_one_thread(nodes)
     is_within = shares_memory and (_is_in_a_turn() or _is_in_a_task_of(executor))
     return Settings(
@@ -93,6 +93,13 @@ def _has_function_of_one_thread(nodes: list[Node]) -> bool:
     """Return whether some function may be called only by the consumer's thread."""
     alone = (safety.calls.alone(node) for node in nodes if node.functions)
     return any(each is not None and each.here for each in alone)
+
+
+def _shares_memory(executor: str | Executor) -> bool:
+    """Return whether tasks see the memory of this process."""
+    if isinstance(executor, str):
+        return executor != "processes"
+    return engine.workers.executors.shares_memory(executor)
 
 
 def _is_in_a_worker() -> bool:

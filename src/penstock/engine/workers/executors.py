@@ -101,10 +101,8 @@ class RemoteWorkers:
         self._plan.remove()
 
 
-def shares_memory(executor: str | Executor) -> bool:
+def shares_memory(executor: Executor) -> bool:
     """Return whether the executor's tasks see the memory of this process."""
-    if isinstance(executor, str):
-        return executor != "processes"
     return isinstance(executor, ThreadPoolExecutor | Threads)
 
 
