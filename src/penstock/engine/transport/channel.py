@@ -17,7 +17,7 @@ from contextlib import suppress
 from typing import Any, NamedTuple
 
 LENGTHS = struct.Struct("<IQ")  # of head and tail
-RECEIVED_AT_ONCE = 1 << 20  # bytes read at once
+RECEIVED_AT_ONCE = 1 << 14  # bytes; memory for more is new at each call, which takes longer than the message
 MOST_DESCRIPTORS = 8
 
 
