@@ -32,7 +32,7 @@ class Result:
     problem: str = ""  # the reason for no figures: missing, failed, or did other work
     values: list[float] = field(
         default_factory=list[float]
-    )  # seconds per row; for `growth`, the share by which memory grew
+    )  # seconds per row; for `growth`, the share by which memory grew; for `slowdown`, the ratio
     extra: dict[str, Any] = field(default_factory=dict[str, Any])
 
     @property
@@ -102,6 +102,8 @@ def with_before(job: Job, before: Path) -> Iterator[Contender]:
 def value(job: Job, answer: dict[str, Any]) -> float:
     if job.measure == "growth":
         return answer["extra"]["late_bytes"] / answer["extra"]["early_bytes"] - 1
+    if job.measure == "slowdown":
+        return answer["extra"]["step"] / answer["extra"]["replayed"]
     return answer["seconds"] / max(answer["rows"], 1)
 
 

@@ -7,8 +7,12 @@ from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-Measure = Literal["rate", "time", "growth"]
-"""rate: rows per second, as a share of the limit. time: seconds, as a multiple of it. growth: memory, in one run."""
+Measure = Literal["rate", "time", "slowdown", "growth"]
+"""What is compared.
+
+rate: rows per second, as a share of the limit. time: seconds, as a multiple of it. slowdown: the time of a step, as a
+multiple of what the same process takes for it with the same batch again. growth: memory, in one run.
+"""
 
 
 @dataclass(frozen=True)

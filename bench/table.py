@@ -10,13 +10,14 @@ from bench.job import Job
 
 Row = tuple[str, str, str, str]
 NO_PEERS = ("limit", "penstock", BEFORE)
+RELATIVE = {"rate": "share of the limit", "time": "× the limit", "slowdown": "× replayed", "growth": "growth"}
 FLOOR = 0.97  # of the speed of the build before
 
 
 def limit_seconds(job: Job, results: Sequence[Result]) -> float | None:
     """Return the limit in seconds per row: by formula, or as the median of the contender on the limit's side."""
-    if job.limit_seconds is not None:
-        return job.limit_seconds
+    if job.limit_seconds is not None or job.measure == "slowdown":
+        return job.limit_seconds or 1.0
     return next((result.median for result in results if result.side == "limit" and result.values), None)
 
 
@@ -33,8 +34,7 @@ def best_peer(results: Sequence[Result]) -> Result | None:
 
 
 def header(job: Job) -> Row:
-    relative = {"rate": "share of the limit", "time": "× the limit", "growth": "growth"}[job.measure]
-    return ("contender", job.unit, "±", relative)
+    return ("contender", job.unit, "±", RELATIVE[job.measure])
 
 
 def rows(job: Job, results: Sequence[Result]) -> list[Row]:
@@ -55,13 +55,19 @@ def rows(job: Job, results: Sequence[Result]) -> list[Row]:
         else:
             ratio = share(job, result, limit)
             relative = "" if ratio is None else f"{ratio:.{decimals(job)}f}"
-            table.append((label, figure(job, result.median), f"{100 * result.spread:.0f} %", relative))
+            shown = step(result) if job.measure == "slowdown" else figure(job, result.median)
+            table.append((label, shown, f"{100 * result.spread:.0f} %", relative))
     return table
 
 
 def decimals(job: Job) -> int:
     """Return the decimals of a ratio in the table: three if the target allows only a few percent above the limit."""
-    return 3 if job.measure == "time" and job.target.of_limit is not None and job.target.of_limit < 1.1 else 2
+    of_limit = job.target.of_limit
+    return 3 if job.measure in ("time", "slowdown") and of_limit is not None and of_limit < 1.1 else 2
+
+
+def step(result: Result) -> str:
+    return f"{1000 * result.extra['step']:.3g} ms"
 
 
 def memory(result: Result) -> str:
@@ -97,7 +103,7 @@ def compare(job: Job, ours: Result, limit: float | None, peer: Result | None) ->
     rate = job.measure == "rate"
     if target.of_limit is not None and ratio is not None:
         good = ratio >= target.of_limit if rate else ratio <= target.of_limit
-        sign, unit = ("≥", "of the limit") if rate else ("≤", "× the limit")
+        sign, unit = ("≥", "of the limit") if rate else ("≤", RELATIVE[job.measure])
         multiple = f"{ratio:.3f}" if decimals(job) == 3 else f"{ratio:.3g}"
         lines.append(f"{multiple} {unit} (target {sign} {target.of_limit:g}: {said(good)})")
     if target.of_best_peer is not None and peer is not None:

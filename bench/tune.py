@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from bench.harness import RESULTS, log_file, machine, warm_up
+from bench.harness import RESULTS, log_file, machine, value, warm_up
 from bench.job import Contender, Job
 from bench.process import ContenderError, Process
 from bench.tuned import keep
@@ -21,7 +21,7 @@ def tune(job: Job, against: set[str] | None) -> None:
             continue
         rates = try_all(job, contender)
         for number, rate in rates.items():
-            print(f"  {job.name}: {contender.label}: {settings(contender, number)}: {rate:,.5g} per second", flush=True)
+            print(f"  {job.name}: {contender.label}: {settings(contender, number)}: {rate:,.5g}", flush=True)
         if rates:
             best = max(rates, key=lambda number: rates[number])
             keep(job, contender, contender.candidates[best], machine())
@@ -46,7 +46,7 @@ def try_all(job: Job, contender: Contender) -> dict[int, float]:
         for run in range(1, RUNS + 1):
             for number, seconds in times.items():
                 answer = processes[number].run(run, thorough=False)
-                seconds.append(answer["seconds"] / answer["rows"])
+                seconds.append(value(job, answer))
     finally:
         for process in processes.values():
             process.close()

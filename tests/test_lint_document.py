@@ -33,13 +33,15 @@ def in_a_worker():
 
 @contextmanager
 def on_two_ranks():
-    ranks = SimpleNamespace(is_available=lambda: True, is_initialized=lambda: True, get_world_size=lambda: 2)
+    ranks = SimpleNamespace(
+        is_available=lambda: True, is_initialized=lambda: True, get_world_size=lambda: 2, get_rank=lambda: 0
+    )
     with patch.dict(sys.modules, {"torch.distributed": ranks}):
         yield
 
 
-AROUND = {"PS501": in_a_worker, "PS503": on_two_ranks}  # where an example is found out
-AROUND_THE_REMEDY = {"PS503": on_two_ranks}
+AROUND = {"PS501": in_a_worker, "PS503": on_two_ranks, "PS506": on_two_ranks}  # where an example is found out
+AROUND_THE_REMEDY = {"PS503": on_two_ranks, "PS506": on_two_ranks}
 FETCHER = "__name__ = 'torch.utils.data._utils.fetch'\n"  # as if a DataLoader ran it
 
 

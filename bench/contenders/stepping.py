@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from importlib import import_module
-from itertools import islice
+from itertools import islice, repeat
+from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -34,18 +35,32 @@ class Stepping:
         return map(self.framework.placed, batches)
 
     def over(self, batches: Iterable[dict[str, Any]]) -> Callable[[Tally, int], None]:
-        """Return the function that runs an epoch of steps over the endless `batches`, continuing where it stopped."""
+        """Return the function that runs an epoch of steps over the endless `batches`, continuing where it stopped.
+
+        As many steps with the batch before come first, since the time of a step differs from process to process.
+        """
         endless = iter(batches)
+        before: list[dict[str, Any]] = []
 
         def run(tally: Tally, number: int) -> None:
-            for batch in islice(endless, self.steps):
-                self.training(batch)
-                if tally.thorough:
-                    self.look(tally, batch)
-            self.training.wait()
+            if before:
+                tally.extra["replayed"] = self.time(repeat(before[0], self.steps), tally)
+            tally.extra["step"] = self.time(islice(endless, self.steps), tally)
+            before[:] = [self.last]
             tally.rows = self.steps
 
         return run
+
+    def time(self, batches: Iterable[dict[str, Any]], tally: Tally) -> float:
+        """Take a step for each batch; return the seconds of one."""
+        began = perf_counter()
+        for batch in batches:
+            self.training(batch)
+            if tally.thorough:
+                self.look(tally, batch)
+            self.last = batch
+        self.training.wait()
+        return (perf_counter() - began) / self.steps
 
     def look(self, tally: Tally, batch: dict[str, Any]) -> None:
         """Check images (k, size, size, 3) and labels (k,)."""

@@ -7,6 +7,7 @@ from collections.abc import Collection
 from bench.job import Job
 from bench.workloads import (
     arrays,
+    cache,
     feed,
     images,
     lines,
@@ -26,6 +27,7 @@ from bench.workloads import (
 WORKLOADS = {
     "images": images,
     "arrays": arrays,
+    "cache": cache,
     "overhead": overhead,
     "streams": streams,
     "tokens": tokens,

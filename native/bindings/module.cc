@@ -10,6 +10,7 @@ NB_MODULE(_native, module) {
   penstock::bindings::bind_rows(module);
   penstock::bindings::bind_numbers(module);
   penstock::bindings::bind_pool(module);
+  penstock::bindings::bind_cached_rows(module);
   penstock::bindings::bind_clocks(module);
   penstock::bindings::bind_dicts(module);
   penstock::bindings::bind_containers(module);

@@ -11,6 +11,7 @@ void bind_random(nanobind::module_& module);
 void bind_rows(nanobind::module_& module);
 void bind_numbers(nanobind::module_& module);
 void bind_pool(nanobind::module_& module);
+void bind_cached_rows(nanobind::module_& module);
 void bind_clocks(nanobind::module_& module);
 void bind_dicts(nanobind::module_& module);
 void bind_containers(nanobind::module_& module);

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from penstock import audio, feed, image, records
     from penstock import testing as testing
     from penstock import tf_data as tf_data
+    from penstock.core.events import RunEvent
     from penstock.core.on_error import ErrorBudget
     from penstock.dataset.check import Check, StageCheck
     from penstock.dataset.iterator import Iterator
@@ -61,6 +62,7 @@ __all__ = [
     "Ragged",
     "RaggedSpec",
     "Record",
+    "RunEvent",
     "Sparse",
     "SparseSpec",
     "StageCheck",
@@ -99,6 +101,7 @@ _PLACES = {
     "testing": "penstock.testing",
     "tf_data": "penstock.tf_data",
     "ErrorBudget": "penstock.core.on_error",
+    "RunEvent": "penstock.core.events",
     "read_hdf5": "penstock.dataset.readers.arrays",
     "read_numpy": "penstock.dataset.readers.arrays",
     "read_zarr": "penstock.dataset.readers.arrays",

@@ -34,7 +34,8 @@ def test_each_error_has_penstocks_and_a_builtin_base(name):
 
 def test_the_docstring_lists_every_error():
     own = [value for value in vars(errors).values() if isinstance(value, type)]
-    assert {error.__name__ for error in own} == {*KINDS, "PenstockError", "PlanWarning"}
+    warnings = {"PlanWarning", "CacheWarning", "BudgetWarning"}
+    assert {error.__name__ for error in own} == {*KINDS, "PenstockError", *warnings}
 
 
 def test_the_row_that_ends_workers_stays_after_pickling():

@@ -59,6 +59,7 @@ def test_maps_that_draw_are_not_moved_before_the_order():
         (Dataset.range(30).batch(8, drop_remainder=True).prefetch(2).repeat(), (8, 8, 3, True)),
         (Dataset.range(6).batch(8, drop_remainder=True), None),
         (Dataset.range(30).batch(8, remainder="pad"), (8, 8, 4)),
+        (Dataset.range(30).padded_batch(8), (8, 6, 4)),
         (Dataset.range(30).batch(8).take(3), None),
         (Dataset.range(30).filter(lambda x: True).batch(8), None),
         (Dataset.range(0).batch(8), None),

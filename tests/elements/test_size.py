@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from penstock import Ragged, Sparse
-from penstock.elements.chunks.chunk import Columns, Items, Kept
+from penstock.elements.chunks.chunk import Columns, Items
 from penstock.elements.nested.nesting import leaf_column
 from penstock.elements.nested.structure import LEAF
-from penstock.elements.size import bytes_of, own_bytes_of, sizes_of, text_bytes_of
+from penstock.elements.size import bytes_of, sizes_of, text_bytes_of
 
 
 def test_arrays_count_by_their_bytes():
@@ -24,19 +24,6 @@ def test_texts_in_an_array_count_by_a_sample():
     assert 1000 <= text_bytes_of(texts) <= 1100
     assert text_bytes_of(texts.reshape(10, 100)) == text_bytes_of(texts)
     assert text_bytes_of(np.array([{}, [1]], object)) == text_bytes_of(texts[:0]) == 0
-
-
-def test_views_of_other_memory_do_not_count():
-    view = np.zeros(3)
-    view.flags.writeable = False
-    assert own_bytes_of(Items([view])) == 0
-    assert own_bytes_of(leaf_column(np.zeros((2, 3)))) == 24
-    assert own_bytes_of(Items([{"view": view, "own": np.zeros(2, np.uint8)}, {}])) == 2
-    assert own_bytes_of(Items([(view, 5)])) == own_bytes_of(Items([5])) > 0
-
-
-def test_kept_and_missing_elements_do_not_count():
-    assert own_bytes_of(Kept([np.zeros(3)])) == own_bytes_of(Items([])) == 0
 
 
 @pytest.mark.parametrize(

@@ -48,6 +48,16 @@ def main():  # noqa: PLR0915 - a program, whose imports are here: pytest looks f
     assert [len(next(it)) for _ in range(3)] == [8, 8, 8]
     raises(ElementError, "cannot divide the batch, which is float32.6", lambda: next(it))
 
+    square = NamedSharding(
+        Mesh(np.array(jax.devices()).reshape(2, 2), ("data", "model")), PartitionSpec("data", "model")
+    )
+    wide = Dataset.from_tensor_slices({"w": np.zeros((8, 4)), "x": np.zeros((8, 3))}).batch(4)
+    raises(
+        ElementError, r'\["x"\], which is float32.4, 3.: the sharding divides dim', lambda: list(wide.to_jax(square))
+    )
+    raises(ElementError, "float32.4.: the sharding divides dim", lambda: list(numbers.take(4).batch(4).to_jax(square)))
+    raises(ElementError, "float32.3.: let the batch be", lambda: list(numbers.take(3).batch(4).map(abs).to_jax(rows)))
+
     # Stacks, whose first axis is not divided
     (stack,) = ds.to_jax(rows, steps=4).iterator(epoch=0)
     assert stack["x"].shape == (4, 8, 3)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from penstock.core.errors import PlanError
+from penstock.core.errors import ElementError, PlanError
 from penstock.feed.arrangement import Arrangement, BatchRows
 from penstock.feed.feed import Here
 from penstock.feed.towers import MicroBatches, RoundRobin, Split, Stacked
@@ -81,6 +81,14 @@ def test_batches_that_are_sure_to_come_and_do_not_fit_are_refused_at_once(option
 def test_batches_that_fit_are_accepted(options, rows):
     arranged = Arrangement("to_torch", **options, rows=rows)
     arranged.placement([HERE] * (2 if arranged.split else 1))
+
+
+def test_a_finish_without_a_result_is_an_error():
+    for options, given in (({}, [3, 4]), ({"micro_batches": 2}, [[3], [4]])):
+        finish = Arrangement("to_torch", finish=lambda batch: None, **options).finishing
+        with pytest.raises(ElementError, match="returned None for a batch; return the batch") as caught:
+            finish(given)
+        assert caught.value.__notes__ == ["in to_torch(finish=lambda)"]
 
 
 def test_an_error_in_finish_names_the_argument():

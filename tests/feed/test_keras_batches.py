@@ -33,6 +33,12 @@ def test_an_element_becomes_a_batch(form, element, parts):
     ("form", "element", "message"),
     [
         (BatchForm("jax"), (np.zeros(3), 1), r"a single value at \[1\]"),
+        (
+            BatchForm("jax"),
+            (np.zeros(3), np.zeros(1)),
+            r"3 and 1 rows, .*\(float64\[3\], float64\[1\]\); batch\(\) the dataset",
+        ),
+        (BatchForm("jax"), {"x": np.zeros((2, 1)), "y": np.zeros(2), "z": np.zeros(4)}, "2 and 4 rows"),
         (BatchForm("jax"), (*PAIR, PAIR[1], PAIR[1]), "4 parts"),
         (BatchForm("torch"), {"s": np.array(["a"])}, r"text or objects at .*aside="),
         (BatchForm("jax", aside="no"), {"x": PAIR[0]}, "there is no 'no'"),

@@ -194,3 +194,13 @@ def test_an_iterator_over_arrays_is_not_begun_while_a_function_is_traced(tf):
     assert next(iterator).tolist() == [0, 1]
     with tf.Graph().as_default():  # of TensorFlow 1
         assert next(iter(ds)).tolist() == [0, 1]
+
+
+@pytest.mark.parametrize("eager", [False, True])
+def test_objects_that_are_no_text_are_refused_by_their_type(eager):
+    pytest.importorskip("tensorflow")
+    ds = Dataset.range(4).map(lambda x: object()).batch(2)
+    with pytest.raises(Exception, match="an element of type object, which is no tensor"):
+        list(ds.to_tensorflow(eager=eager))
+    texts = Dataset.from_source(["a", b"b"]).batch(2).to_tensorflow(eager=eager)
+    assert [batch.numpy().tolist() for batch in texts] == [[b"a", b"b"]]

@@ -96,6 +96,13 @@ def test_leaves_of_different_lengths_cannot_be_cut():
         cut_rows({"x": np.zeros(2), "y": np.zeros(3)}, 2, "split=True")
 
 
+def test_batches_that_cannot_be_stacked_name_the_remedy():
+    with pytest.raises(ElementError, match=r'\["x"\] is int64\[4\] and int64\[3\]: leave out a short last batch'):
+        stack_of([{"x": np.arange(4)}, {"x": np.arange(3)}], None)
+    with pytest.raises(ElementError, match=r"int64\[4\] and float64\[4\]: return the same dtype for every row"):
+        stack_of([np.arange(4), np.arange(4.0)], None)
+
+
 def test_stacks_lie_in_one_block_and_keep_what_is_no_number():
     sizes = []
 

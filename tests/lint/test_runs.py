@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 import sys
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 
 import numpy as np
@@ -12,6 +13,7 @@ import pytest
 
 import penstock as ps
 from penstock.core.surroundings import FETCHER
+from penstock.dataset.ranks.stores import ThreadStore
 
 D = ps.Dataset
 
@@ -28,10 +30,20 @@ def one_worker(monkeypatch):
     monkeypatch.setitem(sys.modules, "torch.utils.data", SimpleNamespace(get_worker_info=lambda: info))
 
 
+def join(monkeypatch, rank, world):
+    """Make this process a rank of `torch.distributed`."""
+    ranks = SimpleNamespace(
+        is_available=lambda: True,
+        is_initialized=lambda: True,
+        get_world_size=lambda: world,
+        get_rank=lambda: rank,
+    )
+    monkeypatch.setitem(sys.modules, "torch.distributed", ranks)
+
+
 @pytest.fixture
 def two_ranks(monkeypatch):
-    ranks = SimpleNamespace(is_available=lambda: True, is_initialized=lambda: True, get_world_size=lambda: 2)
-    monkeypatch.setitem(sys.modules, "torch.distributed", ranks)
+    join(monkeypatch, 0, 2)
 
 
 def warned(statement):
@@ -83,6 +95,49 @@ def test_ranks_that_each_iterate_the_whole_dataset_are_found():
     stream = D.range(8).filter(lambda x: x > 2)
     assert warned(lambda: list(stream.shard(2, 0, streams=4))) == []
     assert [finding.code for finding in stream.check().findings] == ["PS503"]
+
+
+@pytest.mark.usefixtures("two_ranks")
+def test_a_dataset_divided_before_the_ranks_were_initialised():
+    with pytest.warns(ps.PlanWarning, match="PS503: .* a single rank: call it after the ranks have been initialized"):
+        list(D.range(8).batch(4).shard_by_rank(rank=0, world=1))
+
+
+@pytest.mark.parametrize(("rank", "world"), [(0, 4), (3, 4), (0, 3), (2, 3), (1, 8)])
+def test_a_rank_unlike_that_of_the_process_group_is_found(monkeypatch, rank, world):
+    ds = D.range(48).batch(24).shard_by_rank(rank=rank, world=world)
+    join(monkeypatch, 1, 4)
+    told = rf"PS506: .* for rank {rank} of {world}, and torch.distributed says that this is rank 1 of 4"
+    with pytest.warns(ps.PlanWarning, match=told):
+        list(ds)
+    assert warned(lambda: list(ds)) == []
+
+
+@pytest.mark.parametrize(("rank", "world"), [(1, 4), (0, 2), (1, 2)])
+def test_ranks_may_be_those_of_the_group_or_shared_by_several_processes(monkeypatch, rank, world):
+    join(monkeypatch, 1, 4)
+    assert warned(lambda: list(D.range(48).batch(24).shard_by_rank(rank=rank, world=world))) == []
+
+
+def test_a_rank_unlike_that_of_jax_is_found(monkeypatch):
+    state = SimpleNamespace(client=object(), process_id=1, num_processes=2)
+    monkeypatch.setitem(sys.modules, "jax._src.distributed", SimpleNamespace(global_state=state))
+    monkeypatch.delitem(sys.modules, "torch.distributed", raising=False)
+    with pytest.warns(ps.PlanWarning, match=r"PS506: .* rank 0 of 2, and jax.distributed says .* rank 1 of 2"):
+        list(D.range(8).batch(4).shard_by_rank(rank=0, world=2))
+    assert warned(lambda: list(D.range(8).batch(4).shard_by_rank(rank=1, world=2))) == []
+
+
+def test_the_ranks_of_another_group_are_not_compared(monkeypatch):
+    join(monkeypatch, 1, 4)
+    store = ThreadStore()
+    ranks = [D.range(48).batch(24).shard_by_rank(rank=rank, world=3, group=store) for rank in range(3)]
+
+    def all_ranks():
+        with ThreadPoolExecutor(3) as pool:
+            assert [len(each) for each in pool.map(list, ranks)] == [2, 2, 2]
+
+    assert warned(all_ranks) == []
 
 
 def test_a_dataset_iterated_before_is_checked_again_in_a_worker(request):

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -56,3 +57,53 @@ def test_ragged_and_sparse_leaves_are_sealed_as_arrays_are():
     assert not ragged.writeable
     assert not sparse.writeable
     assert ragged.owned().writeable
+
+
+def up_to(limit):
+    """Return the function that lets so many bytes be kept."""
+    kept = []
+
+    def grow(nbytes, count):
+        if sum(kept) + nbytes > limit:
+            return False
+        kept.append(nbytes)
+        return True
+
+    return grow
+
+
+@pytest.mark.parametrize("as_columns", [False, True])
+def test_rows_that_may_not_grow_the_memory_are_not_kept(as_columns):
+    kept = KeptRows(8, up_to(100))
+    values = np.arange(32).reshape(8, 4)  # 32 bytes a row
+
+    def chunk(rows):
+        return leaf_column(values[rows].copy()) if as_columns else Items(list(values[rows].copy()))
+
+    assert kept.put(np.array([5, 2]), chunk([5, 2]))
+    assert kept.put(np.array([5, 0]), chunk([5, 0]))  # one of them is new
+    assert not kept.put(np.array([1]), chunk([1]))
+    assert kept.put(np.array([2, 5]), chunk([2, 5]))  # nothing new
+    wanted = np.array([7, 5, 1, 7, 0, 2, 3])
+    missing = kept.missing(wanted)
+    assert missing.tolist() == [1, 3, 7]
+    found = kept.among(wanted, missing, chunk([1, 3, 7])).elements()
+    assert [row.tolist() for row in found] == values[wanted].tolist()
+    assert not any(row.flags.writeable for row in found)
+
+
+def test_rows_that_are_all_missing_come_as_they_were_made():
+    kept = KeptRows(8, up_to(0))
+    rows = np.array([2, 5])
+    assert [row.tolist() for row in kept.among(rows, rows, leaf_column(np.ones((2, 3)))).elements()] == [[1, 1, 1]] * 2
+
+
+def test_a_stream_that_may_not_grow_the_memory_ends_where_it_was_kept_to():
+    kept = KeptStream(up_to(100))
+    kept.add(0, Items([1, 2]), "after 2", nbytes=60)
+    kept.add(2, Items([3]), "after 3", nbytes=60)
+    kept.add(3, Items([4]), "after 4", nbytes=1)  # does not follow
+    kept.end(4)
+    assert (kept.count, kept.after, kept.complete) == (2, "after 2", False)
+    kept.add(2, Items([3]), "after 3", nbytes=40)
+    assert (kept.count, kept.after) == (3, "after 3")

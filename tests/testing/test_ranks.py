@@ -33,6 +33,14 @@ def test_packed_sequences_are_those_of_one_rank():
     verify_ranks(documents.pack(8).batch(4), worlds=(1, 2, 4))
 
 
+@pytest.mark.parametrize("world", [2, 3])
+def test_what_is_no_row_of_a_batch_is_compared_whole(world):
+    verify_ranks(stream().batch(12).enumerate(), worlds=(1, world))
+    verify_ranks(ps.Dataset.range(24).map(lambda x: {"a": np.full(3, x), "b": np.full(2, x)}), worlds=(1,))
+    with pytest.raises(AssertionError, match=f"with {world} ranks, global batch 0 has other rows"):
+        verify_ranks(stream().batch(12).map(lambda batch: (batch, batch.sum())), worlds=(1, world))
+
+
 def test_rows_that_depend_on_the_rank_are_found():
     ds = ps.Dataset.range(48).batch(12).map(lambda batch: batch * len(batch))
     with pytest.raises(AssertionError, match="with 2 ranks, global batch 0 has other rows than with one rank"):

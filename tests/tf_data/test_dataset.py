@@ -152,7 +152,8 @@ def test_a_saved_dataset_is_loaded(tmp_path):
 @pytest.mark.parametrize(
     ("call", "says"),
     [
-        (lambda ds: ds.cache("file"), "ds.save"),
+        (lambda ds: ds.snapshot("file", shard_func=lambda *_: 0), "found by number"),
+        (lambda ds: ds.snapshot("file", compression="GZIP"), "cache"),
         (lambda ds: ds.save("x", compression="GZIP"), "not compressed"),
         (lambda ds: ds.save("x", shard_func=lambda *_: 0), "shard_func"),
         (lambda _: data.Dataset.load("x", reader_func=lambda ds: ds), "reader_func"),
@@ -165,9 +166,24 @@ def test_arguments_with_other_behavior_are_refused(call, says):
         call(data.Dataset.range(3))
 
 
-def test_a_missing_method_gives_the_replacement():
-    with pytest.raises(AttributeError, match=r"'snapshot': .*ds\.save"):
-        data.Dataset.range(3).snapshot("x")
+@pytest.mark.parametrize("keep", ["cache", "snapshot"])
+def test_elements_are_kept_in_a_folder(tmp_path, keep):
+    (tmp_path / "data").write_text("one\n")
+
+    def lines():
+        return getattr(data.TextLineDataset(str(tmp_path / "data")), keep)(str(tmp_path / "kept"))
+
+    assert list(lines()) == list(lines()) == [b"one"]
+    (tmp_path / "data").write_text("other\n")
+    with pytest.warns(UserWarning, match="changed"):
+        assert list(lines()) == [b"other"]  # in TensorFlow, b"one"
+    assert type(lines()) is data.Dataset
+
+
+def test_the_path_of_a_cache_is_given_once(tmp_path):
+    assert list(data.Dataset.range(2).cache(path=tmp_path, version="1")) == [0, 1]
+    with pytest.raises(TypeError, match="the same argument"):
+        data.Dataset.range(2).cache(tmp_path, path=tmp_path)
 
 
 def test_methods_of_penstock_exist_and_keep_the_class():

@@ -38,6 +38,10 @@ def test_experimental_functions_work_with_apply(name):
     assert list(ds) == expected
 
 
+def test_snapshot_works_with_apply(tmp_path):
+    assert list(data.Dataset.range(3).apply(experimental.snapshot(str(tmp_path)))) == [0, 1, 2]
+
+
 def test_experimental_batching_functions_work_with_apply():
     batched = data.Dataset.range(5).apply(experimental.map_and_batch(lambda x: x + 1, 2, drop_remainder=True))
     assert [batch.tolist() for batch in batched] == [[1, 2], [3, 4]]

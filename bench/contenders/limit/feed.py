@@ -1,9 +1,8 @@
-"""The best possible results in `feed`: one batch again and again, and batches made by hand between the steps."""
+"""Batches made by hand between the steps of `feed`."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from itertools import repeat
 from typing import Any
 
 import numpy as np
@@ -18,8 +17,7 @@ def version() -> str:
 
 def build(options: dict[str, Any]) -> Callable[[Tally, int], None]:
     stepping = Stepping(options)
-    batches = stepping.placed(made(options))
-    return stepping.over(repeat(next(batches)) if options.get("replayed") else batches)
+    return stepping.over(stepping.placed(made(options)))
 
 
 def made(options: dict[str, Any]) -> Iterator[dict[str, np.ndarray]]:

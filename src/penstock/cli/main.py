@@ -61,6 +61,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     _add_peek(commands.add_parser("peek", help="show some elements of data files", epilog=STATUSES))
     _add_convert(commands.add_parser("convert", help="convert data files to another format", epilog=STATUSES))
+    _add_cache(commands.add_parser("cache", help="list, verify, remove and export caches on disk", epilog=STATUSES))
     return parser
 
 
@@ -166,6 +167,31 @@ def _add_convert(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(do=_convert)
 
 
+def _add_cache(parser: argparse.ArgumentParser) -> None:
+    parser.description = "Look after the folders that ds.cache(path) keeps elements in. A folder may hold several keys."
+    commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
+    told = {
+        "ls": "list the keys in a folder, with rows and sizes",
+        "info": "describe one key: the parts it was made of, its rows and elements",
+        "verify": "compare the checksum of every row",
+        "clear": "remove all keys, or some",
+        "export": "write the elements of one key to a Parquet or Arrow file",
+    }
+    for name, text in told.items():
+        command = commands.add_parser(name, help=text, description=f"{text[0].upper()}{text[1:]}.", epilog=STATUSES)
+        command.add_argument("folder", metavar="FOLDER", help="the path given to ds.cache(path)")
+        if name != "ls":
+            command.add_argument(
+                "--key", metavar="KEY", help="the key, or its beginning (default: the only one, or all)"
+            )
+        if name == "clear":
+            command.add_argument("--keep-latest", action="store_true", help="remove all keys but the one begun last")
+        if name == "export":
+            command.add_argument("to", metavar="TO", help="the file to write: out.parquet, out.arrow or out.feather")
+            command.add_argument("--overwrite", action="store_true", help="replace an existing file")
+        command.set_defaults(do=_cache, command=name)
+
+
 def _bytes(text: str) -> int:
     from penstock.cli.files.amounts import parse_size
 
@@ -232,6 +258,19 @@ def _convert(asked: argparse.Namespace) -> int:
 
     settings = {name: getattr(asked, name) for name in ("max_bytes", "workers", "overwrite", "compression", "rounding")}
     return _with_files(lambda: convert(asked.paths, asked.to, Terminal(), name=asked.format, **settings))
+
+
+def _cache(asked: argparse.Namespace) -> int:
+    from penstock.cli import cache
+
+    commands = {
+        "ls": lambda: cache.list_keys(asked.folder, Terminal()),
+        "info": lambda: cache.describe_key(asked.folder, Terminal(), key=asked.key),
+        "verify": lambda: cache.verify(asked.folder, Terminal(), key=asked.key),
+        "clear": lambda: cache.clear(asked.folder, Terminal(), key=asked.key, keep_latest=asked.keep_latest),
+        "export": lambda: cache.export(asked.folder, asked.to, Terminal(), key=asked.key, overwrite=asked.overwrite),
+    }
+    return _with_files(commands[asked.command])
 
 
 def _with_files(do: Callable[[], bool]) -> int:

@@ -6,7 +6,7 @@ PenstockError
 ├── DataError(ValueError)             input that cannot be read as the format it claims
 │   └── DecodeError                   an image or audio that cannot be decoded
 ├── CursorError(ValueError)           a saved position that belongs to another plan or version
-├── BudgetError(MemoryError)          one batch needs more bytes than the whole budget
+├── BudgetError(MemoryError)          an operation that must hold more bytes than the whole budget
 ├── FailuresError(RuntimeError)       more elements failed than the budget of their `on_error` allows
 ├── ClosedError(RuntimeError)         an iterator used after it was closed, failed or cancelled
 ├── RankError(RuntimeError)           ranks that disagree, or a rank that does not answer
@@ -15,6 +15,8 @@ PenstockError
 └── MissingDependencyError(ImportError)   an optional library that is not installed
 
 PlanWarning(UserWarning)              a pipeline that runs, but is probably a mistake
+CacheWarning(UserWarning)             a cache on disk that cannot grow any more, or is made again
+BudgetWarning(UserWarning)            a pipeline that runs, but cannot do all it was asked to within its memory budget
 """
 
 from __future__ import annotations
@@ -55,7 +57,7 @@ class CursorError(PenstockError, ValueError):
 
 
 class BudgetError(PenstockError, MemoryError):
-    """One batch needs more bytes than the whole memory budget."""
+    """An operation must hold more bytes than the whole memory budget, or data does not fit on a device."""
 
 
 class FailuresError(PenstockError, RuntimeError):
@@ -101,3 +103,11 @@ class PlanWarning(UserWarning):
     def __init__(self, message: str, code: str = "") -> None:
         super().__init__(message)
         self.code = code
+
+
+class CacheWarning(UserWarning):
+    """A cache on disk does not grow any more, or keeps elements of another pipeline: the run makes elements again."""
+
+
+class BudgetWarning(UserWarning):
+    """A pipeline runs, but cannot do all it was asked to within its memory budget."""

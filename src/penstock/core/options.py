@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, Self
 
@@ -26,13 +26,22 @@ class Options:
     - `executor`: `"auto"` (start inline, move to threads when that pays off), `"inline"`, `"threads"`, `"processes"`
       (worker processes that write into memory shared with this one; functions are pickled with cloudpickle), or any
       `concurrent.futures.Executor`; one that is not a `ThreadPoolExecutor` is assumed to run in other processes, so the
-      pipeline's functions are pickled with cloudpickle. The caller must shut the executor down.
+      pipeline's functions are pickled with cloudpickle. The caller must shut the executor down. A function without
+      arguments that returns an executor of processes is called once a run, and again if that executor breaks; Penstock
+      shuts down the executors it makes.
     - `workers`: how many tasks run at a time. Setting it skips the inline start of `"auto"`.
     - `deterministic`: `False` yields batches as they are finished. Each batch still comes exactly once, also after a
       restore.
-    - `memory_budget`: bytes that batches made ahead may take. Default: a quarter of the memory available at the start.
     - `native_threads`: threads that native libraries (OpenMP, BLAS, OpenCV, PyTorch) may start in each worker process.
       Default: one. A variable such as `OMP_NUM_THREADS` that is set already stays as it is.
+    - `memory_budget`: bytes that everything a run holds may take together. Work ahead shrinks, down to one item. Caches
+      in memory keep up to half of it, and make further elements anew. A shuffle buffer of a stream, `pack`, groups and
+      keys that do not fit raise a `BudgetError`, because they cannot shrink; a single element that does not fit comes
+      alone. `BudgetWarning` and `stats().notes` say so. Default: a quarter of the memory available at the start, apart
+      from caches, which may keep half of that memory; then buffers above the limit only warn.
+    - `stuck_after`: seconds. If the consumer waits for so long, and nothing moves meanwhile, a warning in the log of
+      `"penstock"` and an event in `stats()` name the operation, with the Python stack of the thread that is stuck, and
+      again after twice the time. Default: 60; `math.inf` for never.
     - `seed`: the seed from which every unseeded random operation derives its own. Default: drawn once for each dataset,
       and kept in its states.
     - `rewrite`: `False` runs the plan as written, without the rewrites that `explain()` shows.
@@ -43,11 +52,12 @@ class Options:
     Options(workers=2, seed=7)
     """
 
-    executor: str | Executor | None = None
+    executor: str | Executor | Callable[[], Executor] | None = None
     workers: int | None = None
     deterministic: bool | None = None
     memory_budget: int | None = None
     native_threads: int | None = None
+    stuck_after: float | None = None
     seed: int | None = None
     rewrite: bool | None = None
     ignore_lint: str | tuple[str, ...] = ()
@@ -73,11 +83,12 @@ class Options:
             name = self.executor.__name__
             raise TypeError(
                 f"Options(executor={name}): this is a class, not an executor; make one, such as {name}(4), and shut it "
-                "down after the last iterator"
+                f"down after the last iterator, or pass a function that makes one, such as lambda: {name}(4)"
             )
-        if not isinstance(self.executor, str | None) and not callable(getattr(self.executor, "submit", None)):
+        runs = callable(getattr(self.executor, "submit", None)) or callable(self.executor)
+        if not isinstance(self.executor, str | None) and not runs:
             raise TypeError(
-                "Options(executor=): expected a name or a concurrent.futures.Executor, "
+                "Options(executor=): expected a name, a concurrent.futures.Executor, or a function that makes one, "
                 f"not {type(self.executor).__name__}"
             )
         if self.workers is not None:
@@ -85,6 +96,8 @@ class Options:
         for name in ("memory_budget", "native_threads"):
             if getattr(self, name) is not None:
                 check_count("Options", name, getattr(self, name), least=1)
+        if self.stuck_after is not None and not (isinstance(self.stuck_after, int | float) and self.stuck_after > 0):
+            raise ValueError(f"Options(stuck_after=): expected seconds above 0, not {self.stuck_after!r}")
         for name in ("deterministic", "rewrite"):
             if not isinstance(getattr(self, name), bool | None):
                 raise TypeError(f"Options({name}=): expected True, False or None, not {getattr(self, name)!r}")
@@ -126,7 +139,7 @@ def _meant(name: str, known: list[str]) -> str:
 
 def _shown(value: object) -> str:
     """Return the text of a setting; an executor is shown by its type, since its address is no help."""
-    return repr(value) if isinstance(value, bool | int | str | tuple) else f"<{type(value).__name__}>"
+    return repr(value) if isinstance(value, bool | int | float | str | tuple) else f"<{type(value).__name__}>"
 
 
 def _codes(ignored: Any) -> tuple[str, ...]:

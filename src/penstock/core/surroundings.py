@@ -1,14 +1,22 @@
-"""The place of this process among several, as far as PyTorch knows it, without importing PyTorch."""
+"""The place of this process among several, as far as PyTorch and JAX know it, without importing them."""
 
 from __future__ import annotations
 
 import sys
-from typing import Any
+from typing import Any, NamedTuple
 
 FETCHER = "torch.utils.data._utils.fetch"
 """The module in which a DataLoader requests a row."""
 ONLY_PROCESS = (0, 1)
 """The surroundings of a process that is no worker of a DataLoader, and the only rank."""
+
+
+class RankPlace(NamedTuple):
+    """A rank, the number of ranks, and the source of both."""
+
+    rank: int
+    world: int
+    source: str
 
 
 def surroundings() -> tuple[int, int]:
@@ -17,8 +25,8 @@ def surroundings() -> tuple[int, int]:
     >>> surroundings() == ONLY_PROCESS
     True
     """
-    worker = torch_worker()
-    return (0 if worker is None else worker.num_workers), torch_ranks()
+    worker, joined = torch_worker(), joined_ranks()
+    return (0 if worker is None else worker.num_workers), (1 if joined is None else joined.world)
 
 
 def torch_worker() -> Any:
@@ -33,6 +41,22 @@ def torch_ranks() -> int:
     if distributed is None or not distributed.is_available() or not distributed.is_initialized():
         return 1
     return distributed.get_world_size()
+
+
+def joined_ranks() -> RankPlace | None:
+    """Return the rank of this process in `torch.distributed` or JAX, if initialized with several processes."""
+    if torch_ranks() > 1:
+        return RankPlace(sys.modules["torch.distributed"].get_rank(), torch_ranks(), "torch.distributed")
+    jax = jax_processes()
+    if jax is not None and jax.num_processes > 1:
+        return RankPlace(jax.process_id, jax.num_processes, "jax.distributed")
+    return None
+
+
+def jax_processes() -> Any:
+    """Return JAX's distributed state if JAX is imported and initialized over processes, without starting a backend."""
+    state = getattr(sys.modules.get("jax._src.distributed"), "global_state", None)
+    return state if getattr(state, "client", None) is not None else None
 
 
 def is_asked_by_pytorch() -> bool:

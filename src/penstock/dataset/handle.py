@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar, cast
 
 from penstock import dataset, lint, rewrite
 from penstock.core.attributes import UnknownNameError
-from penstock.core.errors import PlanWarning
+from penstock.core.errors import BudgetWarning, PlanWarning
 from penstock.core.frames import is_ours
 from penstock.core.renamed import hint_of
 from penstock.core.seeds import fresh_seed
@@ -187,6 +187,14 @@ def line_of_caller() -> Place:
     while frame.f_back is not None and is_ours(frame.f_code.co_filename):
         frame = frame.f_back
     return Place(frame.f_code, frame.f_lineno, frame.f_globals)
+
+
+def warn_of_budget(notes: list[str]) -> None:
+    """Warn of what a run could not do within its memory budget, at the line that asked for an item."""
+    at = line_of_caller()
+    for note in notes:
+        registry = at.names.setdefault("__warningregistry__", {})
+        warnings.warn_explicit(BudgetWarning(note), BudgetWarning, at.code.co_filename, at.line, registry=registry)
 
 
 def _warn_if_discarded(use: Use) -> None:

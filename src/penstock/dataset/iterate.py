@@ -130,7 +130,7 @@ class Iterate(Handle[T_co]):
         >>> [*received, *again] == list(ds.iterator(epoch=0)), list(again) == list(ds.iterator(epoch=1))
         (True, True)
         """
-        self._passes.load(self._passes.states.cursor_of(state))
+        self._passes.load(self._passes.cursor_of(state))
 
     @cached_property
     def _carry_over(self) -> engine.runs.carry_over.CarryOver:

@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+LOOK_AFTER = 100_000_000  # ns until a run first looks at what holds memory; shorter runs never do
+
 
 class Iterator(Closing, Generic[T]):
     """One pass over a dataset.
@@ -77,10 +79,13 @@ class Iterator(Closing, Generic[T]):
         self._dropped = 0  # items of the run that will not be received
         self._counters = Counters()
         self._run: Run | None = None  # begun by the first `next`
+        self._watched: watch.stuck.Watched | None = None
         self._stop: weakref.finalize[..., Any] | None = None
         self._closed = False
         self._reported: Cursor | None = None  # the position to tell, of a consumer that takes items ahead
         self._received = self._waited = self._first = self._last = 0
+        self._growth: watch.leaks.MemoryGrowth | None = None
+        self._look_at = 0  # time of the next look at what holds memory
         self._left = self._plan.length - cursor.row - sum(high - low for low, high in cursor.ahead)
 
     def __repr__(self) -> str:
@@ -115,18 +120,11 @@ class Iterator(Closing, Generic[T]):
     def _refill(self) -> None:
         asked = perf_counter_ns()
         if self._run is None:
-            if self._closed:
-                raise over("closed")
-            if "tensorflow" in sys.modules:
-                feed.tensorflow.refuse_in_function("the first next() of an iterator over arrays")
-            self._begin_pass()
-            if self._cursor.ended:
-                raise StopIteration
-            self._run = self._begun()
-            self._stop = weakref.finalize(self, self._run.close)
-            if self._closed:  # meanwhile, from another thread
-                self._stop()
-            self._first = asked
+            self._begin_run(asked)
+        watched = cast("watch.stuck.Watched", self._watched)
+        watched.consumer, watched.asked = threading.get_ident(), asked
+        if watch.stuck.watchdog.thread is None:  # ended by a fork
+            watch.stuck.watchdog.watch(watched)
         try:
             items: Any = self._next_items()
         except BaseException as error:
@@ -135,6 +133,7 @@ class Iterator(Closing, Generic[T]):
             note_blames(error)
             raise
         finally:
+            watched.asked = 0
             self._last = perf_counter_ns()
             self._waited += self._last - asked
         if items is None:
@@ -143,8 +142,37 @@ class Iterator(Closing, Generic[T]):
                 self._warn(empty=True, failed=any(each.failed for each in self.stats().operations))
             raise StopIteration
         self._items = deque(items) if isinstance(items, list) else items
-        if self._warn is not None and self._run.is_parallel:
+        run = cast("Run", self._run)
+        if self._last >= self._look_at or run.budget.unsaid:
+            self._look(run)
+        if self._warn is not None and run.is_parallel:
             self._warn_of_threads(self._warn)
+
+    def _begin_run(self, asked: int) -> None:
+        if self._closed:
+            raise over("closed")
+        if "tensorflow" in sys.modules:
+            feed.tensorflow.refuse_in_function("the first next() of an iterator over arrays")
+        self._begin_pass()
+        if self._cursor.ended:
+            raise StopIteration
+        self._run = run = self._begun()
+        self._stop = weakref.finalize(self, run.close)
+        if self._closed:  # meanwhile, from another thread
+            self._stop()
+        self._watched = watch.stuck.Watched(run, self._counters)
+        watch.stuck.watchdog.watch(self._watched)
+        self._first = asked
+        self._look_at = asked + LOOK_AFTER
+
+    def _look(self, run: Run) -> None:
+        """Note what holds memory now, and warn of what the run could not do within its budget."""
+        if self._last >= self._look_at:
+            if self._growth is None:
+                self._growth = watch.leaks.MemoryGrowth(self._plan)
+            self._growth.look(self._last, self._received, run, self._carry_over.memory)
+            self._look_at = self._growth.next
+        dataset.handle.warn_of_budget(run.budget.said())
 
     def _next_items(self) -> Any:
         return cast("Run", self._run).items()
@@ -282,9 +310,12 @@ class Iterator(Closing, Generic[T]):
         >>> received, [[int(x) for x in next(it)] for it in after]
         ([[4, 8], [1, 5], [2, 10], [7, 11]], [[16, 14, 20, 22], [13, 19, 17, 23]])
         """
-        cursor = self._passes.states.cursor_of(state)
+        before = self._passes.plan
+        cursor = self._passes.cursor_of(state)
         with self._lock:
             self._end()
+            if self._plan is before:
+                self._plan = self._passes.plan
             with self._passes.lock:
                 self._start(cursor)
                 self._waits = False
@@ -301,7 +332,8 @@ class Iterator(Closing, Generic[T]):
         waited, last = self._waited, self._last
         stepped = (perf_counter_ns() if self._run and self._run.ended is None else last) - self._first - waited
         times = (waited, max(stepped, 0) if last else 0)
-        return watch.report.stats_of(self._run, self._counters, self._carry_over.memory, self._received, times)
+        memory = self._carry_over.memory
+        return watch.report.stats_of(self._run, self._counters, memory, self._received, times, self._growth)
 
     def verdict(self) -> str:
         """Return the limit of this run in words: who waits, for which operation, its ceiling, and what to change.

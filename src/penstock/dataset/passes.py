@@ -8,8 +8,10 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from penstock import dataset
+from penstock.core.errors import CursorError
 from penstock.core.options import Options
 from penstock.engine.cursors.cursor import Cursor
+from penstock.ops import buffer
 from penstock.ops.buffer.options import options_of
 from penstock.plan.node import Node
 from penstock.rewrite.seeds import draw_for_good, take_over
@@ -45,6 +47,23 @@ class Passes:
     def states(self) -> States:
         """Return the reader and writer of positions of the dataset."""
         return dataset.states.States(self.plan, self.options)
+
+    def cursor_of(self, state: object) -> Cursor:
+        """Return the cursor of a state; raise a `CursorError` for another plan.
+
+        If the state was saved while a cache of a stream was still filled, its elements come in the order of the stream
+        from now on, as they would have without the restart.
+        """
+        try:
+            return self.states.cursor_of(state)
+        except CursorError:
+            plan = buffer.cached_stream.as_streams(self.plan)
+            if plan is self.plan:
+                raise
+            states = dataset.states.States(plan, self.options)
+            cursor = states.cursor_of(state)
+            self.plan, self.states = plan, states
+            return cursor
 
     @property
     def seed(self) -> int:

@@ -16,6 +16,7 @@ from penstock.ops.buffer.options import WithOptions
 from penstock.ops.buffer.prefetch import Prefetch
 from penstock.ops.elementwise.map import Map
 from penstock.ops.group.batch import Batch
+from penstock.ops.group.padded import PaddedBatch
 from penstock.ops.order.repeat import Repeat
 from penstock.ops.read.source import Read
 from penstock.plan.draws import is_unseeded, varies
@@ -103,7 +104,7 @@ def rows_of_batches(plan: Node) -> BatchRows | None:
     length = plan.length
     while isinstance(plan, Prefetch | WithOptions | Repeat):
         plan = plan.input
-    if not isinstance(plan, Batch) or plan.input.length <= 0 or not plan.length:
+    if not isinstance(plan, Batch | PaddedBatch) or plan.input.length <= 0 or not plan.length:
         return None
     whole, rest = divmod(plan.input.length, plan.size)
     last = plan.size if plan.static_size is not None or not rest else rest

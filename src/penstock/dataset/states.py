@@ -54,16 +54,30 @@ class States:
         """Return the cursor of a state, or of those of all shards of a run; raise a `CursorError` for another plan."""
         if isinstance(state, list) and (of_job := self._of_job(cast("list[Any]", state))) is not None:
             return self.cursor_of(of_job)
-        if isinstance(state, list):
-            cursor = cursors.reshard.resharded(self._plan, self.as_run, state)
-            run = self.as_run(self._plan, cursor)
-            return replace(cursor, form=engine.runs.lowering.form_of(run, self.options.rewrite))
         try:
+            if isinstance(state, list):
+                return self._of_shards(cast("list[Any]", state))
             return cursor_of(state, *self._identity, self._plan.stride if self._plan.indexed else None)
         except CursorError as error:
-            if isinstance(state, dict) and "shard" in state:
+            if rank_rows(self._plan) is not None:
+                self._note_ranks(error)
+            elif isinstance(state, dict) and "shard" in state:
                 error.add_note("to load into a different number of shards, pass a list of the states of all shards")
             raise
+
+    def _of_shards(self, states: list[Any]) -> Cursor:
+        cursor = cursors.reshard.resharded(self._plan, self.as_run, states)
+        run = self.as_run(self._plan, cursor)
+        return replace(cursor, form=engine.runs.lowering.form_of(run, self.options.rewrite))
+
+    def _note_ranks(self, error: CursorError) -> None:
+        """Note on an error that the number of ranks counts, if the ranks divide single elements."""
+        parts = dataset.ranks.parts.ranked(self._plan)
+        if parts is None or parts.batch is None or parts.batch.size != parts.rows.size:
+            error.add_note(
+                "without a batch of a fixed size before shard_by_rank(), a state loads only with the number of ranks "
+                "that it was saved with"
+            )
 
     def _of_job(self, states: list[Any]) -> dict[str, Any] | None:
         """Return the state of a job, given those of all its ranks; `None` if they are of shards instead."""
@@ -71,13 +85,17 @@ class States:
             return None
         if any(each.get("fingerprint") != self._identity[0] for each in states):
             return None
-        names = ("epoch", "row", "seed") if needs_seed(self._plan) else ("epoch", "row")
-        places = [tuple(each.get(name) for name in names) for each in states]
+        places = [(each.get("epoch"), each.get("row")) for each in states]
         if len(set(places)) > 1:
-            steps = ", ".join(f"{row} of epoch {epoch}" for epoch, row, *_ in places)
+            steps = ", ".join(f"{row} of epoch {epoch}" for epoch, row in places)
             raise CursorError(
-                f"the saved states of the ranks stand at different steps, or have different seeds: step {steps}; save "
-                "all at the same step, or load the state of one rank, which is that of all"
+                f"the saved states of the ranks stand at different steps: step {steps}; save all at the same step, or "
+                "load the state of one rank, which is that of all"
+            )
+        if needs_seed(self._plan) and len({repr(each.get("seed")) for each in states}) > 1:
+            raise CursorError(
+                "the saved states of the ranks have different seeds, so the ranks had no common order; set the same "
+                "Options(seed=) on all ranks, or let them exchange a seed through a group"
             )
         return states[0]
 

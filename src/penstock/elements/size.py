@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from penstock.elements.chunks.chunk import Chunk, Column, Columns, Items, Kept
+from penstock.elements.chunks.chunk import Chunk, Column, Columns, Items
 from penstock.elements.nested.structure import are_leaves, flatten
 from penstock.elements.ragged import Ragged
 from penstock.elements.sparse import Sparse
@@ -24,24 +24,6 @@ def bytes_of(element: Any) -> int:
     if type(element) is np.ndarray:
         return element.nbytes or sys.getsizeof(element)
     return sum(getattr(leaf, "nbytes", None) or sys.getsizeof(leaf) for leaf in flatten(element)[0]) or 1
-
-
-def own_bytes_of(chunk: Chunk) -> int:
-    """Return the bytes that the first element of a chunk takes, without memory that other objects keep.
-
-    Other objects keep the memory of `Kept` elements, and of read-only arrays, which are views.
-
-    >>> import numpy as np
-    >>> view = np.zeros(3)
-    >>> view.flags.writeable = False
-    >>> own_bytes_of(Items([{"x": view, "y": np.zeros(2, np.uint8)}]))
-    2
-    """
-    if isinstance(chunk, Kept) or not len(chunk):
-        return 0
-    leaves = flatten(chunk.element(0))[0]
-    own = [leaf for leaf in leaves if not (isinstance(leaf, np.ndarray) and not leaf.flags.writeable)]
-    return bytes_of(own) if own else 0
 
 
 def text_bytes_of(array: NDArray[Any]) -> int:

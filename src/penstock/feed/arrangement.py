@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from penstock.core.blame import Blame, add_blame, note_blames
 from penstock.core.checks import check_count, check_flag
-from penstock.core.errors import PlanError
+from penstock.core.errors import ElementError, PlanError
 from penstock.feed.protocol import Finish, Placement
 from penstock.feed.towers import MicroBatches, RoundRobin, Split, Stacked, too_few_rows
 from penstock.plan.functions import name_of
@@ -133,7 +133,10 @@ def noting(call: str, finish: Finish) -> Finish:
     @wraps(finish)
     def finished(batch: Any) -> Any:
         try:
-            return finish(batch)
+            made = finish(batch)
+            if made is None:
+                raise ElementError("the function returned None for a batch; return the batch (a forgotten `return`?)")
+            return made
         except Exception as error:
             add_blame(error, Blame(f"{call}(finish={name_of(finish)})"))
             note_blames(error)

@@ -6,6 +6,7 @@ import math
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from functools import partial
+from operator import mod
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -134,7 +135,7 @@ class Sharded:
                 return jax.make_array_from_process_local_data(sharding, array)
             return jax.device_put(array, sharding)
         except ValueError as error:
-            raise ElementError(_undivided(sharding, path, array)) from error
+            raise ElementError(_undivided(jax, sharding, path, array)) from error
 
     def _joined(self, leaf: Any, arrays: list[Any]) -> Any:
         if isinstance(leaf, Ragged):
@@ -295,8 +296,7 @@ def _check_rows(jax: Any, sharding: Any, arranged: Arrangement, devices: int) ->
         return
     if not sharding.is_fully_addressable or not sharding.spec:
         return
-    axes = sharding.spec[0] if isinstance(sharding.spec[0], tuple) else (sharding.spec[0],)
-    shares = math.prod(sharding.mesh.shape[axis] for axis in axes if axis in sharding.mesh.shape)
+    shares = _shares(sharding)[0]
     for whose, count in rows.told():
         for part in sorted(arranged.parts_of(count, devices)):
             if part % shares:
@@ -326,12 +326,26 @@ def _whole(jax: Any, sharding: Any) -> Any:
     return sharding if sharding.is_fully_replicated else None
 
 
-def _undivided(sharding: Any, path: str, array: NDArray[Any]) -> str:
-    return f"to_jax({sharding}) cannot divide {path}, which is {array.dtype}{list(array.shape)}: " + (
-        "let the batch be a multiple of the devices, without a shorter last one: batch(..., drop_remainder=True)"
-        if array.ndim
-        else "it has no rows; make batches first, with batch()"
-    )
+def _shares(sharding: Any) -> list[int]:
+    """Return the number of devices that share each dimension of an array, by a `NamedSharding`."""
+    axes = [each if isinstance(each, tuple) else (each,) for each in sharding.spec]
+    return [math.prod(sharding.mesh.shape[axis] for axis in each if axis in sharding.mesh.shape) for each in axes]
+
+
+def _undivided(jax: Any, sharding: Any, path: str, array: NDArray[Any]) -> str:
+    shares = _shares(sharding) if isinstance(sharding, jax.sharding.NamedSharding) else []
+    rows_at = next((at for at, count in enumerate(shares) if count > 1), 0)  # 1 in a stack of batches
+    rest = shares[rows_at + 1 :]
+    fits = array.ndim >= len(shares) and not any(map(mod, array.shape[rows_at + 1 :], rest))
+    if not array.ndim:
+        told = "it has no rows; make batches first, with batch()"
+    elif not fits:
+        told = (
+            "the sharding divides dimensions besides the rows, which does not fit here; pass one that divides rows only"
+        )
+    else:
+        told = "let the batch be a multiple of the devices, without a shorter last one: batch(..., drop_remainder=True)"
+    return f"to_jax({sharding}) cannot divide {path}, which is {array.dtype}{list(array.shape)}: {told}"
 
 
 def _bcoo(leaf: Sparse, arrays: Sequence[Any]) -> Any:

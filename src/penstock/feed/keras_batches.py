@@ -21,6 +21,7 @@ from penstock.feed.keras_calls import NO_BATCHES, batch_trained
 from penstock.feed.tensorflow import without_lists
 
 _SINGLE = "to_keras(): an element has a single value{}, and Keras takes batches: {}; batch() the dataset first"
+_UNLIKE = "to_keras(): parts of an element have {} rows, and Keras takes batches: {}; batch() the dataset first"
 _ROWS = ("ragged rows", "make the batches with padded_batch()")
 _TEXT = ("text or objects", "to_keras(aside=) keeps them out of the batch")
 _PADDED = (
@@ -45,6 +46,7 @@ class BatchForm:
         leaves, structure = flatten(batch)
         for leaf, path in zip(leaves, paths(structure), strict=True):
             self._check(leaf, path, element)
+        _check_rows([leaf.shape[0] if isinstance(leaf, Ragged | Sparse) else len(leaf) for leaf in leaves], element)
         self._check_weighted(batch, element)
         return batch if self.class_weight is None else (*batch, _weights(np.asarray(batch[1]), self.class_weight))
 
@@ -54,6 +56,7 @@ class BatchForm:
         self._check_weighted(parts, spec)
         if () in [getattr(leaf, "shape", ()) for leaf in flatten(parts)[0]]:
             raise ElementError(_SINGLE.format("", describe(spec)))
+        _check_rows([leaf.shape[0] for leaf in flatten(parts)[0] if getattr(leaf, "shape", ())], spec)
         parts = of_size(parts, None)
         return parts if self.class_weight is None else (*parts, ArraySpec((None,), np.dtype(np.float32)))
 
@@ -97,6 +100,13 @@ class BatchForm:
             raise ElementError(
                 f"to_keras(class_weight=): expected elements (x, y) with classes as y, not {_described(element)}"
             )
+
+
+def _check_rows(counts: list[int | None], element: Any) -> None:
+    """Refuse parts with different numbers of rows, which are no batches; a number may be unknown."""
+    known = dict.fromkeys(count for count in counts if count is not None)
+    if len(known) > 1:
+        raise ElementError(_UNLIKE.format(" and ".join(map(str, known)), _described(element)))
 
 
 def _described(element: Any) -> str:

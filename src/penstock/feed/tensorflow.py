@@ -102,6 +102,7 @@ def to_tensor(leaf: Any) -> Any:
         return leaf.to_tensorflow()
     tf = tensorflow("to_tensorflow()")
     array = np.asarray(leaf)
+    _refuse_objects(array)
     if _is_shareable(array):
         try:
             return tf.experimental.dlpack.from_dlpack(array.__dlpack__())
@@ -208,7 +209,21 @@ class PassGenerator:
 
 def _given(leaf: Any) -> Any:
     """Return a leaf as `from_generator` takes it: dense values as arrays, others as tensors."""
-    return leaf.to_tensorflow() if isinstance(leaf, Ragged | Sparse) else leaf
+    if isinstance(leaf, Ragged | Sparse):
+        return leaf.to_tensorflow()
+    if isinstance(leaf, np.ndarray):
+        _refuse_objects(leaf)
+    return leaf
+
+
+def _refuse_objects(array: np.ndarray[Any, Any]) -> None:
+    """Refuse an array of objects that are neither text nor bytes."""
+    others = [each for each in array.flat if not isinstance(each, str | bytes)] if array.dtype.hasobject else []
+    if others:
+        raise ElementError(
+            f"an array of objects has an element of type {type(others[0]).__name__}, which is no tensor; map() it to "
+            "numbers or text, or leave it out"
+        )
 
 
 def _is_of(leaf: Any, spec: LeafSpec) -> bool:

@@ -183,9 +183,12 @@ def _stacked_kind(column: tuple[Any, ...], path: str) -> tuple[tuple[int, ...], 
     kinds = dict.fromkeys((np.shape(leaf), np.asarray(leaf).dtype) for leaf in column)
     if len(kinds) > 1:
         told = " and ".join(f"{dtype}{list(shape)}" for shape, dtype in kinds)
+        if len({dtype for _, dtype in kinds}) > 1:
+            remedy = "return the same dtype for every row"
+        else:
+            remedy = "leave out a short last batch with batch(..., drop_remainder=True), or pad"
         raise ElementError(
-            f"steps={len(column)} stacks batches of one shape, but {where} is {told}: leave out a short last "
-            "batch with batch(..., drop_remainder=True), or pad"
+            f"steps={len(column)} stacks batches of one shape and dtype, but {where} is {told}: {remedy}"
         )
     ((shape, dtype),) = kinds
     return (len(column), *shape), dtype

@@ -43,6 +43,7 @@ OF_RUNS: tuple[Rule, ...] = (
     Rule("PS502", lambda: lint.runs.rows_read_by_a_dataloader),
     Rule("PS503", lambda: lint.runs.whole_dataset_on_every_rank),
     Rule("PS504", lambda: lint.runs.pass_left_early, warns=False),
+    Rule("PS506", lambda: lint.runs.rank_unlike_the_group, ("shard_by_rank",)),
 )
 OF_THREADS: tuple[Rule, ...] = (Rule("PS505", lambda: lint.runs.function_called_by_one_thread),)
 OF_CALLS: tuple[Rule, ...] = (Rule("PS901", lambda: lint.calls.result_thrown_away),)

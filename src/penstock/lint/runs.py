@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from math import prod
 from typing import Any
 
-from penstock.core.surroundings import torch_ranks, torch_worker
+from penstock.core.surroundings import joined_ranks, torch_ranks, torch_worker
 from penstock.lint.written import Found, Written
 from penstock.ops.order.every import Every
 from penstock.ops.order.shard import Shard
@@ -74,10 +74,31 @@ def whole_dataset_on_every_rank(written: Written) -> Iterator[Found]:
         who = f"to_jax(sharding) joins the batches of {written.processes} processes, each of which makes all of it"
     else:
         who = f"torch.distributed has {ranks} ranks, each of which iterates all of it"
+    if rank_rows(written.plan) is None:
+        how = "write .shard_by_rank() after the batch, with the batch size of all ranks together"
+    else:
+        how = "shard_by_rank() was given, or found, a single rank: call it after the ranks have been initialized"
+    yield Found(written.plan, f"the dataset is not sharded, and {who}; {how}")
+
+
+def rank_unlike_the_group(written: Written) -> Iterator[Found]:
+    """The rank of `shard_by_rank(rank=, world=)` is not that of the initialized process group.
+
+    With as many ranks as processes, some part goes to two processes and another to none, unless the ranks are the same
+    in another order. If their number does not divide that of the processes, some parts go to fewer processes than
+    others, or to none. A smaller number that divides it is not found: the processes of one model share its data, and
+    take the same rank. Leave out `rank=` and `world=`, or pass a process group.
+    """
+    rows, joined = rank_rows(written.plan), joined_ranks()
+    if rows is None or joined is None or rows.group is not None or rows.world == 1:
+        return
+    if joined.world % rows.world == 0 and (rows.rank == joined.rank or rows.world < joined.world):
+        return
     yield Found(
-        written.plan,
-        f"the dataset is not sharded, and {who}; write .shard_by_rank() after the batch, with the batch size of all "
-        "ranks together",
+        rows,
+        f"shard_by_rank() divides the dataset for rank {rows.rank} of {rows.world}, and {joined.source} says that this "
+        f"is rank {joined.rank} of {joined.world}, so parts may be missing, or be made twice; leave out rank= and "
+        "world=, or pass group= if other processes share the data",
     )
 
 

@@ -4,22 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING, ClassVar, Protocol
 
 from penstock.core.arrays import Allocate
+from penstock.core.budget import Account, HolderKind, unlimited
 from penstock.plan.flow import Flow, Mark, Open
 from penstock.plan.node import Node
 
 if TYPE_CHECKING:
+    from penstock.elements.chunks.chunk import Chunk
     from penstock.kernels import SideThread
-
-T = TypeVar("T")
 
 
 class Background(Protocol):
-    """Threads of the run, for flows that work ahead."""
+    """Threads and memory of the run, for flows that work ahead or hold elements."""
 
-    def ahead(self, items: Iterator[T], most: int, /) -> Iterator[T]:
+    def ahead(self, items: Iterator[Chunk], most: int, /) -> Iterator[Chunk]:
         """Return the items, up to `most` of them made ahead by a thread until the result is closed."""
         ...
 
@@ -27,19 +27,26 @@ class Background(Protocol):
         """Return a native thread, or `None` if the run works inline."""
         ...
 
+    def account(self, name: str, kind: HolderKind = "buffer", /) -> Account:
+        """Return an account of the run's memory budget for the bytes that the flow holds, to be closed with it."""
+        ...
+
 
 class Inline:
     """Works in the thread that asks for the items.
 
-    >>> list(Inline().ahead(iter("abc"), 2))
-    ['a', 'b', 'c']
+    >>> Inline().side_thread() is None
+    True
     """
 
-    def ahead(self, items: Iterator[T], most: int, /) -> Iterator[T]:
+    def ahead(self, items: Iterator[Chunk], most: int, /) -> Iterator[Chunk]:
         return items
 
     def side_thread(self) -> SideThread | None:
         return None
+
+    def account(self, name: str, kind: HolderKind = "buffer", /) -> Account:
+        return unlimited(name, kind)
 
 
 INLINE = Inline()
@@ -51,5 +58,18 @@ class WorksAhead(Node):
 
     def flow(
         self, inputs: tuple[Open, ...], epoch: int, mark: Mark, allocate: Allocate, background: Background = INLINE
+    ) -> Flow:
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class Holds(Node):
+    """A node whose flow holds elements that it yields later, and counts them in an account of the run's budget."""
+
+    has_a_limit: ClassVar[bool] = False
+    """True if what it holds has a limit of its own."""
+
+    def flow(
+        self, inputs: tuple[Open, ...], epoch: int, mark: Mark, allocate: Allocate, account: Account | None = None
     ) -> Flow:
         raise NotImplementedError

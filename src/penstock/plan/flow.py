@@ -177,7 +177,11 @@ class Reader(Closing):
         if count == 0 or self._piece is None:
             return None
         low, self._at = self._at, self._at + count
-        return self._piece.slice(low, self._at) if count < self._count else self._piece
+        whole = self._piece
+        if self._at == self._count:  # the caller alone holds the elements from here on
+            self._before, self._at = whole.after, 0
+            self._piece, self._count = None, 0
+        return whole.slice(low, low + count) if count < len(whole) else whole
 
     def runs(self) -> Iterator[tuple[Piece, Callable[[int], Mark]]]:
         """Yield ready elements until the end, each run with a function for the mark after its first k elements."""

@@ -26,6 +26,14 @@ def post_order(plan: Node) -> Iterator[Node]:
     return reversed(readers_first)
 
 
+def all_nodes(plan: Node) -> Iterator[Node]:
+    """Yield every node, those of plans that nodes run themselves included: of plans that are alike, of the first."""
+    for node in post_order(plan):
+        yield node
+        for within in node.subplans[:1]:
+            yield from all_nodes(within)
+
+
 def rank_rows(plan: Node) -> Any:
     """Return the node in a plan that keeps the rows of a rank (`ops.order.ranks.RankRows`), if there is one."""
     return next((node for node in post_order(plan) if node.traits.of_rank), None)

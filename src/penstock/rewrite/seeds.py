@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
+from penstock.core.digest import hashed
 from penstock.core.seeds import Derived, mix
 from penstock.plan.draws import is_unseeded
 from penstock.plan.graph import fold, post_order, with_inputs
@@ -30,11 +31,19 @@ def bind_seeds(plan: Node, seed: int, drawn: Drawn = ()) -> Node:
 
     def bound(node: Node, inputs: tuple[Node, ...]) -> Node:
         made, number = with_inputs(node, inputs), numbers.get(id(node))
+        if node.traits.keeps_made:  # now: a rewrite may put the operations below, and their seeds, into others
+            return replace(made, seeds=tuple(_derived_in(inputs[0])))  # pyright: ignore[reportCallIssue] - as below
         if number is None:
             return made
         return replace(made, seed=Derived(known.get(number, mix(seed, number)), None))  # pyright: ignore[reportCallIssue]
 
     return fold(plan, bound) if numbers else plan
+
+
+def _derived_in(plan: Node) -> Iterator[int]:
+    """Yield the seeds of a plan that are not the user's own."""
+    seeds = (getattr(node, "seed", None) for node in post_order(plan))
+    return (int(seed) for seed in seeds if isinstance(seed, Derived) and seed.written is None)
 
 
 def seeds_of(plan: Node, seed: int, drawn: Drawn = ()) -> list[int]:
@@ -57,6 +66,15 @@ def draw_for_good(plan: Node, seed: int) -> Drawn:
     wanted = ((number, node, mix(seed, number)) for number, node in _drawing_for_good(plan))
     made = ((number, node.memo.setdefault("drawn", own), own) for number, node, own in wanted)
     return tuple((number, draw) for number, draw, own in made if draw != own)
+
+
+def draw_by(plan: Node, text: str) -> None:
+    """Draw for operations that have not drawn yet by a text, which is equal in all processes that keep their elements.
+
+    Only runs without a seed of their own (`Options(seed=)`) use these draws.
+    """
+    for number, node in _numbered(plan):
+        node.memo.setdefault("drawn", hashed(text, number))
 
 
 def take_over(plan: Node, seed: int, drawn: Drawn) -> None:

@@ -65,6 +65,10 @@ class ArraySource:
         """Return shapes, dtypes and digests: of all bytes up to 64 MiB, else of 1,024 evenly spaced 64 KiB blocks."""
         return self._fingerprint
 
+    def content(self) -> Any:
+        """Return the structure and the data of each leaf."""
+        return (self.structure, self.columns)
+
     @cached_property
     def _fingerprint(self) -> tuple[Any, ...]:
         return ("arrays", repr(self.structure), *map(_column_fingerprint, self.columns))

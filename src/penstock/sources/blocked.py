@@ -22,6 +22,7 @@ from penstock.index.blocked import Blocks
 from penstock.kernels import gather
 from penstock.sources.block_advice import BlockAdvice
 from penstock.sources.block_parts import column_parts, given, picked
+from penstock.sources.powers import paths_of
 from penstock.storage.recent import Recent
 
 CACHE_BYTES = 1 << 30
@@ -189,6 +190,11 @@ class BlockedSource:
     def describe(self, row: int) -> str:
         block = int(self.store.bounds.searchsorted(row, "right")) - 1
         return self.store.describe(block, row - int(self.store.bounds[block]))
+
+    @property
+    def paths(self) -> Sequence[str]:
+        """The files of the store, if any."""
+        return paths_of(self.store)
 
     def fingerprint(self) -> tuple[Any, ...]:
         """Return the fingerprint of the store."""

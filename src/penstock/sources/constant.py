@@ -45,6 +45,10 @@ class ConstantSource:
         """Return the structure, with a digest of each array and the text of each other leaf."""
         return ("constant", repr(self.structure), *map(_identity, self.leaves))
 
+    def content(self) -> Any:
+        """Return the structure and the data of each leaf."""
+        return (self.structure, self.leaves)
+
 
 def constant(tensors: Any) -> ConstantSource:
     """Return the source of `Dataset.from_tensors`: lists become arrays, tuples and dicts are structure.

@@ -102,6 +102,10 @@ class IndexableSource:
         held = digest_values(cast("Sequence[Any]", self.data)) if isinstance(self.data, (list, tuple)) else ""
         return ("source", _type_name(self.data), self.length, held)
 
+    def content(self) -> Any:
+        """Return the object."""
+        return self.data
+
     def _one_by_one(self, positions: list[int]) -> list[Any]:
         get: Callable[[int], Any] = self.data.__getitem__
         elements: list[Any] = []

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from numpy.typing import NDArray
@@ -50,6 +50,21 @@ class HasFaults(Protocol):
     def faults(self) -> Mapping[Any, Exception]: ...
 
 
+class ReadsFiles(Protocol):
+    """A source of files or folders, whose elements change with the size or time of a file."""
+
+    @property
+    def paths(self) -> Sequence[str]: ...
+
+
+class HasContent(Protocol):
+    """A source of data in memory, whose `fingerprint` covers large arrays, and objects of the user, only in part."""
+
+    def content(self) -> Any:
+        """Return the data itself."""
+        ...
+
+
 class GathersNatively(Protocol):
     """A source that reads only arrays in memory, so that a native thread can gather batches of rows."""
 
@@ -78,6 +93,16 @@ def called_by(source: object) -> Called | None:
 def faults_of(source: object) -> Mapping[Any, Exception]:
     """Return the errors of a source that `HasFaults`, by file; an empty mapping for other sources."""
     return attribute_of(source, "faults") or {}
+
+
+def paths_of(source: object) -> Sequence[str]:
+    """Return the files of a source that `ReadsFiles`; none for other sources."""
+    return attribute_of(source, "paths") or ()
+
+
+def content_of_source(source: object) -> Callable[[], Any] | None:
+    """Return the method of a source that `HasContent`."""
+    return attribute_of(source, "content")
 
 
 def begin_reading_of(source: object) -> Callable[..., Ahead | None] | None:

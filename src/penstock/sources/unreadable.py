@@ -16,7 +16,7 @@ from penstock.core.errors import DataError
 from penstock.elements.chunks.chunk import Chunk
 from penstock.elements.spec import Spec
 from penstock.index.blocked import Blocks
-from penstock.sources.powers import advise_of, blocks_of_source
+from penstock.sources.powers import advise_of, blocks_of_source, paths_of
 from penstock.sources.protocol import Source
 
 
@@ -83,6 +83,11 @@ class WithUnreadable:
         if at < len(self.places) and self.places[at] == row:
             return "the unreadable part of a file"
         return self.source.describe(row - at)
+
+    @property
+    def paths(self) -> Sequence[str]:
+        """The files of the source that can be read."""
+        return paths_of(self.source)
 
     def fingerprint(self) -> tuple[Any, ...]:
         """Return values that identify the data and the places of failing elements."""

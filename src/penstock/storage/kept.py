@@ -3,23 +3,36 @@
 from __future__ import annotations
 
 import threading
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from penstock.core.arrays import Rows
-from penstock.elements.chunks.chunk import Chunk, Column, Columns, Items
+from penstock.elements.chunks.chunk import Chunk, Column, Columns, Items, concat
 from penstock.elements.chunks.sharing import gathered, sealed, with_sealed_arrays
+from penstock.elements.footprint import memory_of
 from penstock.elements.nested.structure import Structure
+
+Grow: TypeAlias = Callable[[int, int], bool]
+"""Return whether so many bytes more may be kept, beside a number of elements."""
+
+
+def without_limit(nbytes: int, kept: int) -> bool:
+    """Allow any number of bytes."""
+    return True
 
 
 class KeptRows:
     """The elements of some of `count` rows: columns of arrays if all have one shape and dtype, otherwise a list.
 
-    Several threads may fill and read; a row put twice is the same both times.
+    Several threads may fill and read; a row put twice is the same both times. Rows that may not `grow` the memory are
+    not kept.
     """
 
-    def __init__(self, count: int) -> None:
+    def __init__(self, count: int, grow: Grow = without_limit) -> None:
+        self._grow = grow
+        self._count = 0  # of the rows kept
         self._have = np.zeros(count, np.bool_)
         self._structure: Structure | None = None
         self._columns: list[np.ndarray] | None = None
@@ -30,15 +43,43 @@ class KeptRows:
         """Return the missing ones of `positions`, each once."""
         return np.unique(positions[~self._have[positions]])
 
-    def put(self, positions: Rows, chunk: Chunk) -> None:
-        """Keep the elements of a chunk, at `positions`."""
+    def fetch(self, rows: Rows, make: Callable[[Rows], Chunk], out: list[np.ndarray] | None = None) -> Chunk:
+        """Return the elements of all rows: in `out` if they fit, otherwise read-only; missing ones come from `make`."""
+        missing = self.missing(rows)
+        if len(missing):
+            made = make(missing)
+            if not self.put(missing, made):
+                return self.among(rows, missing, made)
+        return self.take(rows, out)
+
+    def put(self, positions: Rows, chunk: Chunk) -> bool:
+        """Keep the elements of a chunk, at `positions`, all different; return false if they may not be kept."""
+        nbytes = memory_of(chunk)
         with self._lock:
+            new = len(positions) - int(np.count_nonzero(self._have[positions]))
+            if new and not self._grow(nbytes * new // len(positions), self._count):
+                return False
+            self._count += new
             if self._items is None and not self._put_columns(positions, chunk):
                 self._leave_columns()
             if self._items is not None:
                 for position, element in zip(positions.tolist(), sealed_chunk(chunk).held(), strict=True):
                     self._items[position] = element
             self._have[positions] = True
+        return True
+
+    def among(self, positions: Rows, missing: Rows, made: Chunk) -> Chunk:
+        """Return the elements at `positions`, read-only: those `made` for the `missing` positions, the others kept.
+
+        `missing` are some of the positions, each once, in ascending order.
+        """
+        new = sealed_chunk(made)
+        if not np.array_equal(positions, missing):
+            at = np.searchsorted(missing, positions).clip(max=len(missing) - 1)
+            is_kept = missing[at] != positions
+            whole = new if not is_kept.any() else concat([new, self.take(positions[is_kept])])
+            new = whole.select(np.where(is_kept, len(missing) - 1 + np.cumsum(is_kept), at))
+        return handed_out(new)
 
     def take(self, positions: Rows, out: list[np.ndarray] | None = None) -> Chunk:
         """Return the elements at `positions`, all present: in `out` if they fit, otherwise read-only."""
@@ -102,9 +143,13 @@ def handed_out(kept: Chunk) -> Chunk:
 
 
 class KeptStream:
-    """The first elements of a stream, as chunks, and the mark to continue from after them."""
+    """The first elements of a stream, as chunks, and the mark to continue from after them.
 
-    def __init__(self) -> None:
+    Elements that may not `grow` the memory are not kept, nor any after them.
+    """
+
+    def __init__(self, grow: Grow = without_limit) -> None:
+        self._grow = grow
         self.count = 0
         self.after: Any = None
         self.complete = False
@@ -112,10 +157,14 @@ class KeptStream:
         self._ends: list[int] = []
         self._lock = threading.Lock()
 
-    def add(self, at: int, chunk: Chunk, after: Any) -> None:
-        """Keep the elements of a sealed chunk from position `at` on, if they are the next ones."""
+    def nearest(self, at: int) -> tuple[int, Any]:
+        """Return the number of elements, at most `at`, after which the input's mark is known, and the mark."""
+        return (self.count, self.after) if self.count <= at else (0, None)
+
+    def add(self, at: int, chunk: Chunk, after: Any, nbytes: int = 0) -> None:
+        """Keep the elements of a sealed chunk, of `nbytes`, from position `at` on, if they are the next ones."""
         with self._lock:
-            if at == self.count and not self.complete:
+            if at == self.count and not self.complete and self._grow(nbytes, self.count):
                 self._chunks.append(chunk)
                 self.count += len(chunk)
                 self._ends.append(self.count)

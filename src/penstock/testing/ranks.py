@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import islice, pairwise
 from typing import Any
@@ -56,16 +56,17 @@ def verify_ranks(
         raise ValueError(f"verify_ranks(worlds=): no number of ranks divides the global batch of {batch} rows")
     state = dataset.iterator(epoch=0).state_dict()
     seeded = dataset.with_options(_seed(state["seed"]))
-    whole = _Threads(seeded, 1, remainder).steps(most)
+    rows_of = _elements if batch is None else _rows_of
+    whole = _Threads(seeded, 1, remainder, rows_of).steps(most)
     before: Any = None
     for world in counts:
-        job = _Threads(seeded, world, remainder)
+        job = _Threads(seeded, world, remainder, rows_of)
         half = len(whole) // 2
         steps = job.steps(half)
         states = [it.state_dict() for it in job.iterators]
         _compare(whole, [*steps, *job.steps(most - half)], f"with {world} ranks")
         if before is not None:
-            rest = _Threads(seeded, world, remainder, before).steps(most - half)
+            rest = _Threads(seeded, world, remainder, rows_of, before).steps(most - half)
             _compare(whole[half:], rest, f"with {world} ranks, restarted at step {half}")
         if len({(each["epoch"], each["row"]) for each in states}) > 1:
             raise AssertionError(f"with {world} ranks, the states of the ranks at step {half} differ")
@@ -116,9 +117,17 @@ def audit(ledgers: Iterable[dict[str, Any]], dataset: Dataset[Any]) -> str:
 class _Threads:
     """The ranks of a job as threads of this process."""
 
-    def __init__(self, dataset: Dataset[Any], world: int, remainder: RankRemainder | None, state: Any = None) -> None:
+    def __init__(
+        self,
+        dataset: Dataset[Any],
+        world: int,
+        remainder: RankRemainder | None,
+        rows_of: Callable[[Any], list[Any]],
+        state: Any = None,
+    ) -> None:
         store = ThreadStore()
         self._remainder = remainder
+        self._rows_of = rows_of
         self.iterators: list[Iterator[Any]] = []
         for rank in range(world):
             own = dataset.shard_by_rank(
@@ -131,7 +140,7 @@ class _Threads:
     def steps(self, most: int) -> list[list[Any]]:
         """Return the rows of each of the next steps, of all ranks."""
         with ThreadPoolExecutor(len(self.iterators)) as pool:
-            received = list(pool.map(lambda it: [_rows_of(batch) for batch in islice(it, most)], self.iterators))
+            received = list(pool.map(lambda it: [self._rows_of(each) for each in islice(it, most)], self.iterators))
         counts = [len(each) for each in received]
         if max(counts) - min(counts) > (self._remainder == "uneven"):
             raise AssertionError(f"the ranks have {' and '.join(map(str, counts))} steps")
@@ -147,12 +156,20 @@ def _compare(whole: Sequence[Any], steps: Sequence[Any], case: str) -> None:
         raise AssertionError(f"{case}, there are {len(steps)} steps instead of {len(whole)}")
 
 
+def _elements(element: Any) -> list[Any]:
+    return [element]
+
+
 def _rows_of(batch: Any) -> list[Any]:
-    """Return the rows of a batch, or the element itself if it is no batch."""
+    """Return the rows of a batch, each with the numbers that belong to the whole batch, such as that of `enumerate`."""
     leaves, structure = flatten(batch)
-    if not leaves or not all(getattr(leaf, "ndim", 0) for leaf in leaves):
+    lengths = [len(leaf) for leaf in leaves if getattr(leaf, "ndim", 0)]
+    if not lengths:
         return [batch]
-    return [unflatten(structure, [leaf[row] for leaf in leaves]) for row in range(len(leaves[0]))]
+    return [
+        unflatten(structure, [leaf[row] if getattr(leaf, "ndim", 0) else leaf for leaf in leaves])
+        for row in range(lengths[0])
+    ]
 
 
 def _batch_of(dataset: Dataset[Any]) -> int | None:

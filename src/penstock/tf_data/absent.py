@@ -13,7 +13,6 @@ _ALONE = "sharding is never automatic: write ds.shard(num_shards, index)"
 _SERVICE = "there is no data service; pass any concurrent.futures.Executor, such as a cluster's, as Options(executor=)"
 _TABLE = "build a dict: {key: value for key, value in ds}, and look words up in map()"
 _END = "`next(it, None)` returns the end of the data as a value"
-_SAVED = "save the result of expensive operations once, ds.save(path), and later begin with Dataset.load(path)"
 _SPECS = f"{_GRAPH} datasets and iterators need no type as arguments; ds.element_spec is the type of the elements"
 
 OF_DATA: Mapping[str, str] = {
@@ -41,7 +40,6 @@ OF_EXPERIMENTAL: Mapping[str, str] = {
     "parse_example_dataset": _EXAMPLES,
     "prefetch_to_device": _DEVICE,
     "service": _SERVICE,
-    "snapshot": _SAVED,
     "table_from_dataset": _TABLE,
     "to_variant": f"{_GRAPH} a dataset is an object to pass on as it is",
 }
@@ -58,10 +56,6 @@ OF_TENSORFLOW: Mapping[str, str] = {
     **dict.fromkeys(("output_classes", "output_shapes", "output_types"), _SPEC_OF),
 }
 """Names of datasets that are not of the public API of `tf.data`, but that programs or TensorFlow itself ask for."""
-
-OF_DATASET: Mapping[str, str] = {
-    "snapshot": _SAVED,
-}
 
 
 def unknown_name(place: str, name: str, names: Mapping[str, str], known: Iterable[str] = ()) -> AttributeError:

@@ -19,7 +19,7 @@ from penstock.elements.spec import compatible, describe
 from penstock.engine.runs.carry_over import CarryOver
 from penstock.storage.paths import Pattern
 from penstock.tf_data import tensors
-from penstock.tf_data.absent import OF_DATASET, OF_TENSORFLOW, unknown_name
+from penstock.tf_data.absent import OF_TENSORFLOW, unknown_name
 from penstock.tf_data.constructed import constructed, has_tensors_of
 from penstock.tf_data.iterator import Iterator
 from penstock.tf_data.labelled import check_name, labelled
@@ -308,21 +308,49 @@ class Dataset(PenstockDataset[T_co]):
         reshuffle = True if reshuffle_each_iteration is None else reshuffle_each_iteration
         return ported(super().shuffle(buffer_size, seed, reshuffle, buffer_bytes=buffer_bytes, uniform=uniform))
 
-    def cache(self, filename: str | os.PathLike[str] = "", name: str | None = None) -> Dataset[T_co]:
-        """Keep each element in memory once it is made; a file name raises a `PlanError`; see `penstock.Dataset.cache`.
+    def cache(  # pyright: ignore[reportIncompatibleMethodOverride] - TensorFlow's name for the path
+        self,
+        filename: str | os.PathLike[str] = "",
+        name: str | None = None,
+        *,
+        path: str | os.PathLike[str] | None = None,
+        **settings: Any,
+    ) -> Dataset[T_co]:
+        """Keep each element once it is made, in memory or in the folder `filename`; see `penstock.Dataset.cache`.
+
+        Where `tf.data` keeps what was cached first, a changed pipeline makes its elements again. `path` is another name
+        of `filename`; the other arguments are those of `penstock.Dataset.cache`.
 
         >>> from penstock import tf_data
         >>> list(tf_data.Dataset.range(2).cache(name="kept")) == [0, 1]
         True
         """
         check_name(name)
-        if not is_one_of(filename, "", b""):
-            path = check_path("cache", "filename", filename)
-            raise PlanError(
-                f"cache(filename={path!r}): elements are cached in memory; to keep them in files, "
-                "ds.save(path) once, and later begin with Dataset.load(path)"
-            )
-        return ported(super().cache())
+        given = None if is_one_of(filename, "", b"") else check_path("cache", "filename", filename)
+        if given is not None and path is not None:
+            raise TypeError("cache(): filename and path are the same argument")
+        return ported(super().cache(path if given is None else given, **settings))
+
+    def snapshot(
+        self,
+        path: str | os.PathLike[str],
+        compression: str | None = "AUTO",
+        reader_func: Callable[..., Any] | None = None,
+        shard_func: Callable[..., Any] | None = None,
+        name: str | None = None,
+    ) -> Dataset[T_co]:
+        """Keep each element in the folder `path` once it is made: `cache(path)`.
+
+        >>> from penstock import tf_data
+        >>> import tempfile
+        >>> list(tf_data.Dataset.range(3).snapshot(tempfile.mkdtemp())) == [0, 1, 2]
+        True
+        """
+        if reader_func is not None or shard_func is not None:
+            raise PlanError("snapshot(reader_func=, shard_func=): rows are found by number; shuffle() after snapshot()")
+        if not is_one_of(compression, None, "AUTO", "NONE"):
+            raise PlanError(f"snapshot(compression={compression!r}): use cache(path, compression='lz4') or 'zstd'")
+        return self.cache(check_path("snapshot", "path", path), name)
 
     def with_options(self, options: Options | PenstockOptions, name: str | None = None) -> Dataset[T_co]:
         """Run with these options, of `tf_data` or of `penstock`, which replace options set before.
@@ -343,7 +371,7 @@ class Dataset(PenstockDataset[T_co]):
         return ported(super().with_options(ours))
 
     def _unknown(self, name: str) -> AttributeError:
-        return unknown_name("tf_data.Dataset", name, {**OF_DATASET, **OF_TENSORFLOW}, dir(type(self)))
+        return unknown_name("tf_data.Dataset", name, OF_TENSORFLOW, dir(type(self)))
 
 
 def _refuse_compression(call: str, compression: str | None) -> None:

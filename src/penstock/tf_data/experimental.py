@@ -72,6 +72,7 @@ __all__ = [
     "save",
     "scan",
     "shuffle_and_repeat",
+    "snapshot",
     "take_while",
     "unbatch",
     "unique",
@@ -104,6 +105,7 @@ ignore_errors = _applied("ignore_errors")
 pad_to_cardinality = _applied("pad_to_cardinality")
 rejection_resample = _applied("rejection_resample")
 scan = _applied("scan")
+snapshot = _applied("snapshot")
 take_while = _applied("take_while")
 unbatch = _applied("unbatch")
 unique = _applied("unique")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from penstock.core.budget import Budget
 from penstock.engine.memory.pool import Memory
 from penstock.engine.runs.run import Run, Totals
 from penstock.engine.tasks.cost import Cost
@@ -22,12 +23,20 @@ from penstock.watch.counters import (
     Counters,
     OperationCounters,
 )
-from penstock.watch.stats import OperationStats, Stats
+from penstock.watch.leaks import MemoryGrowth
+from penstock.watch.stats import PLURALS, HeldStats, OperationStats, Stats
 
 NS = 1e-9
 
 
-def stats_of(run: Run | None, counters: Counters, memory: Memory, items: int, times: tuple[int, int]) -> Stats:
+def stats_of(
+    run: Run | None,
+    counters: Counters,
+    memory: Memory,
+    items: int,
+    times: tuple[int, int],
+    growth: MemoryGrowth | None = None,
+) -> Stats:
     """Return the stats of a run, possibly not begun: `items` received; `times` waited and stepped (ns)."""
     workers = 1 if run is None or run.mode == "inline" else max(run.tuner.threads, 1)
     operations = _operations(counters)
@@ -54,9 +63,23 @@ def stats_of(run: Run | None, counters: Counters, memory: Memory, items: int, ti
         holds_gil=run is not None and run.tuner.holds_gil,
         decisions=() if run is None else tuple(run.tuner.decisions),
         operations=operations,
-        events=() if run is None else tuple(run.events),
+        budget=0 if run is None else run.budget.limit,
+        held=() if run is None else _held(run.budget),
+        notes=() if run is None else tuple(run.budget.notes),
+        growing=() if run is None or growth is None else growth.found(PLURALS[run.unit]),
         alone=() if run is None else tuple(map(str, safety.calls.all_alone(post_order(run.plan)))),
+        events=() if run is None else tuple(run.events),
     )
+
+
+def _held(budget: Budget) -> tuple[HeldStats, ...]:
+    """Return what the parts of a run hold; those of one name together."""
+    held: dict[tuple[str, str], HeldStats] = {}
+    for account in list(budget.accounts):
+        before = held.get((account.name, account.kind), HeldStats(account.name, account.kind, 0, 0))
+        more = replace(before, bytes=before.bytes + account.nbytes, peak=before.peak + account.peak)
+        held[account.name, account.kind] = more
+    return tuple(held.values())
 
 
 def _operations(counters: Counters) -> tuple[OperationStats, ...]:

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from penstock.core.events import RunEvent
 
 PLURALS = {"batch": "batches", "element": "elements"}
 _LONGEST = 64  # characters of an operation's name
@@ -36,6 +40,19 @@ class OperationStats:
 
 
 @dataclass(frozen=True)
+class HeldStats:
+    """The bytes that one part of a run holds, and the most that it has held.
+
+    `kind` is `"ahead"` (elements made ahead), `"buffer"` (elements that the order needs, or keys) or `"cache"`.
+    """
+
+    name: str
+    kind: str
+    bytes: int
+    peak: int
+
+
+@dataclass(frozen=True)
 class Stats:
     """The counts of an iterator since it was made.
 
@@ -47,8 +64,12 @@ class Stats:
     - `ahead`: tasks under way; `live_bytes`, `peak_bytes`: memory of batches.
     - `alone`: the operations that one thread at a time calls, with the reason.
     - `decisions`: the tuner's choices, with reasons; `holds_gil`: whether the functions were found to hold the GIL.
+    - `events`: what happened to the run, such as workers that died or waits without end.
     - `operations`: from the sources up.
-    - `events`: what happened to worker processes, such as the end of one, with its items, signal and peak of memory.
+    - `budget`: the bytes of `Options(memory_budget=)`; `held`: what the parts of a run that is under way hold of them;
+      `notes`: what the run could not do within them.
+    - `growing`: what keeps growing while the run goes on, with figures: objects that functions refer to, batches that
+      the consumer keeps, keys and groups.
 
     As text, for example by `print(it.stats())`, the counts are a table of the operations.
 
@@ -78,7 +99,11 @@ class Stats:
     decisions: tuple[str, ...]
     operations: tuple[OperationStats, ...]
     alone: tuple[str, ...] = ()
-    events: tuple[str, ...] = ()
+    events: tuple[RunEvent, ...] = ()
+    budget: int = 0
+    held: tuple[HeldStats, ...] = ()
+    notes: tuple[str, ...] = ()
+    growing: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         return stats_text(self)
@@ -122,7 +147,8 @@ def stats_text(stats: Stats) -> str:
     ]
     share = f"waited {stats.wait_share:.0%} of the time"
     shown = [line.rstrip() for line in lines] if stats.operations else []
-    return "\n".join([f"{whole}; {stats.mode}; {share}", *shown])
+    memory = [f"memory grows: {each}" for each in stats.growing] + [f"memory: {each}" for each in stats.notes]
+    return "\n".join([f"{whole}; {stats.mode}; {share}", *shown, *memory])
 
 
 def operations_table(stats: Stats) -> list[list[str]]:

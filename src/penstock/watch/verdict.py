@@ -10,7 +10,17 @@ INPUT_BOUND = 0.05  # share of its time that a consumer waits before the input i
 
 
 def verdict(stats: Stats) -> str:
-    """Return one or two sentences on what limits the run that `stats` counted."""
+    """Return what limits the run that `stats` counted, whether memory grows, and the last event, if any."""
+    growing = "".join(f" Memory grows: {each}." for each in stats.growing)
+    limit_of = _limit(stats) + growing
+    if not stats.events:
+        return limit_of
+    last = str(stats.events[-1]).partition("\n")[0]
+    number = len(stats.events)
+    return f"{limit_of} {'The event' if number == 1 else f'The last of {number} events'} of the run: {last}."
+
+
+def _limit(stats: Stats) -> str:
     limit = stats.limit
     if stats.items == 0 or limit is None or stats.seconds < LEAST_SECONDS:
         return f"Too early to say: {_count(stats.items, stats.unit)} in {stats.seconds:.2f} s."

@@ -73,6 +73,19 @@ def test_padded_batches_with_flags():
     assert [batch["valid"].tolist() for batch in second] == [[True], [False]]
 
 
+@pytest.mark.parametrize(
+    ("of_batch", "message"),
+    [
+        ({}, r'30 or 33, or remainder="uneven" for parts that differ by one row; with batch\(drop_remainder=True\)'),
+        ({"drop_remainder": True}, r'30 or 33, or remainder="uneven" for parts that differ by one row$'),
+        ({"remainder": "pad"}, r'or remainder="uneven" for parts .* after batch\(\) without remainder="pad"$'),
+    ],
+)
+def test_a_batch_that_ranks_cannot_share_equally_names_the_remedies(of_batch, message):
+    with pytest.raises(PlanError, match=message):
+        ps.Dataset.range(64).batch(32, **of_batch).shard_by_rank(rank=0, world=3)
+
+
 def test_uneven_parts_of_a_batch_that_ranks_cannot_share_equally():
     first, second, third = parts(ps.Dataset.range(12).batch(8), 3, remainder="uneven")
     assert [batch.tolist() for batch in first] == [[0, 1, 2], [8, 9]]

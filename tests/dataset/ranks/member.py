@@ -36,6 +36,18 @@ def join(framework, rank, world, address):
         jax.distributed.initialize(address, world, rank, initialization_timeout=15)
 
 
+def await_others(framework):
+    """Wait until all processes are here, since the first one holds the store of all."""
+    if framework == "torch":
+        import torch.distributed
+
+        torch.distributed.barrier()
+    elif framework == "jax":
+        from jax._src import distributed
+
+        distributed.global_state.client.wait_at_barrier("told", 15_000)
+
+
 def group_of(task, rank):
     """The process group that the task names for this rank, if it names any."""
     if "groups" not in task:
@@ -81,10 +93,8 @@ def main():
     join(framework, int(rank), int(world), address)
     line = json.dumps(received(json.loads(task), int(rank)))
     print(line, flush=True)
-    if framework == "jax":  # the first process holds the store of all
-        from jax._src import distributed
-
-        distributed.global_state.client.wait_at_barrier("told", 15_000)
+    if "dies" not in json.loads(task):
+        await_others(framework)
     os._exit(0)  # no goodbye to the other ranks, as when the process is killed
 
 

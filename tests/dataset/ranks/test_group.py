@@ -75,3 +75,20 @@ def test_no_group():
         group_here(7, 0, 4, 1.0)
     with pytest.raises(TypeError, match="needs rank= and world="):
         group_here(ThreadStore(), None, None, 1.0)
+
+
+def test_numbers_that_contradict_the_group(tmp_path):
+    _, (_, second) = groups(2)
+    assert group_here(second, None, None, 1.0)[0] == group_here(second, 1, 2, 1.0)[0] == (1, 2, "group=")
+    with pytest.raises(ValueError, match=r"shard_by_rank\(rank=0, world=2\): this process is rank 1 of 2 in the group"):
+        group_here(second, 0, 2, 1.0)
+    torch = pytest.importorskip("torch")
+    distributed = torch.distributed
+    distributed.init_process_group("gloo", init_method=(tmp_path / "store").as_uri(), rank=0, world_size=1)
+    try:
+        group = distributed.new_group([0])
+        assert group_here(group, 0, 1, 1.0)[0] == group_here(group, None, None, 1.0)[0] == (0, 1, "group=")
+        with pytest.raises(ValueError, match=r"shard_by_rank\(rank=1, world=2\): this process is rank 0 of 1"):
+            group_here(group, 1, 2, 1.0)
+    finally:
+        distributed.destroy_process_group()

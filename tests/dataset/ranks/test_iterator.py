@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 
 import numpy as np
@@ -130,6 +131,60 @@ def test_a_rank_that_dies_is_named_within_the_limit():
         taken(job.iterators[0])
 
 
+def test_the_rows_of_all_steps_are_counted_also_after_the_last_that_ranks_share():
+    def scanned():
+        return ps.Dataset.range(200).scan(0, lambda total, x: (total + x, x)).batch(12)
+
+    for make in (scanned, filtered):
+        job = Job(make, 2)
+        steps = job.steps()
+        for rank, it in enumerate(job.iterators):
+            stats = it.stats()
+            assert (stats.items, stats.rows) == (len(steps), sum(len(step[rank]) for step in steps))
+            assert stats.work > 0
+
+
+def test_a_consumer_that_takes_steps_ahead_tells_the_position_of_those_it_handed_out():
+    job = Job(filtered, 2)
+    whole = [rows_of(step) for step in Job(filtered, 2).steps()]
+
+    def handed_out(rank):
+        it, ahead, states, ledgers = job.iterators[rank], [], [], []
+        it.report(it.position())
+        for _ in range(5):
+            while len(ahead) < 3:
+                ahead.append((next(it), it.position()))
+            _, position = ahead.pop(0)
+            it.report(position)
+            states.append(it.state_dict())
+            ledgers.append(it.ledger()["spans"])
+        return states, ledgers
+
+    for rank, (states, ledgers) in enumerate(job.on_all(handed_out)):
+        assert [state["row"] for state in states] == [1, 2, 3, 4, 5]
+        assert ledgers[-1] == [[0, 0, 5, rank, 2]]
+    for step in (1, 5):
+        again = Job(filtered, 3).load(json.loads(json.dumps(states[step - 1])))
+        assert [rows_of(each) for each in again.steps()] == whole[step:]
+
+
+def test_a_feed_of_a_rank_saves_the_position_of_the_steps_handed_out():
+    pytest.importorskip("torch")
+    job = Job(filtered, 2)
+    feeds = [ds.to_torch("cpu", depth=3) for ds in job.datasets]
+
+    def stopped(rank):
+        for step, _ in enumerate(feeds[rank], 1):
+            if step == 4:
+                return feeds[rank].state_dict()
+        return None
+
+    first, second = job.on_all(stopped)
+    assert first == second
+    whole = [rows_of(step) for step in Job(filtered, 2).steps()]
+    assert [rows_of(step) for step in Job(filtered, 3).load(first).steps()] == whole[4:]
+
+
 def test_states_of_the_ranks_at_different_steps():
     job = Job(filtered, 2)
     job.steps(3)
@@ -140,14 +195,27 @@ def test_states_of_the_ranks_at_different_steps():
         loaded.load([first, {**second, "row": 4}])
 
 
+def test_states_of_ranks_that_drew_seeds_of_their_own():
+    def make():
+        return ps.Dataset.range(24).shuffle().batch(4)
+
+    first, second = (make().shard_by_rank(rank=rank, world=2).iterator(epoch=0) for rank in range(2))
+    next(first), next(second)
+    loaded = make().shard_by_rank(rank=0, world=1)
+    with pytest.raises(CursorError, match=r"of the ranks have different seeds, .*Options\(seed=\)"):
+        loaded.load_state_dict([first.state_dict(), second.state_dict()])
+
+
 def test_a_state_of_another_number_of_ranks_without_a_global_batch():
     def make():
         return ps.Dataset.range(12)
 
     job = Job(make, 3)
     assert [rows_of([np.array(step)]) for step in job.steps(2)] == [[0, 1, 2], [3, 4, 5]]
-    with pytest.raises(CursorError, match="belongs to another plan"):
-        Job(make, 2).load(job.states()[0])
+    for state in (job.states()[0], job.states()):
+        with pytest.raises(CursorError) as caught:
+            Job(make, 2).load(state)
+        assert "loads only with the number of ranks that it was saved with" in caught.value.__notes__[0]
 
 
 def test_a_state_of_one_rank_where_the_position_of_each_differs():

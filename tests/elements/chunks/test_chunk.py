@@ -71,6 +71,32 @@ def test_concatenation_keeps_the_order_of_elements(make, sizes, as_columns):
     assert concat(chunks).elements() == [element for part in parts for element in part]
 
 
+def test_one_element_is_taken_without_making_the_others():
+    made = []
+
+    class Noting(np.ndarray):
+        def tolist(self):
+            made.append(len(self))
+            return super().tolist()
+
+    class NotingList(list):
+        def __iter__(self):
+            made.append(len(self))
+            return super().__iter__()
+
+        def __getitem__(self, key):
+            got = super().__getitem__(key)
+            return NotingList(got) if isinstance(key, slice) else got
+
+    columns = [np.arange(1000).view(Noting), NotingList(map(str, range(1000))), np.zeros((1000, 3))]
+    chunk = Columns(flatten({"n": 0, "s": "", "x": 0})[1], columns, 1000)
+    one = chunk.element(-7)
+    assert (one["n"], one["s"], one["x"].shape) == (993, "993", (3,))
+    assert made == [1]
+    with pytest.raises(IndexError, match="element 1000 of a chunk of 1000"):
+        chunk.element(1000)
+
+
 def test_array_columns_give_numbers_and_views():
     chunk = Columns(flatten({"x": 0, "y": 0})[1], [np.arange(3), np.zeros((3, 2))], 3)
     first = chunk.elements()[0]

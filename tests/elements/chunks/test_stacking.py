@@ -172,7 +172,7 @@ ROWS = np.array([30, 11, 7, 52])
         ([1, True], "rows 30 and 11 .*: dtype int64 against bool"),
         ([1, "a"], "rows 30 and 11 .*: int64 against str; return the same type"),
         ([b"", np.zeros(2)], r"rows 30 and 11 .*: bytes against float64\[2\]"),
-        ([np.zeros(2), np.float64(1)], r"rows 30 and 11 .*: shape (2,) against ()"),
+        ([np.zeros(2), np.float64(1)], r"rows 30 and 11 .*: shape (2,) against (); return the same number"),
         (["a", b"b", 3], "rows 30 and 7 .*: str against int64"),
         ([np.zeros(0), np.zeros((0, 0))], "shape (0,) against (0, 0)"),
     ],

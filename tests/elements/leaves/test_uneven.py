@@ -152,9 +152,9 @@ def test_inner_dimensions_of_ragged_rows_are_padded_too():
 @pytest.mark.parametrize(
     ("column", "message"),
     [
-        ([np.zeros(2), np.zeros((2, 2))], r"shape (None,) against (None, None)"),
+        ([np.zeros(2), np.zeros((2, 2))], r"shape (?,) against (?, ?)"),
         ([np.zeros(2), np.zeros(2, "f4")], "dtype float64 against float32"),
-        ([np.zeros(2), 1.0], r"shape (None,) against ()"),
+        ([np.zeros(2), 1.0], r"shape (?,) against ()"),
         ([np.zeros(2), "a"], r"float64[?] against str"),
     ],
 )
@@ -167,7 +167,7 @@ def test_values_that_differ_in_dtype_or_rank_are_refused_with_their_rows(column,
 
 
 def test_only_ragged_dimensions_may_differ():
-    with pytest.raises(ElementError, match=r"shape \(None, 2\) against \(None, 3\); only the first 1 dimension may"):
+    with pytest.raises(ElementError, match=r"shape \(\?, 2\) against \(\?, 3\); only the first 1 dimension may"):
         ragged([np.zeros((1, 2)), np.zeros((1, 3))], 1, np.int64, ORIGIN, np.empty)
 
 

@@ -83,6 +83,13 @@ def test_assembling_columns_gives_the_elements(element, count):
     assert repr(structure.assemble([[leaf] * count for leaf in found], count)) == repr([element] * count)
 
 
+@pytest.mark.parametrize("element", [{1: "a", 2: "b"}, {True: "a", 2: "b"}, {2: "b", 1.0: "a"}, {"a": 1}, {b"a": 1}])
+def test_keys_that_are_equal_keep_their_types(element):
+    leaves, structure = flatten(element)
+    rebuilt = unflatten(structure, leaves)
+    assert list(map(repr, rebuilt.items())) == list(map(repr, element.items()))
+
+
 def test_the_order_of_keys_is_the_users_and_does_not_change_the_structure():
     first, second = flatten({"b": 1, "a": 2}), flatten({"a": 2, "b": 1})
     assert first[1] == second[1]

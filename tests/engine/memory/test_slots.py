@@ -99,12 +99,12 @@ def test_without_a_known_shape_there_is_no_slot(ds):
 
 @pytest.mark.parametrize("options", [{}, {"workers": 2}, {"executor": "inline"}])
 @pytest.mark.parametrize("beside", [None, np.arange(64)])
-def test_ragged_batches_that_exceed_the_memory_budget_are_an_error(beside, options):
+def test_ragged_batches_that_exceed_the_memory_budget_are_told(beside, options):
     ragged = ps.Ragged.from_rows([[float(row)] * 2000 for row in range(64)])
     data = ragged if beside is None else {"r": ragged, "x": beside}
     ds = D.from_tensor_slices(data).batch(4).with_options(ps.Options(memory_budget=10_000, **options))
-    with pytest.raises(ps.errors.BudgetError, match=r"one batch takes 64,\d+ bytes, .* allows 10,000"):
-        list(ds)
+    with pytest.warns(ps.errors.BudgetWarning, match=r"one batch of .* takes about 64,\d+ bytes, .* allows 10,000"):
+        assert len(list(ds)) == 16
 
 
 def test_batches_that_are_written_elsewhere_get_one_slot_and_no_other():

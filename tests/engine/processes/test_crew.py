@@ -42,10 +42,11 @@ def test_workers_that_are_killed_at_random_change_nothing(pool):
     assert got == wanted
     assert kills > 15
     assert len(it.stats().events) > 0
-    assert all("SIGKILL" in event for event in it.stats().events)
+    assert {event.kind for event in it.stats().events} == {"died"}
+    assert all("SIGKILL" in event.words for event in it.stats().events)
 
 
-def test_a_worker_that_dies_in_a_task_is_replaced_and_named(pool, tmp_path):
+def test_a_worker_that_dies_in_a_task_is_replaced_and_named(pool, tmp_path, caplog):
     once = tmp_path / "once"
 
     def dying(x):
@@ -57,10 +58,15 @@ def test_a_worker_that_dies_in_a_task_is_replaced_and_named(pool, tmp_path):
     it = D.range(100).map(dying).batch(10).with_options(OPTIONS).iterator()
     assert [batch.tolist() for batch in it] == [list(range(at, at + 10)) for at in range(0, 100, 10)]
     (event,) = it.stats().events
-    assert "SIGSEGV" in event
-    assert "MB resident" in event
-    assert "which another worker makes again" in event
-    assert "dying" in event  # the Python stack that faulthandler wrote
+    assert (event.kind, event.operation) == ("died", "batch(10)")
+    assert event.rows is not None
+    assert event.rows[0] <= 5 < event.rows[1]  # items, which are batches
+    assert "SIGSEGV" in event.words
+    assert "MB resident" in event.words
+    assert "which another worker makes again" in event.words
+    assert "dying" in event.words  # the Python stack that faulthandler wrote
+    assert event.words in caplog.text
+    assert "SIGSEGV" in it.verdict()
     assert len(pool.crew._members) == 2
 
 
@@ -76,7 +82,7 @@ def test_a_worker_that_exits_is_replaced(code, tmp_path):
 
     it = D.range(100).map(leaving).with_options(OPTIONS).iterator()
     assert list(it) == list(range(100))
-    assert f"exit code {code}" in it.stats().events[0]
+    assert f"exit code {code}" in it.stats().events[0].words
 
 
 def test_a_stopped_worker_that_is_killed_never_writes_into_the_slot_again(pool):

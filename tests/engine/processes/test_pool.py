@@ -42,7 +42,9 @@ def test_without_memory_a_temporary_file_is_shared_and_said_so(monkeypatch, tmp_
     ds = ps.Dataset.range(50).map(lambda x: np.full(1000, x)).batch(5).with_options(options(BUDGET))
     it = ds.iterator()
     assert [int(x) for batch in it for x in batch[:, -1]] == list(range(50))
-    assert "temporary file" in it.stats().events[0]
+    (event,) = it.stats().events
+    assert event.kind == "degraded"
+    assert "temporary file" in event.words
     assert "temporary file" in caplog.text
     assert list(tmp_path.iterdir()) == []
 
@@ -58,9 +60,9 @@ def test_without_any_shared_memory_batches_come_through_sockets(monkeypatch, cap
     ds = ps.Dataset.range(60).map(lambda x: np.full(50_000, x)).batch(5).with_options(options(BUDGET + 1))
     it = ds.iterator()
     assert [int(x) for batch in it for x in batch[:, -1]] == list(range(60))
-    assert it.stats().events == (
-        "no memory is shared with the workers, so batches are copied through sockets: nothing left",
-    )
+    told = "no memory is shared with the workers, so batches are copied through sockets: nothing left"
+    assert [str(event) for event in it.stats().events] == [told]
+    assert told in caplog.text
     assert pool.arena is None
 
 

@@ -40,7 +40,7 @@ def test_without_an_interpreter_threads_make_the_same_elements(monkeypatch, capl
     it = ds.with_options(ps.Options(executor="processes", workers=2)).iterator()
     assert [batch.tolist() for batch in it] == [batch.tolist() for batch in ds]
     assert it.stats().mode == "2 threads"
-    assert "threads make the same elements" in it.stats().events[0]
+    assert "threads make the same elements" in it.stats().events[0].words
     assert "sys.executable" in caplog.text
 
 
@@ -57,7 +57,7 @@ def test_a_system_without_room_for_processes_gets_threads(monkeypatch):
             break
     assert next(it).tolist()[0] == 8 * number + 9
     assert it.stats().mode.endswith("threads")
-    assert "Resource temporarily unavailable" in it.stats().events[0]
+    assert "Resource temporarily unavailable" in it.stats().events[0].words
 
 
 SEES = """

@@ -42,7 +42,7 @@ def test_an_element_that_ends_workers_is_named_after_everything_before_it(name):
     assert "SIGKILL" in str(caught.value)
     assert len(got) == before
     assert caught.value.row in (57, 5)
-    assert any("elements are now made apart" in event for event in it.stats().events)
+    assert any("elements are now made apart" in event.words for event in it.stats().events)
 
 
 def test_later_runs_work(pool):

@@ -8,6 +8,7 @@ import threading
 import numpy as np
 
 from penstock import Dataset, Options
+from penstock.engine.memory.slots import Slots
 from penstock.engine.runs.carry_over import CarryOver
 from penstock.engine.tasks.cost import Cost
 from penstock.engine.tuning.hill_climb import MS
@@ -88,3 +89,21 @@ def test_large_batches_are_written_into_the_caller_s_blocks_though_a_native_thre
     with ds.iterator(allocate=blocks(sizes)) as it:
         assert all(batch.base is not None and batch.base.dtype == np.uint8 for batch in it)
     assert sum(sizes) >= 16 * (2 << 20)
+
+
+def test_a_later_epoch_writes_all_its_batches_in_place(monkeypatch):
+    slots = []
+    take = Slots.take
+
+    def noted(self, items, *, last):
+        slots.append(take(self, items, last=last))
+        return slots[-1]
+
+    monkeypatch.setattr(Slots, "take", noted)
+    ds = Dataset.from_tensor_slices(np.zeros((90, 1000))).batch(10).prefetch(4).with_options(Options(workers=2))
+    list(ds)
+    assert any(slot is None for slot in slots)  # of the first epoch, which had to see where batches are written
+    slots.clear()
+    list(ds)
+    assert slots
+    assert all(slot is not None for slot in slots)

@@ -5,12 +5,16 @@ from __future__ import annotations
 from functools import partial
 
 import numpy as np
+import pytest
 
 from penstock import Dataset, Options
+from penstock.engine.memory.slots import Slots
 from penstock.engine.runs.feeds import NOTHING, RowFeed
 from penstock.engine.runs.loop import Loop
+from penstock.engine.runs.room import LOOKED_AT
 from penstock.engine.runs.stage import Stage
 from penstock.engine.tasks.task import Job, Task
+from penstock.engine.tuning.tuner import LOOKS
 from penstock.plan.flow import Piece
 from tests.engine.runs.sessions import INLINE, THREADS, session_with
 
@@ -72,8 +76,8 @@ def test_alternating_stages_share_the_budget():
     with session_with(Options(executor="threads", workers=4, memory_budget=1000)) as session:
         session.turns = 4
         loop = loop_on_threads(session)
-        loop._item_bytes = 1
-        for nbytes, has_room in ((249, True), (1, False)):
+        loop._memory.item_bytes = 1
+        for nbytes, has_room in ((248, True), (1, False)):  # an item of 1 byte reserves 2
             job = one_item()
             job.nbytes = nbytes
             loop._window.push(job)
@@ -112,3 +116,41 @@ def test_a_loop_that_ends_early_closes_its_feed_and_its_window():
         pieces.close()
         assert closed == [True]
         assert not session.jobs_ahead
+
+
+@pytest.fixture
+def looks(monkeypatch):
+    """The numbers of batches whose sizes were looked at, one number for each look."""
+    seen = []
+    learn = Slots.learn
+
+    def noting(self, chunk, slot=None):
+        seen.append(len(chunk))
+        learn(self, chunk, slot)
+
+    monkeypatch.setattr(Slots, "learn", noting)
+    return seen
+
+
+def batches_of(count, **options):
+    ds = Dataset.range(4 * count).map(lambda x: np.full(3, x)).batch(4).prefetch(1)  # one batch in each job
+    return ds.with_options(Options(workers=1, executor="threads", **options))
+
+
+def test_of_many_batches_a_sample_is_looked_at_for_their_sizes(looks):
+    made = list(batches_of(160))
+    assert [batch[0, 0] for batch in made] == list(range(0, 640, 4))
+    assert looks == [1] * (LOOKS + 160 // LOOKED_AT)
+
+
+def test_under_a_budget_every_batch_is_looked_at(looks):
+    assert len(list(batches_of(160, memory_budget=1 << 20))) == 160
+    assert looks == [1] * 160
+
+
+@pytest.mark.parametrize("budget", [{}, {"memory_budget": 1 << 20}])
+def test_batches_that_change_their_shape_between_looks_are_whole(budget):
+    ds = Dataset.range(240).map(lambda x: np.full(1 + x // 20, x)).batch(4).with_options(Options(workers=2, **budget))
+    assert [batch.tolist() for batch in ds] == [
+        [[x] * (1 + low // 20) for x in range(low, low + 4)] for low in range(0, 240, 4)
+    ]

@@ -6,6 +6,7 @@ import gc
 import threading
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from time import perf_counter_ns
+from weakref import WeakSet
 
 import numpy as np
 import pytest
@@ -272,3 +273,23 @@ def test_a_session_of_inner_datasets_asks_the_outer_one_for_threads(session_with
     with pytest.raises(ClosedError):
         next(ahead)
     assert session_with(executor="inline").inner().side_thread() is None
+
+
+def test_a_session_that_garbage_collection_closes_while_it_begins_a_producer_closes_that_too(session_with):
+    session = session_with()
+
+    class Closing(WeakSet):
+        def add(self, item):
+            session.close()  # as the finalizer of an iterator does
+            super().add(item)
+
+    session._producers = Closing()
+    begun = []
+    beginning = threading.Thread(
+        target=lambda: begun.append(session.producer(iter(range(9)), lambda ready: True)), daemon=True
+    )
+    beginning.start()
+    beginning.join(20)
+    assert not beginning.is_alive()
+    with pytest.raises(ClosedError):
+        next(begun[0])

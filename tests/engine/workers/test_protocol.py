@@ -18,6 +18,7 @@ from penstock.engine.tasks.task import Job, Made, Task
 from penstock.engine.tasks.works import RowWork
 from penstock.engine.workers.executors import RemoteWorkers, ThreadWorkers
 from penstock.engine.workers.inline import NativeThread
+from penstock.engine.workers.replaceable import ReplaceableExecutor
 from penstock.engine.workers.threads import Threads
 from penstock.engine.workers.window import Window
 from penstock.plan.flow import Piece
@@ -45,7 +46,7 @@ def pool():
 @contextmanager
 def processes():
     with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as executor:
-        yield RemoteWorkers(work(), executor, Unobserved())
+        yield RemoteWorkers(work(), ReplaceableExecutor(executor, 1, [].append), Unobserved())
 
 
 @contextmanager

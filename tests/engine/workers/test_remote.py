@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import dataclasses
 import pickle
 import threading
 from concurrent.futures import ProcessPoolExecutor
@@ -35,7 +36,7 @@ def large(rows=20_000):
 
 def test_a_small_plan_travels_with_every_task():
     plan = pickled(ps.Dataset.range(9).map(lambda x: x * 2), Unobserved())
-    assert plan.path is None
+    assert plan.file is None
     assert len(plan.data) <= LARGEST_CARRIED
     made, counted = travelled(run_remotely(travelled(plan), travelled(TASK)))
     assert made.piece.chunk.elements() == [6, 2]
@@ -43,15 +44,34 @@ def test_a_small_plan_travels_with_every_task():
     plan.remove()
 
 
-def test_a_large_plan_travels_once_in_a_temporary_file():
+def test_a_large_plan_travels_once_in_a_file_without_a_name():
     plan = pickled(large().batch(1), Unobserved())
     assert plan.data is None
+    assert len(pickle.dumps(plan)) < 500
     assert Path(plan.path).stat().st_size > LARGEST_CARRIED
     made, _ = run_remotely(travelled(plan), TASK)
     assert [batch.tolist() for batch in made.piece.chunk.elements()] == [[3], [1]]
     plan.remove()
     assert not Path(plan.path).exists()
     plan.remove()
+
+
+def test_the_file_of_another_plan_is_not_taken_for_that_of_this_one():
+    plan, other = pickled(large(), Unobserved()), pickled(large(30_000), Unobserved())
+    with pytest.raises(FileNotFoundError, match="does not hold the plan"):
+        dataclasses.replace(travelled(plan), path=other.path).load()
+    plan.remove()
+    other.remove()
+
+
+def test_a_plan_has_a_named_file_where_the_system_has_no_proc(monkeypatch, tmp_path):
+    monkeypatch.setattr("os.path.isdir", lambda path: False)
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    plan = pickled(large().batch(1), Unobserved())
+    assert list(tmp_path.iterdir()) == [Path(plan.path)]
+    assert [batch.tolist() for batch in run_remotely(travelled(plan), TASK)[0].piece.chunk.elements()] == [[3], [1]]
+    plan.remove()
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_stretch_of_a_stream_makes_the_same_piece_elsewhere():

@@ -125,3 +125,20 @@ def test_an_idle_thread_holds_no_result():
         del made
         threads.submit(int).result(10)
         assert reference() is None
+
+
+def test_a_pool_that_garbage_collection_shuts_down_while_it_starts_threads_leaves_none(monkeypatch):
+    pool = Threads(1)
+    start = threading.Thread.start
+
+    def started(thread):
+        pool.shutdown(wait=False)  # as the finalizer of an iterator does
+        start(thread)
+
+    monkeypatch.setattr(threading.Thread, "start", started)
+    resizing = threading.Thread(target=pool.resize, args=[3], daemon=True)
+    start(resizing)
+    resizing.join(20)
+    assert not resizing.is_alive()
+    pool.join(20)
+    assert not any(thread.is_alive() for thread in pool._threads)

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import pickle
 import threading
+import warnings
 
 import numpy as np
 import pytest
@@ -130,9 +132,9 @@ def test_an_empty_dataset_can_be_cached():
 
 def test_each_virtual_stream_has_its_own_lasting_store():
     store = Store()
-    assert store.part(1) is store.part(1)
-    assert len({id(part) for part in (store, store.part(0), store.part(1))}) == 3
-    assert store.part(0).kept("key", list) is store.part(0).kept("key", list)
+    assert store.part(1, 4) is store.part(1, 4)
+    assert len({id(part) for part in (store, store.part(0, 4), store.part(1, 4), store.part(1, 8))}) == 4
+    assert store.part(0, 4).stream((7,)) is store.part(0, 4).stream((7,))
 
 
 def drawn(x, *, rng):
@@ -200,3 +202,90 @@ def test_a_state_from_another_process_brings_its_draws():
     other.load_state_dict(ds.state_dict())
     assert list(other) == list(other) == first
     assert len(calls_made) == 30
+
+
+def large(x):
+    calls_made.append(int(x))
+    return {"x": np.full(1000, x, np.uint8), "name": f"row {x}"}
+
+
+def caching(options=None, *, stream=False, shuffled=False):
+    ds = Dataset.range(40).map(large)
+    ds = (ds.filter(lambda *_: True) if stream else ds).cache()
+    ds = ds.shuffle(seed=3) if shuffled else ds
+    return ds if options is None else ds.with_options(options)
+
+
+@pytest.mark.parametrize("executor", ["inline", "threads"])
+@pytest.mark.parametrize(("stream", "shuffled"), [(False, False), (False, True), (True, False)])
+def test_a_cache_within_a_budget_equals_one_without(executor, stream, shuffled):
+    wanted = [as_lists(epoch) for ds in [caching(stream=stream, shuffled=shuffled)] for epoch in [ds] * 3]
+    calls_made.clear()
+    ds = caching(ps.Options(executor=executor, memory_budget=20_000), stream=stream, shuffled=shuffled)
+    with pytest.warns(ps.errors.BudgetWarning, match=r"cache\(\) keeps \d+ elements .* makes the others anew") as told:
+        found = [as_lists(ds) for _ in range(3)]
+    assert found == wanted
+    assert len({str(each.message).partition(" keeps ")[0] for each in told}) == 1
+    assert 3 * 30 < len(calls_made) <= 3 * 40  # up to nine are kept: half of the budget
+
+
+def test_a_full_cache_says_so_once_in_a_run():
+    ds = caching(ps.Options(memory_budget=20_000)).repeat(4)
+    it = ds.iterator()
+    with pytest.warns(ps.errors.BudgetWarning) as told:
+        assert len(list(it)) == 160
+    assert len(told) == 1
+    assert "caches may keep 10,000 bytes" in it.stats().notes[0]
+    (held,) = [each for each in it.stats().held if each.kind == "cache"]
+    assert 5_000 < held.bytes <= 10_000
+
+
+def test_elements_that_are_not_kept_are_read_only_too():
+    ds = caching(ps.Options(memory_budget=20_000))
+    with pytest.warns(ps.errors.BudgetWarning):
+        elements = [*ds, *ds]
+    assert not any(element["x"].flags.writeable for element in elements)
+
+
+def test_a_larger_budget_lets_a_cache_grow_on():
+    ds = caching()
+    with pytest.warns(ps.errors.BudgetWarning):
+        list(ds.with_options(ps.Options(memory_budget=20_000)))
+    before = len(calls_made)
+    list(ds.with_options(ps.Options(memory_budget=1 << 20)))
+    assert 30 <= len(calls_made) - before < 40
+    list(ds)
+    assert len(calls_made) - before < 40
+
+
+def test_several_caches_share_the_budget():
+    ds = Dataset.zip(caching(), caching()).with_options(ps.Options(memory_budget=40_000))
+    it = ds.iterator()
+    with pytest.warns(ps.errors.BudgetWarning):
+        list(it)
+    held = [each.bytes for each in it.stats().held if each.kind == "cache"]
+    assert 10_000 < sum(held) <= 20_000
+
+
+@pytest.mark.parametrize("stop", [3, 20, 39])
+def test_a_full_cache_of_a_stream_continues_from_a_state(stop):
+    ds = caching(ps.Options(memory_budget=20_000), stream=True)
+    with pytest.warns(ps.errors.BudgetWarning):
+        wanted = as_lists(ds)
+    it, again = ds.iterator(), caching(ps.Options(memory_budget=20_000), stream=True).iterator()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ps.errors.BudgetWarning)
+        for _ in range(stop):
+            next(it)
+        again.load_state_dict(it.state_dict())
+        it.load_state_dict(it.state_dict())
+        assert as_lists(it) == as_lists(again) == wanted[stop:]
+
+
+def test_a_cache_in_another_process_has_a_limit_too():
+    ds = caching()
+    with pytest.warns(ps.errors.BudgetWarning):
+        list(ds.with_options(ps.Options(memory_budget=20_000)))
+    node = pickle.loads(pickle.dumps(ds._plan))
+    assert not node.store.allowance.grow(10_001, 0)
+    assert node.store.allowance.grow(10_000, 0)

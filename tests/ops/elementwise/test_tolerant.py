@@ -170,6 +170,18 @@ def test_ignore_errors_directly_after_an_ordered_operation_is_refused():
     assert len(list(stream.batch(2).map(lambda x: x).prefetch(1).ignore_errors())) == 5
 
 
+def test_a_generator_that_raises_has_no_elements_after_the_failure():
+    def numbers():
+        yield 1
+        raise OSError("a bad sector")
+
+    with pytest.raises(PlanError, match=r"\(numbers\) cannot be left out: a generator ends when it raises"):
+        Dataset.from_generator(numbers).ignore_errors()
+    with pytest.raises(OSError, match="a bad sector") as caught:
+        list(Dataset.from_generator(numbers).map(lambda x: x).ignore_errors())
+    assert "in from_generator(numbers), at element 1" in caught.value.__notes__
+
+
 def test_skip_makes_a_stream_and_replace_keeps_the_length():
     ds = Dataset.range(9)
     assert ds.map(abs, on_error="skip").cardinality() == UNKNOWN

@@ -6,9 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from penstock import INFINITE, Dataset
-from penstock.ops.group.grouping import Grouping, spans
+from penstock.ops.group.grouping import Collecting, Grouping, spans
 
 
 @dataclass(frozen=True)
@@ -56,3 +58,24 @@ def test_an_error_names_the_group_and_the_records_it_is_made_from():
 def test_spans_are_the_ranges_of_consecutive_groups():
     assert list(spans(np.array([2, 3]))) == [(0, 2), (2, 5)]
     assert list(spans(np.array([], np.int64))) == []
+
+
+@given(st.integers(1, 7), st.integers(0, 9), st.integers(0, 40), st.integers(1, 5))
+def test_the_groups_that_are_ready_are_those_that_counting_one_by_one_finds(size, made, at_hand, most):
+    node = Dataset.range(8).batch(size)._plan
+    assert node._ready(made, at_hand, most) == Collecting._ready(node, made, at_hand, most)
+
+
+def test_batches_of_a_stream_whose_elements_are_ready_are_made_in_one_go(monkeypatch):
+    gone = []
+    collect_all = Collecting.collect_all
+
+    def noting(self, groups, out, allocate):
+        gone.append(len(groups.numbers))
+        return collect_all(self, groups, out, allocate)
+
+    monkeypatch.setattr(Largest, "collect_all", noting)
+    monkeypatch.setattr(Largest, "collect", lambda self, chunk, rows, allocate: max(chunk.elements()))
+    assert list(largest(Dataset.range(1000).filter(lambda x: True), 4)) == list(range(3, 1000, 4))
+    assert sum(gone) > 200
+    assert len(gone) < 50

@@ -170,3 +170,10 @@ def test_datasets_are_refused_by_padded_batch_and_kept_by_batch(ds, where):
 def test_windows_are_refused_before_anything_runs():
     with pytest.raises(TypeError, match="the values are datasets"):
         Dataset.range(7).window(3).padded_batch(2)
+
+
+def test_arrays_with_different_numbers_of_dimensions_name_the_remedy():
+    ds = Dataset.range(4).map(lambda x: np.zeros((2,) * (x % 2 + 1)))
+    for batches in (ds.padded_batch(2), ds.ragged_batch(2), ds.filter(lambda x: True).padded_batch(2)):
+        with pytest.raises(ElementError, match=r"rows 0 and 1 differ: .*return the same number of dimensions"):
+            list(batches)

@@ -80,3 +80,21 @@ def test_values_that_fit_no_column_are_named(tmp_path, monkeypatch, rows, said):
     with pytest.raises(ElementError, match=f"write_parquet.*{said}"):
         Dataset.from_source(rows).write_parquet(tmp_path / "a.parquet")
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("count", [0, 5])
+def test_arrow_files_have_the_columns_of_parquet_files(tmp_path, monkeypatch, count):
+    import pyarrow as pa
+
+    monkeypatch.setattr(writing, "_GROUP_ROWS", 2)
+    rows = [{"x": np.int32(i), "y": {"z": "a" * i}} for i in range(count)]
+    writing.write_arrow_file(rows, str(tmp_path / "a.arrow"), overwrite=False)
+    with pa.ipc.open_file(str(tmp_path / "a.arrow")) as file:
+        assert file.num_record_batches == -(-count // 2)
+        assert file.read_all().to_pylist() == [{"x": i, "y": {"z": "a" * i}} for i in range(count)]
+
+
+def test_an_arrow_file_that_cannot_be_written_leaves_nothing(tmp_path):
+    with pytest.raises(ElementError, match="not a dict of columns"):
+        writing.write_arrow_file([1], str(tmp_path / "a.arrow"), overwrite=False)
+    assert list(tmp_path.iterdir()) == []

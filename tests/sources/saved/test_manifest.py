@@ -11,8 +11,7 @@ import pytest
 
 from penstock import Dataset
 from penstock.core.errors import DataError
-from penstock.sources.saved.manifest import NAME, SUMS, element_of, nesting_of, read_manifest
-from penstock.testing.laws import same
+from penstock.sources.saved.manifest import NAME, SUMS, read_manifest
 from tests.sources.damage import sealed
 
 
@@ -20,12 +19,6 @@ from tests.sources.damage import sealed
 def folder(tmp_path):
     Dataset.from_tensor_slices({"x": np.zeros((3, 2)), "s": ["a", "b", "c"]}).save(tmp_path / "a")
     return str(tmp_path / "a")
-
-
-@pytest.mark.parametrize("element", [0, None, {"b": 0, "a": (0, [0, None])}, {}, (), [()]])
-def test_nestings_are_json_with_the_order_of_keys(element):
-    nesting = json.loads(json.dumps(nesting_of(element)))
-    assert same(element_of(nesting), element)
 
 
 def test_the_manifest_describes_the_files(folder):

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
-from typing import TYPE_CHECKING, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
 
-from penstock import lint
+from penstock import lint, rewrite
 from penstock.core.checks import check_count
 from penstock.core.errors import PlanError
 from penstock.core.options import AUTOTUNE, Options
+from penstock.dataset.arguments.caches import cached_on_disk
 from penstock.dataset.handle import Handle, T_co
 from penstock.ops import buffer
 from penstock.plan.types import INFINITE
@@ -22,18 +24,39 @@ U = TypeVar("U")
 class BufferMethods(Handle[T_co]):
     """`cache`, `prefetch`, `with_options`, `options` and `apply`."""
 
-    def cache(self) -> Dataset[T_co]:
-        """Keep each element in memory once it is made, and yield the same in every epoch.
+    def cache(
+        self,
+        path: str | os.PathLike[str] | None = None,
+        *,
+        version: str | int | None = None,
+        limit_bytes: int | None = None,
+        compression: Literal["lz4", "zstd"] | None = None,
+    ) -> Dataset[T_co]:
+        """Keep each element once it is made, in memory or in the folder `path`, and yield the same in every epoch.
 
-        The cached elements belong to this dataset and all datasets built on it. Rows are cached one by one, so a pass
-        that ends early, or a shuffle after the cache, keeps the rows it has made; of a stream, the elements are cached
-        from the first one on. Arrays are passed on read-only, since later epochs see them too: a function that changes
-        one must copy it first. Dicts and lists belong to the function or the consumer. In an executor of other
+        Rows are cached one by one, so a pass that ends early, or a shuffle after the cache, keeps the rows it has made;
+        of a stream, the elements are cached from the first one on. Arrays are passed on read-only, since later epochs
+        see them too: a function that changes one must copy it first. Dicts and lists belong to the function or the
+        consumer.
+
+        In memory, the cached elements belong to this dataset and all datasets built on it. In an executor of other
         processes, each process has its own cache.
 
-        Random operations before the cache draw once: the draw of the first pass is kept, even without a seed, for all
-        datasets built on this one and in their states. Put operations that should differ in every epoch after the
-        cache. Another seed (`Options(seed=)`, or the seed of a state from another process) makes all elements again.
+        In a folder, they belong to the pipeline before the cache, in any process: the folder is filled by any number of
+        processes, ranks and jobs at once, in any order, and a later run goes on where the last one ended. A function,
+        constant, library or data file that changes makes all elements again, and a `CacheWarning` says which it was;
+        see docs/caching.md for what is compared. `version` is compared too: pass another one if something else changes,
+        such as files that a function opens itself. A damaged row is made again. If the disk is full, or the folder
+        would exceed `limit_bytes`, a warning says so once, and rows that are not kept are made in each epoch. With
+        `compression`, rows are compressed one by one where that pays.
+
+        A stream that was cached on disk to its end is no stream any more: a dataset that is made after that has a
+        length, `ds[i]` and a shuffle over all elements.
+
+        Random operations before the cache draw once: in memory, the draw of the first pass is kept, even without a
+        seed, for all datasets built on this one and in their states; on disk, the draw depends on the pipeline, and is
+        the same in all processes. Put operations that should differ in every epoch after the cache. Another seed
+        (`Options(seed=)`, or the seed of a state from another process) makes all elements again.
 
         >>> calls = []
         >>> ds = Dataset.range(3).map(lambda x: calls.append(int(x)) or x).cache()
@@ -41,13 +64,24 @@ class BufferMethods(Handle[T_co]):
         True
         >>> calls
         [0, 1, 2]
+
+        >>> import tempfile
+        >>> folder = tempfile.mkdtemp()
+        >>> list(Dataset.range(3).map(lambda x: x * x).cache(folder)) == [0, 1, 4]
+        True
+        >>> Dataset.range(3).map(lambda x: x * x).cache(folder)[2]  # perhaps in another process: read, not made
+        4
         """
         plan = self._plan
         if plan.length == INFINITE:
             raise PlanError(
-                "cache(): a dataset without end does not fit into memory; cache before repeat() or after take()"
+                "cache(): a dataset without end does not fit into memory or a folder; cache before repeat() or after "
+                "take()"
             )
-        return self._over(buffer.cache.Cache(plan, buffer.cache.Store()))
+        if path is None:
+            _refuse_settings(version=version, limit_bytes=limit_bytes, compression=compression)
+            return self._over(buffer.cache.Cache(plan, buffer.cache.Store()))
+        return self._over(cached_on_disk(plan, path, version, limit_bytes, compression))
 
     def prefetch(self, buffer_size: int | None = AUTOTUNE) -> Dataset[T_co]:
         """Keep at most `buffer_size` elements (batches, after `batch`) ready ahead of the consumer.
@@ -80,7 +114,10 @@ class BufferMethods(Handle[T_co]):
                 raise ValueError(
                     f"with_options(): expected codes of findings, not {code!r}; there are {', '.join(lint.rules.CODES)}"
                 )
-        return self._over(buffer.options.WithOptions(self._plan, options))
+        plan = self._plan
+        if options.seed is not None:  # other elements, perhaps not cached yet
+            plan = buffer.cached_stream.as_streams(plan, rewrite.seeds.needs_seed)
+        return self._over(buffer.options.WithOptions(plan, options))
 
     def options(self) -> Options:
         """Return all options set so far.
@@ -106,3 +143,11 @@ class BufferMethods(Handle[T_co]):
         if not isinstance(result, Dataset):
             raise TypeError(f"apply(): the function returned {type(result).__name__}, not a Dataset")
         return result
+
+
+def _refuse_settings(**settings: Any) -> None:
+    for name, value in settings.items():
+        if value is not None:
+            raise PlanError(
+                f"cache({name}={value!r:.60}): this is a setting of a cache on disk; pass its folder as path"
+            )

@@ -190,10 +190,10 @@ class ElementwiseMethods(Handle[T_co]):
 
         In an indexed dataset, that includes all operations since the sources. In a stream, it includes the operations
         after the last one that takes elements in order (`batch`, `take`, `shuffle` of a stream, `scan`, `flat_map` and
-        others): a failure there or before still ends the stream. In compressed files it also includes each damaged
-        record, line or sample, as long as the beginning of the next one is known. To leave out only the elements on
-        which one function fails, pass `on_error="skip"` to its `map`. If an element fails, the other elements of its
-        task are made again.
+        others): a failure there or before still ends the stream, and so does one in a generator. In compressed files it
+        also includes each damaged record, line or sample, as long as the beginning of the next one is known. To leave
+        out only the elements on which one function fails, pass `on_error="skip"` to its `map`. If an element fails, the
+        other elements of its task are made again.
 
         A failed element is left out alone, even if `unbatch` or `expand` took it out of something larger; a failed
         batch is left out as a whole, and counts as one.
@@ -212,10 +212,13 @@ class ElementwiseMethods(Handle[T_co]):
         while isinstance(below, buffer.prefetch.Prefetch | buffer.options.WithOptions):
             below = below.input
         if not below.indexed and not below.elementwise:
-            raise PlanError(
-                f"ignore_errors(): failures in {below.label()} or before cannot be left out, since it takes its "
-                "elements in order; put ignore_errors() after the operation that fails, or pass it on_error='skip'"
-            )
+            if below.inputs:
+                told = "or before cannot be left out, since it takes its elements in order; put ignore_errors() after "
+                told += "the operation that fails, or pass it on_error='skip'"
+            else:
+                told = "cannot be left out: a generator ends when it raises; catch the exception inside it, or do what "
+                told += "may fail in a map() after it"
+            raise PlanError(f"ignore_errors(): failures in {below.label()} {told}")
         counted = on_error.counts or warns
         plan = elementwise.tolerant.IgnoreErrors(whole, counted)
         return self._over(

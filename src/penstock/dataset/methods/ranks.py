@@ -37,8 +37,8 @@ class RankMethods(Handle[T_co]):
 
         The rank and the number of ranks are those of `torch.distributed` or JAX, if initialized, or else of the
         launcher (torchrun, MPI, Horovod, LSF, `srun`); without any, this is the only rank. `rank=` and `world=` set
-        both, and `group` takes a PyTorch process group, such as that of data-parallel ranks, or the path of an empty
-        folder that all ranks share.
+        both; if they do not fit the initialized process group, a warning says so (PS506). `group` takes a PyTorch
+        process group, such as that of data-parallel ranks, or the path of an empty folder that all ranks share.
 
         `remainder` decides on the last batch of an epoch, if it is not full: "drop" leaves it out; "pad" fills it up
         with zeros and flags the real rows of every batch, `bool[rows]`, under `mask_key`, for exact evaluation; "wrap"

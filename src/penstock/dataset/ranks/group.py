@@ -10,7 +10,8 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 from penstock.core.errors import RankError
-from penstock.dataset.ranks.launchers import RankPlace, jax_processes, place_here
+from penstock.core.surroundings import RankPlace, jax_processes
+from penstock.dataset.ranks.launchers import place_here
 from penstock.dataset.ranks.stores import FolderStore, JaxStore, RankStore, ThreadStore, TorchStore
 
 SHORTEST_PAUSE = 5e-5  # seconds
@@ -133,7 +134,7 @@ def group_here(given: Any, rank: int | None, world: int | None, timeout: float) 
         place = place_here()
         return place, _found(place, timeout)
     if isinstance(given, RankGroup):
-        return RankPlace(given.rank, given.world, "group="), given
+        return _place_in(given.rank, given.world, rank, world), given
     if isinstance(given, str | os.PathLike):
         place = RankPlace(rank, world, "rank=") if rank is not None and world is not None else place_here()
         return place, RankGroup(FolderStore(given), place.rank, place.world, timeout)  # pyright: ignore[reportUnknownArgumentType]
@@ -143,12 +144,22 @@ def group_here(given: Any, rank: int | None, world: int | None, timeout: float) 
         return RankPlace(rank, world, "rank="), RankGroup(given, rank, world, timeout)
     distributed = sys.modules.get("torch.distributed")
     if distributed is not None and isinstance(given, distributed.ProcessGroup):
-        place = RankPlace(distributed.get_rank(given), distributed.get_world_size(given), "group=")
+        place = _place_in(distributed.get_rank(given), distributed.get_world_size(given), rank, world)
         members = distributed.get_process_group_ranks(given)
         return place, _torch_group(place, f"{'-'.join(map(str, members))}/", timeout)
     raise TypeError(
         f"shard_by_rank(group={given!r:.60}): expected a torch ProcessGroup, or the path of a folder of all ranks"
     )
+
+
+def _place_in(rank: int, world: int, *given: int | None) -> RankPlace:
+    """Return the place in a group that was passed; raise a `ValueError` if rank= and world= say otherwise."""
+    if given not in {(None, None), (rank, world)}:
+        raise ValueError(
+            f"shard_by_rank(rank={given[0]}, world={given[1]}): this process is rank {rank} of {world} in the group "
+            "that group= passes; leave out rank= and world="
+        )
+    return RankPlace(rank, world, "group=")
 
 
 def _found(place: RankPlace, timeout: float) -> RankGroup | None:

@@ -64,7 +64,8 @@ class RankIterator(Iterator[T]):
             if self._rows.world > 1 and not is_seeded and not self._alone and needs_seed(self._plan):
                 raise PlanError(
                     "shard_by_rank(): every rank would draw a seed of its own, since this rank knows no group to agree "
-                    "on one; give Options() a seed, or initialize torch.distributed or JAX first"
+                    "on one; give Options() a seed, or initialize torch.distributed or JAX first, and leave out rank= "
+                    "and world="
                 )
             return
         if self._talk is not None:
@@ -74,6 +75,7 @@ class RankIterator(Iterator[T]):
         cursor = ranks.agreement.agreed(talk, self._rows, states, self._cursor, is_seeded=is_seeded)
         if cursor is not self._cursor:
             self._cursor = cursor
+            self._reported = None if self._reported is None else cursor
             self._passes.take_over(cursor)
 
     def _begun(self) -> Run:
@@ -105,15 +107,16 @@ class RankIterator(Iterator[T]):
         """Continue from the last step that all ranks share with the streams of all."""
         self._cursor = shared.base
         self._shared = self._talk = None
-        if shared.run is not None:
-            shared.run.close()
+        stopped = cast("Run", shared.run)
+        stopped.close()
         self._run = super()._begun()
+        self._run.count_on(stopped)
         self._stop = weakref.finalize(self, self._run.close)
         return self._run.items()
 
     def _position(self) -> Cursor:
         with self._lock:
-            if self._shared is None or self._run is None:
+            if self._shared is None or self._run is None or self._reported is not None:
                 return super()._position()
             return self._shared.position(len(self._items) + self._dropped)
 

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Mapping
-from typing import Any, NamedTuple
 
-from penstock.core.surroundings import torch_ranks
+from penstock.core.surroundings import RankPlace, joined_ranks
 
 LAUNCHERS: tuple[tuple[str, str, str, str | None], ...] = (
     ("torchrun", "RANK", "WORLD_SIZE", None),
@@ -24,14 +22,6 @@ Shells of `salloc` and `sbatch` have SLURM's variables too, with one process: on
 """
 
 
-class RankPlace(NamedTuple):
-    """A rank, the number of ranks, and the source of both."""
-
-    rank: int
-    world: int
-    source: str
-
-
 def place_here(environment: Mapping[str, str] | None = None) -> RankPlace:
     """Return the rank of this process: that of `torch.distributed` or JAX if initialized, else that of the launcher.
 
@@ -43,10 +33,8 @@ def place_here(environment: Mapping[str, str] | None = None) -> RankPlace:
     RankPlace(rank=0, world=1, source='no launcher')
     """
     if environment is None:
-        if torch_ranks() > 1:
-            return RankPlace(sys.modules["torch.distributed"].get_rank(), torch_ranks(), "torch.distributed")
-        if (jax := jax_processes()) is not None and jax.num_processes > 1:
-            return RankPlace(jax.process_id, jax.num_processes, "jax.distributed")
+        if (joined := joined_ranks()) is not None:
+            return joined
         environment = os.environ
     for source, rank, world, needed in LAUNCHERS:
         if needed is not None and needed not in environment:
@@ -71,9 +59,3 @@ def _checked(source: str, rank: str, world: str, environment: Mapping[str, str])
             "of ranks; pass rank= and world="
         )
     return found
-
-
-def jax_processes() -> Any:
-    """Return JAX's distributed state if JAX is imported and initialized over processes, without starting a backend."""
-    state = getattr(sys.modules.get("jax._src.distributed"), "global_state", None)
-    return state if getattr(state, "client", None) is not None else None

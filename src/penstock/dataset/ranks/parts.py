@@ -170,7 +170,9 @@ def _ranked_batch(whole: Grouping, wanted: RankRequest, most: int) -> Node:
     if world > size or (size % world and remainder != "uneven"):
         near = sorted({max(size // world, 1) * world, -(-size // world) * world})
         also = ', or remainder="uneven" for parts that differ by one row' if world <= size else ""
-        if also and not whole.drop_remainder:
+        if also and whole.pads:
+            also += ' after batch() without remainder="pad"'
+        elif also and not whole.drop_remainder:
             also += "; with batch(drop_remainder=True) all ranks then have the same number of steps"
         raise PlanError(
             f"shard_by_rank(): {world} ranks cannot share the global batch of {whole.label()} equally; use a batch "

@@ -314,6 +314,8 @@ def refuse_different(specs: Sequence[LeafSpec], origin: Origin, remedy: str | No
         remedy = "use .astype(object) for texts of any length" if texts else "return the same dtype for every row"
         problem = f"dtype {first.dtype} against {second.dtype}; {remedy}"
     else:
+        if isinstance(first, ArraySpec) and len(first.shape) != len(second.shape):
+            remedy = "return the same number of dimensions for every row"
         problem = f"shape {_shape(first)} against {_shape(second)}; {remedy or _REMEDY[type(first)]}"
     raise origin.misfit(f"{here}: {problem}", 0, other)
 
@@ -326,7 +328,7 @@ _REMEDY = {
 
 
 def _shape(spec: ArraySpec | RaggedSpec | SparseSpec) -> str:
-    return str(spec.shape) if isinstance(spec, ArraySpec) else repr(spec)
+    return str(spec.shape).replace("None", "?") if isinstance(spec, ArraySpec) else repr(spec)
 
 
 def _both_objects(a: LeafSpec, b: LeafSpec) -> bool:

@@ -98,6 +98,11 @@ class Arena(Mapping):
             return self._live
 
     @property
+    def idle_bytes(self) -> int:
+        """The number of bytes that are reserved, and free."""
+        return self.file.reserved - self.live_bytes
+
+    @property
     def peak_bytes(self) -> int:
         """The largest number of bytes in use at the same time."""
         return self._peak

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from penstock.core.arrays import Allocate, AllocateAll, ArrayKind, Reserve
+from penstock.core.budget import Budget
 from penstock.kernels import Pool
 
 if TYPE_CHECKING:
@@ -18,15 +19,24 @@ if TYPE_CHECKING:
 SMALL = 1 << 12  # bytes; below, NumPy's own cache of small blocks is faster than a pool for requests from Python
 ALIGNMENT = 128  # bytes, between arrays in one block: a cache line of a GPU, and enough for every vector load
 MOST_IDLE = 1 << 28  # bytes kept for the next batches; a steady pipeline needs as many as it has in flight
+IDLE_SHARE = 4  # and no more than this part of the memory budget
 
 
 class Memory:
     """An allocator of arrays for batches that recycles memory once an array and all its views are gone."""
 
     def __init__(self) -> None:
+        self._most_idle = MOST_IDLE
         self.pool = Pool(MOST_IDLE)
         self.arena: Arena | None = None
         """The memory that worker processes share, if there are some."""
+
+    def within(self, budget: Budget) -> None:
+        """Keep no more memory for the next batches than a budget allows, and count that memory in it."""
+        most = min(MOST_IDLE, budget.limit // IDLE_SHARE)
+        if most != self._most_idle:
+            self._most_idle, self.pool = most, Pool(most)
+        budget.idle = lambda: self.idle_bytes
 
     def allocate(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray:
         """Return an array of this shape and dtype with arbitrary content."""
@@ -40,6 +50,11 @@ class Memory:
         return self.allocate(shape, dtype) if shared is None else shared
 
     @property
+    def idle_bytes(self) -> int:
+        """The number of bytes kept for the next batches, in the pool and in the arena."""
+        return self.pool.bytes_idle + (0 if self.arena is None else self.arena.idle_bytes)
+
+    @property
     def live_bytes(self) -> int:
         """The number of bytes in arrays that are still in use."""
         return self.pool.bytes_live + (0 if self.arena is None else self.arena.live_bytes)
@@ -51,7 +66,7 @@ class Memory:
 
     def after_fork(self) -> None:
         """Begin a new pool in a forked child, and leave the parent's alone."""
-        self.pool = Pool(MOST_IDLE)
+        self.pool = Pool(self._most_idle)
         self.arena = None
 
 

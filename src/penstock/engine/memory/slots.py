@@ -41,12 +41,15 @@ class LeafShape:
 class Slots:
     """Allocator of slots for batches whose leaves have one shape, taken from the plan or from the batch before."""
 
-    def __init__(self, plan: Node, allocate: AllocateAll) -> None:
+    def __init__(self, plan: Node, allocate: AllocateAll, *, is_used: bool = False) -> None:
+        """Allocate by `allocate`; `is_used` tells that an epoch before wrote batches into its slots."""
         self._allocate = allocate
         self._shapes = _static_shapes(plan)
         self._is_sized = all(not leaf.dtype.hasobject for leaf in self._shapes or ())  # else by the first batch
         self._varies = False
-        self._is_given = self._is_used = False
+        self._is_given = False
+        self.is_used = is_used
+        """True once a batch was written into its slot."""
         self._items = 0  # in the slot before
 
     @property
@@ -59,7 +62,7 @@ class Slots:
 
         The first slot is a trial: others follow once batches were written to it, as functions may use other memory.
         """
-        if self._shapes is None or self._varies or (self._is_given and not self._is_used):
+        if self._shapes is None or self._varies or (self._is_given and not self.is_used):
             return None
         self._is_given = True
         count = max(items, self._items) if last else items
@@ -72,7 +75,7 @@ class Slots:
         if not len(chunk):
             return
         columns = chunk.columns if isinstance(chunk, Columns) else [[leaf] for leaf in flatten(chunk.element(0))[0]]
-        self._is_used = self._is_used or (slot is not None and _is_written(columns, slot))
+        self.is_used = self.is_used or (slot is not None and _is_written(columns, slot))
         self._is_sized = True
         shapes = list(map(_shape_of, columns))
         known = self._shapes

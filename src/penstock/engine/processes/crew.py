@@ -14,7 +14,7 @@ from time import monotonic
 
 from penstock.core.errors import WorkerError
 from penstock.engine.memory.arena import Arena
-from penstock.engine.memory.headroom import oom_kills
+from penstock.engine.memory.cgroups import oom_kills
 from penstock.engine.processes import output
 from penstock.engine.processes.member import BY_OTHERS, Member, told_code
 from penstock.engine.processes.starting import PoolSetup, started

@@ -13,6 +13,8 @@ from penstock.engine.processes.plans import SharedPlan
 from penstock.engine.processes.starting import PoolSetup
 from penstock.engine.workers.lifetime import watch_over
 
+ARENA_SHARE = 2  # the arena takes at most this part of a budget: what is free in it is left to nobody else
+
 # Pools belong to the process, as their workers do. A pool ends with the last dataset that refers to it.
 _pools: weakref.WeakValueDictionary[PoolSetup, ProcessPool] = weakref.WeakValueDictionary()
 
@@ -52,10 +54,10 @@ class ProcessPool:
 
 
 def pool_for(setup: PoolSetup, budget: int) -> ProcessPool:
-    """Return the pool with these settings; a new one has an arena for `budget` bytes."""
+    """Return the pool with these settings; a new one has an arena of half of the `budget` in bytes."""
     pool = _pools.get(setup)
     if pool is None or not pool.is_open:
-        pool = _pools[setup] = ProcessPool(setup, budget)
+        pool = _pools[setup] = ProcessPool(setup, max(budget // ARENA_SHARE, 1))
     return pool
 
 

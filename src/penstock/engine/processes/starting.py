@@ -11,7 +11,9 @@ import sys
 from dataclasses import dataclass
 from typing import Any
 
+from penstock.core.budget import CACHE_SHARE
 from penstock.engine.memory.arena import Arena
+from penstock.engine.tuning.budget import default_cache_limit
 
 ENTRY = (
     "import json, sys; told = json.loads(sys.argv[1]); sys.path[:] = told['path']; "
@@ -78,6 +80,7 @@ def started(setup: PoolSetup, arena: Arena | None) -> Started:
             "parent": os.getpid(),
             "channel": theirs.fileno(),
             "arena": None if arena is None else [arena.file.fd, arena.size],
+            "caches": cache_bytes(setup),
             "level": logging.getLogger().getEffectiveLevel(),
         }
         flags: list[str] = subprocess._args_from_interpreter_flags()  # type: ignore[attr-defined] # noqa: SLF001 - as multiprocessing does
@@ -95,6 +98,16 @@ def started(setup: PoolSetup, arena: Arena | None) -> Started:
     finally:
         theirs.close()
     return Started(process, ours, os.pidfd_open(process.pid))
+
+
+def cache_bytes(setup: PoolSetup) -> int:
+    """Return the bytes that the caches of one worker may keep: those of all workers as many as those of one run.
+
+    >>> cache_bytes(PoolSetup(4, budget=1 << 30)) >> 20
+    128
+    """
+    most = default_cache_limit() if setup.budget is None else setup.budget // CACHE_SHARE
+    return most // setup.workers
 
 
 def environment(setup: PoolSetup, ours: Any) -> dict[str, str]:

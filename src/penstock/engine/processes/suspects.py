@@ -30,9 +30,9 @@ def suspected(ticket: Ticket, how: str, arena: Arena | None) -> list[Ticket]:
     task = ticket.task
     what = f"items {task.low} to {task.high}" if task.part is None else f"a part of item {task.low}"
     if ticket.deaths < SUSPECT:
-        ticket.client.note(f"{how}; it was making {what}, which another worker makes again")
+        ticket.client.note(task, f"{how}; it was making {what}, which another worker makes again")
         return [ticket]
-    ticket.client.note(f"{how}; the second worker to end while making {what}, whose elements are now made apart")
+    ticket.client.note(task, f"{how}; the second worker to end while making {what}, whose elements are now made apart")
     if ticket.rounds == MOST_ROUNDS:
         ticket.finish(WorkerDiedError(f"{ticket.deaths} worker processes ended while making {what}: {how}"))
         return []

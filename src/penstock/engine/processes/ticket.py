@@ -20,8 +20,8 @@ class Client(Protocol):
 
     plan: SharedPlan
 
-    def note(self, event: str) -> None:
-        """Take note of the death of a worker."""
+    def note(self, task: Task, words: str) -> None:
+        """Take note of the death of a worker that was making a task."""
         ...
 
     def learn(self, nbytes: int) -> None:

@@ -18,6 +18,7 @@ from typing import Any, cast
 
 import numpy as np
 
+from penstock.core.budget import UNLIMITED, Budget
 from penstock.elements.chunks.chunk import Items
 from penstock.engine.memory.arena import Mapping
 from penstock.engine.processes.plans import IN_A_MESSAGE, Travelling
@@ -27,6 +28,7 @@ from penstock.engine.tasks.works import Work
 from penstock.engine.transport.channel import Channel, Message
 from penstock.engine.transport.packets import opened_packet, packet_of
 from penstock.engine.transport.raised import pickled_error
+from penstock.engine.tuning.budget import bound_caches
 from penstock.engine.workers.remote import fresh
 from penstock.plan.flow import Piece
 
@@ -52,7 +54,7 @@ def serve(told: dict[str, Any]) -> None:
     arena = None if told["arena"] is None else Mapping(*told["arena"])
     with suppress(EOFError, OSError):  # the parent has closed the channel, or has died
         channel.send(("ready",))
-        server = Server(channel, arena)
+        server = Server(channel, arena, told["caches"])
         for message in channel.receive():
             server.take(message)
 
@@ -60,8 +62,10 @@ def serve(told: dict[str, Any]) -> None:
 class Server:
     """Keeper of the plans that were received, and maker of tasks."""
 
-    def __init__(self, channel: Channel, arena: Mapping | None) -> None:
+    def __init__(self, channel: Channel, arena: Mapping | None, cache_bytes: int) -> None:
+        """Serve a channel; the caches of all plans together keep up to `cache_bytes`."""
         self._channel = channel
+        self._budget = Budget(UNLIMITED, given=False, cache_limit=cache_bytes)
         self._arena = arena
         self._plans: dict[int, Message] = {}
         self._works: dict[int, tuple[Work, Observer]] = {}
@@ -91,6 +95,8 @@ class Server:
         except BaseException as error:  # noqa: BLE001 - the consumer raises it
             self._answer("failed", number, pickled_error(error), observer.drain())
             return
+        for note in self._budget.said():
+            logging.getLogger("penstock").warning("%s", note)
         try:
             result = packet_of(made, self._arena)
         except Exception as error:  # noqa: BLE001 - the consumer raises it
@@ -120,6 +126,7 @@ class Server:
                 os.close(message.descriptor)
             try:
                 kind, plan, numbered_from, observer = opened_packet(packet, block)
+                bound_caches(plan, self._budget)
                 self._works[number] = kind(plan, fresh, observer, numbered_from), observer
             except BaseException:
                 self._plans[number] = message._replace(tail=block, head=(*message.head[:3], False))

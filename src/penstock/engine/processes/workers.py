@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import logging
 from collections import deque
+from collections.abc import Callable
+from time import time
 from typing import Any
 
 from penstock.core.errors import WorkerError
+from penstock.core.events import RunEvent
 from penstock.engine.processes.plans import IN_A_MESSAGE, SharedPlan
 from penstock.engine.processes.pool import ProcessPool
 from penstock.engine.processes.ticket import Ticket
 from penstock.engine.tasks.observer import Observer
-from penstock.engine.tasks.task import Job, Result
+from penstock.engine.tasks.task import Job, Result, Task
 from penstock.engine.workers.window import Window
 from penstock.plan.graph import post_order
 from penstock.plan.node import Node
@@ -18,7 +22,6 @@ from penstock.plan.node import Node
 MARGIN = 1.25  # room for a result, in sizes of the largest of the recent ones
 FIRST_ROOM = 1 << 20  # bytes, while no result is known
 RECENT_RESULTS = 16  # results
-MOST_EVENTS = 100
 BY_THREADS = 'Options(executor="threads") yields the same elements'
 
 
@@ -27,10 +30,13 @@ class ProcessWorkers:
 
     shares_gil = False
 
-    def __init__(self, pool: ProcessPool, plan: SharedPlan, observer: Observer) -> None:
+    def __init__(
+        self, pool: ProcessPool, plan: SharedPlan, observer: Observer, note: Callable[[RunEvent], None]
+    ) -> None:
+        """Send tasks of `plan` to a pool; `note` is called by any thread when a worker dies."""
         self.plan = plan
         self.observer = observer
-        self.events: deque[str] = deque(maxlen=MOST_EVENTS)
+        self._note = note
         self._crew, self._arena = pool.crew, pool.arena  # without the pool, so that tasks under way do not keep it
         self._workers = pool.setup.workers
         self._notice = pool.notice
@@ -72,9 +78,10 @@ class ProcessWorkers:
         job.futures.append(ticket)
         self._crew.submit(ticket)
 
-    def note(self, event: str) -> None:
-        """Keep an event for `stats()`."""
-        self.events.append(event)
+    def note(self, task: Task, words: str) -> None:
+        """Note the death of a worker that was making a task."""
+        self._note(RunEvent(time(), "died", self.plan.work.plan.label(), (task.low, task.high), words))
+        logging.getLogger("penstock").warning("%s", words)
 
     def learn(self, nbytes: int) -> None:
         """Keep the size of a result, for the room of the next ones."""

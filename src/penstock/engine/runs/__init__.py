@@ -4,9 +4,33 @@ from typing import TYPE_CHECKING
 
 from penstock.core.lazy import files_on_demand
 
-__all__ = ["carry_over", "failures", "feeds", "loop", "lowering", "replay", "run", "session", "settings", "stage"]
+__all__ = [
+    "carry_over",
+    "failures",
+    "feeds",
+    "loop",
+    "lowering",
+    "replay",
+    "room",
+    "run",
+    "session",
+    "settings",
+    "stage",
+]
 
 if TYPE_CHECKING:
-    from penstock.engine.runs import carry_over, failures, feeds, loop, lowering, replay, run, session, settings, stage
+    from penstock.engine.runs import (
+        carry_over,
+        failures,
+        feeds,
+        loop,
+        lowering,
+        replay,
+        room,
+        run,
+        session,
+        settings,
+        stage,
+    )
 else:
     __getattr__ = files_on_demand(__name__, __all__)

@@ -11,18 +11,18 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from penstock.core.errors import BudgetError, WorkerError
+from penstock.core.errors import WorkerError
 from penstock.elements.chunks.chunk import Fresh
 from penstock.elements.chunks.variants import duplicate
-from penstock.elements.size import own_bytes_of
-from penstock.engine.memory.slots import Slots
+from penstock.elements.footprint import memory_of
 from penstock.engine.runs.replay import replayed
+from penstock.engine.runs.room import Room
 from penstock.engine.tasks.cost import Cost
 from penstock.engine.tasks.gathering import Gathered
 from penstock.engine.tasks.read_ahead import ReadAhead
 from penstock.engine.tasks.task import Job, Made, Result, Task
 from penstock.engine.tasks.works import RowWork
-from penstock.engine.tuning.tuner import LOOKS, THREAD_PAYS
+from penstock.engine.tuning.tuner import THREAD_PAYS
 from penstock.engine.workers.inline import NativeThread, made_here
 from penstock.engine.workers.protocol import Workers
 from penstock.plan.blame import blame_given
@@ -34,8 +34,6 @@ if TYPE_CHECKING:
     from penstock.engine.tasks.parts import Parts
     from penstock.engine.workers.producer import Producer
     from penstock.engine.workers.window import Window
-
-LOOKED_AT = 8  # of the later jobs, one in this many is looked at for the sizes of batches
 
 
 class Loop:
@@ -52,20 +50,18 @@ class Loop:
         self._tuner = stage.tuner
         self._feed = feed
         self._depth = settings.depth if stage.top else None
-        self._budget = settings.memory_budget // stage.turns
-        self._slots = None if stage.batching is None else Slots(stage.plan, stage.session.allocate_slot)
-        self._item_bytes: int | None = None if self._slots is None else self._slots.item_bytes or None
+        self._slots = stage.slots()
+        self._memory = Room(stage, self._slots)
         self._read_ahead = ReadAhead(heard=stage.work.tell is not None, size=stage.item_rows, spacing=stage.spacing)
         self._workers: Workers | None = None  # tasks run here
-        self._gathering = stage.gathering(self._item_bytes)
-        self._jobs = 0  # done
-        self._held = 0  # bytes of items taken out of the window that wait for the consumer
+        self._gathering = stage.gathering(self._memory.item_bytes)
         self._failure: Exception | None = None  # raised once the window is empty
         self._fed = False  # the feed has ended
 
     @cached_property
     def _window(self) -> Window:
-        return self._session.window(ordered=self._session.settings.ordered or not self._stage.top)
+        ordered = self._session.settings.ordered or not self._stage.top
+        return self._session.window(self._memory.account, ordered=ordered)
 
     def pieces(self) -> AskedFlow:
         """Yield the results of the jobs as pieces with the mark after each."""
@@ -94,6 +90,7 @@ class Loop:
             with suppress(ValueError):  # a producer is running the feed, and closes it
                 self._feed.close()
             self._window.close()
+            self._memory.account.close()
 
     # Workers
 
@@ -109,7 +106,7 @@ class Loop:
         elif current is not None and not current.gathers and not len(self._window):
             self._workers = self._gathering = None
         elif current is None and self._gathering is not None and self._tuner.worth_beside(self._group(beside=True)):
-            self._workers = NativeThread(self._stage.work, self._gathering, lambda: self._item_bytes or 0)
+            self._workers = NativeThread(self._stage.work, self._gathering, lambda: self._memory.item_bytes or 0)
             self._session.at_close(self._workers.close)
 
     def _leave_inline(self) -> Workers:
@@ -134,7 +131,7 @@ class Loop:
 
     def _next_job(self, current: Workers) -> Job | None:
         """Return the next job that is done, and begin others after it; `None` at the end."""
-        self._held = 0
+        self._memory.hold(0)
         if not len(self._window):
             self._fill(current)
             if not len(self._window):
@@ -142,14 +139,15 @@ class Loop:
                     raise self._failure
                 return None
         job = self._popped(current)
-        if self._depth is not None or self._window.tasks < self._low():
+        is_alone = self._memory.exceeds_all and not len(self._window)  # the next is made once this one is used
+        if not is_alone and (self._depth is not None or self._window.tasks < self._low()):
             self._fill(current)
         return job
 
     def _popped(self, current: Workers | None) -> Job:
         asked = perf_counter_ns()
         job = self._window.pop()
-        self._held = job.nbytes - job.nbytes // max(len(job), 1)  # all but the first
+        self._memory.hold(job.nbytes - job.nbytes // max(len(job), 1))  # all but the first
         if current is not None and current.shares_gil:
             now = perf_counter_ns()
             if self._tuner.retuned(now, process_time_ns(), now - asked) is not None:
@@ -193,7 +191,7 @@ class Loop:
             return max(self._group(), 1)
         if not self._has_place(window, high):
             return 0
-        if self._item_bytes is None and self._session.settings.budget_is_given:
+        if self._memory.item_bytes is None and self._session.settings.budget_is_given:
             return 0  # until the first is made
         return self._group()
 
@@ -219,20 +217,20 @@ class Loop:
         """Return the number of items in one job, from the tuner, the depth and the budget."""
         current, depth = self._workers, self._depth
         items = self._tuner.group_items(beside=beside or (current is not None and isinstance(current, NativeThread)))
-        if current is None and not self._item_bytes:
-            return items
-        if depth is not None and current is not None:
+        known = bool(self._memory.item_bytes)
+        if current is None:
+            return min(items, self._memory.for_items_here()) if known else items
+        if depth is not None:
             items = min(max(min(items, depth // 2), 1), max(depth - self._window.items, 1))
-        if not self._item_bytes:
+        if not known:
             return items
-        held = 0 if current is None else self._window.nbytes + self._held
-        return min(items, max(self._budget - held, 0) // self._item_bytes)
+        return min(items, self._memory.for_items(self._window.nbytes, gathered=isinstance(current, NativeThread)))
 
     def _prepare(self, job: Job) -> None:
         """Give a job its tasks: several if it is one expensive batch."""
-        if self._item_bytes:
-            self._check_budget(self._item_bytes)
-            job.nbytes = self._item_bytes * len(job)
+        if self._workers is not None:
+            gathered = isinstance(self._workers, NativeThread)
+            job.nbytes = self._memory.reserved(len(job), gathered=gathered) + memory_of(job.task.given.chunk)
         task, parts = self._prepared(job.task), self._parts(job)
         if parts is None:
             job.set_tasks([task])
@@ -241,14 +239,6 @@ class Loop:
         else:
             rows = parts.rows(task)
             job.set_tasks(parts.cut(task, rows, 0, len(rows), self._tuner.split_item()))
-
-    def _check_budget(self, nbytes: int) -> None:
-        settings = self._session.settings
-        if self._stage.top and settings.budget_is_given and nbytes > settings.memory_budget:
-            raise BudgetError(
-                f"one {'batch' if self._stage.batching else 'element'} takes {nbytes:,} bytes, and "
-                f"Options(memory_budget=) allows {settings.memory_budget:,}; reduce its size or raise the budget"
-            )
 
     def _prepared(self, task: Task) -> Task:
         """Return a task with its slot and with the rows that later tasks read."""
@@ -317,7 +307,7 @@ class Loop:
                 self._count_gathered(piece.chunk)
             return
         self._note(job)
-        self._learn(piece, job)
+        self._memory.learn(piece, job)
         yield self._with_those_behind(made, job)
 
     def _with_those_behind(self, piece: Piece, job: Job) -> Piece:
@@ -331,8 +321,8 @@ class Loop:
         for each in behind:
             made: Any = each.results[0]
             self._note(each)
-            self._learn(made.piece, each)
-            self._held += each.nbytes
+            self._memory.learn(made.piece, each)
+            self._memory.hold(self._memory.held + each.nbytes)
             elements += made.piece.chunk.elements()
             ids.append(made.piece.ids)
         return Piece(Fresh(elements), np.concatenate(ids), behind[-1].mark_after(len(behind[-1])))
@@ -372,22 +362,6 @@ class Loop:
         self._tuner.observe(cost, items)
         self._read_ahead.observe(cost, items)
         self._session.spent += cost
-
-    def _learn(self, piece: Piece, job: Job) -> None:
-        """Note the number of bytes in an item: of every job if there is a budget, else of the first and of a sample."""
-        self._jobs += 1
-        first = self._tuner.looking if self._slots is None else self._jobs <= LOOKS
-        is_sample = first or (self._slots is not None and self._jobs % LOOKED_AT == 0)
-        if not is_sample and not self._session.settings.budget_is_given:
-            return
-        nbytes = 0
-        if self._slots is not None:
-            self._slots.learn(piece.chunk, job.tasks[0].slot)
-            nbytes = self._slots.item_bytes
-        if not nbytes and len(piece):
-            each = max(len(piece), len(job)) / len(job)  # unpacking makes several elements of one
-            nbytes = round(own_bytes_of(piece.chunk) * each)
-        self._item_bytes = self._tuner.item_bytes = nbytes
 
     def _count_gathered(self, made: Gathered) -> None:
         """Count the batches taken and the time of the native thread."""

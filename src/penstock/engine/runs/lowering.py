@@ -20,10 +20,10 @@ from penstock.ops.combine.turns import Turns
 from penstock.ops.group.grouping import Collecting
 from penstock.ops.order.streams import StreamRows, VirtualStreams
 from penstock.ops.read.given import Given
-from penstock.plan.background import WorksAhead
+from penstock.plan.background import Holds, WorksAhead
 from penstock.plan.fingerprint import form
 from penstock.plan.flow import AskedFlow, Flow, Mark, Open, close, pulled
-from penstock.plan.graph import fold, post_order, rebuild, with_inputs
+from penstock.plan.graph import all_nodes, fold, post_order, rebuild, with_inputs
 from penstock.plan.node import Node
 from penstock.rewrite.passes import PLAIN, passes_within, rewritten
 from penstock.rewrite.seeds import bind_seeds
@@ -129,15 +129,8 @@ def form_of(plan: Node, rewrite: bool | None) -> str:
 
     Datasets that are elements have marks of another form if they are run as written.
     """
-    as_written = rewrite is False and any(isinstance(node, Unfolding) for node in _all_nodes(plan))
+    as_written = rewrite is False and any(isinstance(node, Unfolding) for node in all_nodes(plan))
     return form(plan) + "w" * as_written
-
-
-def _all_nodes(plan: Node) -> Iterator[Node]:
-    for node in post_order(plan):
-        yield node
-        for within in node.subplans[:1]:
-            yield from _all_nodes(within)
 
 
 def in_turns(node: Node) -> Node:
@@ -160,6 +153,10 @@ def _begin(
 ) -> Flow:
     if isinstance(node, WorksAhead):
         flow = node.flow(sources, epoch, mark, allocate, session)
+    elif isinstance(node, Holds):
+        account = session.account(node.label())
+        account.grows = not node.has_a_limit
+        flow = node.flow(sources, epoch, mark, allocate, account)
     else:
         flow = node.flow(sources, epoch, mark, allocate)
     return flow if sources else _while_open(flow, session)
@@ -184,15 +181,21 @@ def _unfold(node: Unfolding, source: Open, session: Session, epoch: int, mark: M
             return lambda epoch, mark=None: _while_open(plan(epoch, mark), session)
         inner.begin_again()
         passes = PLAIN if session.settings.rewrite is False else passes_within(plan)
+        inner.keep_within_budget(plan)
         return opened(rewritten(bind_seeds(plan, key), passes).plan, inner)
 
     return node.unfold(source, epoch, mark, open_within)
 
 
+def opened_inline(plan: Node) -> Flow:
+    """Return the pieces of the first epoch of a stream, made inline."""
+    session = Session(replace(settings_of(plan), executor="inline"), CarryOver(), Unobserved())
+    return opened(plan, session)(0, None)
+
+
 def first_element(plan: Node) -> Any:
     """Return the first element of a stream, made inline; raise `StopIteration` if the stream is empty."""
-    session = Session(replace(settings_of(plan), executor="inline"), CarryOver(), Unobserved())
-    flow = opened(plan, session)(0, None)
+    flow = opened_inline(plan)
     try:
         return next(piece for piece in flow if len(piece)).chunk.element(0)
     finally:

@@ -6,7 +6,7 @@ from collections.abc import Generator
 from typing import NamedTuple
 
 from penstock.core.errors import ElementError, WorkerDiedError, WorkerError
-from penstock.engine.tasks.task import Job, Made
+from penstock.engine.tasks.task import Job, Made, Redone
 from penstock.engine.tasks.works import Work
 from penstock.engine.workers.inline import made_here
 from penstock.plan.flow import Piece
@@ -27,6 +27,10 @@ def replayed(job: Job, work: Work, *, lone_too: bool) -> Generator[Piece, None, 
     together, or if `lone_too`.
     """
     failure = job.failure()
+    if isinstance(failure, Redone):
+        for item, made in enumerate(failure.made):
+            yield Piece(made.piece.chunk, made.piece.ids, job.mark_after(item + 1), made.piece.failed)
+        return None if failure.failure is None else AtFault(failure.failure, len(failure.made))
     deadly = failure.item if isinstance(failure, WorkerDiedError) else None
     if isinstance(failure, WorkerError) and not deadly:  # a task that killed a worker would kill this process
         return AtFault(failure, 0)

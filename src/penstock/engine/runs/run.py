@@ -9,7 +9,9 @@ from functools import partial
 from time import perf_counter_ns
 from typing import TYPE_CHECKING, Any
 
-from penstock.core.errors import ClosedError
+from penstock.core.budget import Budget
+from penstock.core.errors import ClosedError, WorkerError
+from penstock.elements.footprint import memory_of
 from penstock.engine import memory, runs
 from penstock.engine.cursors.cursor import Cursor
 from penstock.engine.cursors.position import Position, RowPosition, StreamPosition
@@ -30,6 +32,7 @@ from penstock.plan.flow import Flow, Piece, close
 from penstock.plan.node import Node
 
 if TYPE_CHECKING:
+    from penstock.core.events import RunEvent
     from penstock.engine.workers.producer import Producer
 
 AHEAD = 4  # elements of a stream that are kept ready by default
@@ -81,10 +84,19 @@ class Run:
         self._is_begun = False  # set by the first request for items, so that an interrupt finds all that has begun
         watch_over(self)
 
+    def count_on(self, before: Run) -> None:
+        """Add to the counts of a run that has stopped where this one begins."""
+        self.made, self._session.spent = before.made, before.spent
+
     @property
     def tuner(self) -> Tuner:
         """The tuner of the stage that took the most time."""
         return max(self._session.tuners, key=lambda tuner: tuner.item_wall, default=Tuner(None))
+
+    @property
+    def budget(self) -> Budget:
+        """The memory budget, and what each part of the run holds of it."""
+        return self._session.budget
 
     @property
     def spent(self) -> Cost:
@@ -97,9 +109,13 @@ class Run:
         return self._session.mode
 
     @property
-    def events(self) -> list[str]:
-        """What happened to worker processes."""
+    def events(self) -> deque[RunEvent]:
+        """The last events of the run, to which others may be added."""
         return self._session.events
+
+    def owns(self, window: object) -> bool:
+        """Return whether a window belongs to some stage of the run."""
+        return window in self._session.windows
 
     @property
     def is_parallel(self) -> bool:
@@ -175,6 +191,8 @@ class Run:
         settings, cursor = self.settings, self._position.cursor()
         self._session = session = Session(settings, self._carry_over, self._observer)
         self._producer = None
+        session.keep_within_budget(self.plan)
+        self._carry_over.memory.within(session.budget)
         if self.plan.indexed:
             feed = partial(RowFeed, received=cursor.ahead)
             self._stage = Stage(self.plan, self.plan, partial(feed, self.plan), session, top=True)
@@ -223,7 +241,7 @@ class Run:
             waiting = sum(map(len, pieces))
             return not waiting or waiting + len(pieces[-1]) <= depth
 
-        self._producer = self._session.producer(self._flow, has_room)
+        self._producer = self._session.producer(self._flow, has_room, lambda piece: memory_of(piece.chunk))
 
     def _count(self, piece: Piece, items: Any) -> None:
         made, count = self.made, len(items)
@@ -241,7 +259,7 @@ class Run:
             item = self._stage.failed_at
             where = f"{self._epoch}, {item}" if self._epoch else f"{item}"
             seeded = "ds" if self._drawn_seed is None else f"ds.with_options(ps.Options(seed={self._drawn_seed}))"
-            again = f"{seeded}[{where}]"
+            again = None if isinstance(failure, WorkerError) else f"{seeded}[{where}]"  # what kills workers kills us
         return named_failure(failure, f"while making {self.unit} {item}", self._epoch, again)
 
 

@@ -6,10 +6,14 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from time import time
 from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import WeakSet
 
+from penstock.core.budget import Account, HolderKind
 from penstock.core.errors import ClosedError
+from penstock.elements.chunks.chunk import Chunk
+from penstock.elements.footprint import memory_of
 from penstock.engine import processes, workers
 from penstock.engine.memory.pool import Memory, each_alone
 from penstock.engine.runs.carry_over import CarryOver
@@ -17,21 +21,24 @@ from penstock.engine.runs.settings import Settings
 from penstock.engine.tasks.cost import Cost
 from penstock.engine.tasks.observer import Observer, Unobserved
 from penstock.engine.tasks.works import Work
+from penstock.engine.tuning.budget import bound_caches
 from penstock.engine.tuning.tuner import Tuner
 from penstock.engine.workers.protocol import Workers
 from penstock.engine.workers.window import WHILE_WAITING, Window
 from penstock.kernels import SideThread
 from penstock.plan.graph import same_plan
+from penstock.plan.node import Node
 
 if TYPE_CHECKING:
-    from concurrent.futures import Executor
-
+    from penstock.core.events import RunEvent
     from penstock.engine.processes.workers import ProcessWorkers
     from penstock.engine.workers.executors import RemoteWorkers
     from penstock.engine.workers.producer import Producer
+    from penstock.engine.workers.replaceable import ReplaceableExecutor
     from penstock.engine.workers.threads import Threads
 
 T = TypeVar("T")
+MOST_EVENTS = 100
 NO_PROCESSES = "no worker process can be started, so threads make the same elements: {}"
 
 
@@ -42,6 +49,7 @@ class Session:
         self, settings: Settings, carry_over: CarryOver, observer: Observer, outer: Session | None = None
     ) -> None:
         self.settings = settings
+        self.budget = settings.budget() if outer is None else outer.budget
         self.observer = observer
         self.allocate = carry_over.memory.allocate
         shares = settings.executor == "processes" and not carry_over.has_given_slots
@@ -55,14 +63,17 @@ class Session:
         self.turns = 1  # stages of one kind that alternate, and share the items made ahead
         self._threads: Threads | None = None
         self.has_threads = False  # of the session, or of the user's executor
+        self.events: deque[RunEvent] = deque(maxlen=MOST_EVENTS)
+        """The last events, to which any thread may add."""
+        self._executor: ReplaceableExecutor | None = None
         self._remote: list[RemoteWorkers] = []
         self._in_processes: list[ProcessWorkers] = []
-        self._notes: list[str] = []
+        self._noted: set[str] = set()  # what the run goes on without
         self._inner: WeakSet[Session] = WeakSet()
         self._windows: WeakSet[Window] = WeakSet()
         self._producers: WeakSet[Producer[Any]] = WeakSet()
         self._to_close: list[Callable[[], Any]] = []
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()  # garbage collection may close the session in a thread that holds it
         self._closed = False
 
     @property
@@ -83,8 +94,7 @@ class Session:
     def inner(self) -> Session:
         """Return a session with the same workers for datasets that are elements; their work is not counted."""
         settings = self.settings
-        executor = settings.executor
-        if executor == "processes" or not (isinstance(executor, str) or workers.executors.shares_memory(executor)):
+        if settings.is_remote:
             settings = replace(settings, executor="inline")
         session = Session(settings, CarryOver(), Unobserved(), self)
         self._inner.add(session)
@@ -121,12 +131,13 @@ class Session:
         """Return workers for a stage; all stages share the threads of the stage that wants the most."""
         if self._outer is not None:
             return self._outer.workers(work, tuner, observer)
-        executor = self.settings.executor
+        executor: Any = self.settings.executor
         threads = tuner.start_threads()
-        if executor == "processes" and (found := self._process_workers(work, observer)) is not None:
-            return found
-        if not isinstance(executor, str) and not workers.executors.shares_memory(executor):
-            return self._remote_workers(work, executor, observer)
+        if executor == "processes":
+            if (found := self._process_workers(work, observer)) is not None:
+                return found
+        elif self.settings.is_remote:
+            return self._remote_workers(work, threads, observer)
         self.has_threads = True
         if not isinstance(executor, str):
             return workers.executors.ThreadWorkers(work, executor)
@@ -145,36 +156,36 @@ class Session:
                 return each if self._can_start(each) else None
         plan = self._carry_over.plan(work, observer)
         if (reason := processes.starting.obstacle()) is not None:
-            self._note(NO_PROCESSES.format(reason))
+            self._note_once(NO_PROCESSES.format(reason))
             return None
         settings = self.settings
         given = settings.memory_budget if settings.budget_is_given else None
         setup = processes.starting.PoolSetup(settings.workers or 1, settings.native_threads, given)
-        made = processes.workers.ProcessWorkers(self._carry_over.pool(setup, settings.memory_budget), plan, observer)
+        pool = self._carry_over.pool(setup, settings.memory_budget)
+        made = processes.workers.ProcessWorkers(pool, plan, observer, self.events.append)
         self._in_processes.append(made)
         return made if self._can_start(made) else None
 
     def _can_start(self, found: ProcessWorkers) -> bool:
         """Return whether processes were started, or may be; note what a user should know about them."""
         for notice in found.notices:
-            self._note(notice)
+            self._note_once(notice)
         if found.no_start is not None:
-            self._note(NO_PROCESSES.format(found.no_start))
+            self._note_once(NO_PROCESSES.format(found.no_start))
         return found.no_start is None
 
-    def _note(self, event: str) -> None:
-        if event not in self._notes:
+    def _note_once(self, words: str) -> None:
+        """Note that the run goes on without something, unless it was noted before."""
+        if words not in self._noted:
             import logging  # expensive to load, and rarely needed
 
-            self._notes.append(event)
-            logging.getLogger("penstock").warning(event)
+            from penstock.core.events import RunEvent
 
-    @property
-    def events(self) -> list[str]:
-        """What happened to worker processes."""
-        return [*self._notes, *(event for each in self._in_processes for event in each.events)]
+            self._noted.add(words)
+            self.events.append(RunEvent(time(), "degraded", "", None, words))
+            logging.getLogger("penstock").warning("%s", words)
 
-    def _remote_workers(self, work: Work, executor: Executor, observer: Observer) -> Workers:
+    def _remote_workers(self, work: Work, threads: int, observer: Observer) -> Workers:
         """Return the same workers for all stages that do the same work, so that their plan travels once."""
         for remote in self._remote:
             if (
@@ -184,7 +195,11 @@ class Session:
                 and same_plan(remote.work.plan, work.plan)
             ):
                 return remote
-        remote = workers.executors.RemoteWorkers(work, executor, observer)
+        if self._executor is None:
+            note = self.events.append
+            self._executor = workers.replaceable.ReplaceableExecutor(self.settings.executor, threads, note)
+            self.at_close(self._executor.close)
+        remote = workers.executors.RemoteWorkers(work, self._executor, observer)
         self._remote.append(remote)
         self.at_close(remote.close)
         return remote
@@ -211,34 +226,49 @@ class Session:
             return self._outer.unfinished
         return sum(window.unfinished for window in list(self._windows))
 
-    def window(self, *, ordered: bool = True) -> Window:
+    @property
+    def windows(self) -> list[Window]:
+        """The windows of all stages, also of datasets that are elements."""
+        return list(self._windows)
+
+    def account(self, name: str, kind: HolderKind = "buffer", /) -> Account:
+        """Return an account for what some part of the run holds of the memory budget."""
+        return self.budget.account(name, kind)
+
+    def keep_within_budget(self, plan: Node) -> None:
+        """Let the caches of a plan keep as many bytes as the memory budget allows."""
+        bound_caches(plan, self.budget)
+
+    def window(self, account: Account | None = None, *, ordered: bool = True) -> Window:
         """Return a window that closes with the session."""
         if self._outer is not None:
-            return self._outer.window()
-        window = Window(ordered=ordered)
+            return self._outer.window(account)
+        window = Window(ordered=ordered, account=account)
         self._windows.add(window)
         if self._closed:
             window.close()
         return window
 
-    def producer(self, items: Iterator[T], has_room: Callable[[deque[T]], bool]) -> Producer[T]:
-        """Return a producer that closes with the session."""
+    def producer(
+        self, items: Iterator[T], has_room: Callable[[deque[T]], bool], size: Callable[[T], int] | None = None
+    ) -> Producer[T]:
+        """Return a producer that closes with the session; `size` returns the bytes of an item, if they are to count."""
         if self._outer is not None:
-            return self._outer.producer(items, has_room)
-        producer = workers.producer.Producer(items, has_room)
+            return self._outer.producer(items, has_room, size)
+        producer = workers.producer.Producer(items, has_room, self.account("elements made ahead", "ahead"), size)
         with self._lock:
             self._producers.add(producer)
         if self._closed:
             producer.close()
         return producer
 
-    def ahead(self, items: Iterator[T], most: int, /) -> Iterator[T]:
+    def ahead(self, items: Iterator[Chunk], most: int, /) -> Iterator[Chunk]:
         """Return the items, up to `most` of them made ahead by a thread unless the run is inline."""
         if self._outer is not None:
             return self._outer.ahead(items, most)
         if self.settings.executor == "inline":
             return items
-        return self.producer(items, lambda ready: len(ready) < most)
+        return self.producer(items, lambda ready: len(ready) < most, memory_of)
 
     def side_thread(self) -> SideThread | None:
         """Return a native thread, unless the run is inline."""
@@ -263,8 +293,11 @@ class Session:
 
     def after_fork(self) -> None:
         """Forget all workers and their locks in a forked child, which begins another session."""
-        self._lock = threading.Lock()
-        self._threads, self._remote, self._in_processes, self._to_close = None, [], [], []
+        self._lock = threading.RLock()
+        for remote in self._remote:
+            remote.after_fork()
+        self._threads, self._executor, self._to_close = None, None, []
+        self._remote, self._in_processes = [], []
         for window in list(self._windows):
             window.after_fork()
 
@@ -283,6 +316,8 @@ class Session:
     def mode(self) -> str:
         """The place where tasks run, as in `Run.mode`."""
         executor = self.settings.executor
+        if self._executor is not None:
+            return self._executor.name
         if not isinstance(executor, str):
             return type(executor).__name__
         if self._in_processes and self._threads is None:

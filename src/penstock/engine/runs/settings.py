@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from penstock import engine
+from penstock.core.budget import Budget
 from penstock.core.options import AUTOTUNE, Options
-from penstock.engine.tuning.budget import available_cores, default_memory_budget
+from penstock.engine.tuning.budget import available_cores, default_cache_limit, default_memory_budget
 from penstock.ops.buffer.options import options_of
 from penstock.ops.buffer.prefetch import Prefetch
 from penstock.ops.group.batch import Batch
@@ -18,31 +19,45 @@ from penstock.plan.graph import post_order
 from penstock.plan.node import Node
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from concurrent.futures import Executor
 
     from penstock.engine.tuning.tuner import Tuner
 
+STUCK_AFTER = 60.0  # seconds
+
 
 @dataclass(frozen=True)
 class Settings:
-    """Settings of a run: `workers` and `depth` (items ahead) are `None` if the tuner chooses.
+    """Settings of a run: `workers` and `depth` (items ahead) are `None` if the tuner chooses; `stuck_after` is seconds.
 
-    `rewrite` is the option of that name, for datasets that are elements; `None` if it is unset. `native_threads` is the
-    number of threads of native libraries in each worker process. `kept_here` is true if
+    `rewrite` is the option of that name, for datasets that are elements; `None` if it is unset. `kept_here` is true if
     the run is inline only because some function may be called by no other thread than the consumer's; `asked_for` is
-    true if the user requested threads.
+    true if the user requested threads. `native_threads` is the number of threads of native libraries in each worker
+    process.
     """
 
-    executor: str | Executor
+    executor: str | Executor | Callable[[], Executor]
     workers: int | None
     depth: int | None
     ordered: bool
     memory_budget: int
     budget_is_given: bool
+    stuck_after: float = STUCK_AFTER
     rewrite: bool | None = None
     kept_here: bool = False
     asked_for: bool = False
     native_threads: int = 1
+
+    def budget(self) -> Budget:
+        """Return the memory budget of a run, of which nothing is held yet."""
+        given = self.budget_is_given
+        return Budget(self.memory_budget, given=given, cache_limit=None if given else default_cache_limit())
+
+    @property
+    def is_remote(self) -> bool:
+        """True if tasks see other memory than this process's."""
+        return _is_remote(self.executor)
 
     def would_pay(self, tuner: Tuner) -> bool:
         """Return whether threads would make the items, if every thread could call the functions."""
@@ -66,7 +81,7 @@ def settings_of(plan: Node) -> Settings:
         executor, workers = (
             ("inline", None) if _is_in_a_worker() else (executor, workers or math.ceil(available_cores()))
         )
-    shares_memory = _shares_memory(executor)
+    shares_memory = not _is_remote(executor)
     kept_here = executor != "inline" and shares_memory and _has_function_of_one_thread(nodes)
     is_within = shares_memory and (_is_in_a_turn() or _is_in_a_task_of(executor))
     return Settings(
@@ -76,6 +91,7 @@ def settings_of(plan: Node) -> Settings:
         ordered=_is_ordered(nodes, options),
         memory_budget=options.memory_budget or default_memory_budget(),
         budget_is_given=options.memory_budget is not None,
+        stuck_after=STUCK_AFTER if options.stuck_after is None else options.stuck_after,
         rewrite=options.rewrite,
         kept_here=kept_here and not is_within,
         asked_for=executor != "auto" or workers is not None,
@@ -95,11 +111,9 @@ def _has_function_of_one_thread(nodes: list[Node]) -> bool:
     return any(each is not None and each.here for each in alone)
 
 
-def _shares_memory(executor: str | Executor) -> bool:
-    """Return whether tasks see the memory of this process."""
-    if isinstance(executor, str):
-        return executor != "processes"
-    return engine.workers.executors.shares_memory(executor)
+def _is_remote(executor: str | Executor | Callable[[], Executor]) -> bool:
+    """Return whether tasks see other memory than this process's; names do not load the code of executors."""
+    return executor == "processes" if isinstance(executor, str) else engine.workers.executors.is_remote(executor)
 
 
 def _is_in_a_worker() -> bool:
@@ -112,7 +126,7 @@ def _is_in_a_turn() -> bool:
     return "penstock.plan.safety.guard" in sys.modules and safety.guard.is_in_turn()
 
 
-def _is_in_a_task_of(executor: str | Executor) -> bool:
+def _is_in_a_task_of(executor: object) -> bool:
     """Return whether the consumer is a function that a thread of this executor calls; the others may wait for it."""
     return not isinstance(executor, str) and engine.workers.executors.serves(executor)
 

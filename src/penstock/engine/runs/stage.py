@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from penstock.engine.memory.slots import Slots
 from penstock.engine.runs.feeds import OpenFeed
 from penstock.engine.runs.loop import Loop
 from penstock.engine.runs.session import Session
@@ -60,6 +61,12 @@ class Stage:
     def open(self, epoch: int, mark: Mark = None) -> AskedFlow:
         """Yield the items of an epoch as pieces, from a mark on."""
         return Loop(self, self._open_feed(epoch, mark)).pieces()
+
+    def slots(self) -> Slots | None:
+        """Return the memory of batches made whole by tasks, which an epoch before may have shown to be of use."""
+        if self.batching is None:
+            return None
+        return Slots(self.plan, self.session.allocate_slot, is_used=self.tuner.in_place)
 
     def gathering(self, item_bytes: int | None) -> Gathering | None:
         """Return the way to gather batches by a native thread, if possible and allowed.

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
 from penstock.core.arrays import Rows
+from penstock.elements.footprint import memory_of
 from penstock.engine.memory.slots import Slot
 from penstock.engine.tasks.cost import Cost, Took
 from penstock.plan.flow import Mark, Piece
@@ -49,6 +50,18 @@ class Made:
         return like.over(wall)
 
 
+class Redone(Exception):  # noqa: N818 - a result, which is never raised
+    """The items of a task that killed its workers, made again one by one: those made, and the failure of the next.
+
+    `failure` is `None` if every item was made.
+    """
+
+    def __init__(self, made: list[Made], failure: BaseException | None) -> None:
+        super().__init__("a task was made again one item after another")
+        self.made = made
+        self.failure = failure
+
+
 Result: TypeAlias = Made | BaseException | Any
 """The result of a task, or the exception that ended it."""
 
@@ -70,6 +83,7 @@ class Job:
         "nbytes",
         "noted",
         "results",
+        "sized",
         "task",
         "tasks",
     )
@@ -79,7 +93,8 @@ class Job:
         self._items = len(task.given)
         self.mark_after = mark_after
         self.announces = announces
-        self.nbytes = 0
+        self.nbytes = 0  # reserved, then made; the elements that it is given included
+        self.sized = False  # true if these are final
         self.noted = 0  # tasks, from the first on, whose cost the tuner knows
         self.failed = False
         self.futures: list[Cancelable] = []
@@ -118,6 +133,15 @@ class Job:
         self.missing -= 1
         if isinstance(result, BaseException):
             self.failed = True
+
+    def settle(self) -> int:
+        """Count the bytes made, all tasks being done, instead of those reserved; return the difference."""
+        if self.sized:
+            return 0
+        before, self.sized = self.nbytes, True
+        self.nbytes = sum([memory_of(each.piece.chunk) for each in self.results if isinstance(each, Made)])
+        self.nbytes += memory_of(self.task.given.chunk)
+        return self.nbytes - before
 
     def failure(self) -> BaseException | None:
         """Return the exception of the first task that failed, if any."""

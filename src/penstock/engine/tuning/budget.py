@@ -1,31 +1,53 @@
-"""The memory and cores that this process may use, by its control group and not only by the machine."""
+"""The memory and cores that this process may use, by its control groups and not only by the machine."""
 
 from __future__ import annotations
 
 import os
 from functools import lru_cache
 from time import monotonic
+from typing import TYPE_CHECKING, cast
 
-from penstock.engine.memory.headroom import available_memory, cores_of_groups
+from penstock.core.budget import Budget
+from penstock.engine.memory.cgroups import cores_allowed
+from penstock.engine.memory.headroom import available_memory
+from penstock.plan.graph import all_nodes
+from penstock.plan.node import Node
 
-BUDGET_DIVISOR = 4  # a quarter of the available memory may hold batches made ahead
+if TYPE_CHECKING:
+    from penstock.ops.buffer.cache import Cache
+
+BUDGET_DIVISOR = 4  # a quarter of the available memory may hold what a run makes ahead
+CACHE_DIVISOR = 2  # half of it may be kept by caches
 LEAST_BUDGET = 64 << 20  # bytes
 
 
 def default_memory_budget() -> int:
-    """Return the bytes that batches made ahead may take if the options set no budget.
+    """Return the bytes that a run may hold, apart from caches, if the options set no budget.
 
-    The number is up to a second old: asking the system takes 0.1 ms, and short epochs follow each other fast.
+    The number is up to a second old: asking the system takes 0.2 ms, and short epochs follow each other fast.
     """
-    return _budget_at(int(monotonic()))
+    return max(_available_at(int(monotonic())) // BUDGET_DIVISOR, LEAST_BUDGET)
+
+
+def default_cache_limit() -> int:
+    """Return the bytes that caches may keep if the options set no budget."""
+    return max(_available_at(int(monotonic())) // CACHE_DIVISOR, LEAST_BUDGET)
 
 
 @lru_cache(maxsize=1)
-def _budget_at(_second: int) -> int:
-    return max(available_memory() // BUDGET_DIVISOR, LEAST_BUDGET)
+def _available_at(_second: int) -> int:
+    return available_memory()
+
+
+def bound_caches(plan: Node, budget: Budget) -> None:
+    """Let the caches of a plan keep as many bytes as a budget allows."""
+    for node in all_nodes(plan):
+        if node.traits.keeps_made:
+            cast("Cache", node).obey(budget)
 
 
 def available_cores() -> float:
-    """Return the number of cores this process is bound to, or fewer if a control group above it has a quota."""
+    """Return the number of cores this process is bound to, or fewer if a control group has a quota."""
     bound = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return min(float(bound), *cores_of_groups(), float(bound))
+    allowed = cores_allowed()
+    return float(bound) if allowed is None else min(float(bound), allowed)

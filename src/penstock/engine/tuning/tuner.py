@@ -21,7 +21,7 @@ BESIDE_TASK = 4 * MS  # ns of work for such a thread; the consumer does part of 
 SURELY_PAYS = 5 * MS  # ns; no more measuring inline is needed
 LOOKS = 3  # tasks measured inline before threads are considered
 BESIDE_ROWS = 1 << 13  # the most rows of such a task: 64 KiB of row numbers, in several copies
-INLINE_TASK = 600_000  # ns of work in a group of cheap items; a group costs some 60 µs of Python
+INLINE_TASK = 1 * MS  # of work in a group of cheap items; a group costs some 60 µs of Python
 INLINE_BYTES = 4 << 20  # the most bytes of such a group; larger ones are no faster
 THREAD_TASK = 2 * MS  # the same if threads run the tasks
 THREAD_BYTES = 2 << 20
@@ -47,6 +47,7 @@ class Tuner:
     workers: int | None
     item_bytes: int = 0
     item_rows: int = 1
+    in_place: bool = False  # batches were written into their slots
     item_wall: float = 0.0  # ns
     looks: int = 0
     item_mean: float = 0.0  # ns, of recent items, without waiting for a core

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import threading
-from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future, ThreadPoolExecutor
+from concurrent.futures import BrokenExecutor, Executor, Future, ThreadPoolExecutor
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from penstock.core.errors import WorkerError
 from penstock.engine.tasks.observer import Observer
 from penstock.engine.tasks.task import Job, Made, Result, Task
 from penstock.engine.tasks.works import Work
-from penstock.engine.workers.remote import PickledPlan, pickled_plan, run_remotely
+from penstock.engine.workers.calls import Call, items_of, result_of, submitted
+from penstock.engine.workers.remote import PickledPlan, pickled_plan
 from penstock.engine.workers.threads import Threads
 from penstock.engine.workers.window import Window
+
+if TYPE_CHECKING:
+    from penstock.engine.workers.replaceable import ReplaceableExecutor
 
 
 class _Serving(threading.local):
@@ -45,9 +49,18 @@ class ThreadWorkers:
     def submit(self, job: Job, number: int, window: Window) -> None:
         if self._own is not None and self._own.post(partial(self._make, job, number, window)):
             return
-        future = _submitted(self._executor, job, self._serve, job.tasks[number])
+        try:
+            future = submitted(self._executor, job, self._serve, job.tasks[number])
+        except BrokenExecutor as error:  # while earlier items were under way
+            window.finish(job, number, _died(job, error))
+            return
         job.futures.append(future)
-        future.add_done_callback(lambda done: window.finish(job, number, _result(done, job)))
+
+        def done(future: Future[Any]) -> None:
+            result = result_of(future, job)
+            window.finish(job, number, _died(job, result) if isinstance(result, BrokenExecutor) else result)
+
+        future.add_done_callback(done)
 
     def _serve(self, task: Task) -> Made:
         _serving.executors.append(self._executor)
@@ -73,7 +86,7 @@ class RemoteWorkers:
     shares_gil = False
     ready = True
 
-    def __init__(self, work: Work, executor: Executor, observer: Observer) -> None:
+    def __init__(self, work: Work, executor: ReplaceableExecutor, observer: Observer) -> None:
         self.work = work
         self.observer = observer
         self._executor = executor
@@ -81,29 +94,24 @@ class RemoteWorkers:
 
     @property
     def name(self) -> str:
-        return type(self._executor).__name__
+        return self._executor.name
 
     def submit(self, job: Job, number: int, window: Window) -> None:
         task = job.tasks[number]._replace(slot=None)  # memory does not travel
-        future = _submitted(self._executor, job, run_remotely, self._plan, task)
-        job.futures.append(future)
-
-        def done(future: Future[Any]) -> None:
-            result = _result(future, job)
-            if isinstance(result, tuple):
-                result, counted = result
-                self.observer.absorb(counted)
-            window.finish(job, number, result)
-
-        future.add_done_callback(done)
+        done = partial(window.finish, job, number)
+        self._executor.submit(Call(self._plan, self.work.plan.label(), job, task, done, self.observer.absorb))
 
     def close(self) -> None:
         self._plan.remove()
 
+    def after_fork(self) -> None:
+        """Leave the plan to the parent process."""
+        self._plan.forget()
 
-def shares_memory(executor: Executor) -> bool:
-    """Return whether the executor's tasks see the memory of this process."""
-    return isinstance(executor, ThreadPoolExecutor | Threads)
+
+def is_remote(executor: object) -> bool:
+    """Return whether the tasks of an executor, or of those that a function makes, see other memory than ours."""
+    return not isinstance(executor, ThreadPoolExecutor | Threads)
 
 
 def serves(executor: object) -> bool:
@@ -111,54 +119,10 @@ def serves(executor: object) -> bool:
     return any(each is executor for each in _serving.executors)
 
 
-def _submitted(executor: Executor, job: Job, function: Any, *args: Any) -> Future[Any]:
-    """Return the task's future; if the executor takes no task, a failed future, so that earlier items come first."""
-    name = type(executor).__name__
-    try:
-        given: Any = executor.submit(function, *args)
-        if callable(getattr(given, "add_done_callback", None)):
-            return given
-        refused = WorkerError(
-            f"{name}.submit() returned {type(given).__name__} for the task of {_items(job)}; it must return a "
-            "concurrent.futures.Future"
-        )
-    except BrokenExecutor as error:  # the executor broke while earlier items were under way
-        refused = _died(job, error)
-    except RuntimeError as error:
-        refused = WorkerError(
-            f"the {name} accepted no task for {_items(job)}: {error}. "
-            "Keep it open for as long as the iterator is in use"
-        )
-        refused.__cause__ = error
-    except Exception as error:  # noqa: BLE001 - the consumer raises it in its turn
-        refused = WorkerError(f"the {name} accepted no task for {_items(job)}: {type(error).__name__}: {error}")
-        refused.__cause__ = error
-    future: Future[Any] = Future()
-    future.set_exception(refused)
-    return future
-
-
-def _result(future: Future[Any], job: Job) -> Any:
-    try:
-        return future.result()
-    except CancelledError as error:
-        cancelled = WorkerError(f"the task of {_items(job)} was canceled by its executor")
-        cancelled.__cause__ = error
-        return cancelled
-    except BrokenExecutor as error:
-        return _died(job, error)
-    except BaseException as error:  # noqa: BLE001 - handed to the consumer, which raises it
-        return error
-
-
 def _died(job: Job, error: BrokenExecutor) -> WorkerError:
     died = WorkerError(
-        f"a worker died while {_items(job)} were under way: {error}. The saved state still counts these items as "
-        "not received: load state_dict() into an iterator with a new executor"
+        f"the executor broke while {items_of(job)} were under way: {error}. The saved state still counts these items "
+        "as not received: load state_dict() into an iterator with a new executor"
     )
     died.__cause__ = error
     return died
-
-
-def _items(job: Job) -> str:
-    return f"items {job.task.low} to {job.task.high}"

@@ -46,6 +46,7 @@ class NativeThread:
         if queue is None:
             window.finish(job, number, made_here(self._work, task))
         else:
+            job.sized = True  # as reserved: the batches are yet to be made
             window.finish(job, number, Made(Piece(queue, task.given.ids), (0, Cost(0, 0))))
 
     def close(self) -> None:

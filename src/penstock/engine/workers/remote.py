@@ -1,12 +1,15 @@
-"""Run tasks without shared memory: the plan travels once in a file, or with each task if workers share no files."""
+"""Run tasks without shared memory: a small plan travels with each task, a large one once, in a file without a name."""
 
 from __future__ import annotations
 
+import multiprocessing
 import os
+import threading
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
-from functools import lru_cache
+from dataclasses import dataclass, field
+from functools import cache, lru_cache, partial
+from multiprocessing import connection
 from typing import Any, TypeVar
 
 import numpy as np
@@ -23,10 +26,16 @@ LARGEST_CARRIED = 1 << 16  # bytes of a pickled plan that may travel with every 
 
 @dataclass(frozen=True)
 class PickledPlan:
-    """A pickled work: its bytes, or the file that holds them."""
+    """A pickled work: its bytes, or the path of the file that holds them after a `key` that no other file has.
+
+    The file has no name in any folder: others open it through the process that made it, and it vanishes with that
+    process, however it ends. Where the system has no `/proc`, the file has a name until `remove`.
+    """
 
     data: bytes | None
-    path: str | None
+    path: str = ""
+    key: bytes = b""
+    file: Any = field(default=None, compare=False, repr=False)
 
     def load(self) -> Any:
         """Return the unpickled object."""
@@ -34,14 +43,38 @@ class PickledPlan:
 
         if self.data is not None:
             return cloudpickle.loads(self.data)
-        with open(str(self.path), "rb") as file:
+        with open(self.path, "rb") as file:
+            if file.read(len(self.key)) != self.key:  # on another host, a process of the same number
+                raise FileNotFoundError(f"{self.path} does not hold the plan: the workers run on another host")
             return cloudpickle.load(file)
 
     def remove(self) -> None:
         """Delete the file, if any."""
-        if self.path is not None:
+        self.forget()
+        if self.file is not None and self.path == self.file.name:
             with suppress(FileNotFoundError):
                 os.unlink(self.path)
+
+    def forget(self) -> None:
+        """Close the file, if any, which a forked child leaves to its parent."""
+        if self.file is not None:
+            self.file.close()
+
+    def __reduce__(self) -> Any:
+        return PickledPlan, (self.data, self.path, self.key)
+
+
+def _in_file(data: bytes) -> PickledPlan:
+    import tempfile
+
+    key = os.urandom(16)
+    has_proc = os.path.isdir("/proc/self/fd")
+    make: Any = tempfile.TemporaryFile if has_proc else partial(tempfile.NamedTemporaryFile, delete=False)
+    file = make()  # open until `remove`
+    file.write(key + data)
+    file.flush()
+    path = f"/proc/{os.getpid()}/fd/{file.fileno()}" if has_proc else file.name
+    return PickledPlan(None, path, key, file)
 
 
 def _unpicklable(plan: Node, dumps: Callable[[Any], bytes]) -> str | None:
@@ -84,21 +117,34 @@ def dumped_plan(work: Work, observer: Observer, dump: Callable[[Any, Callable[..
 
 def pickled_plan(work: Work, observer: Observer) -> PickledPlan:
     """Pickle the plan of a work for an executor."""
-    import tempfile
-
     data = dumped_plan(work, observer, lambda value, dumps: dumps(value))
-    if len(data) <= LARGEST_CARRIED:
-        return PickledPlan(data, None)
-    handle, path = tempfile.mkstemp(prefix="penstock-plan-", suffix=".pickle")
-    with os.fdopen(handle, "wb") as file:
-        file.write(data)
-    return PickledPlan(None, path)
+    return PickledPlan(data) if len(data) <= LARGEST_CARRIED else _in_file(data)
 
 
 def run_remotely(plan: PickledPlan, task: Task) -> tuple[Made, Any]:
     """Make a task in the worker's process; return its result and the counts of its observer."""
+    end_with_parent()
     work, observer = _unpickled_from_file(plan) if plan.data is None else _unpickled_from_data(plan)
     return work.make(task), observer.drain()
+
+
+@cache
+def end_with_parent() -> None:
+    """End this process as soon as the one that started it is dead, if `multiprocessing` started it.
+
+    A process of a `ProcessPoolExecutor` would wait forever for its next task.
+    """
+    parent: Any = multiprocessing.parent_process()
+    if parent is not None:
+        threading.Thread(target=_await_end_of, args=[parent], name="penstock-parent", daemon=True).start()
+
+
+def _await_end_of(parent: Any) -> None:
+    with suppress(ProcessLookupError):  # dead already
+        # unlike the sentinel, a pipe, no sibling holds a pidfd
+        ended = os.pidfd_open(parent.pid) if hasattr(os, "pidfd_open") else parent.sentinel
+        connection.wait([ended])
+    os._exit(1)
 
 
 def _unpickled(plan: PickledPlan) -> tuple[Work, Observer]:

@@ -43,7 +43,7 @@ class Threads(Executor):
     def __init__(self, workers: int) -> None:
         self._tasks: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
         self._threads: list[threading.Thread] = []
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()  # garbage collection may close the run in the thread that holds it
         self._closed = False
         self._workers = 0
         self._too_many = 0  # threads that are to end once they have no task in hand
@@ -86,6 +86,9 @@ class Threads(Executor):
             self._too_many = max(self._too_many, 0)
             self._workers = workers
             self._threads = [thread for thread in self._threads if thread.is_alive()]
+            if self._closed:  # meanwhile, by garbage collection: wake the threads begun since then
+                for _ in self._threads:
+                    self._tasks.put(None)
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
         """Take no more tasks; `cancel_futures` drops tasks not begun, `wait` waits for the threads to end."""

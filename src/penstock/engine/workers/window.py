@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections import deque
 
+from penstock.core.budget import Account, unlimited
 from penstock.core.errors import ClosedError
 from penstock.engine.tasks.task import Job, Result
 
@@ -12,10 +13,14 @@ WHILE_WAITING = "this iterator was closed while it waited for its next item"
 
 
 class Window:
-    """Jobs in the order they were begun; `pop` takes out the oldest, or the first one done if not `ordered`."""
+    """Jobs in the order they were begun; `pop` takes out the oldest, or the first one done if not `ordered`.
 
-    def __init__(self, *, ordered: bool) -> None:
+    Their bytes are counted in an `account`: those reserved for a job until it is done, then those that it made.
+    """
+
+    def __init__(self, *, ordered: bool, account: Account | None = None) -> None:
         self._ordered = ordered
+        self._account = account or unlimited()
         self._jobs: deque[Job] = deque()
         self._lock = threading.RLock()
         self._changed = threading.Condition(self._lock)
@@ -47,13 +52,15 @@ class Window:
             self._jobs.append(job)
             self.tasks += len(job.tasks)
             self.items += len(job)
-            self.nbytes += job.nbytes
+            self._count(job.nbytes)
 
     def finish(self, job: Job, number: int, result: Result) -> None:
         """Store the result of a task; called from any thread."""
         with self._lock:
             job.finish(number, result)
             if job.missing == 0:
+                if not self._closed:
+                    self._count(job.settle())
                 job.futures.clear()  # futures hold the job: a cycle would keep its memory until collected
                 if self._awaited:
                     self._changed.notify_all()
@@ -95,7 +102,12 @@ class Window:
             self._jobs.remove(job)
         self.tasks -= len(job.tasks)
         self.items -= len(job)
-        self.nbytes -= job.nbytes
+        self._count(-job.nbytes)
+
+    def _count(self, nbytes: int) -> None:
+        if nbytes:
+            self.nbytes += nbytes
+            self._account.add(nbytes)
 
     def _next_done(self) -> Job | None:
         if self._ordered:
@@ -123,5 +135,6 @@ class Window:
     def _forget_all(self) -> list[Job]:
         dropped = list(self._jobs)
         self._jobs.clear()
-        self.tasks = self.items = self.nbytes = 0
+        self._count(-self.nbytes)
+        self.tasks = self.items = 0
         return dropped

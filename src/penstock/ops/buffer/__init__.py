@@ -4,9 +4,9 @@ from typing import TYPE_CHECKING
 
 from penstock.core.lazy import files_on_demand
 
-__all__ = ["cache", "options", "prefetch"]
+__all__ = ["cache", "cached_stream", "on_disk", "options", "prefetch"]
 
 if TYPE_CHECKING:
-    from penstock.ops.buffer import cache, options, prefetch
+    from penstock.ops.buffer import cache, cached_stream, on_disk, options, prefetch
 else:
     __getattr__ = files_on_demand(__name__, __all__)

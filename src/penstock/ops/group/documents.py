@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from penstock.core.arrays import Rows
+from penstock.core.budget import Account, Told, unlimited
 from penstock.core.closing import Closing
 from penstock.core.errors import ElementError
 from penstock.elements.chunks.chunk import Chunk, Columns, Items
@@ -48,8 +49,11 @@ class Documents(Closing):
     `first` is the position of the first document in the stream, which errors show.
     """
 
-    def __init__(self, source: Open, epoch: int, mark: Mark, key: Key, first: int = 0) -> None:
+    def __init__(
+        self, source: Open, epoch: int, mark: Mark, key: Key, first: int = 0, account: Account | None = None
+    ) -> None:
         self.first = first
+        self._account = account or unlimited()
         self.texts = _joined([])
         self.dtype: np.dtype[Any] = _ANY
         self.took = 0
@@ -86,10 +90,15 @@ class Documents(Closing):
             held += int(part.lengths.sum())
             count += len(part.lengths)
             parts.append(part)
+            self._account.hold(held * self.dtype.itemsize, self._told)
         if len(parts) > 1:
             self.texts = _joined(parts)
             self._ends, self._dropped = self.texts.lengths.cumsum(), 0
         return held >= tokens
+
+    def _told(self) -> Told:
+        holds = f"{self._account.name} holds the tokens of a window ({self._account.nbytes:,} bytes)"
+        return holds, 'use a smaller window=, or strategy="split", which needs none'
 
     def holding(self, tokens: int) -> int:
         """Return how many documents hold `tokens` tokens, at least one; all documents if together they hold fewer."""
@@ -115,12 +124,14 @@ class Documents(Closing):
         self.texts = DocumentParts(
             held[gone:], of[count:] - used if used else of[count:], starts[count:], lengths[count:]
         )
+        self._account.hold(self.tokens * self.dtype.itemsize, self._told)
         left = self._runs[max(self._run_of(count), 0) :]
         self._runs = [(first - count, mark_after) for first, mark_after in left]
 
     def close(self) -> None:
         """Stop the input."""
         self._reader.close()
+        self._account.close()
 
     def _run_of(self, index: int) -> int:
         return bisect_right(self._runs, index, key=lambda run: run[0]) - 1

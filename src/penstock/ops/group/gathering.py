@@ -10,12 +10,14 @@ from typing import Any
 
 from penstock.core.arrays import Allocate
 from penstock.core.blame import blames_of
+from penstock.core.budget import Account, unlimited
 from penstock.elements.chunks.chunk import Items
 from penstock.elements.size import bytes_of
 from penstock.ops.elementwise.beside import Beside, asked
 from penstock.ops.elementwise.error_budget import EnforceErrorBudget
 from penstock.ops.group.grouping import BYTES_IN_ONE_GO, MOST_IN_ONE_GO
 from penstock.ops.group.pending import Full, Pending
+from penstock.plan.background import Holds
 from penstock.plan.blame import blame
 from penstock.plan.flow import Flow, Mark, Open, Piece, resumed
 from penstock.plan.ids import ordinals
@@ -25,7 +27,7 @@ from penstock.plan.types import INFINITE, UNKNOWN
 
 
 @dataclass(frozen=True)
-class Gather(Streamed):
+class Gather(Holds, Streamed):
     """Gather elements by the numbers that `input` pairs with them.
 
     A subclass decides which elements belong together (`keys`), how many a group holds (`most`), and how a group becomes
@@ -63,12 +65,15 @@ class Gather(Streamed):
         """Return the element made of a group."""
         raise NotImplementedError
 
-    def flow(self, inputs: tuple[Open, ...], epoch: int, mark: Mark, allocate: Allocate) -> Flow:
+    def flow(
+        self, inputs: tuple[Open, ...], epoch: int, mark: Mark, allocate: Allocate, account: Account | None = None
+    ) -> Flow:
         """Yield the groups; a mark holds their number, and the beginnings of waiting groups unless too many wait."""
         made, waits = resumed(mark, (0, None))
         again = made if waits is None else 0
         collected = _Collected(epoch, made)
-        with closing(Pending(self, inputs[0], epoch, waits)) as pending:
+        account = account or unlimited()
+        with account, closing(Pending(self, inputs[0], epoch, waits, account)) as pending:
             left = pending.left(join=self.joins_left) if self.keeps_left else ()
             try:
                 for group in chain(pending.steps(), left):

@@ -7,12 +7,15 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from penstock.core.arrays import Allocate
+from penstock.core.budget import Account, Told, unlimited
 from penstock.core.errors import ElementError
 from penstock.elements.chunks.chunk import Items
+from penstock.elements.footprint import memory_of_value
 from penstock.elements.steady import RETURNED_NO_STATE, change_of
 from penstock.ops.elementwise.apply import RETURNED_NONE
 from penstock.ops.elementwise.beside import Beside, asked, parted
 from penstock.ops.elementwise.error_budget import EnforceErrorBudget
+from penstock.plan.background import Holds
 from penstock.plan.blame import blame
 from penstock.plan.flow import Flow, Mark, Open, Piece, Reader, resumed
 from penstock.plan.functions import name_of
@@ -23,9 +26,11 @@ from penstock.plan.safety.guard import LockSet
 from penstock.plan.traits import Traits
 from penstock.plan.types import Spec
 
+PIECES_A_LOOK = 8  # one piece in this many is followed by a look at the sizes of the states
+
 
 @dataclass(frozen=True)
-class GroupByReducer(Streamed):
+class GroupByReducer(Holds, Streamed):
     """Reduce the elements of each key from `input`: `finalize(reduce(... reduce(init(key), element) ...))`.
 
     Results are yielded in key order, once the input has ended. `thread_safe` is that of `Map`.
@@ -46,12 +51,14 @@ class GroupByReducer(Streamed):
     def spec(self) -> Spec | None:
         return None
 
-    def flow(self, inputs: tuple[Open, ...], epoch: int, mark: Mark, allocate: Allocate) -> Flow:
+    def flow(
+        self, inputs: tuple[Open, ...], epoch: int, mark: Mark, allocate: Allocate, account: Account | None = None
+    ) -> Flow:
         """Yield the results; a mark counts them."""
         (made,) = resumed(mark, (0,))
         functions = (self.init, self.reduce, self.finalize)
         turns = turns_of(*filter(None, functions), thread_safe=self.thread_safe)  # a task may use the same object
-        states = self._states(inputs[0], epoch, turns)
+        states = self._states(inputs[0], epoch, turns, account or unlimited())
         for key in sorted(states)[made:]:
             try:
                 with entered(turns):
@@ -64,12 +71,19 @@ class GroupByReducer(Streamed):
             made += 1
             yield Piece(Items([out]), ordinals(epoch, made - 1, 1), [made])
 
-    def _states(self, source: Open, epoch: int, turns: LockSet | None) -> dict[int, Any]:
+    def _states(self, source: Open, epoch: int, turns: LockSet | None, account: Account) -> dict[int, Any]:
         states: dict[int, Any] = {}
-        with Reader(source, epoch) as reader:
-            for piece, _ in reader.runs():
+
+        def told() -> Told:
+            holds = f"{self.label()} holds {len(states):,} states ({account.nbytes:,} bytes)"
+            return holds, "use fewer keys or smaller states"
+
+        with Reader(source, epoch) as reader, account:
+            for number, (piece, _) in enumerate(reader.runs()):
                 with entered(turns):
                     self._reduce(states, piece)
+                if number % PIECES_A_LOOK == 0:
+                    account.hold(memory_of_value(states), told)
         return states
 
     def _reduce(self, states: dict[int, Any], piece: Piece) -> None:

@@ -136,13 +136,19 @@ class Collecting(Batching):
                     made += len(sizes)
                     yield Piece(several, ordinals(epoch, made - len(sizes), len(sizes)), [made, reader.mark])
                     continue
+                whole = len(run)
                 for low, high in spans(counts):
                     chunk, ids = run.chunk.slice(low, high), run.ids[low:high]
                     group = self.collect_one(chunk, rows[low:high], made, allocate, ids)
                     made += 1
-                    after = reader.mark if high >= len(run) else [before, start + high]
-                    yield Piece(Items([group]), ordinals(epoch, made - 1, 1), [made, after])
                     most = max(1, min(MOST_IN_ONE_GO, BYTES_IN_ONE_GO // bytes_of(group)))
+                    after = [before, start + high]
+                    if high >= whole:
+                        after, run = reader.mark, empty_piece(None)  # no elements are held while the batch is used
+                    piece = Piece(Items([group]), ordinals(epoch, made - 1, 1), [made, after])
+                    del chunk, group
+                    yield piece
+                    del piece
 
     def _ready(self, made: int, at_hand: int, most: int) -> list[int]:
         """Return the sizes of the next groups whose elements are all at hand, up to `most`; of one at least."""

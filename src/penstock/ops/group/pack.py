@@ -112,7 +112,8 @@ class Pack(WorksAhead):
         self, inputs: tuple[Open, ...], epoch: int, mark: Mark, allocate: Allocate, background: Background = INLINE
     ) -> Flow:
         made, first, at, out = resumed(mark, (0, 0, None, 0))
-        with Documents(inputs[0], epoch, at, self.key, first) as documents:
+        account = background.account(self.label())
+        with Documents(inputs[0], epoch, at, self.key, first, account) as documents:
             if self.strategy == "split":
                 fillings = self._joined(documents, made, out)
             else:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple, Protocol, cast
 
 import numpy as np
 
+from penstock.core.budget import Account, Told, unlimited
 from penstock.core.errors import CursorError
+from penstock.elements.footprint import memory_of
 from penstock.ops.elementwise.beside import parted
 from penstock.plan.flow import BEYOND, MOST_READ, Mark, Open, Piece, Reader, join_pieces, resumed
 
@@ -56,11 +58,13 @@ class PendingGroup:
         self.largest = 0
         self.most = 0
 
-    def settle(self, piece: Piece) -> None:
-        """Copy the elements out of the current piece, which is about to be released."""
-        if self.positions:
+    def settle(self, piece: Piece) -> int:
+        """Copy the elements out of the current piece, which is about to be released; return their number."""
+        count = len(self.positions)
+        if count:
             self.parts.append(piece.select(np.array(self.positions)))
             self.positions = []
+        return count
 
 
 class Pending:
@@ -72,9 +76,14 @@ class Pending:
     again finds them.
     """
 
-    def __init__(self, rule: GroupingRule, source: Open, epoch: int, mark: Mark) -> None:
+    def __init__(
+        self, rule: GroupingRule, source: Open, epoch: int, mark: Mark, account: Account | None = None
+    ) -> None:
         since, at, firsts = resumed(mark, (0, None, []))
         self._rule = rule
+        self._account = account or unlimited()
+        self._waiting = 0  # elements
+        self._mean = 0.0  # bytes of one of these
         self._reader = Reader(source, epoch, at)
         self._groups: dict[int, PendingGroup] = {}  # the group with the oldest element first
         self._place = 0  # position of the next element, counted from where the reader began
@@ -111,8 +120,7 @@ class Pending:
                 group.count, group.largest, group.most = group.count + 1, max(group.largest, number), most
                 if group.count >= most:
                     yield self._gone([group], self._begin + at + 1, piece)
-            for group in touched:
-                group.settle(piece)
+            self._settle(touched, piece)
             yield None
 
     def left(self, *, join: bool) -> Iterator[Full]:
@@ -130,11 +138,25 @@ class Pending:
                 together.append(group)
             yield self._gone(together, self._place)
 
+    def _settle(self, groups: Iterable[PendingGroup], piece: Piece) -> None:
+        """Let the groups keep their elements of the current piece, and count the bytes of all that wait."""
+        more = sum([group.settle(piece) for group in groups])
+        if more:
+            self._waiting += more
+            self._mean += (memory_of(piece.chunk) / len(piece) - self._mean) * more / self._waiting
+        self._account.hold(round(self._waiting * self._mean), self._told)
+
+    def _told(self) -> Told:
+        groups = f"in {len(self._groups):,} groups that are not full"
+        holds = f"{self._account.name} holds {self._waiting:,} elements ({self._account.nbytes:,} bytes) {groups}"
+        return holds, "use fewer keys, smaller groups or smaller elements"
+
     def _gone(self, groups: list[PendingGroup], place: int, piece: Piece | None = None) -> Full:
         """Return the elements of groups that leave when all input before `place` was read and `piece` is current."""
         for group in groups:
             if piece is not None:
-                group.settle(piece)
+                self._waiting += group.settle(piece)
+            self._waiting -= group.count
             del self._groups[group.key]
         elements = join_pieces([part for group in groups for part in group.parts])
         key, most = groups[0].key, groups[0].most
@@ -179,8 +201,7 @@ class Pending:
                 if group is not None:
                     group.positions.append(at)
                     group.count, group.largest = group.count + 1, max(group.largest, number)
-            for group in groups.values():
-                group.settle(piece)
+            self._settle(groups.values(), piece)
         if first is not None:
             raise CursorError(BEYOND)
         for group in groups.values():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from operator import attrgetter
 from typing import Any, cast
 
 import numpy as np
@@ -11,6 +12,8 @@ from penstock.elements.ragged import Ragged
 from penstock.elements.sparse import Sparse
 from penstock.ops.group.batching import Batching
 from penstock.plan.node import Node, RowMap
+
+NDIM = attrgetter("ndim")
 
 
 def batching_of(plan: Node) -> Batching | None:
@@ -26,9 +29,12 @@ def batching_of(plan: Node) -> Batching | None:
 
 
 def rows_in_all(chunk: Chunk, batches: list[Any]) -> int:
-    """Return the number of elements in the batches of a chunk; columns are counted at once."""
+    """Return the number of elements in the batches of a chunk; columns are counted at once, arrays without Python."""
     if isinstance(chunk, Columns) and chunk.columns and isinstance(first := chunk.columns[0], np.ndarray):
         return len(batches) * (first.shape[1] if first.ndim > 1 else 1)
+    firsts: list[Any] = [next(iter(batch.values()), 1) if type(batch) is dict else batch for batch in batches]
+    if set(map(type, firsts)) == {np.ndarray} and all(map(NDIM, firsts)):
+        return sum(map(len, firsts))
     return sum(map(rows_in, batches))
 
 

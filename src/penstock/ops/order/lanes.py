@@ -3,37 +3,47 @@
 from __future__ import annotations
 
 from collections import deque
+from typing import TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from penstock.core.arrays import Rows
+from penstock.core.budget import Account, Told, unlimited
 from penstock.core.delays import HEAD, LANES, OUT, POOL, SHIFT, TAIL, Delays
 from penstock.core.errors import CursorError
 from penstock.core.seeds import mix
 from penstock.elements.chunks.held import HeldElements
+from penstock.elements.footprint import memory_of
 from penstock.index.keyed import mix_each
 from penstock.kernels import permute, permute_rows
 from penstock.plan.flow import BEYOND, Flow, Mark, Open, Piece, Reader, join_pieces, resumed
 from penstock.plan.ids import NO_IDS
 
+_Sizes: TypeAlias = NDArray[np.float64]
+
 _AT_ONCE = 512
 """Elements to move at once if rounds are smaller and enough are ready: 3 times as fast with a buffer of 100."""
 
 
-def shuffle_buffered(source: Open, epoch: int, mark: Mark, buffer: int, key: int) -> Flow:
+def shuffle_buffered(
+    source: Open, epoch: int, mark: Mark, buffer: int, key: int, account: Account | None = None
+) -> Flow:
     """Yield the elements of `source` in the order set by `key` and a buffer of `buffer` elements, at least 2.
 
     A mark holds the number of rounds yielded, counted from 1, and the mark to read from: a fixed number of rounds back,
-    because no element waits longer, or the beginning if the initial pool has to be filled.
+    because no element waits longer, or the beginning if the initial pool has to be filled. The elements that wait are
+    counted in `account`.
     """
     given, begin = resumed(mark, (0, None))
     delays = Delays(buffer)
     most, size = len(delays.waiting), delays.round
-    with Reader(source, epoch, begin) as reader:
+    account = account or unlimited()
+    with Reader(source, epoch, begin) as reader, account:
         at_once = max(min(_AT_ONCE, reader.ready()) // size, 1)
-        lanes = _Lanes(delays, key, at_once)
+        lanes = _Lanes(delays, buffer, key, at_once, account)
         if given <= most:
-            pool = reader.take(lanes.pool)
+            pool = lanes.read_pool(reader)
             if pool is None or len(pool) < lanes.pool:
                 if given:
                     raise CursorError(BEYOND)
@@ -41,8 +51,10 @@ def shuffle_buffered(source: Open, epoch: int, mark: Mark, buffer: int, key: int
                     yield shuffle_piece(shuffle_piece(pool, mix(key, POOL)), mix(key, HEAD), [0, reader.mark])
                 return
             head = lanes.fill(pool)
+            del pool  # the lanes hold its elements and release those that leave
             if not given:
                 yield shuffle_piece(head, mix(key, HEAD), [1, begin])
+            del head
         starts: deque[Mark] = deque(maxlen=most)  # marks of the rounds to be read again
         again = max(given - 1, 0)
         number = max(again - most, 0)
@@ -55,6 +67,7 @@ def shuffle_buffered(source: Open, epoch: int, mark: Mark, buffer: int, key: int
                 break
             starts.extend([before, at + i * size] for i in range(rounds))
             lanes.put(piece, number)
+            del piece
             number += rounds
             if number > again:
                 yield lanes.take(number - rounds, number, [number + 1, starts[0] if number >= most else begin])
@@ -70,9 +83,15 @@ def shuffle_piece(piece: Piece, key: int, after: Mark = None) -> Piece:
 
 
 class _Lanes:
-    """The waiting elements: each lane has places for its rounds of delay and for the rounds of one call."""
+    """The waiting elements: each lane has places for its rounds of delay and for the rounds of one call.
 
-    def __init__(self, delays: Delays, key: int, at_once: int) -> None:
+    Their bytes are counted in `account`: an element stays in its place until another replaces it.
+    """
+
+    def __init__(self, delays: Delays, buffer: int, key: int, at_once: int, account: Account) -> None:
+        self._account = account
+        self._buffer = buffer
+        self._count = 0  # elements counted
         self.pool = delays.pool + delays.head(key)
         self._delays = delays
         self._key = key
@@ -80,14 +99,45 @@ class _Lanes:
         self._held: HeldElements | None = None  # allocated with the first elements, like the arrays below
         self._ids = self._depths = self._firsts = self._ends = self._spread = NO_IDS
         self._latest = (-2, NO_IDS)  # places of all lanes in one round
+        self._sizes = np.zeros(0)  # bytes by place; of the elements of the pool while that is read
+
+    def read_pool(self, reader: Reader) -> Piece | None:
+        """Return the elements of the pool, or as many as there are; `None` if there are none."""
+        parts: list[Piece] = []
+        sizes: list[_Sizes] = []
+        missing = self.pool
+        while missing and (part := reader.read(missing, missing)) is not None:
+            parts.append(part)
+            missing -= len(part)
+            sizes.append(np.full(len(part), memory_of(part.chunk) / len(part)))
+            self._hold_bytes(self._account.nbytes + int(sizes[-1].sum()), self.pool - missing)
+        self._sizes = np.concatenate(sizes) if sizes else self._sizes
+        return join_pieces(parts) if parts else None
+
+    def _hold_bytes(self, nbytes: int, elements: int) -> None:
+        self._count = elements
+        self._account.hold(nbytes, self._told)
+
+    def _told(self) -> Told:
+        buffer, nbytes = self._buffer, self._account.nbytes
+        holds = (
+            f"{self._account.name} holds {self._count:,} elements of about {nbytes // max(self._count, 1):,} bytes "
+            f"({nbytes:,} in all; a buffer of {buffer:,} elements holds up to {buffer + buffer // 2:,})"
+        )
+        return (
+            holds,
+            "shuffle with a smaller buffer, shuffle smaller elements, such as encoded ones, or use buffer_bytes=",
+        )
 
     def fill(self, pool: Piece) -> Piece:
         """Put the pool's elements in the lanes of the first rounds; return those that leave before."""
         order = permute(np.arange(len(pool)), len(pool), mix(self._key, POOL))
         head = len(pool) - self._delays.pool
         self._begin()
-        filled = np.zeros(int(self._depths.sum()), np.int64)
-        filled[self._waiting(0)] = order[head:]
+        filled, sizes = np.zeros(int(self._depths.sum()), np.int64), np.zeros(int(self._depths.sum()))
+        waiting = self._waiting(0)
+        filled[waiting], sizes[waiting] = order[head:], self._sizes[order[head:]]
+        self._sizes = sizes
         self._hold(pool.select(filled))
         return pool.select(order[:head])
 
@@ -97,12 +147,15 @@ class _Lanes:
         if held is None:  # restored from a mark: earlier elements are not needed
             self._begin()
             held = self._hold(piece.select(np.zeros(int(self._depths.sum()), np.int64)))
+            self._sizes = np.zeros(len(self._ids))
         size, rounds = self._delays.round, len(piece) // self._delays.round
         shifts = mix_each(mix(mix(self._key, SHIFT)), np.arange(number, number + rounds)).astype(np.int64)
         lanes = self._spread[(np.arange(size) - shifts[:, None]) & (size - 1)]  # (rounds, size)
         places = self._places(number, lanes)
         held.put(piece.chunk, places)
         self._ids[places] = piece.ids
+        self._sizes[places] = memory_of(piece.chunk) / len(piece)
+        self._hold_bytes(int(self._sizes.sum()), len(self._ids))
 
     def take(self, low: int, high: int, after: Mark) -> Piece:
         """Return the elements that leave after the rounds `low` to `high`, one from each lane that has one."""

@@ -5,23 +5,26 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from penstock.core.arrays import Allocate, Rows
+from penstock.core.budget import Account
 from penstock.core.seeds import mix, written_seed
 from penstock.index.blocked import Blocks
 from penstock.index.permuted import permuted
 from penstock.ops import order
+from penstock.plan.background import Holds
 from penstock.plan.flow import Flow, Mark, Open
 from penstock.plan.node import RowMap
 from penstock.plan.traits import Traits
 
 
 @dataclass(frozen=True)
-class Shuffle(RowMap):
+class Shuffle(Holds, RowMap):
     """Permute each epoch by a bijection keyed by `seed` and, if `reshuffle`, by the epoch.
 
     With `window`, the order is that of a buffer of that many elements; without, elements move anywhere in the epoch.
     """
 
     traits = Traits(ids="kept")
+    has_a_limit = True
 
     window: int | None
     seed: int | None
@@ -32,16 +35,17 @@ class Shuffle(RowMap):
             raise RuntimeError("a shuffle without a seed reached the compiler; run bind_seeds first")
         return permuted(rows, length=self.stride, key=self.seed, window=self.window, reshuffle=self.reshuffle)
 
-    def flow(self, inputs: tuple[Open, ...], epoch: int, mark: Mark, allocate: Allocate) -> Flow:
+    def flow(
+        self, inputs: tuple[Open, ...], epoch: int, mark: Mark, allocate: Allocate, account: Account | None = None
+    ) -> Flow:
         """Yield the order of a buffer; the order of an indexed input differs because its key contains the length."""
         if self.seed is None or self.window is None:
             raise RuntimeError("a stream's shuffle without seed or window reached the compiler")
         (source,) = inputs
         if self.window == 1:
             return source(epoch, mark)
-        return order.lanes.shuffle_buffered(
-            source, epoch, mark, self.window, mix(self.seed, epoch if self.reshuffle else 0)
-        )
+        key = mix(self.seed, epoch if self.reshuffle else 0)
+        return order.lanes.shuffle_buffered(source, epoch, mark, self.window, key, account)
 
     def redone(self) -> str:
         if self.window in (None, 1):

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from penstock.core.arrays import Allocate, Rows
+from penstock.core.budget import Account, Told, unlimited
 from penstock.core.errors import CursorError
 from penstock.core.seeds import mix
 from penstock.elements.chunks.chunk import Items, concat
@@ -35,7 +36,9 @@ class ShuffleBytes(Shuffle):
     def name(self) -> str:
         return "shuffle"
 
-    def flow(self, inputs: tuple[Open, ...], epoch: int, mark: Mark, allocate: Allocate) -> Flow:
+    def flow(
+        self, inputs: tuple[Open, ...], epoch: int, mark: Mark, allocate: Allocate, account: Account | None = None
+    ) -> Flow:
         """Yield the order of a buffer that keeps the elements that are due last.
 
         An element is due some time after its arrival, drawn by a hash of its ordinal; time is counted in arrived bytes.
@@ -51,11 +54,13 @@ class ShuffleBytes(Shuffle):
         known += ordinal  # elements before this one have left or wait
         first = 1 + mix(key, _FIRST) % times.round  # rounds begin at a different position in every epoch
         waiting, starts = _Waiting(), deque[list[Mark]]()
-        with Reader(source, epoch, begin) as reader:
+        account = account or unlimited()
+        with Reader(source, epoch, begin) as reader, account:
             for piece, sizes, at in _rounds(reader, times.round if ordinal else first, times.round):
                 starts.append([ordinal, taken, at])
                 waiting.put(piece, sizes, times.due(mix(key, _WAITS), ordinal, taken, sizes), ordinal)
                 ordinal, taken = ordinal + len(piece), taken + int(sizes.sum())
+                account.hold(waiting.nbytes, self._told)
                 del piece  # `waiting` holds the elements and releases those that leave
                 if ordinal > known:
                     gone = max(gone, waiting.latest_to_leave(times.kept))
@@ -73,6 +78,10 @@ class ShuffleBytes(Shuffle):
                 raise CursorError(BEYOND)
             if len(rest := waiting.take(_NEVER)):
                 yield shuffle_piece(rest, mix(key, _TAIL), [ordinal, taken, 0, gone, reader.mark])
+
+    def _told(self) -> Told:
+        held = self.buffer + self.buffer // 2
+        return f"{self.label()} holds up to {held:,} bytes of elements", "reduce buffer_bytes="
 
     def redone(self) -> str:
         held = self.buffer + self.buffer // 2
@@ -125,6 +134,11 @@ class _Waiting:
         self._held = HeldElements(Items([]))
         self._told = np.zeros((4, 0), np.int64)  # per place: due time, bytes, ordinal and id of the element
         self._taken = np.zeros(0, bool)
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes of the elements."""
+        return int(self._told[1, self._taken].sum())
 
     def put(self, piece: Piece, sizes: Rows, dues: Rows, ordinal: int) -> None:
         """Put the elements after `ordinal` others in free places; if there are too few, move all waiting elements."""

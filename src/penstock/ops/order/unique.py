@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Hashable
 from dataclasses import dataclass
 
 import numpy as np
 
 from penstock.core.arrays import Allocate
+from penstock.core.budget import Account, Told, unlimited
+from penstock.elements.footprint import memory_of_value
 from penstock.ops.elementwise.beside import Beside, asked, parted
 from penstock.ops.elementwise.error_budget import EnforceErrorBudget
+from penstock.plan.background import Holds
 from penstock.plan.flow import Flow, Mark, Open, Piece, Reader, resumed
 from penstock.plan.node import Streamed
 from penstock.plan.outcomes import outcomes_here
@@ -18,7 +22,7 @@ from penstock.plan.types import Spec
 
 
 @dataclass(frozen=True)
-class Unique(Streamed):
+class Unique(Holds, Streamed):
     """Keep the first element of each key that `input` pairs with the elements."""
 
     traits = Traits(ids="kept", selects=True)
@@ -28,11 +32,17 @@ class Unique(Streamed):
     def spec(self) -> Spec | None:
         return asked(self.input).input.spec()
 
-    def flow(self, inputs: tuple[Open, ...], epoch: int, mark: Mark, allocate: Allocate) -> Flow:
+    def flow(
+        self, inputs: tuple[Open, ...], epoch: int, mark: Mark, allocate: Allocate, account: Account | None = None
+    ) -> Flow:
         """Yield the first elements; the mark counts the elements examined, which are examined again after a restore."""
         (before,), looked_at = resumed(mark, (0,)), 0
-        seen = set[Hashable]()
-        with Reader(inputs[0], epoch) as reader:
+        seen, of_keys, account = set[Hashable](), 0, account or unlimited()  # bytes of all keys, by samples
+
+        def told() -> Told:
+            return f"{self.label()} remembers {len(seen):,} keys ({account.nbytes:,} bytes)", "use shorter keys"
+
+        with Reader(inputs[0], epoch) as reader, account:
             for piece, _ in reader.runs():
                 keys, chunk = parted(piece.chunk)
                 known = max(min(before - looked_at, len(keys)), 0)
@@ -43,6 +53,8 @@ class Unique(Streamed):
                         seen.add(keys[at])
                         first.append(at)
                 looked_at += len(keys)
+                of_keys += (len(first) + known) * memory_of_value(keys[first[0] if first else 0])
+                account.hold(sys.getsizeof(seen) + of_keys, told)
                 outcomes_here.examined += len(keys) - known
                 if first:
                     yield Piece(chunk.select(np.array(first)), piece.ids[first], [looked_at])

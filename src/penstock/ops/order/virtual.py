@@ -127,7 +127,7 @@ def _part_of(node: Node, number: int, place: int, streams: int) -> Node:
         case ReadStream():
             changed = {"first": number, "step": streams}
         case Cache(store=store):
-            changed = {"store": store.part(number)}
+            changed = {"store": store.part(number, streams)}
         case _:
             pass
     return replace(node, **changed) if changed else node

@@ -69,6 +69,23 @@ def write_parquet_files(
     return shards.names
 
 
+def write_arrow_file(elements: Iterable[Any], path: str, *, overwrite: bool) -> None:
+    """Write `elements`, which are dicts, into a new Arrow file (IPC), in the columns of `write_parquet_files`."""
+    arrow: Any = require("pyarrow", extra="arrow", purpose="writing Arrow files")
+    with Shards(path, max_bytes=None, overwrite=overwrite) as shards, ExitStack() as opened:
+        sink, _ = shards.open()
+        schema: Any = None
+        file: Any = None
+        for first, rows in _groups(elements, _GROUP_BYTES):
+            table = _table(arrow, rows, first, schema)
+            if file is None:
+                schema = table.schema
+                file = opened.enter_context(arrow.ipc.new_file(_File(sink), schema))
+            file.write_table(table)
+        if file is None:
+            opened.enter_context(arrow.ipc.new_file(_File(sink), arrow.schema([])))
+
+
 def _groups(elements: Iterable[Any], most_bytes: int) -> Iterator[tuple[int, list[Row]]]:
     """Yield the rows of one row group after another, with the number of the first row."""
     rows: list[Row] = []

@@ -194,6 +194,11 @@ class ArrowRows:
         shard = int(starts.searchsorted(row, "right")) - 1
         return f"{self.shards[shard].path}, sample {row - int(starts[shard])}"
 
+    @property
+    def paths(self) -> Sequence[str]:
+        """The files of the chunks."""
+        return [shard.path for shard in self.shards]
+
     def fingerprint(self) -> tuple[Any, ...]:
         """Return the number of samples, and a digest of the sizes and content of the chunks."""
         return ("litdata arrow", self.length, content_of(self._sidecars))

@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from penstock.core.errors import DataError, ElementError
+from penstock.core.errors import DataError
+from penstock.elements.nested.plain import element_of
 from penstock.elements.nested.structure import Structure, flatten, unflatten
 from penstock.elements.spec import ArraySpec, ObjectSpec, Spec
 from penstock.kernels.records import crc32c
@@ -165,32 +166,3 @@ def _check_files(folder: str, manifest: Manifest) -> None:
             if size is None or size != manifest.sizes.get(name):
                 has = "is missing" if size is None else f"has {size:,} bytes, not {manifest.sizes.get(name, 0):,}"
                 raise DataError(f"load({folder!r}): {name} {has}; copy the whole folder again, or save it again")
-
-
-def nesting_of(element: Any) -> Any:
-    """Return an element's nesting as JSON data; raise an `ElementError` for named tuples and dataclasses."""
-    if element is None:
-        return "none"
-    if type(element) is dict:
-        if not all(isinstance(key, str) for key in element):
-            raise ElementError(f"save(): a dict has the keys {list(element)!r:.60}; map them to text")
-        return {"dict": [[key, nesting_of(value)] for key, value in element.items()]}
-    if type(element) in (tuple, list):
-        return {type(element).__name__: [nesting_of(value) for value in element]}
-    if flatten(element)[1].num_leaves == 1 and flatten(element)[0][0] is element:
-        return "leaf"
-    raise ElementError(f"save(): an element contains a {type(element).__name__}; map it to a dict or a tuple")
-
-
-def element_of(nesting: Any) -> Any:
-    """Return an element of zeros with this nesting."""
-    if nesting == "leaf":
-        return 0
-    if nesting == "none":
-        return None
-    (kind, inside), *more = nesting.items()
-    if not more and kind == "dict":
-        return {str(key): element_of(value) for key, value in inside}
-    if not more and kind in ("tuple", "list"):
-        return {"tuple": tuple, "list": list}[kind](map(element_of, inside))
-    raise ValueError(f"nesting {nesting!r:.60}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Protocol
@@ -19,7 +20,7 @@ from penstock.elements.spec import ArraySpec, Spec
 from penstock.kernels import MappedFile
 from penstock.sources.arrays import ArraySource
 from penstock.sources.numpy.headers import array_header
-from penstock.sources.saved.manifest import Manifest, SavedLeaf, read_manifest
+from penstock.sources.saved.manifest import NAME, Manifest, SavedLeaf, read_manifest
 from penstock.sources.saved.sums import CheckedBlocks, Sums, read_sums
 
 
@@ -52,6 +53,11 @@ class SavedSource:
 
     def describe(self, row: int) -> str:
         return f"element {row} of {self.folder}"
+
+    @property
+    def paths(self) -> Sequence[str]:
+        """The description of the dataset, which has the digest of the other files."""
+        return [os.path.join(self.folder, NAME)]
 
     def fingerprint(self) -> tuple[Any, ...]:
         """Return the digest of the content when written."""

@@ -14,10 +14,11 @@ from numpy.typing import NDArray
 from penstock.core.digest import digest, hasher
 from penstock.core.errors import ElementError
 from penstock.elements.chunks.chunk import Items
+from penstock.elements.nested.plain import nesting_of
 from penstock.elements.nested.structure import paths
 from penstock.elements.size import bytes_of
 from penstock.elements.spec import ArraySpec, ObjectSpec, leaf_spec
-from penstock.sources.saved.manifest import NAME, TEXTS, Manifest, SavedLeaf, nesting_of
+from penstock.sources.saved.manifest import NAME, TEXTS, Manifest, SavedLeaf
 from penstock.sources.saved.sums import write_sums
 
 MOST_ELEMENTS = 1 << 12  # written at once
@@ -78,7 +79,7 @@ def _write(elements: Iterable[Any], folder: str, fingerprint: str) -> Manifest:
     try:
         for run in _runs(iter(elements)):
             columns = Items(run).to_columns(range(length, length + len(run)), operation="save")
-            told = nesting_of(run[0])
+            told = nesting_of(run[0], "save()")
             if nesting is None:
                 nesting, names = told, paths(columns.structure)
                 values = [column[0] for column in columns.columns]

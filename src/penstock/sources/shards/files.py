@@ -51,6 +51,9 @@ class Payloads(Protocol):
         """Faults of shards, by number, as far as known before samples are read."""
         ...
 
+    @property
+    def shards(self) -> Sequence[ShardFile]: ...
+
     def blocks(self) -> Blocks | None:
         """Return the blocks of samples that are decompressed together, if any."""
         ...

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -146,6 +146,11 @@ class SampleFiles:
 
     def describe(self, row: int) -> str:
         return self.payloads.describe(row)
+
+    @property
+    def paths(self) -> Sequence[str]:
+        """The files of the shards."""
+        return [shard.path for shard in self.payloads.shards]
 
     def fingerprint(self) -> tuple[Any, ...]:
         """Return the layout and number of samples, and a digest of the sizes and content of the files."""

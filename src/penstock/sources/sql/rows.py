@@ -142,6 +142,11 @@ class SqlRows:
     def describe(self, block: int, row: int) -> str:
         return f"{self.label}, row {int(self.bounds[block]) + row:,} by {self.relation.key}"
 
+    @property
+    def paths(self) -> Sequence[str]:
+        """The file of an SQLite database; none for other databases."""
+        return [self.connect.path] if isinstance(self.connect, Sqlite) else []
+
     def fingerprint(self) -> tuple[Any, ...]:
         """Return the table or query, its columns, and the keys at which blocks begin."""
         edges = digest(repr(self.edges).encode())

@@ -1,0 +1,112 @@
+"""The two files of one writer: the bytes of rows, and the log of records that say where each row is."""
+
+from __future__ import annotations
+
+import os
+import time
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from penstock.cache.forms import RowForm, aligned
+from penstock.cache.logs import DATA, LOG, RowLog
+from penstock.cache.packing import PackedRows
+from penstock.core.arrays import Rows
+from penstock.kernels.cached_rows import LOG_RECORD, crc32c_rows
+from penstock.kernels.records import crc32c
+
+DATA_BYTES = 1 << 30
+"""After this many bytes of data, a writer begins new files."""
+_APART = 1 << 12  # bytes between the two copies of a form, so that one damaged block leaves the other
+
+
+class LogWriter:
+    """Appends rows to new files, which no other process writes to: the data first, then the records of it.
+
+    Nothing is ever overwritten or cut. Any error of the system ends the writing; what was recorded before it stays.
+    """
+
+    def __init__(self, folder: str) -> None:
+        self.path = os.path.join(folder, f"{time.time_ns():016x}-{os.urandom(6).hex()}")
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+        self._data = os.open(self.path + DATA, flags, 0o666)
+        try:
+            self._log = os.open(self.path + LOG, flags, 0o666)
+        except OSError:
+            os.close(self._data)
+            os.unlink(self.path + DATA)
+            raise
+        self._end = 0  # of the data
+        self._count = 0  # records
+        self._forms: dict[RowForm, int] = {}
+
+    @property
+    def bytes(self) -> int:
+        """The bytes written."""
+        return self._end + self._count * LOG_RECORD.itemsize
+
+    @property
+    def is_full(self) -> bool:
+        """True if the next rows should be in new files."""
+        return self._end >= DATA_BYTES
+
+    def bytes_of(self, form: RowForm) -> int:
+        """Return the bytes that a form takes that is not written yet, about; 0 for others."""
+        return 0 if form in self._forms else 3 * _APART + 2 * len(form.text)
+
+    def define(self, form: RowForm, log: RowLog) -> NDArray[np.void]:
+        """Write a form twice, unless it is written already, and return the records of it."""
+        if form in self._forms:
+            return np.zeros(0, LOG_RECORD)
+        number = len(self._forms)
+        content = form.text.encode()
+        room = aligned(len(content), _APART)
+        data = np.frombuffer(content.ljust(room, b"\0") + content, np.uint8)
+        rows, offsets = np.full(2, -1 - number), np.array([0, room])
+        lengths, sums = np.full(2, len(content)), np.full(2, crc32c(content), np.uint32)
+        records = self._append(data, rows, offsets, lengths, np.zeros(2, np.int64), sums)
+        self._forms[form] = number
+        log.forms[number] = form
+        return records
+
+    def write(self, packed: PackedRows, rows: Rows) -> NDArray[np.void]:
+        """Write rows of a defined form; `rows` are their numbers, `int64[k]`. Return their records."""
+        forms = self._forms[packed.form] | packed.codecs << 16
+        return self._append(packed.data, rows, packed.offsets, packed.lengths, forms, packed.sums)
+
+    def sync(self) -> None:
+        """Wait until everything is on the disk."""
+        os.fdatasync(self._data)
+        os.fdatasync(self._log)
+
+    def close(self) -> None:
+        """Close the files; a network file system may only now say that it had no room."""
+        try:
+            os.close(self._data)
+        finally:
+            os.close(self._log)
+
+    def _append(
+        self, data: NDArray[np.uint8], rows: Rows, offsets: Rows, lengths: Rows, forms: Rows, sums: NDArray[np.uint32]
+    ) -> NDArray[np.void]:
+        begin = aligned(self._end, 64)
+        records = np.zeros(len(rows), LOG_RECORD)
+        records["row"], records["offset"], records["length"] = rows, begin + offsets, lengths
+        records["form"], records["crc"] = forms, sums
+        bare = records.view(np.uint8).reshape(len(records), -1)
+        records["own"] = crc32c_rows(bare, LOG_RECORD.itemsize - 4)
+        self._end = begin  # bytes of an unfinished write are overwritten by none, and recorded by none
+        _write(self._data, data.data, begin)
+        self._end = begin + len(data)
+        _write(self._log, records.view(np.uint8).data, self._count * LOG_RECORD.itemsize)
+        self._count += len(records)
+        return records
+
+
+def _write(file: int, content: Any, at: int) -> None:
+    """Write all bytes; the system may take some of them, and refuse the rest only when asked again."""
+    left = memoryview(content).cast("B")
+    while len(left):
+        count = os.pwrite(file, left, at)
+        left, at = left[count:], at + count

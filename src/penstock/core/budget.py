@@ -1,0 +1,158 @@
+"""The bytes that a run may hold at one time, and the part that each of its operations and windows holds."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Literal, Self, TypeAlias
+
+from penstock.core.errors import BudgetError
+
+CACHE_SHARE = 2  # caches keep at most this part of a budget: windows and buffers need the rest
+UNLIMITED = 1 << 62  # bytes
+
+HolderKind: TypeAlias = Literal["ahead", "buffer", "cache"]
+"""The holder: work *ahead* of the consumer, which shrinks; a *buffer* that the order needs; a *cache*, which stops."""
+
+Told: TypeAlias = tuple[str, str]
+"""The statement of what a buffer holds, and the advice how to hold less."""
+
+
+class Budget:
+    """The bytes that all parts of a run may hold together: `limit`, which the user may have `given`.
+
+    Work ahead takes what the others leave (`Account.left`), but may always hold one item. Buffers cannot shrink: above
+    the limit they raise a `BudgetError` if the limit was given, and are noted otherwise. Caches keep up to half of a
+    given limit; a default limit does not count them, and `cache_limit` bounds them instead.
+    """
+
+    def __init__(self, limit: int, *, given: bool = True, cache_limit: int | None = None) -> None:
+        self.limit = limit
+        self.given = given
+        self.cache_limit = limit // CACHE_SHARE if given or cache_limit is None else cache_limit
+        self.notes: list[str] = []
+        """The facts that the user should know, each once."""
+        self.unsaid: list[str] = []
+        """The notes that no warning has told yet."""
+        self.lock = threading.Lock()
+        self.idle: Callable[[], int] = int
+        """Returns the bytes that are kept for the next batches."""
+        self.held = {"ahead": 0, "buffer": 0, "cache": 0}
+        self.accounts: list[Account] = []  # open ones
+
+    def account(self, name: str, kind: HolderKind = "ahead") -> Account:
+        """Return a new account; its holder closes it."""
+        account = Account(self, name, kind)
+        with self.lock:
+            self.accounts.append(account)
+        return account
+
+    @property
+    def left(self) -> int:
+        """The bytes that are neither held nor kept for the next batches."""
+        held = self.held
+        return self.limit - held["ahead"] - held["buffer"] - (held["cache"] if self.given else 0) - self.idle()
+
+    def note(self, text: str) -> None:
+        """Note a fact, unless it was noted before."""
+        with self.lock:
+            if text not in self.notes:
+                self.notes.append(text)
+                self.unsaid.append(text)
+
+    def said(self) -> list[str]:
+        """Return the notes since the last call."""
+        with self.lock:
+            said, self.unsaid = self.unsaid, []
+            return said
+
+
+class Account:
+    """The bytes that one holder takes of a budget; any thread may change them.
+
+    >>> budget = Budget(100)
+    >>> ahead, buffer = budget.account("batches"), budget.account("shuffle(10)", "buffer")
+    >>> ahead.add(60)
+    >>> buffer.hold(50, lambda: ("shuffle(10) holds 5 elements", "use a smaller buffer"))
+    >>> budget.left
+    -10
+    >>> buffer.hold(101, lambda: ("shuffle(10) holds 10 elements", "use a smaller buffer"))
+    Traceback (most recent call last):
+    ...
+    penstock.core.errors.BudgetError: shuffle(10) holds 10 elements, and Options(memory_budget=) allows 100 bytes; ...
+    """
+
+    __slots__ = ("budget", "grows", "kind", "name", "nbytes", "noted", "peak")
+
+    def __init__(self, budget: Budget, name: str, kind: HolderKind) -> None:
+        self.budget = budget
+        self.name = name
+        self.kind: HolderKind = kind
+        self.nbytes = 0
+        self.peak = 0
+        self.noted = False
+        self.grows = kind == "buffer"  # what it holds has no limit of its own
+
+    @property
+    def left(self) -> int:
+        """The bytes of the budget that nobody holds."""
+        return self.budget.left
+
+    def add(self, nbytes: int) -> None:
+        """Count more bytes, or fewer."""
+        budget = self.budget
+        with budget.lock:
+            self.nbytes += nbytes
+            budget.held[self.kind] += nbytes
+            self.peak = max(self.peak, self.nbytes)
+
+    def hold(self, nbytes: int, told: Callable[[], Told]) -> None:
+        """Hold `nbytes` in a buffer that cannot shrink; raise a `BudgetError` if a given limit is too small."""
+        self.add(nbytes - self.nbytes)
+        budget, held = self.budget, self.budget.held
+        cached = held["cache"] if budget.given else 0
+        if held["buffer"] + cached <= budget.limit:
+            return
+        others = held["buffer"] - self.nbytes
+        beside = [f"other operations hold {others:,}"] * (others > 0) + [f"caches keep {cached:,}"] * (cached > 0)
+        more = f" ({', '.join(beside)})" if beside else ""
+        holds, advice = told()
+        if budget.given:
+            allowed = f"and Options(memory_budget=) allows {budget.limit:,} bytes{more}"
+            raise BudgetError(f"{holds}, {allowed}; {advice}, or raise the budget")
+        if not self.noted:
+            self.noted = True
+            budget.note(f"{holds}, more than the default budget of {budget.limit:,} bytes{more}; {advice}")
+
+    def grow(self, nbytes: int) -> bool:
+        """Let a cache keep more bytes; return whether it may."""
+        budget, held = self.budget, self.budget.held
+        with budget.lock:
+            if held["cache"] + nbytes > budget.cache_limit:
+                return False
+            if budget.given and held["cache"] + held["buffer"] + nbytes > budget.limit:
+                return False
+            self.nbytes += nbytes
+            self.peak = self.nbytes
+            held["cache"] += nbytes
+            return True
+
+    def close(self) -> None:
+        """Give all bytes back."""
+        budget = self.budget
+        with budget.lock:
+            budget.held[self.kind] -= self.nbytes
+            self.nbytes = 0
+            if self in budget.accounts:
+                budget.accounts.remove(self)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def unlimited(name: str = "", kind: HolderKind = "buffer") -> Account:
+    """Return an account without a limit, for work outside of a run."""
+    return Account(Budget(UNLIMITED, given=False), name, kind)

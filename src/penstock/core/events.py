@@ -1,0 +1,31 @@
+"""Events of a run: what happened to it that the data does not show."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class RunEvent:
+    """An event of a run, such as a worker that died or a wait without end; the data is the same as without it.
+
+    - `time`: when, in seconds as `time.time()` counts them.
+    - `kind`: `"died"` (a worker process died and was replaced), `"broken"` (an executor broke and was replaced),
+      `"stuck"` (the consumer waits, and nothing moves), or `"degraded"` (the run goes on without worker processes, or
+      without memory that they share).
+    - `operation`: the operation concerned, as `explain()` names it; empty if it is not known.
+    - `rows`: the first item concerned and the one after the last, or `None`.
+    - `words`: the event in words, with the Python stack of a thread that is stuck.
+
+    >>> print(RunEvent(0.0, "broken", "map(decode)", (8, 12), "a worker died"))
+    a worker died
+    """
+
+    time: float
+    kind: str
+    operation: str
+    rows: tuple[int, int] | None
+    words: str
+
+    def __str__(self) -> str:
+        return self.words

@@ -1,0 +1,92 @@
+"""The memory of one loop: the sizes of its items, what its jobs reserve and hold, and the room for more of them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from penstock.elements.footprint import memory_of
+from penstock.engine.memory.slots import Slots
+from penstock.engine.tasks.task import Job
+from penstock.engine.tuning.tuner import LOOKS
+from penstock.plan.flow import Piece
+
+if TYPE_CHECKING:
+    from penstock.engine.runs.stage import Stage
+
+LOOKED_AT = 8  # of the later jobs, one in this many is looked at for the sizes of batches
+FORGET = 9  # a size larger than all later ones counts for half as much after 355 jobs: it shrinks by 1 / 2**9 each
+
+
+class Room:
+    """The bytes that a loop may take of the budget of its run, which alternating stages share in equal parts.
+
+    `item_bytes` is the size of the largest item of late, `None` while unknown. A job reserves that much for each of its
+    items twice until it is made: a batch is made beside its elements, and an element beside the one that it is made of.
+    """
+
+    def __init__(self, stage: Stage, slots: Slots | None) -> None:
+        settings = stage.session.settings
+        self.account = stage.session.account(stage.plan.label(), "ahead")
+        self.item_bytes: int | None = (0 if slots is None else slots.item_bytes) or stage.tuner.item_bytes or None
+        self.held = 0
+        """The bytes of items taken out of the window that wait for the consumer."""
+        self._share = settings.memory_budget // stage.turns
+        self._slots = slots
+        self._stage = stage
+        self._given = settings.budget_is_given
+        self._jobs = 0  # done
+        self._is_noted = False  # that one item exceeds the budget
+
+    def hold(self, nbytes: int) -> None:
+        """Count the bytes of items that wait for the consumer, instead of those before."""
+        if nbytes != self.held:
+            self.account.add(nbytes - self.held)
+            self.held = nbytes
+
+    def reserved(self, items: int, *, gathered: bool) -> int:
+        """Return the bytes that some items take while they are made; batches that are `gathered` are made in place."""
+        return (1 if gathered else 2) * items * (self.item_bytes or 0)
+
+    def for_items(self, nbytes: int, *, gathered: bool) -> int:
+        """Return the number of further items that there is room for, beside `nbytes` of jobs under way."""
+        left = min(self.account.left, self._share - nbytes - self.held)
+        return max(left, 0) // max(self.reserved(1, gathered=gathered), 1)
+
+    def for_items_here(self) -> int:
+        """Return the number of items that may be made in the consumer's thread, where nothing else is under way."""
+        return self._share // max(self.item_bytes or 0, 1)
+
+    @property
+    def exceeds_all(self) -> bool:
+        """True if a single item exceeds the budget that the user has given."""
+        return self._given and (self.item_bytes or 0) > self.account.budget.limit
+
+    def _note_size(self) -> None:
+        """Note it once if a single item exceeds the budget."""
+        budget, nbytes = self.account.budget, self.item_bytes or 0
+        if self._is_noted or not self.exceeds_all:
+            return
+        self._is_noted = True
+        what = "batch" if self._stage.batching else "element"
+        budget.note(
+            f"one {what} of {self.account.name} takes about {nbytes:,} bytes, and Options(memory_budget=) allows "
+            f"{budget.limit:,}: the next {what} is made only when it is asked for; make it smaller, or raise the budget"
+        )
+
+    def learn(self, piece: Piece, job: Job) -> None:
+        """Note the size of the items of every job if there is a budget, else of the first and of a sample."""
+        self._jobs += 1
+        first = self._stage.tuner.looking if self._slots is None else self._jobs <= LOOKS
+        is_sample = first or (self._slots is not None and self._jobs % LOOKED_AT == 0)
+        if not is_sample and not self._given:
+            return
+        nbytes = 0
+        if self._slots is not None:
+            self._slots.learn(piece.chunk, job.tasks[0].slot)
+            self._stage.tuner.in_place = self._slots.is_used
+            nbytes = self._slots.item_bytes
+        if not nbytes and len(piece):
+            nbytes = memory_of(piece.chunk) // len(job)  # of all elements made of one
+        before = self.item_bytes or 0
+        self.item_bytes = self._stage.tuner.item_bytes = max(nbytes, before - (before >> FORGET))
+        self._note_size()

@@ -1,0 +1,258 @@
+"""An executor of other processes that is replaced when it breaks; the tasks that were under way are made again."""
+
+from __future__ import annotations
+
+import _thread
+import logging
+import multiprocessing.connection
+import signal
+import threading
+from collections import deque
+from collections.abc import Callable
+from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor
+from contextlib import suppress
+from functools import partial
+from time import time
+from typing import Any
+
+from penstock.core.errors import WorkerError
+from penstock.core.events import RunEvent
+from penstock.engine.tasks.task import Made, Redone, Result
+from penstock.engine.workers.calls import Call, result_of, submitted
+from penstock.engine.workers.executors import is_remote
+from penstock.engine.workers.lifetime import LAST_WAIT
+from penstock.engine.workers.remote import run_remotely
+
+DEADLY = 2  # workers that a task kills, without others under way, before the run fails with it
+FRUITLESS = 6  # executors that break one after another, without a task done, before the run fails
+
+
+class ReplaceableExecutor:
+    """An executor that makes calls, and the ones after it.
+
+    When an executor breaks, it is unknown which of its calls killed the worker. All of them become suspects, and a new
+    executor makes them again one at a time, before it takes other calls. A suspect that kills two workers while it is
+    alone ends the run; if it has several items, each is made alone before, so that the failure names the item. Nothing
+    that may have killed a worker is ever run in this process.
+    """
+
+    def __init__(self, given: Any, workers: int, note: Callable[[RunEvent], None]) -> None:
+        is_factory = not callable(getattr(given, "submit", None))
+        self._make: Callable[[], Executor] = partial(_made, given) if is_factory else partial(_like, given, workers)
+        self._executor: Executor | None = None if is_factory else given
+        self._given = self._executor
+        self._note = note
+        self._lock = threading.RLock()  # never held while calling an executor, whose own locks guard its callbacks
+        self._under_way: dict[Call, None] = {}
+        self._suspects: deque[Call] = deque()
+        self._waiting: deque[Call] = deque()
+        self._alone: Call | None = None
+        self._broken = ""  # how the last executor broke, until another replaces it
+        self._fruitless = 0
+        self._closed = False
+        self.name = type(given).__name__ if self._given is not None else "other processes"
+        """The type of the executor in use."""
+
+    def submit(self, call: Call) -> None:
+        """Make the call as soon as no other is under suspicion."""
+        with self._lock:
+            self._waiting.append(call)
+            if self._suspects or self._alone is not None:
+                return
+        self._go_on()
+
+    def close(self) -> None:
+        """Take no more calls, and shut down the present executor unless the caller owns it."""
+        with self._lock:
+            self._closed = True
+            executor, self._executor = self._executor, None
+            self._suspects.clear()
+            self._waiting.clear()
+            self._under_way.clear()
+        if executor is not None and executor is not self._given:
+            _shut_down(executor)
+
+    def _go_on(self) -> None:
+        """Begin the next suspect, once nothing else is under way, or all calls that wait."""
+        with self._lock:
+            is_held = self._suspects or self._broken or self._alone is not None
+            if self._closed or not (self._suspects or self._waiting) or (is_held and self._under_way):
+                return
+            broken, suspects = self._broken, list(self._suspects)
+            try:
+                executor = self._executor or self._begun()
+            except Exception as error:  # noqa: BLE001 - every call fails with it
+                calls, executor, failure = self._suspects + self._waiting, None, _none_made(error)
+                self._suspects.clear()
+                self._waiting.clear()
+            else:
+                calls, failure = self._taken(), None
+        if executor is None:
+            for call in calls:
+                call.done(failure)
+            return
+        if broken:
+            self._report(broken, suspects)
+        for call in calls:
+            self._send(call, executor)
+
+    def _begun(self) -> Executor:
+        if self._fruitless == FRUITLESS:
+            raise WorkerError(f"{FRUITLESS} executors broke one after another without a task done: {self._broken}")
+        executor = self._executor = self._make()
+        self.name, self._broken = type(executor).__name__, ""
+        return executor
+
+    def _taken(self) -> deque[Call]:
+        """Take out the calls to begin now."""
+        if self._suspects:
+            self._alone = self._suspects.popleft()
+            calls = deque([self._alone])
+        else:
+            calls, self._waiting = self._waiting, deque()
+        self._under_way.update(dict.fromkeys(calls))
+        return calls
+
+    def _send(self, call: Call, executor: Executor) -> None:
+        try:
+            future = submitted(executor, call.job, run_remotely, call.plan, call.task)
+        except BrokenExecutor as error:  # broken by calls before
+            self._broke(call, executor, error, begun=False)
+            return
+        call.job.futures.append(future)
+        future.add_done_callback(partial(self._ended, call, executor))
+
+    def _ended(self, call: Call, executor: Executor, future: Future[Any]) -> None:
+        result = result_of(future, call.job)
+        if isinstance(result, BrokenExecutor):
+            self._broke(call, executor, result, begun=True)
+            return
+        with self._lock:
+            self._under_way.pop(call, None)
+            self._fruitless = 0
+            was_alone, self._alone = self._alone is call, None if self._alone is call else self._alone
+        if isinstance(result, tuple):
+            result, counted = result
+            call.absorb(counted)
+        call.done(result)
+        if was_alone or self._suspects:
+            self._go_on()
+
+    def _broke(self, call: Call, executor: Executor, error: BrokenExecutor, *, begun: bool) -> None:
+        """Put a call under suspicion, unless it is known to be deadly by now."""
+        with self._lock:
+            if self._closed:
+                return
+            self._under_way.pop(call, None)
+            is_first = executor is self._executor
+            if is_first:
+                self._executor, self._broken = None, f"{type(executor).__name__} broke: {_deaths(executor, error)}"
+                self._fruitless += 1
+            was_alone, is_deadly = self._alone is call, False
+            if was_alone:
+                self._alone = None
+                call.deaths += begun
+                is_deadly = call.deaths == DEADLY
+            if not is_deadly:  # the one that was alone is the first to be made by a fresh executor
+                (self._suspects.appendleft if was_alone else self._suspects.append)(call)
+        if is_first and executor is not self._given:
+            _shut_down(executor)
+        if is_deadly:
+            self._condemn(call, error)
+        self._go_on()
+
+    def _condemn(self, call: Call, error: BrokenExecutor) -> None:
+        """Fail with a call that has killed its workers; make one of several items item by item before."""
+        if len(call.task.given) > 1 and call.task.part is None:
+            self._make_alone(call, [])
+            return
+        died = WorkerError(
+            f"item {call.task.low} killed {call.deaths} workers: {self._broken}. Making it in this process, as its "
+            "replay would, may kill this process too"
+        )
+        died.__cause__ = error
+        call.done(died)
+
+    def _make_alone(self, call: Call, made: list[Made]) -> None:
+        """Make the next item of a call by itself, after the items that were made."""
+        if len(made) == len(call.job):
+            call.done(Redone(made, None))
+            return
+
+        def done(result: Result) -> None:
+            if isinstance(result, Made):
+                self._make_alone(call, [*made, result])
+            else:
+                call.done(Redone(made, result))
+
+        item = Call(call.plan, call.operation, call.job, call.job.alone(len(made)), done, call.absorb)
+        with self._lock:
+            self._suspects.appendleft(item)
+
+    def _report(self, broken: str, suspects: list[Call]) -> None:
+        rows, operation = None, ""
+        if suspects:
+            rows = min(call.task.low for call in suspects), max(call.task.high for call in suspects)
+            operation = suspects[0].operation
+        under_way = "" if rows is None else f" while items {rows[0]} to {rows[1]} of {operation} were under way"
+        words = f"{broken}{under_way}; the run continues on a new {self.name}, with the same items"
+        self._note(RunEvent(time(), "broken", operation, rows, words))
+        logging.getLogger("penstock").warning("%s", words)
+
+
+def _shut_down(executor: Executor) -> None:
+    """Shut an executor down in another thread, since this one may be inside of it, and hold its lock.
+
+    That is so in a callback of a pool that breaks, and if garbage collection closes a run during some `submit`.
+    """
+    with suppress(RuntimeError):  # at the end of the interpreter, which ends the executor
+        _thread.start_new_thread(executor.shutdown, (), {"wait": False, "cancel_futures": True})
+
+
+def _none_made(error: Exception) -> WorkerError:
+    """Return an error after which nothing is made again in this process, where a suspect may be deadly."""
+    if isinstance(error, WorkerError):
+        return error
+    none_made = WorkerError(f"no executor could be made: {type(error).__name__}: {error}")
+    none_made.__cause__ = error
+    return none_made
+
+
+def _made(factory: Callable[[], Any]) -> Executor:
+    """Return a new executor of other processes from the caller's factory."""
+    made = factory()
+    name = getattr(factory, "__name__", type(factory).__name__)
+    if not callable(getattr(made, "submit", None)):
+        raise TypeError(f"Options(executor={name}): the function returned {type(made).__name__}, not an Executor")
+    if not is_remote(made):
+        raise TypeError(
+            f"Options(executor={name}): the function returned a {type(made).__name__}, which has no worker that could "
+            "die; pass the executor itself, or executor='threads'"
+        )
+    return made
+
+
+def _like(given: Executor, workers: int) -> Executor:
+    """Return a pool of processes instead of an executor that the caller made: with the same settings, if known."""
+    if not isinstance(given, ProcessPoolExecutor):
+        return ProcessPoolExecutor(workers, multiprocessing.get_context("spawn"))
+    names = ("max_workers", "mp_context", "initializer", "initargs", "max_tasks_per_child")
+    return ProcessPoolExecutor(**{name: vars(given)[f"_{name}"] for name in names})
+
+
+def _deaths(executor: Executor, error: BrokenExecutor) -> str:
+    """Describe the processes of a broken executor that are dead; those that the pool itself ended come with SIGTERM."""
+    processes: list[Any] = list((getattr(executor, "_processes", None) or {}).values())
+    ended = multiprocessing.connection.wait([each.sentinel for each in processes], 0) if processes else []
+    dead = [each for each in processes if each.sentinel in ended]
+    for each in dead:
+        each.join(LAST_WAIT)  # the exit code may come a moment later
+    first = [each for each in dead if each.exitcode != -signal.SIGTERM] or dead
+    return ", ".join(f"process {each.pid} {_ended_by(each.exitcode)}" for each in first) or str(error).rstrip(".")
+
+
+def _ended_by(code: int | None) -> str:
+    if code is None or code >= 0:
+        return f"ended with exit code {code}"
+    known = {each.value: each.name for each in signal.Signals}
+    return f"was killed by {known.get(-code, f'signal {-code}')}"

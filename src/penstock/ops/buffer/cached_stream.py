@@ -1,0 +1,97 @@
+"""A stream whose elements are all kept on disk: any of them can be read alone."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from penstock.core.arrays import Allocate, Rows
+from penstock.core.errors import CursorError
+from penstock.elements.chunks.chunk import Chunk, concat
+from penstock.index.epochs import positions
+from penstock.ops.buffer.cache import Cache
+from penstock.plan.flow import BEYOND, Flow, close
+from penstock.plan.graph import post_order, rebuild
+from penstock.plan.node import Node
+from penstock.plan.traits import Traits
+from penstock.plan.types import Program, Spec
+
+
+@dataclass(frozen=True)
+class CachedStream(Node):
+    """Yield the `count` elements that a cache has kept of a stream, whose plan has the fingerprint `stream`.
+
+    `plans` are the cache as written and with its seeds. An element that is damaged on disk is made again by running the
+    stream up to it, with `opened`.
+    """
+
+    traits = Traits(ids="counted")
+
+    count: int
+    stream: str
+    plans: tuple[Cache, Cache] = field(metadata={"runs": True}, compare=False)
+    opened: Callable[[Node], Flow] = field(metadata={"runs": True}, compare=False)
+
+    @property
+    def name(self) -> str:
+        return "cache"
+
+    @cached_property
+    def length(self) -> int:
+        return self.count
+
+    def spec(self) -> Spec | None:
+        return self.plans[0].spec()
+
+    @property
+    def functions(self) -> tuple[Any, ...]:
+        return ()
+
+    def route(self, rows: Rows) -> tuple[Rows, ...]:
+        return ()
+
+    def program(self, inputs: tuple[Program, ...], allocate: Allocate) -> Program:
+        bound = self.plans[1]
+        kept, turns = bound.store.rows(bound.seeds, self.count), threading.Lock()
+
+        def make(rows: Rows) -> Chunk:
+            with turns:
+                return self._made(rows)
+
+        def run(rows: Rows, out: Any = None) -> Chunk:
+            return kept.fetch(positions(rows, self.stride), make, out)
+
+        return run
+
+    def _made(self, rows: Rows) -> Chunk:
+        """Return elements at ascending positions by running the stream from the beginning."""
+        found: list[Chunk] = []
+        at, last = 0, int(rows[-1])
+        flow = self.opened(self.plans[1])
+        try:
+            while at <= last and (piece := next(flow, None)) is not None:
+                low, high = np.searchsorted(rows, [at, at + len(piece)])
+                found.append(piece.chunk.select(rows[low:high] - at))
+                at += len(piece)
+        finally:
+            close(flow)
+        if at <= last:
+            raise CursorError(BEYOND)
+        return concat([chunk for chunk in found if len(chunk)])
+
+    def arguments(self) -> str:
+        return self.plans[0].arguments()
+
+
+def as_streams(plan: Node, chosen: Callable[[Node], bool] = lambda stream: True) -> Node:
+    """Return the plan that reads cached streams in order, as before their last elements were cached."""
+
+    def combine(node: Node) -> Node:
+        return node.plans[0] if isinstance(node, CachedStream) and chosen(node.plans[0]) else node
+
+    return rebuild(plan, combine) if any(isinstance(node, CachedStream) for node in post_order(plan)) else plan

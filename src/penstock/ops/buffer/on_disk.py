@@ -1,0 +1,127 @@
+"""The elements that a folder keeps for a plan, found by the content key of the plan and its seeds."""
+
+from __future__ import annotations
+
+import threading
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from penstock.cache.compressing import Compression
+from penstock.cache.store import CacheStore
+from penstock.core.budget import Budget
+from penstock.core.errors import CacheWarning
+from penstock.elements.chunks.chunk import Chunk
+from penstock.plan.content.key import STREAM, ContentKey
+
+_AT_A_TIME = 256  # kept elements of a stream that move together
+
+
+@dataclass(frozen=True, eq=False)
+class DiskStore:
+    """Elements on disk, by their position: opened when first needed, and once for each set of seeds.
+
+    A copy in another process opens the same files. If nothing is kept for the key, but something is for another, the
+    first process says what has changed.
+    """
+
+    folder: str
+    key: ContentKey
+    limit_bytes: int | None = None
+    compression: Compression | None = None
+    tells: bool = True
+    _open: dict[str, CacheStore] = field(default_factory=dict, init=False, repr=False)
+    _streams: dict[str, StreamOnDisk] = field(default_factory=dict, init=False, repr=False)
+    _lock: Any = field(default_factory=threading.Lock, init=False, repr=False)
+
+    def label(self) -> str:
+        """Return the folder, and the limit if there is one."""
+        limit = "" if self.limit_bytes is None else f", limit_bytes={self.limit_bytes}"
+        return f"{self.folder!r}{limit}"
+
+    def obey(self, budget: Budget, name: str) -> None:
+        """Do nothing: what is kept here takes no memory of the run."""
+
+    def part(self, number: int, streams: int) -> DiskStore:
+        """Return the store of one of the `streams` that the input is cut into."""
+        return replace(self, key=self.key.with_part(STREAM, f"{number} of {streams}"))
+
+    def rows(self, seeds: Sequence[int], count: int) -> CacheStore:
+        """Return the kept rows of an indexed plan; those of other processes are looked for once more."""
+        return self._opened(self.key.with_seeds(seeds))
+
+    def stream(self, seeds: Sequence[int]) -> StreamOnDisk:
+        """Return the kept elements of a stream."""
+        key = self.key.with_seeds(seeds)
+        store = self._opened(key)
+        with self._lock:
+            return self._streams.setdefault(key.text, StreamOnDisk(store))
+
+    def length(self, seeds: Sequence[int]) -> int | None:
+        """Return the number of elements of a stream that is kept as a whole; `None` of any other."""
+        kept = self.stream(seeds)
+        return kept.count if kept.complete else None
+
+    def _opened(self, key: ContentKey) -> CacheStore:
+        with self._lock:
+            store = self._open.get(key.text)
+            if store is not None:
+                store.refresh()
+                return store
+            store = CacheStore.open(
+                self.folder, key.text, key.parts, limit_bytes=self.limit_bytes, compression=self.compression
+            )
+            self._open[key.text] = store
+        if self.tells and not store.count:
+            self._tell(key, store)
+        return store
+
+    def _tell(self, key: ContentKey, store: CacheStore) -> None:
+        change = key.difference([parts for _, parts in store.other_keys()])
+        if change is not None:
+            sentence = f"cache({self.folder!r}): {change}; the elements kept before are not used, and are made again"
+            warnings.warn(sentence, CacheWarning, stacklevel=2)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return DiskStore, (self.folder, self.key, self.limit_bytes, self.compression, False)
+
+
+class StreamOnDisk:
+    """The first elements of a stream, kept on disk, and the mark after those that this process has added."""
+
+    def __init__(self, store: CacheStore) -> None:
+        self._store = store
+        self._mark: tuple[int, Any] = (0, None)
+
+    @property
+    def count(self) -> int:
+        """The number of elements that are there from the first on."""
+        return self._store.prefix
+
+    @property
+    def complete(self) -> bool:
+        """True if the elements that are there are all."""
+        return self._store.length is not None and self._store.length <= self._store.prefix
+
+    def nearest(self, at: int) -> tuple[int, Any]:
+        """Return the number of elements, at most `at`, after which the input's mark is known, and the mark."""
+        known = self._mark
+        return known if known[0] <= at else (0, None)
+
+    def add(self, at: int, chunk: Chunk, after: Any, nbytes: int) -> None:
+        """Keep the elements of a sealed chunk from position `at` on; the `nbytes` of memory do not matter."""
+        self._store.write(np.arange(at, at + len(chunk), dtype=np.int64), chunk)
+        self._mark = at + len(chunk), after
+
+    def end(self, at: int) -> None:
+        """Record that the stream has `at` elements."""
+        self._store.complete(at)
+
+    def from_here(self, at: int) -> Chunk:
+        """Return some of the elements from position `at` on; none if the first is damaged."""
+        rows = np.arange(at, min(at + _AT_A_TIME, self._store.prefix), dtype=np.int64)
+        chunk, found = self._store.read(rows)
+        return chunk if found.all() else chunk.slice(0, int(found.argmin()))

@@ -1,0 +1,69 @@
+"""Whose code something is: the user's, or that of an installed distribution with a version."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+import sysconfig
+from functools import cache
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+PYTHON = "Python"
+
+
+def module_of(thing: Any) -> str:
+    """Return the name of the module that defines a function, a class or an object's class.
+
+    A decorator may give its function the `__module__` of the function that it wraps; the globals tell.
+    """
+    found = getattr(thing, "__globals__", None)
+    name = found.get("__name__") if isinstance(found, dict) else getattr(thing, "__module__", None)
+    return name if isinstance(name, str) else type(thing).__module__
+
+
+@cache
+def distribution_of(module: str) -> tuple[str, str] | None:
+    """Return the name and version of the distribution of a module; `None` for a module of the user.
+
+    >>> distribution_of("json.decoder")[0], distribution_of("numpy.linalg")[0], distribution_of("__main__")
+    ('Python', 'numpy', None)
+    """
+    top = module.partition(".")[0]
+    if top == "penstock":
+        return "penstock", str(vars(sys.modules["penstock"])["__version__"])
+    if top in ("__main__", "__mp_main__"):
+        return None
+    if top in sys.stdlib_module_names:
+        return PYTHON, f"{sys.version_info.major}.{sys.version_info.minor}"
+    return _named(top) if _is_installed(top) else None
+
+
+def _is_installed(top: str) -> bool:
+    """Return True if the file of a module is in a folder that packages are installed into."""
+    module = sys.modules.get(top)
+    if module is not None:
+        places = [getattr(module, "__file__", None), *getattr(module, "__path__", ())]
+    else:
+        spec = importlib.util.find_spec(top) if top.isidentifier() else None
+        places = [] if spec is None else [spec.origin, *(spec.submodule_search_locations or ())]
+    found = [Path(place) for place in places if isinstance(place, str)]
+    return any(path.is_relative_to(folder) for path in found for folder in _folders())
+
+
+def _named(top: str) -> tuple[str, str]:
+    try:
+        return top, metadata.version(top)
+    except metadata.PackageNotFoundError:
+        names = metadata.packages_distributions().get(top)
+    if names:
+        return names[0], metadata.version(names[0])
+    return top, str(getattr(sys.modules.get(top), "__version__", "of unknown version"))
+
+
+@cache
+def _folders() -> tuple[Path, ...]:
+    paths = {sysconfig.get_path(name) for name in ("purelib", "platlib", "stdlib", "platstdlib")}
+    sites = {path for path in sys.path if Path(path).name in ("site-packages", "dist-packages")}
+    return tuple(map(Path, sorted(paths | sites)))

@@ -1,0 +1,70 @@
+"""Chunks become runs of rows of one form, with as few forms as possible."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from penstock.cache.packing import Packer
+from penstock.elements.chunks.chunk import Columns, Items
+from penstock.elements.nested.structure import LEAF
+from penstock.kernels.records import crc32c
+
+
+def packed(values, compression=None):
+    return Packer(compression).pack(Items(values), np.arange(len(values)))
+
+
+def test_elements_of_one_structure_and_kind_are_one_run():
+    (run,) = packed([{"x": np.zeros(3), "y": i} for i in range(5)])
+    assert run.which.tolist() == [0, 1, 2, 3, 4]
+    assert run.lengths.tolist() == [32] * 5
+
+
+def test_other_structures_and_kinds_are_other_runs():
+    runs = packed([{"x": 1}, 2, {"x": 3}, {"x": "text"}, 4])
+    assert sorted(run.which.tolist() for run in runs) == [[0, 2], [1, 4], [3]]
+
+
+def test_arrays_of_one_shape_have_it_in_the_form_and_others_in_the_rows():
+    packer = Packer(None)
+    (alike,) = packer.pack(Items([np.zeros((2, 3))] * 2), np.arange(2))
+    (mixed,) = packer.pack(Items([np.zeros((2, 3)), np.zeros((1, 3))]), np.arange(2))
+    assert alike.form.fixed == ([0], 48)
+    assert mixed.form.fixed is None
+    for side in range(40):
+        packer.pack(Items([np.zeros((side, side))]), np.arange(1))
+    (late,) = packer.pack(Items([np.zeros((2, 3))]), np.arange(1))
+    (new,) = packer.pack(Items([np.zeros((77, 7))]), np.arange(1))
+    assert late.form == alike.form
+    assert new.form == mixed.form
+
+
+def test_a_column_of_large_arrays_is_not_copied():
+    column = np.arange(4 * 1024, dtype=np.uint8).reshape(4, 1024)
+    (run,) = Packer(None).pack(Columns(LEAF, [column], 4), np.arange(4))
+    assert np.shares_memory(run.data, column)
+
+
+def test_offsets_lengths_and_checksums_describe_the_bytes():
+    for values in ([np.full(2000, i) for i in range(3)], ["a" * i for i in range(5)], [b"x" * 3000, b"", b"y"]):
+        for compression in (None, "lz4"):
+            for run in packed(values, compression):
+                ends = run.offsets + run.lengths
+                assert (run.offsets % 16 == 0).all()
+                assert (ends[:-1] <= run.offsets[1:]).all()
+                assert ends[-1] <= len(run.data)
+                for begin, end, crc in zip(run.offsets, ends, run.sums, strict=True):
+                    assert crc32c(run.data[begin:end]) == crc
+
+
+def test_rows_beyond_the_length_of_a_record_are_left_out(monkeypatch):
+    monkeypatch.setattr("penstock.cache.packing._MOST_LENGTH", 100)
+    runs = packed(["a", "b" * 200, "c"])
+    assert [run.which.tolist() for run in runs] == [[0, 2]]
+    assert packed(["b" * 200]) == []
+
+
+def test_the_first_rows_of_a_run():
+    (run,) = packed([1, 2, 3])
+    assert run.first(2).which.tolist() == [0, 1]
+    assert len(run.first(2).sums) == 2

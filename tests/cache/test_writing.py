@@ -1,0 +1,188 @@
+"""A writer that is killed at any instant leaves what was complete; short writes and refusals cost nothing before."""
+
+from __future__ import annotations
+
+import errno
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+from penstock.cache.folder import bytes_in
+from penstock.cache.store import CacheStore
+from penstock.cache.writing import LogWriter
+from tests.cache.kinds import chunk_of, exactly, images
+
+SIDE = 30  # of images, so that rows are of two pages
+
+CHILD = """
+import os, sys
+import numpy as np
+from penstock.cache.store import CacheStore
+from tests.cache.kinds import chunk_of, images
+
+elements = images(64, 30)
+CacheStore.open(sys.argv[1] + "/warm", "key", {}).write(np.arange(3), chunk_of(elements[:3]))
+for line in sys.stdin:
+    child = os.fork()  # costs less than a new interpreter
+    if child == 0:
+        os.setpgid(0, 0)
+        store = CacheStore.open(sys.argv[1], "key", {})
+        while True:
+            for row in range(int(line) % 64, 64, 3):
+                store.write(np.arange(row, min(row + 3, 64)), chunk_of(elements[row:row + 3]))
+            store = CacheStore.open(sys.argv[1], str(os.getpid()), {})
+    print(child, flush=True)
+    sys.stdin.readline()
+    os.waitpid(child, 0)
+    print("dead", flush=True)
+"""
+
+
+def test_a_writer_killed_at_any_instant_leaves_rows_as_they_were(tmp_path):
+    elements, chance = images(64, SIDE), random.Random(0)
+    server = subprocess.Popen(
+        [sys.executable, "-W", "ignore", "-c", CHILD, str(tmp_path)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        for kill in range(200):
+            server.stdin.write(f"{chance.randrange(64)}\n")
+            server.stdin.flush()
+            child = int(server.stdout.readline())
+            until = time.perf_counter() + chance.random() * 0.01
+            while time.perf_counter() < until:
+                pass
+            os.kill(child, signal.SIGKILL)
+            server.stdin.write("\n")
+            server.stdin.flush()
+            assert server.stdout.readline() == "dead\n"
+            if kill % 5 == 4:
+                verify(tmp_path, elements)
+        verify(tmp_path, elements)
+        left = [name for _, _, names in os.walk(tmp_path) for name in names]
+        assert {name.rpartition(".")[2] for name in left} <= {"data", "log", "json"}
+    finally:
+        server.communicate()
+    assert CacheStore.open(tmp_path, "key", {}).count > 30
+
+
+def verify(path, elements) -> None:
+    for key in ["key", *(key for key, _ in CacheStore.open(path, "key", {}, readonly=True).other_keys())]:
+        store = CacheStore.open(path, key, {}, readonly=True)
+        chunk, found = store.read(store.rows)
+        assert found.all()
+        assert store.damaged == 0
+        expected = [exactly(elements[row]) for row in store.rows.tolist()]
+        assert [exactly(each) for each in chunk.elements()] == expected
+
+
+class Refusing:
+    """`os.pwrite` that takes few bytes at a time, and after so many calls refuses."""
+
+    def __init__(self, code: int, calls: int) -> None:
+        self.code, self.left = code, calls
+        self.write = os.pwrite
+
+    def __call__(self, file: int, content: memoryview, at: int) -> int:
+        if self.left == 0:
+            raise OSError(self.code, os.strerror(self.code))
+        self.left -= 1
+        return self.write(file, content[: max(len(content) // 2, 1)], at)
+
+
+@pytest.mark.parametrize("code", [errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO])
+def test_a_disk_that_refuses_ends_the_growth_only(tmp_path, monkeypatch, code):
+    elements, told = images(20), []
+    store = CacheStore.open(tmp_path, "key", {}, tell=told.append)
+    monkeypatch.setattr("penstock.cache.writing.os.pwrite", Refusing(code, 40))
+    for low in range(0, 20, 4):
+        made = store.fetch(np.arange(low, low + 4), lambda rows: chunk_of([elements[row] for row in rows]))
+        assert [exactly(each) for each in made.elements()] == [exactly(each) for each in elements[low : low + 4]]
+    assert len(told) == 1
+    assert errno.errorcode[code] in told[0]
+    assert store.stopped == told[0]
+    assert 0 < store.count < 20
+    assert CacheStore.open(tmp_path, "key", {}).read(np.arange(20))[1].sum() == store.count
+
+
+def test_short_writes_are_continued(tmp_path, monkeypatch):
+    monkeypatch.setattr("penstock.cache.writing.os.pwrite", Refusing(errno.EIO, 10**6))
+    store = CacheStore.open(tmp_path, "key", {})
+    assert store.write(np.arange(20), chunk_of(images(20))) == 20
+    assert CacheStore.open(tmp_path, "key", {}).read(np.arange(20))[1].all()
+
+
+def test_rows_recorded_before_a_refusal_are_found_later(tmp_path, monkeypatch):
+    store = CacheStore.open(tmp_path, "key", {}, tell=lambda _: None)
+    store.write(np.arange(2), chunk_of(images(2)))
+    monkeypatch.setattr(
+        "penstock.cache.writing.os.pwrite", Refusing(errno.ENOSPC, 3)
+    )  # of the data, and half of the log
+    assert store.write(np.arange(2, 10), chunk_of(images(10)[2:])) == 0
+    monkeypatch.undo()
+    again = CacheStore.open(tmp_path, "key", {})
+    assert again.read(np.arange(10))[1].sum() >= 2
+    assert again.damaged == 0
+
+
+@pytest.mark.parametrize("call", ["fdatasync", "close"])
+def test_an_error_that_comes_late_ends_the_growth(tmp_path, monkeypatch, call):
+    told = []
+    store = CacheStore.open(tmp_path, "key", {}, tell=told.append)
+    store.write(np.arange(3), chunk_of(images(3)))
+    real = getattr(os, call)
+
+    def failing(file: int) -> None:
+        if call == "close":
+            real(file)
+        raise OSError(errno.EDQUOT, "quota")
+
+    monkeypatch.setattr(f"penstock.cache.writing.os.{call}", failing)
+    store.flush() if call == "fdatasync" else store.close()
+    monkeypatch.undo()
+    assert "the quota is used up" in told[0]
+    assert store.write(np.array([5]), chunk_of(images(1))) == 0
+    assert store.read(np.arange(3))[1].all()
+
+
+def test_new_files_begin_when_the_data_is_large(tmp_path, monkeypatch):
+    monkeypatch.setattr("penstock.cache.writing.DATA_BYTES", 5000)
+    store = CacheStore.open(tmp_path, "key", {})
+    for row in range(6):
+        store.write(np.array([row]), chunk_of([np.full(2000, row)]))
+    assert len(os.listdir(tmp_path / "key.v1")) == 2 * 6 + 1
+    chunk, _ = CacheStore.open(tmp_path, "key", {}).read(np.arange(6)[::-1])
+    assert [each[0] for each in chunk.elements()] == [5, 4, 3, 2, 1, 0]
+
+
+def test_no_descriptor_is_left(tmp_path):
+    before = len(os.listdir("/proc/self/fd"))
+    for round_ in range(5):
+        with CacheStore.open(tmp_path, "key", {}) as store:
+            store.write(np.arange(round_, round_ + 3), chunk_of(images(3)))
+            store.read(np.arange(round_))
+            store.flush()
+    assert len(os.listdir("/proc/self/fd")) == before
+
+
+def test_a_log_that_cannot_be_made_leaves_no_data(tmp_path, monkeypatch):
+    real = os.open
+
+    def refusing(path, *args):
+        if path.endswith(".log"):
+            raise OSError(errno.EMFILE, "too many")
+        return real(path, *args)
+
+    monkeypatch.setattr("penstock.cache.writing.os.open", refusing)
+    with pytest.raises(OSError, match="too many"):
+        LogWriter(str(tmp_path))
+    assert os.listdir(tmp_path) == []
+    assert bytes_in(str(tmp_path)) == 0

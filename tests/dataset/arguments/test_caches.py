@@ -1,0 +1,25 @@
+"""The arguments of `cache(path)`."""
+
+import pytest
+
+from penstock.core.errors import PlanError
+from tests.ops.buffer.kept import Dataset
+
+
+def test_mistakes_are_told_when_the_pipeline_is_built(tmp_path):
+    ds = Dataset.range(3)
+    with pytest.raises(PlanError, match=r"a dataset without end"):
+        ds.repeat().cache(tmp_path)
+    with pytest.raises(PlanError, match=r"cache\(version='1'\): this is a setting of a cache on disk"):
+        ds.cache(version="1")
+    with pytest.raises(PlanError, match="not a URL"):
+        ds.cache("s3://bucket/kept")
+    with pytest.raises(TypeError, match=r"cache\(path=3\): expected a path"):
+        ds.cache(3)
+    with pytest.raises(ValueError, match=r"cache\(compression='gzip'\): expected"):
+        ds.cache(tmp_path, compression="gzip")
+    with pytest.raises(TypeError, match=r"cache\(version=1.5\)"):
+        ds.cache(tmp_path, version=1.5)
+    (tmp_path / "file").touch()
+    with pytest.raises(NotADirectoryError, match="it is a file"):
+        list(ds.cache(tmp_path / "file"))

@@ -1,0 +1,116 @@
+"""After iterators that were abandoned, and after every end of the process, nothing is left."""
+
+from __future__ import annotations
+
+import gc
+import os
+import subprocess
+import sys
+import tempfile
+import threading
+from pathlib import Path
+from time import monotonic
+
+import numpy as np
+import pytest
+
+import penstock as ps
+from penstock.engine.workers.lifetime import WORKER
+from tests.workers import await_workers
+
+ROOT = Path(__file__).resolve().parents[3]
+D = ps.Dataset
+PROC = Path("/proc/self")
+ABANDONED = 1000
+DATA = np.arange(40_000).reshape(-1, 4)
+WAYS = {
+    "inline": D.range(100).map(abs).batch(4).with_options(ps.Options(executor="inline")),
+    "threads": D.range(100).map(abs).batch(4).with_options(ps.Options(workers=2)),
+    "native thread": D.from_tensor_slices(DATA).shuffle(seed=1).batch(8),
+    "stream": D.range(100).filter(lambda x: x % 2 == 0).batch(4),
+    "stream in threads": D.range(100).filter(lambda x: x % 2 == 0).batch(4).with_options(ps.Options(workers=2)),
+    "producer": D.from_generator(lambda: iter(range(100))).batch(4).prefetch(2),
+    "datasets": D.range(100).interleave(lambda x: D.range(3), cycle_length=2).with_options(ps.Options(workers=2)),
+    "feed": D.range(100).batch(4).to_torch(),
+    "feed in threads": D.range(100).batch(4).with_options(ps.Options(workers=2)).to_torch(),
+}
+
+
+def held():
+    """Return the threads, descriptors, shared memory and temporary files of the process."""
+    await_workers()
+    gc.collect()
+    threads = {thread.name for thread in threading.enumerate() if thread.name == WORKER}
+    tasks = len(os.listdir(PROC / "task")) - any(each.name == "penstock-watchdog" for each in threading.enumerate())
+    maps = sum("/dev/shm" in line or "memfd:" in line for line in (PROC / "maps").read_text().splitlines())
+    return threads, tasks, len(os.listdir(PROC / "fd")), maps, set(os.listdir(tempfile.gettempdir()))
+
+
+@pytest.mark.skipif(not PROC.is_dir(), reason="there is no /proc here")
+@pytest.mark.parametrize("way", WAYS)
+def test_iterators_that_are_abandoned_leave_nothing(way, tmp_path, monkeypatch):
+    if way.startswith("feed"):
+        pytest.importorskip("torch")
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    next(iter(WAYS[way]))
+    before = held()
+    for _ in range(ABANDONED):
+        next(iter(WAYS[way]))
+    assert held() == before
+
+
+ENDED = """
+import multiprocessing, os, signal, sys, threading
+from concurrent.futures import ProcessPoolExecutor
+import numpy as np
+import penstock as ps
+
+TABLE = np.arange(100_000)  # makes the plan large
+
+if __name__ == "__main__":
+    pool = ProcessPoolExecutor(2, mp_context=multiprocessing.get_context({context!r}))
+    table = TABLE + 1
+    executor = (lambda: pool) if {from_factory} else pool
+    ds = ps.Dataset.range(1_000_000).map(lambda row: table[row % 1000]).with_options(ps.Options(executor=executor))
+    for number, element in enumerate(ds):
+        if number == 300:
+            print(*pool._processes, flush=True)
+            {end}
+"""
+ENDS = {
+    "exception": "raise ValueError",
+    "interrupt": "signal.raise_signal(signal.SIGINT)",
+    "exit": "sys.exit(3)",
+    "exit at once": "os._exit(3)",
+    "killed": "os.kill(os.getpid(), signal.SIGKILL)",
+    "break": "break",
+}
+
+
+def is_alive(pid):
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
+@pytest.mark.skipif(not hasattr(os, "pidfd_open") or not PROC.is_dir(), reason="there are no pidfds here")
+@pytest.mark.parametrize(("context", "from_factory"), [("spawn", False), ("spawn", True), ("fork", False)])
+@pytest.mark.parametrize("end", ENDS)
+def test_the_end_of_the_process_leaves_no_process_and_no_file(end, context, from_factory, tmp_path):
+    program = tmp_path / "program.py"
+    program.write_text(ENDED.format(end=ENDS[end], context=context, from_factory=from_factory))
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    command = [sys.executable, "-W", "ignore::DeprecationWarning", str(program)]
+    environment = {**os.environ, "TMPDIR": str(temporary), "PYTHONPATH": os.pathsep.join(sys.path)}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment, stderr=subprocess.PIPE) as ended:
+        workers = ended.stdout.readline().split()
+        ended.wait(60)
+        until = monotonic() + 20  # two seconds, on a machine that is not busy
+        while any(map(is_alive, workers)) and monotonic() < until:
+            threading.Event().wait(0.01)
+        assert len(workers) >= 1
+        assert not any(map(is_alive, workers))
+        assert list(temporary.glob("penstock*")) == []
+        assert [each for each in temporary.iterdir() if each.is_file()] == []

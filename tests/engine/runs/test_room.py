@@ -1,0 +1,73 @@
+"""What a loop may take of the budget of its run."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+import pytest
+
+from penstock import Dataset, Options
+from penstock.elements.chunks.chunk import Items
+from penstock.engine.runs.feeds import NOTHING, RowFeed
+from penstock.engine.runs.room import Room
+from penstock.engine.runs.stage import Stage
+from penstock.engine.tasks.task import Job, Made, Task
+from penstock.plan.flow import Piece
+from tests.engine.runs.sessions import session_with
+
+
+@pytest.fixture
+def room():
+    """The room of a stage whose run may hold 1000 bytes."""
+    base = Dataset.range(100)._plan
+    with session_with(Options(executor="threads", memory_budget=1000)) as session:
+        yield Room(Stage(base, base, partial(RowFeed, base), session, top=True), None)
+
+
+def learnt(room, *sizes):
+    for size in sizes:
+        rows = np.arange(1)
+        job = Job(Task(0, 1, Piece(NOTHING, rows)), lambda count: count)
+        room.learn(Piece(Items([np.zeros(size, np.uint8)]), rows), job)
+
+
+def test_room_is_for_items_as_large_as_the_largest_of_late(room):
+    assert room.item_bytes is None
+    learnt(room, 10, 100, 10)
+    assert room.item_bytes == 100
+    assert room.for_items(0, gathered=False) == 5  # each reserves twice its bytes
+    assert room.for_items(0, gathered=True) == 10
+    assert room.for_items(850, gathered=False) == 0
+    learnt(room, 60_000, *[10] * 50)
+    assert 50_000 < room.item_bytes < 60_000
+
+
+def test_what_others_hold_leaves_less_room(room):
+    learnt(room, 100)
+    other = room.account.budget.account("other")
+    other.add(500)
+    room.hold(200)
+    assert room.for_items(0, gathered=False) == 1
+    other.close()
+    room.hold(0)
+    assert room.for_items(0, gathered=False) == 5
+
+
+def test_an_item_larger_than_all_is_noted_once(room):
+    learnt(room, 1000)
+    assert not room.exceeds_all
+    learnt(room, 1001, 1500)
+    assert room.exceeds_all
+    (note,) = room.account.budget.notes
+    assert "takes about 1,001 bytes" in note
+
+
+def test_a_job_counts_what_was_made_and_what_it_was_given():
+    given = Piece(Items([np.zeros(300, np.uint8)]), np.arange(1))
+    job = Job(Task(0, 1, given), lambda count: count)
+    job.set_tasks([job.task])
+    job.nbytes = 1000
+    job.finish(0, Made(Piece(Items([np.zeros(50, np.uint8)]), np.arange(1)), (0, None)))
+    assert job.settle() == 350 - 1000
+    assert (job.nbytes, job.settle()) == (350, 0)

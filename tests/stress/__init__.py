@@ -1,0 +1,1 @@
+"""A program that hunts deadlocks: `python -m tests.stress`."""
