@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 
+from penstock.core.budget import UNLIMITED
 from penstock.engine.memory.cgroups import memory_left
 
 MEMINFO = "/proc/meminfo"
-UNLIMITED = 1 << 62  # bytes
 
 
 def available_memory() -> int:

@@ -38,7 +38,7 @@ KILLED_FIRST = 500  # added to the score by which the system chooses what to end
 
 def serve(told: dict[str, Any]) -> None:
     """Serve until the parent closes the channel; `told` is what the parent says about itself."""
-    end_with_parent(told["parent"])
+    die_with_parent(told["parent"])
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides what an interrupt ends
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     faulthandler.enable()
@@ -163,7 +163,7 @@ class LogSender(logging.Handler):
             self._channel.send(("log", pickle.dumps(told)))
 
 
-def end_with_parent(parent: int) -> None:
+def die_with_parent(parent: int) -> None:
     """Let the system end this process as soon as the thread that started it ends, even in native code.
 
     That thread starts all workers and ends after them, so only the end of the whole process is meant.
