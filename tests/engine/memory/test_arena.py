@@ -6,8 +6,10 @@ import threading
 import numpy as np
 import pytest
 
+from penstock.core.budget import Budget
 from penstock.engine.memory import shared_file
 from penstock.engine.memory.arena import STEP, Arena, Mapping
+from penstock.engine.memory.pool import Memory
 from penstock.engine.memory.shared_file import SharedFile
 
 F4 = np.dtype("f4")
@@ -103,3 +105,14 @@ def test_threads_get_blocks_of_their_own(arena):
         thread.join()
     assert wrong == []
     assert arena.live_bytes == 0
+
+
+def test_what_is_free_in_the_arena_is_kept_for_the_next_batches_and_not_left_for_others():
+    memory, budget = Memory(), Budget(1 << 20)
+    memory.within(budget)
+    memory.arena = Arena(SharedFile(1 << 19, 1 << 18))
+    assert budget.left == (1 << 20) - (1 << 18)
+    batch = memory.allocate_shared((1 << 17,), np.dtype("u1"))
+    assert budget.left == (1 << 20) - (1 << 17)  # the window counts the other half
+    del batch
+    assert budget.left == (1 << 20) - (1 << 18)

@@ -32,6 +32,10 @@ def test_a_closed_pool_is_replaced():
     assert pool_for(setup, BUDGET) is not pool
 
 
+def test_the_arena_takes_at_most_half_of_the_budget():
+    assert pool_for(PoolSetup(1, budget=5), BUDGET).arena.size == BUDGET // 2
+
+
 def options(budget):
     return ps.Options(executor="processes", workers=1, memory_budget=budget)
 

@@ -21,7 +21,7 @@ from penstock.engine.processes.starting import PoolSetup, started
 from penstock.engine.processes.suspects import suspected
 from penstock.engine.processes.ticket import Ticket
 from penstock.engine.transport.channel import Message
-from penstock.engine.workers.lifetime import WORKER
+from penstock.engine.workers.lifetime import CREW
 
 FAILED_STARTS = 2  # in a row, by the worker's own doing, after which no other is started
 KILLED_STARTS = 32  # in a row, by signals from outside
@@ -58,7 +58,7 @@ class Crew:
         self._epoll.register(self._bell, select.EPOLLIN)
         self._errands.extend([self._start] * setup.workers)
         os.eventfd_write(self._bell, 1)
-        self._thread = threading.Thread(target=self._run, name=WORKER, daemon=True)
+        self._thread = threading.Thread(target=self._run, name=CREW, daemon=True)
         self._thread.start()
 
     @property
