@@ -169,7 +169,7 @@ SCRIPT = Path(__file__).with_name("peak_of_memory.py")
 
 
 @pytest.mark.skipif(not os.path.exists("/proc/self/status"), reason="the system does not tell the memory of a process")
-@pytest.mark.parametrize("options", ["inline", "threads"])
+@pytest.mark.parametrize("options", ["inline", "threads", "processes"])
 def test_elements_from_1_kb_to_50_mb_stay_within_the_budget(options):
     # the C library would keep freed memory of several sizes for later, which is not the pipeline's
     environment = os.environ | {"MALLOC_MMAP_THRESHOLD_": "65536"}
