@@ -44,19 +44,19 @@ class Stepping:
 
         def run(tally: Tally, number: int) -> None:
             if before:
-                tally.extra["replayed"] = self.time(repeat(before[0], self.steps), tally)
-            tally.extra["step"] = self.time(islice(endless, self.steps), tally)
+                tally.extra["replayed"] = self.time(repeat(before[0], self.steps))
+            tally.extra["step"] = self.time(islice(endless, self.steps), tally if tally.thorough else None)
             before[:] = [self.last]
             tally.rows = self.steps
 
         return run
 
-    def time(self, batches: Iterable[dict[str, Any]], tally: Tally) -> float:
-        """Take a step for each batch; return the seconds of one."""
+    def time(self, batches: Iterable[dict[str, Any]], tally: Tally | None = None) -> float:
+        """Take a step for each batch, which the `tally` then looks at; return the seconds of one."""
         began = perf_counter()
         for batch in batches:
             self.training(batch)
-            if tally.thorough:
+            if tally is not None:
                 self.look(tally, batch)
             self.last = batch
         self.training.wait()

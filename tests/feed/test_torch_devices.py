@@ -70,7 +70,7 @@ def test_batches_of_every_pipeline_travel_in_the_block_that_they_were_made_in(mo
     )
     data = {"image": np.zeros((80, 64, 64, 3), np.uint8), "label": np.arange(80)}
     ds = make(Dataset.from_tensor_slices(data).map(marked))
-    ds = ds.with_options(Options(executor="inline", memory_budget=60_000))
+    ds = ds.with_options(Options(executor="inline", memory_budget=70_000))
     streams = FakeStreams(torch)
     batches = list(feed_of(ds, streams))
     leaves = [batch if isinstance(batch, dict) else batch[0] for batch in batches]

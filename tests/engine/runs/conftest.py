@@ -11,6 +11,7 @@ import pytest
 from penstock import Options
 from tests.workers import PATIENCE
 
+WATCHDOG = "penstock-watchdog"  # of the process: it ends some seconds after the last run
 POOL = "a pool of threads"
 WAYS = {
     "auto": Options(),
@@ -35,7 +36,7 @@ def nothing_is_left():
     before = set(threading.enumerate())
     yield
     gc.collect()
-    left = [thread for thread in threading.enumerate() if thread not in before]
+    left = [each for each in threading.enumerate() if each not in before and each.name != WATCHDOG]
     for thread in left:
         thread.join(PATIENCE)
     assert [thread.name for thread in left if thread.is_alive()] == []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import gzip
+import math
 import os
 import threading
 
@@ -49,7 +50,8 @@ def test_inline_there_is_no_other_thread_and_the_elements_are_the_same(dataset):
     await_workers()
     before = threads()
     made = []
-    with dataset.with_options(ps.Options(executor="inline")).iterator() as it:
+    inline = ps.Options(executor="inline", stuck_after=math.inf)  # without the watchdog's thread
+    with dataset.with_options(inline).iterator() as it:
         for batch in it:
             assert threads() <= before
             made.append(batch)
