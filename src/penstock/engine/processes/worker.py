@@ -105,7 +105,7 @@ class Server:
         nbytes, room = result.packet.nbytes, task.room
         if IN_A_MESSAGE < nbytes <= room[1] and self._arena is not None:
             result.write(self._arena.part(room[0], nbytes))
-            tail = b""
+            tail = bytearray()
         else:
             tail = result.tobytes()
         self._answer("made", number, result.packet, observer.drain(), tail)
