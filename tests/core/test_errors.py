@@ -19,6 +19,7 @@ KINDS = {
     "ClosedError": RuntimeError,
     "RankError": RuntimeError,
     "WorkerError": RuntimeError,
+    "WorkerDiedError": errors.WorkerError,
     "MissingDependencyError": ImportError,
 }
 
@@ -35,6 +36,11 @@ def test_the_docstring_lists_every_error():
     own = [value for value in vars(errors).values() if isinstance(value, type)]
     warnings = {"PlanWarning", "CacheWarning", "BudgetWarning"}
     assert {error.__name__ for error in own} == {*KINDS, "PenstockError", *warnings}
+
+
+def test_the_row_that_ends_workers_stays_after_pickling():
+    error = pickle.loads(pickle.dumps(errors.WorkerDiedError("row 3 ...", row=3, item=1)))
+    assert (str(error), error.row, error.item) == ("row 3 ...", 3, 1)
 
 
 def test_a_warning_has_its_code_after_pickling():

@@ -10,6 +10,9 @@ from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPool
 
 import pytest
 
+from penstock.engine.processes.pool import pool_for
+from penstock.engine.processes.starting import PoolSetup
+
 
 class Scrambled(Executor):
     """The least an executor can be: one thread that takes waiting tasks in any order but the right one."""
@@ -64,6 +67,15 @@ def scrambled() -> Iterator[Executor]:
 def thread_pool() -> Iterator[Executor]:
     with ThreadPoolExecutor(3) as executor:
         yield executor
+
+
+@pytest.fixture(scope="module")
+def worker_processes() -> Iterator[str]:
+    """The name of the executor, while two of its workers are kept ready, so that no task is made here."""
+    pool = pool_for(PoolSetup(2), 1 << 28)
+    assert pool.crew.begun.wait(60)
+    yield "processes"
+    pool.close()
 
 
 @pytest.fixture(scope="module")

@@ -118,9 +118,12 @@ def test_iterating_shows_the_notes(operation, make, way):
     assert_says(told(ITERATED[way], make(NUMBERS)), operation)
 
 
+@pytest.mark.parametrize("name", ["processes", "worker_processes"])
 @pytest.mark.parametrize(("operation", "make"), EACH.items(), ids=EACH)
-def test_errors_of_other_processes_have_the_notes(operation, make, processes):
-    error = told(list, make(NUMBERS).with_options(ps.Options(executor=processes)))
+def test_errors_of_other_processes_have_the_notes(operation, make, name, request):
+    executor = request.getfixturevalue(name)
+    workers = 2 if executor == "processes" else None
+    error = told(list, make(NUMBERS).with_options(ps.Options(executor=executor, workers=workers)))
     assert_says(error, operation)
 
 

@@ -10,6 +10,11 @@ from penstock.testing.executors import verify_executor
 from penstock.testing.laws import multiset, verify_determinism
 from penstock.testing.plans import datasets
 
+
+def options(executor, **settings):
+    return ps.Options(executor=executor, workers=2 if executor == "processes" else None, **settings)
+
+
 FIXTURES = [HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
 
 
@@ -25,26 +30,30 @@ def test_later_epochs_equal_inline(ds):
     verify_determinism(ds, epoch=4)
 
 
-@pytest.mark.parametrize(("name", "examples"), [("thread_pool", 80), ("scrambled", 60), ("processes", 30)])
+@pytest.mark.parametrize(
+    ("name", "examples"), [("thread_pool", 80), ("scrambled", 60), ("processes", 30), ("worker_processes", 60)]
+)
 def test_the_users_executor_equals_inline(name, examples, request):
     executor = request.getfixturevalue(name)
 
     @given(datasets())
     @settings(max_examples=examples)
     def law(ds):
-        verify_determinism(ds, ways=[(f"by the {name}", ps.Options(executor=executor))])
+        verify_determinism(ds, ways=[(f"by the {name}", options(executor))])
 
     law()
 
 
-@pytest.mark.parametrize(("name", "examples"), [("thread_pool", 40), ("scrambled", 40), ("processes", 15)])
+@pytest.mark.parametrize(
+    ("name", "examples"), [("thread_pool", 40), ("scrambled", 40), ("processes", 15), ("worker_processes", 20)]
+)
 def test_without_order_the_same_elements_come(name, examples, request):
     executor = request.getfixturevalue(name)
 
     @given(datasets())
     @settings(max_examples=examples)
     def law(ds):
-        loose = ds.with_options(ps.Options(executor=executor, deterministic=False))
+        loose = ds.with_options(options(executor, deterministic=False))
         assert multiset(loose.iterator(epoch=1)) == multiset(ds.iterator(epoch=1))
 
     law()

@@ -14,6 +14,8 @@ from hypothesis import strategies as st
 
 import penstock as ps
 from penstock.core.errors import BudgetError, BudgetWarning
+from penstock.engine.processes.pool import pool_for
+from penstock.engine.processes.starting import PoolSetup
 from penstock.testing.laws import same
 
 D = ps.Dataset
@@ -80,6 +82,24 @@ def test_elements_and_their_order_are_the_same_under_any_budget(name, budget, op
         return
     assert len(found) == len(WANTED[name])
     assert all(map(same, found, WANTED[name]))
+
+
+@pytest.fixture(scope="module")
+def ready():
+    """Options with two worker processes that are kept ready."""
+    pool = pool_for(PoolSetup(2, budget=400 * KB), 400 * KB)
+    assert pool.crew.begun.wait(60)
+    yield {"executor": "processes", "workers": 2}
+    pool.close()
+
+
+@pytest.mark.parametrize("name", PIPELINES)
+@pytest.mark.filterwarnings("ignore::penstock.core.errors.BudgetWarning")
+def test_elements_from_worker_processes_are_the_same_within_a_budget(name, ready):
+    wanted = list(PIPELINES[name].with_options(ps.Options(executor="inline")))
+    found = elements(PIPELINES[name], 400 * KB, ready)
+    assert len(found) == len(wanted)
+    assert all(map(same, found, wanted))
 
 
 # Operations that must hold what they hold
@@ -149,7 +169,7 @@ SCRIPT = Path(__file__).with_name("peak_of_memory.py")
 
 
 @pytest.mark.skipif(not os.path.exists("/proc/self/status"), reason="the system does not tell the memory of a process")
-@pytest.mark.parametrize("options", ["inline", "threads"])
+@pytest.mark.parametrize("options", ["inline", "threads", "processes"])
 def test_elements_from_1_kb_to_50_mb_stay_within_the_budget(options):
     # the C library would keep freed memory of several sizes for later, which is not the pipeline's
     environment = os.environ | {"MALLOC_MMAP_THRESHOLD_": "65536"}

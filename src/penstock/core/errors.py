@@ -11,6 +11,7 @@ PenstockError
 ├── ClosedError(RuntimeError)         an iterator used after it was closed, failed or cancelled
 ├── RankError(RuntimeError)           ranks that disagree, or a rank that does not answer
 ├── WorkerError(RuntimeError)         an executor that lost or could not take a task
+│   └── WorkerDiedError               an element that ends the process of every worker that makes it
 └── MissingDependencyError(ImportError)   an optional library that is not installed
 
 PlanWarning(UserWarning)              a pipeline that runs, but is probably a mistake
@@ -73,6 +74,19 @@ class RankError(PenstockError, RuntimeError):
 
 class WorkerError(PenstockError, RuntimeError):
     """An executor lost a task or could not take it."""
+
+
+class WorkerDiedError(WorkerError):
+    """An element ends the process of every worker that makes it, as by a crash in native code.
+
+    `row` is the global row of the element in the operation that the message names, and `item` its item among those of
+    the task; both are `None` if the elements do it only together.
+    """
+
+    def __init__(self, message: str, row: int | None = None, item: int | None = None) -> None:
+        super().__init__(message)
+        self.row = row
+        self.item = item
 
 
 class MissingDependencyError(PenstockError, ImportError):

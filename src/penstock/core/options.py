@@ -14,6 +14,7 @@ from penstock.core.renamed import hint_of
 if TYPE_CHECKING:
     from concurrent.futures import Executor
 
+EXECUTORS = ("auto", "inline", "threads", "processes")  # by name
 AUTOTUNE = -1
 """Let Penstock measure and choose, for any argument that is a count of calls or buffered elements."""
 
@@ -22,7 +23,8 @@ AUTOTUNE = -1
 class Options:
     """Settings of a run; `None` leaves the choice to Penstock, or to an option set nearer to the source.
 
-    - `executor`: `"auto"` (start inline, move to threads when that pays off), `"inline"`, `"threads"`, or any
+    - `executor`: `"auto"` (start inline, move to threads when that pays off), `"inline"`, `"threads"`, `"processes"`
+      (worker processes that write into memory shared with this one; functions are pickled with cloudpickle), or any
       `concurrent.futures.Executor`; one that is not a `ThreadPoolExecutor` is assumed to run in other processes, so the
       pipeline's functions are pickled with cloudpickle. The caller must shut the executor down. A function without
       arguments that returns an executor of processes is called once a run, and again if that executor breaks; Penstock
@@ -30,6 +32,8 @@ class Options:
     - `workers`: how many tasks run at a time. Setting it skips the inline start of `"auto"`.
     - `deterministic`: `False` yields batches as they are finished. Each batch still comes exactly once, also after a
       restore.
+    - `native_threads`: threads that native libraries (OpenMP, BLAS, OpenCV, PyTorch) may start in each worker process.
+      Default: one. A variable such as `OMP_NUM_THREADS` that is set already stays as it is.
     - `memory_budget`: bytes that everything a run holds may take together. Work ahead shrinks, down to one item. Caches
       in memory keep up to half of it, and make further elements anew. A shuffle buffer of a stream, `pack`, groups and
       keys that do not fit raise a `BudgetError`, because they cannot shrink; a single element that does not fit comes
@@ -52,6 +56,7 @@ class Options:
     workers: int | None = None
     deterministic: bool | None = None
     memory_budget: int | None = None
+    native_threads: int | None = None
     stuck_after: float | None = None
     seed: int | None = None
     rewrite: bool | None = None
@@ -69,9 +74,9 @@ class Options:
         return super().__new__(cls)
 
     def __post_init__(self) -> None:
-        if isinstance(self.executor, str) and self.executor not in ("auto", "inline", "threads"):
+        if isinstance(self.executor, str) and self.executor not in EXECUTORS:
             raise ValueError(
-                f"Options(executor={self.executor!r}): expected 'auto', 'inline', 'threads' "
+                f"Options(executor={self.executor!r}): expected 'auto', 'inline', 'threads', 'processes' "
                 "or a concurrent.futures.Executor"
             )
         if isinstance(self.executor, type):
@@ -88,8 +93,9 @@ class Options:
             )
         if self.workers is not None:
             check_count("Options", "workers", self.workers, least=1)
-        if self.memory_budget is not None:
-            check_count("Options", "memory_budget", self.memory_budget, least=1)
+        for name in ("memory_budget", "native_threads"):
+            if getattr(self, name) is not None:
+                check_count("Options", name, getattr(self, name), least=1)
         if self.stuck_after is not None and not (isinstance(self.stuck_after, int | float) and self.stuck_after > 0):
             raise ValueError(f"Options(stuck_after=): expected seconds above 0, not {self.stuck_after!r}")
         for name in ("deterministic", "rewrite"):

@@ -47,7 +47,7 @@ def _advice(stats: Stats) -> str:
     if stats.holds_gil:
         return (
             "Its functions hold the GIL, so more threads do not help: call them on whole columns with "
-            "map(..., vectorized=True), or pass a ProcessPoolExecutor as Options(executor=)."
+            "map(..., vectorized=True), or let processes call them, with Options(executor='processes')."
         )
     if stats.chosen and stats.mode == "inline":
         return "The run is inline, as configured: Options(executor='auto') may use other cores."

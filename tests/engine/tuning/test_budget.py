@@ -8,56 +8,26 @@ from penstock.engine.tuning import budget
 
 
 @pytest.fixture
-def groups(monkeypatch):
-    """Set what the control groups allow, on a machine with 8 GiB available."""
-
-    def set_to(memory=None, cores=None):
-        budget._available_at.cache_clear()
-        monkeypatch.setattr(budget, "memory_left", lambda: memory)
-        monkeypatch.setattr(budget, "cores_allowed", lambda: cores)
-
-    monkeypatch.setattr(budget, "_available_kib", lambda: 8 << 20)
-    yield set_to
+def available(monkeypatch):
+    """A function that sets the memory that is available."""
+    budget._available_at.cache_clear()
+    yield lambda nbytes: monkeypatch.setattr(budget, "available_memory", lambda: nbytes)
     budget._available_at.cache_clear()
 
 
-def test_without_a_control_group_the_machine_is_the_limit(groups):
-    groups()
-    assert budget.available_memory() == 8 << 30
+def test_shares_of_the_available_memory_are_the_defaults(available):
+    available(8 << 30)
     assert budget.default_memory_budget() == 2 << 30
     assert budget.default_cache_limit() == 4 << 30
-    assert budget.available_cores() >= 1
 
 
-def test_a_control_groups_memory_is_the_limit(groups):
-    groups(memory=2 << 30)
-    assert budget.available_memory() == 2 << 30
-    assert budget.default_memory_budget() == 1 << 29
-
-
-def test_a_full_group_still_gives_a_budget(groups):
-    groups(memory=0)
-    assert budget.available_memory() == 0
+def test_a_full_group_still_gives_a_budget(available):
+    available(0)
     assert budget.default_memory_budget() == budget.default_cache_limit() == budget.LEAST_BUDGET
 
 
-def test_a_quota_limits_the_cores(groups):
+@pytest.mark.parametrize(("quota", "cores"), [(0.5, 0.5), (None, None), (1000.0, None)])
+def test_a_quota_limits_the_cores(quota, cores, monkeypatch):
     bound = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    for quota, cores in ((0.5, 0.5), (None, bound), (1000.0, bound)):
-        groups(cores=quota)
-        assert budget.available_cores() == cores
-
-
-@pytest.mark.parametrize(
-    ("told", "available"),
-    [
-        ("MemTotal:  100 kB\nMemAvailable:   12345678 kB\nBuffers: 1 kB\n", 12345678),
-        ("MemTotal:  100 kB\n", 4 << 20),
-        (None, 4 << 20),
-    ],
-)
-def test_available_memory_is_read_from_the_system(told, available, tmp_path, monkeypatch):
-    if told is not None:
-        (tmp_path / "meminfo").write_text(told)
-    monkeypatch.setattr(budget, "MEMINFO", str(tmp_path / "meminfo"))
-    assert budget._available_kib() == available
+    monkeypatch.setattr(budget, "cores_allowed", lambda: quota)
+    assert budget.available_cores() == (bound if cores is None else cores)

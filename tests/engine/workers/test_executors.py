@@ -241,7 +241,6 @@ def test_threads_share_memory_and_other_executors_do_not():
         assert not is_remote(pool)
     assert is_remote(Cancelling())
     assert is_remote(Cancelling)
-    assert not is_remote("threads")
 
 
 def test_workers_have_names():

@@ -135,7 +135,7 @@ def test_a_forked_child_that_requests_no_element_starts_no_thread():
 
 def test_exit_waits_for_worker_threads_of_dropped_runs(monkeypatch):
     waited = []
-    names = [lifetime.WORKER, "the user's", lifetime.WORKER]
+    names = [lifetime.WORKER, "the user's", lifetime.CREW]
     threads = [
         SimpleNamespace(name=name, join=lambda timeout, at=at: waited.append(at)) for at, name in enumerate(names)
     ]

@@ -1,12 +1,12 @@
-"""The memory of batches: the pool that it comes from, and the slots that tasks and streams write into."""
+"""The memory of batches: pool and arena that it comes from, and the slots that tasks and streams write into."""
 
 from typing import TYPE_CHECKING
 
 from penstock.core.lazy import files_on_demand
 
-__all__ = ["pool", "slots", "stream_slots"]
+__all__ = ["arena", "cgroups", "extents", "headroom", "pool", "shared_file", "slots", "stream_slots"]
 
 if TYPE_CHECKING:
-    from penstock.engine.memory import pool, slots, stream_slots
+    from penstock.engine.memory import arena, cgroups, extents, headroom, pool, shared_file, slots, stream_slots
 else:
     __getattr__ = files_on_demand(__name__, __all__)

@@ -5,13 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from itertools import accumulate
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from penstock.core.arrays import Allocate, AllocateAll, ArrayKind, Reserve
 from penstock.core.budget import Budget
 from penstock.kernels import Pool
+
+if TYPE_CHECKING:
+    from penstock.engine.memory.arena import Arena
 
 SMALL = 1 << 12  # bytes; below, NumPy's own cache of small blocks is faster than a pool for requests from Python
 ALIGNMENT = 128  # bytes, between arrays in one block: a cache line of a GPU, and enough for every vector load
@@ -25,13 +28,15 @@ class Memory:
     def __init__(self) -> None:
         self._most_idle = MOST_IDLE
         self.pool = Pool(MOST_IDLE)
+        self.arena: Arena | None = None
+        """The memory that worker processes share, if there are some."""
 
     def within(self, budget: Budget) -> None:
         """Keep no more memory for the next batches than a budget allows, and count that memory in it."""
         most = min(MOST_IDLE, budget.limit // IDLE_SHARE)
         if most != self._most_idle:
             self._most_idle, self.pool = most, Pool(most)
-        budget.idle = lambda: self.pool.bytes_idle
+        budget.idle = lambda: self.idle_bytes
 
     def allocate(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray:
         """Return an array of this shape and dtype with arbitrary content."""
@@ -39,19 +44,30 @@ class Memory:
             return np.empty(shape, dtype)
         return self.pool.empty(shape, dtype)
 
+    def allocate_shared(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray:
+        """Return an array of this shape and dtype in the arena, if there is room for it, with arbitrary content."""
+        shared = None if self.arena is None else self.arena.allocate(shape, dtype)
+        return self.allocate(shape, dtype) if shared is None else shared
+
+    @property
+    def idle_bytes(self) -> int:
+        """The number of bytes kept for the next batches, in the pool and in the arena."""
+        return self.pool.bytes_idle + (0 if self.arena is None else self.arena.idle_bytes)
+
     @property
     def live_bytes(self) -> int:
         """The number of bytes in arrays that are still in use."""
-        return self.pool.bytes_live
+        return self.pool.bytes_live + (0 if self.arena is None else self.arena.live_bytes)
 
     @property
     def peak_bytes(self) -> int:
-        """The largest number of bytes in use at the same time."""
-        return self.pool.bytes_peak
+        """The largest number of bytes in use at the same time, in the pool and in the arena."""
+        return self.pool.bytes_peak + (0 if self.arena is None else self.arena.peak_bytes)
 
     def after_fork(self) -> None:
         """Begin a new pool in a forked child, and leave the parent's alone."""
         self.pool = Pool(self._most_idle)
+        self.arena = None
 
 
 def each_alone(allocate: Allocate) -> AllocateAll:

@@ -1,12 +1,24 @@
-"""Memory and tuning that one run of a dataset passes on to the next."""
+"""Memory, tuning and worker processes that one run of a dataset passes on to the next."""
 
 from __future__ import annotations
 
+from collections import deque
 from copy import copy
+from typing import TYPE_CHECKING
 
 from penstock.core.arrays import AllocateAll, Reserve
+from penstock.engine import processes
 from penstock.engine.memory.pool import Memory, each_alone, in_one_block
 from penstock.engine.tuning.tuner import Tuner
+
+if TYPE_CHECKING:
+    from penstock.engine.processes.plans import SharedPlan
+    from penstock.engine.processes.pool import ProcessPool
+    from penstock.engine.processes.starting import PoolSetup
+    from penstock.engine.tasks.observer import Observer
+    from penstock.engine.tasks.works import Work
+
+MOST_PLANS = 64  # kept by worker processes; virtual streams have many that differ in a seed
 
 
 class CarryOver:
@@ -15,6 +27,8 @@ class CarryOver:
     def __init__(self) -> None:
         self.memory = Memory()
         self.allocate_slot: AllocateAll = each_alone(self.memory.allocate)
+        self._pool: ProcessPool | None = None
+        self._plans: deque[SharedPlan] = deque(maxlen=MOST_PLANS)
         self.has_given_slots = False
         self._tuners: dict[int, Tuner] = {}
 
@@ -23,6 +37,24 @@ class CarryOver:
         made = copy(self)
         made.allocate_slot, made.has_given_slots = in_one_block(reserve), True
         return made
+
+    def plan(self, work: Work, observer: Observer) -> SharedPlan:
+        """Return the plan of a work for worker processes: that of an earlier run, which they have, if it is the same.
+
+        An error for a function that cannot be pickled comes before any process is started.
+        """
+        found = next((plan for plan in self._plans if plan.is_of(work, observer)), None)
+        if found is None:
+            found = processes.plans.SharedPlan(work, observer)
+            self._plans.append(found)
+        return found
+
+    def pool(self, setup: PoolSetup, budget: int) -> ProcessPool:
+        """Return the worker processes, which are kept as long as this object."""
+        if self._pool is None or not self._pool.is_open or self._pool.setup != setup:
+            self._pool = processes.pool.pool_for(setup, budget)
+            self.memory.arena = self._pool.arena
+        return self._pool
 
     def tuner(self, workers: int | None, *, stage: int = 0) -> Tuner:
         """Return a tuner for the next run, or one of its stages, with the measurements of the last run."""

@@ -101,7 +101,8 @@ class Loop:
             return
         # a native thread copies rows faster than threads that share the GIL
         if self._gathering is None and not self._session.is_inline(self._tuner):
-            self._leave_inline()
+            coming = self._session.workers(self._stage.work, self._tuner, self._stage.observer)
+            self._workers = coming if coming.ready else None
         elif current is not None and not current.gathers and not len(self._window):
             self._workers = self._gathering = None
         elif current is None and self._gathering is not None and self._tuner.worth_beside(self._group(beside=True)):

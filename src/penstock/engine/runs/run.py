@@ -109,8 +109,8 @@ class Run:
         return self._session.mode
 
     @property
-    def events(self) -> list[RunEvent]:
-        """The events of the run, to which others may be added."""
+    def events(self) -> deque[RunEvent]:
+        """The last events of the run, to which others may be added."""
         return self._session.events
 
     def owns(self, window: object) -> bool:

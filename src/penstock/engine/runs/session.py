@@ -6,36 +6,40 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from time import time
+from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import WeakSet
 
 from penstock.core.budget import Account, HolderKind
 from penstock.core.errors import ClosedError
 from penstock.elements.chunks.chunk import Chunk
 from penstock.elements.footprint import memory_of
-from penstock.engine import workers
-from penstock.engine.memory.pool import Memory
+from penstock.engine import processes, workers
+from penstock.engine.memory.pool import Memory, each_alone
 from penstock.engine.runs.carry_over import CarryOver
 from penstock.engine.runs.settings import Settings
 from penstock.engine.tasks.cost import Cost
 from penstock.engine.tasks.observer import Observer, Unobserved
 from penstock.engine.tasks.works import Work
+from penstock.engine.tuning.budget import bound_caches
 from penstock.engine.tuning.tuner import Tuner
 from penstock.engine.workers.protocol import Workers
 from penstock.engine.workers.window import WHILE_WAITING, Window
 from penstock.kernels import SideThread
-from penstock.plan.graph import all_nodes, same_plan
+from penstock.plan.graph import same_plan
 from penstock.plan.node import Node
 
 if TYPE_CHECKING:
     from penstock.core.events import RunEvent
+    from penstock.engine.processes.workers import ProcessWorkers
     from penstock.engine.workers.executors import RemoteWorkers
     from penstock.engine.workers.producer import Producer
     from penstock.engine.workers.replaceable import ReplaceableExecutor
     from penstock.engine.workers.threads import Threads
-    from penstock.ops.buffer.cache import Cache
 
 T = TypeVar("T")
+MOST_EVENTS = 100
+NO_PROCESSES = "no worker process can be started, so threads make the same elements: {}"
 
 
 class Session:
@@ -48,7 +52,8 @@ class Session:
         self.budget = settings.budget() if outer is None else outer.budget
         self.observer = observer
         self.allocate = carry_over.memory.allocate
-        self.allocate_slot = carry_over.allocate_slot
+        shares = settings.executor == "processes" and not carry_over.has_given_slots
+        self.allocate_slot = each_alone(carry_over.memory.allocate_shared) if shares else carry_over.allocate_slot
         self.has_given_slots = carry_over.has_given_slots
         self.tuners: list[Tuner] = []
         self.spent = Cost(0, 0)
@@ -58,9 +63,12 @@ class Session:
         self.turns = 1  # stages of one kind that alternate, and share the items made ahead
         self._threads: Threads | None = None
         self.has_threads = False  # of the session, or of the user's executor
-        self.events: list[RunEvent] = []
+        self.events: deque[RunEvent] = deque(maxlen=MOST_EVENTS)
+        """The last events, to which any thread may add."""
         self._executor: ReplaceableExecutor | None = None
         self._remote: list[RemoteWorkers] = []
+        self._in_processes: list[ProcessWorkers] = []
+        self._noted: set[str] = set()  # what the run goes on without
         self._inner: WeakSet[Session] = WeakSet()
         self._windows: WeakSet[Window] = WeakSet()
         self._producers: WeakSet[Producer[Any]] = WeakSet()
@@ -86,7 +94,7 @@ class Session:
     def inner(self) -> Session:
         """Return a session with the same workers for datasets that are elements; their work is not counted."""
         settings = self.settings
-        if not isinstance(settings.executor, str) and workers.executors.is_remote(settings.executor):
+        if settings.is_remote:
             settings = replace(settings, executor="inline")
         session = Session(settings, CarryOver(), Unobserved(), self)
         self._inner.add(session)
@@ -125,7 +133,10 @@ class Session:
             return self._outer.workers(work, tuner, observer)
         executor: Any = self.settings.executor
         threads = tuner.start_threads()
-        if workers.executors.is_remote(executor):
+        if executor == "processes":
+            if (found := self._process_workers(work, observer)) is not None:
+                return found
+        elif self.settings.is_remote:
             return self._remote_workers(work, threads, observer)
         self.has_threads = True
         if not isinstance(executor, str):
@@ -137,6 +148,42 @@ class Session:
                     self._threads.shutdown(wait=False)
         self.resize()
         return workers.executors.ThreadWorkers(work, self._threads)
+
+    def _process_workers(self, work: Work, observer: Observer) -> Workers | None:
+        """Return the same workers for all stages that do the same work; `None` if no process can be started here."""
+        for each in self._in_processes:
+            if each.observer is observer and each.plan.is_of(work, observer):
+                return each if self._can_start(each) else None
+        plan = self._carry_over.plan(work, observer)
+        if (reason := processes.starting.obstacle()) is not None:
+            self._note_once(NO_PROCESSES.format(reason))
+            return None
+        settings = self.settings
+        given = settings.memory_budget if settings.budget_is_given else None
+        setup = processes.starting.PoolSetup(settings.workers or 1, settings.native_threads, given)
+        pool = self._carry_over.pool(setup, settings.memory_budget)
+        made = processes.workers.ProcessWorkers(pool, plan, observer, self.events.append)
+        self._in_processes.append(made)
+        return made if self._can_start(made) else None
+
+    def _can_start(self, found: ProcessWorkers) -> bool:
+        """Return whether processes were started, or may be; note what a user should know about them."""
+        for notice in found.notices:
+            self._note_once(notice)
+        if found.no_start is not None:
+            self._note_once(NO_PROCESSES.format(found.no_start))
+        return found.no_start is None
+
+    def _note_once(self, words: str) -> None:
+        """Note that the run goes on without something, unless it was noted before."""
+        if words not in self._noted:
+            import logging  # expensive to load, and rarely needed
+
+            from penstock.core.events import RunEvent
+
+            self._noted.add(words)
+            self.events.append(RunEvent(time(), "degraded", "", None, words))
+            logging.getLogger("penstock").warning("%s", words)
 
     def _remote_workers(self, work: Work, threads: int, observer: Observer) -> Workers:
         """Return the same workers for all stages that do the same work, so that their plan travels once."""
@@ -190,9 +237,7 @@ class Session:
 
     def keep_within_budget(self, plan: Node) -> None:
         """Let the caches of a plan keep as many bytes as the memory budget allows."""
-        for node in all_nodes(plan):
-            if node.traits.keeps_made:
-                cast("Cache", node).obey(self.budget)
+        bound_caches(plan, self.budget)
 
     def window(self, account: Account | None = None, *, ordered: bool = True) -> Window:
         """Return a window that closes with the session."""
@@ -251,7 +296,8 @@ class Session:
         self._lock = threading.RLock()
         for remote in self._remote:
             remote.after_fork()
-        self._threads, self._executor, self._remote, self._to_close = None, None, [], []
+        self._threads, self._executor, self._to_close = None, None, []
+        self._remote, self._in_processes = [], []
         for window in list(self._windows):
             window.after_fork()
 
@@ -274,5 +320,7 @@ class Session:
             return self._executor.name
         if not isinstance(executor, str):
             return type(executor).__name__
+        if self._in_processes and self._threads is None:
+            return self._in_processes[0].name
         workers = 0 if self._threads is None else self._threads.workers
         return f"{workers} thread{'' if workers == 1 else 's'}" if workers else "inline"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING
 from penstock import engine
 from penstock.core.budget import Budget
 from penstock.core.options import AUTOTUNE, Options
-from penstock.engine.tuning.budget import default_cache_limit, default_memory_budget
+from penstock.engine.tuning.budget import available_cores, default_cache_limit, default_memory_budget
 from penstock.ops.buffer.options import options_of
 from penstock.ops.buffer.prefetch import Prefetch
 from penstock.ops.group.batch import Batch
@@ -32,7 +33,8 @@ class Settings:
 
     `rewrite` is the option of that name, for datasets that are elements; `None` if it is unset. `kept_here` is true if
     the run is inline only because some function may be called by no other thread than the consumer's; `asked_for` is
-    true if the user requested threads.
+    true if the user requested threads. `native_threads` is the number of threads of native libraries in each worker
+    process.
     """
 
     executor: str | Executor | Callable[[], Executor]
@@ -45,11 +47,17 @@ class Settings:
     rewrite: bool | None = None
     kept_here: bool = False
     asked_for: bool = False
+    native_threads: int = 1
 
     def budget(self) -> Budget:
         """Return the memory budget of a run, of which nothing is held yet."""
         given = self.budget_is_given
         return Budget(self.memory_budget, given=given, cache_limit=None if given else default_cache_limit())
+
+    @property
+    def is_remote(self) -> bool:
+        """True if tasks see other memory than this process's."""
+        return _is_remote(self.executor)
 
     def would_pay(self, tuner: Tuner) -> bool:
         """Return whether threads would make the items, if every thread could call the functions."""
@@ -69,7 +77,11 @@ def settings_of(plan: Node) -> Settings:
     depth = _depth(plan)
     executor = "inline" if depth == 0 else options.executor or "auto"
     workers = options.workers or max((count for count in calls if count not in (None, AUTOTUNE)), default=None)
-    shares_memory = isinstance(executor, str) or not engine.workers.executors.is_remote(executor)
+    if executor == "processes":
+        executor, workers = (
+            ("inline", None) if _is_in_a_worker() else (executor, workers or math.ceil(available_cores()))
+        )
+    shares_memory = not _is_remote(executor)
     kept_here = executor != "inline" and shares_memory and _has_function_of_one_thread(nodes)
     is_within = shares_memory and (_is_in_a_turn() or _is_in_a_task_of(executor))
     return Settings(
@@ -83,6 +95,7 @@ def settings_of(plan: Node) -> Settings:
         rewrite=options.rewrite,
         kept_here=kept_here and not is_within,
         asked_for=executor != "auto" or workers is not None,
+        native_threads=options.native_threads or 1,
     )
 
 
@@ -96,6 +109,16 @@ def _has_function_of_one_thread(nodes: list[Node]) -> bool:
     """Return whether some function may be called only by the consumer's thread."""
     alone = (safety.calls.alone(node) for node in nodes if node.functions)
     return any(each is not None and each.here for each in alone)
+
+
+def _is_remote(executor: str | Executor | Callable[[], Executor]) -> bool:
+    """Return whether tasks see other memory than this process's; names do not load the code of executors."""
+    return executor == "processes" if isinstance(executor, str) else engine.workers.executors.is_remote(executor)
+
+
+def _is_in_a_worker() -> bool:
+    """Return whether this is a worker process: processes of its own would be more than there are cores."""
+    return "penstock.engine.processes.worker" in sys.modules
 
 
 def _is_in_a_turn() -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 from penstock.core.arrays import Rows
 from penstock.elements.footprint import memory_of
@@ -12,8 +12,13 @@ from penstock.engine.memory.slots import Slot
 from penstock.engine.tasks.cost import Cost, Took
 from penstock.plan.flow import Mark, Piece
 
-if TYPE_CHECKING:
-    from concurrent.futures import Future
+
+class Cancelable(Protocol):
+    """A task that workers were asked to make, such as a `concurrent.futures.Future`."""
+
+    def cancel(self) -> bool:
+        """Drop the task if it has not begun."""
+        ...
 
 
 class Task(NamedTuple):
@@ -92,7 +97,7 @@ class Job:
         self.sized = False  # true if these are final
         self.noted = 0  # tasks, from the first on, whose cost the tuner knows
         self.failed = False
-        self.futures: list[Future[Any]] = []
+        self.futures: list[Cancelable] = []
         self.tasks: list[Task] = []
         self.results: list[Result | None] = []
         self.missing = 0

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import os
-import re
 from functools import lru_cache
 from time import monotonic
+from typing import TYPE_CHECKING, cast
 
-from penstock.engine.tuning.cgroups import cores_allowed, memory_left
+from penstock.core.budget import Budget
+from penstock.engine.memory.cgroups import cores_allowed
+from penstock.engine.memory.headroom import available_memory
+from penstock.plan.graph import all_nodes
+from penstock.plan.node import Node
+
+if TYPE_CHECKING:
+    from penstock.ops.buffer.cache import Cache
 
 BUDGET_DIVISOR = 4  # a quarter of the available memory may hold what a run makes ahead
 CACHE_DIVISOR = 2  # half of it may be kept by caches
 LEAST_BUDGET = 64 << 20  # bytes
-MEMINFO = "/proc/meminfo"
 
 
 def default_memory_budget() -> int:
@@ -33,24 +39,15 @@ def _available_at(_second: int) -> int:
     return available_memory()
 
 
-def available_memory() -> int:
-    """Return the bytes that this process can still take, by the limits of the machine and of its control groups."""
-    machine, groups = _available_kib() << 10, memory_left()
-    return machine if groups is None else min(machine, groups)
+def bound_caches(plan: Node, budget: Budget) -> None:
+    """Let the caches of a plan keep as many bytes as a budget allows."""
+    for node in all_nodes(plan):
+        if node.traits.keeps_made:
+            cast("Cache", node).obey(budget)
 
 
 def available_cores() -> float:
     """Return the number of cores this process is bound to, or fewer if a control group has a quota."""
     bound = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     allowed = cores_allowed()
-    return bound if allowed is None else min(float(bound), allowed)
-
-
-def _available_kib() -> int:
-    """Return the available memory of the system in KiB; 4 GiB if the system does not say."""
-    try:
-        with open(MEMINFO, encoding="utf-8") as file:
-            found = re.search(r"^MemAvailable: *(\d+)", file.read(), re.MULTILINE)
-    except OSError:
-        found = None
-    return int(found[1]) if found else 4 << 20
+    return float(bound) if allowed is None else min(float(bound), allowed)

@@ -34,6 +34,7 @@ class ThreadWorkers:
     """Workers that run tasks in threads, which write directly into the slots."""
 
     shares_gil = True
+    ready = True
 
     def __init__(self, work: Work, executor: Executor) -> None:
         self._work = work
@@ -83,6 +84,7 @@ class RemoteWorkers:
     """Workers of an executor in other processes or hosts: the plan travels to them, and results travel back."""
 
     shares_gil = False
+    ready = True
 
     def __init__(self, work: Work, executor: ReplaceableExecutor, observer: Observer) -> None:
         self.work = work
@@ -108,11 +110,8 @@ class RemoteWorkers:
 
 
 def is_remote(executor: object) -> bool:
-    """Return whether the tasks of an executor, or of those that a function makes, see other memory than this process's.
-
-    A name stands for threads of this process.
-    """
-    return not isinstance(executor, str | ThreadPoolExecutor | Threads)
+    """Return whether the tasks of an executor, or of those that a function makes, see other memory than ours."""
+    return not isinstance(executor, ThreadPoolExecutor | Threads)
 
 
 def serves(executor: object) -> bool:

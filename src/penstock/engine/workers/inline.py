@@ -28,6 +28,7 @@ class NativeThread:
 
     name = "inline"
     shares_gil = False
+    ready = True
 
     def __init__(self, work: Work, gathering: Gathering, item_bytes: Callable[[], int]) -> None:
         self._work = work

@@ -10,6 +10,7 @@ from time import monotonic
 from typing import Protocol
 
 WORKER = "penstock-worker"  # the name of every worker thread
+CREW = "penstock-crew"  # the name of every thread that waits for worker processes
 LAST_WAIT = 1.0  # seconds; native code ends a task within milliseconds, a user's function may sleep forever
 
 
@@ -30,7 +31,7 @@ def watch_over(run: Running) -> None:
 
 
 def _at_exit() -> None:
-    """Close every run and wait for all worker threads, including those of runs closed before.
+    """Close every run and wait for all threads of ours, including those of runs closed before.
 
     A thread that returns from native code into an interpreter in shutdown would be killed, and would take the process
     with it.
@@ -39,7 +40,7 @@ def _at_exit() -> None:
         run.close()
     deadline = monotonic() + LAST_WAIT
     for thread in threading.enumerate():
-        if thread.name == WORKER:
+        if thread.name in (WORKER, CREW):
             thread.join(max(deadline - monotonic(), 0))
 
 

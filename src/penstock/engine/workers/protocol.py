@@ -16,5 +16,10 @@ class Workers(Protocol):
 
     shares_gil: bool
 
+    @property
+    def ready(self) -> bool:
+        """True once tasks may be submitted; until then, the loop makes them itself."""
+        ...
+
     def submit(self, job: Job, number: int, window: Window) -> None: ...
     def close(self) -> None: ...

@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache, lru_cache, partial
 from multiprocessing import connection
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from penstock.engine.tasks.works import Work
 from penstock.plan.graph import post_order
 from penstock.plan.node import Node
 
+T = TypeVar("T")
 LARGEST_CARRIED = 1 << 16  # bytes of a pickled plan that may travel with every task
 
 
@@ -102,16 +103,21 @@ def _fails(dumps: Callable[[Any], bytes], value: Any) -> bool:
     return False
 
 
-def pickled_plan(work: Work, observer: Observer) -> PickledPlan:
-    """Pickle the plan of a work, with functions by value, and the observer that measures it."""
+def dumped_plan(work: Work, observer: Observer, dump: Callable[[Any, Callable[..., bytes]], T]) -> T:
+    """Return what `dump(value, dumps)` makes of a work's plan, with functions by value, and the observer of it."""
     import cloudpickle
 
     try:
-        data = cloudpickle.dumps((type(work), work.plan, work.numbered_from, observer))
+        return dump((type(work), work.plan, work.numbered_from, observer), cloudpickle.dumps)
     except Exception as error:
         if named := _unpicklable(work.plan, cloudpickle.dumps):
             error.add_note(f"{named} cannot be pickled for the workers: make it inside the function, or use threads")
         raise
+
+
+def pickled_plan(work: Work, observer: Observer) -> PickledPlan:
+    """Pickle the plan of a work for an executor."""
+    data = dumped_plan(work, observer, lambda value, dumps: dumps(value))
     return PickledPlan(data) if len(data) <= LARGEST_CARRIED else _in_file(data)
 
 
@@ -143,12 +149,13 @@ def _await_end_of(parent: Any) -> None:
 
 def _unpickled(plan: PickledPlan) -> tuple[Work, Observer]:
     kind, node, numbered_from, observer = plan.load()
-    return kind(node, _fresh, observer, numbered_from), observer
+    return kind(node, fresh, observer, numbered_from), observer
 
 
 _unpickled_from_file = lru_cache(maxsize=4)(_unpickled)
 _unpickled_from_data = lru_cache(maxsize=64)(_unpickled)  # small plans: virtual streams have many that differ in a seed
 
 
-def _fresh(shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray:
+def fresh(shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray:
+    """Return new memory for an array."""
     return np.empty(shape, dtype)

@@ -4,15 +4,10 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from typing import TYPE_CHECKING, Any
 
 from penstock.core.budget import Account, unlimited
 from penstock.core.errors import ClosedError
 from penstock.engine.tasks.task import Job, Result
-
-if TYPE_CHECKING:
-    from concurrent.futures import Future
-
 
 WHILE_WAITING = "this iterator was closed while it waited for its next item"
 
@@ -126,7 +121,7 @@ class Window:
             self._closed = True
             dropped = self._forget_all()
             self._changed.notify_all()
-        futures: list[Future[Any]] = [future for job in dropped for future in job.futures]
+        futures = [future for job in dropped for future in job.futures]
         for future in futures:
             future.cancel()
 

@@ -1,8 +1,9 @@
-"""The limits of the control groups of this process: its own group, and every group around that one."""
+"""The control groups of this process, its own and every group around that one: their limits and what they have done."""
 
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator
 from contextlib import suppress
 
@@ -36,6 +37,16 @@ def cores_allowed(root: str = "/") -> float | None:
             if quota not in ("max", "-1"):
                 allowed.append(int(quota) / int(period))
     return min(allowed) if allowed else None
+
+
+def oom_kills(root: str = "/") -> int:
+    """Return how many processes of the innermost group the system has ended for lack of memory."""
+    for folder, is_v2 in _folders("memory", root):
+        with suppress(OSError):
+            told = _text(f"{folder}/{'memory.events' if is_v2 else 'memory.oom_control'}")
+            if found := re.search(r"^oom_kill (\d+)", told, re.MULTILINE):
+                return int(found[1])
+    return 0
 
 
 def _folders(controller: str, root: str) -> Iterator[tuple[str, bool]]:

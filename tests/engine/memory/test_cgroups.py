@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from penstock.engine.tuning.cgroups import cores_allowed, memory_left
+from penstock.engine.memory.cgroups import cores_allowed, memory_left, oom_kills
 
 GIB = 1 << 30
 V2 = "30 23 0:26 / /sys/fs/cgroup rw,nosuid - cgroup2 cgroup2 rw\n"
@@ -66,6 +66,10 @@ def test_groups_of_version_1_have_their_own_files(machine):
     assert cores_allowed(root) == 1.5
 
 
+def test_a_namespace_that_hides_the_path_of_the_group_shows_its_root(machine):
+    assert memory_left(machine(V2, "0::/../../elsewhere\n", group("", 2 * GIB, 0))) == 2 * GIB
+
+
 def test_a_container_sees_its_group_as_the_root_of_the_mounted_tree(machine):
     mounts = "30 23 0:26 /docker/abc /sys/fs/cgroup ro - cgroup2 cgroup rw\n"
     assert memory_left(machine(mounts, "0::/docker/abc\n", group("", 2 * GIB, GIB))) == GIB
@@ -90,3 +94,13 @@ def test_without_the_files_there_is_no_limit(tmp_path):
 
 def test_a_full_group_leaves_nothing(machine):
     assert memory_left(machine(V2, "0::/\n", group("", GIB, 2 * GIB))) == 0
+
+
+@pytest.mark.parametrize(
+    ("mounts", "cgroup", "name"),
+    [(V2, "0::/job\n", "job/memory.events"), (V1, "4:memory:/job\n", "memory/job/memory.oom_control")],
+)
+def test_processes_ended_for_lack_of_memory_are_counted(mounts, cgroup, name, machine):
+    files = {f"sys/fs/cgroup/{name}": "low 0\noom_kill 3\n"}
+    assert oom_kills(machine(mounts, cgroup, files)) == 3
+    assert oom_kills(machine(mounts, cgroup, {f"sys/fs/cgroup/{name}": "nonsense"})) == 0

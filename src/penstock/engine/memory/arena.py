@@ -1,0 +1,108 @@
+"""The arena: one stretch of memory that this process and its workers share, with blocks for batches and results."""
+
+from __future__ import annotations
+
+import mmap
+import threading
+import weakref
+from collections import deque
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from penstock.engine.memory.extents import Extents
+from penstock.engine.memory.pool import ALIGNMENT
+from penstock.engine.memory.shared_file import SharedFile
+
+STEP = 32 << 20  # bytes to reserve at a time
+
+
+class Mapping:
+    """A shared file mapped into this process, in which offsets mean the same in every process."""
+
+    def __init__(self, fd: int, size: int) -> None:
+        self.size = size
+        self._map = mmap.mmap(fd, size)
+        self._whole = np.frombuffer(self._map, np.uint8)
+        self._address: int = self._whole.ctypes.data
+
+    def place_of(self, array: np.ndarray) -> int | None:
+        """Return the offset of a C-contiguous array; `None` if it is elsewhere or has gaps."""
+        begin = array.__array_interface__["data"][0] - self._address
+        return begin if 0 <= begin < self.size and array.flags.c_contiguous else None
+
+    def part(self, begin: int, nbytes: int) -> np.ndarray:
+        """Return bytes of the file, `uint8[nbytes]`, for as long as their block is not given back."""
+        return self._whole[begin : begin + nbytes]
+
+
+class Arena(Mapping):
+    """A mapping that hands out blocks, each of which returns once the last view of its array is gone.
+
+    The file has the size of everything that may be in use at a time; its pages are reserved when they are first needed.
+    Any thread may take blocks. A block that is let go, perhaps during garbage collection, is only noted, without a
+    lock, and is free at the next request.
+    """
+
+    def __init__(self, file: SharedFile) -> None:
+        super().__init__(file.fd, file.size)
+        self.file = file
+        self._free = Extents()
+        self._free.add(0, file.reserved)
+        self._returned: deque[tuple[int, int]] = deque()
+        self._lock = threading.Lock()
+        self._live = self._peak = 0
+
+    def allocate(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray | None:
+        """Return an array with arbitrary content; `None` if there is no room for it now, or if it holds objects."""
+        if dtype.hasobject:
+            return None
+        block = self.block(prod(shape) * dtype.itemsize)
+        return None if block is None else block.view(dtype).reshape(shape)
+
+    def block(self, nbytes: int) -> np.ndarray | None:
+        """Return `uint8[nbytes]` with arbitrary content; `None` if there is no room for it now."""
+        size = max(-(-nbytes // ALIGNMENT), 1) * ALIGNMENT
+        with self._lock:
+            self._collect()
+            begin = self._free.take(size)
+            if begin is None and self._grow(size):
+                begin = self._free.take(size)
+            if begin is None:
+                return None
+            self._live += size
+            self._peak = max(self._peak, self._live)
+        owner = np.ndarray((nbytes,), np.uint8, self._map, begin)  # its base is no array, so that views refer to it
+        weakref.finalize(owner, self._returned.append, (begin, begin + size)).atexit = False
+        return owner[:]
+
+    def _collect(self) -> None:
+        while self._returned:
+            begin, end = self._returned.popleft()
+            self._free.add(begin, end)
+            self._live -= end - begin
+
+    def _grow(self, size: int) -> bool:
+        before = self.file.reserved
+        if size > self.size - before or not self.file.reserve(before + max(size, STEP)):
+            return False
+        self._free.add(before, self.file.reserved)
+        return True
+
+    @property
+    def live_bytes(self) -> int:
+        """The number of bytes in blocks that are in use."""
+        with self._lock:
+            self._collect()
+            return self._live
+
+    @property
+    def idle_bytes(self) -> int:
+        """The number of bytes that are reserved, and free."""
+        return self.file.reserved - self.live_bytes
+
+    @property
+    def peak_bytes(self) -> int:
+        """The largest number of bytes in use at the same time."""
+        return self._peak

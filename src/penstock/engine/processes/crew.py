@@ -1,0 +1,272 @@
+"""The crew: worker processes and the one thread of the parent that waits for all of them, and replaces the dead."""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import threading
+from collections import deque
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
+from time import monotonic
+
+from penstock.core.errors import WorkerError
+from penstock.engine.memory.arena import Arena
+from penstock.engine.memory.cgroups import oom_kills
+from penstock.engine.processes import output
+from penstock.engine.processes.member import BY_OTHERS, Member, told_code
+from penstock.engine.processes.starting import PoolSetup, started
+from penstock.engine.processes.suspects import suspected
+from penstock.engine.processes.ticket import Ticket
+from penstock.engine.transport.channel import Message
+from penstock.engine.workers.lifetime import CREW
+
+FAILED_STARTS = 2  # in a row, by the worker's own doing, after which no other is started
+KILLED_STARTS = 32  # in a row, by signals from outside
+TIME_TO_END = 0.5  # seconds that workers have to end by themselves
+
+
+class Crew:
+    """Worker processes that make tickets in the order in which they come.
+
+    One thread starts the workers, sends them tasks, reads what they send, and learns from their pidfds when they end.
+    It waits on all descriptors at once, without a clock. Only that thread touches the state: others leave an errand for
+    it, which takes no lock, so that neither an interrupt nor a finalizer can find the state half changed.
+    """
+
+    def __init__(self, setup: PoolSetup, arena: Arena | None) -> None:
+        self.failure: WorkerError | None = None
+        self.begun = threading.Event()
+        """Set once a worker was ready, or when it is known that none will be."""
+        self.no_start: str | None = None
+        """The reason why not one worker could be started."""
+        self._setup = setup
+        self._arena = arena
+        self._waiting: deque[Ticket] = deque()
+        self._members: list[Member] = []
+        self._errands: deque[Callable[[], object]] = deque()
+        self._sources: dict[int, Callable[[], None]] = {}
+        self._numbers = 0  # workers started so far
+        self._bad_starts = self._killed_starts = 0
+        self._oom_kills = oom_kills()
+        self._deadline: float | None = None  # for workers to end, once the crew is to end
+        self._is_over = False
+        self._epoll = select.epoll()
+        self._bell = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
+        self._epoll.register(self._bell, select.EPOLLIN)
+        self._errands.extend([self._start] * setup.workers)
+        os.eventfd_write(self._bell, 1)
+        self._thread = threading.Thread(target=self._run, name=CREW, daemon=True)
+        self._thread.start()
+
+    @property
+    def ready(self) -> bool:
+        """True once a worker has taken tasks, or none ever will; tasks then wait for a worker, never for nothing."""
+        return self.begun.is_set()
+
+    @property
+    def pids(self) -> list[int]:
+        """The process ids of the workers that take tasks."""
+        return [member.pid for member in list(self._members) if member.ready]
+
+    def submit(self, ticket: Ticket) -> None:
+        """Make a ticket after those that wait."""
+        self._errand(partial(self._accept, ticket))
+
+    def forget(self, plan: int) -> None:
+        """Let all workers forget a plan."""
+        self._errand(lambda: [each.forget(plan) for each in self._members])
+
+    def stop(self) -> None:
+        """Let all workers end: by themselves, or within half a second by force."""
+        self._errand(self._stop)
+
+    def _errand(self, run: Callable[[], object]) -> None:
+        """Let the thread of the crew call `run`; for any thread, also during garbage collection."""
+        self._errands.append(run)
+        if self._is_over:
+            self._run_errands()
+        else:
+            with suppress(OSError):  # the thread has just ended, and runs its last errands
+                os.eventfd_write(self._bell, 1)
+
+    def _run_errands(self) -> None:
+        with suppress(IndexError):  # none is left
+            while True:
+                self._errands.popleft()()
+
+    def after_fork(self) -> None:
+        """Close the descriptors in a forked child, in which there is neither the thread nor a worker."""
+        for member in self._members:
+            member.abandon()
+        self._members, self._sources = [], {}
+        self._epoll.close()
+        os.close(self._bell)
+        self._bell = -1
+
+    # The thread
+
+    def _run(self) -> None:
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # workers inherit it until they ignore the signal
+        while self._deadline is None or self._members:
+            wait = None if self._deadline is None else max(self._deadline - monotonic(), 0)
+            for descriptor, _ in self._epoll.poll(wait):
+                if descriptor == self._bell:
+                    os.eventfd_read(self._bell)
+                elif (source := self._sources.get(descriptor)) is not None:
+                    source()
+            self._run_errands()
+            if self._deadline is not None and monotonic() >= self._deadline:
+                self._deadline = monotonic() + TIME_TO_END
+                for member in self._members:
+                    member.kill()
+        self._is_over = True
+        self._run_errands()
+        self._epoll.close()
+        bell, self._bell = self._bell, -1
+        os.close(bell)
+
+    def _accept(self, ticket: Ticket) -> None:
+        if self.failure is not None:
+            ticket.finish(self.failure)
+            return
+        self._waiting.append(ticket)
+        self._dispatch()
+
+    def _stop(self) -> None:
+        if self._deadline is None:
+            self._deadline = monotonic() + TIME_TO_END
+            self._fail(WorkerError("the worker processes were ended"))
+            for member in self._members:
+                member.channel.end()
+
+    def _start(self) -> None:
+        if self._deadline is not None or self.failure is not None:
+            return
+        self._numbers += 1
+        try:
+            member = Member(self._numbers, started(self._setup, self._arena))
+        except OSError as error:
+            if not self._members and self._numbers == self._setup.workers:
+                self.no_start = f"{type(error).__name__}: {error}"
+                self.begun.set()
+            elif self._numbers > self._setup.workers and not self._members:  # others have run
+                self._fail(WorkerError(f"the last worker process has ended and cannot be replaced: {error}"))
+            return
+        self._members.append(member)
+        self._listen(member.channel.fileno(), partial(self._heard, member))
+        self._listen(member.pidfd, partial(self._ended, member))
+        for each in member.outputs:
+            self._listen(each.fileno(), partial(self._printed, each))
+
+    def _listen(self, descriptor: int, source: Callable[[], None]) -> None:
+        self._sources[descriptor] = source
+        self._epoll.register(descriptor, select.EPOLLIN)
+
+    def _unlisten(self, descriptor: int) -> None:
+        if self._sources.pop(descriptor, None) is not None:
+            self._epoll.unregister(descriptor)
+
+    def _printed(self, pipe: output.Output) -> None:
+        if not pipe.forward():
+            self._unlisten(pipe.fileno())
+
+    def _heard(self, member: Member) -> None:
+        """Take what a worker has sent, and send it what is left of earlier messages."""
+        try:
+            for message in member.channel.receive():
+                self._take(member, message)
+            if member.channel.flush():
+                self._epoll.modify(member.channel.fileno(), select.EPOLLIN)
+        except (EOFError, OSError):  # the worker has closed the channel, and ends
+            self._unlisten(member.channel.fileno())
+
+    def _take(self, member: Member, message: Message) -> None:
+        kind, *told = message.head
+        if kind == "log":
+            output.log(told[0], member.number)
+            return
+        if kind == "ready":
+            member.ready = True
+            self.begun.set()
+            self._dispatch()
+            return
+        member.resident = told[1]
+        ticket = member.tickets.popleft()
+        self._bad_starts = self._killed_starts = 0
+        self._dispatch()
+        self._first(ticket.answer(kind, told[2], told[3], message.tail))
+
+    def _first(self, tickets: list[Ticket]) -> None:
+        """Make these tickets before those that wait."""
+        if tickets:
+            self._waiting.extendleft(reversed(tickets))
+            self._dispatch()
+
+    def _dispatch(self) -> None:
+        """Send waiting tickets to the workers with the fewest."""
+        while self._waiting:
+            free = [member for member in self._members if member.has_place]
+            if not free:
+                return
+            ticket = self._waiting.popleft()
+            if ticket.dropped:
+                continue
+            member = min(free, key=lambda each: len(each.tickets))
+            if not member.give(ticket):
+                self._epoll.modify(member.channel.fileno(), select.EPOLLIN | select.EPOLLOUT)
+
+    # Deaths
+
+    def _ended(self, member: Member) -> None:
+        """Take the last messages of a worker that has ended, and let others make its tickets again."""
+        code = member.reaped()
+        if code is None:
+            return
+        self._heard(member)
+        for each in member.outputs:
+            self._printed(each)
+        for descriptor in (member.channel.fileno(), member.pidfd, *(each.fileno() for each in member.outputs)):
+            self._unlisten(descriptor)
+        self._members.remove(member)
+        member.close()
+        if self._deadline is not None:
+            return
+        tickets = [ticket for ticket in member.tickets if not ticket.dropped]
+        how = self._told_end(member, code)
+        if not member.ready:
+            self._count_start(code, how)
+        if tickets and tickets[0] is member.tickets[0]:
+            tickets[:1] = suspected(tickets[0], how, self._arena)
+        self._first(tickets)
+        self._start()
+
+    def _told_end(self, member: Member, code: int) -> str:
+        kills, self._oom_kills = oom_kills() - self._oom_kills, oom_kills()
+        why = ", likely for lack of memory" if code == -signal.SIGKILL and kills > 0 else ""
+        size = f", with {member.resident / 1e6:,.0f} MB resident after its last task" if member.resident else ""
+        words = f"; it wrote:\n{member.last_words}" if member.last_words else ""
+        return f"worker {member.number} (process {member.pid}) ended by {told_code(code)}{why}{size}{words}"
+
+    def _count_start(self, code: int, how: str) -> None:
+        """Count a worker that ended before it took a task; after several in a row, give up."""
+        if -code in BY_OTHERS:
+            self._killed_starts += 1
+        else:
+            self._bad_starts += 1
+        if self._bad_starts >= FAILED_STARTS or self._killed_starts >= KILLED_STARTS:
+            self._fail(
+                WorkerError(
+                    f"worker processes end before they take a task: {how}\n"
+                    'Options(executor="threads") runs the pipeline in this process, with the same elements'
+                )
+            )
+
+    def _fail(self, failure: WorkerError) -> None:
+        self.failure = failure
+        self.begun.set()
+        waiting, self._waiting = list(self._waiting), deque()
+        for ticket in waiting:
+            ticket.finish(failure)

@@ -1,0 +1,131 @@
+"""What travels to worker processes: plans, each once and its arrays in memory that all workers map; and tasks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import count
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from penstock.core.arrays import Rows
+from penstock.engine.memory.arena import Arena, Mapping
+from penstock.engine.memory.shared_file import SharedFile
+from penstock.engine.tasks.observer import Observer
+from penstock.engine.tasks.task import Task
+from penstock.engine.tasks.works import Work
+from penstock.engine.transport.channel import Channel
+from penstock.engine.transport.packets import Packet, packet_of
+from penstock.engine.workers.remote import dumped_plan
+from penstock.plan.graph import same_plan
+
+LARGEST_SENT = 1 << 16  # bytes of a plan that are sent to each worker; a larger one is written into a file once
+IN_A_MESSAGE = 1 << 14  # bytes of elements that are sent directly, because it takes less time than to share them
+_numbers = count()
+
+
+class SharedPlan:
+    """A pickled work that every worker loads: its arrays, such as a source in memory, are in memory only once.
+
+    Workers map that memory privately: a function that writes into one of the arrays changes its own copy, as it would
+    change the copy that pickle makes.
+    """
+
+    def __init__(self, work: Work, observer: Observer) -> None:
+        """Pickle the work, with functions by value; the error for a function that cannot be pickled names it."""
+        self.number = next(_numbers)
+        self.work = work
+        self.observer = observer
+        made = dumped_plan(work, observer, lambda value, dumps: packet_of(value, None, dumps))
+        self.packet: Packet = made.packet
+        self._file: SharedFile | None = None
+        self._data = b""
+        if made.packet.nbytes <= LARGEST_SENT:
+            self._data = bytes(made.tobytes())
+        else:
+            self._file = SharedFile(made.packet.nbytes, made.packet.nbytes)
+            made.write(Mapping(self._file.fd, self._file.size).part(0, made.packet.nbytes))
+
+    def is_of(self, work: Work, observer: Observer) -> bool:
+        """Return whether the plan is that of this work, so that workers need not load it again."""
+        mine = self.work
+        return mine is work or (
+            type(mine) is type(work)
+            and type(self.observer) is type(observer)
+            and mine.numbered_from == work.numbered_from
+            and same_plan(mine.plan, work.plan)
+        )
+
+    def send(self, channel: Channel) -> bool:
+        """Send the plan to a worker; return whether all of it has gone out."""
+        head = ("plan", self.number, self.packet, self._file is not None)
+        return channel.send(head, self._data, -1 if self._file is None else self._file.fd)
+
+
+class Travelling(NamedTuple):
+    """A task on its way: offsets in the arena instead of arrays.
+
+    `given` is ids and, for a piece of elements, the packet of the piece and its offset (`None` if it is in the tail of
+    the message). A leaf of the slot is a shape, a dtype and an offset, `None` for memory that the worker allocates.
+    `room` is the offset and size of memory for results that are not in the slot.
+    """
+
+    plan: int
+    low: int
+    high: int
+    given: tuple[Rows, Packet | None, int | None]
+    slot: list[tuple[tuple[int, ...], np.dtype[Any], int | None]] | None
+    upcoming: Rows | None
+    part: tuple[int, int] | None
+    room: tuple[int, int]
+
+
+@dataclass
+class Sending:
+    """A task ready to be sent, as often as needed, and the arrays of the arena that it reads and writes."""
+
+    travelling: Travelling
+    tail: bytearray
+    held: list[tuple[int, np.ndarray]]  # offset and array, of the slot
+    room: np.ndarray | None  # for results that are not in the slot
+    given: np.ndarray | None
+
+
+def sending(task: Task, plan: int, arena: Arena | None, room_bytes: int) -> Sending:
+    """Return a task with its memory as offsets; memory that is not in the arena is replaced by some that is."""
+    held: list[tuple[int, np.ndarray]] = []
+    slot = None if task.slot is None else [_leaf(array, arena, held) for array in task.slot]
+    given, tail, block = _given(task, arena)
+    room = arena.block(room_bytes) if arena is not None and room_bytes else None
+    place = (0, 0) if room is None or arena is None else (arena.place_of(room) or 0, room.nbytes)
+    made = Travelling(plan, task.low, task.high, given, slot, task.upcoming, task.part, place)
+    return Sending(made, tail, held, room, block)
+
+
+def _leaf(
+    array: np.ndarray, arena: Arena | None, held: list[tuple[int, np.ndarray]]
+) -> tuple[tuple[int, ...], np.dtype[Any], int | None]:
+    at = None
+    if arena is not None and not array.dtype.hasobject:
+        mine: np.ndarray | None = array
+        at = arena.place_of(array)
+        if at is None and (mine := arena.allocate(array.shape, array.dtype)) is not None:
+            at = arena.place_of(mine)
+        if at is not None and mine is not None:
+            held.append((at, mine))
+    return array.shape, array.dtype, at
+
+
+def _given(
+    task: Task, arena: Arena | None
+) -> tuple[tuple[Rows, Packet | None, int | None], bytearray, np.ndarray | None]:
+    """Return the input of a task, the bytes of it that travel in the message, and its memory in the arena."""
+    piece = task.given
+    if not len(piece.chunk):
+        return (piece.ids, None, None), bytearray(), None
+    made = packet_of(piece)
+    block = None if arena is None or made.packet.nbytes <= IN_A_MESSAGE else arena.block(made.packet.nbytes)
+    if block is None or arena is None:
+        return (piece.ids, made.packet, None), made.tobytes(), None
+    made.write(block)
+    return (piece.ids, made.packet, arena.place_of(block)), bytearray(), block

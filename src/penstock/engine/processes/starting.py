@@ -1,0 +1,125 @@
+"""Start a worker process: a new interpreter that imports this package and nothing of the user's script."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import socket
+import subprocess
+import sys
+from dataclasses import dataclass
+from typing import Any
+
+from penstock.core.budget import CACHE_SHARE
+from penstock.engine.memory.arena import Arena
+from penstock.engine.tuning.budget import default_cache_limit
+
+ENTRY = (
+    "import json, sys; told = json.loads(sys.argv[1]); sys.path[:] = told['path']; "
+    "from penstock.engine.processes.worker import serve; serve(told)"
+)
+THREAD_VARIABLES = (
+    "OMP_NUM_THREADS",
+    "OPENBLAS_NUM_THREADS",
+    "MKL_NUM_THREADS",
+    "BLIS_NUM_THREADS",
+    "VECLIB_MAXIMUM_THREADS",
+    "NUMBA_NUM_THREADS",
+    "NUMEXPR_NUM_THREADS",
+    "OPENCV_FOR_THREADS_NUM",
+)
+"""The variables from which native libraries take their number of threads, once, when they are loaded."""
+
+
+KEPT_MEMORY = {"MALLOC_MMAP_THRESHOLD_": str(32 << 20), "MALLOC_TRIM_THRESHOLD_": str(128 << 20)}
+"""Let the C library keep the memory of elements for the next ones: new memory costs a page fault every 4 KB."""
+
+
+@dataclass(frozen=True)
+class PoolSetup:
+    """The settings of a pool of worker processes; runs with equal settings share one pool.
+
+    `native_threads` is the number of threads that native libraries may have in each worker, and `budget` the most bytes
+    of batches, or `None` for the default.
+    """
+
+    workers: int
+    native_threads: int = 1
+    budget: int | None = None
+
+
+@dataclass
+class Started:
+    """A process that was started, with our end of its channel and the pipes of its output."""
+
+    process: subprocess.Popen[bytes]
+    channel: socket.socket
+    pidfd: int
+
+
+def obstacle() -> str | None:
+    """Return the reason why no worker process can be started here, if there is one."""
+    if not sys.executable or not os.access(sys.executable, os.X_OK):
+        return "sys.executable does not name an interpreter"
+    if getattr(sys, "frozen", False):
+        return "sys.executable is a frozen application"
+    if not hasattr(os, "pidfd_open"):
+        return "this system does not tell when a process ends (pidfd_open)"
+    return None
+
+
+def started(setup: PoolSetup, arena: Arena | None) -> Started:
+    """Start a process in the calling thread, with whose end the system ends the process."""
+    ours, theirs = socket.socketpair()
+    try:
+        descriptors = [theirs.fileno(), *([] if arena is None else [arena.file.fd])]
+        told = {
+            "path": sys.path,
+            "argv": sys.argv,
+            "parent": os.getpid(),
+            "channel": theirs.fileno(),
+            "arena": None if arena is None else [arena.file.fd, arena.size],
+            "caches": cache_bytes(setup),
+            "level": logging.getLogger().getEffectiveLevel(),
+        }
+        flags: list[str] = subprocess._args_from_interpreter_flags()  # type: ignore[attr-defined] # noqa: SLF001 - as multiprocessing does
+        process = subprocess.Popen(  # noqa: S603 - our own interpreter
+            [sys.executable, *flags, "-c", ENTRY, json.dumps(told)],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env=environment(setup, os.environ),
+            pass_fds=descriptors,
+        )
+    except BaseException:
+        ours.close()
+        raise
+    finally:
+        theirs.close()
+    return Started(process, ours, os.pidfd_open(process.pid))
+
+
+def cache_bytes(setup: PoolSetup) -> int:
+    """Return the bytes that the caches of one worker may keep: those of all workers as many as those of one run.
+
+    >>> cache_bytes(PoolSetup(4, budget=1 << 30)) >> 20
+    128
+    """
+    most = default_cache_limit() if setup.budget is None else setup.budget // CACHE_SHARE
+    return most // setup.workers
+
+
+def environment(setup: PoolSetup, ours: Any) -> dict[str, str]:
+    """Return the environment of a worker: ours, and values for what the user has not set.
+
+    Strings have the same hash in all workers, so that the order of a set does not depend on the worker.
+
+    >>> environment(PoolSetup(2), {"OMP_NUM_THREADS": "4"})["OMP_NUM_THREADS"]
+    '4'
+    """
+    limited = dict.fromkeys(THREAD_VARIABLES, str(setup.native_threads))
+    made = {**limited, **KEPT_MEMORY, "PYTHONHASHSEED": "0", **ours}
+    if made["PYTHONHASHSEED"] == "random":
+        made["PYTHONHASHSEED"] = "0"
+    return made

@@ -1,0 +1,121 @@
+"""The workers of a stage in a pool of processes."""
+
+from __future__ import annotations
+
+import logging
+from collections import deque
+from collections.abc import Callable
+from time import time
+from typing import Any
+
+from penstock.core.errors import WorkerError
+from penstock.core.events import RunEvent
+from penstock.engine.processes.plans import IN_A_MESSAGE, SharedPlan
+from penstock.engine.processes.pool import ProcessPool
+from penstock.engine.processes.ticket import Ticket
+from penstock.engine.tasks.observer import Observer
+from penstock.engine.tasks.task import Job, Result, Task
+from penstock.engine.workers.window import Window
+from penstock.plan.graph import post_order
+from penstock.plan.node import Node
+
+MARGIN = 1.25  # room for a result, in sizes of the largest of the recent ones
+FIRST_ROOM = 1 << 20  # bytes, while no result is known
+RECENT_RESULTS = 16  # results
+BY_THREADS = 'Options(executor="threads") yields the same elements'
+
+
+class ProcessWorkers:
+    """Workers that make the tasks of one work in processes, which write batches into the slots directly."""
+
+    shares_gil = False
+
+    def __init__(
+        self, pool: ProcessPool, plan: SharedPlan, observer: Observer, note: Callable[[RunEvent], None]
+    ) -> None:
+        """Send tasks of `plan` to a pool; `note` is called by any thread when a worker dies."""
+        self.plan = plan
+        self.observer = observer
+        self._note = note
+        self._crew, self._arena = pool.crew, pool.arena  # without the pool, so that tasks under way do not keep it
+        self._workers = pool.setup.workers
+        self._notice = pool.notice
+        self._sizes: deque[int] = deque(maxlen=RECENT_RESULTS)
+
+    @property
+    def name(self) -> str:
+        workers = self._workers
+        return f"{workers} process{'' if workers == 1 else 'es'}"
+
+    @property
+    def ready(self) -> bool:
+        """True once a worker takes tasks; until then, tasks are made in this process."""
+        return self._crew.ready
+
+    @property
+    def no_start(self) -> str | None:
+        """The reason why not one process could be started, if so."""
+        return self._crew.no_start
+
+    @property
+    def notices(self) -> list[str]:
+        """What a user should know about the memory of the pool."""
+        return [] if self._notice is None else [self._notice]
+
+    def submit(self, job: Job, number: int, window: Window) -> None:
+        def done(result: Result, counted: Any) -> None:
+            if counted is not None:
+                self.observer.absorb(counted)
+            window.finish(job, number, result)
+
+        largest = max(self._sizes, default=FIRST_ROOM)
+        room = int(MARGIN * largest) if largest > IN_A_MESSAGE else 0
+        try:
+            ticket = Ticket(self, job.tasks[number], self._arena, room, done)
+        except Exception as error:  # noqa: BLE001 - an element that cannot be pickled; the consumer raises it
+            window.finish(job, number, self.explained(error, "not packed"))
+            return
+        job.futures.append(ticket)
+        self._crew.submit(ticket)
+
+    def note(self, task: Task, words: str) -> None:
+        """Note the death of a worker that was making a task."""
+        self._note(RunEvent(time(), "died", self.plan.work.plan.label(), (task.low, task.high), words))
+        logging.getLogger("penstock").warning("%s", words)
+
+    def learn(self, nbytes: int) -> None:
+        """Keep the size of a result, for the room of the next ones."""
+        self._sizes.append(nbytes)
+
+    def explained(self, error: BaseException, kind: str) -> BaseException:
+        """Return the error for the consumer, with the operation and what to do."""
+        plan = self.plan.work.plan
+        if kind != "not loaded":
+            error.add_note(
+                f"{plan.label()} makes or is given elements that cannot be sent between processes: change them, or "
+                f"{BY_THREADS}"
+            )
+            return error
+        missing = getattr(error, "name", None) if isinstance(error, ImportError) else None
+        where = _user_of(plan, missing) if missing else None
+        what = f"{where} needs the module {missing!r}, which" if where else f"{plan.label()}"
+        made = WorkerError(
+            f"{what} cannot be loaded in a worker process: {type(error).__name__}: {error}. Let it be found there, "
+            f"for example by an entry of sys.path, or use another executor: {BY_THREADS}"
+        )
+        made.__cause__ = error
+        return made
+
+    def close(self) -> None:
+        pass  # the workers belong to the pool; the window has dropped the tickets that wait
+
+
+def _user_of(plan: Node, module: str) -> str | None:
+    """Return the operation with a function of this module."""
+    for node in post_order(plan):
+        for given in node.functions:
+            function = getattr(given, "function", given)  # a traced one has it
+            of = getattr(function, "__module__", None) or type(function).__module__
+            if of == module or of.startswith(f"{module}."):
+                return node.label()
+    return None

@@ -1,0 +1,12 @@
+"""What passes between a process and its workers: messages, objects with their arrays beside them, exceptions."""
+
+from typing import TYPE_CHECKING
+
+from penstock.core.lazy import files_on_demand
+
+__all__ = ["channel", "packets", "raised"]
+
+if TYPE_CHECKING:
+    from penstock.engine.transport import channel, packets, raised
+else:
+    __getattr__ = files_on_demand(__name__, __all__)

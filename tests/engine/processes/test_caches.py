@@ -1,0 +1,69 @@
+"""Caches in worker processes: on disk all fill one folder, in memory all together keep what a run may."""
+
+from __future__ import annotations
+
+import os
+
+import numpy as np
+import pytest
+
+import penstock as ps
+from penstock.engine.processes.pool import pool_for
+from penstock.engine.processes.starting import PoolSetup
+
+OPTIONS = ps.Options(executor="processes", workers=2)
+KB = 1 << 10
+
+
+def told(calls):
+    """A function that notes each call by a file, and the process that made it."""
+
+    def noted(x):
+        (calls / f"{x}-{os.urandom(8).hex()}").touch()
+        return {"x": np.full(100, x), "made": os.getpid()}
+
+    return noted
+
+
+def names(calls):
+    return sorted(int(each.name.partition("-")[0]) for each in calls.iterdir())
+
+
+def test_worker_processes_fill_one_folder_which_any_executor_reads(pool, tmp_path):
+    calls, folder = tmp_path / "calls", tmp_path / "kept"
+    calls.mkdir()
+    ds = ps.Dataset.range(300).map(told(calls)).cache(folder, version="1")
+    batches = ds.shuffle(seed=1).batch(10)
+    made = [batch for _ in range(2) for batch in batches.with_options(OPTIONS)]
+    assert {int(pid) for batch in made for pid in batch["made"]} <= {os.getpid(), *pool.crew.pids}
+    assert names(calls) == list(range(300))  # each was made once: the workers see what the others have kept
+    again = list(ds.with_options(ps.Options(executor="inline")))
+    assert [int(element["x"][5]) for element in again] == list(range(300))
+    assert len({int(element["made"]) for element in again}) == 2
+    assert names(calls) == list(range(300))
+
+
+def test_caches_of_all_workers_together_keep_what_those_of_a_run_may(tmp_path, caplog):
+    budget, count = 400 * KB, 200
+    pool = pool_for(PoolSetup(2, budget=budget), budget)
+    assert pool.crew.begun.wait(60)
+    (calls := tmp_path / "calls").mkdir()
+
+    def note(x):
+        (calls / f"{x}-{os.urandom(8).hex()}").touch()
+        return np.full(10 * KB, x, np.uint8)
+
+    ds = ps.Dataset.range(count).map(note).cache().repeat(3)
+    it = ds.with_options(ps.Options(executor="processes", workers=2, memory_budget=budget)).iterator()
+    assert [int(x[-1]) for x in it] == list(range(count)) * 3
+    kept = 2 * (budget // 2 // 2 // (10 * KB))  # by both workers
+    assert len(names(calls)) >= 3 * count - 2 * kept
+    assert any("cache() keeps" in record.getMessage() for record in caplog.records)
+
+
+@pytest.mark.parametrize("workers", [1, 4])
+def test_the_share_of_a_worker_is_told_when_it_starts(workers):
+    from penstock.engine.processes.starting import cache_bytes
+
+    assert cache_bytes(PoolSetup(workers, budget=8000)) == 4000 // workers
+    assert cache_bytes(PoolSetup(workers)) > 0

@@ -1,0 +1,172 @@
+from __future__ import annotations
+
+import gc
+import os
+import random
+import signal
+
+import numpy as np
+import pytest
+
+import penstock as ps
+from penstock.core.errors import WorkerError
+from penstock.engine.processes.pool import ProcessPool
+from penstock.engine.processes.starting import PoolSetup
+from tests.engine.processes.programs import await_end, is_alive, run
+
+D = ps.Dataset
+OPTIONS = ps.Options(executor="processes", workers=2)
+
+
+def open_files():
+    return sorted(os.readlink(f"/proc/self/fd/{each}") for each in os.listdir("/proc/self/fd") if _exists(each))
+
+
+def _exists(descriptor):
+    return os.path.lexists(f"/proc/self/fd/{descriptor}")
+
+
+def test_workers_that_are_killed_at_random_change_nothing(pool):
+    """Workers are killed many times through some hundred batches: each element comes once, in order."""
+    size = 1200
+    ds = D.range(size).shuffle(seed=5).map(lambda x: (np.full(200, x), sum(range(2000)))).batch(4)
+    wanted = [int(x) for batch in ds.with_options(ps.Options(executor="inline")) for x in batch[0][:, 0]]
+    draws, kills, got = random.Random(1), 0, []
+    it = ds.with_options(OPTIONS).iterator(epoch=0)
+    for number, batch in enumerate(it):
+        assert (batch[0] == batch[0][:, :1]).all()
+        got += batch[0][:, 0].tolist()
+        if number % 12 == 0 and (pids := pool.crew.pids):
+            os.kill(draws.choice(pids), signal.SIGKILL)
+            kills += 1
+    assert got == wanted
+    assert kills > 15
+    assert len(it.stats().events) > 0
+    assert {event.kind for event in it.stats().events} == {"died"}
+    assert all("SIGKILL" in event.words for event in it.stats().events)
+
+
+def test_a_worker_that_dies_in_a_task_is_replaced_and_named(pool, tmp_path, caplog):
+    once = tmp_path / "once"
+
+    def dying(x):
+        if x == 57 and not once.exists():
+            once.touch()
+            os.kill(os.getpid(), signal.SIGSEGV)
+        return x
+
+    it = D.range(100).map(dying).batch(10).with_options(OPTIONS).iterator()
+    assert [batch.tolist() for batch in it] == [list(range(at, at + 10)) for at in range(0, 100, 10)]
+    (event,) = it.stats().events
+    assert (event.kind, event.operation) == ("died", "batch(10)")
+    assert event.rows is not None
+    assert event.rows[0] <= 5 < event.rows[1]  # items, which are batches
+    assert "SIGSEGV" in event.words
+    assert "MB resident" in event.words
+    assert "which another worker makes again" in event.words
+    assert "dying" in event.words  # the Python stack that faulthandler wrote
+    assert event.words in caplog.text
+    assert "SIGSEGV" in it.verdict()
+    assert len(pool.crew._members) == 2
+
+
+@pytest.mark.parametrize("code", [0, 3])
+def test_a_worker_that_exits_is_replaced(code, tmp_path):
+    once = tmp_path / "once"
+
+    def leaving(x):
+        if x == 30 and not once.exists():
+            once.touch()
+            os._exit(code)
+        return x
+
+    it = D.range(100).map(leaving).with_options(OPTIONS).iterator()
+    assert list(it) == list(range(100))
+    assert f"exit code {code}" in it.stats().events[0].words
+
+
+def test_a_stopped_worker_that_is_killed_never_writes_into_the_slot_again(pool):
+    def slow(x):
+        return np.full(5000, x) + 0 * sum(range(1000))
+
+    it = D.range(400).map(slow).batch(8).with_options(OPTIONS).iterator()
+    got = [next(it)]
+    stopped = pool.crew.pids[0]
+    os.kill(stopped, signal.SIGSTOP)
+    os.kill(stopped, signal.SIGKILL)
+    got += list(it)
+    assert [int(x) for batch in got for x in batch[:, -1]] == list(range(400))
+
+
+def test_workers_that_cannot_begin_are_an_error_with_what_they_wrote(tmp_path):
+    (tmp_path / "numpy.py").write_text("raise ImportError('a broken installation')\n")
+    program = f"""
+sys.path.insert(0, {str(tmp_path)!r})
+pool = pool_for(PoolSetup(2), 1 << 26)
+it = ps.Dataset.counter().map(lambda x: x).with_options(OPTIONS).iterator()
+try:
+    for x in it:
+        pass
+except ps.errors.WorkerError as error:
+    print(error)
+"""
+    done = run(program)
+    assert done.returncode == 0, done.stderr
+    assert "worker processes end before they take a task" in done.stdout
+    assert "ImportError: a broken installation" in done.stdout
+    assert 'Options(executor="threads")' in done.stdout
+
+
+def test_a_pool_that_is_let_go_leaves_nothing():
+    gc.collect()
+    before = open_files()
+    pool = ProcessPool(PoolSetup(2), 1 << 24)
+    assert pool.crew.begun.wait(60)
+    thread, pids = pool.crew._thread, [member.pid for member in pool.crew._members]
+    assert len(pids) == 2
+    del pool
+    gc.collect()
+    assert all(map(await_end, pids))
+    thread.join(20)
+    assert not thread.is_alive()
+    assert not any(map(is_alive, pids))
+    gc.collect()
+    assert open_files() == before
+
+
+def test_a_worker_that_does_not_return_is_ended_with_its_pool():
+    setup = PoolSetup(1, native_threads=2)
+    options = ps.Options(executor="processes", workers=1, native_threads=2)
+    from penstock.engine.processes.pool import pool_for
+
+    pool = pool_for(setup, 1 << 24)
+    assert pool.crew.begun.wait(60)
+    (pid,) = pool.crew.pids
+
+    def endless(x):
+        while x == 3:
+            pass
+        return x
+
+    it = D.range(10).map(endless).batch(1).with_options(options).iterator()
+    assert [next(it).tolist() for _ in range(3)] == [[0], [1], [2]]
+    del it, pool
+    gc.collect()
+    assert await_end(pid)
+
+
+def test_tasks_after_the_end_of_a_pool_are_errors():
+    pool = ProcessPool(PoolSetup(1), 1 << 24)
+    pool.close()
+    pool.crew._thread.join(20)
+    answers = []
+
+    class Late:
+        dropped = False
+
+        def finish(self, result):
+            answers.append(result)
+
+    pool.crew.submit(Late())
+    assert isinstance(answers[0], WorkerError)
+    assert not pool.is_open
