@@ -6,10 +6,12 @@ from penstock.core.lazy import files_on_demand
 
 __all__ = [
     "crew",
+    "line",
     "member",
     "output",
     "plans",
     "pool",
+    "serving",
     "starting",
     "suspects",
     "ticket",
@@ -20,10 +22,12 @@ __all__ = [
 if TYPE_CHECKING:
     from penstock.engine.processes import (
         crew,
+        line,
         member,
         output,
         plans,
         pool,
+        serving,
         starting,
         suspects,
         ticket,
