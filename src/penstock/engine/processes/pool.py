@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import os
+import threading
 import weakref
+from weakref import WeakSet
 
 from penstock.engine.memory.arena import STEP, Arena
 from penstock.engine.memory.headroom import most_mapped
+from penstock.engine.memory.lent import LentMemory
 from penstock.engine.memory.shared_file import SharedFile
 from penstock.engine.processes.crew import Crew
 from penstock.engine.processes.plans import SharedPlan
-from penstock.engine.processes.starting import PoolSetup
+from penstock.engine.processes.starting import MAKES_TASKS, PoolSetup
 from penstock.engine.workers.lifetime import watch_over
 
 ARENA_SHARE = 2  # the arena takes at most this part of a budget: what is free in it is left to nobody else
@@ -25,10 +28,17 @@ class ProcessPool:
     The workers end when the pool is let go or closed, and when this process ends in whatever way.
     """
 
-    def __init__(self, setup: PoolSetup, arena_bytes: int) -> None:
+    def __init__(self, setup: PoolSetup, arena_bytes: int, arena: Arena | None = None) -> None:
+        """Share an `arena` of the caller's with the workers, or a new one; a process of whole runs has one of its own."""
         self.setup = setup
-        self.arena, self.notice = _arena(arena_bytes)
+        self.notice: str | None = None
+        if arena is None and setup.program == MAKES_TASKS:
+            arena, self.notice = new_arena(arena_bytes)
+        self.arena = arena
         self.crew = Crew(setup, self.arena)
+        self._adopted: WeakSet[SharedPlan] = WeakSet()
+        self._lent: LentMemory | None = None
+        self._lock = threading.Lock()
         self._process = os.getpid()
         self._stop = weakref.finalize(self, _stop, self.crew, self._process)
         watch_over(self)
@@ -41,7 +51,17 @@ class ProcessPool:
 
     def adopt(self, plan: SharedPlan) -> None:
         """Let the workers forget a plan once it is let go."""
-        weakref.finalize(plan, self.crew.forget, plan.number).atexit = False
+        if plan not in self._adopted:
+            self._adopted.add(plan)
+            weakref.finalize(plan, self.crew.forget, plan.number).atexit = False
+
+    def lent(self, owner: int, descriptor: int, size: int) -> LentMemory:
+        """Return the memory that a worker lends to all lines alike, given its file, which is closed."""
+        with self._lock:
+            if self._lent is None or self._lent.owner != owner:
+                self._lent = LentMemory(owner, descriptor, size)
+            os.close(descriptor)
+            return self._lent
 
     def close(self) -> None:
         """Let the workers end, within half a second."""
@@ -53,17 +73,17 @@ class ProcessPool:
         self.crew.after_fork()
 
 
-def pool_for(setup: PoolSetup, budget: int) -> ProcessPool:
-    """Return the pool with these settings; a new one has an arena of half of the `budget` in bytes."""
+def pool_for(setup: PoolSetup, budget: int, arena: Arena | None = None) -> ProcessPool:
+    """Return the pool with these settings; a new one has this arena, or one of half of the `budget` in bytes."""
     pool = _pools.get(setup)
     if pool is None or not pool.is_open:
-        pool = _pools[setup] = ProcessPool(setup, max(budget // ARENA_SHARE, 1))
+        pool = _pools[setup] = ProcessPool(setup, budget // ARENA_SHARE, arena)
     return pool
 
 
-def _arena(nbytes: int) -> tuple[Arena | None, str | None]:
+def new_arena(nbytes: int) -> tuple[Arena | None, str | None]:
     """Return an arena of up to so many bytes, and what the user should know about it."""
-    size = min(nbytes, most_mapped())
+    size = max(min(nbytes, most_mapped()), 1)
     try:
         file = SharedFile(size, min(size, STEP))
         arena = Arena(file)

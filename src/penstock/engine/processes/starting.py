@@ -19,9 +19,9 @@ ENTRY = (
     "import json, sys; told = json.loads(sys.argv[1]); sys.path[:] = told['path']; "
     "from importlib import import_module; import_module(told['program']).serve(told)"
 )
-WORKER = "penstock.engine.processes.worker"
+MAKES_TASKS = "penstock.engine.processes.worker"
 """The program of a process that makes tasks."""
-HOST = "penstock.engine.runs.host"
+MAKES_RUNS = "penstock.engine.runs.host"
 """The program of a process that makes whole runs."""
 THREAD_VARIABLES = (
     "OMP_NUM_THREADS",
@@ -51,7 +51,7 @@ class PoolSetup:
     workers: int
     native_threads: int = 1
     budget: int | None = None
-    program: str = WORKER
+    program: str = MAKES_TASKS
 
 
 @dataclass

@@ -24,8 +24,9 @@ MOST_PLANS = 64  # kept by worker processes; virtual streams have many that diff
 class CarryOver:
     """Memory and tuners that a dataset keeps for its iterators, so that later epochs begin well tuned."""
 
-    def __init__(self) -> None:
-        self.memory = Memory()
+    def __init__(self, memory: Memory | None = None) -> None:
+        self.memory = memory or Memory()
+        self._arena = self.memory.arena  # for worker processes too, if the caller's memory has one
         self.allocate_slot: AllocateAll = each_alone(self.memory.allocate)
         self._pool: ProcessPool | None = None
         self._plans: deque[SharedPlan] = deque(maxlen=MOST_PLANS)
@@ -52,7 +53,7 @@ class CarryOver:
     def pool(self, setup: PoolSetup, budget: int) -> ProcessPool:
         """Return the worker processes, which are kept as long as this object."""
         if self._pool is None or not self._pool.is_open or self._pool.setup != setup:
-            self._pool = processes.pool.pool_for(setup, budget)
+            self._pool = processes.pool.pool_for(setup, budget, self._arena)
             self.memory.arena = self._pool.arena
         return self._pool
 

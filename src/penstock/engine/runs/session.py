@@ -32,6 +32,7 @@ from penstock.plan.node import Node
 if TYPE_CHECKING:
     from penstock.core.events import RunEvent
     from penstock.engine.processes.workers import ProcessWorkers
+    from penstock.engine.runs.told import Told
     from penstock.engine.workers.executors import RemoteWorkers
     from penstock.engine.workers.producer import Producer
     from penstock.engine.workers.replaceable import ReplaceableExecutor
@@ -69,6 +70,8 @@ class Session:
         self._remote: list[RemoteWorkers] = []
         self._in_processes: list[ProcessWorkers] = []
         self._noted: set[str] = set()  # what the run goes on without
+        self.told: Told | None = None
+        """The facts of the process that makes the run, if another one does."""
         self._inner: WeakSet[Session] = WeakSet()
         self._windows: WeakSet[Window] = WeakSet()
         self._producers: WeakSet[Producer[Any]] = WeakSet()
@@ -156,12 +159,13 @@ class Session:
                 return each if self._can_start(each) else None
         plan = self._carry_over.plan(work, observer)
         if (reason := processes.starting.obstacle()) is not None:
-            self._note_once(NO_PROCESSES.format(reason))
+            self.note_once(NO_PROCESSES.format(reason))
             return None
         settings = self.settings
         given = settings.memory_budget if settings.budget_is_given else None
         setup = processes.starting.PoolSetup(settings.workers or 1, settings.native_threads, given)
         pool = self._carry_over.pool(setup, settings.memory_budget)
+        pool.adopt(plan)
         made = processes.workers.ProcessWorkers(pool, plan, observer, self.events.append)
         self._in_processes.append(made)
         return made if self._can_start(made) else None
@@ -169,12 +173,12 @@ class Session:
     def _can_start(self, found: ProcessWorkers) -> bool:
         """Return whether processes were started, or may be; note what a user should know about them."""
         for notice in found.notices:
-            self._note_once(notice)
+            self.note_once(notice)
         if found.no_start is not None:
-            self._note_once(NO_PROCESSES.format(found.no_start))
+            self.note_once(NO_PROCESSES.format(found.no_start))
         return found.no_start is None
 
-    def _note_once(self, words: str) -> None:
+    def note_once(self, words: str) -> None:
         """Note that the run goes on without something, unless it was noted before."""
         if words not in self._noted:
             import logging  # expensive to load, and rarely needed
@@ -217,6 +221,8 @@ class Session:
     @property
     def jobs_ahead(self) -> int:
         """The number of jobs of all stages begun and not taken yet."""
+        if self.told is not None:
+            return self.told.ahead
         return sum(map(len, list(self._windows)))
 
     @property
@@ -315,6 +321,8 @@ class Session:
     @property
     def mode(self) -> str:
         """The place where tasks run, as in `Run.mode`."""
+        if self.told is not None:
+            return f"isolated: {self.told.mode}"
         executor = self.settings.executor
         if self._executor is not None:
             return self._executor.name

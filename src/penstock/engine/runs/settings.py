@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from penstock import engine
@@ -34,7 +34,8 @@ class Settings:
     `rewrite` is the option of that name, for datasets that are elements; `None` if it is unset. `kept_here` is true if
     the run is inline only because some function may be called by no other thread than the consumer's; `asked_for` is
     true if the user requested threads. `native_threads` is the number of threads of native libraries in each worker
-    process.
+    process. If `isolate` is true, another process makes the run, with the settings `elsewhere`: no item ahead if
+    `on_request`, no batch `gathers` beside the consumer, and `one_by_one` to find an item that ends the process.
     """
 
     executor: str | Executor | Callable[[], Executor]
@@ -48,6 +49,15 @@ class Settings:
     kept_here: bool = False
     asked_for: bool = False
     native_threads: int = 1
+    isolate: bool = False
+    on_request: bool = False
+    gathers: bool = True
+    one_by_one: bool = False
+
+    def elsewhere(self, *, one_by_one: bool) -> Settings:
+        """Return the settings of the process that makes the whole run."""
+        made = replace(self, isolate=False, gathers=False, one_by_one=one_by_one)
+        return replace(made, executor="inline") if one_by_one else made
 
     def budget(self) -> Budget:
         """Return the memory budget of a run, of which nothing is held yet."""
@@ -96,6 +106,8 @@ def settings_of(plan: Node) -> Settings:
         kept_here=kept_here and not is_within,
         asked_for=executor != "auto" or workers is not None,
         native_threads=options.native_threads or 1,
+        isolate=options.isolate is True and not _is_in_a_worker() and not _is_isolated(),
+        on_request=depth == 0,
     )
 
 
@@ -119,6 +131,11 @@ def _is_remote(executor: str | Executor | Callable[[], Executor]) -> bool:
 def _is_in_a_worker() -> bool:
     """Return whether this is a worker process: processes of its own would be more than there are cores."""
     return "penstock.engine.processes.worker" in sys.modules
+
+
+def _is_isolated() -> bool:
+    """Return whether this process was begun to make whole runs."""
+    return "penstock.engine.runs.host" in sys.modules
 
 
 def _is_in_a_turn() -> bool:

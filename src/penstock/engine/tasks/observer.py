@@ -56,6 +56,14 @@ class Observer(Protocol):
         """Add the counts of an observer in another process."""
         ...
 
+    def outline(self) -> Any:
+        """Return the operations that are measured, as a picklable object."""
+        ...
+
+    def adopt(self, outline: Any, /) -> None:
+        """Prepare for the counts of an observer in another process, whose operations were not wrapped here."""
+        ...
+
 
 class Unobserved:
     """An observer that measures nothing."""
@@ -70,6 +78,12 @@ class Unobserved:
         return None
 
     def absorb(self, counted: Any, /) -> None:
+        pass
+
+    def outline(self) -> Any:
+        return None
+
+    def adopt(self, outline: Any, /) -> None:
         pass
 
 
