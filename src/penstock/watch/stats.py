@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from penstock.engine.runs.settings import ISOLATED
+
 if TYPE_CHECKING:
     from penstock.core.events import RunEvent
 
@@ -60,7 +62,7 @@ class Stats:
     - `waited`, `stepped`: seconds that the consumer spent waiting inside `next`, and outside it.
     - `work`: seconds of task time, over all workers; part of it are `blocked`, waiting for disks, sleeps or locks, and
       `starved`, ready but without a core, since other processes used it. `workers`: the number of workers; `mode`:
-      where tasks ran.
+      where tasks ran (`"isolated: 2 threads"`: in a process of the pipeline's own).
     - `ahead`: tasks under way; `live_bytes`, `peak_bytes`: memory of batches.
     - `alone`: the operations that one thread at a time calls, with the reason.
     - `decisions`: the tuner's choices, with reasons; `holds_gil`: whether the functions were found to hold the GIL.
@@ -107,6 +109,16 @@ class Stats:
 
     def __str__(self) -> str:
         return stats_text(self)
+
+    @property
+    def isolated(self) -> bool:
+        """Return whether the whole pipeline ran in a process of its own, as `Options(isolate=True)` asks for."""
+        return self.mode.startswith(ISOLATED)
+
+    @property
+    def is_inline(self) -> bool:
+        """Return whether tasks ran one after another, in the thread that asks for them."""
+        return self.mode.removeprefix(ISOLATED) == "inline"
 
     @property
     def seconds(self) -> float:

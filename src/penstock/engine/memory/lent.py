@@ -1,4 +1,4 @@
-"""Memory that another process lends to this one: blocks of its arena, which it takes back once nobody sees them here."""
+"""Memory that another process lends to this one: blocks of its arena, which return once nobody sees them here."""
 
 from __future__ import annotations
 

@@ -52,10 +52,8 @@ class Line:
 
     def ask(self, request: Any) -> Message | None:
         """Send a request and wait for a message; return `None` at the end of the line."""
-        try:
+        with suppress(OSError):  # closed, but there may be messages from before
             self._channel.send(request)
-        except OSError:  # closed, but there may be messages from before
-            pass
         try:
             return next(self._messages, None)
         except (EOFError, OSError):

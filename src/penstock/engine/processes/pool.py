@@ -29,7 +29,7 @@ class ProcessPool:
     """
 
     def __init__(self, setup: PoolSetup, arena_bytes: int, arena: Arena | None = None) -> None:
-        """Share an `arena` of the caller's with the workers, or a new one; a process of whole runs has one of its own."""
+        """Share an `arena` with the workers, or a new one; a process of whole runs has one of its own."""
         self.setup = setup
         self.notice: str | None = None
         if arena is None and setup.program == MAKES_TASKS:

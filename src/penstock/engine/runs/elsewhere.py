@@ -186,7 +186,7 @@ class Elsewhere:
         in_place = iter(arrays)
         try:
             return opened_packet(packet, block, lambda *_: next(in_place))
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 - of a user's class
             raise explained(self._plan.work.plan, error, "not unpacked", OTHERWISE)  # noqa: B904 - the same one
 
     def _ended(self, message: Message) -> bool:

@@ -141,7 +141,7 @@ class _Notes:
 
 
 class HostedRun:
-    """A run for a consumer at the other end of a line: one thread makes it, another hears what the consumer asks for."""
+    """A run for a consumer at the other end of a line: one thread makes it, another hears the requests."""
 
     def __init__(
         self,
@@ -195,9 +195,7 @@ class HostedRun:
         if arena is None:
             self._line.send(("begun", self._number, os.getpid(), 0, notice, False))
         else:
-            self._line.send(
-                ("begun", self._number, os.getpid(), arena.size, notice, True), descriptor=arena.file.fd
-            )
+            self._line.send(("begun", self._number, os.getpid(), arena.size, notice, True), descriptor=arena.file.fd)
         self._run.begin()
         self._ahead.hold(self._run.budget)
         while self._ahead.waited_for_room():
@@ -209,15 +207,14 @@ class HostedRun:
 
     def _send(self, piece: Piece) -> None:
         number = self._ahead.add(piece)
-        told = self._reporter.told_now_and_then()
         try:
             made, at, tail = self._lending.lend(
                 self._number, number, Piece(piece.chunk, piece.ids, settled(piece.after))
             )
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 - the consumer raises it
             raise _NotPackedError(error) from None
         try:
-            self._line.send(("piece", made.packet, at, told), tail)
+            self._line.send(("piece", made.packet, at, self._reporter.told_now_and_then()), tail)
         except OSError:  # the consumer has gone
             self._lending.take_back([(self._number, number, WHOLE)])
             raise

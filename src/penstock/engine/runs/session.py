@@ -17,7 +17,7 @@ from penstock.elements.footprint import memory_of
 from penstock.engine import processes, workers
 from penstock.engine.memory.pool import Memory, each_alone
 from penstock.engine.runs.carry_over import CarryOver
-from penstock.engine.runs.settings import Settings
+from penstock.engine.runs.settings import ISOLATED, Settings
 from penstock.engine.tasks.cost import Cost
 from penstock.engine.tasks.observer import Observer, Unobserved
 from penstock.engine.tasks.works import Work
@@ -322,7 +322,7 @@ class Session:
     def mode(self) -> str:
         """The place where tasks run, as in `Run.mode`."""
         if self.told is not None:
-            return f"isolated: {self.told.mode}"
+            return ISOLATED + self.told.mode
         executor = self.settings.executor
         if self._executor is not None:
             return self._executor.name

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from penstock.engine.tuning.tuner import Tuner
 
 STUCK_AFTER = 60.0  # seconds
+ISOLATED = "isolated: "
+"""The beginning of the mode of a run that another process makes."""
 
 
 @dataclass(frozen=True)
@@ -34,8 +36,8 @@ class Settings:
     `rewrite` is the option of that name, for datasets that are elements; `None` if it is unset. `kept_here` is true if
     the run is inline only because some function may be called by no other thread than the consumer's; `asked_for` is
     true if the user requested threads. `native_threads` is the number of threads of native libraries in each worker
-    process. If `isolate` is true, another process makes the run, with the settings `elsewhere`: no item ahead if
-    `on_request`, no batch `gathers` beside the consumer, and `one_by_one` to find an item that ends the process.
+    process. If `isolate` is true, another process makes the run, with the settings `elsewhere`: there the run is
+    `hosted`, no item is made ahead if `on_request`, and items come `one_by_one` to find one that ends the process.
     """
 
     executor: str | Executor | Callable[[], Executor]
@@ -51,12 +53,12 @@ class Settings:
     native_threads: int = 1
     isolate: bool = False
     on_request: bool = False
-    gathers: bool = True
+    hosted: bool = False
     one_by_one: bool = False
 
     def elsewhere(self, *, one_by_one: bool) -> Settings:
         """Return the settings of the process that makes the whole run."""
-        made = replace(self, isolate=False, gathers=False, one_by_one=one_by_one)
+        made = replace(self, isolate=False, hosted=True, one_by_one=one_by_one)
         return replace(made, executor="inline") if one_by_one else made
 
     def budget(self) -> Budget:

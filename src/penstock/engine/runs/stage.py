@@ -74,7 +74,7 @@ class Stage:
         Large batches that the caller has memory for are written there by tasks, since a copy would take longer.
         """
         settings = self.session.settings
-        allowed = self.top and settings.gathers and settings.executor == "auto"
+        allowed = self.top and not settings.hosted and settings.executor == "auto"
         allowed = allowed and settings.workers is None and settings.depth is None
         if self.session.has_given_slots and (item_bytes or 0) > CHEAP_TO_COPY:
             return None

@@ -92,7 +92,9 @@ class Reporter:
         outline = self._observer.outline()
         is_new = outline is not None and len(outline) > self._operations
         self._operations = len(outline or ())
-        held = [HeldElsewhere(each.name, each.kind, each.nbytes, each.peak, each.grows) for each in list(budget.accounts)]
+        held = [
+            HeldElsewhere(each.name, each.kind, each.nbytes, each.peak, each.grows) for each in list(budget.accounts)
+        ]
         events = tuple(run.events.popleft() for _ in range(len(run.events)))
         return Told(
             mode=run.mode,
