@@ -31,7 +31,7 @@ class Options:
       shuts down the executors it makes.
     - `isolate`: `True` runs the whole pipeline in one process of its own, with these options, so that it never
       holds the GIL of the training loop. The elements and states are the same. Functions are pickled with cloudpickle,
-      and what they change is changed in that process. A process that dies is replaced, and the run continues where it was.
+      and what they change is changed in that process. A process that dies is replaced, and the run continues.
     - `workers`: how many tasks run at a time. Setting it skips the inline start of `"auto"`.
     - `deterministic`: `False` yields batches as they are finished. Each batch still comes exactly once, also after a
       restore.

@@ -139,8 +139,7 @@ def test_errors_are_those_of_a_run_in_this_process(ds):
         it = each.with_options(ps.Options(seed=0)).iterator(epoch=0)
         got = []
         with pytest.raises(KeyError) as caught:
-            for x in it:
-                got.append(int(x))
+            got.extend(int(x) for x in it)
         told.append((got, str(caught.value), caught.value.__notes__))
         assert any(entry.name == "failing" for entry in traceback.extract_tb(caught.value.__traceback__)) or (
             "in failing" in "".join(traceback.format_exception(caught.value))
@@ -194,8 +193,7 @@ def test_without_processes_the_run_is_made_here(way, monkeypatch):
     assert ("interpreter" if way == "obstacle" else "no more processes") in event.words
 
 
-@pytest.mark.parametrize("executor", [lambda: None, threading.Lock()], ids=["factory", "other"])
-def test_an_executor_of_this_process_is_refused(executor):
+def test_an_executor_of_this_process_is_refused():
     from concurrent.futures import ThreadPoolExecutor
 
     with ThreadPoolExecutor(1) as threads:
@@ -352,8 +350,7 @@ def test_an_item_that_ends_two_processes_is_an_error_that_names_it(kind):
     it = ds.with_options(options).iterator(epoch=0)
     got = []
     with pytest.raises(WorkerDiedError, match=r"element 41 of .* ends the process that makes it: .* exit code 5"):
-        for x in it:
-            got.append(int(x))
+        got.extend(int(x) for x in it)
     assert got == list(range(41))
     assert 1 <= len(it.stats().events) <= 3
     it.load_state_dict({**it.state_dict(), "row": 42} | ({"offset": 42} if kind == "stream" else {}))
