@@ -38,7 +38,7 @@ class AheadOfConsumer:
         """Note that the consumer asks for a piece, the first of which is 1, and has finished with those before."""
         with self._changed:
             self._asked = number
-            while len(self._pieces) > self._sent - number + 1:
+            while len(self._pieces) > max(self._sent - number + 1, 0):
                 self._account.add(-self._pieces.popleft()[1])
             self._changed.notify_all()
 
