@@ -22,7 +22,7 @@ from penstock.engine.tasks.gathering import Gathered
 from penstock.engine.tasks.read_ahead import ReadAhead
 from penstock.engine.tasks.task import Job, Made, Result, Task
 from penstock.engine.tasks.works import RowWork
-from penstock.engine.tuning.tuner import THREAD_PAYS
+from penstock.engine.tuning.tuner import LONG_LOOK
 from penstock.engine.workers.inline import NativeThread, made_here
 from penstock.engine.workers.protocol import Workers
 from penstock.plan.blame import blame_given
@@ -277,7 +277,7 @@ class Loop:
             self._observe(cost := result.cost, count / len(rows))
             low += count
             pays = tuner.pays_to_split(cost, count, len(rows) - low)
-            count = max(2 * THREAD_PAYS * count // max(cost.wall, 1), 1)
+            count = max(2 * LONG_LOOK * count // max(cost.wall, 1), 1)
         else:
             if pays:
                 self._leave_inline()
