@@ -22,8 +22,8 @@ MOST_IDLE = 1 << 28  # bytes kept for the next batches; a steady pipeline needs 
 IDLE_SHARE = 4  # and no more than this part of the memory budget
 FREED = 1 << 22  # bytes of a block; twice as many stay with the process once they are freed
 
-# The columns that functions make are freed after each group. The C library of Linux returns freed memory above twice the
-# largest block freed so far (256 KiB at first), and the next group would touch new pages. This block is never touched.
+# The columns that functions make are freed after each group. The C library of Linux returns freed memory above twice
+# the largest block freed so far (256 KiB at first), and the next group would touch new pages. Nothing touches this one.
 np.empty(FREED, np.uint8)
 
 
