@@ -56,8 +56,8 @@ class CarryOver:
             self.memory.arena = self._pool.arena
         return self._pool
 
-    def tuner(self, workers: int | None, *, stage: int = 0) -> Tuner:
+    def tuner(self, workers: int | None, *, stage: int = 0, begins_inline: bool = False) -> Tuner:
         """Return a tuner for the next run, or one of its stages, with the measurements of the last run."""
         last = self._tuners.get(stage)
-        self._tuners[stage] = Tuner(workers) if last is None else last.heir()
+        self._tuners[stage] = Tuner(workers) if last is None else last.heir(begins_inline=begins_inline)
         return self._tuners[stage]

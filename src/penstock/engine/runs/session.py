@@ -85,7 +85,8 @@ class Session:
         """Return a tuner for one stage, with the measurements of the same stage in the run before."""
         self._stages += 1
         if self._stages > len(self.tuners):
-            tuner = self._carry_over.tuner(self.settings.workers, stage=len(self.tuners))
+            settings, stage = self.settings, len(self.tuners)
+            tuner = self._carry_over.tuner(settings.workers, stage=stage, begins_inline=settings.begins_inline)
             if of_stream:
                 tuner.long_groups()
             self.tuners.append(tuner)
@@ -125,7 +126,7 @@ class Session:
             return True
         if not isinstance(settings.executor, str) and self._outer is not None:  # most datasets in datasets are cheap
             return not tuner.threads_pay()
-        return settings.executor == "auto" and settings.workers is None and not (tuner.threads or tuner.threads_pay())
+        return settings.begins_inline and not (tuner.threads or tuner.threads_pay())
 
     def workers(self, work: Work, tuner: Tuner, observer: Observer) -> Workers:
         """Return workers for a stage; all stages share the threads of the stage that wants the most."""
