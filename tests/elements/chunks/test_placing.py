@@ -19,7 +19,7 @@ NUMBER = np.arange(LARGE, dtype=np.uint8)
     [
         lambda x: NUMBER + np.uint8(x),
         lambda x: {"image": NUMBER + np.uint8(x), "label": x},
-        lambda x: (str(x), [NUMBER + np.uint8(x), np.full((2, LARGE), x)]),
+        lambda x: (x, (NUMBER + np.uint8(x), np.full((2, LARGE), x))),
     ],
     ids=["array", "dict", "nested"],
 )
