@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from dataclasses import dataclass
 from itertools import count
 from typing import Any, NamedTuple
@@ -21,6 +22,7 @@ from penstock.plan.graph import same_plan
 
 LARGEST_SENT = 1 << 16  # bytes of a plan that are sent to each worker; a larger one is written into a file once
 IN_A_MESSAGE = 1 << 14  # bytes of elements that are sent directly, because it takes less time than to share them
+RECENT_RESULTS = 16  # results
 _numbers = count()
 
 
@@ -36,6 +38,8 @@ class SharedPlan:
         self.number = next(_numbers)
         self.work = work
         self.observer = observer
+        self.result_sizes: deque[int] = deque(maxlen=RECENT_RESULTS)
+        """Bytes of recent results that were not in a slot."""
         made = dumped_plan(work, observer, lambda value, dumps: packet_of(value, None, dumps))
         self.packet: Packet = made.packet
         self._file: SharedFile | None = None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from collections import deque
 from collections.abc import Callable
 from time import time
 from typing import Any
@@ -21,7 +20,6 @@ from penstock.plan.node import Node
 
 MARGIN = 1.25  # room for a result, in sizes of the largest of the recent ones
 FIRST_ROOM = 1 << 20  # bytes, while no result is known
-RECENT_RESULTS = 16  # results
 BY_THREADS = 'Options(executor="threads") yields the same elements'
 
 
@@ -40,7 +38,6 @@ class ProcessWorkers:
         self._crew, self._arena = pool.crew, pool.arena  # without the pool, so that tasks under way do not keep it
         self._workers = pool.setup.workers
         self._notice = pool.notice
-        self._sizes: deque[int] = deque(maxlen=RECENT_RESULTS)
 
     @property
     def name(self) -> str:
@@ -68,7 +65,7 @@ class ProcessWorkers:
                 self.observer.absorb(counted)
             window.finish(job, number, result)
 
-        largest = max(self._sizes, default=FIRST_ROOM)
+        largest = max(self.plan.result_sizes, default=FIRST_ROOM)
         room = int(MARGIN * largest) if largest > IN_A_MESSAGE else 0
         try:
             ticket = Ticket(self, job.tasks[number], self._arena, room, done)
@@ -85,7 +82,7 @@ class ProcessWorkers:
 
     def learn(self, nbytes: int) -> None:
         """Keep the size of a result, for the room of the next ones."""
-        self._sizes.append(nbytes)
+        self.plan.result_sizes.append(nbytes)
 
     def explained(self, error: BaseException, kind: str) -> BaseException:
         """Return the error for the consumer, with the operation and what to do."""

@@ -66,7 +66,7 @@ class Stage:
         """Return the memory of batches made whole by tasks, which an epoch before may have shown to be of use."""
         if self.batching is None:
             return None
-        return Slots(self.plan, self.session.allocate_slot, is_used=self.tuner.in_place)
+        return Slots(self.plan, self.session.allocate_slot, self.tuner.slots)
 
     def gathering(self, item_bytes: int | None) -> Gathering | None:
         """Return the way to gather batches by a native thread, if possible and allowed.

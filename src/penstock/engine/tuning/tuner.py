@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field, replace
 
+from penstock.engine.memory.slots import SlotsBefore
 from penstock.engine.tasks.cost import Cost
 from penstock.engine.tuning.budget import available_cores
 from penstock.engine.tuning.hill_climb import MS, HillClimb, threads_for
@@ -49,7 +50,7 @@ class Tuner:
     workers: int | None
     item_bytes: int = 0
     item_rows: int = 1
-    in_place: bool = False  # batches were written into their slots
+    slots: SlotsBefore = field(default_factory=SlotsBefore)  # those of the batches made so far
     item_wall: float = 0.0  # ns
     looks: int = 0
     item_mean: float = 0.0  # ns, of recent items, without waiting for a core
