@@ -19,13 +19,13 @@ from penstock.core.seeds import fresh_seed
 from penstock.core.surroundings import ONLY_PROCESS, surroundings
 from penstock.dataset.arguments.wrong_names import helpful
 from penstock.dataset.cuts import CutPart, Cuts
-from penstock.ops import buffer
 from penstock.plan import safety
 from penstock.plan.node import Node
 
 if TYPE_CHECKING:
     from penstock.dataset.dataset import Dataset
     from penstock.dataset.passes import Passes
+    from penstock.ops.buffer.cache import Cache
 
 T_co = TypeVar("T_co", covariant=True)
 
@@ -109,9 +109,11 @@ class Handle(Generic[T_co]):
         if self._use is not None:
             self._use.used = True
         plan = self._plan_unmarked
-        if isinstance(plan, buffer.cache.Cache) and not plan.indexed and plan.store.is_whole():
-            seed = self._passes.seed  # made here, so that the passes of this dataset stay those of the stream
-            self._plan_unmarked = dataset.arguments.caches.whole_stream(plan, seed) or plan
+        if plan.traits.keeps_made and not plan.indexed:
+            cache = cast("Cache", plan)
+            if cache.store.is_whole():
+                seed = self._passes.seed  # made here, so that the passes of this dataset stay those of the stream
+                self._plan_unmarked = dataset.arguments.caches.whole_stream(cache, seed) or plan
         return self._plan_unmarked
 
     @property

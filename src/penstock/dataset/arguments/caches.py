@@ -15,7 +15,7 @@ from penstock.plan.node import Node
 from penstock.plan.types import INFINITE
 
 
-class Settings(NamedTuple):
+class CacheSettings(NamedTuple):
     """The arguments of `cache()`, apart from the path."""
 
     version: Any
@@ -24,7 +24,7 @@ class Settings(NamedTuple):
     spill: Any
 
 
-def cached(plan: Node, path: Any, settings: Settings) -> Node:
+def cached(plan: Node, path: Any, settings: CacheSettings) -> Node:
     """Return the node that keeps the elements of a plan, in memory or in a folder; check the arguments."""
     if plan.length == INFINITE:
         raise PlanError(
@@ -57,7 +57,7 @@ def whole_stream(cache: buffer.cache.Cache, seed: int) -> Node | None:
     return buffer.cached_stream.CachedStream(count, told, (cache, bound), engine.runs.lowering.opened_inline)
 
 
-def _in_memory(plan: Node, settings: Settings, limit: int | None) -> Node:
+def _in_memory(plan: Node, settings: CacheSettings, limit: int | None) -> Node:
     spill = settings.spill
     to_folder = not isinstance(spill, bool | None)
     for name, value, needs in (
@@ -79,7 +79,9 @@ def _in_memory(plan: Node, settings: Settings, limit: int | None) -> Node:
     return buffer.cache.Cache(plan, buffer.cache.Store(allowance, kept, ", ".join(arguments)))
 
 
-def _disk_store(plan: Node, name: str, path: Any, settings: Settings, limit: int | None) -> buffer.on_disk.DiskStore:
+def _disk_store(
+    plan: Node, name: str, path: Any, settings: CacheSettings, limit: int | None
+) -> buffer.on_disk.DiskStore:
     """Return the elements in a folder; hash the plan."""
     folder = check_path("cache", name, path)
     if not folder:

@@ -80,7 +80,9 @@ class BufferMethods(Handle[T_co]):
         >>> Dataset.range(3).map(lambda x: x * x).cache(folder)[2]  # perhaps in another process: read, not made
         4
         """
-        return self._over(caches.cached(self._plan, path, caches.Settings(version, limit_bytes, compression, spill)))
+        return self._over(
+            caches.cached(self._plan, path, caches.CacheSettings(version, limit_bytes, compression, spill))
+        )
 
     def prefetch(self, buffer_size: int | None = AUTOTUNE) -> Dataset[T_co]:
         """Keep at most `buffer_size` elements (batches, after `batch`) ready ahead of the consumer.
