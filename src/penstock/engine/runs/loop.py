@@ -148,6 +148,7 @@ class Loop:
     def _popped(self, current: Workers | None) -> Job:
         asked = perf_counter_ns()
         job = self._window.pop()
+        self._memory.hold(job.nbytes - job.nbytes // max(job.items, 1))  # all but the first
         if current is not None and current.shares_gil:
             now = perf_counter_ns()
             if self._tuner.retuned(now, process_time_ns(), now - asked) is not None:
@@ -316,9 +317,9 @@ class Loop:
         alone = self._depth is not None or not self._stage.top or workers is None or isinstance(workers, NativeThread)
         most = 0 if alone else self._tuner.spare()
         behind = self._window.pop_ready(most, job.task.high) if most else []
-        self._memory.hold(sum([each.nbytes for each in behind], job.nbytes - job.nbytes // max(job.items, 1)))
         if not behind:
             return piece
+        self._memory.hold(self._memory.held + sum(each.nbytes for each in behind))
         elements, ids = [*piece.chunk.elements()], [piece.ids]
         for each in behind:
             made: Any = each.results[0]
