@@ -64,7 +64,9 @@ def arena_of(it):
 
 
 def images(count):
-    return D.range(count).map(lambda x: np.full(150_528, x % 251, np.uint8)).batch(64)
+    rows = np.zeros((count, 150_528), np.uint8)
+    rows[:, -1] = np.arange(count) % 251
+    return D.from_tensor_slices(rows).batch(64)
 
 
 # One task
@@ -72,7 +74,7 @@ def images(count):
 
 @pytest.fixture
 def arena():
-    return Arena(SharedFile(1 << 20, 1 << 20))
+    return Arena(SharedFile(1 << 22, 1 << 22))
 
 
 def travelled(value):
@@ -130,16 +132,6 @@ def test_a_full_arena_changes_no_element():
     _, _, sent = packed(arena, ds, task_of([2]))
     made, _ = sent.opened(answered(sent)[0])
     assert made.piece.chunk.elements()[0][:, 7].tolist() == [8, 9, 10, 11]
-
-
-def test_elements_that_are_given_to_a_task_travel_by_the_arena(arena):
-    ds = D.from_generator(lambda: iter(()), output_signature=ps.ArraySpec((5000,), "i8")).map(lambda x: x + 1)
-    chunk = Items([np.full(5000, number) for number in range(3)])
-    task = Task(0, 3, Piece(chunk, np.arange(3)))
-    _, _, sent = packed(arena, ds, task, PieceWork)
-    assert len(pickle.dumps(sent.args)) < 3000
-    made, _ = sent.opened(answered(sent)[0])
-    assert [int(x[0]) for x in made.piece.chunk.elements()] == [1, 2, 3]
 
 
 @pytest.mark.parametrize("door", ["gone", "another file", "another process"])
@@ -209,14 +201,6 @@ def test_workers_that_begin_in_any_way_share_the_arena(context):
         assert all(map(same, it, ds.with_options(ps.Options(executor="inline"))))
         assert it.stats().events == ()
     assert pool.pickled
-
-
-def test_workers_that_are_replaced_after_some_tasks_share_the_arena():
-    ds = D.range(24).map(lambda x: np.full(50_000, x)).batch(2)
-    with ProcessPoolExecutor(1, SPAWN, max_tasks_per_child=3) as pool:
-        it = by(ds, pool).iterator()
-        assert [int(x) for batch in it for x in batch[:, -1]] == list(range(24))
-        assert arena_of(it).peak_bytes > 0
 
 
 def test_batches_are_valid_long_after_the_run_and_then_give_their_memory_back(handed):
