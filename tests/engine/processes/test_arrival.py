@@ -6,7 +6,7 @@ import pytest
 from penstock.elements.chunks.chunk import Items
 from penstock.engine.memory.arena import Arena
 from penstock.engine.memory.shared_file import SharedFile
-from penstock.engine.processes.arrival import arrived, packed
+from penstock.engine.processes.arrival import arrived, result_packet
 from penstock.engine.processes.plans import sending
 from penstock.engine.tasks.task import Made, Task
 from penstock.plan.flow import Piece
@@ -43,6 +43,6 @@ def test_elements_that_a_function_keeps_are_its_own(arena):
 def test_a_result_comes_back_by_the_room_or_beside_it(arena, room):
     sent = sending(Task(0, 1, Piece(Items([]), np.arange(1))), 0, arena, room)
     made = Made(Piece(Items([np.arange(5000)]), np.arange(1)), TOOK)
-    packet, tail = packed(made, sent.travelling.room, arena)
+    packet, tail = result_packet(made, sent.travelling.room, arena)
     assert bool(len(tail)) == (room < 50_000)
     assert sent.opened(packet, tail).piece.chunk.elements()[0].tolist() == list(range(5000))

@@ -45,7 +45,7 @@ def test_what_was_sent_is_held_until_its_workers_are_gone(waiting):
 
 
 def test_workers_that_stay_are_killed(waiting, monkeypatch):
-    monkeypatch.setattr(departures, "PATIENCE", 0.01)
+    monkeypatch.setattr(departures, "TIME_TO_LEAVE", 0.01)
     left, gone = Departures(), threading.Event()
     left.hold(Sent({waiting.pid: waiting}), gone.set)
     assert gone.wait(20)

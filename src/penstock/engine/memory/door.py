@@ -29,7 +29,7 @@ def door_of(arena: Arena) -> Door:
 
 
 @lru_cache(maxsize=MOST_MAPPED)
-def entered(door: Door) -> Mapping:
+def mapped_by(door: Door) -> Mapping:
     """Return the arena behind a door, mapped into this process; raise an `OSError` if it cannot be opened."""
     fd = os.open(door.path, os.O_RDWR | os.O_CLOEXEC | os.O_NOCTTY)
     try:

@@ -26,7 +26,7 @@ def arrived(task: Travelling, tail: bytearray, arena: Mapping | None) -> Task:
     return Task(task.low, task.high, piece, slot, task.upcoming, task.part)
 
 
-def packed(made: Made, room: tuple[int, int], arena: Mapping | None) -> tuple[Packet, bytearray]:
+def result_packet(made: Made, room: tuple[int, int], arena: Mapping | None) -> tuple[Packet, bytearray]:
     """Return the layout of a result, and what of it is neither in the slot nor in the room."""
     result = packet_of(made, arena)
     begin, nbytes = room[0], result.packet.nbytes

@@ -9,8 +9,8 @@ from functools import cached_property
 from typing import Any
 
 from penstock.engine.memory.arena import Arena
-from penstock.engine.memory.door import Door, door_of, entered
-from penstock.engine.processes.arrival import arrived, packed
+from penstock.engine.memory.door import Door, door_of, mapped_by
+from penstock.engine.processes.arrival import arrived, result_packet
 from penstock.engine.processes.plans import Sending, Travelling, sending, unsendable
 from penstock.engine.processes.result_sizes import ResultSizes
 from penstock.engine.tasks.task import Result, Task
@@ -38,6 +38,11 @@ class Sharing:
         self._find = find
         self._note = note
         self._is_refused = False
+
+    def expect(self, executor: Any) -> None:
+        """Find the arena before the first slot is taken, if an executor, or those that a function makes, may use it."""
+        if isinstance(executor, ProcessPoolExecutor) or not callable(getattr(executor, "submit", None)):
+            _ = self._arena
 
     def pack(self, plan: PickledPlan, task: Task, executor: Executor) -> Sent:
         """Return a task ready to be sent to an executor."""
@@ -101,13 +106,13 @@ def run_sharing(
     """
     end_with_parent()
     try:
-        arena = entered(door)
+        arena = mapped_by(door)
     except (OSError, ValueError) as error:
         return f"{type(error).__name__}: {error}"
     work, observer = loaded(plan)
     made = work.make(arrived(task, tail, arena))
     try:
-        packet, rest = packed(made, task.room, arena)
+        packet, rest = result_packet(made, task.room, arena)
     except Exception as error:
         unsendable(error, work.plan)
         raise

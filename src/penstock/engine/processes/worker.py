@@ -20,7 +20,7 @@ import numpy as np
 
 from penstock.core.budget import UNLIMITED, Budget
 from penstock.engine.memory.arena import Mapping
-from penstock.engine.processes.arrival import arrived, packed
+from penstock.engine.processes.arrival import arrived, result_packet
 from penstock.engine.processes.plans import Travelling
 from penstock.engine.tasks.observer import Observer
 from penstock.engine.tasks.works import Work
@@ -96,7 +96,7 @@ class Server:
         for note in self._budget.said():
             logging.getLogger("penstock").warning("%s", note)
         try:
-            packet, tail = packed(made, task.room, self._arena)
+            packet, tail = result_packet(made, task.room, self._arena)
         except Exception as error:  # noqa: BLE001 - the consumer raises it
             self._answer("not packed", number, pickled_error(error), observer.drain())
             return

@@ -192,6 +192,7 @@ class Session:
         budget, given = self.settings.memory_budget, self.settings.budget_is_given
         arena = partial(self._carry_over.arena, budget, given=given)
         sharing = processes.sharing.Sharing(work.plan, arena, self._note_once)
+        sharing.expect(self.settings.executor)
         remote = workers.executors.RemoteWorkers(work, self._executor, observer, sharing.pack)
         self._remote.append(remote)
         self.at_close(remote.close)

@@ -29,7 +29,7 @@ class Sent(Protocol):
         ...
 
 
-Pack: TypeAlias = Callable[[PickledPlan, Task, Executor], Sent]
+Packing: TypeAlias = Callable[[PickledPlan, Task, Executor], Sent]
 
 
 @dataclass(eq=False)
@@ -46,7 +46,7 @@ class Call:
     task: Task
     done: Callable[[Result], None]
     absorb: Callable[[Any], None]
-    pack: Pack = Pickled
+    pack: Packing = Pickled
     deaths: int = 0
     sent: Sent | None = None
 

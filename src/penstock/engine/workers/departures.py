@@ -10,7 +10,7 @@ from typing import Any
 
 from penstock.engine.workers.calls import Sent
 
-PATIENCE = 5.0  # seconds that the workers of a broken pool, which the pool ends, have before they are killed
+TIME_TO_LEAVE = 5.0  # seconds that the workers of a broken pool, which the pool ends, have before they are killed
 
 
 class Departures:
@@ -45,7 +45,7 @@ class Departures:
             thread.start()
 
     def _wait(self, key: int, processes: list[Any], then: Callable[[], None]) -> None:
-        deadline = monotonic() + PATIENCE
+        deadline = monotonic() + TIME_TO_LEAVE
         for each in processes:
             with suppress(ValueError):  # closed, since it has ended
                 each.join(max(deadline - monotonic(), 0))

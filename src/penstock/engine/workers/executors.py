@@ -11,7 +11,7 @@ from penstock.core.errors import WorkerError
 from penstock.engine.tasks.observer import Observer
 from penstock.engine.tasks.task import Job, Made, Result, Task
 from penstock.engine.tasks.works import Work
-from penstock.engine.workers.calls import Call, Pack, items_of, result_of, submitted
+from penstock.engine.workers.calls import Call, Packing, items_of, result_of, submitted
 from penstock.engine.workers.remote import Pickled, PickledPlan, pickled_plan
 from penstock.engine.workers.threads import Threads
 from penstock.engine.workers.window import Window
@@ -86,7 +86,7 @@ class RemoteWorkers:
     shares_gil = False
     ready = True
 
-    def __init__(self, work: Work, executor: ReplaceableExecutor, observer: Observer, pack: Pack = Pickled) -> None:
+    def __init__(self, work: Work, executor: ReplaceableExecutor, observer: Observer, pack: Packing = Pickled) -> None:
         self.work = work
         self.observer = observer
         self._executor = executor
