@@ -49,6 +49,7 @@ def test_workers_that_stay_are_killed(waiting, monkeypatch):
     left, gone = Departures(), threading.Event()
     left.hold(Sent({waiting.pid: waiting}), gone.set)
     assert gone.wait(20)
+    waiting.join()
     assert waiting.exitcode == -signal.SIGKILL
 
 

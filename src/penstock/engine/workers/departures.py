@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import threading
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from multiprocessing import connection
 from time import monotonic
 from typing import Any
 
@@ -47,14 +50,28 @@ class Departures:
     def _wait(self, key: int, processes: list[Any], then: Callable[[], None]) -> None:
         deadline = monotonic() + TIME_TO_LEAVE
         for each in processes:
-            with suppress(ValueError):  # closed, since it has ended
-                each.join(max(deadline - monotonic(), 0))
-                if each.exitcode is None:
-                    each.kill()
-                    each.join()
+            with suppress(ProcessLookupError):  # has ended
+                _await_end(each, max(deadline - monotonic(), 0))
         with self._lock:
             del self._held[key]
         then()
+
+
+def _await_end(process: Any, patience: float) -> None:
+    """Wait for the end of a process, and kill it if that takes longer; its exit code is left to those who want it."""
+    try:
+        descriptor = os.pidfd_open(process.pid)
+    except ProcessLookupError:
+        return
+    except OSError:  # no descriptor is left
+        process.join()
+        return
+    try:
+        if not connection.wait([descriptor], patience):
+            signal.pidfd_send_signal(descriptor, signal.SIGKILL)
+            connection.wait([descriptor])
+    finally:
+        os.close(descriptor)
 
 
 def _alive(processes: Mapping[int, Any]) -> list[Any]:

@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache, lru_cache, partial
 from multiprocessing import connection
-from typing import Any, ClassVar, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -124,10 +124,9 @@ def pickled_plan(work: Work, observer: Observer) -> PickledPlan:
 class Pickled:
     """A task on its way to an executor that pickles it and its result, since memory does not travel."""
 
-    processes: ClassVar[dict[int, Any]] = {}
-
     def __init__(self, plan: PickledPlan, task: Task, _executor: Any = None) -> None:
         self.function = run_remotely
+        self.processes: dict[int, Any] = {}  # none of which writes into our memory
         self.args = plan, task._replace(slot=None)
 
     def opened(self, answer: Any) -> tuple[Result, Any]:
