@@ -9,17 +9,17 @@ import numpy as np
 
 from penstock.elements.nested.structure import flatten, unflatten
 
-LARGE = 1 << 15  # bytes; smaller arrays are copied together, with less Python
+PLACED_FROM = 1 << 15  # bytes; smaller arrays are copied together, with less Python
 
 
-def placed(elements: Iterator[Any], memory: list[np.ndarray], count: int) -> Iterator[Any]:
+def placed_as_made(elements: Iterator[Any], memory: list[np.ndarray], count: int) -> Iterator[Any]:
     """Yield `count` elements with large arrays in their rows of `memory`, an array of shape (count, ...) for each leaf.
 
     An array is copied while it is in the core's cache, and its own memory serves the next element. An array that does
     not fit stays as it is.
 
-    >>> memory = [np.zeros((2, LARGE), np.uint8)]
-    >>> first, second = placed(iter([np.ones(LARGE, np.uint8), np.ones(3)]), memory, 2)
+    >>> memory = [np.zeros((2, PLACED_FROM), np.uint8)]
+    >>> first, second = placed_as_made(iter([np.ones(PLACED_FROM, np.uint8), np.ones(3)]), memory, 2)
     >>> first.base is memory[0], second
     (True, array([1., 1., 1.]))
     """
@@ -28,7 +28,7 @@ def placed(elements: Iterator[Any], memory: list[np.ndarray], count: int) -> Ite
 
 
 def _is_for_large(array: np.ndarray, count: int) -> bool:
-    return len(array) == count and array.nbytes >= LARGE * count and not array.dtype.hasobject
+    return len(array) == count and array.nbytes >= PLACED_FROM * count and not array.dtype.hasobject
 
 
 def _placed(elements: Iterator[Any], places: list[tuple[int, np.ndarray]], count: int) -> Iterator[Any]:

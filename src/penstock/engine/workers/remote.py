@@ -16,7 +16,7 @@ import numpy as np
 
 from penstock.core.pickling import dumps
 from penstock.engine.tasks.observer import Observer
-from penstock.engine.tasks.task import Made, Task
+from penstock.engine.tasks.task import Made, Result, Task
 from penstock.engine.tasks.works import Work
 from penstock.plan.graph import post_order
 from penstock.plan.node import Node
@@ -120,10 +120,23 @@ def pickled_plan(work: Work, observer: Observer) -> PickledPlan:
     return PickledPlan(data) if len(data) <= LARGEST_CARRIED else _in_file(data)
 
 
+class Pickled:
+    """A task on its way to an executor that pickles it and its result, since memory does not travel."""
+
+    def __init__(self, plan: PickledPlan, task: Task, _executor: Any = None) -> None:
+        self.function = run_remotely
+        self.processes: dict[int, Any] = {}  # none of which writes into our memory
+        self.args = plan, task._replace(slot=None)
+
+    def opened(self, answer: Any) -> tuple[Result, Any]:
+        """Return the result, and the counts of the observer."""
+        return answer if isinstance(answer, tuple) else (answer, None)
+
+
 def run_remotely(plan: PickledPlan, task: Task) -> tuple[Made, Any]:
     """Make a task in the worker's process; return its result and the counts of its observer."""
     end_with_parent()
-    work, observer = _unpickled_from_file(plan) if plan.data is None else _unpickled_from_data(plan)
+    work, observer = loaded(plan)
     return work.make(task), observer.drain()
 
 
@@ -144,6 +157,11 @@ def _await_end_of(parent: Any) -> None:
         ended = os.pidfd_open(parent.pid) if hasattr(os, "pidfd_open") else parent.sentinel
         connection.wait([ended])
     os._exit(1)
+
+
+def loaded(plan: PickledPlan) -> tuple[Work, Observer]:
+    """Return a work and its observer, unpickled once in each process."""
+    return _unpickled_from_file(plan) if plan.data is None else _unpickled_from_data(plan)
 
 
 def _unpickled(plan: PickledPlan) -> tuple[Work, Observer]:

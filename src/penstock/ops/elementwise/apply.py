@@ -14,7 +14,7 @@ from penstock.core.errors import ElementError
 from penstock.core.seeds import row_generator
 from penstock.elements.chunks.chunk import Chunk, Column, Columns, Items
 from penstock.elements.chunks.gathering import stack_all
-from penstock.elements.chunks.placing import placed
+from penstock.elements.chunks.placing import placed_as_made
 from penstock.elements.chunks.stacking import Stack
 from penstock.elements.nested.structure import LEAF, flatten, paths, unflatten
 from penstock.elements.ragged import Ragged
@@ -102,7 +102,7 @@ def apply_traced(node: Node, function: TracedFunction, allocate: Allocate) -> Ap
 def _collected(node: Node, results: Iterator[Any], rows: Rows, out: list[np.ndarray] | None) -> Items:
     made: list[Any] = []
     if out is not None and batching_of(node) is None:  # batches are not copied once more
-        results = placed(results, out, len(rows))
+        results = placed_as_made(results, out, len(rows))
     try:
         made.extend(results)  # keeps the results before an exception, so len(made) is the failing element
     except BLAMED as error:
