@@ -5,13 +5,16 @@ from typing import TYPE_CHECKING
 from penstock.core.lazy import files_on_demand
 
 __all__ = [
+    "arrival",
     "crew",
     "line",
     "member",
     "output",
     "plans",
     "pool",
+    "result_sizes",
     "serving",
+    "sharing",
     "starting",
     "suspects",
     "ticket",
@@ -21,13 +24,16 @@ __all__ = [
 
 if TYPE_CHECKING:
     from penstock.engine.processes import (
+        arrival,
         crew,
         line,
         member,
         output,
         plans,
         pool,
+        result_sizes,
         serving,
+        sharing,
         starting,
         suspects,
         ticket,

@@ -7,16 +7,13 @@ import threading
 import weakref
 from weakref import WeakSet
 
-from penstock.engine.memory.arena import STEP, Arena
-from penstock.engine.memory.headroom import most_mapped
+from penstock.engine.memory.arena import Arena
+from penstock.engine.memory.arenas import new_arena
 from penstock.engine.memory.lent import LentMemory
-from penstock.engine.memory.shared_file import SharedFile
 from penstock.engine.processes.crew import Crew
 from penstock.engine.processes.plans import SharedPlan
 from penstock.engine.processes.starting import MAKES_TASKS, PoolSetup
 from penstock.engine.workers.lifetime import watch_over
-
-ARENA_SHARE = 2  # the arena takes at most this part of a budget: what is free in it is left to nobody else
 
 # Pools belong to the process, as their workers do. A pool ends with the last dataset that refers to it.
 _pools: weakref.WeakValueDictionary[PoolSetup, ProcessPool] = weakref.WeakValueDictionary()
@@ -28,12 +25,12 @@ class ProcessPool:
     The workers end when the pool is let go or closed, and when this process ends in whatever way.
     """
 
-    def __init__(self, setup: PoolSetup, arena_bytes: int, arena: Arena | None = None) -> None:
+    def __init__(self, setup: PoolSetup, budget: int, arena: Arena | None = None) -> None:
         """Share an `arena` with the workers, or a new one; a process of whole runs has one of its own."""
         self.setup = setup
         self.notice: str | None = None
         if arena is None and setup.program == MAKES_TASKS:
-            arena, self.notice = new_arena(arena_bytes)
+            arena, self.notice = new_arena(budget)
         self.arena = arena
         self.crew = Crew(setup, self.arena)
         self._adopted: WeakSet[SharedPlan] = WeakSet()
@@ -74,24 +71,11 @@ class ProcessPool:
 
 
 def pool_for(setup: PoolSetup, budget: int, arena: Arena | None = None) -> ProcessPool:
-    """Return the pool with these settings; a new one has this arena, or one of half of the `budget` in bytes."""
+    """Return the pool with these settings; a new one has this arena, or one within the `budget` in bytes."""
     pool = _pools.get(setup)
     if pool is None or not pool.is_open:
-        pool = _pools[setup] = ProcessPool(setup, budget // ARENA_SHARE, arena)
+        pool = _pools[setup] = ProcessPool(setup, budget, arena)
     return pool
-
-
-def new_arena(nbytes: int) -> tuple[Arena | None, str | None]:
-    """Return an arena of up to so many bytes, and what the user should know about it."""
-    size = max(min(nbytes, most_mapped()), 1)
-    try:
-        file = SharedFile(size, min(size, STEP))
-        arena = Arena(file)
-    except (OSError, ValueError) as error:
-        return None, f"no memory is shared with the workers, so batches are copied through sockets: {error}"
-    if file.in_memory:
-        return arena, None
-    return arena, "memory is short, so the memory shared with the workers is that of a temporary file"
 
 
 def _stop(crew: Crew, process: int) -> None:

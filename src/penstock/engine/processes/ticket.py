@@ -9,7 +9,7 @@ from typing import Any, Protocol
 from penstock.engine.memory.arena import Arena
 from penstock.engine.processes.plans import SharedPlan, sending
 from penstock.engine.tasks.task import Result, Task
-from penstock.engine.transport.packets import Packet, held_part, opened_packet
+from penstock.engine.transport.packets import Packet
 from penstock.engine.transport.raised import unpickled_error
 
 _numbers = count()
@@ -80,10 +80,7 @@ class Ticket:
             self._done(result, counted)
 
     def _made(self, packet: Packet, tail: bytearray) -> Result:
-        mine = self._sending
         try:
-            return opened_packet(
-                packet, tail if len(tail) else mine.room, lambda begin, nbytes: held_part(mine.held, begin, nbytes)
-            )
+            return self._sending.opened(packet, tail)
         except BaseException as error:  # noqa: BLE001 - of a user's class; the consumer raises it
             return self.client.explained(error, "not unpacked")

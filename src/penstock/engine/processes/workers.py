@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import logging
-from collections import deque
 from collections.abc import Callable
 from time import time
 from typing import Any
 
 from penstock.core.errors import WorkerError
 from penstock.core.events import RunEvent
-from penstock.engine.processes.plans import IN_A_MESSAGE, SharedPlan
+from penstock.engine.processes.plans import BY_THREADS, SharedPlan, unsendable
 from penstock.engine.processes.pool import ProcessPool
 from penstock.engine.processes.ticket import Ticket
 from penstock.engine.tasks.observer import Observer
@@ -18,11 +17,6 @@ from penstock.engine.tasks.task import Job, Result, Task
 from penstock.engine.workers.window import Window
 from penstock.plan.graph import post_order
 from penstock.plan.node import Node
-
-MARGIN = 1.25  # room for a result, in sizes of the largest of the recent ones
-FIRST_ROOM = 1 << 20  # bytes, while no result is known
-RECENT_RESULTS = 16  # results
-BY_THREADS = 'Options(executor="threads") yields the same elements'
 
 
 class ProcessWorkers:
@@ -40,7 +34,6 @@ class ProcessWorkers:
         self._crew, self._arena = pool.crew, pool.arena  # without the pool, so that tasks under way do not keep it
         self._workers = pool.setup.workers
         self._notice = pool.notice
-        self._sizes: deque[int] = deque(maxlen=RECENT_RESULTS)
 
     @property
     def name(self) -> str:
@@ -68,10 +61,8 @@ class ProcessWorkers:
                 self.observer.absorb(counted)
             window.finish(job, number, result)
 
-        largest = max(self._sizes, default=FIRST_ROOM)
-        room = int(MARGIN * largest) if largest > IN_A_MESSAGE else 0
         try:
-            ticket = Ticket(self, job.tasks[number], self._arena, room, done)
+            ticket = Ticket(self, job.tasks[number], self._arena, self.plan.result_sizes.room, done)
         except Exception as error:  # noqa: BLE001 - an element that cannot be pickled; the consumer raises it
             window.finish(job, number, self.explained(error, "not packed"))
             return
@@ -85,7 +76,7 @@ class ProcessWorkers:
 
     def learn(self, nbytes: int) -> None:
         """Keep the size of a result, for the room of the next ones."""
-        self._sizes.append(nbytes)
+        self.plan.result_sizes.add(nbytes)
 
     def explained(self, error: BaseException, kind: str) -> BaseException:
         """Return the error for the consumer, with the operation and what to do."""
@@ -98,11 +89,7 @@ class ProcessWorkers:
 def explained(plan: Node, error: BaseException, kind: str, otherwise: str) -> BaseException:
     """Return the error of a plan that could not be loaded in a worker, or of elements that could not be sent."""
     if kind != "not loaded":
-        error.add_note(
-            f"{plan.label()} makes or is given elements that cannot be sent between processes: change them, or "
-            f"{otherwise}"
-        )
-        return error
+        return unsendable(error, plan, otherwise)
     missing = getattr(error, "name", None) if isinstance(error, ImportError) else None
     where = _user_of(plan, missing) if missing else None
     what = f"{where} needs the module {missing!r}, which" if where else f"{plan.label()}"

@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 
 from penstock.engine.memory.arena import Arena
+from penstock.engine.memory.arenas import new_arena
 from penstock.engine.memory.lent import WHOLE, Loan
 from penstock.engine.memory.pool import SharedMemory
-from penstock.engine.processes.plans import IN_A_MESSAGE
-from penstock.engine.processes.pool import ARENA_SHARE, new_arena
+from penstock.engine.processes.result_sizes import IN_A_MESSAGE
 from penstock.engine.processes.serving import ReceivedPlans, begun
 from penstock.engine.runs.ahead import AheadOfConsumer
 from penstock.engine.runs.carry_over import CarryOver
@@ -67,7 +67,7 @@ class Host:
     def _begin(self, plan: int, order: Order, descriptor: int) -> None:
         self._lines += 1
         line = Channel(socket.socket(fileno=descriptor), waits=True)
-        self.lending.make_arena(order.settings.memory_budget // ARENA_SHARE)
+        self.lending.make_arena(order.settings.memory_budget)
         try:
             if plan not in self._loaded:
                 self._loaded[plan] = self._plans.load(plan, self._load)
@@ -94,11 +94,11 @@ class Lending:
         self._is_made = False
         self._lent: dict[tuple[int, int], dict[int, Any]] = {}  # by run and piece, then by position: what keeps a block
 
-    def make_arena(self, nbytes: int) -> None:
-        """Make the arena, unless it was made before."""
+    def make_arena(self, budget: int) -> None:
+        """Make an arena within a budget in bytes, unless it was made before."""
         if not self._is_made:
             self._is_made = True
-            self.arena, self.notice = new_arena(nbytes)
+            self.arena, self.notice = new_arena(budget)
 
     def lend(self, run: int, piece: int, value: Any) -> tuple[Unsent, int | None, bytearray]:
         """Pack an object for the parent; return the packet, its offset, and its bytes if they are in no block."""

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 
+from penstock.core import pickling
 from penstock.engine.memory.pool import ALIGNMENT, SMALL
 
 Dumps: TypeAlias = Callable[..., bytes]
@@ -64,9 +65,7 @@ def packet_of(value: Any, arena: Shared | None = None, dumps: Dumps | None = Non
     try:
         return _packed(value, arena, pickle.dumps)
     except Exception:  # noqa: BLE001 - cloudpickle raises it again if it cannot do better
-        import cloudpickle
-
-        return _packed(value, arena, cloudpickle.dumps)
+        return _packed(value, arena, pickling.dumps)
 
 
 def _packed(value: Any, arena: Shared | None, dumps: Dumps) -> Unsent:

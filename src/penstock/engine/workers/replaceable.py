@@ -11,6 +11,7 @@ from collections import deque
 from collections.abc import Callable
 from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from time import time
 from typing import Any
@@ -18,10 +19,10 @@ from typing import Any
 from penstock.core.errors import WorkerError
 from penstock.core.events import RunEvent
 from penstock.engine.tasks.task import Made, Redone, Result
-from penstock.engine.workers.calls import Call, result_of, submitted
+from penstock.engine.workers.calls import Call, result_of
+from penstock.engine.workers.departures import Departures
 from penstock.engine.workers.executors import is_remote
 from penstock.engine.workers.lifetime import LAST_WAIT
-from penstock.engine.workers.remote import run_remotely
 
 DEADLY = 2  # workers that a task kills, without others under way, before the run fails with it
 FRUITLESS = 6  # executors that break one after another, without a task done, before the run fails
@@ -33,7 +34,8 @@ class ReplaceableExecutor:
     When an executor breaks, it is unknown which of its calls killed the worker. All of them become suspects, and a new
     executor makes them again one at a time, before it takes other calls. A suspect that kills two workers while it is
     alone ends the run; if it has several items, each is made alone before, so that the failure names the item. Nothing
-    that may have killed a worker is ever run in this process.
+    that may have killed a worker is ever run in this process. A new executor waits until all workers of the broken one
+    are gone, so that nobody else writes into the memory of its calls.
     """
 
     def __init__(self, given: Any, workers: int, note: Callable[[RunEvent], None]) -> None:
@@ -47,6 +49,7 @@ class ReplaceableExecutor:
         self._suspects: deque[Call] = deque()
         self._waiting: deque[Call] = deque()
         self._alone: Call | None = None
+        self._departures = Departures()
         self._broken = ""  # how the last executor broke, until another replaces it
         self._fruitless = 0
         self._closed = False
@@ -77,6 +80,8 @@ class ReplaceableExecutor:
         with self._lock:
             is_held = self._suspects or self._broken or self._alone is not None
             if self._closed or not (self._suspects or self._waiting) or (is_held and self._under_way):
+                return
+            if self._departures.under_way:
                 return
             broken, suspects = self._broken, list(self._suspects)
             try:
@@ -115,7 +120,7 @@ class ReplaceableExecutor:
 
     def _send(self, call: Call, executor: Executor) -> None:
         try:
-            future = submitted(executor, call.job, run_remotely, call.plan, call.task)
+            future = call.begin(executor)
         except BrokenExecutor as error:  # broken by calls before
             self._broke(call, executor, error, begun=False)
             return
@@ -127,12 +132,16 @@ class ReplaceableExecutor:
         if isinstance(result, BrokenExecutor):
             self._broke(call, executor, result, begun=True)
             return
+        opened = (result, None) if isinstance(result, BaseException) else call.opened(result)
+        if opened is None:
+            self._send(call, executor)
+            return
+        result, counted = opened
         with self._lock:
             self._under_way.pop(call, None)
             self._fruitless = 0
             was_alone, self._alone = self._alone is call, None if self._alone is call else self._alone
-        if isinstance(result, tuple):
-            result, counted = result
+        if counted is not None:
             call.absorb(counted)
         call.done(result)
         if was_alone or self._suspects:
@@ -140,6 +149,8 @@ class ReplaceableExecutor:
 
     def _broke(self, call: Call, executor: Executor, error: BrokenExecutor, *, begun: bool) -> None:
         """Put a call under suspicion, unless it is known to be deadly by now."""
+        if begun and call.sent is not None:
+            self._departures.hold(call.sent, self._go_on)
         with self._lock:
             if self._closed:
                 return
@@ -185,7 +196,7 @@ class ReplaceableExecutor:
             else:
                 call.done(Redone(made, result))
 
-        item = Call(call.plan, call.operation, call.job, call.job.alone(len(made)), done, call.absorb)
+        item = replace(call, task=call.job.alone(len(made)), done=done, deaths=0, sent=None)
         with self._lock:
             self._suspects.appendleft(item)
 
