@@ -203,6 +203,7 @@ class HostedRun:
             if piece is None:
                 break
             self._send(piece)
+            del piece  # its memory is free for the next one as soon as the consumer lets it go
         return "end", self._reporter.told()
 
     def _send(self, piece: Piece) -> None:
