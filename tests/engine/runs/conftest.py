@@ -66,6 +66,6 @@ def at_once():
 def pool():
     """A process that makes whole runs, kept for the tests of one file."""
     made = pool_for(PoolSetup(1, program=MAKES_RUNS), 1 << 28)
-    assert made.crew.begun.wait(PATIENCE)
+    assert made.crew.begun.wait(60)
     yield made
     made.close()

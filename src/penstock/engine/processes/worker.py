@@ -1,7 +1,4 @@
-"""The program of a worker process: makes one task after another, and ends with its parent.
-
-Only worker processes import this file, so that a run can tell that it was begun in one (`runs.settings`).
-"""
+"""The program of a worker process: makes one task after another, and ends with its parent."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""The program of a process that makes whole runs for consumers in its parent.
-
-Only such processes import this file, so that a run can tell that it was begun in one (`runs.settings`).
-"""
+"""The program of a process that makes whole runs for consumers in its parent."""
 
 from __future__ import annotations
 

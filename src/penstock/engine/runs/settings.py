@@ -137,12 +137,18 @@ def _is_remote(executor: str | Executor | Callable[[], Executor]) -> bool:
 
 def _is_in_a_worker() -> bool:
     """Return whether this is a worker process: processes of its own would be more than there are cores."""
-    return "penstock.engine.processes.worker" in sys.modules
+    return _program() == "penstock.engine.processes.worker"
 
 
 def _is_isolated() -> bool:
     """Return whether this process was begun to make whole runs."""
-    return "penstock.engine.runs.host" in sys.modules
+    return _program() == "penstock.engine.runs.host"
+
+
+def _program() -> str | None:
+    """Return the program of this process if a pool has begun it; see `ENTRY` of `processes.starting`."""
+    told = getattr(sys.modules["__main__"], "told_by_parent", None)
+    return told["program"] if isinstance(told, dict) else None
 
 
 def _is_in_a_turn() -> bool:
