@@ -12,7 +12,7 @@ from penstock.engine.memory.arena import Mapping
 
 Loan: TypeAlias = tuple[int, int, int]
 """A block on loan: the number of the run in its process, that of the piece, and that of the block within the piece."""
-WHOLE = -1
+WHOLE_PIECE = -1
 """The number that stands for all blocks of a piece."""
 
 

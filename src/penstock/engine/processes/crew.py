@@ -16,7 +16,7 @@ from penstock.core.errors import WorkerError
 from penstock.engine.memory.arena import Arena
 from penstock.engine.memory.cgroups import oom_kills
 from penstock.engine.processes import output
-from penstock.engine.processes.line import Line
+from penstock.engine.processes.line import RunLine
 from penstock.engine.processes.member import BY_OTHERS, Member, told_code
 from penstock.engine.processes.starting import MAKES_RUNS, MAKES_TASKS, PoolSetup, started
 from penstock.engine.processes.suspects import suspected
@@ -47,7 +47,7 @@ class Crew:
         self._setup = setup
         self._arena = arena
         self._waiting: deque[Ticket] = deque()
-        self._lines: deque[Line] = deque()  # that no worker has yet
+        self._lines: deque[RunLine] = deque()  # that no worker has yet
         self._members: list[Member] = []
         self._errands: deque[Callable[[], object]] = deque()
         self._sources: dict[int, Callable[[], None]] = {}
@@ -78,7 +78,7 @@ class Crew:
         """Make a ticket after those that wait."""
         self._errand(partial(self._accept, ticket))
 
-    def open(self, line: Line) -> None:
+    def open(self, line: RunLine) -> None:
         """Hand a line to a worker, which makes a run, now or once one is ready."""
         self._errand(partial(self._open, line))
 
@@ -144,7 +144,7 @@ class Crew:
         self._waiting.append(ticket)
         self._dispatch()
 
-    def _open(self, line: Line) -> None:
+    def _open(self, line: RunLine) -> None:
         if self.failure is not None:
             line.over(self.failure)
             return

@@ -12,7 +12,7 @@ from penstock.engine.processes.plans import SharedPlan
 from penstock.engine.transport.channel import Channel, Message
 
 
-class Line:
+class RunLine:
     """A pair of sockets for one run: the consumer has one end, and the crew hands the other to a worker.
 
     The consumer's thread itself sends and receives, so no other thread of this process wakes up for an item. The line

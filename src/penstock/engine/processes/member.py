@@ -9,7 +9,7 @@ from contextlib import suppress
 from typing import Any
 from weakref import WeakSet
 
-from penstock.engine.processes.line import Line
+from penstock.engine.processes.line import RunLine
 from penstock.engine.processes.output import Output
 from penstock.engine.processes.plans import SharedPlan
 from penstock.engine.processes.starting import Started
@@ -30,7 +30,7 @@ class Member:
         self.ready = False
         self.resident = 0  # bytes, after its last task
         self.tickets: deque[Ticket] = deque()
-        self.lines: WeakSet[Line] = WeakSet()
+        self.lines: WeakSet[RunLine] = WeakSet()
         """The lines of the runs that the worker makes."""
         self.channel = Channel(started.channel, waits=False)
         process = started.process
@@ -50,7 +50,7 @@ class Member:
         self.tickets.append(ticket)
         return self._send(ticket.client.plan, ticket.head, ticket.tail)
 
-    def open(self, line: Line) -> bool:
+    def open(self, line: RunLine) -> bool:
         """Hand a line to the worker, after its plan; return whether all of it has gone out."""
         self.lines.add(line)
         return self._send(line.plan, line.head, b"", line.descriptor) and self.sent()

@@ -80,13 +80,13 @@ class ProcessWorkers:
 
     def explained(self, error: BaseException, kind: str) -> BaseException:
         """Return the error for the consumer, with the operation and what to do."""
-        return explained(self.plan.work.plan, error, kind, BY_THREADS)
+        return undelivered(self.plan.work.plan, error, kind, BY_THREADS)
 
     def close(self) -> None:
         pass  # the workers belong to the pool; the window has dropped the tickets that wait
 
 
-def explained(plan: Node, error: BaseException, kind: str, otherwise: str) -> BaseException:
+def undelivered(plan: Node, error: BaseException, kind: str, otherwise: str) -> BaseException:
     """Return the error of a plan that could not be loaded in a worker, or of elements that could not be sent."""
     if kind != "not loaded":
         return unsendable(error, plan, otherwise)

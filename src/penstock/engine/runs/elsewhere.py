@@ -14,16 +14,16 @@ from penstock.core.budget import Account
 from penstock.core.errors import WorkerDiedError, WorkerError
 from penstock.core.events import RunEvent
 from penstock.engine.cursors.cursor import Cursor
-from penstock.engine.memory.lent import WHOLE, LentMemory
-from penstock.engine.processes.line import Line
+from penstock.engine.memory.lent import WHOLE_PIECE, LentMemory
+from penstock.engine.processes.line import RunLine
 from penstock.engine.processes.plans import SharedPlan
 from penstock.engine.processes.pool import ProcessPool
 from penstock.engine.processes.starting import MAKES_RUNS, PoolSetup, obstacle
 from penstock.engine.processes.suspects import ADVICE
-from penstock.engine.processes.workers import explained
+from penstock.engine.processes.workers import undelivered
 from penstock.engine.runs.carry_over import CarryOver
 from penstock.engine.runs.session import Session
-from penstock.engine.runs.told import Order, Told, WholePlan
+from penstock.engine.runs.told import RunFacts, RunOrder, WholePlan
 from penstock.engine.tasks.cost import Cost
 from penstock.engine.transport.channel import Message
 from penstock.engine.transport.packets import opened_packet
@@ -32,8 +32,8 @@ from penstock.plan.flow import Flow, Piece
 from penstock.plan.node import Node
 
 NOT_ISOLATED = "the pipeline cannot run in a process of its own, so this one makes the same elements: {}"
-OTHERWISE = "Options(isolate=False) yields the same elements"
-DEADLY = 2  # processes in a row that end with an item made by itself, after which it is an error
+NOT_APART = "Options(isolate=False) yields the same elements"
+DEADLY_ALONE = 2  # processes in a row that end with an item made by itself, after which it is an error
 APART = 64  # items that are made one by one after a death, since one of them may have been the reason
 
 
@@ -96,8 +96,8 @@ class Elsewhere:
         one_by_one, deaths, died_at = False, 0, -1
         while True:
             cursor = self._continued()
-            order = Order(self._session.settings.elsewhere(one_by_one=one_by_one), cursor)
-            line = Line(self._plan, order)
+            order = RunOrder(self._session.settings.elsewhere(one_by_one=one_by_one), cursor)
+            line = RunLine(self._plan, order)
             self._session.at_close(line.end)
             try:
                 self._pool.crew.open(line)
@@ -117,7 +117,7 @@ class Elsewhere:
             cursor = self._continued()
             deaths = deaths + 1 if one_by_one and died_at == cursor.row else 1
             died_at = cursor.row
-            self._note_death(str(why), cursor, is_error=one_by_one and deaths == DEADLY)
+            self._note_death(str(why), cursor, is_error=one_by_one and deaths == DEADLY_ALONE)
             one_by_one = True
 
     def _note_death(self, how: str, cursor: Cursor, *, is_error: bool) -> None:
@@ -132,7 +132,7 @@ class Elsewhere:
         self._session.events.append(RunEvent(time(), "died", plan.label(), (cursor.row, cursor.row + 1), words))
         logging.getLogger("penstock").warning("%s", words)
 
-    def _received(self, line: Line, most: int | None) -> Generator[Piece, None, bool | None]:
+    def _received(self, line: RunLine, most: int | None) -> Generator[Piece, None, bool | None]:
         """Yield pieces, until there were `most` items; return whether the run is over, `None` if there were so many.
 
         A false result means that the line has ended.
@@ -155,7 +155,7 @@ class Elsewhere:
                 is_received = True
             finally:
                 if not is_received and lent is not None:
-                    lent.give_back((run, number, WHOLE))
+                    lent.give_back((run, number, WHOLE_PIECE))
             items += len(piece)
             del message
             yield piece
@@ -187,12 +187,12 @@ class Elsewhere:
         try:
             return opened_packet(packet, block, lambda *_: next(in_place))
         except Exception as error:  # noqa: BLE001 - of a user's class
-            raise explained(self._plan.work.plan, error, "not unpacked", OTHERWISE)  # noqa: B904 - the same one
+            raise undelivered(self._plan.work.plan, error, "not unpacked", NOT_APART)  # noqa: B904 - the same one
 
     def _ended(self, message: Message) -> bool:
         """Return true at the end of the run; raise the error that has ended it."""
         kind, *told = message.head
-        if told[-1] is not None and isinstance(told[-1], Told):
+        if told[-1] is not None and isinstance(told[-1], RunFacts):
             self._take(told[-1])
         if kind == "end":
             return True
@@ -201,10 +201,10 @@ class Elsewhere:
             self.failed_at = told[1]
             raise error
         if not isinstance(error, WorkerError):
-            error = explained(self._plan.work.plan, error, kind, OTHERWISE)
+            error = undelivered(self._plan.work.plan, error, kind, NOT_APART)
         raise error
 
-    def _take(self, told: Told) -> None:
+    def _take(self, told: RunFacts) -> None:
         """Take over the facts that the process tells."""
         session = self._session
         session.told = told

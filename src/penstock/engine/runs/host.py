@@ -13,14 +13,14 @@ import numpy as np
 
 from penstock.engine.memory.arena import Arena
 from penstock.engine.memory.arenas import new_arena
-from penstock.engine.memory.lent import WHOLE, Loan
+from penstock.engine.memory.lent import WHOLE_PIECE, Loan
 from penstock.engine.memory.pool import SharedMemory
 from penstock.engine.processes.result_sizes import IN_A_MESSAGE
 from penstock.engine.processes.serving import ReceivedPlans, begun
 from penstock.engine.runs.ahead import AheadOfConsumer
 from penstock.engine.runs.carry_over import CarryOver
 from penstock.engine.runs.run import Run
-from penstock.engine.runs.told import Order, Reporter, WholePlan
+from penstock.engine.runs.told import Reporter, RunOrder, WholePlan
 from penstock.engine.tasks.observer import Observer
 from penstock.engine.transport.channel import Channel, Message
 from penstock.engine.transport.packets import Unsent, packet_of
@@ -61,7 +61,7 @@ class Host:
         else:
             self._begin(number, message.head[2], message.descriptor)
 
-    def _begin(self, plan: int, order: Order, descriptor: int) -> None:
+    def _begin(self, plan: int, order: RunOrder, descriptor: int) -> None:
         self._lines += 1
         line = Channel(socket.socket(fileno=descriptor), waits=True)
         self.lending.make_arena(order.settings.memory_budget)
@@ -119,7 +119,7 @@ class Lending:
             kept = self._lent.get((run, piece))
             if kept is not None:
                 kept.pop(position, None)
-            if not kept or position == WHOLE:
+            if not kept or position == WHOLE_PIECE:
                 self._lent.pop((run, piece), None)
 
 
@@ -145,7 +145,7 @@ class HostedRun:
         lending: Lending,
         number: int,
         line: Channel,
-        order: Order,
+        order: RunOrder,
         plan: Node,
         observer: Observer,
         carry_over: CarryOver,
@@ -172,7 +172,7 @@ class HostedRun:
                 self._ahead.ask(asked)
         unseen = self._ahead.close()
         self._run.close()
-        self._lending.take_back([(self._number, piece, WHOLE) for piece in unseen])
+        self._lending.take_back([(self._number, piece, WHOLE_PIECE) for piece in unseen])
         maker.join()
         self._line.close()
 
@@ -214,7 +214,7 @@ class HostedRun:
         try:
             self._line.send(("piece", made.packet, at, self._reporter.told_now_and_then()), tail)
         except OSError:  # the consumer has gone
-            self._lending.take_back([(self._number, number, WHOLE)])
+            self._lending.take_back([(self._number, number, WHOLE_PIECE)])
             raise
 
 

@@ -33,7 +33,7 @@ from penstock.plan.node import Node
 if TYPE_CHECKING:
     from penstock.core.events import RunEvent
     from penstock.engine.processes.workers import ProcessWorkers
-    from penstock.engine.runs.told import Told
+    from penstock.engine.runs.told import RunFacts
     from penstock.engine.workers.executors import RemoteWorkers
     from penstock.engine.workers.producer import Producer
     from penstock.engine.workers.replaceable import ReplaceableExecutor
@@ -72,7 +72,7 @@ class Session:
         self._in_processes: list[ProcessWorkers] = []
         self.note_once = partial(_note_once, set[str](), self.events)
         """Note that the run goes on without something, unless it was noted before."""
-        self.told: Told | None = None
+        self.told: RunFacts | None = None
         """The facts of the process that makes the run, if another one does."""
         self._inner: WeakSet[Session] = WeakSet()
         self._windows: WeakSet[Window] = WeakSet()

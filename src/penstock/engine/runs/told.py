@@ -30,7 +30,7 @@ class WholePlan:
     numbered_from: int = 0
 
 
-class Order(NamedTuple):
+class RunOrder(NamedTuple):
     """The run to make: with which settings, and from which cursor on."""
 
     settings: Settings
@@ -48,7 +48,7 @@ class HeldElsewhere(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Told:
+class RunFacts:
     """The facts about a run at one moment: those of `Session`, and what came up since the facts before.
 
     `outline` is `None` unless there are operations that were not told before.
@@ -78,7 +78,7 @@ class Reporter:
         self._operations = 0  # told so far
         self._due = 0
 
-    def told_now_and_then(self) -> Told | None:
+    def told_now_and_then(self) -> RunFacts | None:
         """Return the facts, unless they were told a moment ago."""
         now = monotonic_ns()
         if now < self._due:
@@ -86,7 +86,7 @@ class Reporter:
         self._due = now + PAUSE
         return self.told()
 
-    def told(self) -> Told:
+    def told(self) -> RunFacts:
         """Return the facts."""
         run, budget, memory = self._run, self._run.budget, self._memory
         outline = self._observer.outline()
@@ -96,7 +96,7 @@ class Reporter:
             HeldElsewhere(each.name, each.kind, each.nbytes, each.peak, each.grows) for each in list(budget.accounts)
         ]
         events = tuple(run.events.popleft() for _ in range(len(run.events)))
-        return Told(
+        return RunFacts(
             mode=run.mode,
             ahead=run.pieces_ahead,
             has_threads=run.has_threads,

@@ -15,7 +15,7 @@ from penstock.engine.memory.pool import ALIGNMENT, SMALL
 Dumps: TypeAlias = Callable[..., bytes]
 
 
-class Shared(Protocol):
+class SharedPlaces(Protocol):
     """Memory that both processes see, such as a `Mapping`."""
 
     def place_of(self, array: np.ndarray, /) -> int | None:
@@ -54,7 +54,7 @@ class Unsent:
         return made
 
 
-def packet_of(value: Any, arena: Shared | None = None, dumps: Dumps | None = None) -> Unsent:
+def packet_of(value: Any, arena: SharedPlaces | None = None, dumps: Dumps | None = None) -> Unsent:
     """Pack an object, by `dumps` if given, without the arrays that are in the arena already.
 
     Plain pickle is several times as fast as cloudpickle, which is used for what needs it, such as objects of classes
@@ -68,7 +68,7 @@ def packet_of(value: Any, arena: Shared | None = None, dumps: Dumps | None = Non
         return _packed(value, arena, pickling.dumps)
 
 
-def _packed(value: Any, arena: Shared | None, dumps: Dumps) -> Unsent:
+def _packed(value: Any, arena: SharedPlaces | None, dumps: Dumps) -> Unsent:
     buffers: list[tuple[bool, int, int]] = []
     beside: list[Any] = []
 
