@@ -263,9 +263,10 @@ def test_without_room_in_the_arena_batches_come_through_the_socket():
 
 
 @pytest.mark.parametrize("limit", [1 << 20, 4 << 20])
-def test_a_budget_holds_over_both_processes(limit):
+@pytest.mark.parametrize("options", [{"isolate": True}, {"executor": "inline"}], ids=["isolated", "inline"])
+def test_a_budget_holds_over_both_processes(limit, options):
     ds = D.range(400).map(lambda x: np.full(12_500, x)).batch(1)
-    it = ds.with_options(ps.Options(isolate=True, memory_budget=limit)).iterator(epoch=0)
+    it = ds.with_options(ps.Options(**options, memory_budget=limit)).iterator(epoch=0)
     assert len(list(map(len, it))) == 400
     stats = it.stats()
     assert stats.budget == limit
