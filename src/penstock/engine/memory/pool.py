@@ -35,7 +35,7 @@ class Memory:
         self.pool = Pool(MOST_IDLE)
         self.arena: Arena | None = None
         """The memory that worker processes share, if there are some."""
-        self.elsewhere = (0, 0)
+        self.elsewhere: tuple[int, int] = (0, 0)
         """The bytes in use, and the most so far, of a run that another process makes."""
 
     def within(self, budget: Budget) -> None:
