@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 import penstock as ps
 from penstock import Dataset, Options
+from penstock.elements.chunks import placing
 from penstock.elements.nested.structure import flatten
 
 R = ps.records
@@ -245,6 +246,13 @@ OPERATIONS = FUNCTION_CALLS | BATCHINGS | MOVES
 PIPELINES = st.lists(
     st.one_of(*(st.sampled_from(list(some)) for some in (FUNCTION_CALLS, BATCHINGS, MOVES))), max_size=7
 )
+
+
+@pytest.fixture(scope="module", autouse=True)
+def elements_of_any_size_are_placed_as_they_are_made():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(placing, "PLACED_FROM", 1)
+        yield
 
 
 @pytest.fixture(scope="module")
