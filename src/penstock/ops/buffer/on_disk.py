@@ -66,7 +66,7 @@ class DiskStore:
                 key = self.key if self.renew is None else self.renew()
                 if self._counted and key.text != self.key.text:
                     raise PlanError(
-                        f"cache({self.folder!r}): {key.difference([self.key.parts])}, when this dataset already had the "
+                        f"cache({self.folder!r}): {key.difference([self.key.parts])}, after this dataset had the "
                         f"length of the {self._counted[0]:,} elements kept before: call cache() again after the change"
                     )
                 self._renewed.append(key)
