@@ -93,8 +93,7 @@ def _disk_store(
     make_key = partial(plans.content.key.content_key, plan, operation=f"cache({folder!r})", version=version)
     key = make_key()
     rewrite.seeds.draw_by(plan, key.text)
-    renew = make_key if plan.indexed else None
-    return buffer.on_disk.DiskStore(folder, key, limit, settings.compression, renew=renew)
+    return buffer.on_disk.DiskStore(folder, key, limit, settings.compression, renew=make_key)
 
 
 def _on_disk(plan: Node, store: buffer.on_disk.DiskStore) -> Node:
