@@ -10,19 +10,11 @@ VARIANTS = ()
 BATCH = 64
 
 # Candidates for each peer (`python -m bench tune python`); the best is in bench/tuned.json.
-TORCH = (
-    {},
-    {"prefetch": 4},
-    {"batched": False},
-    {"batched": False, "prefetch": 4},
-    {"workers": 3},
-    {"strategy": "file_system"},
-)
-GRAIN = ({}, {"buffer": 2}, {"buffer": 4}, {"batched": True}, {"batched": True, "buffer": 4}, {"processes": 3})
-TFDATA = ({}, {"calls": 2}, {"batched": True}, {"batched": True, "calls": 2}, {"generator": True})
-TFDATA_POOL = ({}, {"calls": 3}, {"calls": 4}, {"calls": 8})
-RAY_DATA = ({}, {"block": 1}, {"block": 8}, {"actors": True}, {"prefetch": 4})
-RAY_ACTORS = ({}, {"ahead": 2}, {"ahead": 8})
+TORCH = ({}, {"prefetch": 4}, {"batched": False}, {"workers": 3})
+GRAIN = ({}, {"buffer": 4}, {"batched": True, "buffer": 2}, {"processes": 3})
+TFDATA = ({}, {"calls": 2}, {"batched": False}, {"generator": True})
+TFDATA_POOL = ({}, {"calls": 4})
+RAY_DATA = ({}, {"actors": True})
 
 
 def jobs() -> list[Job]:
@@ -44,9 +36,9 @@ def make(name: str, *, rows: int, nbytes: int, steps: int, target: float) -> Job
             Contender("torch", "torch DataLoader", "python", candidates=TORCH),
             Contender("grain", "Grain, mp_prefetch", "python", candidates=GRAIN),
             Contender("tfdata", "tf.data, numpy_function", "python", candidates=TFDATA),
-            Contender("tfdata", "tf.data + process pool", "python", {"pool": True}, TFDATA_POOL),
+            *((Contender("tfdata", "tf.data + process pool", "python", {"pool": True}, TFDATA_POOL),) if steps else ()),
             Contender("ray", "Ray Data", "python", candidates=RAY_DATA),
-            Contender("ray", "Ray actors, written by hand", "python", {"by_hand": True}, RAY_ACTORS),
+            Contender("ray", "Ray actors, written by hand", "python", {"by_hand": True}),
         ),
         check=lambda label, checks: check(checks, rows, nbytes),
         target=Target(of_limit=target),

@@ -1,6 +1,6 @@
 """Ray on this machine, with two CPUs: Ray Data over tasks, and two actors that are asked for batches by hand.
 
-Tried for Ray Data: tasks or actors, batches in a block, batches requested ahead; for the actors: batches requested ahead.
+Tried for Ray Data: tasks or actors.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def build(options: dict[str, Any]) -> Callable[[Tally, int], None]:
 
 def by_hand(options: dict[str, Any]) -> Callable[[Tally, int], None]:
     """Ask two actors for batches in turn, some of them ahead."""
-    batch, ahead = options["batch"], options.get("ahead", 4)
+    batch, ahead = options["batch"], 4
     actor = ray.remote(num_cpus=1)(Labor)
     actors = [actor.remote(options) for _ in range(WORKERS)]
     spans = [range(first, first + batch) for first in range(0, options["rows"] // batch * batch, batch)]
@@ -65,7 +65,7 @@ def with_data(options: dict[str, Any]) -> Callable[[Tally, int], None]:
     """Map batches with Ray Data, several of them in a block."""
     labor, rows, batch = Labor(options), options["rows"], options["batch"]
     ray.data.DataContext.get_current().enable_progress_bars = False
-    ds = ray.data.range(rows, override_num_blocks=rows // (batch * options.get("block", 4)))
+    ds = ray.data.range(rows, override_num_blocks=rows // (batch * 4))
     if options.get("actors"):
         pool = ray.data.ActorPoolStrategy(size=WORKERS)
         ds = ds.map_batches(Batches, batch_size=batch, compute=pool, fn_constructor_args=(labor,))
@@ -73,9 +73,7 @@ def with_data(options: dict[str, Any]) -> Callable[[Tally, int], None]:
         ds = ds.map_batches(Batches(labor).__call__, batch_size=batch)
 
     def run(tally: Tally, number: int) -> None:
-        for made in ds.iter_batches(
-            batch_size=batch, batch_format="numpy", prefetch_batches=options.get("prefetch", 1), drop_last=True
-        ):
+        for made in ds.iter_batches(batch_size=batch, batch_format="numpy", prefetch_batches=1, drop_last=True):
             tally.add(made["data"], rows_of(made["data"]))
 
     return run

@@ -33,7 +33,7 @@ def build(options: dict[str, Any]) -> Callable[[Tally, int], None]:
     elif options.get("pool"):
         pool = ProcessPoolExecutor(WORKERS, get_context("spawn"))
         ds = calling(lambda first: pool.submit(labor.batch, range(first, first + batch)).result(), options)
-    elif options.get("batched"):
+    elif options.get("batched", True):
         ds = calling(lambda first: labor.batch(range(first, first + batch)), options)
     else:
         ds = calling(labor, options).batch(batch, drop_remainder=True)
@@ -50,7 +50,7 @@ def build(options: dict[str, Any]) -> Callable[[Tally, int], None]:
 
 def calling(function: Callable[[int], np.ndarray], options: dict[str, Any]) -> tf.data.Dataset:
     """Make the dataset that calls `function` with each row, or with the first row of each batch."""
-    whole = options.get("pool") or options.get("batched")
+    whole = options.get("pool") or options.get("batched", True)
     shape = (options["batch"], options["nbytes"]) if whole else (options["nbytes"],)
 
     def call(row: tf.Tensor) -> tf.Tensor:

@@ -1,6 +1,6 @@
 """torch DataLoader with persistent worker processes, each filling a whole batch in shared memory at a time.
 
-Tried: an element per item with the default collation; prefetch factors; three workers; shared memory by file name.
+Tried: an element per item with the default collation; prefetch factors; three workers.
 """
 
 from __future__ import annotations
@@ -44,7 +44,6 @@ def shared(shape: tuple[int, int]) -> torch.Tensor:
 
 
 def build(options: dict[str, Any]) -> Callable[[Tally, int], None]:
-    torch.multiprocessing.set_sharing_strategy(options.get("strategy", "file_descriptor"))
     elements, batch = Elements(options), options["batch"]
     settings: dict[str, Any] = {
         "num_workers": options.get("workers", 2),
