@@ -62,7 +62,11 @@ def _in_memory(plan: Node, settings: CacheSettings, limit: int | None) -> Node:
     to_folder = not isinstance(spill, bool | None)
     for name, value, needs in (
         ("version", settings.version, None if to_folder else "the elements of a folder: pass its path, or as spill="),
-        ("compression", settings.compression, None if spill else "elements on disk: pass a path, or spill="),
+        (
+            "compression",
+            settings.compression,
+            None if to_folder or spill else "elements on disk: pass a path, or spill=",
+        ),
     ):
         if value is not None and needs is not None:
             raise PlanError(f"cache({name}={value!r:.60}): this is a setting of {needs}")
