@@ -65,7 +65,7 @@ def _in_memory(plan: Node, settings: CacheSettings, limit: int | None) -> Node:
         (
             "compression",
             settings.compression,
-            None if to_folder or spill else "elements on disk: pass a path, or spill=",
+            None if to_folder or spill else "elements on disk: pass a path or spill=",
         ),
     ):
         if value is not None and needs is not None:
