@@ -306,7 +306,7 @@ SOURCES = (
 )
 
 
-@settings(max_examples=400)
+@settings(max_examples=250)
 @given(st.sampled_from(SOURCES), PIPELINES, st.sampled_from(WAYS), st.booleans())
 def test_batches_in_place_equal_those_of_plain_python(sources, thread_pool, source, operations, way, given_memory):
     draft = sources[source]()
