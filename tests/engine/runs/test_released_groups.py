@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import weakref
+from itertools import pairwise
 
 import penstock as ps
 
@@ -25,6 +26,6 @@ def test_a_group_is_gone_before_the_next_one_is_made():
     for element in it:
         del element
         groups.append(made[0])
-    largest = max(after - before for before, after in zip(groups, groups[1:], strict=False))
+    largest = max(after - before for before, after in pairwise(groups))
     assert largest > 1
     assert most[0] <= largest
