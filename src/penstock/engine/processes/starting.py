@@ -17,8 +17,8 @@ from penstock.engine.memory.arena import Arena
 from penstock.engine.tuning.budget import default_cache_limit
 
 ENTRY = (
-    "import json, sys; told_by_parent = json.loads(sys.argv[1]); sys.path[:] = told_by_parent['path']; "
-    "from importlib import import_module; import_module(told_by_parent['program']).serve(told_by_parent)"
+    "import json, sys; told = json.loads(sys.argv[1]); sys.path[:] = told['path']; "
+    "from importlib import import_module; import_module(told['program']).serve(told)"
 )
 MAKES_TASKS = "penstock.engine.processes.worker"
 """The program of a process that makes tasks."""

@@ -10,6 +10,7 @@ from contextlib import suppress
 from typing import Any
 
 from penstock.core.budget import UNLIMITED, Budget
+from penstock.core.surroundings import serve_another_process
 from penstock.engine.memory.arena import Mapping
 from penstock.engine.processes.arrival import arrived, result_packet
 from penstock.engine.processes.plans import Travelling
@@ -25,6 +26,7 @@ from penstock.plan.node import Node
 
 def serve(told: dict[str, Any]) -> None:
     """Serve until the parent closes the channel; `told` is what the parent says about itself."""
+    serve_another_process("tasks")
     channel = begun(told)
     arena = None if told["arena"] is None else Mapping(*told["arena"])
     with suppress(EOFError, OSError):  # the parent has closed the channel, or has died

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from penstock.core.surroundings import serve_another_process
 from penstock.engine.memory.arena import Arena
 from penstock.engine.memory.arenas import new_arena
 from penstock.engine.memory.lent import WHOLE_PIECE, Loan
@@ -33,6 +34,7 @@ from penstock.plan.node import Node
 
 def serve(told: dict[str, Any]) -> None:
     """Serve until the parent closes the channel; `told` is what the parent says about itself."""
+    serve_another_process("runs")
     channel = begun(told)
     host = Host()
     with suppress(EOFError, OSError):  # the parent has closed the channel, or has died

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from penstock import engine
 from penstock.core.budget import Budget
 from penstock.core.options import AUTOTUNE, Options
+from penstock.core.surroundings import is_worker_process, serves_another_process
 from penstock.engine.tuning.budget import available_cores, default_cache_limit, default_memory_budget
 from penstock.ops.buffer.options import options_of
 from penstock.ops.buffer.prefetch import Prefetch
@@ -96,7 +97,7 @@ def settings_of(plan: Node) -> Settings:
     workers = options.workers or max((count for count in calls if count not in (None, AUTOTUNE)), default=None)
     if executor == "processes":
         executor, workers = (
-            ("inline", None) if _is_in_a_worker() else (executor, workers or math.ceil(available_cores()))
+            ("inline", None) if is_worker_process() else (executor, workers or math.ceil(available_cores()))
         )
     shares_memory = not _is_remote(executor)
     kept_here = executor != "inline" and shares_memory and _has_function_of_one_thread(nodes)
@@ -113,7 +114,7 @@ def settings_of(plan: Node) -> Settings:
         kept_here=kept_here and not is_within,
         asked_for=executor != "auto" or workers is not None,
         native_threads=options.native_threads or 1,
-        isolate=options.isolate is True and not _is_in_a_worker() and not _is_isolated(),
+        isolate=options.isolate is True and not serves_another_process(),
         on_request=depth == 0,
     )
 
@@ -133,22 +134,6 @@ def _has_function_of_one_thread(nodes: list[Node]) -> bool:
 def _is_remote(executor: str | Executor | Callable[[], Executor]) -> bool:
     """Return whether tasks see other memory than this process's; names do not load the code of executors."""
     return executor == "processes" if isinstance(executor, str) else engine.workers.executors.is_remote(executor)
-
-
-def _is_in_a_worker() -> bool:
-    """Return whether this is a worker process: processes of its own would be more than there are cores."""
-    return _program() == "penstock.engine.processes.worker"
-
-
-def _is_isolated() -> bool:
-    """Return whether this process was begun to make whole runs."""
-    return _program() == "penstock.engine.runs.host"
-
-
-def _program() -> str | None:
-    """Return the program of this process if a pool has begun it; see `ENTRY` of `processes.starting`."""
-    told = getattr(sys.modules["__main__"], "told_by_parent", None)
-    return told["program"] if isinstance(told, dict) else None
 
 
 def _is_in_a_turn() -> bool:
