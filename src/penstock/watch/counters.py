@@ -7,10 +7,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 from time import perf_counter_ns, thread_time_ns
-from typing import Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
+from penstock import watch
 from penstock.core.arrays import Rows
 from penstock.elements.chunks.chunk import Chunk, Column, Columns
 from penstock.elements.ragged import Ragged
@@ -22,6 +23,10 @@ from penstock.plan.node import Node
 from penstock.plan.outcomes import outcomes_here
 from penstock.plan.step import Step
 from penstock.plan.traits import Traits
+
+if TYPE_CHECKING:
+    from penstock.core.events import RunEvent
+    from penstock.engine.runs.run import Run
 
 Cell = list[int]
 """Counts of one operation and thread: calls, rows, wall ns, CPU ns, bytes, input elements, and failed elements."""
@@ -198,6 +203,13 @@ class Counters:
             if number not in self._operations:
                 below = [self._operations[each] for each in inputs]
                 self._operations[number] = OperationCounters(node, below, contains_inputs)
+
+    def watch(self, run: Run, awaited: Callable[[], int], note: Callable[[RunEvent], object]) -> watch.stuck.Watched:
+        """Look at a run that this thread makes for a consumer in another process, as long as the result is kept."""
+        watched = watch.stuck.Watched(run, self, awaited, note)
+        watched.consumer = threading.get_ident()
+        watch.stuck.watchdog.watch(watched)
+        return watched
 
     def absorb(self, counted: dict[int, Cell]) -> None:
         """Add the counts of an observer in another process, which wrapped operations of the same plan."""

@@ -5,9 +5,11 @@ from __future__ import annotations
 import gc
 import os
 import random
+import re
 import resource
 import signal
 import threading
+from contextlib import suppress
 
 import numpy as np
 import pytest
@@ -98,6 +100,38 @@ def test_batches_outlive_the_process_that_made_them(pool):
     rest = list(it)
     assert [int(x) for batch in [first, *rest] for x in batch[:, -1]] == list(range(100))
     assert (first == first[:, :1]).all()
+
+
+@pytest.mark.parametrize("kind", ["rows", "stream", "threads"])
+def test_a_function_that_never_returns_is_reported_with_its_stack_there(kind, tmp_path, caplog, monkeypatch):
+    gate = tmp_path / "gate"
+    os.mkfifo(gate)
+
+    def wait_for_the_network(x):
+        if x == 14:
+            gate.read_text()
+        return x
+
+    def open_gate(record):
+        told.append(record.getMessage())
+        with suppress(OSError):  # open already
+            os.close(os.open(gate, os.O_WRONLY | os.O_NONBLOCK))
+
+    told = []
+    monkeypatch.setattr(caplog.handler, "emit", open_gate)
+    ds = D.range(40).map(wait_for_the_network)
+    ds = (ds.filter(lambda x: True) if kind == "stream" else ds).batch(2)
+    executor, workers = ("threads", 2) if kind == "threads" else (None, None)
+    options = ps.Options(isolate=True, stuck_after=0.1, executor=executor, workers=workers)
+    it = ds.with_options(options).iterator(epoch=0)
+    assert [batch.tolist() for batch in it] == [[x, x + 1] for x in range(0, 40, 2)]
+    event = next(event for event in it.stats().events if "map(wait_for_the_network)" in event.words)
+    assert event.kind == "stuck"
+    assert event.operation == "map(wait_for_the_network)"
+    assert re.search("for batch [1-7] of epoch 0", event.words)  # the first that was not received
+    assert "gate.read_text()" in event.words
+    assert any(line.startswith("[worker ") and line.endswith(event.words) for line in told)
+    assert not any("nothing comes from isolated" in line for line in told)
 
 
 # Ends

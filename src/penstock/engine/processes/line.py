@@ -54,6 +54,10 @@ class RunLine:
         """Send a request and wait for a message; return `None` at the end of the line."""
         with suppress(OSError):  # closed, but there may be messages from before
             self._channel.send(request)
+        return self.receive()
+
+    def receive(self) -> Message | None:
+        """Wait for a message; return `None` at the end of the line."""
         try:
             return next(self._messages, None)
         except (EOFError, OSError):

@@ -52,6 +52,11 @@ class AheadOfConsumer:
             self._account.add(nbytes)
             return self._sent
 
+    def awaited(self) -> int:
+        """Return the number of the piece that the consumer waits for; 0 if all it has asked for was sent."""
+        with self._changed:
+            return self._asked if self._asked > self._sent else 0
+
     def waited_for_room(self) -> bool:
         """Wait until another piece may be made; return false once the consumer has gone."""
         with self._changed:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from penstock.engine.processes.pool import ProcessPool
     from penstock.engine.processes.starting import PoolSetup
     from penstock.engine.tasks.observer import Observer
-    from penstock.engine.tasks.works import Work
+    from penstock.engine.tasks.works import Rebuildable
 
 MOST_PLANS = 64  # kept by worker processes; virtual streams have many that differ in a seed
 
@@ -40,7 +40,7 @@ class CarryOver:
         made.allocate_slot, made.has_given_slots = in_one_block(reserve), True
         return made
 
-    def plan(self, work: Work, observer: Observer) -> SharedPlan:
+    def plan(self, work: Rebuildable, observer: Observer) -> SharedPlan:
         """Return the plan of a work for worker processes: that of an earlier run, which they have, if it is the same.
 
         An error for a function that cannot be pickled comes before any process is started.

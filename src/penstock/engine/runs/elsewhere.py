@@ -79,6 +79,8 @@ class Elsewhere:
     ) -> None:
         self.failed_at = 0
         """The number of the item that failed."""
+        self.is_begun = False
+        """True while a process makes the run, and tells when nothing moves."""
         self._session = session
         self._pool = pool
         self._plan = plan
@@ -111,6 +113,7 @@ class Elsewhere:
                 why = line.reason()
                 self._session.check_open()
             finally:
+                self.is_begun = False
                 line.close()
             if isinstance(why, BaseException):
                 raise why
@@ -141,10 +144,10 @@ class Elsewhere:
         for number in count(1):
             is_received = False
             try:
-                message = line.ask((number, [] if lent is None else lent.returned()))
+                message = self._answer(line, number, lent)
                 if message is not None and message.head[0] == "begun":
                     lent, run = self._begun(message)
-                    message = line.ask((number, [] if lent is None else lent.returned()))
+                    message = self._answer(line, number, lent)
                 if message is None:
                     return False
                 kind = message.head[0]
@@ -164,9 +167,18 @@ class Elsewhere:
                 return None
         return False
 
+    def _answer(self, line: RunLine, number: int, lent: LentMemory | None) -> Message | None:
+        """Ask for a piece; return the message that comes, after events that are told meanwhile."""
+        message = line.ask((number, [] if lent is None else lent.returned()))
+        while message is not None and message.head[0] == "event":
+            self._session.events.append(message.head[1])
+            message = line.receive()
+        return message
+
     def _begun(self, message: Message) -> tuple[LentMemory | None, int]:
         """Return the memory that the process lends, and the number of the run there."""
         _, run, owner, size, notice, has_memory = message.head
+        self.is_begun = True
         if notice is not None:
             self._session.note_once(notice)
         return (self._pool.lent(owner, message.descriptor, size) if has_memory else None), run

@@ -7,7 +7,7 @@ import socket
 import threading
 from contextlib import suppress
 from copy import copy
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -30,6 +30,9 @@ from penstock.engine.workers.lifetime import WORKER
 from penstock.plan.deferred import settled
 from penstock.plan.flow import Piece
 from penstock.plan.node import Node
+
+if TYPE_CHECKING:
+    from penstock.core.events import RunEvent
 
 
 def serve(told: dict[str, Any]) -> None:
@@ -157,6 +160,8 @@ class HostedRun:
         self._line = line
         observer = copy(observer)  # which begins to count at zero
         self._run = Run(plan, order.settings, observer, order.cursor, carry_over)
+        self._observer = observer
+        self._watched: Any = None
         self._ahead = AheadOfConsumer(order.settings)
         self._reporter = Reporter(self._run, observer, carry_over.memory)
 
@@ -196,14 +201,20 @@ class HostedRun:
         else:
             self._line.send(("begun", self._number, os.getpid(), arena.size, notice, True), descriptor=arena.file.fd)
         self._run.begin()
+        self._watched = self._observer.watch(self._run, self._ahead.awaited, self._tell)
         self._ahead.hold(self._run.budget)
         while self._ahead.waited_for_room():
-            piece = self._run.piece()
+            piece = self._run.hand_over()
             if piece is None:
                 break
             self._send(piece)
             del piece  # its memory is free for the next one as soon as the consumer lets it go
         return "end", self._reporter.told()
+
+    def _tell(self, event: RunEvent) -> None:
+        """Tell the consumer, which waits, an event at once."""
+        with suppress(OSError):  # the consumer has gone
+            self._line.send(("event", event))
 
     def _send(self, piece: Piece) -> None:
         number = self._ahead.add(piece)

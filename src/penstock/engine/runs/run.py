@@ -115,6 +115,11 @@ class Run:
         """The last events of the run, to which others may be added."""
         return self._session.events
 
+    @property
+    def is_watched_elsewhere(self) -> bool:
+        """True if the process that makes the run tells when nothing moves."""
+        return self._elsewhere is not None and self._elsewhere.is_begun
+
     def owns(self, window: object) -> bool:
         """Return whether a window belongs to some stage of the run."""
         return window in self._session.windows
@@ -248,7 +253,7 @@ class Run:
         return slots.placed(runs.lowering.opened(self.plan, session, slots.allocate)(cursor.epoch, cursor.mark))
 
     def _items(self) -> list[Any] | Any | None:
-        while (piece := self.piece()) is not None:
+        while (piece := self._piece()) is not None:
             left_out = self._position.hand_out(piece)
             if left_out < len(piece.chunk):
                 items = piece.chunk.elements()
@@ -258,8 +263,14 @@ class Run:
         self._position.end()
         return None
 
-    def piece(self) -> Piece | None:
-        """Return the next items with the mark after them; `None` at the end. The run itself does not count them."""
+    def hand_over(self) -> Piece | None:
+        """Return the next items with the mark after them, for a consumer in another process; `None` at the end."""
+        piece = self._piece()
+        if piece is not None:
+            self._position.hand_out(piece)
+        return piece
+
+    def _piece(self) -> Piece | None:
         if self._producer is not None:
             return next(self._producer, None)
         if self._stage is not None or self._elsewhere is not None or self.settings.executor != "auto":

@@ -11,6 +11,7 @@ from penstock.plan.step import Out, Step
 
 if TYPE_CHECKING:
     from penstock.core.arrays import Rows
+    from penstock.core.events import RunEvent
     from penstock.elements.chunks.chunk import Chunk
     from penstock.plan.node import Node
     from penstock.plan.types import Program
@@ -64,6 +65,13 @@ class Observer(Protocol):
         """Prepare for the counts of an observer in another process, whose operations were not wrapped here."""
         ...
 
+    def watch(self, run: Any, awaited: Callable[[], int], note: Callable[[RunEvent], object], /) -> Any:
+        """Look at a run as long as the result is kept, and `note` an event if its consumer waits and nothing moves.
+
+        `awaited()` is another number for each request of the consumer, and 0 while there is none.
+        """
+        ...
+
 
 class Unobserved:
     """An observer that measures nothing."""
@@ -85,6 +93,9 @@ class Unobserved:
 
     def adopt(self, outline: Any, /) -> None:
         pass
+
+    def watch(self, run: Any, awaited: Callable[[], int], note: Callable[[RunEvent], object], /) -> Any:
+        return None
 
 
 Around: TypeAlias = "Callable[[], AbstractContextManager[Callable[[Rows, Chunk], object]]]"
