@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from penstock.engine.runs.settings import ISOLATED
 from penstock.plan.safety.calls import HERE
-from penstock.watch.stats import OperationStats, Stats
+from penstock.watch.stats import LEAST_STARTING, OperationStats, Stats
 
 LEAST_SECONDS = 0.05
+MUCH = 0.3  # share of the time waited from which on the start of a process is told
 INPUT_BOUND = 0.05  # share of its time that a consumer waits before the input is called the limit
 
 
 def verdict(stats: Stats) -> str:
     """Return what limits the run that `stats` counted, whether memory grows, and the last event, if any."""
     growing = "".join(f" Memory grows: {each}." for each in stats.growing)
-    limit_of = _limit(stats) + growing
+    limit_of = _limit(stats) + _start(stats) + growing
     if not stats.events:
         return limit_of
     lines = str(stats.events[-1]).splitlines()
@@ -37,6 +38,13 @@ def _limit(stats: Stats) -> str:
         f"The limit is {limit.name}, with {_percent(_share(limit, stats))} of the work; "
         f"its ceiling is {_rate(_ceiling(limit, stats), 'row')} ({_where(stats)}). {_advice(stats)}"
     )
+
+
+def _start(stats: Stats) -> str:
+    """Return how long the start of a process took, if that is much of the time that the consumer waited."""
+    if stats.starting < max(LEAST_STARTING, MUCH * stats.waited):
+        return ""
+    return f" It waited {stats.starting:.2f} s for the start of the process, which later epochs use again."
 
 
 def _advice(stats: Stats) -> str:

@@ -6,6 +6,7 @@ import gc
 import io
 import logging
 import os
+import pickle
 import sys
 import threading
 import traceback
@@ -18,6 +19,7 @@ import pytest
 import penstock as ps
 from penstock.core.errors import ClosedError
 from penstock.engine.processes import starting
+from penstock.engine.processes.line import RunLine
 
 D = ps.Dataset
 ISOLATED = ps.Options(isolate=True)
@@ -92,6 +94,18 @@ def test_the_figures_of_the_process_are_those_of_the_iterator():
     assert (got.items, got.rows, got.unit) == (10, 50, "batch")
     assert got.work > 0
     assert got.peak_bytes > 0
+
+
+def test_the_start_of_the_process_is_told_apart_from_other_waits():
+    ds = D.range(8).with_options(ps.Options(isolate=True, memory_budget=(1 << 26) + 4))  # a process of its own
+    first, second = ds.iterator(), ds.iterator()
+    for it in (first, second):
+        assert list(it) == list(range(8))
+    told = first.stats()
+    assert 0 < second.stats().starting < told.starting <= told.waited
+    assert f"{told.starting:.2f} s of it for the start of the process" in str(told)
+    assert f"It waited {told.starting:.2f} s for the start of the process" in first.verdict()
+    assert D.range(3).iterator().stats().starting == 0
 
 
 def test_threads_are_named_in_the_mode():
@@ -251,6 +265,38 @@ def test_batches_can_be_written_and_cached_ones_cannot():
         here = [batch.flags.writeable for _ in range(2) for batch in each]
         there = [batch.flags.writeable for _ in range(2) for batch in each.with_options(ISOLATED)]
         assert here == there
+
+
+@pytest.mark.parametrize(
+    "ds",
+    [
+        D.range(60).map(lambda x: np.full(20_000, x)).batch(4),  # placed one by one
+        D.range(60).map(lambda x: (np.full((100, 50), x), x)).map(lambda a, x: {"a": a * 2, "x": x}).batch(4),
+        D.range(60).map(lambda x: np.full(20_000, x)),  # in no batch
+        D.range(60).filter(lambda x: x % 2 == 0).map(lambda x: np.full(20_000, x)).batch(4),
+        D.from_tensor_slices(np.zeros((60, 20_000))).shuffle(seed=1).batch(4),
+        D.range(60).map(lambda x: np.full(20_000, x)).shuffle(8, seed=1).padded_batch(4),
+    ],
+    ids=["rows", "nested", "elements", "stream", "slices", "padded"],
+)
+@pytest.mark.parametrize("executor", ["inline", "processes"])
+def test_nothing_of_the_size_of_a_batch_goes_through_the_socket(ds, executor, monkeypatch):
+    received, receive = [], RunLine.receive
+
+    def counted(line):
+        message = receive(line)
+        received.append(len(pickle.dumps(message.head)) + len(message.tail))
+        return message
+
+    monkeypatch.setattr(RunLine, "receive", counted)
+    options = ps.Options(isolate=True, executor=executor, workers=None if executor == "inline" else 1)
+    for epoch in range(2):
+        it = ds.with_options(options).iterator(epoch=epoch)
+        assert sum(1 for _ in it) in (8, 15, 60)
+        assert not it.stats().events
+        assert len(received) > 4
+        assert max(received) < 8000  # with the figures of the run; an element has 40,000 at least
+        received.clear()
 
 
 def test_without_room_in_the_arena_batches_come_through_the_socket():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Generator
 from itertools import count
-from time import time
+from time import perf_counter_ns, time
 from typing import Any
 
 import numpy as np
@@ -44,7 +44,7 @@ def elsewhere(
 
     `continued` returns the cursor from which the next pieces count.
     """
-    settings = session.settings
+    settings, asked = session.settings, perf_counter_ns()
     if (reason := obstacle()) is not None:
         session.note_once(NOT_ISOLATED.format(reason))
         return None
@@ -62,6 +62,7 @@ def elsewhere(
         session.note_once(NOT_ISOLATED.format(pool.crew.no_start))
         return None
     pool.adopt(shared)
+    session.starting = perf_counter_ns() - asked
     return Elsewhere(session, pool, shared, carry_over, continued, unit)
 
 
@@ -89,6 +90,7 @@ class Elsewhere:
         self._unit = unit
         self._spent = Cost(0, 0)  # by processes before this one
         self._held: list[Account] = []
+        self._opened_at = 0  # when the line was opened, ns
 
     def pieces(self) -> Flow:
         """Yield the pieces. If the process dies, another one goes on from the state after the last of them.
@@ -101,6 +103,7 @@ class Elsewhere:
             order = RunOrder(self._session.settings.elsewhere(one_by_one=one_by_one), cursor)
             line = RunLine(self._plan, order)
             self._session.at_close(line.end)
+            self._opened_at = perf_counter_ns()
             try:
                 self._pool.crew.open(line)
                 is_over = yield from self._received(line, APART if one_by_one else None)
@@ -179,6 +182,7 @@ class Elsewhere:
         """Return the memory that the process lends, and the number of the run there."""
         _, run, owner, size, notice, has_memory = message.head
         self.is_begun = True
+        self._session.starting += perf_counter_ns() - self._opened_at
         if notice is not None:
             self._session.note_once(notice)
         return (self._pool.lent(owner, message.descriptor, size) if has_memory else None), run

@@ -106,6 +106,11 @@ class Run:
         return self._session.spent
 
     @property
+    def starting(self) -> int:
+        """The ns that the consumer has waited for the start of the process that makes the run."""
+        return self._session.starting
+
+    @property
     def mode(self) -> str:
         """The place where tasks run: `inline`, the number of threads, or the type of the user's executor."""
         return self._session.mode

@@ -72,6 +72,8 @@ class Session:
         self._in_processes: list[ProcessWorkers] = []
         self.note_once = partial(_note_once, set[str](), self.events)
         """Note that the run goes on without something, unless it was noted before."""
+        self.starting = 0
+        """The ns that the consumer has waited for the start of the process that makes the run."""
         self.told: RunFacts | None = None
         """The facts of the process that makes the run, if another one does."""
         self._inner: WeakSet[Session] = WeakSet()
