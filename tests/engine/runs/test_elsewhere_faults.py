@@ -270,10 +270,15 @@ print(got == list(range(len(got))), int(x) == len(got), pids == {int(pid)} != {o
 
 def test_a_forked_child_begins_a_process_of_its_own():
     program = """
+import gc
 ds = ps.Dataset.range(2000).map(lambda x: (x, os.getppid())).batch(4).with_options(ps.Options(isolate=True))
 it = iter(ds)
 first = next(it)
+other = ps.Dataset.range(3).map(lambda x: x).with_options(ps.Options(isolate=True))
+list(other)
 child = os.fork()
+del other  # of which the process is told by the parent alone
+gc.collect()
 rest = list(it)
 made = [int(x) for batch in rest for x in batch[0]]
 print(made == list(range(4, 2000)), int(rest[-1][1][-1]) == os.getpid(), flush=True)

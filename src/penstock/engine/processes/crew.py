@@ -114,6 +114,8 @@ class Crew:
         self._epoll.close()
         os.close(self._bell)
         self._bell = -1
+        self._errands.clear()
+        self._is_over = True  # plans that are let go have nobody to forget them
 
     # The thread
 
