@@ -237,6 +237,28 @@ def test_nothing_outlives_the_parent(end, tmp_path):
     process.stderr.close()
 
 
+def test_worker_processes_of_the_process_end_with_the_parent():
+    program = """
+def slow(x):
+    sum(range(10**5))
+    return os.getpid(), os.getppid()
+options = ps.Options(isolate=True, executor="processes", workers=1)
+pids = {os.getpid()}
+for pid, parent in ps.Dataset.range(10**6).map(slow).with_options(options):
+    pids |= {int(pid), int(parent)}
+    if len(pids) == 3: break
+print(*(pids - {os.getpid()}), flush=True)
+os.kill(os.getpid(), 9)
+"""
+    process = begin(program)
+    there = list(map(int, process.stdout.readline().split()))
+    process.wait(60)
+    assert len(there) == 2
+    assert all(map(await_end, there))
+    process.stdout.close()
+    process.stderr.close()
+
+
 def test_ctrl_c_ends_the_parent_and_the_process_with_one_traceback():
     process = begin(BEGUN + "list(it)", start_new_session=True)
     there, _ = map(int, process.stdout.readline().split())
