@@ -52,6 +52,7 @@ class Made:
     bounds: np.ndarray
     block_bytes: int | None = 100
     decoded: list = field(default_factory=list, compare=False)
+    checked: list = field(default_factory=list, compare=False)
     name: str = "made"
     spec: dict = field(default_factory=lambda: SPEC)
 
@@ -69,8 +70,8 @@ class Made:
         }
         return [columns[name] for name in sorted(self.spec)]
 
-    def check(self, block):
-        pass
+    def check(self, blocks):
+        self.checked.append(list(blocks))
 
     def describe(self, block, row):
         return f"block {block}, row {row}"
@@ -88,6 +89,14 @@ def test_files_are_sources_that_pass_the_conformance_checks():
     verify_source(BlockedSource(made([5, 1, 30, 7], block_bytes=None), cache_bytes=1))
     verify_source(BlockedSource(made([3, 3], spec={"id": SPEC["id"]})))
     verify_source(BlockedSource(made([])))
+
+
+def test_the_files_of_all_blocks_of_a_read_are_looked_at_together():
+    store = made([5, 1, 30, 7])
+    source = BlockedSource(store)
+    source.read_many(np.array([40, 0, 5, 2]))
+    source.read_many(np.array([7, 8]))
+    assert store.checked == [[0, 1, 3], [2]]
 
 
 @given(st.lists(st.integers(1, 20), min_size=1, max_size=6), st.data())

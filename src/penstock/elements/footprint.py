@@ -20,6 +20,8 @@ REPRESENTING = (16, 16, 8, 4, 4)  # of more parts, this many represent all: of a
 INNERMOST = len(REPRESENTING) - 1
 MOST_IN_A_RECORD = 64  # the parts of dicts and tuples differ, so all of them are looked at
 _PLAIN = frozenset({bool, int, float, complex, str, bytes, bytearray, type(None)})
+_LEAVES = (np.ndarray, Ragged, Sparse)
+_CONTAINERS = (dict, list, tuple, AbstractSet, deque)
 _PIXEL = {"1": 1, "L": 1, "P": 1, "I;16": 2, "LA": 4, "La": 4}  # bytes of a pixel of Pillow; 4 in all other modes
 
 
@@ -49,16 +51,18 @@ def memory_of_value(value: Any, depth: int = 0) -> int:
     True
     """
     kind = type(value)
+    if kind is np.ndarray:
+        return own_bytes_of(value)
     if kind in _PLAIN:
         return sys.getsizeof(value)
-    if isinstance(value, np.ndarray | Ragged | Sparse):
-        return _memory_of_column(cast("Column", value))
+    if isinstance(value, _LEAVES):
+        return _memory_of_column(value)
     if depth == INNERMOST:
         return sys.getsizeof(value, 64)
-    if isinstance(value, dict | list | tuple | AbstractSet | deque):
-        parts: Any = cast("Any", value).values() if isinstance(value, dict) else value
-        is_record = isinstance(value, dict | tuple) and len(parts) <= MOST_IN_A_RECORD
-        return sys.getsizeof(cast("Any", value)) + (_of_all if is_record else _of_some)(parts, depth + 1)
+    if isinstance(value, _CONTAINERS):
+        parts: Any = value.values() if isinstance(value, dict) else value  # pyright: ignore[reportUnknownVariableType]
+        is_record = isinstance(value, (dict, tuple)) and len(parts) <= MOST_IN_A_RECORD
+        return sys.getsizeof(value) + (_of_all if is_record else _of_some)(parts, depth + 1)
     return _memory_of_object(value, depth)
 
 

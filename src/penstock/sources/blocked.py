@@ -84,8 +84,8 @@ class BlockStore(Protocol):
         """Return the columns of a block, in the order of the leaves of `spec`."""
         ...
 
-    def check(self, block: int) -> None:
-        """Raise a `DataError` after reading a block that is a view of a file truncated since."""
+    def check(self, blocks: Iterable[int]) -> None:
+        """Raise a `DataError` after reading blocks if a file of theirs was changed; look at each file once."""
         ...
 
     # A store of local files also has `extents(block) -> Iterable[Extent]`.
@@ -172,7 +172,7 @@ class BlockedSource:
             try:
                 return self._of_one(*_whole(block, rows - bounds[first]), memory)
             finally:
-                self.store.check(first)
+                self.store.check([first])
         return self._of_several(rows, memory)
 
     @property
@@ -205,11 +205,11 @@ class BlockedSource:
         run = len(rows) == 1 or (int(rows[-1]) - low == len(rows) - 1 and bool((np.diff(rows) == 1).all()))
         columns: list[Column] = []
         narrow = () if run else self._narrow
-        found = gather(block.packed(self._layout, narrow), rows) if narrow else np.empty((0, 0), np.uint8)
+        fields = self._fields(gather(block.packed(self._layout, narrow), rows)) if narrow else {}
         for place, column in enumerate(block.columns):
             into = memory[place] if memory else None
-            if place in narrow:
-                columns.append(given(self._unpacked(found, place), into))
+            if place in fields:
+                columns.append(given(fields[place], into))
             elif isinstance(column, np.ndarray):
                 part = column[low : low + len(rows)] if run else None
                 columns.append(picked(column, rows, into) if part is None else given(part, into))
@@ -226,27 +226,27 @@ class BlockedSource:
         owner = owner[order]
         cuts = np.concatenate([[0], np.flatnonzero(np.diff(owner)) + 1, [len(rows)]])
         spans = {int(owner[low]): (low, high) for low, high in pairwise(cuts.tolist())}
+        in_blocks = rows[order] - self.store.bounds[owner]
         try:
-            return self._gathered(rows, order, spans, memory)
+            return self._gathered(in_blocks, order, spans, memory)
         finally:
-            for number in spans:
-                self.store.check(number)
+            self.store.check(spans)
 
     def _gathered(
-        self, rows: Rows, order: Rows, spans: dict[int, tuple[int, int]], memory: Sequence[NDArray[Any] | None]
+        self, in_blocks: Rows, order: Rows, spans: dict[int, tuple[int, int]], memory: Sequence[NDArray[Any] | None]
     ) -> Columns:
+        """Return the rows that are at the places `in_blocks` of the blocks of `spans`, each at its place in `order`."""
         narrow, layout = self._narrow, self._layout
-        packed = np.empty((len(rows), layout.itemsize), np.uint8)
+        packed = np.empty((len(order), layout.itemsize), np.uint8)
         by_place = {
-            place: column_parts(spec, len(rows)) for place, spec in enumerate(self._specs) if place not in narrow
+            place: column_parts(spec, len(order)) for place, spec in enumerate(self._specs) if place not in narrow
         }
         decoded = self._ahead(spans)
         for number, found in self._recent.each(spans):
             decoded(number)
             low, high = spans[number]
-            local = rows[order[low:high]] - self.store.bounds[number]
             try:
-                block, local = _whole(found, local)
+                block, local = _whole(found, in_blocks[low:high])
             except DataError as error:
                 error.element = int(order[low + (error.element or 0)])
                 raise
@@ -256,14 +256,13 @@ class BlockedSource:
                 part.put(block.columns[place], local, low)
         back = np.empty_like(order)  # back[i]: the place of row i in the run
         back[order] = np.arange(len(order))
-        if narrow:
-            packed = gather(packed, back)
+        fields = self._fields(gather(packed, back)) if narrow else {}
         columns: list[Column] = []
         for place in range(len(self._specs)):
             into = memory[place] if memory else None
             part = by_place.get(place)
-            columns.append(given(self._unpacked(packed, place), into) if part is None else part.done(back, into))
-        return Columns(self._structure, columns, len(rows))
+            columns.append(given(fields[place], into) if part is None else part.done(back, into))
+        return Columns(self._structure, columns, len(order))
 
     def _ahead(self, blocks: Iterable[int]) -> Callable[[int], None]:
         """Return a function to call with each decoded block, which reads the following blocks ahead."""
@@ -271,8 +270,10 @@ class BlockedSource:
             return lambda _: None
         return self._advice.ahead(block for block in blocks if block not in self._recent)
 
-    def _unpacked(self, packed: NDArray[np.uint8], place: int) -> NDArray[Any]:
-        return packed.view(self._layout).reshape(-1)[f"f{place}"]
+    def _fields(self, packed: NDArray[np.uint8]) -> dict[int, NDArray[Any]]:
+        """Return the narrow columns by their place, from rows packed as `DecodedBlock.packed` does."""
+        records = packed.view(self._layout).reshape(-1)
+        return {place: records[f"f{place}"] for place in self._narrow}
 
     @cached_property
     def _advice(self) -> BlockAdvice | None:

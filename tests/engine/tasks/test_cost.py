@@ -63,6 +63,14 @@ def is_in_full(meter, readings, reads=0):
     return in_full
 
 
+def test_a_task_is_never_without_a_core_for_longer_than_it_lasts(readings):
+    def lose_the_core_between_two_clocks():
+        readings[-1] = (100, 40, 5_000, 0, 0)
+
+    _, took = Meter().measure(lose_the_core_between_two_clocks)
+    assert cost_of(took) == Cost(100, 40, starved=60)
+
+
 def test_the_first_tasks_are_measured_in_full_and_later_a_sample(readings):
     meter = Meter()
     measured = [is_in_full(meter, readings) for _ in range(FULLY + 10 * EVERY)]

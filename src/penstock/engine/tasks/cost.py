@@ -87,9 +87,10 @@ class Meter:
         held = held_here()
         before = thread_times()
         made = make()
-        took = (after - earlier for after, earlier in zip(thread_times(), before, strict=True))
+        wall, cpu, starved, *counts = (after - earlier for after, earlier in zip(thread_times(), before, strict=True))
         turns = (after - earlier for after, earlier in zip(held_here(), held, strict=True))
-        cost = Cost(*took, *turns)
+        # the clocks are read one by one: a core lost in between would be missing in a longer time than passed
+        cost = Cost(wall, cpu, min(starved, max(wall - cpu, 0)), *counts, *turns)
         self._last = cost
         if cost.reads:
             self._fully = task + 1 + FULLY

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -70,7 +70,7 @@ class ArrowFiles(TableFiles[RecordBatch]):
             numbers = np.arange(found.rows) if found.kept is None else found.kept
             return columns_or_apart(table, self.table, place, numbers)
         finally:
-            self.check(block)
+            self.check([block])
 
     def extents(self, block: int) -> list[Extent]:
         """Return the extents of a record batch; none if few columns are read, since their places are not known."""
@@ -78,8 +78,9 @@ class ArrowFiles(TableFiles[RecordBatch]):
         wanted, every = len(self._wanted[found.file]), len(self._schemas[found.file])
         return [(self.paths[found.file], found.begin, found.end)] if 2 * wanted > every else []
 
-    def check(self, block: int) -> None:
-        self._mapped(self.blocks[block].file).check_unchanged()
+    def check(self, blocks: Iterable[int]) -> None:
+        for file in {self.blocks[block].file for block in blocks}:
+            self._mapped(file).check_unchanged()
 
     def _mapped(self, file: int) -> MappedFile:
         mapped = self._maps.get(file)

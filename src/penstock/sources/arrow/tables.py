@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -118,10 +118,10 @@ class TableFiles(OpenedAgain, Generic[B]):
         kept = self.blocks[block].kept
         return row if kept is None else int(kept[row])
 
-    def check(self, block: int) -> None:
-        """Raise a `DataError` if the file of a block has changed, even for cached rows."""
-        file = self.blocks[block].file
-        self.states[file].check(self.paths[file])
+    def check(self, blocks: Iterable[int]) -> None:
+        """Raise a `DataError` if a file of these blocks has changed, even for cached rows."""
+        for file in {self.blocks[block].file for block in blocks}:
+            self.states[file].check(self.paths[file])
 
 
 def _fixed(spec: Any) -> bool:

@@ -122,9 +122,10 @@ class ChunkedFiles(OpenedAgain):
         source = self._opened(file)
         return [extent for name in self.names for extent in source.extents(name, low, high)]
 
-    def check(self, block: int) -> None:
-        """Raise a `DataError` if the file of a block has changed, even for cached rows."""
-        self._check(int(self.starts.searchsorted(self.bounds[block], "right")) - 1)
+    def check(self, blocks: Iterable[int]) -> None:
+        """Raise a `DataError` if a file of these blocks has changed, even for cached rows."""
+        for file in {int(self.starts.searchsorted(self.bounds[block], "right")) - 1 for block in blocks}:
+            self._check(file)
 
     def _check(self, file: int) -> None:
         if (state := self.states[file]) is not None:

@@ -61,7 +61,7 @@ class CsvFiles(TableFiles[BlockExtent]):
         found = self.blocks[block]
         maker = self.makers[found.file]
         records = _records(maker.path, found)
-        self.check(block)
+        self.check([block])
         try:
             return maker.columns(records, found.kept)
         except DataError:

@@ -6,7 +6,7 @@ import os
 import sys
 import threading
 import weakref
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from functools import cached_property
@@ -136,7 +136,7 @@ class SqlRows:
             for name, spec in zip(names, flatten(self.spec)[0], strict=True)
         ]
 
-    def check(self, block: int) -> None:
+    def check(self, blocks: Iterable[int]) -> None:
         """Do nothing: rows are copies in memory."""
 
     def describe(self, block: int, row: int) -> str:
