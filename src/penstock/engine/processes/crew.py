@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import select
 import signal
@@ -18,7 +19,6 @@ from penstock.engine.memory.cgroups import oom_kills
 from penstock.engine.processes import output
 from penstock.engine.processes.member import BY_OTHERS, Member, told_code
 from penstock.engine.processes.starting import PoolSetup, started
-from penstock.engine.processes.suspects import suspected
 from penstock.engine.processes.ticket import Ticket
 from penstock.engine.transport.channel import Message
 from penstock.engine.workers.lifetime import CREW
@@ -32,8 +32,9 @@ class Crew:
     """Worker processes that make tickets in the order in which they come.
 
     One thread starts the workers, sends them tasks, reads what they send, and learns from their pidfds when they end.
-    It waits on all descriptors at once, without a clock. Only that thread touches the state: others leave an errand for
-    it, which takes no lock, so that neither an interrupt nor a finalizer can find the state half changed.
+    It waits on all descriptors at once, until a task has taken so long that it must look at its worker. Only that
+    thread touches the state: others leave an errand for it, which takes no lock, so that neither an interrupt nor a
+    finalizer can find the state half changed.
     """
 
     def __init__(self, setup: PoolSetup, arena: Arena | None) -> None:
@@ -111,22 +112,33 @@ class Crew:
     def _run(self) -> None:
         signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # workers inherit it until they ignore the signal
         while self._deadline is None or self._members:
-            wait = None if self._deadline is None else max(self._deadline - monotonic(), 0)
-            for descriptor, _ in self._epoll.poll(wait):
+            due = min((member.overdue.due for member in self._members), default=math.inf)
+            due = due if self._deadline is None else self._deadline
+            for descriptor, _ in self._epoll.poll(None if due == math.inf else max(due - monotonic(), 0)):
                 if descriptor == self._bell:
                     os.eventfd_read(self._bell)
                 elif (source := self._sources.get(descriptor)) is not None:
                     source()
             self._run_errands()
-            if self._deadline is not None and monotonic() >= self._deadline:
-                self._deadline = monotonic() + TIME_TO_END
+            if due > (now := monotonic()):
+                continue
+            if self._deadline is None:
+                self._look(now)
+            elif now >= self._deadline:
+                self._deadline = now + TIME_TO_END
                 for member in self._members:
-                    member.kill()
+                    member.signal(signal.SIGKILL)
         self._is_over = True
         self._run_errands()
         self._epoll.close()
         bell, self._bell = self._bell, -1
         os.close(bell)
+
+    def _look(self, now: float) -> None:
+        """Look at the workers that take long for their task."""
+        for member in self._members:
+            if member.overdue.due <= now:
+                member.overdue.look(now)
 
     def _accept(self, ticket: Ticket) -> None:
         if self.failure is not None:
@@ -194,7 +206,7 @@ class Crew:
             self._dispatch()
             return
         member.resident = told[1]
-        ticket = member.tickets.popleft()
+        ticket = member.done()
         self._bad_starts = self._killed_starts = 0
         self._dispatch()
         self._first(ticket.answer(kind, told[2], told[3], message.tail))
@@ -239,16 +251,17 @@ class Crew:
         if not member.ready:
             self._count_start(code, how)
         if tickets and tickets[0] is member.tickets[0]:
-            tickets[:1] = suspected(tickets[0], how, self._arena)
+            tickets[:1] = tickets[0].died(how, was_stuck=member.overdue.ended)
         self._first(tickets)
         self._start()
 
     def _told_end(self, member: Member, code: int) -> str:
         kills, self._oom_kills = oom_kills() - self._oom_kills, oom_kills()
         why = ", likely for lack of memory" if code == -signal.SIGKILL and kills > 0 else ""
+        why = ", since its task took too long" if member.overdue.ended else why
         size = f", with {member.resident / 1e6:,.0f} MB resident after its last task" if member.resident else ""
         words = f"; it wrote:\n{member.last_words}" if member.last_words else ""
-        return f"worker {member.number} (process {member.pid}) ended by {told_code(code)}{why}{size}{words}"
+        return f"{member.name} ended by {told_code(code)}{why}{size}{words}"
 
     def _count_start(self, code: int, how: str) -> None:
         """Count a worker that ended before it took a task; after several in a row, give up."""

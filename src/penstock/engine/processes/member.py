@@ -6,8 +6,10 @@ import os
 import signal
 from collections import deque
 from contextlib import suppress
+from time import monotonic
 
 from penstock.engine.processes.output import Output
+from penstock.engine.processes.overdue import Overdue
 from penstock.engine.processes.starting import Started
 from penstock.engine.processes.ticket import Ticket
 from penstock.engine.transport.channel import Channel
@@ -31,8 +33,14 @@ class Member:
         if process.stdout is None or process.stderr is None:
             raise RuntimeError("a worker was started without pipes")
         self.outputs = (Output(process.stdout, "stdout", number), Output(process.stderr, "stderr", number))
+        self.overdue = Overdue(self.name, self.signal, self.outputs[1])
         self._process = process
         self._plans: set[int] = set()
+
+    @property
+    def name(self) -> str:
+        """The worker in words."""
+        return f"worker {self.number} (process {self.pid})"
 
     @property
     def has_place(self) -> bool:
@@ -42,6 +50,8 @@ class Member:
     def give(self, ticket: Ticket) -> bool:
         """Send a task, after its plan if the worker does not have that; return whether all of it has gone out."""
         self.tickets.append(ticket)
+        if len(self.tickets) == 1:
+            self.overdue.begin(ticket, monotonic())
         plan = ticket.client.plan
         with suppress(OSError):  # the worker has died, which its descriptor tells too
             if plan.number not in self._plans:
@@ -49,6 +59,12 @@ class Member:
                 plan.send(self.channel)
             return self.channel.send(ticket.head, ticket.tail)
         return True
+
+    def done(self) -> Ticket:
+        """Take out the task that the worker has made, and return it; the worker begins the next one."""
+        ticket = self.tickets.popleft()
+        self.overdue.begin(self.tickets[0] if self.tickets else None, monotonic())
+        return ticket
 
     def forget(self, plan: int) -> None:
         """Let the worker forget a plan."""
@@ -61,10 +77,10 @@ class Member:
         """Return the exit code once the process has ended, else `None`; 0 if other code has waited for the process."""
         return self._process.poll()
 
-    def kill(self) -> None:
-        """End the process."""
+    def signal(self, number: signal.Signals) -> None:
+        """Send the process a signal, unless it has ended."""
         with suppress(OSError):
-            signal.pidfd_send_signal(self.pidfd, signal.SIGKILL)
+            signal.pidfd_send_signal(self.pidfd, number)
 
     def close(self) -> None:
         """Close every descriptor; the process, if it still runs, sees the end of its channel."""

@@ -18,6 +18,7 @@ from penstock.engine.transport.channel import Channel
 from penstock.engine.transport.packets import Packet, packet_of
 from penstock.engine.workers.remote import dumped_plan
 from penstock.plan.graph import same_plan
+from penstock.plan.trial import Trial
 
 LARGEST_SENT = 1 << 16  # bytes of a plan that are sent to each worker; a larger one is written into a file once
 IN_A_MESSAGE = 1 << 14  # bytes of elements that are sent directly, because it takes less time than to share them
@@ -78,6 +79,7 @@ class Travelling(NamedTuple):
     upcoming: Rows | None
     part: tuple[int, int] | None
     room: tuple[int, int]
+    trial: Trial | None
 
 
 @dataclass
@@ -98,7 +100,7 @@ def sending(task: Task, plan: int, arena: Arena | None, room_bytes: int) -> Send
     given, tail, block = _given(task, arena)
     room = arena.block(room_bytes) if arena is not None and room_bytes else None
     place = (0, 0) if room is None or arena is None else (arena.place_of(room) or 0, room.nbytes)
-    made = Travelling(plan, task.low, task.high, given, slot, task.upcoming, task.part, place)
+    made = Travelling(plan, task.low, task.high, given, slot, task.upcoming, task.part, place, task.trial)
     return Sending(made, tail, held, room, block)
 
 

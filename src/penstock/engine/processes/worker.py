@@ -31,6 +31,7 @@ from penstock.engine.transport.raised import pickled_error
 from penstock.engine.tuning.budget import bound_caches
 from penstock.engine.workers.remote import fresh
 from penstock.plan.flow import Piece
+from penstock.plan.trial import on_trial
 
 PR_SET_PDEATHSIG = 1
 KILLED_FIRST = 500  # added to the score by which the system chooses what to end if memory runs out
@@ -91,7 +92,8 @@ class Server:
             self._answer("not loaded", number, pickled_error(error), None)
             return
         try:
-            made = work.make(self._task(task, tail))
+            with on_trial(task.trial, work.plan):
+                made = work.make(self._task(task, tail))
         except BaseException as error:  # noqa: BLE001 - the consumer raises it
             self._answer("failed", number, pickled_error(error), observer.drain())
             return

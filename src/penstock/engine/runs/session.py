@@ -162,7 +162,9 @@ class Session:
         given = settings.memory_budget if settings.budget_is_given else None
         setup = processes.starting.PoolSetup(settings.workers or 1, settings.native_threads, given)
         pool = self._carry_over.pool(setup, settings.memory_budget)
-        made = processes.workers.ProcessWorkers(pool, plan, observer, self.events.append)
+        made = processes.workers.ProcessWorkers(
+            pool, plan, observer, self.events.append, stuck_after=settings.stuck_after, ends_stuck=settings.ends_stuck
+        )
         self._in_processes.append(made)
         return made if self._can_start(made) else None
 

@@ -34,7 +34,7 @@ class Settings:
     `rewrite` is the option of that name, for datasets that are elements; `None` if it is unset. `kept_here` is true if
     the run is inline only because some function may be called by no other thread than the consumer's; `asked_for` is
     true if the user requested threads. `native_threads` is the number of threads of native libraries in each worker
-    process.
+    process. A worker process that is stuck is ended if `ends_stuck`.
     """
 
     executor: str | Executor | Callable[[], Executor]
@@ -44,6 +44,7 @@ class Settings:
     memory_budget: int
     budget_is_given: bool
     stuck_after: float = STUCK_AFTER
+    ends_stuck: bool = False
     rewrite: bool | None = None
     kept_here: bool = False
     asked_for: bool = False
@@ -92,6 +93,7 @@ def settings_of(plan: Node) -> Settings:
         memory_budget=options.memory_budget or default_memory_budget(),
         budget_is_given=options.memory_budget is not None,
         stuck_after=STUCK_AFTER if options.stuck_after is None else options.stuck_after,
+        ends_stuck=options.stuck_after is not None,
         rewrite=options.rewrite,
         kept_here=kept_here and not is_within,
         asked_for=executor != "auto" or workers is not None,

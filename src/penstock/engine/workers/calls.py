@@ -9,23 +9,49 @@ from typing import Any
 
 from penstock.core.errors import WorkerError
 from penstock.engine.tasks.task import Job, Result, Task
+from penstock.engine.tasks.works import Work
 from penstock.engine.workers.remote import PickledPlan
+from penstock.engine.workers.suspects import Suspect
 
 
 @dataclass(eq=False)
 class Call:
     """A task to be made elsewhere; `done` receives its result, `absorb` before that the counts of the observer there.
 
-    `deaths` counts the workers that died while only this call was under way.
+    Once a worker has died while only this call was under way, `task` is one step after another of its `suspect`.
     """
 
     plan: PickledPlan
-    operation: str
+    work: Work
     job: Job
     task: Task
     done: Callable[[Result], None]
     absorb: Callable[[Any], None]
-    deaths: int = 0
+    suspect: Suspect | None = None
+
+    def ended(self, result: Result, counted: Any) -> bool:
+        """Take the result of the task; return whether the call is over, rather than to be made again."""
+        if self.suspect is not None:
+            whole = self.suspect.lived(result)
+            if whole is None:
+                if self.suspect.keeps:
+                    self.absorb(counted)
+                self.task = self.suspect.task
+                return False
+            result = whole
+        if counted is not None:
+            self.absorb(counted)
+        self.done(result)
+        return True
+
+    def died(self, how: str) -> Result | None:
+        """Learn how a worker died while it made this call alone; return a result, or `None` to make the task next."""
+        if self.suspect is None:
+            self.suspect = Suspect(self.work, self.task)
+        elif (result := self.suspect.died(how)) is not None:
+            return result
+        self.task = self.suspect.task
+        return None
 
 
 def submitted(executor: Executor, job: Job, function: Any, *args: Any) -> Future[Any]:

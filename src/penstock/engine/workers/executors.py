@@ -99,7 +99,7 @@ class RemoteWorkers:
     def submit(self, job: Job, number: int, window: Window) -> None:
         task = job.tasks[number]._replace(slot=None)  # memory does not travel
         done = partial(window.finish, job, number)
-        self._executor.submit(Call(self._plan, self.work.plan.label(), job, task, done, self.observer.absorb))
+        self._executor.submit(Call(self._plan, self.work, job, task, done, self.observer.absorb))
 
     def close(self) -> None:
         self._plan.remove()

@@ -17,23 +17,20 @@ from typing import Any
 
 from penstock.core.errors import WorkerError
 from penstock.core.events import RunEvent
-from penstock.engine.tasks.task import Made, Redone, Result
 from penstock.engine.workers.calls import Call, result_of, submitted
 from penstock.engine.workers.executors import is_remote
 from penstock.engine.workers.lifetime import LAST_WAIT
 from penstock.engine.workers.remote import run_remotely
 
-DEADLY = 2  # workers that a task kills, without others under way, before the run fails with it
 FRUITLESS = 6  # executors that break one after another, without a task done, before the run fails
 
 
 class ReplaceableExecutor:
     """An executor that makes calls, and the ones after it.
 
-    When an executor breaks, it is unknown which of its calls killed the worker. All of them become suspects, and a new
-    executor makes them again one at a time, before it takes other calls. A suspect that kills two workers while it is
-    alone ends the run; if it has several items, each is made alone before, so that the failure names the item. Nothing
-    that may have killed a worker is ever run in this process.
+    When an executor breaks, it is unknown which of its calls killed the worker. A new executor makes all of them again
+    one at a time, before it takes other calls. One with which a worker dies while it is alone is made again as its
+    `Suspect` says. Nothing that may have killed a worker is ever run in this process.
     """
 
     def __init__(self, given: Any, workers: int, note: Callable[[RunEvent], None]) -> None:
@@ -127,14 +124,14 @@ class ReplaceableExecutor:
         if isinstance(result, BrokenExecutor):
             self._broke(call, executor, result, begun=True)
             return
+        result, counted = result if isinstance(result, tuple) else (result, None)
+        is_over = call.ended(result, counted)
         with self._lock:
             self._under_way.pop(call, None)
             self._fruitless = 0
             was_alone, self._alone = self._alone is call, None if self._alone is call else self._alone
-        if isinstance(result, tuple):
-            result, counted = result
-            call.absorb(counted)
-        call.done(result)
+            if not is_over and not self._closed:
+                self._suspects.appendleft(call)
         if was_alone or self._suspects:
             self._go_on()
 
@@ -148,52 +145,24 @@ class ReplaceableExecutor:
             if is_first:
                 self._executor, self._broken = None, f"{type(executor).__name__} broke: {_deaths(executor, error)}"
                 self._fruitless += 1
-            was_alone, is_deadly = self._alone is call, False
+            was_alone, result = self._alone is call, None
             if was_alone:
                 self._alone = None
-                call.deaths += begun
-                is_deadly = call.deaths == DEADLY
-            if not is_deadly:  # the one that was alone is the first to be made by a fresh executor
+                result = call.died(self._broken) if begun else None
+                self._fruitless = min(self._fruitless, FRUITLESS - 1) if begun else self._fruitless
+            if result is None:  # the one that was alone is the first to be made by a fresh executor
                 (self._suspects.appendleft if was_alone else self._suspects.append)(call)
         if is_first and executor is not self._given:
             _shut_down(executor)
-        if is_deadly:
-            self._condemn(call, error)
+        if result is not None:
+            call.done(result)
         self._go_on()
-
-    def _condemn(self, call: Call, error: BrokenExecutor) -> None:
-        """Fail with a call that has killed its workers; make one of several items item by item before."""
-        if len(call.task.given) > 1 and call.task.part is None:
-            self._make_alone(call, [])
-            return
-        died = WorkerError(
-            f"item {call.task.low} killed {call.deaths} workers: {self._broken}. Making it in this process, as its "
-            "replay would, may kill this process too"
-        )
-        died.__cause__ = error
-        call.done(died)
-
-    def _make_alone(self, call: Call, made: list[Made]) -> None:
-        """Make the next item of a call by itself, after the items that were made."""
-        if len(made) == len(call.job):
-            call.done(Redone(made, None))
-            return
-
-        def done(result: Result) -> None:
-            if isinstance(result, Made):
-                self._make_alone(call, [*made, result])
-            else:
-                call.done(Redone(made, result))
-
-        item = Call(call.plan, call.operation, call.job, call.job.alone(len(made)), done, call.absorb)
-        with self._lock:
-            self._suspects.appendleft(item)
 
     def _report(self, broken: str, suspects: list[Call]) -> None:
         rows, operation = None, ""
         if suspects:
             rows = min(call.task.low for call in suspects), max(call.task.high for call in suspects)
-            operation = suspects[0].operation
+            operation = suspects[0].work.plan.label()
         under_way = "" if rows is None else f" while items {rows[0]} to {rows[1]} of {operation} were under way"
         words = f"{broken}{under_way}; the run continues on a new {self.name}, with the same items"
         self._note(RunEvent(time(), "broken", operation, rows, words))

@@ -1,0 +1,170 @@
+"""Tasks with which worker processes ended: their items are made again one by one, each alone in a worker."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+from penstock.core.errors import WorkerDiedError
+from penstock.engine.tasks.task import Made, Redone, Result, Task
+from penstock.engine.tasks.works import RowWork, Work
+from penstock.ops.group.unit import batching_of
+from penstock.plan.flow import Piece
+from penstock.plan.graph import post_order
+from penstock.plan.node import Node
+from penstock.plan.trial import Place, PlaceFile, Trial
+
+SUSPECT = 2  # workers that end with the same task, or with the same element of it
+MOST_ROUNDS = 3  # times that the elements of a batch are made apart, and none of them ends a worker
+ADVICE = "Leave it out, or change the function so that it does not end its process"
+
+
+class Suspect:
+    """A task with which workers ended, made again in workers: its items one by one, or all of the part of a batch.
+
+    `task` is to be made next. An element that ends two workers is handled by `on_error=` of the operation that was
+    making it, or by the `ignore_errors()` above, as if it had raised a `WorkerDiedError`: tasks on trial say which
+    operation that is. If there is none, the whole task fails, with the element's name: those of a batch are made apart
+    to find it.
+    """
+
+    def __init__(self, work: Work, task: Task) -> None:
+        self._work = work
+        self._whole = task._replace(slot=None, upcoming=None)
+        self._elements = Elements(work, self._whole)
+        self._at = 0
+        self._made: list[Made] = []
+        self._file = PlaceFile()
+        self._deadly: dict[Place, str] = {}
+        self._deaths: Counter[Place | int] = Counter()  # at places, or with the element that is made
+        self._inside: Elements | None = None  # the elements of the batch that ended two workers
+        self._at_inside = self._rounds = 0
+        self.keeps = False
+        """True if the last result that lived is a part of that of the whole."""
+
+    @property
+    def task(self) -> Task:
+        """The task to make now."""
+        self._file.clear()
+        trial = Trial(self._file.path, dict(self._deadly))
+        if self._inside is not None:
+            return self._inside.task(self._at_inside)._replace(trial=trial)
+        is_last = self._at == len(self._elements)  # of a part, which is made once it is known what to spare
+        return (self._whole if is_last else self._elements.task(self._at))._replace(trial=trial)
+
+    def lived(self, result: Result) -> Result | None:
+        """Take the result of the task; return that of the whole, or `None` if there is more to make."""
+        is_part, is_last = self._whole.part is not None, self._at == len(self._elements)
+        self.keeps = self._inside is None and (is_last or not is_part)
+        if self._inside is not None:  # whether it failed does not matter: its batch is made again
+            self._at_inside += 1
+            if self._at_inside == len(self._inside):
+                self._inside = None
+            return None
+        self._deaths.clear()
+        if not isinstance(result, Made):
+            return result if is_part else Redone(self._made, result)
+        if is_last:
+            result.spares = bool(self._deadly)
+            return result
+        self._made.append(result)
+        self._at += 1
+        if is_part:
+            self._made.clear()
+        elif self._at == len(self._elements):
+            return Redone(self._made, None)
+        return None
+
+    @property
+    def seconds(self) -> float | None:
+        """The time that the task has been making one element; `None` if it does not say which one."""
+        return self._file.seconds()
+
+    def died(self, how: str, *, was_stuck: bool = False) -> Result | None:
+        """Learn how a worker ended with the task; return the result of the whole, or `None` if there is more to make.
+
+        A worker that was ended since it was stuck shows that the task, as often as it is made, takes too long.
+        """
+        place = self._file.read()
+        if place is not None:
+            self._deaths[place] += 1
+            if self._deaths[place] == SUSPECT:
+                self._deadly[place] = f"{self._told(place)} ended each worker that made it: {how}"
+                self._inside = None
+            return None
+        at = self._at if self._inside is None else ~self._at_inside
+        self._deaths[at] += 1
+        is_batch_stuck = was_stuck and self._inside is None and self._rounds == 0
+        if self._deaths[at] < SUSPECT and not is_batch_stuck:
+            return None
+        if self._inside is not None:
+            return self._failed(self._inside, self._at_inside, how)
+        if self._at < len(self._elements) and self._rounds < MOST_ROUNDS:
+            self._inside, self._at_inside = self._elements.within(self._at), 0
+        if self._inside is None:
+            return None if self._deaths[at] < SUSPECT else self._failed(self._elements, self._at, how)
+        self._rounds += 1
+        self._deaths.clear()
+        return None
+
+    def _failed(self, elements: Elements, at: int, how: str) -> Result:
+        if at == len(elements):
+            told, row = f"a part of batch {self._whole.low}", None
+        else:
+            told, row = elements.name(at), elements.row(at)
+        failure = WorkerDiedError(f"{told} ends the worker that makes it: {how}\n{ADVICE}", row=row)
+        return failure if self._whole.part is not None else Redone(self._made, failure)
+
+    def _told(self, place: Place) -> str:
+        node = list(post_order(self._work.plan))[place.node]
+        return f"an element of {node.label()}"
+
+
+class Elements:
+    """The elements of a task, which can be made apart: its items, or elements of a batch if it makes a part of one."""
+
+    def __init__(self, work: Work, task: Task) -> None:
+        self._work = work
+        self._task = task
+
+    def __len__(self) -> int:
+        return len(self._task.given)
+
+    def task(self, at: int) -> Task:
+        """Return the task that makes element `at`."""
+        task, given = self._task, self._task.given
+        if task.part is None:
+            return task._replace(low=task.low + at, high=task.low + at + 1, given=given.slice(at, at + 1))
+        begin = task.part[0] + at
+        return task._replace(given=Piece(given.chunk, given.ids[at : at + 1]), part=(begin, begin + 1))
+
+    def within(self, at: int) -> Elements | None:
+        """Return the elements of batch `at`, if it is one whose elements can be made apart."""
+        parts: Any = self._work.parts if self._task.part is None and isinstance(self._work, RowWork) else None
+        if parts is None:
+            return None
+        batch = self.task(at)
+        rows = parts.rows(batch)
+        return Elements(self._work, parts.cut(batch, rows, 0, len(rows))[0]) if len(rows) > 1 else None
+
+    def row(self, at: int) -> int:
+        """Return the global number of element `at`."""
+        return int(self._task.given.ids[at])
+
+    def name(self, at: int) -> str:
+        """Return element `at` in words."""
+        node, row = self._node(), self.row(at)
+        unit = "row" if self._task.part is not None or batching_of(node) is None else "batch"
+        if not node.indexed or not node.stride:
+            return f"element {row} of {node.label()}"
+        epoch, row = divmod(row, node.stride)
+        return f"{unit} {row}{f' of epoch {epoch}' if epoch else ''} of {node.label()}"
+
+    def _node(self) -> Node:
+        """Return the node whose rows the elements are."""
+        work, node = self._work, self._work.plan
+        if self._task.part is not None and isinstance(work, RowWork) and work.parts is not None:
+            return work.parts.batch.input
+        while not node.indexed and node.elementwise and node.inputs:
+            node = node.inputs[0]
+        return node
