@@ -16,19 +16,24 @@ from penstock.core.errors import FailuresError, WorkerDiedError
 from tests.engine.processes.conftest import pool
 
 D = ps.Dataset
-SPAWN = multiprocessing.get_context("spawn")
+SERVER = multiprocessing.get_context("forkserver")
+SERVER.set_forkserver_preload(["penstock.engine.workers.remote", "cloudpickle"])
+END = signal.SIGUSR2  # ends a process without a core file, and is not what others send
 SKIP, REPLACE = ps.on_error.skip(), ps.on_error.replace
 
 __all__ = ["pool"]
 
 
 def handed_in():
-    return ProcessPoolExecutor(2, SPAWN)
+    return ProcessPoolExecutor(2, SERVER)
 
 
-@pytest.fixture(params=["processes", "handed in"])
+KINDS = ["processes", "handed in"]
+
+
+@pytest.fixture
 def options(request):
-    if request.param == "processes":
+    if getattr(request, "param", "processes") == "processes":
         request.getfixturevalue("pool")
         return ps.Options(executor="processes", workers=2, seed=3)
     return ps.Options(executor=handed_in, seed=3)
@@ -36,7 +41,7 @@ def options(request):
 
 def deadly(x):
     if x == 57:
-        os.kill(os.getpid(), signal.SIGKILL)
+        os.kill(os.getpid(), END)
     return np.full(3, x)
 
 
@@ -54,7 +59,14 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("name", CASES)
+MORE = {"padded", "a stream of rows"}  # for which the two do not differ
+
+
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [(name, kind) for kind in KINDS for name in CASES if kind == "handed in" or name not in MORE],
+    indirect=["options"],
+)
 def test_an_element_that_ends_workers_is_named_after_everything_before_it(name, options):
     ds, named, before = CASES[name]
     it = ds.with_options(options).iterator()
@@ -63,18 +75,20 @@ def test_an_element_that_ends_workers_is_named_after_everything_before_it(name, 
         got.extend(it)
     assert str(caught.value).startswith(f"{named}")
     assert "ends the worker that makes it" in str(caught.value)
-    assert "SIGKILL" in str(caught.value)
+    assert "SIGUSR2" in str(caught.value)
     assert len(got) == before
     assert caught.value.row in (57, 5)
-    assert any("SIGKILL" in event.words for event in it.stats().events)
+    assert any("SIGUSR2" in event.words for event in it.stats().events)
 
 
+@pytest.mark.parametrize("options", KINDS, indirect=True)
 def test_later_runs_work(options):
     with pytest.raises(WorkerDiedError):
         list(D.range(100).map(deadly).batch(10).with_options(options))
     assert len(list(D.range(50).map(deadly).with_options(options))) == 50
 
 
+@pytest.mark.parametrize("options", KINDS, indirect=True)
 def test_elements_of_later_epochs_are_named_with_the_epoch(options):
     with pytest.raises(WorkerDiedError, match=r"row 57 of epoch 2 of map\(deadly\)"):
         list(D.range(100).map(deadly).batch(10).with_options(options).iterator(epoch=2))
@@ -139,9 +153,16 @@ def failed(it):
     return {operation.name: operation.failed for operation in it.stats().operations if operation.failed}
 
 
-@pytest.mark.parametrize("name", PIPELINES)
+BY_PROCESSES = {"skip", "ignored", "a stream"}
+
+
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [(name, kind) for kind in KINDS for name in PIPELINES if kind == "handed in" or name in BY_PROCESSES],
+    indirect=["options"],
+)
 def test_to_end_the_process_is_as_to_raise_where_a_policy_handles_it(name, options):
-    raising, ending = PIPELINES[name](Faulty()), PIPELINES[name](Faulty(ends=signal.SIGKILL))
+    raising, ending = PIPELINES[name](Faulty()), PIPELINES[name](Faulty(ends=END))
     here = raising.with_options(ps.Options(executor="inline", seed=3)).iterator(epoch=1)
     wanted = plain(here)
     it = ending.with_options(options).iterator(epoch=1)
@@ -159,10 +180,11 @@ def test_to_end_the_process_is_as_to_raise_where_a_policy_handles_it(name, optio
     assert plain(again) == wanted[len(wanted) // 2 + 1 :]
 
 
+@pytest.mark.parametrize("options", KINDS, indirect=True)
 def test_the_quarantine_says_it_as_of_any_failed_element(options, tmp_path):
     path = str(tmp_path / "bad.jsonl")
     policy = ps.on_error.skip(ps.ErrorBudget(count=3), quarantine=path)
-    ds = D.range(100).map(Faulty(ends=signal.SIGSEGV), on_error=policy).batch(10)
+    ds = D.range(100).map(Faulty(ends=END), on_error=policy).batch(10)
     assert len(list(ds.with_options(options))) == 10
     assert len(list(ds.with_options(options).iterator(epoch=0))) == 10  # the same elements, told once
     with open(path) as file:
@@ -171,24 +193,26 @@ def test_the_quarantine_says_it_as_of_any_failed_element(options, tmp_path):
         (0, x, [f"the number {x}"]) for x in sorted(BAD)
     ]
     assert {line["error"] for line in lines} == {"penstock.core.errors.WorkerDiedError"}
-    assert all("SIGSEGV" in line["message"] for line in lines)
+    assert all("SIGUSR2" in line["message"] for line in lines)
 
 
+@pytest.mark.parametrize("options", KINDS, indirect=True)
 def test_a_budget_counts_elements_that_end_workers(options):
     few = ps.on_error.skip(ps.ErrorBudget(count=1))
     got = []
     with pytest.raises(FailuresError, match="2 of 53 elements failed; at most 1 are allowed"):
-        got.extend(D.range(100).map(Faulty(ends=signal.SIGKILL), on_error=few).with_options(options))
+        got.extend(D.range(100).map(Faulty(ends=END), on_error=few).with_options(options))
     assert got == [2 * x for x in range(52) if x != 11]
 
 
+@pytest.mark.parametrize("options", KINDS, indirect=True)
 def test_a_worker_that_ends_by_chance_costs_no_element(options, tmp_path):
     def unlucky(x):
         if x == 57:
             for attempt in range(3):  # the first two times with others, the third time alone
                 if not os.path.exists(path := f"{tmp_path}/{x}-{attempt}"):
                     open(path, "x").close()
-                    os.kill(os.getpid(), signal.SIGKILL)
+                    os.kill(os.getpid(), END)
         return x
 
     it = D.range(100).map(unlucky, on_error="skip").with_options(options).iterator()

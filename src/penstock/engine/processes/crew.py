@@ -17,11 +17,12 @@ from penstock.core.errors import WorkerError
 from penstock.engine.memory.arena import Arena
 from penstock.engine.memory.cgroups import oom_kills
 from penstock.engine.processes import output
-from penstock.engine.processes.member import BY_OTHERS, Member, told_code
+from penstock.engine.processes.member import Member, told_code
 from penstock.engine.processes.starting import PoolSetup, started
 from penstock.engine.processes.ticket import Ticket
 from penstock.engine.transport.channel import Message
 from penstock.engine.workers.lifetime import CREW
+from penstock.engine.workers.suspects import BY_OTHERS, Death
 
 FAILED_STARTS = 2  # in a row, by the worker's own doing, after which no other is started
 KILLED_STARTS = 32  # in a row, by signals from outside
@@ -205,6 +206,9 @@ class Crew:
             self.begun.set()
             self._dispatch()
             return
+        if kind == "loaded":
+            member.loaded(told[0])
+            return
         member.resident = told[1]
         ticket = member.done()
         self._bad_starts = self._killed_starts = 0
@@ -247,23 +251,23 @@ class Crew:
         if self._deadline is not None:
             return
         tickets = [ticket for ticket in member.tickets if not ticket.dropped]
-        how = self._told_end(member, code)
+        death = self._death(member, code)
         if not member.ready:
-            self._count_start(code, how)
+            self._count_start(code, death)
         if tickets and tickets[0] is member.tickets[0]:
-            tickets[:1] = tickets[0].died(how, was_stuck=member.overdue.ended)
+            tickets[:1] = tickets[0].died(death)
         self._first(tickets)
         self._start()
 
-    def _told_end(self, member: Member, code: int) -> str:
-        kills, self._oom_kills = oom_kills() - self._oom_kills, oom_kills()
-        why = ", likely for lack of memory" if code == -signal.SIGKILL and kills > 0 else ""
-        why = ", since its task took too long" if member.overdue.ended else why
+    def _death(self, member: Member, code: int) -> Death:
+        before, self._oom_kills = self._oom_kills, oom_kills()
+        lacked_memory, was_stuck = code == -signal.SIGKILL and self._oom_kills > before, member.overdue.ended
+        why = ", since its task took too long" if was_stuck else ", likely for lack of memory" if lacked_memory else ""
         size = f", with {member.resident / 1e6:,.0f} MB resident after its last task" if member.resident else ""
-        words = f"; it wrote:\n{member.last_words}" if member.last_words else ""
-        return f"{member.name} ended by {told_code(code)}{why}{size}{words}"
+        by_others = -code in BY_OTHERS and not lacked_memory and not was_stuck
+        return Death(f"{member.name} ended by {told_code(code)}{why}{size}", member.last_words, by_others, was_stuck)
 
-    def _count_start(self, code: int, how: str) -> None:
+    def _count_start(self, code: int, death: Death) -> None:
         """Count a worker that ended before it took a task; after several in a row, give up."""
         if -code in BY_OTHERS:
             self._killed_starts += 1
@@ -272,7 +276,7 @@ class Crew:
         if self._bad_starts >= FAILED_STARTS or self._killed_starts >= KILLED_STARTS:
             self._fail(
                 WorkerError(
-                    f"worker processes end before they take a task: {how}\n"
+                    f"worker processes end before they take a task: {death.told}\n"
                     'Options(executor="threads") runs the pipeline in this process, with the same elements'
                 )
             )

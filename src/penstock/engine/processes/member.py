@@ -15,7 +15,6 @@ from penstock.engine.processes.ticket import Ticket
 from penstock.engine.transport.channel import Channel
 
 TASKS_AHEAD = 2  # tasks of a worker: one that it makes and one that waits, so that no time passes between them
-BY_OTHERS = (signal.SIGKILL, signal.SIGTERM)  # signals that do not come from the code that a worker runs
 
 
 class Member:
@@ -35,7 +34,8 @@ class Member:
         self.outputs = (Output(process.stdout, "stdout", number), Output(process.stderr, "stderr", number))
         self.overdue = Overdue(self.name, self.signal, self.outputs[1])
         self._process = process
-        self._plans: set[int] = set()
+        self._plans: set[int] = set()  # that were sent
+        self._loaded: set[int] = set()
 
     @property
     def name(self) -> str:
@@ -51,7 +51,7 @@ class Member:
         """Send a task, after its plan if the worker does not have that; return whether all of it has gone out."""
         self.tickets.append(ticket)
         if len(self.tickets) == 1:
-            self.overdue.begin(ticket, monotonic())
+            self._begin()
         plan = ticket.client.plan
         with suppress(OSError):  # the worker has died, which its descriptor tells too
             if plan.number not in self._plans:
@@ -63,13 +63,25 @@ class Member:
     def done(self) -> Ticket:
         """Take out the task that the worker has made, and return it; the worker begins the next one."""
         ticket = self.tickets.popleft()
-        self.overdue.begin(self.tickets[0] if self.tickets else None, monotonic())
+        self._begin()
         return ticket
+
+    def loaded(self, plan: int) -> None:
+        """Learn that the worker has loaded a plan, and now begins its oldest task."""
+        self._loaded.add(plan)
+        self._begin()
+
+    def _begin(self) -> None:
+        """Watch the oldest task, from now on; the time to load its plan does not count."""
+        ticket = self.tickets[0] if self.tickets else None
+        is_begun = ticket is not None and ticket.client.plan.number in self._loaded
+        self.overdue.begin(ticket if is_begun else None, monotonic())
 
     def forget(self, plan: int) -> None:
         """Let the worker forget a plan."""
         if plan in self._plans:
             self._plans.remove(plan)
+            self._loaded.discard(plan)
             with suppress(OSError):
                 self.channel.send(("forget", plan))
 

@@ -59,8 +59,7 @@ class Overdue:
         self.due = now + max(min(left, self._told_at - taken), SOONEST)
 
     def _report(self, ticket: Ticket, taken: float) -> None:
-        stack = self._errors.text_after(self._asked or 0) or "(it does not answer)"
+        stack = self._errors.text_after(self._asked or 0)
         end = "; it is ended now, and another worker makes them again" if self.ended else ""
-        ticket.client.note(
-            "stuck", ticket.task, f"{self._name} has taken {taken:.0f} s for {ticket.what}{end}. It is in:\n{stack}"
-        )
+        end += "" if stack else "; it does not write its stack"
+        ticket.client.note("stuck", ticket.task, f"{self._name} has taken {taken:.0f} s for {ticket.what}{end}", stack)

@@ -12,7 +12,7 @@ from penstock.engine.tasks.observer import Observer
 from penstock.engine.tasks.task import Result, Task
 from penstock.engine.transport.packets import Packet, held_part, opened_packet
 from penstock.engine.transport.raised import unpickled_error
-from penstock.engine.workers.suspects import SUSPECT, Suspect
+from penstock.engine.workers.suspects import SUSPECT, Death, Suspect
 
 _numbers = count()
 
@@ -33,8 +33,8 @@ class Client(Protocol):
         """Return the seconds that a task, or one element, may take."""
         ...
 
-    def note(self, kind: str, task: Task, words: str) -> None:
-        """Take note of an event of this kind: a worker with a task in hand has died, or is stuck."""
+    def note(self, kind: str, task: Task, words: str, wrote: str = "") -> None:
+        """Take note of an event of this kind: a worker with a task in hand has died, or is stuck, and what it wrote."""
         ...
 
     def learn(self, nbytes: int) -> None:
@@ -107,20 +107,22 @@ class Ticket:
             self.client.observer.absorb(counted)
         return self._next(whole, counted)
 
-    def died(self, how: str, *, was_stuck: bool) -> list[Ticket]:
+    def died(self, death: Death) -> list[Ticket]:
         """Return the tickets to make next, now that a worker has ended with this one.
 
         The task is made again whole after the first worker, which may have ended for another reason, unless it was
-        ended since it `was_stuck`; afterwards as its `Suspect` says.
+        ended since it was stuck; afterwards as its `Suspect` says.
         """
         self._deaths += 1
-        if self._suspect is not None:
-            self.client.note("died", self.task, f"{how}; it was making {self.what} alone")
-            return self._next(self._suspect.died(how, was_stuck=was_stuck))
-        if self._deaths < SUSPECT and not was_stuck:
-            self.client.note("died", self.task, f"{how}; it was making {self.what}, which another worker makes again")
+        is_first = self._suspect is None and self._deaths < SUSPECT and not death.was_stuck
+        is_new = self._suspect is None and not is_first
+        then = ", which another worker makes again" if is_first else ", whose elements are now made apart"
+        then = then if is_first or is_new else " alone"
+        self.client.note("died", self.task, f"{death.how}; it was making {self.what}{then}", death.wrote)
+        if is_first:
             return [self]
-        self.client.note("died", self.task, f"{how}; it was making {self.what}, whose elements are now made apart")
+        if self._suspect is not None:
+            return self._next(self._suspect.died(death))
         self._suspect = Suspect(self.client.plan.work, self.task)
         return self._next(None)
 

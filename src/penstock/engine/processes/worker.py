@@ -133,6 +133,7 @@ class Server:
             except BaseException:
                 self._plans[number] = message._replace(tail=block, head=(*message.head[:3], False))
                 raise
+            self._channel.send(("loaded", number))
         return self._works[number]
 
     def _task(self, task: Travelling, tail: bytearray) -> Task:

@@ -107,9 +107,10 @@ class ProcessWorkers:
         size = batching.size if isinstance(batching, Grouping) else 1
         return self.stuck_after * size * len(task.given)
 
-    def note(self, kind: str, task: Task, words: str) -> None:
-        """Note that a worker with a task in hand died, or is stuck."""
-        self._note(RunEvent(time(), kind, self.plan.work.plan.label(), (task.low, task.high), words))
+    def note(self, kind: str, task: Task, words: str, wrote: str = "") -> None:
+        """Note that a worker with a task in hand died, or is stuck; what it `wrote` is forwarded, and not logged."""
+        told = f"{words}; it wrote:\n{wrote}" if wrote else words
+        self._note(RunEvent(time(), kind, self.plan.work.plan.label(), (task.low, task.high), told))
         logging.getLogger("penstock").warning("%s", words)
 
     def learn(self, nbytes: int) -> None:

@@ -11,7 +11,7 @@ from penstock.core.errors import WorkerError
 from penstock.engine.tasks.task import Job, Result, Task
 from penstock.engine.tasks.works import Work
 from penstock.engine.workers.remote import PickledPlan
-from penstock.engine.workers.suspects import Suspect
+from penstock.engine.workers.suspects import Death, Suspect
 
 
 @dataclass(eq=False)
@@ -44,11 +44,11 @@ class Call:
         self.done(result)
         return True
 
-    def died(self, how: str) -> Result | None:
+    def died(self, death: Death) -> Result | None:
         """Learn how a worker died while it made this call alone; return a result, or `None` to make the task next."""
         if self.suspect is None:
             self.suspect = Suspect(self.work, self.task)
-        elif (result := self.suspect.died(how)) is not None:
+        elif (result := self.suspect.died(death)) is not None:
             return result
         self.task = self.suspect.task
         return None

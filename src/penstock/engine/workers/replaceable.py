@@ -17,12 +17,15 @@ from typing import Any
 
 from penstock.core.errors import WorkerError
 from penstock.core.events import RunEvent
+from penstock.engine.memory.cgroups import oom_kills
 from penstock.engine.workers.calls import Call, result_of, submitted
 from penstock.engine.workers.executors import is_remote
 from penstock.engine.workers.lifetime import LAST_WAIT
 from penstock.engine.workers.remote import run_remotely
+from penstock.engine.workers.suspects import BY_OTHERS, Death
 
 FRUITLESS = 6  # executors that break one after another, without a task done, before the run fails
+FRUITLESS_KILLED = 64  # the same, of executors whose workers others may have killed
 
 
 class ReplaceableExecutor:
@@ -45,7 +48,9 @@ class ReplaceableExecutor:
         self._waiting: deque[Call] = deque()
         self._alone: Call | None = None
         self._broken = ""  # how the last executor broke, until another replaces it
-        self._fruitless = 0
+        self._death = Death("")
+        self._fruitless = self._killed = 0  # executors in a row, by their own doing and by others
+        self._oom_kills = oom_kills()
         self._closed = False
         self.name = type(given).__name__ if self._given is not None else "other processes"
         """The type of the executor in use."""
@@ -94,8 +99,9 @@ class ReplaceableExecutor:
             self._send(call, executor)
 
     def _begun(self) -> Executor:
-        if self._fruitless == FRUITLESS:
-            raise WorkerError(f"{FRUITLESS} executors broke one after another without a task done: {self._broken}")
+        if self._fruitless >= FRUITLESS or self._killed >= FRUITLESS_KILLED:
+            broken = self._fruitless + self._killed
+            raise WorkerError(f"{broken} executors broke one after another without a task done: {self._broken}")
         executor = self._executor = self._make()
         self.name, self._broken = type(executor).__name__, ""
         return executor
@@ -128,7 +134,7 @@ class ReplaceableExecutor:
         is_over = call.ended(result, counted)
         with self._lock:
             self._under_way.pop(call, None)
-            self._fruitless = 0
+            self._fruitless = self._killed = 0
             was_alone, self._alone = self._alone is call, None if self._alone is call else self._alone
             if not is_over and not self._closed:
                 self._suspects.appendleft(call)
@@ -143,13 +149,16 @@ class ReplaceableExecutor:
             self._under_way.pop(call, None)
             is_first = executor is self._executor
             if is_first:
-                self._executor, self._broken = None, f"{type(executor).__name__} broke: {_deaths(executor, error)}"
-                self._fruitless += 1
+                self._death = self._death_of(executor, error)
+                self._executor, self._broken = None, self._death.how
+                self._killed += self._death.by_others
+                self._fruitless += not self._death.by_others
             was_alone, result = self._alone is call, None
             if was_alone:
                 self._alone = None
-                result = call.died(self._broken) if begun else None
-                self._fruitless = min(self._fruitless, FRUITLESS - 1) if begun else self._fruitless
+            if was_alone and begun:  # the call itself is to blame, or nobody
+                result = call.died(self._death)
+                self._fruitless, self._killed = min(self._fruitless, FRUITLESS - 1), 0
             if result is None:  # the one that was alone is the first to be made by a fresh executor
                 (self._suspects.appendleft if was_alone else self._suspects.append)(call)
         if is_first and executor is not self._given:
@@ -157,6 +166,14 @@ class ReplaceableExecutor:
         if result is not None:
             call.done(result)
         self._go_on()
+
+    def _death_of(self, executor: Executor, error: BrokenExecutor) -> Death:
+        before, self._oom_kills = self._oom_kills, oom_kills()
+        dead = _dead(executor)
+        told = ", ".join(f"process {each.pid} {_ended_by(each.exitcode)}" for each in dead) or str(error).rstrip(".")
+        lacked_memory = self._oom_kills > before
+        by_others = bool(dead) and all(-(each.exitcode or 0) in BY_OTHERS for each in dead) and not lacked_memory
+        return Death(f"{type(executor).__name__} broke: {told}", by_others=by_others)
 
     def _report(self, broken: str, suspects: list[Call]) -> None:
         rows, operation = None, ""
@@ -209,15 +226,14 @@ def _like(given: Executor, workers: int) -> Executor:
     return ProcessPoolExecutor(**{name: vars(given)[f"_{name}"] for name in names})
 
 
-def _deaths(executor: Executor, error: BrokenExecutor) -> str:
-    """Describe the processes of a broken executor that are dead; those that the pool itself ended come with SIGTERM."""
+def _dead(executor: Executor) -> list[Any]:
+    """Return the processes of a broken executor that are dead; those that the pool itself ended come with SIGTERM."""
     processes: list[Any] = list((getattr(executor, "_processes", None) or {}).values())
     ended = multiprocessing.connection.wait([each.sentinel for each in processes], 0) if processes else []
     dead = [each for each in processes if each.sentinel in ended]
     for each in dead:
         each.join(LAST_WAIT)  # the exit code may come a moment later
-    first = [each for each in dead if each.exitcode != -signal.SIGTERM] or dead
-    return ", ".join(f"process {each.pid} {_ended_by(each.exitcode)}" for each in first) or str(error).rstrip(".")
+    return [each for each in dead if each.exitcode != -signal.SIGTERM] or dead
 
 
 def _ended_by(code: int | None) -> str:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import signal
 from collections import Counter
-from typing import Any
+from typing import Any, NamedTuple
 
 from penstock.core.errors import WorkerDiedError
 from penstock.engine.tasks.task import Made, Redone, Result, Task
@@ -14,9 +15,28 @@ from penstock.plan.graph import post_order
 from penstock.plan.node import Node
 from penstock.plan.trial import Place, PlaceFile, Trial
 
-SUSPECT = 2  # workers that end with the same task, or with the same element of it
+SUSPECT = 2  # workers that end with the same task, or by their own doing with the same element of it
+MOST_KILLED = 32  # workers killed in a row at one element: more than happens to an element that is not to blame
 MOST_ROUNDS = 3  # times that the elements of a batch are made apart, and none of them ends a worker
+BY_OTHERS = (signal.SIGKILL, signal.SIGTERM)  # signals that do not come from the code that a worker runs
 ADVICE = "Leave it out, or change the function so that it does not end its process"
+
+
+class Death(NamedTuple):
+    """The end of a worker: `how` in one line, and the last that it `wrote` to standard error.
+
+    It is `by_others` if somebody else may have killed the worker, and `was_stuck` if its task took too long.
+    """
+
+    how: str
+    wrote: str = ""
+    by_others: bool = False
+    was_stuck: bool = False
+
+    @property
+    def told(self) -> str:
+        """The end with what the worker wrote."""
+        return f"{self.how}; it wrote:\n{self.wrote}" if self.wrote else self.how
 
 
 class Suspect:
@@ -26,6 +46,9 @@ class Suspect:
     making it, or by the `ignore_errors()` above, as if it had raised a `WorkerDiedError`: tasks on trial say which
     operation that is. If there is none, the whole task fails, with the element's name: those of a batch are made apart
     to find it.
+
+    A worker that others may have killed says nothing of the element that it was making. Only `MOST_KILLED` of them in a
+    row at the same one, of which none got further, show that the element itself does it.
     """
 
     def __init__(self, work: Work, task: Task) -> None:
@@ -37,6 +60,7 @@ class Suspect:
         self._file = PlaceFile()
         self._deadly: dict[Place, str] = {}
         self._deaths: Counter[Place | int] = Counter()  # at places, or with the element that is made
+        self._killed: list[Place | int] = []  # where workers were killed by others, in a row at the same element
         self._inside: Elements | None = None  # the elements of the batch that ended two workers
         self._at_inside = self._rounds = 0
         self.keeps = False
@@ -56,12 +80,14 @@ class Suspect:
         """Take the result of the task; return that of the whole, or `None` if there is more to make."""
         is_part, is_last = self._whole.part is not None, self._at == len(self._elements)
         self.keeps = self._inside is None and (is_last or not is_part)
+        self._killed.clear()
         if self._inside is not None:  # whether it failed does not matter: its batch is made again
             self._at_inside += 1
             if self._at_inside == len(self._inside):
                 self._inside = None
             return None
         self._deaths.clear()
+        self._rounds = 0
         if not isinstance(result, Made):
             return result if is_part else Redone(self._made, result)
         if is_last:
@@ -80,39 +106,47 @@ class Suspect:
         """The time that the task has been making one element; `None` if it does not say which one."""
         return self._file.seconds()
 
-    def died(self, how: str, *, was_stuck: bool = False) -> Result | None:
-        """Learn how a worker ended with the task; return the result of the whole, or `None` if there is more to make.
-
-        A worker that was ended since it was stuck shows that the task, as often as it is made, takes too long.
-        """
+    def died(self, death: Death) -> Result | None:
+        """Learn how a worker ended with the task; return the result of the whole, `None` if there is more to make."""
         place = self._file.read()
+        at: Place | int = place or (self._at if self._inside is None else ~self._at_inside)
+        is_guilty = self._is_guilty(at, death)
         if place is not None:
-            self._deaths[place] += 1
-            if self._deaths[place] == SUSPECT:
-                self._deadly[place] = f"{self._told(place)} ended each worker that made it: {how}"
+            if is_guilty:
+                self._deadly[place] = f"{self._told(place)} ended each worker that made it: {self._words(death)}"
                 self._inside = None
             return None
-        at = self._at if self._inside is None else ~self._at_inside
-        self._deaths[at] += 1
-        is_batch_stuck = was_stuck and self._inside is None and self._rounds == 0
-        if self._deaths[at] < SUSPECT and not is_batch_stuck:
-            return None
         if self._inside is not None:
-            return self._failed(self._inside, self._at_inside, how)
+            return self._failed(self._inside, self._at_inside, death) if is_guilty else None
         if self._at < len(self._elements) and self._rounds < MOST_ROUNDS:
             self._inside, self._at_inside = self._elements.within(self._at), 0
         if self._inside is None:
-            return None if self._deaths[at] < SUSPECT else self._failed(self._elements, self._at, how)
+            return self._failed(self._elements, self._at, death) if is_guilty else None
         self._rounds += 1
         self._deaths.clear()
         return None
 
-    def _failed(self, elements: Elements, at: int, how: str) -> Result:
+    def _is_guilty(self, at: Place | int, death: Death) -> bool:
+        """Count a death at an element; return whether the element is to blame."""
+        if not death.by_others:
+            self._deaths[at] += 1
+            return self._deaths[at] >= SUSPECT
+        if self._killed[-1:] != [at]:
+            self._killed.clear()
+        self._killed.append(at)
+        return len(self._killed) >= MOST_KILLED
+
+    def _words(self, death: Death) -> str:
+        if not death.by_others:
+            return death.told
+        return f"{death.told}\n{len(self._killed)} workers in a row were killed by signals while they made it"
+
+    def _failed(self, elements: Elements, at: int, death: Death) -> Result:
         if at == len(elements):
             told, row = f"a part of batch {self._whole.low}", None
         else:
             told, row = elements.name(at), elements.row(at)
-        failure = WorkerDiedError(f"{told} ends the worker that makes it: {how}\n{ADVICE}", row=row)
+        failure = WorkerDiedError(f"{told} ends the worker that makes it: {self._words(death)}\n{ADVICE}", row=row)
         return failure if self._whole.part is not None else Redone(self._made, failure)
 
     def _told(self, place: Place) -> str:
