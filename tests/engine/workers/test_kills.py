@@ -28,11 +28,12 @@ __all__ = ["pool"]
 SERVER = multiprocessing.get_context("forkserver")
 SERVER.set_forkserver_preload(["penstock.engine.workers.remote", "cloudpickle"])
 PERIOD = 0.04  # seconds between two kills, at most
+MOST_KILLS = 40  # each costs the time in which an interpreter starts
 BATCHES = 1000
 
 
 class Killer:
-    """Kills one of `pids()` with a random signal in every period, until it is left."""
+    """Kills one of `pids()` with a random signal in every period, until it is left, or has killed enough."""
 
     def __init__(self, pids):
         self.pids, self.killed, self.seen = pids, 0, set()
@@ -40,7 +41,7 @@ class Killer:
         self._thread = threading.Thread(target=self._run)
 
     def _run(self):
-        while not self._over.wait(PERIOD):
+        while self.killed < MOST_KILLS and not self._over.wait(PERIOD):
             if pids := self.pids():
                 self.seen.update(pids)
                 with suppress(ProcessLookupError):

@@ -252,7 +252,7 @@ class Crew:
             return
         tickets = [ticket for ticket in member.tickets if not ticket.dropped]
         death = self._death(member, code)
-        if not member.ready:
+        if not member.ready or (death.by_others and tickets and not death.begun):
             self._count_start(code, death)
         if tickets and tickets[0] is member.tickets[0]:
             tickets[:1] = tickets[0].died(death)
@@ -265,10 +265,11 @@ class Crew:
         why = ", since its task took too long" if was_stuck else ", likely for lack of memory" if lacked_memory else ""
         size = f", with {member.resident / 1e6:,.0f} MB resident after its last task" if member.resident else ""
         by_others = -code in BY_OTHERS and not lacked_memory and not was_stuck
-        return Death(f"{member.name} ended by {told_code(code)}{why}{size}", member.last_words, by_others, was_stuck)
+        how = f"{member.name} ended by {told_code(code)}{why}{size}"
+        return Death(how, member.last_words, by_others, was_stuck, member.is_making)
 
     def _count_start(self, code: int, death: Death) -> None:
-        """Count a worker that ended before it took a task; after several in a row, give up."""
+        """Count a worker that ended before it began a task; after several in a row, give up."""
         if -code in BY_OTHERS:
             self._killed_starts += 1
         else:

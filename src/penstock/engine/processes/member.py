@@ -47,6 +47,11 @@ class Member:
         """True if the worker may be sent another task."""
         return self.ready and len(self.tickets) < TASKS_AHEAD
 
+    @property
+    def is_making(self) -> bool:
+        """True if the worker has a task and the plan of that is loaded."""
+        return bool(self.tickets) and self.tickets[0].client.plan.number in self._loaded
+
     def give(self, ticket: Ticket) -> bool:
         """Send a task, after its plan if the worker does not have that; return whether all of it has gone out."""
         self.tickets.append(ticket)
@@ -73,9 +78,7 @@ class Member:
 
     def _begin(self) -> None:
         """Watch the oldest task, from now on; the time to load its plan does not count."""
-        ticket = self.tickets[0] if self.tickets else None
-        is_begun = ticket is not None and ticket.client.plan.number in self._loaded
-        self.overdue.begin(ticket if is_begun else None, monotonic())
+        self.overdue.begin(self.tickets[0] if self.is_making else None, monotonic())
 
     def forget(self, plan: int) -> None:
         """Let the worker forget a plan."""

@@ -113,6 +113,9 @@ class Ticket:
         The task is made again whole after the first worker, which may have ended for another reason, unless it was
         ended since it was stuck; afterwards as its `Suspect` says.
         """
+        if death.by_others and not death.begun:
+            self.client.note("died", self.task, f"{death.how}; it was about to make {self.what}", death.wrote)
+            return [self]
         self._deaths += 1
         is_first = self._suspect is None and self._deaths < SUSPECT and not death.was_stuck
         is_new = self._suspect is None and not is_first

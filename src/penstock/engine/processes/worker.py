@@ -16,6 +16,7 @@ import sys
 from contextlib import suppress
 from typing import Any, cast
 
+import cloudpickle as _  # noqa: F401 - plans need it: before the worker is ready, not in its first task
 import numpy as np
 
 from penstock.core.budget import UNLIMITED, Budget

@@ -25,13 +25,15 @@ ADVICE = "Leave it out, or change the function so that it does not end its proce
 class Death(NamedTuple):
     """The end of a worker: `how` in one line, and the last that it `wrote` to standard error.
 
-    It is `by_others` if somebody else may have killed the worker, and `was_stuck` if its task took too long.
+    It is `by_others` if somebody else may have killed the worker, and `was_stuck` if its task took too long. A worker
+    that had `begun` no task was still loading the plan.
     """
 
     how: str
     wrote: str = ""
     by_others: bool = False
     was_stuck: bool = False
+    begun: bool = True
 
     @property
     def told(self) -> str:
