@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import signal
+
 from hypothesis import HealthCheck, settings
 
 # No deadlines: how long an example takes says more about the machine than about the code.
 settings.register_profile("ci", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("dev", deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True)
 settings.load_profile("dev")
+
+if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:  # as in a shell's background; programs of tests would inherit it
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 collect_ignore = ["feed/keras_program.py"]  # a program that tests run

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "kernels/crc32c.h"
+#include "kernels/streamed.h"
 
 namespace penstock {
 
@@ -31,6 +32,13 @@ const char* data_of(const MappedLog& log, const LogRecord& record, std::int64_t 
 
 void request(const char* data, std::size_t length) noexcept {
   for (std::size_t at = 0; at < std::min(length, kRequested); at += kLine) __builtin_prefetch(data + at);
+}
+
+void copy(char* out, const char* in, std::size_t width, std::size_t count) noexcept {
+  if (is_streamed(width, width * count))
+    copy_streamed(out, in, width);
+  else if (width)
+    std::memcpy(out, in, width);
 }
 
 bool is_sound(const LogRecord& record, const char* data) noexcept {
@@ -89,7 +97,7 @@ std::size_t copy_cached_rows(const MappedLog* logs, std::size_t log_count, const
       for (std::size_t p = 0; sound && p < part_count; ++p) {
         const RowPart& part = parts[p];
         sound = part.start <= record.length && part.width <= record.length - part.start;
-        if (sound && part.width) std::memcpy(part.out + i * part.width, at + part.start, part.width);
+        if (sound) copy(part.out + i * part.width, at + part.start, part.width, count);
       }
       if (sound && !(entries[i] & kVerified)) sound = is_sound(record, at);
       if (sound && spans) {

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "kernels/streamed.h"
+
 namespace penstock {
 
 namespace {
@@ -40,9 +42,20 @@ void gather_any(const char* source, std::size_t width, const std::int64_t* rows,
   }
 }
 
+void gather_streamed(const char* source, std::size_t width, const std::int64_t* rows, std::size_t count, char* out) {
+  const auto row = [&](std::size_t i) { return source + static_cast<std::size_t>(rows[i]) * width; };
+  for (std::size_t i = 0; i < count; ++i) {
+    if (i + 1 < count)
+      for (std::size_t byte = 0; byte < kMostPrefetched; byte += kLine) __builtin_prefetch(row(i + 1) + byte);
+    copy_streamed(out + i * width, row(i), width);
+  }
+}
+
 }  // namespace
 
-void gather(const char* source, std::size_t width, const std::int64_t* rows, std::size_t count, char* out) {
+void gather(const char* source, std::size_t width, const std::int64_t* rows, std::size_t count, char* out,
+            std::size_t batch_bytes) {
+  if (is_streamed(width, std::max(batch_bytes, count * width))) return gather_streamed(source, width, rows, count, out);
   switch (width) {
     case 0:
       return;

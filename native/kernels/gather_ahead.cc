@@ -110,7 +110,7 @@ void GatherAhead::copy(std::size_t batch, std::size_t low, std::size_t high) {
   for (std::size_t i = 0; i < sources_.size(); ++i) {
     const auto [data, width] = sources_[i];
     char* out = static_cast<char*>(block(batch, i).data());
-    gather(data, width, rows_ + batch * batch_ + low, high - low, out + low * width);
+    gather(data, width, rows_ + batch * batch_ + low, high - low, out + low * width, batch_ * width);
   }
 }
 

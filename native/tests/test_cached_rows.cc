@@ -7,6 +7,7 @@
 
 #include "kernels/cached_rows.h"
 #include "kernels/crc32c.h"
+#include "kernels/streamed.h"
 #include "tests/check.h"
 
 using namespace penstock;
@@ -55,6 +56,26 @@ void copies_parts() {
     CHECK(!std::memcmp(&head[3 * i], cache.data.get() + at, 3));
     CHECK(!std::memcmp(&tail[7 * i], cache.data.get() + at + kWidth - 7, 7));
   }
+}
+
+// A batch that is written past the caches: its rows are verified all the same.
+void copies_a_large_batch() {
+  constexpr std::size_t kCount = kStreamedBatch / kStreamedRow;
+  std::vector<char> data(kStreamedRow), out(kCount * kStreamedRow);
+  for (std::size_t i = 0; i < kStreamedRow; ++i) data[i] = static_cast<char>(i * 31 + i / 251);
+  const LogRecord record = record_of(5, 0, data.data(), kStreamedRow);
+  const MappedLog log{reinterpret_cast<const char*>(&record), 1, data.data(), kStreamedRow};
+  const std::vector<std::uint64_t> entries(kCount, 1);
+  const std::vector<std::int64_t> rows(kCount, 5);
+  const RowPart part{0, kStreamedRow, out.data()};
+  std::vector<std::uint8_t> ok(kCount);
+  const auto bad = [&] {
+    return copy_cached_rows(&log, 1, entries.data(), rows.data(), kCount, kStreamedRow, &part, 1, nullptr, ok.data());
+  };
+  CHECK(bad() == 0);
+  for (std::size_t i = 0; i < kCount; ++i) CHECK(!std::memcmp(&out[i * kStreamedRow], data.data(), kStreamedRow));
+  data[kStreamedRow - 1] ^= 1;
+  CHECK(bad() == kCount);
 }
 
 bool is_sound(const Cache& cache, std::uint64_t entry, std::int64_t row, std::int64_t length = kAnyLength) {
@@ -106,6 +127,7 @@ void looks_up() {
 
 int main() {
   copies_parts();
+  copies_a_large_batch();
   refuses_what_is_not_there();
   a_row_of_no_bytes_needs_no_data();
   looks_up();

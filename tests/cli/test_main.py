@@ -130,9 +130,6 @@ def test_ctrl_c_stops_a_run_with_its_verdict_and_130(file):
     assert done.stderr == ""
 
 
-@pytest.mark.skipif(
-    signal.getsignal(signal.SIGINT) == signal.SIG_IGN, reason="started in the background, as by a shell's &"
-)
 def test_ctrl_c_at_any_moment_leaves_no_traceback(file):
     command = [sys.executable, "-m", "penstock", "run", f"{file}:endless"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as running:

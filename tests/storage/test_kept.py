@@ -41,7 +41,7 @@ def test_a_stream_is_kept_from_its_beginning():
     kept.add(0, Items([0, 1]), "two")
     kept.add(2, Items([2]), "three")
     kept.add(2, Items([9]), "again")
-    assert (kept.count, kept.after) == (3, "three")
+    assert (kept.count, kept.nearest(9)) == (3, (3, "three"))
     assert kept.from_here(1).elements() == [1]
     assert kept.from_here(2).elements() == [2]
     kept.end(2)
@@ -59,51 +59,133 @@ def test_ragged_and_sparse_leaves_are_sealed_as_arrays_are():
     assert ragged.owned().writeable
 
 
-def up_to(limit):
-    """Return the function that lets so many bytes be kept."""
-    kept = []
+class UpTo:
+    """A permit for so many bytes, which notes how many elements were kept when it was refused."""
 
-    def grow(nbytes, count):
-        if sum(kept) + nbytes > limit:
+    def __init__(self, room):
+        self.room, self.refused = room, []
+
+    def grow(self, nbytes):
+        if nbytes > self.room:
             return False
-        kept.append(nbytes)
+        self.room -= nbytes
         return True
 
-    return grow
+    def refuse(self, kept):
+        self.refused.append(kept)
 
 
 @pytest.mark.parametrize("as_columns", [False, True])
 def test_rows_that_may_not_grow_the_memory_are_not_kept(as_columns):
-    kept = KeptRows(8, up_to(100))
-    values = np.arange(32).reshape(8, 4)  # 32 bytes a row
+    permit = UpTo(140)
+    kept = KeptRows(8, permit)
+    values = np.arange(32).reshape(8, 4)  # 32 bytes a row, and 112 of the object if alone
 
     def chunk(rows):
         return leaf_column(values[rows].copy()) if as_columns else Items(list(values[rows].copy()))
 
-    assert kept.put(np.array([5, 2]), chunk([5, 2]))
-    assert kept.put(np.array([5, 0]), chunk([5, 0]))  # one of them is new
-    assert not kept.put(np.array([1]), chunk([1]))
-    assert kept.put(np.array([2, 5]), chunk([2, 5]))  # nothing new
+    assert kept.put(np.array([5, 2]), chunk([5, 2])).all()
+    assert kept.put(np.array([5, 0]), chunk([5, 0])).all()  # one of them is new
+    assert kept.put(np.array([2, 1, 7]), chunk([2, 1, 7])).tolist() == [True, True, False]  # the first that fit
+    assert permit.refused == [4]
+    assert not kept.put(np.array([3]), chunk([3])).any()
+    assert kept.put(np.array([2, 5]), chunk([2, 5])).all()  # nothing new
     wanted = np.array([7, 5, 1, 7, 0, 2, 3])
     missing = kept.missing(wanted)
-    assert missing.tolist() == [1, 3, 7]
-    found = kept.among(wanted, missing, chunk([1, 3, 7])).elements()
+    assert missing.tolist() == [3, 7]
+    found = kept.among(wanted, missing, chunk([3, 7])).elements()
     assert [row.tolist() for row in found] == values[wanted].tolist()
     assert not any(row.flags.writeable for row in found)
 
 
 def test_rows_that_are_all_missing_come_as_they_were_made():
-    kept = KeptRows(8, up_to(0))
+    kept = KeptRows(8, UpTo(0))
     rows = np.array([2, 5])
     assert [row.tolist() for row in kept.among(rows, rows, leaf_column(np.ones((2, 3)))).elements()] == [[1, 1, 1]] * 2
 
 
+def test_few_rows_of_many_take_few_pages():
+    count = 1 << 20
+    kept = KeptRows(count)
+    rows = np.arange(0, count, 1 << 6)  # 16384 rows of 64 bytes, one in each page
+    before = resident()
+    kept.put(rows, leaf_column(np.ones((len(rows), 64), np.uint8)))
+    assert kept.take(rows[[5, 900]]).elements()[1].sum() == 64
+    assert resident() - before < 16 << 20  # a page for each row would take 64 MiB
+
+
+def resident():
+    with open("/proc/self/statm") as file:
+        return int(file.read().split()[1]) * 4096
+
+
+def array_of(*values):
+    return leaf_column(np.array(values))
+
+
 def test_a_stream_that_may_not_grow_the_memory_ends_where_it_was_kept_to():
-    kept = KeptStream(up_to(100))
-    kept.add(0, Items([1, 2]), "after 2", nbytes=60)
-    kept.add(2, Items([3]), "after 3", nbytes=60)
-    kept.add(3, Items([4]), "after 4", nbytes=1)  # does not follow
-    kept.end(4)
-    assert (kept.count, kept.after, kept.complete) == (2, "after 2", False)
-    kept.add(2, Items([3]), "after 3", nbytes=40)
-    assert (kept.count, kept.after) == (3, "after 3")
+    permit = UpTo(28)
+    kept = KeptStream(permit)
+    kept.add(0, array_of(1, 2), "after 2")
+    kept.add(2, array_of(3, 4), "after 4")  # the first one fits
+    kept.add(4, array_of(5), "after 5")  # does not follow
+    kept.end(5)
+    assert (kept.count, kept.complete, permit.refused) == (3, False, [3])
+    assert (kept.nearest(4), kept.nearest(1)) == ((2, "after 2"), (0, None))
+    permit.room = 16
+    kept.add(3, array_of(4, 5), "after 5")
+    kept.end(5)
+    assert (kept.count, kept.nearest(5), kept.complete) == (5, (5, "after 5"), True)
+    assert [kept.from_here(at).elements()[0] for at in range(5)] == [1, 2, 3, 4, 5]
+
+
+def test_a_stream_that_is_kept_becomes_rows_for_those_who_read_it_in_order_too():
+    kept = KeptStream()
+    for at in range(0, 9, 3):
+        kept.add(at, Items([{"x": at + i, "name": f"{at + i}"} for i in range(3)]), at + 3)
+    kept.end(9)
+    rows = kept.as_rows(9)
+    assert [element["x"] for element in rows.take(np.array([8, 0, 4, 4])).elements()] == [8, 0, 4, 4]
+    assert kept.as_rows(9) is rows
+    assert [element["x"] for element in kept.from_here(7).elements()] == [7, 8]
+
+
+class Elsewhere:
+    """An overflow that keeps rows in a dict."""
+
+    def __init__(self):
+        self.kept = {}
+
+    def missing(self, rows):
+        return np.array([row for row in rows.tolist() if row not in self.kept], np.int64)
+
+    def read(self, rows):
+        found = np.isin(rows, list(self.kept))
+        return Items([self.kept[row] for row in rows[found].tolist()]), found
+
+    def write(self, rows, chunk):
+        self.kept.update(zip(rows.tolist(), chunk.elements(), strict=True))
+
+    def fetch(self, rows, make):
+        missing = self.missing(rows)
+        if len(missing):
+            self.write(missing, make(missing))
+        return self.read(rows)[0]
+
+
+@given(orders, st.integers(0, 12), st.sets(st.integers(0, 9)))
+def test_rows_without_room_in_memory_go_elsewhere_and_are_made_once(orders, room, there):
+    elsewhere, calls = Elsewhere(), []
+    elsewhere.kept = {row: row * 2.5 for row in there}
+    kept = KeptRows(10, UpTo(8 * room), elsewhere)
+
+    def make(rows):
+        calls.extend(rows.tolist())
+        return leaf_column(rows * 2.5)
+
+    for rows in orders:
+        wanted = np.array(rows)
+        assert set(kept.missing(wanted).tolist()) == set(rows) - set(calls) - there
+        assert kept.fetch(wanted, make).elements() == [row * 2.5 for row in rows]
+    assert len(calls) == len(set(calls))
+    assert set(elsewhere.kept) - there == set(calls[room:])

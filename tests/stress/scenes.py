@@ -106,7 +106,7 @@ def pipeline(draw: random.Random) -> ps.Dataset[Any]:
 
 def ways(draw: random.Random, shared: Shared) -> ps.Options:
     """Return random options."""
-    executor = draw.choice(["auto", "inline", "threads", "threads", shared.pool, lambda: Fragile(draw)])
+    executor = draw.choice(["auto", "inline", "threads", "processes", shared.pool, lambda: Fragile(draw)])
     workers = None if executor == "inline" else draw.choice([None, 1, 2, 4])
     return ps.Options(executor=executor, workers=workers, stuck_after=draw.choice([None, 0.004]))
 
@@ -216,7 +216,7 @@ def nested(draw: random.Random, shared: Shared) -> None:
     options = ways(draw, shared)
     inner = D.range(20).map(lambda y: y + 1).batch(5).with_options(ways(draw, shared))
     ds = D.range(30).map(lambda x: x + sum(int(batch.sum()) for batch in inner.iterator(epoch=0)), vectorized=False)
-    if callable(options.executor):  # it stands for other processes
+    if callable(options.executor) or options.executor == "processes":  # to which an executor cannot travel
         options = ps.Options(executor="threads", workers=2)
     assert plain(ds.with_options(options).iterator(epoch=0)) == [x + 210 for x in range(30)]
 

@@ -124,13 +124,18 @@ class Account:
             self.noted = True
             budget.note(f"{holds}, more than the default budget of {budget.limit:,} bytes{more}; {advice}")
 
+    @property
+    def room(self) -> int:
+        """The bytes that a cache may keep in addition."""
+        budget, held = self.budget, self.budget.held
+        room = budget.cache_limit - held["cache"]
+        return min(room, budget.limit - held["cache"] - held["buffer"]) if budget.given else room
+
     def grow(self, nbytes: int) -> bool:
         """Let a cache keep more bytes; return whether it may."""
         budget, held = self.budget, self.budget.held
         with budget.lock:
-            if held["cache"] + nbytes > budget.cache_limit:
-                return False
-            if budget.given and held["cache"] + held["buffer"] + nbytes > budget.limit:
+            if nbytes > self.room:
                 return False
             self.nbytes += nbytes
             self.peak = self.nbytes

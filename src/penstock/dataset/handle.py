@@ -25,6 +25,7 @@ from penstock.plan.node import Node
 if TYPE_CHECKING:
     from penstock.dataset.dataset import Dataset
     from penstock.dataset.passes import Passes
+    from penstock.ops.buffer.cache import Cache
 
 T_co = TypeVar("T_co", covariant=True)
 
@@ -107,6 +108,12 @@ class Handle(Generic[T_co]):
     def _plan(self) -> Node:
         if self._use is not None:
             self._use.used = True
+        plan = self._plan_unmarked
+        if plan.traits.keeps_made and not plan.indexed:
+            cache = cast("Cache", plan)
+            if cache.store.is_whole():
+                seed = self._passes.seed  # made here, so that the passes of this dataset stay those of the stream
+                self._plan_unmarked = dataset.arguments.caches.whole_stream(cache, seed) or plan
         return self._plan_unmarked
 
     @property

@@ -32,7 +32,7 @@ def memory_of(chunk: Chunk) -> int:
     >>> memory_of(Items([{"x": np.zeros(1000)}, {"x": np.zeros(2000)}])) // 1000
     24
     """
-    if isinstance(chunk, Kept):
+    if isinstance(chunk, Kept) or not len(chunk):
         return 0
     if isinstance(chunk, Columns):
         return sum(map(_memory_of_column, chunk.columns))

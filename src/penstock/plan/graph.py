@@ -18,6 +18,8 @@ T = TypeVar("T")
 
 def post_order(plan: Node) -> Iterator[Node]:
     """Yield every node, inputs before their readers; a node read twice comes twice."""
+    if not plan.inputs:  # datasets that are elements are often one node
+        return iter((plan,))
     readers_first: list[Node] = []
     coming = [plan]
     while coming:

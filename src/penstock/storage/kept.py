@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from typing import Any, TypeAlias
+from typing import Any, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from penstock.core.arrays import Rows
 from penstock.elements.chunks.chunk import Chunk, Column, Columns, Items, concat
@@ -14,26 +15,63 @@ from penstock.elements.chunks.sharing import gathered, sealed, with_sealed_array
 from penstock.elements.footprint import memory_of
 from penstock.elements.nested.structure import Structure
 
-Grow: TypeAlias = Callable[[int, int], bool]
-"""Function of a number of bytes and the number of elements kept: whether that many more bytes may be kept."""
+_AT_A_TIME = 256  # kept elements of a stream that move together
 
 
-def without_limit(nbytes: int, kept: int) -> bool:
-    """Allow any number of bytes."""
-    return True
+class Permit(Protocol):
+    """The memory that kept elements may take."""
+
+    @property
+    def room(self) -> int:
+        """The bytes that may be kept in addition."""
+        ...
+
+    def grow(self, nbytes: int, /) -> bool:
+        """Take `nbytes` more; return false, and take none, if there is not that much room."""
+        ...
+
+    def refuse(self, kept: int, /) -> None:
+        """Note that no further elements are kept beside the `kept` ones."""
+        ...
+
+
+class Overflow(Protocol):
+    """Another place for rows, such as a disk, which takes those that memory has no room for."""
+
+    def missing(self, rows: Rows, /) -> Rows: ...
+    def read(self, rows: Rows, /) -> tuple[Chunk, NDArray[np.bool_]]: ...
+    def write(self, rows: Rows, chunk: Chunk, /) -> int: ...
+    def fetch(self, rows: Rows, make: Callable[[Rows], Chunk], /) -> Chunk: ...
+
+
+class Unlimited:
+    """The permit to keep everything."""
+
+    room = 1 << 62
+
+    def grow(self, nbytes: int) -> bool:
+        """Allow any number of bytes."""
+        return True
+
+    def refuse(self, kept: int) -> None:
+        """Do nothing: this is not called."""
 
 
 class KeptRows:
     """The elements of some of `count` rows: columns of arrays if all have one shape and dtype, otherwise a list.
 
-    Several threads may fill and read; a row put twice is the same both times. Rows that may not `grow` the memory are
-    not kept.
+    Several threads may fill and read; a row put twice is the same both times. Rows that the `permit` has no room for
+    go to the `overflow`, if there is one; from then on memory takes no more.
+
+    Kept rows lie in memory in the order in which they came, so that few rows take few pages.
     """
 
-    def __init__(self, count: int, grow: Grow = without_limit) -> None:
-        self._grow = grow
+    def __init__(self, count: int, permit: Permit | None = None, overflow: Overflow | None = None) -> None:
+        self._permit = Unlimited() if permit is None else permit
+        self._overflow = overflow
+        self._is_full = False
         self._count = 0  # of the rows kept
-        self._have = np.zeros(count, np.bool_)
+        self._slots = np.zeros(count, np.uint32 if count < 1 << 32 else np.uint64)  # 1 + the place of a row; 0: none
         self._structure: Structure | None = None
         self._columns: list[np.ndarray] | None = None
         self._items: list[Any] | None = None
@@ -41,90 +79,132 @@ class KeptRows:
 
     def missing(self, positions: Rows) -> Rows:
         """Return the missing ones of `positions`, each once."""
-        return np.unique(positions[~self._have[positions]])
+        absent = np.unique(positions[self._slots[positions] == 0])
+        return absent if self._overflow is None or not len(absent) else self._overflow.missing(absent)
 
     def fetch(self, rows: Rows, make: Callable[[Rows], Chunk], out: list[np.ndarray] | None = None) -> Chunk:
         """Return the elements of all rows: in `out` if they fit, otherwise read-only; missing ones come from `make`."""
-        missing = self.missing(rows)
-        if len(missing):
-            made = make(missing)
-            if not self.put(missing, made):
-                return self.among(rows, missing, made)
-        return self.take(rows, out)
+        slots = self._slots[rows]
+        if slots.all():
+            return self._taken(slots, out)
+        absent = np.unique(rows[slots == 0])
+        if self._overflow is not None and self._is_full:
+            return self.among(rows, absent, self._overflow.fetch(absent, make))
+        made = self._made(absent, make)
+        return self.among(rows, absent, made) if (self._slots[absent] == 0).any() else self.take(rows, out)
 
-    def put(self, positions: Rows, chunk: Chunk) -> bool:
-        """Keep the elements of a chunk, at `positions`, all different; return false if they may not be kept."""
-        nbytes = memory_of(chunk)
+    def put(self, positions: Rows, chunk: Chunk) -> NDArray[np.bool_]:
+        """Keep elements of a chunk, at `positions`, all different, from the first on; return which are kept now."""
         with self._lock:
-            new = len(positions) - int(np.count_nonzero(self._have[positions]))
-            if new and not self._grow(nbytes * new // len(positions), self._count):
-                return False
-            self._count += new
-            if self._items is None and not self._put_columns(positions, chunk):
-                self._leave_columns()
-            if self._items is not None:
-                for position, element in zip(positions.tolist(), sealed_chunk(chunk).held(), strict=True):
-                    self._items[position] = element
-            self._have[positions] = True
-        return True
+            new = self._slots[positions] == 0
+            added, some = (positions, chunk) if new.all() else (positions[new], chunk.where(new))
+            is_array = self._fits_columns(some)
+            count, some = permitted(some, self._permit, self._count, copied=is_array)
+            if count:
+                if not is_array:
+                    self._leave_columns()
+                self._append(added[:count], some)
+            self._is_full = self._is_full or count < len(added)
+            return self._slots[positions] != 0
+
+    def close(self) -> None:
+        """Send all further rows to the overflow."""
+        self._is_full = True
 
     def among(self, positions: Rows, missing: Rows, made: Chunk) -> Chunk:
         """Return the elements at `positions`, read-only: those `made` for the `missing` positions, the others kept.
 
         `missing` are some of the positions, each once, in ascending order.
         """
-        new = sealed_chunk(made)
-        if not np.array_equal(positions, missing):
-            at = np.searchsorted(missing, positions).clip(max=len(missing) - 1)
-            is_kept = missing[at] != positions
-            whole = new if not is_kept.any() else concat([new, self.take(positions[is_kept])])
-            new = whole.select(np.where(is_kept, len(missing) - 1 + np.cumsum(is_kept), at))
-        return handed_out(new)
+        return handed_out(_merged(positions, missing, sealed_chunk(made), self.take))
 
     def take(self, positions: Rows, out: list[np.ndarray] | None = None) -> Chunk:
-        """Return the elements at `positions`, all present: in `out` if they fit, otherwise read-only."""
+        """Return the elements at `positions`, all kept: in `out` if they fit, otherwise read-only."""
+        return self._taken(self._slots[positions], out)
+
+    def _taken(self, slots: NDArray[Any], out: list[np.ndarray] | None) -> Chunk:
         with self._lock:
             columns, structure, items = self._columns, self._structure, self._items
+        places = np.subtract(slots, 1, dtype=np.int64)
         if columns is not None and structure is not None:
             memory = out if out is not None and len(out) == len(columns) else [None] * len(columns)
-            made: list[Column] = [
-                gathered(column, positions, into) for column, into in zip(columns, memory, strict=True)
-            ]
-            return Columns(structure, made, len(positions))
-        return handed_out(Items([(items or [])[position] for position in positions.tolist()]))
+            made: list[Column] = [gathered(column, places, into) for column, into in zip(columns, memory, strict=True)]
+            return Columns(structure, made, len(places))
+        return handed_out(Items([(items or [])[place] for place in places.tolist()]))
 
-    def _put_columns(self, positions: Rows, chunk: Chunk) -> bool:
-        """Write the chunk's columns into the kept columns, if they are arrays that fit; return whether they do."""
-        if not isinstance(chunk, Columns) or not all(isinstance(column, np.ndarray) for column in chunk.columns):
+    def _made(self, absent: Rows, make: Callable[[Rows], Chunk]) -> Chunk:
+        """Return elements that memory lacks: made and kept, unless the overflow has them."""
+        if self._overflow is None:
+            made = make(absent)
+            self.put(absent, made)
+            return made
+        there, found = self._overflow.read(absent)
+        if found.all():
+            return there
+        wanted = absent[~found]
+        made = sealed_chunk(make(wanted))
+        kept = self.put(wanted, made)
+        if not kept.all():
+            self._overflow.write(wanted[~kept], made.where(~kept))
+        return _merged(absent, wanted, made, lambda _: there)
+
+    def _fits_columns(self, chunk: Chunk) -> bool:
+        """Return whether the elements are arrays of the shapes and dtypes kept so far, if any."""
+        if self._items is not None or not isinstance(chunk, Columns):
             return False
-        arrays = [np.asarray(column) for column in chunk.columns]
-        if any(array.dtype.hasobject for array in arrays):
+        arrays = [column for column in chunk.columns if isinstance(column, np.ndarray) and not column.dtype.hasobject]
+        if len(arrays) < len(chunk.columns):
             return False
         if self._columns is None:
-            if self._have.any():
-                return False
-            self._structure = chunk.structure
-            self._columns = [np.empty((len(self._have), *array.shape[1:]), array.dtype) for array in arrays]
-        fits = self._structure is not None and repr(self._structure) == repr(chunk.structure)
-        if not fits or any(
-            array.dtype != column.dtype or array.shape[1:] != column.shape[1:]
+            return True
+        return repr(self._structure) == repr(chunk.structure) and all(
+            array.dtype == column.dtype and array.shape[1:] == column.shape[1:]
             for array, column in zip(arrays, self._columns, strict=True)
-        ):
-            return False
-        for array, column in zip(arrays, self._columns, strict=True):
-            column[positions] = array
-        return True
+        )
+
+    def _append(self, positions: Rows, chunk: Chunk) -> None:
+        begin, end = self._count, self._count + len(positions)
+        if self._items is not None:
+            self._items.extend(sealed_chunk(chunk).held())
+        elif isinstance(chunk, Columns):
+            arrays = [np.asarray(column) for column in chunk.columns]
+            if self._columns is None:  # pages of this memory that are not used yet take none
+                self._structure = chunk.structure
+                self._columns = [np.empty((len(self._slots), *array.shape[1:]), array.dtype) for array in arrays]
+            for array, column in zip(arrays, self._columns, strict=True):
+                column[begin:end] = array
+        self._slots[positions] = np.arange(begin + 1, end + 1)
+        self._count = end
 
     def _leave_columns(self) -> None:
         """Convert the kept columns to a list of elements."""
-        items: list[Any] = [None] * len(self._have)
+        if self._items is not None:
+            return
+        items: list[Any] = []
         if self._columns is not None and self._structure is not None:
-            here = np.flatnonzero(self._have)
-            columns: list[Column] = [column[here] for column in self._columns]
-            chunk = sealed_chunk(Columns(self._structure, columns, len(here)))
-            for position, element in zip(here.tolist(), chunk.held(), strict=True):
-                items[position] = element
+            columns: list[Column] = [column[: self._count].copy() for column in self._columns]
+            items = sealed_chunk(Columns(self._structure, columns, self._count)).held()
         self._items, self._columns, self._structure = items, None, None
+
+
+def permitted(chunk: Chunk, permit: Permit, kept: int, *, copied: bool = False) -> tuple[int, Chunk]:
+    """Return how many of the first elements there is room for, taken from the permit now, and these elements.
+
+    Columns that are to be `copied` take the bytes of their arrays, whoever keeps those.
+    """
+    count, some = len(chunk), chunk
+    while count:
+        if copied and isinstance(some, Columns):
+            nbytes = sum(np.asarray(column).nbytes for column in some.columns)
+        else:
+            nbytes = memory_of(some)
+        if permit.grow(nbytes):
+            break
+        count = min(count - 1, count * max(permit.room, 0) // max(nbytes, 1))
+        some = chunk.select(np.arange(count))  # a copy: a view would keep the memory of all of them
+    if count < len(chunk):
+        permit.refuse(kept + count)
+    return count, some
 
 
 def sealed_chunk(chunk: Chunk) -> Chunk:
@@ -142,33 +222,49 @@ def handed_out(kept: Chunk) -> Chunk:
     return Items(with_sealed_arrays(kept.values)) if isinstance(kept, Items) else kept
 
 
+def _merged(positions: Rows, missing: Rows, made: Chunk, others: Callable[[Rows], Chunk]) -> Chunk:
+    """Return the elements at `positions`: those `made` for the `missing`, ascending, and the `others`, in order."""
+    if np.array_equal(positions, missing):
+        return made
+    at = np.searchsorted(missing, positions).clip(max=len(missing) - 1)
+    is_other = missing[at] != positions
+    whole = made if not is_other.any() else concat([made, others(positions[is_other])])
+    return whole.select(np.where(is_other, len(missing) - 1 + np.cumsum(is_other), at))
+
+
 class KeptStream:
     """The first elements of a stream, as chunks, and the mark to continue from after them.
 
-    Elements that may not `grow` the memory are not kept, nor any after them.
+    Elements that the `permit` has no room for are not kept, nor any after them.
     """
 
-    def __init__(self, grow: Grow = without_limit) -> None:
-        self._grow = grow
+    def __init__(self, permit: Permit | None = None) -> None:
+        self._permit = Unlimited() if permit is None else permit
         self.count = 0
-        self.after: Any = None
         self.complete = False
+        self._mark: tuple[int, Any] = (0, None)
         self._chunks: list[Chunk] = []
         self._ends: list[int] = []
+        self._rows: KeptRows | None = None  # the same elements, once any of them is read alone
         self._lock = threading.Lock()
 
     def nearest(self, at: int) -> tuple[int, Any]:
         """Return the number of elements, at most `at`, after which the input's mark is known, and the mark."""
-        return (self.count, self.after) if self.count <= at else (0, None)
+        known = self._mark
+        return known if known[0] <= at else (0, None)
 
-    def add(self, at: int, chunk: Chunk, after: Any, nbytes: int = 0) -> None:
-        """Keep the elements of a sealed chunk, of `nbytes`, from position `at` on, if they are the next ones."""
+    def add(self, at: int, chunk: Chunk, after: Any) -> None:
+        """Keep the elements of a sealed chunk from position `at` on, if they are the next ones."""
         with self._lock:
-            if at == self.count and not self.complete and self._grow(nbytes, self.count):
-                self._chunks.append(chunk)
-                self.count += len(chunk)
+            if at != self.count or self.complete or self._rows is not None or not len(chunk):
+                return
+            count, some = permitted(chunk, self._permit, self.count)
+            if count:
+                self._chunks.append(some if count == len(chunk) else sealed_chunk(some))
+                self.count += count
                 self._ends.append(self.count)
-                self.after = after
+            if count == len(chunk):
+                self._mark = self.count, after
 
     def end(self, at: int) -> None:
         """Record that the stream has `at` elements."""
@@ -177,7 +273,25 @@ class KeptStream:
 
     def from_here(self, at: int) -> Chunk:
         """Return some of the elements from position `at` on, which is present."""
-        which = int(np.searchsorted(self._ends, at, side="right"))
-        chunk = self._chunks[which]
-        rest = chunk.slice(len(chunk) - (self._ends[which] - at), len(chunk))
-        return handed_out(rest)
+        with self._lock:
+            rows = self._rows
+            which = int(np.searchsorted(self._ends, at, side="right"))
+            chunk, end = self._chunks[which] if rows is None else Items([]), self._ends[which]
+        if rows is not None:
+            return rows.take(np.arange(at, min(at + _AT_A_TIME, self.count)))
+        return handed_out(chunk.slice(len(chunk) - (end - at), len(chunk)))
+
+    def as_rows(self, count: int, overflow: Overflow | None = None) -> KeptRows:
+        """Return the elements as the first of `count` rows; the others are in the overflow, or are made.
+
+        The elements move, chunk by chunk: no more than one is in memory twice.
+        """
+        with self._lock:
+            if self._rows is None:
+                made = KeptRows(count, overflow=overflow)
+                for i, end in enumerate(self._ends):
+                    chunk, self._chunks[i] = self._chunks[i], Items([])
+                    made.put(np.arange(end - len(chunk), end), chunk)
+                made.close()
+                self._rows = made
+            return self._rows

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import gc
+import os
 import threading
 
 import numpy as np
@@ -9,7 +10,7 @@ import pytest
 from penstock.core.budget import Budget
 from penstock.engine.memory import shared_file
 from penstock.engine.memory.arena import STEP, Arena, Mapping
-from penstock.engine.memory.pool import Memory
+from penstock.engine.memory.pool import ALIGNMENT, Memory
 from penstock.engine.memory.shared_file import SharedFile
 
 F4 = np.dtype("f4")
@@ -75,7 +76,7 @@ def test_pages_are_reserved_when_they_are_needed(arena):
 
 def test_a_full_machine_gives_no_block_instead_of_ending_the_process(arena, monkeypatch):
     monkeypatch.setattr(shared_file, "available_memory", lambda: 0)
-    assert arena.block(1 << 16) is not None
+    assert arena.block((1 << 16) - ALIGNMENT) is not None
     assert arena.block(1 << 17) is None
 
 
@@ -116,3 +117,35 @@ def test_what_is_free_in_the_arena_is_kept_for_the_next_batches_and_not_left_for
     assert budget.left == (1 << 20) - (1 << 17)  # the window counts the other half
     del batch
     assert budget.left == (1 << 20) - (1 << 18)
+
+
+def test_memory_goes_back_to_the_system_with_the_last_view_though_others_map_it():
+    arena = Arena(SharedFile(1 << 20, 1 << 20))
+    other = os.dup(arena.file.fd)
+    array = arena.allocate((1000,), F4)
+    array[:] = 7
+    view = array[5:]
+    del arena, array
+    gc.collect()
+    assert os.fstat(other).st_blocks > 0
+    assert (view == 7).all()
+    del view
+    gc.collect()
+    assert os.fstat(other).st_blocks == 0
+    os.close(other)
+
+
+@pytest.mark.filterwarnings("ignore:.*fork:RuntimeWarning", "ignore:.*fork:DeprecationWarning")  # of others' threads
+def test_a_forked_child_takes_no_blocks_and_leaves_the_memory_to_its_parent():
+    arena = Arena(SharedFile(1 << 20, 1 << 20))
+    array = arena.allocate((1000,), F4)
+    array[:] = 7
+    child = os.fork()
+    if child == 0:
+        refused = arena.block(100) is None
+        del arena, array
+        gc.collect()
+        os._exit(0 if refused else 1)
+    assert os.waitpid(child, 0)[1] == 0
+    assert (array == 7).all()
+    assert arena.block(100) is not None

@@ -129,6 +129,22 @@ def test_batches_that_a_function_makes_take_no_memory_of_slots(executor):
         assert it.stats().peak_bytes < 10 * (4 << 17)
 
 
+def test_the_shapes_of_an_epoch_before_are_known_at_once():
+    ds = D.range(9).map(lambda x: np.full(5, x)).batch(3)
+    slots = Slots(ds._plan, each_alone(np.empty), learnt(ds, 0).after)
+    assert slots.item_bytes == 3 * 40
+    assert shapes(slots.take(2, last=False)) == [((2, 3, 5), np.int64)]
+
+
+def test_an_epoch_may_have_other_shapes_than_the_one_before():
+    ds = D.range(9).map(lambda x: np.full(5, x)).batch(3)
+    slots = Slots(ds._plan, each_alone(np.empty), learnt(ds, 0).after)
+    slots.learn(Columns(LEAF, [np.zeros((1, 3, 7), np.int64)], 1))
+    assert shapes(slots.take(2, last=False)) == [((2, 3, 7), np.int64)]
+    slots.learn(Columns(LEAF, [np.zeros((1, 3, 8), np.int64)], 1))
+    assert slots.take(2, last=False) is None
+
+
 # Leaves made elsewhere
 
 

@@ -10,7 +10,8 @@ import penstock as ps
 from penstock.elements.chunks.chunk import Items
 from penstock.engine.memory.arena import Arena
 from penstock.engine.memory.shared_file import SharedFile
-from penstock.engine.processes.plans import IN_A_MESSAGE, SharedPlan, sending
+from penstock.engine.processes.plans import SharedPlan, sending
+from penstock.engine.processes.result_sizes import IN_A_MESSAGE
 from penstock.engine.tasks.observer import Unobserved
 from penstock.engine.tasks.task import Task
 from penstock.engine.tasks.works import PieceWork, RowWork

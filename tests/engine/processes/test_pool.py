@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 import penstock as ps
-from penstock.engine.memory import shared_file
-from penstock.engine.processes import pool as pools
+from penstock.engine.memory import arenas, shared_file
 from penstock.engine.processes.pool import pool_for
 from penstock.engine.processes.starting import PoolSetup
 
@@ -57,14 +56,14 @@ def test_without_any_shared_memory_batches_come_through_sockets(monkeypatch, cap
     def refuse(*_):
         raise OSError("nothing left")
 
-    monkeypatch.setattr(pools, "SharedFile", refuse)
+    monkeypatch.setattr(arenas, "SharedFile", refuse)
     setup = PoolSetup(1, budget=BUDGET + 1)
     pool = pool_for(setup, BUDGET)
     assert pool.crew.begun.wait(60)
     ds = ps.Dataset.range(60).map(lambda x: np.full(50_000, x)).batch(5).with_options(options(BUDGET + 1))
     it = ds.iterator()
     assert [int(x) for batch in it for x in batch[:, -1]] == list(range(60))
-    told = "no memory is shared with the workers, so batches are copied through sockets: nothing left"
+    told = "no memory is shared with the workers, so batches are copied: nothing left"
     assert [str(event) for event in it.stats().events] == [told]
     assert told in caplog.text
     assert pool.arena is None

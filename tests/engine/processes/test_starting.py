@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
 
 import pytest
@@ -8,7 +9,7 @@ import pytest
 import penstock as ps
 from penstock.engine.processes import starting
 from penstock.engine.processes.starting import THREAD_VARIABLES, PoolSetup, environment, obstacle
-from tests.engine.processes.programs import run
+from tests.engine.processes.programs import PATIENCE, SETUP, run
 
 
 def test_native_libraries_get_one_thread_unless_the_user_says_otherwise():
@@ -88,3 +89,23 @@ def test_a_worker_has_the_flags_and_folder_of_its_parent_and_runs_nothing_of_its
     assert seen["omp"] == ["1"]
     assert len(seen["hash"]) == 1
     assert min(seen["score"]) >= 500
+
+
+WITHOUT_STREAMS = """
+for descriptor in map(int, sys.argv[2:]):
+    os.close(descriptor)
+ds = ps.Dataset.counter().map(lambda x: (int(x), os.getpid()), vectorized=False).batch(4)
+for numbers, pids in ds.with_options(OPTIONS):
+    if os.getpid() not in pids:
+        break
+with open(sys.argv[1], "w") as file:
+    file.write(str(numbers[0] % 4))
+"""
+
+
+@pytest.mark.parametrize("closed", ["0", "1", "2", "012"])
+def test_a_program_without_standard_streams_starts_workers(closed, tmp_path):
+    path, out = tmp_path / "program.py", tmp_path / "out"
+    path.write_text(SETUP + WITHOUT_STREAMS)
+    done = subprocess.run([sys.executable, path, out, *closed], check=False, timeout=PATIENCE)
+    assert (done.returncode, out.read_text()) == (0, "0")

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -21,7 +23,7 @@ class Client:
     def __init__(self):
         self.plan = SharedPlan(RowWork(ps.Dataset.range(3)._plan, np.empty, Unobserved()), Unobserved())
         self.sizes = []
-        self.room = 100_000
+        self.plan.result_sizes = SimpleNamespace(room=100_000)
 
     def learn(self, nbytes):
         self.sizes.append(nbytes)

@@ -34,6 +34,25 @@ def test_a_run_that_stayed_inline_begins_inline_again():
     assert carry_over.tuner(None).threads == 0
 
 
+def test_a_run_begins_inline_again_once_items_have_become_cheap():
+    ds = Dataset.range(2000).map(lambda x: gone.wait(0.02 * (len(made) < 64)) or made.append(x) or x).batch(8)
+    made, gone = [], threading.Event()
+    modes = []
+    for _ in range(3):
+        with ds.iterator() as it:
+            assert len(list(it)) == 250
+            modes.append(it.stats().mode)
+    assert (modes[0] != "inline", modes[2]) == (True, "inline")
+
+
+def test_threads_that_the_user_asked_for_stay_for_cheap_items():
+    carry_over = CarryOver()
+    first = carry_over.tuner(None)
+    first.start_threads()
+    first.observe(Cost(1000, 1000), 1)
+    assert carry_over.tuner(None, begins_inline=False).threads == first.threads
+
+
 def test_an_epoch_after_the_first_begins_on_threads():
     def wait(x):
         gone.wait(0.006)

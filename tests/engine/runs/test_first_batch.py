@@ -10,7 +10,7 @@ import pytest
 
 import penstock as ps
 from penstock.engine.tasks.cost import Cost
-from penstock.engine.tuning.tuner import Tuner
+from penstock.engine.tuning.tuner import LONG_LOOK, Tuner
 from tests.workers import PATIENCE
 
 D = ps.Dataset
@@ -77,6 +77,19 @@ def test_threads_pay_for_the_rest_of_a_batch_only_if_that_takes_long():
     tuner.observe(Cost(10 * ms, ms), 1 / 64)
     assert tuner.pays_to_split(Cost(10 * ms, ms), 1, 62) is True
     assert tuner.pays_to_split(Cost(10 * ms, ms), 62, 1) is False
+
+
+def test_calls_that_cost_the_same_for_any_number_of_rows_start_no_threads():
+    """A traced function costs some 300 µs a call, and up to 1 ms at its first call with several rows."""
+    tuner, left, rows, pays = Tuner(None), 256, 1, None
+    for cost in (Cost(us * 1000, us * 1000) for us in (330, 120, 1000, 320, 320)):
+        tuner.observe(cost, rows / 256)
+        left -= rows
+        pays = tuner.pays_to_split(cost, rows, left)
+        if pays is not None:
+            break
+        rows = max(2 * LONG_LOOK * rows // cost.wall, 1)
+    assert pays is False
 
 
 @pytest.mark.parametrize(("first", "second"), [(30, 0.4), (0.4, 0.4)])

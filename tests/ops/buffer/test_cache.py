@@ -237,7 +237,7 @@ def test_a_full_cache_says_so_once_in_a_run():
     assert len(told) == 1
     assert "caches may keep 10,000 bytes" in it.stats().notes[0]
     (held,) = [each for each in it.stats().held if each.kind == "cache"]
-    assert 5_000 < held.bytes <= 10_000
+    assert 9_000 < held.bytes <= 10_000  # one more would not fit
 
 
 def test_elements_that_are_not_kept_are_read_only_too():
@@ -287,5 +287,5 @@ def test_a_cache_in_another_process_has_a_limit_too():
     with pytest.warns(ps.errors.BudgetWarning):
         list(ds.with_options(ps.Options(memory_budget=20_000)))
     node = pickle.loads(pickle.dumps(ds._plan))
-    assert not node.store.allowance.grow(10_001, 0)
-    assert node.store.allowance.grow(10_000, 0)
+    assert not node.store.allowance.grow(10_001)
+    assert node.store.allowance.grow(10_000)

@@ -4,9 +4,9 @@ from typing import TYPE_CHECKING
 
 from penstock.core.lazy import files_on_demand
 
-__all__ = ["packing", "parts"]
+__all__ = ["caches", "packing", "parts"]
 
 if TYPE_CHECKING:
-    from penstock.dataset.arguments import packing, parts
+    from penstock.dataset.arguments import caches, packing, parts
 else:
     __getattr__ = files_on_demand(__name__, __all__)

@@ -1,10 +1,10 @@
-"""The arguments of `cache(path)`, and the node that they make."""
+"""The arguments of `cache()`, and the node that they make."""
 
 from __future__ import annotations
 
 import os
 from functools import partial
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 from penstock import engine, rewrite
 from penstock import plan as plans
@@ -12,37 +12,92 @@ from penstock.core.checks import check_count, check_path, is_one_of
 from penstock.core.errors import PlanError
 from penstock.ops import buffer
 from penstock.plan.node import Node
+from penstock.plan.types import INFINITE
 
 
-def cached_on_disk(plan: Node, path: Any, version: Any, limit_bytes: Any, compression: Any) -> Node:
-    """Return the node that keeps the elements of a plan in a folder; check the arguments, and hash the plan."""
-    folder = check_path("cache", "path", path)
-    if not folder:
-        raise ValueError("cache(path=''): expected the path of a folder; cache() keeps elements in memory")
-    if "://" in folder:
-        raise PlanError(f"cache({folder!r}): a cache is a folder of this machine, not a URL")
-    if not isinstance(version, str | int | None) or isinstance(version, bool):
-        raise TypeError(f"cache(version={version!r:.80}): expected text or a number, not {type(version).__name__}")
-    if not is_one_of(compression, None, "lz4", "zstd"):
-        raise ValueError(f"cache(compression={compression!r:.80}): expected 'lz4', 'zstd' or None")
-    limit = None if limit_bytes is None else check_count("cache", "limit_bytes", limit_bytes, least=1)
-    folder = os.path.abspath(os.path.expanduser(folder))
-    told = None if version is None else str(version)
-    make_key = partial(plans.content.key.content_key, plan, operation=f"cache({folder!r})", version=told)
-    key = make_key()
-    rewrite.seeds.draw_by(plan, key.text)
-    store = buffer.on_disk.DiskStore(folder, key, limit, compression, renew=make_key if plan.indexed else None)
-    cache = buffer.cache.Cache(plan, store)
-    return cache if plan.indexed else _of_stream(cache, store)
+class CacheSettings(NamedTuple):
+    """The arguments of `cache()`, apart from the path."""
+
+    version: Any
+    limit_bytes: Any
+    compression: Any
+    spill: Any
 
 
-def _of_stream(cache: buffer.cache.Cache, store: buffer.on_disk.DiskStore) -> Node:
-    """Return the cache of a stream, or a node that reads any element of it, if all are kept."""
+def cached(plan: Node, path: Any, settings: CacheSettings) -> Node:
+    """Return the node that keeps the elements of a plan, in memory or in a folder; check the arguments."""
+    if plan.length == INFINITE:
+        raise PlanError(
+            "cache(): a dataset without end does not fit into memory or a folder; cache before repeat() or after take()"
+        )
+    if not isinstance(settings.version, str | int | None) or isinstance(settings.version, bool):
+        raise TypeError(
+            f"cache(version={settings.version!r:.80}): expected text or a number, not {type(settings.version).__name__}"
+        )
+    if not is_one_of(settings.compression, None, "lz4", "zstd"):
+        raise ValueError(f"cache(compression={settings.compression!r:.80}): expected 'lz4', 'zstd' or None")
+    limit = settings.limit_bytes
+    limit = None if limit is None else check_count("cache", "limit_bytes", limit, least=1)
+    if path is None:
+        return _in_memory(plan, settings, limit)
+    if settings.spill is not None and settings.spill is not False:
+        raise PlanError(f"cache(path, spill={settings.spill!r:.60}): everything is on disk; pass either, not both")
+    return _on_disk(plan, _disk_store(plan, "path", path, settings, limit))
+
+
+def whole_stream(cache: buffer.cache.Cache, seed: int) -> Node | None:
+    """Return the node that reads any element of a cached stream if all of its elements are kept for this seed."""
     given = buffer.options.options_of(cache).seed
-    drawn = rewrite.seeds.draw_for_good(cache, 0) if given is None else ()
-    bound = cast("buffer.cache.Cache", rewrite.seeds.bind_seeds(cache, given or 0, drawn))
-    count = store.length(bound.seeds)
+    drawn = rewrite.seeds.draw_for_good(cache, seed) if given is None else ()
+    bound = cast("buffer.cache.Cache", rewrite.seeds.bind_seeds(cache, seed if given is None else given, drawn))
+    count = bound.store.length(bound.seeds)
     if count is None:
-        return cache
+        return None
     told = plans.fingerprint.fingerprint(cache)
     return buffer.cached_stream.CachedStream(count, told, (cache, bound), engine.runs.lowering.opened_inline)
+
+
+def _in_memory(plan: Node, settings: CacheSettings, limit: int | None) -> Node:
+    spill = settings.spill
+    to_folder = not isinstance(spill, bool | None)
+    for name, value, needs in (
+        ("version", settings.version, None if to_folder else "the elements of a folder: pass its path, or as spill="),
+        ("compression", settings.compression, None if spill else "elements on disk: pass a path, or spill="),
+    ):
+        if value is not None and needs is not None:
+            raise PlanError(f"cache({name}={value!r:.60}): this is a setting of {needs}")
+    arguments = [] if limit is None else [f"limit_bytes={limit}"]
+    kept: buffer.spill.Spill | None = None
+    if to_folder:
+        disk = _disk_store(plan, "spill", spill, settings, None)
+        kept = buffer.spill.Spill(disk)
+        arguments.append(f"spill={disk.folder!r}")
+    elif spill:
+        kept = buffer.spill.Spill(compression=settings.compression)
+        arguments.append("spill=True")
+    allowance = buffer.cache.Allowance(limit, spills=kept is not None)
+    return buffer.cache.Cache(plan, buffer.cache.Store(allowance, kept, ", ".join(arguments)))
+
+
+def _disk_store(
+    plan: Node, name: str, path: Any, settings: CacheSettings, limit: int | None
+) -> buffer.on_disk.DiskStore:
+    """Return the elements in a folder; hash the plan."""
+    folder = check_path("cache", name, path)
+    if not folder:
+        raise ValueError(f"cache({name}=''): expected the path of a folder; cache() keeps elements in memory")
+    if "://" in folder:
+        raise PlanError(f"cache({folder!r}): a cache is a folder of this machine, not a URL")
+    folder = os.path.abspath(os.path.expanduser(folder))
+    version = None if settings.version is None else str(settings.version)
+    make_key = partial(plans.content.key.content_key, plan, operation=f"cache({folder!r})", version=version)
+    key = make_key()
+    rewrite.seeds.draw_by(plan, key.text)
+    renew = make_key if plan.indexed else None
+    return buffer.on_disk.DiskStore(folder, key, limit, settings.compression, renew=renew)
+
+
+def _on_disk(plan: Node, store: buffer.on_disk.DiskStore) -> Node:
+    """Return the cache; of a stream of which everything is kept, the node that reads any element of it."""
+    cache = buffer.cache.Cache(plan, store)
+    return cache if plan.indexed else whole_stream(cache, 0) or cache

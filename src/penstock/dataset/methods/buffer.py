@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
+from typing import TYPE_CHECKING, Literal, TypeVar, cast
 
 from penstock import lint, rewrite
 from penstock.core.checks import check_count
-from penstock.core.errors import PlanError
 from penstock.core.options import AUTOTUNE, Options
-from penstock.dataset.arguments.caches import cached_on_disk
+from penstock.dataset.arguments import caches
 from penstock.dataset.handle import Handle, T_co
 from penstock.ops import buffer
-from penstock.plan.types import INFINITE
 
 if TYPE_CHECKING:
     from penstock.dataset.dataset import Dataset
@@ -31,6 +29,7 @@ class BufferMethods(Handle[T_co]):
         version: str | int | None = None,
         limit_bytes: int | None = None,
         compression: Literal["lz4", "zstd"] | None = None,
+        spill: bool | str | os.PathLike[str] | None = None,
     ) -> Dataset[T_co]:
         """Keep each element once it is made, in memory or in the folder `path`, and yield the same in every epoch.
 
@@ -40,7 +39,10 @@ class BufferMethods(Handle[T_co]):
         consumer.
 
         In memory, the cached elements belong to this dataset and all datasets built on it. In an executor of other
-        processes, each process has its own cache.
+        processes, each process has its own cache. The cache keeps up to `limit_bytes`, and what the memory budget
+        allows; it says once that there is no room for more, and makes further elements in each epoch. With `spill`,
+        those go to disk: `spill=True` is a temporary folder, which ends with the process, and which the processes of an
+        executor share; the path of a folder keeps them for later runs, as `cache(path)` does.
 
         In a folder, they belong to the pipeline before the cache, in any process: the folder is filled by any number of
         processes, ranks and jobs at once, in any order, and a later run goes on where the last one ended. A function,
@@ -50,8 +52,8 @@ class BufferMethods(Handle[T_co]):
         would exceed `limit_bytes`, a warning says so once, and rows that are not kept are made in each epoch. With
         `compression`, rows are compressed one by one where that pays.
 
-        A stream that was cached on disk to its end is no stream any more: a dataset that is made after that has a
-        length, `ds[i]` and a shuffle over all elements.
+        A stream that was cached to its end is no stream any more: the cached dataset, and datasets that are made of it
+        after that, have a length, `ds[i]` and a shuffle over all elements. Datasets made before stay streams.
 
         Random operations before the cache draw once: in memory, the draw of the first pass is kept, even without a
         seed, for all datasets built on this one and in their states; on disk, the draw depends on the pipeline, and is
@@ -65,6 +67,12 @@ class BufferMethods(Handle[T_co]):
         >>> calls
         [0, 1, 2]
 
+        >>> even = Dataset.range(1000).filter(lambda x: x % 2 == 0).cache(limit_bytes=1000, spill=True)
+        >>> sum(1 for x in even)
+        500
+        >>> len(even), even[400]
+        (500, 800)
+
         >>> import tempfile
         >>> folder = tempfile.mkdtemp()
         >>> list(Dataset.range(3).map(lambda x: x * x).cache(folder)) == [0, 1, 4]
@@ -72,16 +80,9 @@ class BufferMethods(Handle[T_co]):
         >>> Dataset.range(3).map(lambda x: x * x).cache(folder)[2]  # perhaps in another process: read, not made
         4
         """
-        plan = self._plan
-        if plan.length == INFINITE:
-            raise PlanError(
-                "cache(): a dataset without end does not fit into memory or a folder; cache before repeat() or after "
-                "take()"
-            )
-        if path is None:
-            _refuse_settings(version=version, limit_bytes=limit_bytes, compression=compression)
-            return self._over(buffer.cache.Cache(plan, buffer.cache.Store()))
-        return self._over(cached_on_disk(plan, path, version, limit_bytes, compression))
+        return self._over(
+            caches.cached(self._plan, path, caches.CacheSettings(version, limit_bytes, compression, spill))
+        )
 
     def prefetch(self, buffer_size: int | None = AUTOTUNE) -> Dataset[T_co]:
         """Keep at most `buffer_size` elements (batches, after `batch`) ready ahead of the consumer.
@@ -143,11 +144,3 @@ class BufferMethods(Handle[T_co]):
         if not isinstance(result, Dataset):
             raise TypeError(f"apply(): the function returned {type(result).__name__}, not a Dataset")
         return result
-
-
-def _refuse_settings(**settings: Any) -> None:
-    for name, value in settings.items():
-        if value is not None:
-            raise PlanError(
-                f"cache({name}={value!r:.60}): this is a setting of a cache on disk; pass its folder as path"
-            )

@@ -4,9 +4,20 @@ from typing import TYPE_CHECKING
 
 from penstock.core.lazy import files_on_demand
 
-__all__ = ["arena", "cgroups", "extents", "headroom", "pool", "shared_file", "slots", "stream_slots"]
+__all__ = ["arena", "arenas", "cgroups", "door", "extents", "headroom", "pool", "shared_file", "slots", "stream_slots"]
 
 if TYPE_CHECKING:
-    from penstock.engine.memory import arena, cgroups, extents, headroom, pool, shared_file, slots, stream_slots
+    from penstock.engine.memory import (
+        arena,
+        arenas,
+        cgroups,
+        door,
+        extents,
+        headroom,
+        pool,
+        shared_file,
+        slots,
+        stream_slots,
+    )
 else:
     __getattr__ = files_on_demand(__name__, __all__)

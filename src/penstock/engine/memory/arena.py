@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import mmap
+import os
 import threading
 import weakref
 from collections import deque
@@ -16,6 +17,7 @@ from penstock.engine.memory.pool import ALIGNMENT
 from penstock.engine.memory.shared_file import SharedFile
 
 STEP = 32 << 20  # bytes to reserve at a time
+KEY_BYTES = 16  # at the beginning of the file, before the first block
 
 
 class Mapping:
@@ -42,17 +44,25 @@ class Arena(Mapping):
 
     The file has the size of everything that may be in use at a time; its pages are reserved when they are first needed.
     Any thread may take blocks. A block that is let go, perhaps during garbage collection, is only noted, without a
-    lock, and is free at the next request.
+    lock, and is free at the next request. A forked child takes no blocks, since its parent has the same ones.
+
+    Once the last view is gone after the arena itself, its memory goes back to the system, even if other processes still
+    map it.
     """
 
     def __init__(self, file: SharedFile) -> None:
         super().__init__(file.fd, file.size)
         self.file = file
         self._free = Extents()
-        self._free.add(0, file.reserved)
+        self._free.add(min(ALIGNMENT, file.reserved), file.reserved)
+        self.key = os.urandom(KEY_BYTES)
+        """The first bytes of the file, by which another process knows it."""
+        self.part(0, KEY_BYTES)[:] = np.frombuffer(self.key, np.uint8)
         self._returned: deque[tuple[int, int]] = deque()
         self._lock = threading.Lock()
         self._live = self._peak = 0
+        self._process = os.getpid()
+        weakref.finalize(self._map, _emptied, file, self._process).atexit = False
 
     def allocate(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray | None:
         """Return an array with arbitrary content; `None` if there is no room for it now, or if it holds objects."""
@@ -63,6 +73,8 @@ class Arena(Mapping):
 
     def block(self, nbytes: int) -> np.ndarray | None:
         """Return `uint8[nbytes]` with arbitrary content; `None` if there is no room for it now."""
+        if os.getpid() != self._process:
+            return None
         size = max(-(-nbytes // ALIGNMENT), 1) * ALIGNMENT
         with self._lock:
             self._collect()
@@ -106,3 +118,9 @@ class Arena(Mapping):
     def peak_bytes(self) -> int:
         """The largest number of bytes in use at the same time."""
         return self._peak
+
+
+def _emptied(file: SharedFile, process: int) -> None:
+    """Give the memory of a file back that nobody uses any more; a forked child leaves that to its parent."""
+    if os.getpid() == process:
+        file.empty()

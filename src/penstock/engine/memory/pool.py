@@ -20,6 +20,11 @@ SMALL = 1 << 12  # bytes; below, NumPy's own cache of small blocks is faster tha
 ALIGNMENT = 128  # bytes, between arrays in one block: a cache line of a GPU, and enough for every vector load
 MOST_IDLE = 1 << 28  # bytes kept for the next batches; a steady pipeline needs as many as it has in flight
 IDLE_SHARE = 4  # and no more than this part of the memory budget
+FREED = 1 << 22  # bytes of a block; twice as many stay with the process once they are freed
+
+# The columns that functions make are freed after each group. The C library of Linux returns freed memory above twice
+# the largest block freed so far (256 KiB at first), and the next group would touch new pages. Nothing touches this one.
+np.empty(FREED, np.uint8)
 
 
 class Memory:

@@ -67,6 +67,12 @@ class SharedFile:
             with suppress(OSError):
                 fcntl.fcntl(self.fd, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SEAL)
 
+    def empty(self) -> None:
+        """Give all pages back to the system, also those that other processes map."""
+        self.reserved = 0
+        with suppress(OSError, ValueError), mmap.mmap(self.fd, self.size) as whole:  # a disk may have no such call
+            whole.madvise(mmap.MADV_REMOVE)
+
     def close(self) -> None:
         """Close the file here; processes that map it keep its memory."""
         self._close()

@@ -38,19 +38,32 @@ class LeafShape:
         return prod(self.shape) * self.dtype.itemsize + self.outside
 
 
+@dataclass(frozen=True)
+class SlotsBefore:
+    """The shapes of batches of an epoch before, and whether batches were written into their slots."""
+
+    shapes: list[LeafShape] | None = None
+    is_used: bool = False
+
+
 class Slots:
     """Allocator of slots for batches whose leaves have one shape, taken from the plan or from the batch before."""
 
-    def __init__(self, plan: Node, allocate: AllocateAll, *, is_used: bool = False) -> None:
-        """Allocate by `allocate`; `is_used` tells that an epoch before wrote batches into its slots."""
+    def __init__(self, plan: Node, allocate: AllocateAll, before: SlotsBefore = SlotsBefore()) -> None:
+        """Allocate by `allocate`; the shapes of an epoch before are those of this one until a batch has others."""
         self._allocate = allocate
-        self._shapes = _static_shapes(plan)
+        self._shapes = before.shapes or _static_shapes(plan)
         self._is_sized = all(not leaf.dtype.hasobject for leaf in self._shapes or ())  # else by the first batch
+        self._is_learned = False  # from a batch of this epoch
         self._varies = False
         self._is_given = False
-        self.is_used = is_used
-        """True once a batch was written into its slot."""
+        self._is_used = before.is_used  # true once a batch was written into its slot
         self._items = 0  # in the slot before
+
+    @property
+    def after(self) -> SlotsBefore:
+        """What the next epoch should know."""
+        return SlotsBefore(self._shapes, self._is_used)
 
     @property
     def item_bytes(self) -> int:
@@ -62,7 +75,7 @@ class Slots:
 
         The first slot is a trial: others follow once batches were written to it, as functions may use other memory.
         """
-        if self._shapes is None or self._varies or (self._is_given and not self.is_used):
+        if self._shapes is None or self._varies or (self._is_given and not self._is_used):
             return None
         self._is_given = True
         count = max(items, self._items) if last else items
@@ -75,16 +88,15 @@ class Slots:
         if not len(chunk):
             return
         columns = chunk.columns if isinstance(chunk, Columns) else [[leaf] for leaf in flatten(chunk.element(0))[0]]
-        self.is_used = self.is_used or (slot is not None and _is_written(columns, slot))
-        self._is_sized = True
+        self._is_used = self._is_used or (slot is not None and _is_written(columns, slot))
+        is_first, self._is_learned, self._is_sized = not self._is_learned, True, True
         shapes = list(map(_shape_of, columns))
         known = self._shapes
         if known is not None and len(known) == len(shapes):
             if all(map(_is_shorter, shapes, known)):
                 return
-            self._varies = self._varies or any(
-                new.shape[1:] != old.shape[1:] for new, old in zip(shapes, known, strict=True)
-            )
+            differs = any(new.shape[1:] != old.shape[1:] for new, old in zip(shapes, known, strict=True))
+            self._varies = self._varies or (differs and not is_first)
         self._shapes = shapes
 
 

@@ -5,11 +5,14 @@ from typing import TYPE_CHECKING
 from penstock.core.lazy import files_on_demand
 
 __all__ = [
+    "arrival",
     "crew",
     "member",
     "output",
     "plans",
     "pool",
+    "result_sizes",
+    "sharing",
     "starting",
     "ticket",
     "worker",
@@ -18,11 +21,14 @@ __all__ = [
 
 if TYPE_CHECKING:
     from penstock.engine.processes import (
+        arrival,
         crew,
         member,
         output,
         plans,
         pool,
+        result_sizes,
+        sharing,
         starting,
         ticket,
         worker,

@@ -11,17 +11,19 @@ import numpy as np
 from penstock.core.arrays import Rows
 from penstock.engine.memory.arena import Arena, Mapping
 from penstock.engine.memory.shared_file import SharedFile
+from penstock.engine.processes.result_sizes import IN_A_MESSAGE, ResultSizes
 from penstock.engine.tasks.observer import Observer
 from penstock.engine.tasks.task import Task
 from penstock.engine.tasks.works import Work
 from penstock.engine.transport.channel import Channel
-from penstock.engine.transport.packets import Packet, packet_of
+from penstock.engine.transport.packets import Packet, held_part, opened_packet, packet_of
 from penstock.engine.workers.remote import dumped_plan
 from penstock.plan.graph import same_plan
+from penstock.plan.node import Node
 from penstock.plan.trial import Trial
 
 LARGEST_SENT = 1 << 16  # bytes of a plan that are sent to each worker; a larger one is written into a file once
-IN_A_MESSAGE = 1 << 14  # bytes of elements that are sent directly, because it takes less time than to share them
+BY_THREADS = 'Options(executor="threads") yields the same elements'
 _numbers = count()
 
 
@@ -37,6 +39,7 @@ class SharedPlan:
         self.number = next(_numbers)
         self.work = work
         self.observer = observer
+        self.result_sizes = ResultSizes()
         made = dumped_plan(work, observer, lambda value, dumps: packet_of(value, None, dumps))
         self.packet: Packet = made.packet
         self._file: SharedFile | None = None
@@ -92,6 +95,11 @@ class Sending:
     room: np.ndarray | None  # for results that are not in the slot
     given: np.ndarray | None
 
+    def opened(self, packet: Packet, tail: bytearray) -> Any:
+        """Return the result that a worker packed: views of the slot and of the room, or of the tail of the answer."""
+        block = tail if len(tail) else self.room
+        return opened_packet(packet, block, lambda begin, nbytes: held_part(self.held, begin, nbytes))
+
 
 def sending(task: Task, plan: int, arena: Arena | None, room_bytes: int) -> Sending:
     """Return a task with its memory as offsets; memory that is not in the arena is replaced by some that is."""
@@ -131,3 +139,11 @@ def _given(
         return (piece.ids, made.packet, None), made.tobytes(), None
     made.write(block)
     return (piece.ids, made.packet, arena.place_of(block)), bytearray(), block
+
+
+def unsendable(error: BaseException, plan: Node) -> BaseException:
+    """Return an error for elements that cannot be pickled or unpickled, with the operation and what to do."""
+    error.add_note(
+        f"{plan.label()} makes or is given elements that cannot be sent between processes: change them, or {BY_THREADS}"
+    )
+    return error

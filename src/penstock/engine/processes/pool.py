@@ -5,15 +5,11 @@ from __future__ import annotations
 import os
 import weakref
 
-from penstock.engine.memory.arena import STEP, Arena
-from penstock.engine.memory.headroom import most_mapped
-from penstock.engine.memory.shared_file import SharedFile
+from penstock.engine.memory.arenas import new_arena
 from penstock.engine.processes.crew import Crew
 from penstock.engine.processes.plans import SharedPlan
 from penstock.engine.processes.starting import PoolSetup
 from penstock.engine.workers.lifetime import watch_over
-
-ARENA_SHARE = 2  # the arena takes at most this part of a budget: what is free in it is left to nobody else
 
 # Pools belong to the process, as their workers do. A pool ends with the last dataset that refers to it.
 _pools: weakref.WeakValueDictionary[PoolSetup, ProcessPool] = weakref.WeakValueDictionary()
@@ -25,9 +21,9 @@ class ProcessPool:
     The workers end when the pool is let go or closed, and when this process ends in whatever way.
     """
 
-    def __init__(self, setup: PoolSetup, arena_bytes: int) -> None:
+    def __init__(self, setup: PoolSetup, budget: int) -> None:
         self.setup = setup
-        self.arena, self.notice = _arena(arena_bytes)
+        self.arena, self.notice = new_arena(budget)
         self.crew = Crew(setup, self.arena)
         self._process = os.getpid()
         self._stop = weakref.finalize(self, _stop, self.crew, self._process)
@@ -54,24 +50,11 @@ class ProcessPool:
 
 
 def pool_for(setup: PoolSetup, budget: int) -> ProcessPool:
-    """Return the pool with these settings; a new one has an arena of half of the `budget` in bytes."""
+    """Return the pool with these settings; a new one has an arena within the `budget` in bytes."""
     pool = _pools.get(setup)
     if pool is None or not pool.is_open:
-        pool = _pools[setup] = ProcessPool(setup, max(budget // ARENA_SHARE, 1))
+        pool = _pools[setup] = ProcessPool(setup, budget)
     return pool
-
-
-def _arena(nbytes: int) -> tuple[Arena | None, str | None]:
-    """Return an arena of up to so many bytes, and what the user should know about it."""
-    size = min(nbytes, most_mapped())
-    try:
-        file = SharedFile(size, min(size, STEP))
-        arena = Arena(file)
-    except (OSError, ValueError) as error:
-        return None, f"no memory is shared with the workers, so batches are copied through sockets: {error}"
-    if file.in_memory:
-        return arena, None
-    return arena, "memory is short, so the memory shared with the workers is that of a temporary file"
 
 
 def _stop(crew: Crew, process: int) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import logging
 import os
@@ -72,14 +73,15 @@ def obstacle() -> str | None:
 def started(setup: PoolSetup, arena: Arena | None) -> Started:
     """Start a process in the calling thread, with whose end the system ends the process."""
     ours, theirs = socket.socketpair()
+    descriptors: list[int] = []
     try:
-        descriptors = [theirs.fileno(), *([] if arena is None else [arena.file.fd])]
+        descriptors.extend(map(_passed, [theirs.fileno(), *([] if arena is None else [arena.file.fd])]))
         told = {
             "path": sys.path,
             "argv": sys.argv,
             "parent": os.getpid(),
-            "channel": theirs.fileno(),
-            "arena": None if arena is None else [arena.file.fd, arena.size],
+            "channel": descriptors[0],
+            "arena": None if arena is None else [descriptors[1], arena.size],
             "caches": cache_bytes(setup),
             "level": logging.getLogger().getEffectiveLevel(),
         }
@@ -97,7 +99,14 @@ def started(setup: PoolSetup, arena: Arena | None) -> Started:
         raise
     finally:
         theirs.close()
+        for each in descriptors:
+            os.close(each)
     return Started(process, ours, os.pidfd_open(process.pid))
+
+
+def _passed(descriptor: int) -> int:
+    """Return a copy that is none of the standard three, which a process of a daemon may have and workers get anew."""
+    return fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, 3)
 
 
 def cache_bytes(setup: PoolSetup) -> int:

@@ -10,7 +10,7 @@ from penstock.engine.memory.arena import Arena
 from penstock.engine.processes.plans import SharedPlan, sending
 from penstock.engine.tasks.observer import Observer
 from penstock.engine.tasks.task import Result, Task
-from penstock.engine.transport.packets import Packet, held_part, opened_packet
+from penstock.engine.transport.packets import Packet
 from penstock.engine.transport.raised import unpickled_error
 from penstock.engine.workers.suspects import SUSPECT, Death, Suspect
 
@@ -23,11 +23,6 @@ class Client(Protocol):
     plan: SharedPlan
     observer: Observer
     stuck_after: float
-
-    @property
-    def room(self) -> int:
-        """The bytes of memory to give to the next task for its result."""
-        ...
 
     def most_seconds(self, task: Task | None) -> float:
         """Return the seconds that a task, or one element, may take."""
@@ -62,7 +57,7 @@ class Ticket:
         self._arena = arena
         self._deaths = 0  # of workers that were making the task
         self._suspect: Suspect | None = None
-        self._sending = sending(task, client.plan.number, arena, client.room)
+        self._sending = sending(task, client.plan.number, arena, client.plan.result_sizes.room)
 
     @property
     def what(self) -> str:
@@ -134,7 +129,9 @@ class Ticket:
         if whole is None and self._suspect is not None:
             try:
                 self.task = self._suspect.task
-                self._sending = sending(self.task, self.client.plan.number, self._arena, self.client.room)
+                self._sending = sending(
+                    self.task, self.client.plan.number, self._arena, self.client.plan.result_sizes.room
+                )
             except Exception as error:  # noqa: BLE001 - an element that cannot be pickled; the consumer raises it
                 whole = self.client.explained(error, "not packed")
             else:
@@ -148,10 +145,7 @@ class Ticket:
             self._done(result, counted)
 
     def _made(self, packet: Packet, tail: bytearray) -> Result:
-        mine = self._sending
         try:
-            return opened_packet(
-                packet, tail if len(tail) else mine.room, lambda begin, nbytes: held_part(mine.held, begin, nbytes)
-            )
+            return self._sending.opened(packet, tail)
         except BaseException as error:  # noqa: BLE001 - of a user's class; the consumer raises it
             return self.client.explained(error, "not unpacked")

@@ -16,22 +16,20 @@ import sys
 from contextlib import suppress
 from typing import Any, cast
 
-import cloudpickle as _  # noqa: F401 - plans need it: before the worker is ready, not in its first task
+import cloudpickle  # noqa: F401 - plans need it: before the worker is ready, not in its first task
 import numpy as np
 
 from penstock.core.budget import UNLIMITED, Budget
-from penstock.elements.chunks.chunk import Items
 from penstock.engine.memory.arena import Mapping
-from penstock.engine.processes.plans import IN_A_MESSAGE, Travelling
+from penstock.engine.processes.arrival import arrived, result_packet
+from penstock.engine.processes.plans import Travelling
 from penstock.engine.tasks.observer import Observer
-from penstock.engine.tasks.task import Task
 from penstock.engine.tasks.works import Work
 from penstock.engine.transport.channel import Channel, Message
-from penstock.engine.transport.packets import opened_packet, packet_of
+from penstock.engine.transport.packets import opened_packet
 from penstock.engine.transport.raised import pickled_error
 from penstock.engine.tuning.budget import bound_caches
 from penstock.engine.workers.remote import fresh
-from penstock.plan.flow import Piece
 from penstock.plan.trial import on_trial
 
 PR_SET_PDEATHSIG = 1
@@ -94,24 +92,18 @@ class Server:
             return
         try:
             with on_trial(task.trial, work.plan):
-                made = work.make(self._task(task, tail))
+                made = work.make(arrived(task, tail, self._arena))
         except BaseException as error:  # noqa: BLE001 - the consumer raises it
             self._answer("failed", number, pickled_error(error), observer.drain())
             return
         for note in self._budget.said():
             logging.getLogger("penstock").warning("%s", note)
         try:
-            result = packet_of(made, self._arena)
+            packet, tail = result_packet(made, task.room, self._arena)
         except Exception as error:  # noqa: BLE001 - the consumer raises it
             self._answer("not packed", number, pickled_error(error), observer.drain())
             return
-        nbytes, room = result.packet.nbytes, task.room
-        if IN_A_MESSAGE < nbytes <= room[1] and self._arena is not None:
-            result.write(self._arena.part(room[0], nbytes))
-            tail = bytearray()
-        else:
-            tail = result.tobytes()
-        self._answer("made", number, result.packet, observer.drain(), tail)
+        self._answer("made", number, packet, observer.drain(), tail)
 
     def _answer(self, kind: str, number: int, result: Any, counted: Any, tail: bytes | bytearray = b"") -> None:
         """Send a result, with the resident memory of this process, which nobody can tell once it has ended."""
@@ -136,22 +128,6 @@ class Server:
                 raise
             self._channel.send(("loaded", number))
         return self._works[number]
-
-    def _task(self, task: Travelling, tail: bytearray) -> Task:
-        ids, given, at = task.given
-        chunk = None
-        if given is not None:  # copied: a function may keep what it is given, and the block serves other tasks later
-            block = tail if at is None or self._arena is None else self._arena.part(at, given.nbytes).copy()
-            chunk = opened_packet(given, block)
-        slot = None if task.slot is None else [self._array(*each) for each in task.slot]
-        piece = Piece(Items([]), ids) if chunk is None else chunk
-        return Task(task.low, task.high, piece, slot, task.upcoming, task.part)
-
-    def _array(self, shape: tuple[int, ...], dtype: np.dtype[Any], at: int | None) -> np.ndarray:
-        if at is None or self._arena is None:
-            return np.empty(shape, dtype)
-        size = int(np.prod(shape)) * dtype.itemsize
-        return self._arena.part(at, size).view(dtype).reshape(shape)
 
 
 class LogSender(logging.Handler):

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import logging
 import math
-from collections import deque
 from collections.abc import Callable
 from time import time
 from typing import Any
 
 from penstock.core.errors import WorkerError
 from penstock.core.events import RunEvent
-from penstock.engine.processes.plans import IN_A_MESSAGE, SharedPlan
+from penstock.engine.processes.plans import BY_THREADS, SharedPlan, unsendable
 from penstock.engine.processes.pool import ProcessPool
 from penstock.engine.processes.ticket import Ticket
 from penstock.engine.tasks.observer import Observer
@@ -21,11 +20,6 @@ from penstock.ops.group.grouping import Grouping
 from penstock.ops.group.unit import batching_of
 from penstock.plan.graph import post_order
 from penstock.plan.node import Node
-
-MARGIN = 1.25  # room for a result, in sizes of the largest of the recent ones
-FIRST_ROOM = 1 << 20  # bytes, while no result is known
-RECENT_RESULTS = 16  # results
-BY_THREADS = 'Options(executor="threads") yields the same elements'
 
 
 class ProcessWorkers:
@@ -55,7 +49,6 @@ class ProcessWorkers:
         self._crew, self._arena = pool.crew, pool.arena  # without the pool, so that tasks under way do not keep it
         self._workers = pool.setup.workers
         self._notice = pool.notice
-        self._sizes: deque[int] = deque(maxlen=RECENT_RESULTS)
 
     @property
     def name(self) -> str:
@@ -91,12 +84,6 @@ class ProcessWorkers:
         job.futures.append(ticket)
         self._crew.submit(ticket)
 
-    @property
-    def room(self) -> int:
-        """The bytes of memory to give to the next task for a result that is not in its slot."""
-        largest = max(self._sizes, default=FIRST_ROOM)
-        return int(MARGIN * largest) if largest > IN_A_MESSAGE else 0
-
     def most_seconds(self, task: Task | None) -> float:
         """Return the seconds that one element may take, or a task: if longer, one of its elements takes too long."""
         if not self._ends_stuck:
@@ -115,17 +102,13 @@ class ProcessWorkers:
 
     def learn(self, nbytes: int) -> None:
         """Keep the size of a result, for the room of the next ones."""
-        self._sizes.append(nbytes)
+        self.plan.result_sizes.add(nbytes)
 
     def explained(self, error: BaseException, kind: str) -> BaseException:
         """Return the error for the consumer, with the operation and what to do."""
         plan = self.plan.work.plan
         if kind != "not loaded":
-            error.add_note(
-                f"{plan.label()} makes or is given elements that cannot be sent between processes: change them, or "
-                f"{BY_THREADS}"
-            )
-            return error
+            return unsendable(error, plan)
         missing = getattr(error, "name", None) if isinstance(error, ImportError) else None
         where = _user_of(plan, missing) if missing else None
         what = f"{where} needs the module {missing!r}, which" if where else f"{plan.label()}"

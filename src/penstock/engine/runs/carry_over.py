@@ -7,11 +7,12 @@ from copy import copy
 from typing import TYPE_CHECKING
 
 from penstock.core.arrays import AllocateAll, Reserve
-from penstock.engine import processes
+from penstock.engine import memory, processes
 from penstock.engine.memory.pool import Memory, each_alone, in_one_block
 from penstock.engine.tuning.tuner import Tuner
 
 if TYPE_CHECKING:
+    from penstock.engine.memory.arena import Arena
     from penstock.engine.processes.plans import SharedPlan
     from penstock.engine.processes.pool import ProcessPool
     from penstock.engine.processes.starting import PoolSetup
@@ -56,8 +57,13 @@ class CarryOver:
             self.memory.arena = self._pool.arena
         return self._pool
 
-    def tuner(self, workers: int | None, *, stage: int = 0) -> Tuner:
+    def arena(self, budget: int, *, given: bool) -> tuple[Arena | None, str | None]:
+        """Return the memory for pools that the user hands in, and what the user should know about it."""
+        self.memory.arena, notice = memory.arenas.arena_within(budget, given=given)
+        return self.memory.arena, notice
+
+    def tuner(self, workers: int | None, *, stage: int = 0, begins_inline: bool = False) -> Tuner:
         """Return a tuner for the next run, or one of its stages, with the measurements of the last run."""
         last = self._tuners.get(stage)
-        self._tuners[stage] = Tuner(workers) if last is None else last.heir()
+        self._tuners[stage] = Tuner(workers) if last is None else last.heir(begins_inline=begins_inline)
         return self._tuners[stage]

@@ -22,7 +22,7 @@ from penstock.engine.tasks.gathering import Gathered
 from penstock.engine.tasks.read_ahead import ReadAhead
 from penstock.engine.tasks.task import Job, Made, Result, Task
 from penstock.engine.tasks.works import RowWork
-from penstock.engine.tuning.tuner import THREAD_PAYS
+from penstock.engine.tuning.tuner import LONG_LOOK
 from penstock.engine.workers.inline import NativeThread, made_here
 from penstock.engine.workers.protocol import Workers
 from penstock.plan.blame import blame_given
@@ -89,7 +89,8 @@ class Loop:
                 producer.close()
             with suppress(ValueError):  # a producer is running the feed, and closes it
                 self._feed.close()
-            self._window.close()
+            if self._workers is not None:
+                self._window.close()
             self._memory.account.close()
 
     # Workers
@@ -147,7 +148,7 @@ class Loop:
     def _popped(self, current: Workers | None) -> Job:
         asked = perf_counter_ns()
         job = self._window.pop()
-        self._memory.hold(job.nbytes - job.nbytes // max(len(job), 1))  # all but the first
+        self._memory.hold(job.nbytes - job.nbytes // max(job.items, 1))  # all but the first
         if current is not None and current.shares_gil:
             now = perf_counter_ns()
             if self._tuner.retuned(now, process_time_ns(), now - asked) is not None:
@@ -230,7 +231,7 @@ class Loop:
         """Give a job its tasks: several if it is one expensive batch."""
         if self._workers is not None:
             gathered = isinstance(self._workers, NativeThread)
-            job.nbytes = self._memory.reserved(len(job), gathered=gathered) + memory_of(job.task.given.chunk)
+            job.nbytes = self._memory.reserved(job.items, gathered=gathered) + memory_of(job.task.given.chunk)
         task, parts = self._prepared(job.task), self._parts(job)
         if parts is None:
             job.set_tasks([task])
@@ -255,7 +256,7 @@ class Loop:
     def _parts(self, job: Job) -> Parts | None:
         """Return the way to cut the batch of a job, if several tasks are to make it."""
         tuner, stage = self._tuner, self._stage
-        if stage.item_rows <= 1 or len(job) > 1 or not isinstance(stage.work, RowWork):
+        if stage.item_rows <= 1 or job.items > 1 or not isinstance(stage.work, RowWork):
             return None
         if self._workers is None:  # the first elements decide whether threads make the others
             pays = not tuner.looks and self._session.settings.executor == "auto" and self._gathering is None
@@ -277,7 +278,7 @@ class Loop:
             self._observe(cost := result.cost, count / len(rows))
             low += count
             pays = tuner.pays_to_split(cost, count, len(rows) - low)
-            count = max(2 * THREAD_PAYS * count // max(cost.wall, 1), 1)
+            count = max(2 * LONG_LOOK * count // max(cost.wall, 1), 1)
         else:
             if pays:
                 self._leave_inline()
@@ -299,7 +300,7 @@ class Loop:
         if piece is None:
             yield from self._replayed(job)
             return
-        made = Piece(piece.chunk, piece.ids, job.mark_after(len(job)), piece.failed)
+        made = Piece(piece.chunk, piece.ids, job.mark_after(job.items), piece.failed)
         if type(piece.chunk) is Gathered:
             try:
                 yield made
@@ -312,17 +313,18 @@ class Loop:
 
     def _with_those_behind(self, piece: Piece, job: Job) -> Piece:
         """Return a piece joined with small ones that are done behind it, which takes less time than one by one."""
-        alone = self._depth is not None or not self._stage.top or isinstance(self._workers, NativeThread)
+        workers = self._workers
+        alone = self._depth is not None or not self._stage.top or workers is None or isinstance(workers, NativeThread)
         most = 0 if alone else self._tuner.spare()
         behind = self._window.pop_ready(most, job.task.high) if most else []
         if not behind:
             return piece
+        self._memory.hold(self._memory.held + sum(each.nbytes for each in behind))
         elements, ids = [*piece.chunk.elements()], [piece.ids]
         for each in behind:
             made: Any = each.results[0]
             self._note(each)
             self._memory.learn(made.piece, each)
-            self._memory.hold(self._memory.held + each.nbytes)
             elements += made.piece.chunk.elements()
             ids.append(made.piece.ids)
         return Piece(Fresh(elements), np.concatenate(ids), behind[-1].mark_after(len(behind[-1])))

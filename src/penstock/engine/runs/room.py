@@ -83,7 +83,7 @@ class Room:
         nbytes = 0
         if self._slots is not None:
             self._slots.learn(piece.chunk, job.tasks[0].slot)
-            self._stage.tuner.in_place = self._slots.is_used
+            self._stage.tuner.slots = self._slots.after
             nbytes = self._slots.item_bytes
         if not nbytes and len(piece):
             nbytes = memory_of(piece.chunk) // len(job)  # of all elements made of one

@@ -6,6 +6,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 from time import time
 from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import WeakSet
@@ -52,7 +53,7 @@ class Session:
         self.budget = settings.budget() if outer is None else outer.budget
         self.observer = observer
         self.allocate = carry_over.memory.allocate
-        shares = settings.executor == "processes" and not carry_over.has_given_slots
+        shares = settings.is_remote and not carry_over.has_given_slots
         self.allocate_slot = each_alone(carry_over.memory.allocate_shared) if shares else carry_over.allocate_slot
         self.has_given_slots = carry_over.has_given_slots
         self.tuners: list[Tuner] = []
@@ -68,7 +69,7 @@ class Session:
         self._executor: ReplaceableExecutor | None = None
         self._remote: list[RemoteWorkers] = []
         self._in_processes: list[ProcessWorkers] = []
-        self._noted: set[str] = set()  # what the run goes on without
+        self._note_once = partial(_note_once, set[str](), self.events)  # what the run goes on without
         self._inner: WeakSet[Session] = WeakSet()
         self._windows: WeakSet[Window] = WeakSet()
         self._producers: WeakSet[Producer[Any]] = WeakSet()
@@ -85,7 +86,8 @@ class Session:
         """Return a tuner for one stage, with the measurements of the same stage in the run before."""
         self._stages += 1
         if self._stages > len(self.tuners):
-            tuner = self._carry_over.tuner(self.settings.workers, stage=len(self.tuners))
+            settings, stage = self.settings, len(self.tuners)
+            tuner = self._carry_over.tuner(settings.workers, stage=stage, begins_inline=settings.begins_inline)
             if of_stream:
                 tuner.long_groups()
             self.tuners.append(tuner)
@@ -125,7 +127,7 @@ class Session:
             return True
         if not isinstance(settings.executor, str) and self._outer is not None:  # most datasets in datasets are cheap
             return not tuner.threads_pay()
-        return settings.executor == "auto" and settings.workers is None and not (tuner.threads or tuner.threads_pay())
+        return settings.begins_inline and not (tuner.threads or tuner.threads_pay())
 
     def workers(self, work: Work, tuner: Tuner, observer: Observer) -> Workers:
         """Return workers for a stage; all stages share the threads of the stage that wants the most."""
@@ -176,17 +178,6 @@ class Session:
             self._note_once(NO_PROCESSES.format(found.no_start))
         return found.no_start is None
 
-    def _note_once(self, words: str) -> None:
-        """Note that the run goes on without something, unless it was noted before."""
-        if words not in self._noted:
-            import logging  # expensive to load, and rarely needed
-
-            from penstock.core.events import RunEvent
-
-            self._noted.add(words)
-            self.events.append(RunEvent(time(), "degraded", "", None, words))
-            logging.getLogger("penstock").warning("%s", words)
-
     def _remote_workers(self, work: Work, threads: int, observer: Observer) -> Workers:
         """Return the same workers for all stages that do the same work, so that their plan travels once."""
         for remote in self._remote:
@@ -201,7 +192,11 @@ class Session:
             note = self.events.append
             self._executor = workers.replaceable.ReplaceableExecutor(self.settings.executor, threads, note)
             self.at_close(self._executor.close)
-        remote = workers.executors.RemoteWorkers(work, self._executor, observer)
+        budget, given = self.settings.memory_budget, self.settings.budget_is_given
+        arena = partial(self._carry_over.arena, budget, given=given)
+        sharing = processes.sharing.Sharing(work.plan, arena, self._note_once)
+        sharing.expect(self.settings.executor)
+        remote = workers.executors.RemoteWorkers(work, self._executor, observer, sharing.pack)
         self._remote.append(remote)
         self.at_close(remote.close)
         return remote
@@ -326,3 +321,15 @@ class Session:
             return self._in_processes[0].name
         workers = 0 if self._threads is None else self._threads.workers
         return f"{workers} thread{'' if workers == 1 else 's'}" if workers else "inline"
+
+
+def _note_once(noted: set[str], events: deque[RunEvent], words: str) -> None:
+    """Note that a run goes on without something, unless it was noted before."""
+    if words not in noted:
+        import logging  # expensive to load, and rarely needed
+
+        from penstock.core.events import RunEvent
+
+        noted.add(words)
+        events.append(RunEvent(time(), "degraded", "", None, words))
+        logging.getLogger("penstock").warning("%s", words)

@@ -56,6 +56,11 @@ class Settings:
         return Budget(self.memory_budget, given=given, cache_limit=None if given else default_cache_limit())
 
     @property
+    def begins_inline(self) -> bool:
+        """True if the cost of the first tasks decides whether threads make the others."""
+        return self.executor == "auto" and self.workers is None
+
+    @property
     def is_remote(self) -> bool:
         """True if tasks see other memory than this process's."""
         return _is_remote(self.executor)

@@ -66,7 +66,7 @@ class Stage:
         """Return the memory of batches made whole by tasks, which an epoch before may have shown to be of use."""
         if self.batching is None:
             return None
-        return Slots(self.plan, self.session.allocate_slot, is_used=self.tuner.in_place)
+        return Slots(self.plan, self.session.allocate_slot, self.tuner.slots)
 
     def gathering(self, item_bytes: int | None) -> Gathering | None:
         """Return the way to gather batches by a native thread, if possible and allowed.
@@ -74,7 +74,7 @@ class Stage:
         Large batches that the caller has memory for are written there by tasks, since a copy would take longer.
         """
         settings = self.session.settings
-        allowed = self.top and settings.executor == "auto" and settings.workers is None and settings.depth is None
+        allowed = self.top and settings.begins_inline and settings.depth is None
         if self.session.has_given_slots and (item_bytes or 0) > CHEAP_TO_COPY:
             return None
         return gathering_of(self.plan, self.session.memory) if allowed else None

@@ -103,10 +103,12 @@ def telling(plan: Node) -> Tell | None:
         base = base.inputs[0]
     if not base.indexed:
         return None
-    own = {id(node): _of_source(node) for node in post_order(base) if not node.inputs}
+    own: dict[int, Tell] = {}
     listens: set[int] = set()
     for node in post_order(base):
-        if own.get(id(node)) is not None or any(id(below) in listens for below in node.inputs):
+        if not node.inputs and (tell := _of_source(node)) is not None:
+            own[id(node)] = tell
+        if id(node) in own or any(id(below) in listens for below in node.inputs):
             listens.add(id(node))
 
     def run(rows: Rows) -> None:

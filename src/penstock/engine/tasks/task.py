@@ -81,10 +81,10 @@ class Job:
     """
 
     __slots__ = (
-        "_items",
         "announces",
         "failed",
         "futures",
+        "items",
         "mark_after",
         "missing",
         "nbytes",
@@ -97,7 +97,7 @@ class Job:
 
     def __init__(self, task: Task, mark_after: Callable[[int], Mark], *, announces: bool = False) -> None:
         self.task = task
-        self._items = len(task.given)
+        self.items = len(task.given)
         self.mark_after = mark_after
         self.announces = announces
         self.nbytes = 0  # reserved, then made; the elements that it is given included
@@ -110,7 +110,7 @@ class Job:
         self.missing = 0
 
     def __len__(self) -> int:
-        return self._items
+        return self.items
 
     def set_tasks(self, tasks: list[Task]) -> None:
         """Replace the tasks, none of which has begun."""
@@ -131,7 +131,7 @@ class Job:
     def share(self, task: Task) -> float:
         """Return the number of items that a task makes; a fraction if several tasks make one item."""
         if task.part is None:
-            return max(len(self), 1)
+            return max(self.items, 1)
         return len(task.given) / sum(len(each.given) for each in self.tasks)
 
     def finish(self, number: int, result: Result) -> None:

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
+from penstock.core import pickling
 from penstock.engine.memory.arena import Mapping
 from penstock.engine.memory.pool import ALIGNMENT, SMALL
 
@@ -57,9 +58,7 @@ def packet_of(value: Any, arena: Mapping | None = None, dumps: Dumps | None = No
     try:
         return _packed(value, arena, pickle.dumps)
     except Exception:  # noqa: BLE001 - cloudpickle raises it again if it cannot do better
-        import cloudpickle
-
-        return _packed(value, arena, cloudpickle.dumps)
+        return _packed(value, arena, pickling.dumps)
 
 
 def _packed(value: Any, arena: Mapping | None, dumps: Dumps) -> Unsent:

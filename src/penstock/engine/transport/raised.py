@@ -7,6 +7,7 @@ import traceback
 from itertools import pairwise
 from typing import Any
 
+from penstock.core import pickling
 from penstock.core.errors import WorkerError
 
 MOST_LINKS = 32  # exceptions in a chain of causes
@@ -49,10 +50,8 @@ def unpickled_error(data: bytes) -> BaseException:
 
 def _pickled(error: BaseException) -> bytes:
     """Pickle one exception in the first way that gives it back: some classes can be pickled, but not unpickled."""
-    import cloudpickle
-
     apart = (type(error), error.args, vars(error))
-    for dumps, value in ((pickle.dumps, error), (cloudpickle.dumps, error), (cloudpickle.dumps, _Apart(*apart))):
+    for dumps, value in ((pickle.dumps, error), (pickling.dumps, error), (pickling.dumps, _Apart(*apart))):
         try:
             data = dumps(value)
             again = pickle.loads(data)  # noqa: S301 - made here

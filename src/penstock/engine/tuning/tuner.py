@@ -11,15 +11,18 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field, replace
 
+from penstock.engine.memory.slots import SlotsBefore
 from penstock.engine.tasks.cost import Cost
 from penstock.engine.tuning.budget import available_cores
 from penstock.engine.tuning.hill_climb import MS, HillClimb, threads_for
 
 THREAD_PAYS = 300_000  # ns an item; a hand-over between threads costs some 50 µs
+THREADS_STAY = THREAD_PAYS // 2  # ns an item, below which the next run begins inline again
 BESIDE_PAYS = 60_000  # ns a task; to start and end a thread for it costs some 30 µs
 BESIDE_TASK = 4 * MS  # ns of work for such a thread; the consumer does part of it while it waits
 SURELY_PAYS = 5 * MS  # ns; no more measuring inline is needed
 LOOKS = 3  # tasks measured inline before threads are considered
+LONG_LOOK = 1 * MS  # a task of some rows of a batch says what a row costs: a call costs up to 300 µs, whatever its rows
 BESIDE_ROWS = 1 << 13  # the most rows of such a task: 64 KiB of row numbers, in several copies
 INLINE_TASK = 1 * MS  # of work in a group of cheap items; a group costs some 60 µs of Python
 INLINE_BYTES = 4 << 20  # the most bytes of such a group; larger ones are no faster
@@ -47,7 +50,7 @@ class Tuner:
     workers: int | None
     item_bytes: int = 0
     item_rows: int = 1
-    in_place: bool = False  # batches were written into their slots
+    slots: SlotsBefore = field(default_factory=SlotsBefore)  # those of the batches made so far
     item_wall: float = 0.0  # ns
     looks: int = 0
     item_mean: float = 0.0  # ns, of recent items, without waiting for a core
@@ -59,6 +62,7 @@ class Tuner:
     most_grouped: int = MOST_GROUPED
     group: int = 1
     group_beside: int = 1
+    seemed_to_pay: bool = False  # to split the first batch, by the task before
     decisions: list[str] = field(default_factory=list)
 
     def observe(self, cost: Cost, items: float) -> None:
@@ -110,21 +114,23 @@ class Tuner:
     def pays_to_split(self, cost: Cost, rows: int, left: int) -> bool | None:
         """Return whether threads should make the other `left` rows of a batch begun by a task; `None` if unknown.
 
-        The overhead of a task matters little only if the task is long, and the first task may have files to open.
+        The overhead of a task matters little only if the task is long, and the first task may have files to open. Two
+        tasks in a row must agree: the first one of several rows may have a function to trace.
         """
         if cost.wall * left < SURELY_PAYS * rows:
             return False
-        return True if self._knows(cost.wall) and cost.wall >= THREAD_PAYS else None
+        agreed, self.seemed_to_pay = self.seemed_to_pay, cost.wall >= LONG_LOOK
+        return True if agreed and self.seemed_to_pay and self._knows(cost.wall) else None
 
     def worth_beside(self, group: int) -> bool:
         """Return whether a native task of `group` items, which needs no GIL, is worth a thread beside the consumer."""
         return group > 0 and not self.looking and group * self.item_wall >= BESIDE_PAYS
 
-    def heir(self) -> Tuner:
-        """Return a tuner for the next run of the same work."""
+    def heir(self, *, begins_inline: bool = False) -> Tuner:
+        """Return a tuner for the next run of the same work; one that `begins_inline` has no threads for cheap items."""
         decisions: list[str] = []
-        if self.climb is None:
-            return replace(self, decisions=decisions)
+        if self.climb is None or (begins_inline and self.item_mean < THREADS_STAY):
+            return replace(self, decisions=decisions, climb=None)
         decisions.append(f"{self.threads} thread{'s' if self.threads > 1 else ''}, as in the run before")
         return replace(self, decisions=decisions, climb=self.climb.heir(decisions))
 

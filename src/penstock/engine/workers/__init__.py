@@ -4,9 +4,19 @@ from typing import TYPE_CHECKING
 
 from penstock.core.lazy import files_on_demand
 
-__all__ = ["executors", "inline", "lifetime", "producer", "remote", "replaceable", "threads", "window"]
+__all__ = ["departures", "executors", "inline", "lifetime", "producer", "remote", "replaceable", "threads", "window"]
 
 if TYPE_CHECKING:
-    from penstock.engine.workers import executors, inline, lifetime, producer, remote, replaceable, threads, window
+    from penstock.engine.workers import (
+        departures,
+        executors,
+        inline,
+        lifetime,
+        producer,
+        remote,
+        replaceable,
+        threads,
+        window,
+    )
 else:
     __getattr__ = files_on_demand(__name__, __all__)

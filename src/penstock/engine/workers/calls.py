@@ -2,23 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol, TypeAlias
 
 from penstock.core.errors import WorkerError
 from penstock.engine.tasks.task import Job, Result, Task
 from penstock.engine.tasks.works import Work
-from penstock.engine.workers.remote import PickledPlan
+from penstock.engine.workers.remote import Pickled, PickledPlan
 from penstock.engine.workers.suspects import Death, Suspect
+
+
+class Sent(Protocol):
+    """A task on its way to an executor: the call that makes it, and the memory that a worker may write into.
+
+    `processes` are the workers that can, by their process ids, as the executor knows them from time to time.
+    """
+
+    @property
+    def processes(self) -> Mapping[int, Any]: ...
+
+    function: Callable[..., Any]
+    args: tuple[Any, ...]
+
+    def opened(self, answer: Any) -> tuple[Result, Any] | None:
+        """Return the result in an answer and the counts of the observer; `None` if the task must be sent again."""
+        ...
+
+
+Packing: TypeAlias = Callable[[PickledPlan, Task, Executor], Sent]
 
 
 @dataclass(eq=False)
 class Call:
     """A task to be made elsewhere; `done` receives its result, `absorb` before that the counts of the observer there.
 
-    Once a worker has died while only this call was under way, `task` is one step after another of its `suspect`.
+    `pack` makes the task ready to be sent, each time anew. Once a worker has died while only this call was under way,
+    `task` is one step after another of its `suspect`.
     """
 
     plan: PickledPlan
@@ -27,7 +48,23 @@ class Call:
     task: Task
     done: Callable[[Result], None]
     absorb: Callable[[Any], None]
+    pack: Packing = Pickled
     suspect: Suspect | None = None
+    sent: Sent | None = None
+
+    def begin(self, executor: Executor) -> Future[Any]:
+        """Send the task, and return its future; raise a `BrokenExecutor` if the executor is broken."""
+        try:
+            self.sent = sent = self.pack(self.plan, self.task, executor)
+        except Exception as error:  # noqa: BLE001 - of an element that cannot be pickled; the consumer raises it
+            return _failed(error)
+        return submitted(executor, self.job, sent.function, *sent.args)
+
+    def opened(self, answer: Any) -> tuple[Result, Any] | None:
+        """Return the result in an answer and the counts of the observer; `None` if the task must be sent again."""
+        opened = (answer, None) if self.sent is None else self.sent.opened(answer)
+        self.sent = None
+        return opened
 
     def ended(self, result: Result, counted: Any) -> bool:
         """Take the result of the task; return whether the call is over, rather than to be made again."""
@@ -79,9 +116,7 @@ def submitted(executor: Executor, job: Job, function: Any, *args: Any) -> Future
     except Exception as error:  # noqa: BLE001 - the consumer raises it in its turn
         refused = WorkerError(f"the {name} accepted no task for {items_of(job)}: {type(error).__name__}: {error}")
         refused.__cause__ = error
-    future: Future[Any] = Future()
-    future.set_exception(refused)
-    return future
+    return _failed(refused)
 
 
 def result_of(future: Future[Any], job: Job) -> Any:
@@ -94,6 +129,12 @@ def result_of(future: Future[Any], job: Job) -> Any:
         return cancelled
     except BaseException as error:  # noqa: BLE001 - handed to the consumer, which raises it
         return error
+
+
+def _failed(error: Exception) -> Future[Any]:
+    future: Future[Any] = Future()
+    future.set_exception(error)
+    return future
 
 
 def items_of(job: Job) -> str:

@@ -11,8 +11,8 @@ from penstock.core.errors import WorkerError
 from penstock.engine.tasks.observer import Observer
 from penstock.engine.tasks.task import Job, Made, Result, Task
 from penstock.engine.tasks.works import Work
-from penstock.engine.workers.calls import Call, items_of, result_of, submitted
-from penstock.engine.workers.remote import PickledPlan, pickled_plan
+from penstock.engine.workers.calls import Call, Packing, items_of, result_of, submitted
+from penstock.engine.workers.remote import Pickled, PickledPlan, pickled_plan
 from penstock.engine.workers.threads import Threads
 from penstock.engine.workers.window import Window
 
@@ -81,15 +81,16 @@ class ThreadWorkers:
 
 
 class RemoteWorkers:
-    """Workers of an executor in other processes or hosts: the plan travels to them, and results travel back."""
+    """Workers of an executor in other processes or hosts: the plan travels to them, and tasks as `pack` makes them."""
 
     shares_gil = False
     ready = True
 
-    def __init__(self, work: Work, executor: ReplaceableExecutor, observer: Observer) -> None:
+    def __init__(self, work: Work, executor: ReplaceableExecutor, observer: Observer, pack: Packing = Pickled) -> None:
         self.work = work
         self.observer = observer
         self._executor = executor
+        self._pack = pack
         self._plan: PickledPlan = pickled_plan(work, observer)
 
     @property
@@ -97,9 +98,9 @@ class RemoteWorkers:
         return self._executor.name
 
     def submit(self, job: Job, number: int, window: Window) -> None:
-        task = job.tasks[number]._replace(slot=None)  # memory does not travel
         done = partial(window.finish, job, number)
-        self._executor.submit(Call(self._plan, self.work, job, task, done, self.observer.absorb))
+        task = job.tasks[number]
+        self._executor.submit(Call(self._plan, self.work, job, task, done, self.observer.absorb, self._pack))
 
     def close(self) -> None:
         self._plan.remove()

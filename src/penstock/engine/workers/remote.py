@@ -14,8 +14,9 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from penstock.core.pickling import dumps
 from penstock.engine.tasks.observer import Observer
-from penstock.engine.tasks.task import Made, Task
+from penstock.engine.tasks.task import Made, Result, Task
 from penstock.engine.tasks.works import Work
 from penstock.plan.graph import post_order
 from penstock.plan.node import Node
@@ -78,11 +79,11 @@ def _in_file(data: bytes) -> PickledPlan:
     return PickledPlan(None, path, key, file)
 
 
-def _unpicklable(plan: Node, dumps: Callable[[Any], bytes]) -> str | None:
+def _unpicklable(plan: Node) -> str | None:
     """Return the operation whose function cannot be pickled, with the variable of the function at fault, if any."""
     for node in post_order(plan):
         for function in node.functions:
-            if not _fails(dumps, function):
+            if not _fails(function):
                 continue
             code = getattr(function, "__code__", None)
             used = {} if code is None else {name: function.__globals__.get(name) for name in code.co_names}
@@ -91,12 +92,12 @@ def _unpicklable(plan: Node, dumps: Callable[[Any], bytes]) -> str | None:
                 with suppress(ValueError):  # an empty cell
                     used[name] = cell.cell_contents
             used |= vars(function) if code is None and hasattr(function, "__dict__") else {}
-            at_fault = next((name for name, value in used.items() if _fails(dumps, value)), None)
+            at_fault = next((name for name, value in used.items() if _fails(value)), None)
             return f"{at_fault} in {node.label()}" if at_fault else f"the function of {node.label()}"
     return None
 
 
-def _fails(dumps: Callable[[Any], bytes], value: Any) -> bool:
+def _fails(value: Any) -> bool:
     try:
         dumps(value)
     except Exception:  # noqa: BLE001 - the caller raises the first one
@@ -106,12 +107,10 @@ def _fails(dumps: Callable[[Any], bytes], value: Any) -> bool:
 
 def dumped_plan(work: Work, observer: Observer, dump: Callable[[Any, Callable[..., bytes]], T]) -> T:
     """Return what `dump(value, dumps)` makes of a work's plan, with functions by value, and the observer of it."""
-    import cloudpickle
-
     try:
-        return dump((type(work), work.plan, work.numbered_from, observer), cloudpickle.dumps)
+        return dump((type(work), work.plan, work.numbered_from, observer), dumps)
     except Exception as error:
-        if named := _unpicklable(work.plan, cloudpickle.dumps):
+        if named := _unpicklable(work.plan):
             error.add_note(f"{named} cannot be pickled for the workers: make it inside the function, or use threads")
         raise
 
@@ -122,10 +121,23 @@ def pickled_plan(work: Work, observer: Observer) -> PickledPlan:
     return PickledPlan(data) if len(data) <= LARGEST_CARRIED else _in_file(data)
 
 
+class Pickled:
+    """A task on its way to an executor that pickles it and its result, since memory does not travel."""
+
+    def __init__(self, plan: PickledPlan, task: Task, _executor: Any = None) -> None:
+        self.function = run_remotely
+        self.processes: dict[int, Any] = {}  # none of which writes into our memory
+        self.args = plan, task._replace(slot=None)
+
+    def opened(self, answer: Any) -> tuple[Result, Any]:
+        """Return the result, and the counts of the observer."""
+        return answer if isinstance(answer, tuple) else (answer, None)
+
+
 def run_remotely(plan: PickledPlan, task: Task) -> tuple[Made, Any]:
     """Make a task in the worker's process; return its result and the counts of its observer."""
     end_with_parent()
-    work, observer = _unpickled_from_file(plan) if plan.data is None else _unpickled_from_data(plan)
+    work, observer = loaded(plan)
     with on_trial(task.trial, work.plan):
         return work.make(task), observer.drain()
 
@@ -147,6 +159,11 @@ def _await_end_of(parent: Any) -> None:
         ended = os.pidfd_open(parent.pid) if hasattr(os, "pidfd_open") else parent.sentinel
         connection.wait([ended])
     os._exit(1)
+
+
+def loaded(plan: PickledPlan) -> tuple[Work, Observer]:
+    """Return a work and its observer, unpickled once in each process."""
+    return _unpickled_from_file(plan) if plan.data is None else _unpickled_from_data(plan)
 
 
 def _unpickled(plan: PickledPlan) -> tuple[Work, Observer]:

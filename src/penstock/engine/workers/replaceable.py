@@ -18,10 +18,10 @@ from typing import Any
 from penstock.core.errors import WorkerError
 from penstock.core.events import RunEvent
 from penstock.engine.memory.cgroups import oom_kills
-from penstock.engine.workers.calls import Call, result_of, submitted
+from penstock.engine.workers.calls import Call, result_of
+from penstock.engine.workers.departures import Departures
 from penstock.engine.workers.executors import is_remote
 from penstock.engine.workers.lifetime import LAST_WAIT
-from penstock.engine.workers.remote import run_remotely
 from penstock.engine.workers.suspects import BY_OTHERS, Death
 
 FRUITLESS = 6  # executors that break one after another, without a task done, before the run fails
@@ -33,7 +33,8 @@ class ReplaceableExecutor:
 
     When an executor breaks, it is unknown which of its calls killed the worker. A new executor makes all of them again
     one at a time, before it takes other calls. One with which a worker dies while it is alone is made again as its
-    `Suspect` says. Nothing that may have killed a worker is ever run in this process.
+    `Suspect` says. Nothing that may have killed a worker is ever run in this process. A new executor waits until all
+    workers of the broken one are gone, so that nobody else writes into the memory of its calls.
     """
 
     def __init__(self, given: Any, workers: int, note: Callable[[RunEvent], None]) -> None:
@@ -47,6 +48,7 @@ class ReplaceableExecutor:
         self._suspects: deque[Call] = deque()
         self._waiting: deque[Call] = deque()
         self._alone: Call | None = None
+        self._departures = Departures()
         self._broken = ""  # how the last executor broke, until another replaces it
         self._death = Death("")
         self._fruitless = self._killed = 0  # executors in a row, by their own doing and by others
@@ -79,6 +81,8 @@ class ReplaceableExecutor:
         with self._lock:
             is_held = self._suspects or self._broken or self._alone is not None
             if self._closed or not (self._suspects or self._waiting) or (is_held and self._under_way):
+                return
+            if self._departures.under_way:
                 return
             broken, suspects = self._broken, list(self._suspects)
             try:
@@ -118,7 +122,7 @@ class ReplaceableExecutor:
 
     def _send(self, call: Call, executor: Executor) -> None:
         try:
-            future = submitted(executor, call.job, run_remotely, call.plan, call.task)
+            future = call.begin(executor)
         except BrokenExecutor as error:  # broken by calls before
             self._broke(call, executor, error, begun=False)
             return
@@ -130,8 +134,11 @@ class ReplaceableExecutor:
         if isinstance(result, BrokenExecutor):
             self._broke(call, executor, result, begun=True)
             return
-        result, counted = result if isinstance(result, tuple) else (result, None)
-        is_over = call.ended(result, counted)
+        opened = (result, None) if isinstance(result, BaseException) else call.opened(result)
+        if opened is None:
+            self._send(call, executor)
+            return
+        is_over = call.ended(*opened)
         with self._lock:
             self._under_way.pop(call, None)
             self._fruitless = self._killed = 0
@@ -143,6 +150,8 @@ class ReplaceableExecutor:
 
     def _broke(self, call: Call, executor: Executor, error: BrokenExecutor, *, begun: bool) -> None:
         """Put a call under suspicion, unless it is known to be deadly by now."""
+        if begun and call.sent is not None:
+            self._departures.hold(call.sent, self._go_on)
         with self._lock:
             if self._closed:
                 return

@@ -51,7 +51,7 @@ class Window:
         with self._lock:  # a thread may add jobs while others are taken out
             self._jobs.append(job)
             self.tasks += len(job.tasks)
-            self.items += len(job)
+            self.items += job.items
             self._count(job.nbytes)
 
     def finish(self, job: Job, number: int, result: Result) -> None:
@@ -72,6 +72,7 @@ class Window:
                 job = self._next_done()
                 if job is not None:
                     self._take(job)
+                    self._count(-job.nbytes)
                     return job
                 self._awaited = True
                 try:
@@ -93,6 +94,7 @@ class Window:
                 self._take(job)
                 ready.append(job)
                 after = job.task.high
+            self._count(-sum([job.nbytes for job in ready]))
         return ready
 
     def _take(self, job: Job) -> None:
@@ -101,8 +103,7 @@ class Window:
         else:
             self._jobs.remove(job)
         self.tasks -= len(job.tasks)
-        self.items -= len(job)
-        self._count(-job.nbytes)
+        self.items -= job.items
 
     def _count(self, nbytes: int) -> None:
         if nbytes:

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import threading
+import warnings
 import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from penstock.core.arrays import Allocate, Rows
-from penstock.core.budget import CACHE_SHARE, Budget
+from penstock.core.budget import CACHE_SHARE, UNLIMITED, Budget
+from penstock.core.errors import CacheWarning
 from penstock.elements.chunks.chunk import Chunk
-from penstock.elements.footprint import memory_of
 from penstock.index.blocked import Blocks
 from penstock.index.epochs import positions
 from penstock.plan.flow import MOST_READ, Flow, Mark, Open, Piece, Reader, resumed
@@ -22,17 +23,30 @@ from penstock.plan.traits import Traits
 from penstock.plan.types import Program, Spec
 from penstock.storage.kept import KeptRows, KeptStream, handed_out, sealed_chunk
 
+if TYPE_CHECKING:
+    from penstock.ops.buffer.spill import Spill, SpilledStream
+
 
 class Allowance:
-    """The bytes that a cache keeps, counted in the budget of the run that began last.
+    """The bytes that a cache keeps in memory: at most `most`, and what the budget of the run that began last allows.
 
-    In another process, which has no run, the cache may keep as much as all caches of the run may here.
+    In another process, which has no run, the cache may keep as much as all caches of the run may here: the `budget`.
+    It `spills` if elements that it has no room for are kept elsewhere, so that nothing needs saying.
     """
 
-    def __init__(self, limit: int | None = None) -> None:
+    def __init__(self, most: int | None = None, *, spills: bool = False, budget: int | None = None) -> None:
         self.nbytes = 0
-        budget = None if limit is None else Budget(CACHE_SHARE * limit)
-        self._account = None if budget is None else budget.account("cache()", "cache")
+        self._most = UNLIMITED if most is None else most
+        self._spills = spills
+        self._told = False
+        self._lock = threading.Lock()
+        self._account = None if budget is None else Budget(CACHE_SHARE * budget).account("cache()", "cache")
+
+    @property
+    def room(self) -> int:
+        """The bytes that may be kept in addition."""
+        room = self._most - self.nbytes
+        return room if self._account is None else min(room, self._account.room)
 
     def obey(self, budget: Budget, name: str) -> None:
         """Count what is kept in the budget of a run, which decides from now on whether more may be kept."""
@@ -44,29 +58,51 @@ class Allowance:
         account.add(self.nbytes)
         weakref.finalize(self, account.close).atexit = False
 
-    def grow(self, nbytes: int, kept: int) -> bool:
-        """Return whether `nbytes` more may be kept, beside the `kept` elements; note it once if not."""
+    def grow(self, nbytes: int) -> bool:
+        """Keep `nbytes` more; return false, and keep none, if there is no room for all of them."""
+        with self._lock:
+            if nbytes > self._most - self.nbytes or (self._account is not None and not self._account.grow(nbytes)):
+                return False
+            self.nbytes += nbytes
+            return True
+
+    def refuse(self, kept: int) -> None:
+        """Say that no more than the `kept` elements are kept: once for the limit, and once in a run for its budget."""
         account = self._account
-        if account is not None and not account.grow(nbytes):
+        if self._spills:
+            return
+        if account is not None and account.room < self._most - self.nbytes:
             if not account.noted:
                 account.noted = True
                 account.budget.note(
-                    f"{account.name} keeps {kept:,} elements ({account.nbytes:,} bytes) and no more, because caches "
+                    f"{account.name} keeps {kept:,} elements ({self.nbytes:,} bytes) and no more, because caches "
                     f"may keep {account.budget.cache_limit:,} bytes; it makes the others anew in every epoch: raise "
-                    "Options(memory_budget=), or cache smaller elements, such as encoded ones"
+                    "Options(memory_budget=), cache smaller elements, such as encoded ones, or pass "
+                    "cache(spill=True), which keeps the others on disk"
                 )
-            return False
-        self.nbytes += nbytes
-        return True
+        elif not self._told:
+            self._told = True
+            warnings.warn(
+                f"cache(limit_bytes={self._most}) keeps {kept:,} elements ({self.nbytes:,} bytes) and no more; it "
+                "makes the others anew in every epoch: raise limit_bytes, or pass spill=True, which keeps them on disk",
+                CacheWarning,
+                stacklevel=2,
+            )
 
     def release(self) -> None:
         """Give all bytes back: other elements are kept from now on."""
-        if self._account is not None:
-            self._account.add(-self.nbytes)
-        self.nbytes = 0
+        with self._lock:
+            if self._account is not None:
+                self._account.add(-self.nbytes)
+            self.nbytes = 0
 
     def __reduce__(self) -> Any:
-        return Allowance, (None if self._account is None else self._account.budget.cache_limit,)
+        most = None if self._most == UNLIMITED else self._most
+        return _allowance, (most, self._spills, None if self._account is None else self._account.budget.cache_limit)
+
+
+def _allowance(most: int | None, spills: bool, budget: int | None) -> Allowance:
+    return Allowance(most, spills=spills, budget=budget)
 
 
 class RowsKept(Protocol):
@@ -84,7 +120,7 @@ class StreamKept(Protocol):
     @property
     def complete(self) -> bool: ...
     def nearest(self, at: int, /) -> tuple[int, Mark]: ...
-    def add(self, at: int, chunk: Chunk, after: Mark, nbytes: int, /) -> None: ...
+    def add(self, at: int, chunk: Chunk, after: Mark, /) -> None: ...
     def end(self, at: int, /) -> None: ...
     def from_here(self, at: int, /) -> Chunk: ...
 
@@ -103,21 +139,29 @@ class KeepsElements(Protocol):
     def part(self, number: int, streams: int, /) -> KeepsElements: ...
     def rows(self, seeds: Sequence[int], count: int, /) -> RowsKept: ...
     def stream(self, seeds: Sequence[int], /) -> StreamKept: ...
+    def length(self, seeds: Sequence[int], /) -> int | None: ...
+    def is_whole(self) -> bool: ...
+    def lacks_stream(self, seeds: Sequence[int], /) -> bool: ...
 
 
 class Store:
-    """The elements and streams that a cache has kept in memory, for the latest set of seeds."""
+    """The elements and streams that a cache has kept in memory, for the latest set of seeds.
 
-    def __init__(self, allowance: Allowance | None = None) -> None:
+    Elements beyond the allowance go to the `spill`, if there is one.
+    """
+
+    def __init__(self, allowance: Allowance | None = None, spill: Spill | None = None, arguments: str = "") -> None:
         self.allowance = allowance or Allowance()
+        self._spill = spill
+        self._arguments = arguments
         self._key: Any = None
-        self._kept: Any = None
+        self._kept: dict[str, Any] = {}  # rows, or a stream
         self._parts: dict[tuple[int, int], Store] = {}
         self._lock = threading.Lock()
 
     def label(self) -> str:
-        """Return no arguments: those of a cache in memory."""
-        return ""
+        """Return the arguments of the cache: none by default."""
+        return self._arguments
 
     def obey(self, budget: Budget, name: str) -> None:
         self.allowance.obey(budget, name)
@@ -125,26 +169,53 @@ class Store:
     def part(self, number: int, streams: int) -> Store:
         """Return the store of one of the `streams` that the input is cut into."""
         with self._lock:
-            return self._parts.setdefault((number, streams), Store(self.allowance))
+            spill = None if self._spill is None else self._spill.part(number, streams)
+            made = Store(self.allowance, spill, self._arguments)
+            return self._parts.setdefault((number, streams), made)
 
     def rows(self, seeds: Sequence[int], count: int) -> KeptRows:
-        """Return the kept ones of `count` rows."""
-        return self._for(seeds, lambda: KeptRows(count, self.allowance.grow))
+        """Return the kept ones of `count` rows, or of the elements of a stream that is kept as a whole."""
+        if self.length(seeds) is not None:
+            return self.stream(seeds).as_rows(count)
+        return self._for(
+            seeds, "rows", lambda spill: KeptRows(count, self.allowance, spill and spill.rows(seeds, count))
+        )
 
-    def stream(self, seeds: Sequence[int]) -> KeptStream:
+    def stream(self, seeds: Sequence[int]) -> KeptStream | SpilledStream:
         """Return the kept elements of a stream."""
-        return self._for(seeds, lambda: KeptStream(self.allowance.grow))
 
-    def _for(self, key: Any, begin: Callable[[], Any]) -> Any:
+        def begin(spill: Spill | None) -> KeptStream | SpilledStream:
+            kept = KeptStream(self.allowance)
+            return kept if spill is None else spill.stream(seeds, kept)
+
+        return self._for(seeds, "stream", begin)
+
+    def length(self, seeds: Sequence[int]) -> int | None:
+        """Return the number of elements of a stream that is kept as a whole; `None` of any other."""
         with self._lock:
-            if self._kept is None or self._key != key:
-                if self._kept is not None:
+            kept = self._kept.get("stream") if self._key == seeds else None
+        return kept.count if kept is not None and kept.complete else None
+
+    def is_whole(self) -> bool:
+        """Return whether a stream is kept as a whole."""
+        return "stream" in self._kept and self._kept["stream"].complete
+
+    def lacks_stream(self, seeds: Sequence[int]) -> bool:
+        """Return whether no pass has kept the stream here, as in a copy in another process."""
+        return self._key != seeds or "stream" not in self._kept
+
+    def _for(self, key: Any, kind: str, begin: Callable[[Spill | None], Any]) -> Any:
+        with self._lock:
+            if self._key != key:
+                if self._kept:
                     self.allowance.release()
-                self._key, self._kept = key, begin()
-            return self._kept
+                self._key, self._kept = key, {}
+            if kind not in self._kept:
+                self._kept[kind] = begin(self._spill)
+            return self._kept[kind]
 
     def __reduce__(self) -> Any:
-        return Store, (self.allowance,)  # a copy in another process begins empty
+        return Store, (self.allowance, self._spill, self._arguments)  # a copy in another process begins empty
 
 
 @dataclass(frozen=True)
@@ -205,10 +276,10 @@ class Cache(Node):
         with Reader(inputs[0], 0, behind) as reader:
             while begun < at and (piece := reader.read(at - begun)) is not None:  # not kept here
                 begun += len(piece)
-                kept.add(begun - len(piece), sealed_chunk(piece.chunk), reader.mark, memory_of(piece.chunk))
+                kept.add(begun - len(piece), sealed_chunk(piece.chunk), reader.mark)
             while (piece := reader.read(MOST_READ)) is not None:
                 chunk = sealed_chunk(piece.chunk)
-                kept.add(at, chunk, reader.mark, memory_of(piece.chunk))
+                kept.add(at, chunk, reader.mark)
                 ids = ordinals(epoch, at, len(piece))
                 at += len(piece)
                 yield Piece(handed_out(chunk), ids, [at, reader.mark])

@@ -1,4 +1,4 @@
-"""A stream whose elements are all kept on disk: any of them can be read alone."""
+"""A stream whose elements are all kept: any of them can be read alone."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from penstock.core.arrays import Allocate, Rows
 from penstock.core.errors import CursorError
 from penstock.elements.chunks.chunk import Chunk, concat
 from penstock.index.epochs import positions
-from penstock.ops.buffer.cache import Cache
+from penstock.ops.buffer.cache import Cache, RowsKept
 from penstock.plan.flow import BEYOND, Flow, close
 from penstock.plan.graph import post_order, rebuild
 from penstock.plan.node import Node
@@ -56,17 +56,34 @@ class CachedStream(Node):
         return ()
 
     def program(self, inputs: tuple[Program, ...], allocate: Allocate) -> Program:
-        bound = self.plans[1]
-        kept, turns = bound.store.rows(bound.seeds, self.count), threading.Lock()
+        bound, turns = self.plans[1], threading.Lock()
+        found: list[RowsKept] = []
+
+        def kept() -> RowsKept:
+            with turns:
+                if not found:
+                    if bound.store.lacks_stream(bound.seeds):
+                        self._read_through()
+                    found.append(bound.store.rows(bound.seeds, self.count))
+                return found[0]
 
         def make(rows: Rows) -> Chunk:
             with turns:
                 return self._made(rows)
 
         def run(rows: Rows, out: Any = None) -> Chunk:
-            return kept.fetch(positions(rows, self.stride), make, out)
+            return kept().fetch(positions(rows, self.stride), make, out)
 
         return run
+
+    def _read_through(self) -> None:
+        """Make the elements once, which keeps them: in another process than the one that kept them in memory."""
+        flow = self.opened(self.plans[1])
+        try:
+            for _ in flow:
+                pass
+        finally:
+            close(flow)
 
     def _made(self, rows: Rows) -> Chunk:
         """Return elements at ascending positions by running the stream from the beginning."""

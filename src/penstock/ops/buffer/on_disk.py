@@ -74,6 +74,14 @@ class DiskStore:
         kept = self.stream(seeds)
         return kept.count if kept.complete else None
 
+    def is_whole(self) -> bool:
+        """Return whether this process has read or kept a stream as a whole."""
+        return any(kept.complete for kept in self._streams.values())
+
+    def lacks_stream(self, seeds: Sequence[int]) -> bool:
+        """Return False: any process finds what is kept."""
+        return False
+
     def _opened(self, key: ContentKey) -> CacheStore:
         with self._lock:
             store = self._open.get(key.text)
@@ -103,35 +111,35 @@ class StreamOnDisk:
     """The first elements of a stream, kept on disk, and the mark after those that this process has added."""
 
     def __init__(self, store: CacheStore) -> None:
-        self._store = store
+        self.store = store
         self._mark: tuple[int, Any] = (0, None)
 
     @property
     def count(self) -> int:
         """The number of elements that are there from the first on."""
-        return self._store.prefix
+        return self.store.prefix
 
     @property
     def complete(self) -> bool:
         """True if the elements that are there are all."""
-        return self._store.length is not None and self._store.length <= self._store.prefix
+        return self.store.length is not None and self.store.length <= self.store.prefix
 
     def nearest(self, at: int) -> tuple[int, Any]:
         """Return the number of elements, at most `at`, after which the input's mark is known, and the mark."""
         known = self._mark
         return known if known[0] <= at else (0, None)
 
-    def add(self, at: int, chunk: Chunk, after: Any, nbytes: int) -> None:
-        """Keep the elements of a sealed chunk from position `at` on; the `nbytes` of memory do not matter."""
-        self._store.write(np.arange(at, at + len(chunk), dtype=np.int64), chunk)
+    def add(self, at: int, chunk: Chunk, after: Any) -> None:
+        """Keep the elements of a sealed chunk from position `at` on."""
+        self.store.write(np.arange(at, at + len(chunk), dtype=np.int64), chunk)
         self._mark = at + len(chunk), after
 
     def end(self, at: int) -> None:
         """Record that the stream has `at` elements."""
-        self._store.complete(at)
+        self.store.complete(at)
 
     def from_here(self, at: int) -> Chunk:
         """Return some of the elements from position `at` on; none if the first is damaged."""
-        rows = np.arange(at, min(at + _AT_A_TIME, self._store.prefix), dtype=np.int64)
-        chunk, found = self._store.read(rows)
+        rows = np.arange(at, min(at + _AT_A_TIME, self.store.prefix), dtype=np.int64)
+        chunk, found = self.store.read(rows)
         return chunk if found.all() else chunk.slice(0, int(found.argmin()))

@@ -14,10 +14,12 @@ from penstock.core.errors import ElementError
 from penstock.core.seeds import row_generator
 from penstock.elements.chunks.chunk import Chunk, Column, Columns, Items
 from penstock.elements.chunks.gathering import stack_all
+from penstock.elements.chunks.placing import placed_as_made
 from penstock.elements.chunks.stacking import Stack
 from penstock.elements.nested.structure import LEAF, flatten, paths, unflatten
 from penstock.elements.ragged import Ragged
 from penstock.elements.sparse import Sparse
+from penstock.ops.group.unit import batching_of
 from penstock.plan.blame import BLAMED, blame
 from penstock.plan.functions import ChunkFunction, ColumnFunction, TracedFunction
 from penstock.plan.node import Node
@@ -34,7 +36,10 @@ Apply: TypeAlias = Callable[[Chunk, Rows, list[np.ndarray] | None], Chunk]
 
 
 def element_wise(node: Node, function: Callable[..., Any]) -> Apply:
-    """Call `function(element)` for each element; a plain tuple is passed as arguments."""
+    """Call `function(element)` for each element; a plain tuple is passed as arguments.
+
+    Large arrays in the results are copied into the memory for a batch, if that is given, one element after another.
+    """
 
     def either(element: Any) -> Any:
         return function(*element) if type(element) is tuple else function(element)
@@ -46,8 +51,8 @@ def element_wise(node: Node, function: Callable[..., Any]) -> Apply:
         # elements of one structure have one type
         types = chunk.types if isinstance(chunk, Items) else set(map(type, elements[:1]))
         if types == {tuple}:
-            return _collected(node, starmap(function, elements), rows)
-        return _collected(node, map(either if tuple in types else function, elements), rows)
+            return _collected(node, starmap(function, elements), rows, out)
+        return _collected(node, map(either if tuple in types else function, elements), rows, out)
 
     return apply
 
@@ -64,7 +69,7 @@ def drawing(node: Node, function: Callable[..., Any], key: int) -> Apply:
                 raise RuntimeError(_STOPPED) from error
 
     elements_of = elements_for(*node.functions)
-    return lambda chunk, rows, out: _collected(node, calls(elements_of(chunk), rows), rows)
+    return lambda chunk, rows, out: _collected(node, calls(elements_of(chunk), rows), rows, out)
 
 
 def apply_traced(node: Node, function: TracedFunction, allocate: Allocate) -> Apply:
@@ -81,7 +86,7 @@ def apply_traced(node: Node, function: TracedFunction, allocate: Allocate) -> Ap
         nonlocal wrong
         columns = None if wrong else function.columns(chunk, out, allocate)
         if columns is None:
-            return one_by_one(chunk, rows, None)
+            return one_by_one(chunk, rows, out)
         due = comparing.due(columns)
         if due is not None:
             items = one_by_one(chunk.slice(due.start, due.stop), rows[due], None)
@@ -94,8 +99,10 @@ def apply_traced(node: Node, function: TracedFunction, allocate: Allocate) -> Ap
     return apply
 
 
-def _collected(node: Node, results: Iterator[Any], rows: Rows) -> Items:
+def _collected(node: Node, results: Iterator[Any], rows: Rows, out: list[np.ndarray] | None) -> Items:
     made: list[Any] = []
+    if out is not None and batching_of(node) is None:  # batches are not copied once more
+        results = placed_as_made(results, out, len(rows))
     try:
         made.extend(results)  # keeps the results before an exception, so len(made) is the failing element
     except BLAMED as error:

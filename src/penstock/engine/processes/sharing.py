@@ -1,0 +1,121 @@
+"""The way of tasks to a pool of processes that the user made, whose workers write results into the arena."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from concurrent.futures import Executor, ProcessPoolExecutor
+from functools import cached_property
+from typing import Any
+
+from penstock.engine.memory.arena import Arena
+from penstock.engine.memory.door import Door, door_of, mapped_by
+from penstock.engine.processes.arrival import arrived, result_packet
+from penstock.engine.processes.plans import Sending, Travelling, sending, unsendable
+from penstock.engine.processes.result_sizes import ResultSizes
+from penstock.engine.tasks.task import Result, Task
+from penstock.engine.transport.packets import Packet
+from penstock.engine.workers.calls import Sent
+from penstock.engine.workers.remote import Pickled, PickledPlan, end_with_parent, loaded
+from penstock.plan.node import Node
+from penstock.plan.trial import on_trial
+
+NOT_SHARED = "the pool of processes cannot use the memory that this process shares with it, so batches are pickled: {}"
+NO_NUMBER = 0  # of a plan that travels beside its task
+
+
+class Sharing:
+    """The way of the tasks of one plan: by the arena to a `ProcessPoolExecutor`, pickled to any other executor.
+
+    Tasks are pickled, too, once a worker could not open the arena.
+    """
+
+    def __init__(
+        self, plan: Node, find: Callable[[], tuple[Arena | None, str | None]], note: Callable[[str], None]
+    ) -> None:
+        """Share the arena that `find()` returns; `note` is told what the user should know."""
+        self.plan = plan
+        self.sizes = ResultSizes()
+        self._find = find
+        self._note = note
+        self._is_refused = False
+
+    def expect(self, executor: Any) -> None:
+        """Find the arena before the first slot is taken, if an executor, or those that a function makes, may use it."""
+        if isinstance(executor, ProcessPoolExecutor) or not callable(getattr(executor, "submit", None)):
+            _ = self._arena
+
+    def pack(self, plan: PickledPlan, task: Task, executor: Executor) -> Sent:
+        """Return a task ready to be sent to an executor."""
+        arena = self._arena if isinstance(executor, ProcessPoolExecutor) and not self._is_refused else None
+        if arena is None:
+            return Pickled(plan, task)
+        try:
+            made = sending(task, NO_NUMBER, arena, self.sizes.room)
+        except Exception as error:
+            unsendable(error, self.plan)
+            raise
+        return Shared(self, plan, made, door_of(arena), vars(executor)["_processes"])
+
+    @cached_property
+    def _arena(self) -> Arena | None:
+        if not os.path.isdir("/proc/self/fd"):
+            self.refuse("this system has no /proc")
+            return None
+        arena, notice = self._find()
+        if notice is not None:
+            self._note(notice)
+        return arena
+
+    def refuse(self, reason: str) -> None:
+        """Pickle all later tasks, and tell why."""
+        self._is_refused = True
+        self._note(NOT_SHARED.format(reason))
+
+
+class Shared:
+    """A task on its way to a worker that opens the arena of this process, and the memory that it may write into."""
+
+    def __init__(
+        self, sharing: Sharing, plan: PickledPlan, made: Sending, door: Door, processes: Mapping[int, Any]
+    ) -> None:
+        self.processes = processes
+        self.function = run_sharing
+        self.args = plan, door, made.travelling, made.tail
+        self._sharing = sharing
+        self._sending = made
+
+    def opened(self, answer: tuple[Packet, bytearray, Any] | str) -> tuple[Result, Any] | None:
+        """Return the result, whose arrays are in the arena, and the counts; `None` if the worker could not open it."""
+        if isinstance(answer, str):
+            self._sharing.refuse(answer)
+            return None
+        packet, tail, counted = answer
+        self._sharing.sizes.add(packet.nbytes)
+        try:
+            return self._sending.opened(packet, tail), counted
+        except BaseException as error:  # noqa: BLE001 - of a user's class; the consumer raises it
+            return unsendable(error, self._sharing.plan), counted
+
+
+def run_sharing(
+    plan: PickledPlan, door: Door, task: Travelling, tail: bytearray
+) -> tuple[Packet, bytearray, Any] | str:
+    """Make a task in the worker's process; return its packed result and the counts of its observer.
+
+    If this process cannot open the arena, return the reason.
+    """
+    end_with_parent()
+    try:
+        arena = mapped_by(door)
+    except (OSError, ValueError) as error:
+        return f"{type(error).__name__}: {error}"
+    work, observer = loaded(plan)
+    with on_trial(task.trial, work.plan):
+        made = work.make(arrived(task, tail, arena))
+    try:
+        packet, rest = result_packet(made, task.room, arena)
+    except Exception as error:
+        unsendable(error, work.plan)
+        raise
+    return packet, rest, observer.drain()
