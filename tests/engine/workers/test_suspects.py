@@ -16,8 +16,7 @@ from penstock.core.errors import FailuresError, WorkerDiedError
 from tests.engine.processes.conftest import pool
 
 D = ps.Dataset
-SERVER = multiprocessing.get_context("forkserver")
-SERVER.set_forkserver_preload(["penstock.engine.workers.remote", "cloudpickle"])
+SPAWN = multiprocessing.get_context("spawn")
 END = signal.SIGUSR2  # ends a process without a core file, and is not what others send
 SKIP, REPLACE = ps.on_error.skip(), ps.on_error.replace
 
@@ -25,7 +24,7 @@ __all__ = ["pool"]
 
 
 def handed_in():
-    return ProcessPoolExecutor(2, SERVER)
+    return ProcessPoolExecutor(2, SPAWN)
 
 
 KINDS = ["processes", "handed in"]
