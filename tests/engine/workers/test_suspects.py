@@ -13,6 +13,7 @@ import pytest
 
 import penstock as ps
 from penstock.core.errors import FailuresError, WorkerDiedError
+from penstock.engine.workers.suspects import MOST_KILLED
 from tests.engine.processes.conftest import pool
 
 D = ps.Dataset
@@ -217,3 +218,15 @@ def test_a_worker_that_ends_by_chance_costs_no_element(options, tmp_path):
     it = D.range(100).map(unlucky, on_error="skip").with_options(options).iterator()
     assert list(it) == list(range(100))
     assert len(it.stats().events) >= 3
+
+
+def test_an_element_that_kills_its_worker_is_named_in_the_end(pool):
+    def deadly(x):
+        if x == 3:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return x
+
+    got = []
+    with pytest.raises(WorkerDiedError, match=rf"row 3 of map\(deadly\) ends[^$]*{MOST_KILLED} workers in a row"):
+        got.extend(D.range(10).map(deadly).with_options(ps.Options(executor="processes", workers=2)))
+    assert got == [0, 1, 2]
