@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,18 @@ class Labor:
         made = np.full(self.nbytes, total & 0x7F, np.uint8)
         made[:8] = np.frombuffer(int(row).to_bytes(8, "little"), np.uint8)
         return made
+
+    def batch(self, rows: Iterable[int]) -> np.ndarray:
+        """Return the arrays of `rows` as one new array, `uint8[k, nbytes]`."""
+        rows = list(rows)
+        made = np.empty((len(rows), self.nbytes), np.uint8)
+        self.fill(made, rows)
+        return made
+
+    def fill(self, made: np.ndarray, rows: Iterable[int]) -> None:
+        """Write the arrays of `rows` into `made`, `uint8[k, nbytes]`."""
+        for at, row in enumerate(rows):
+            made[at] = self(row)
 
 
 def rows_of(batch: np.ndarray) -> np.ndarray:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import resource
+import shutil
 import subprocess
 import sys
 from types import SimpleNamespace
@@ -15,6 +16,7 @@ import pytest
 from penstock.cache.folder import bytes_in
 from penstock.cache.growth import is_in_memory
 from penstock.cache.store import CacheStore
+from penstock.elements.chunks.chunk import Items
 from tests.cache.kinds import chunk_of
 
 ROW = 10_000
@@ -174,3 +176,18 @@ def test_a_folder_that_cannot_be_made_is_told(tmp_path):
     store, told = filled(tmp_path / "file" / "cache")
     assert store.count == 0
     assert len(told) == 1
+
+
+@pytest.mark.parametrize("whole", [True, False])
+def test_a_folder_that_is_removed_while_it_is_written_is_made_again(tmp_path, whole):
+    folder = tmp_path / "kept"
+    told = []
+    store = CacheStore(folder, "key", {}, tell=told.append)
+    assert store.write(np.arange(4), Items([{"x": i} for i in range(4)])) == 4
+    for path in [folder] if whole else list(folder.iterdir()):
+        shutil.rmtree(path)
+    assert store.write(np.arange(4, 9), Items([{"x": i} for i in range(4, 9)])) == 5
+    assert CacheStore(folder, "key", {}).rows.tolist() == [4, 5, 6, 7, 8]
+    chunk = store.fetch(np.arange(9), lambda rows: Items([{"x": i} for i in rows.tolist()]))
+    assert chunk.elements() == [{"x": i} for i in range(9)]
+    assert not told

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import pickle
 import subprocess
 import sys
 
 import pytest
+
+from penstock.core import pickling
 
 PROGRAM = """
 import multiprocessing, os, sys
@@ -58,3 +61,13 @@ def test_children_of_multiprocessing_send_the_functions_of_their_script(method, 
     path.write_text(PROGRAM)
     done = subprocess.run([sys.executable, path, method], capture_output=True, text=True, timeout=90, check=False)
     assert done.returncode == 0, done.stderr
+
+
+def test_functions_keep_the_names_of_their_files():
+    def function(x):
+        return [y for y in x]  # noqa: C416 - a code object of its own before Python 3.12
+
+    there = pickle.loads(pickling.dumps(function))
+    assert there.__code__ == function.__code__
+    assert there.__code__.co_filename == __file__
+    assert all(code.co_filename == __file__ for code in there.__code__.co_consts if hasattr(code, "co_filename"))

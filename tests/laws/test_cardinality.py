@@ -91,15 +91,15 @@ def test_impossible_lengths_are_refused_when_the_pipeline_is_built(build, ds, le
 @pytest.mark.parametrize(("build", "ds", "length"), list(cases(refused=False)))
 def test_a_known_length_is_the_number_of_elements(build, ds, length):
     made = build(ds)
+    if length < 0:  # a pass over a cached stream may tell it
+        with pytest.raises(TypeError):
+            len(made)
     came = len(list(islice(made, 20)))
     if length == INFINITE:
         assert came == 20
     elif length != UNKNOWN:
         assert came == length == len(made)
         assert bool(made) == (length > 0)
-    if length < 0:
-        with pytest.raises(TypeError):
-            len(made)
 
 
 def test_streams_of_streams_keep_known_lengths():

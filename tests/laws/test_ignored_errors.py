@@ -134,7 +134,7 @@ def expected(steps, *, instead=None):
 
 
 @given(STEPS, st.sampled_from(WAYS))
-@settings(max_examples=150)
+@settings(max_examples=90)
 def test_exactly_the_failed_elements_are_left_out(steps, options):
     elements, failed = expected(steps)
     ds = pipeline(steps, on_error="skip").with_options(options)
@@ -149,7 +149,7 @@ def test_exactly_the_failed_elements_are_left_out(steps, options):
 
 
 @given(st.lists(FAILING.filter(lambda step: step[0] == "map") | HARMLESS, max_size=6), st.sampled_from(WAYS))
-@settings(max_examples=40)
+@settings(max_examples=25)
 def test_exactly_the_failed_elements_are_replaced(steps, options):
     steps = [*steps, ("map", 4)]
     ds = pipeline(steps, on_error=ps.on_error.replace(7, budget=999)).with_options(options)
@@ -165,7 +165,7 @@ def test_a_restore_loses_no_other_element(steps):
 
 
 @given(st.lists(st.integers(0, 9), min_size=1, max_size=3), st.integers(1, 3), st.sampled_from(WAYS))
-@settings(max_examples=40)
+@settings(max_examples=25)
 def test_draws_of_other_elements_are_unchanged(numbers, copies, options):
     def run(change):
         ds: Dataset[Any] = Dataset.range(40).filter(lambda x: True)

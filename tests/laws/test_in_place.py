@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 import penstock as ps
 from penstock import Dataset, Options
+from penstock.elements.chunks import placing
 from penstock.elements.nested.structure import flatten
 
 R = ps.records
@@ -247,6 +248,13 @@ PIPELINES = st.lists(
 )
 
 
+@pytest.fixture(scope="module", autouse=True)
+def elements_of_any_size_are_placed_as_they_are_made():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(placing, "PLACED_FROM", 1)
+        yield
+
+
 @pytest.fixture(scope="module")
 def sources(tmp_path_factory) -> dict[str, Callable[[], Draft]]:
     path = tmp_path_factory.mktemp("records") / "rows.tfrecord"
@@ -298,7 +306,7 @@ SOURCES = (
 )
 
 
-@settings(max_examples=400)
+@settings(max_examples=250)
 @given(st.sampled_from(SOURCES), PIPELINES, st.sampled_from(WAYS), st.booleans())
 def test_batches_in_place_equal_those_of_plain_python(sources, thread_pool, source, operations, way, given_memory):
     draft = sources[source]()

@@ -31,13 +31,13 @@ def assert_same(made, wanted):
 
 
 @given(streams(seeded=False), EPOCHS)
-@settings(max_examples=80)
+@settings(max_examples=50)
 def test_a_restore_at_every_step_continues_exactly(ds, epoch):
     verify_resume(ds, epoch=epoch, most=16)
 
 
 @given(streams())
-@settings(max_examples=60)
+@settings(max_examples=40)
 def test_writes_of_a_consumer_do_not_reach_other_elements(ds):
     whole = elements(ds)
     for _ in range(2):  # what a cache keeps comes in the second pass
@@ -77,7 +77,7 @@ def test_a_restore_into_the_users_executor_continues_exactly(name, examples, req
 
 
 @given(streams(), EPOCHS)
-@settings(max_examples=60)
+@settings(max_examples=40)
 def test_threads_of_any_number_equal_inline(ds, epoch):
     verify_determinism(ds, epoch=epoch)
 
@@ -95,13 +95,13 @@ def test_the_users_executor_equals_inline(name, examples, request):
 
 
 @given(streams(), EPOCHS)
-@settings(max_examples=80)
+@settings(max_examples=50)
 def test_optimized_equals_plain(ds, epoch):
     assert_same(elements(ds, epoch), elements(ds.with_options(ps.Options(rewrite=False)), epoch))
 
 
 @given(streams(), st.integers(1, 4))
-@settings(max_examples=60)
+@settings(max_examples=40)
 def test_shards_add_up_to_the_whole(ds, count):
     whole = elements(ds)
     for index in range(count):
@@ -109,13 +109,13 @@ def test_shards_add_up_to_the_whole(ds, count):
 
 
 @given(streams(), st.integers(0, 9))
-@settings(max_examples=60)
+@settings(max_examples=40)
 def test_take_and_skip_are_the_two_parts_of_the_whole(ds, count):
     assert_same(elements(ds.take(count)) + elements(ds.skip(count)), elements(ds))
 
 
 @given(streams(), st.integers(1, 3))
-@settings(max_examples=60)
+@settings(max_examples=40)
 def test_repeat_yields_consecutive_epochs(ds, count):
     assert_same(elements(ds.repeat(count)), [each for epoch in range(count) for each in elements(ds, epoch)])
 
@@ -158,13 +158,13 @@ def test_a_second_pass_draws_anew_and_the_same_seed_draws_the_same():
 
 
 @given(streams(), st.integers(1, 9))
-@settings(max_examples=60)
+@settings(max_examples=40)
 def test_a_shuffle_loses_no_element(ds, window):
     assert multiset(elements(ds.shuffle(window))) == multiset(elements(ds))
 
 
 @given(streams())
-@settings(max_examples=60)
+@settings(max_examples=40)
 def test_a_known_length_is_the_count(ds):
     count = len(elements(ds))
     assume(count or not any(map(_repeats_what_may_be_nothing, post_order(ds._plan))))
@@ -177,7 +177,7 @@ def _repeats_what_may_be_nothing(node):
 
 
 @given(streams())
-@settings(max_examples=60)
+@settings(max_examples=40)
 def test_every_stream_can_be_explained(ds):
     assert "order: a stream from " in ds.explain()
     assert repr(ds).startswith("<Dataset of ")

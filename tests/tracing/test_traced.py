@@ -22,7 +22,7 @@ NUMBER = ArraySpec((), I8)
 
 
 @given(cases())
-@settings(max_examples=300)
+@settings(max_examples=200)
 def test_columns_equal_elements(case):
     function, source, columns = case
     made = quietly(lambda: trace_of(function, columns))

@@ -55,7 +55,7 @@ class Growth:
     def add(self, packed: PackedRows, rows: Rows) -> int:
         """Write rows, `int64[k]`, and enter them into the table; return how many there was room for."""
         try:
-            if self._writer is None or self._writer.is_full:
+            if self._writer is None or self._writer.is_full or self._writer.is_removed:
                 self._begin()
             writer, log = self._writer, self._log
             if writer is None or log is None:

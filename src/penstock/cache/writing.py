@@ -51,6 +51,11 @@ class LogWriter:
         """True if the next rows should be in new files."""
         return self._end >= DATA_BYTES
 
+    @property
+    def is_removed(self) -> bool:
+        """True if somebody has removed the files: nobody else will find what is written to them."""
+        return os.fstat(self._data).st_nlink == 0
+
     def bytes_of(self, form: RowForm) -> int:
         """Return the bytes before the next rows: padding, and about those of their form, if it is not written yet."""
         padding = aligned(self._end, 64) - self._end

@@ -19,6 +19,24 @@ class RankPlace(NamedTuple):
     source: str
 
 
+class _Role:
+    is_worker = False
+
+
+def serve_another_process() -> None:
+    """Note that this process is a worker of another one: it begins no worker processes of its own."""
+    _Role.is_worker = True
+
+
+def is_worker_process() -> bool:
+    """Return whether this process is a worker of `Options(executor="processes")`.
+
+    >>> is_worker_process()
+    False
+    """
+    return _Role.is_worker
+
+
 def surroundings() -> tuple[int, int]:
     """Return the numbers of DataLoader workers (0 in any other process) and of ranks to which this process belongs.
 

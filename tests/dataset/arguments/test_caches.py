@@ -10,7 +10,7 @@ def test_mistakes_are_told_when_the_pipeline_is_built(tmp_path):
     ds = Dataset.range(3)
     with pytest.raises(PlanError, match=r"a dataset without end"):
         ds.repeat().cache(tmp_path)
-    with pytest.raises(PlanError, match=r"cache\(version='1'\): this is a setting of a cache on disk"):
+    with pytest.raises(PlanError, match=r"cache\(version='1'\): this is a setting of the elements of a folder"):
         ds.cache(version="1")
     with pytest.raises(PlanError, match="not a URL"):
         ds.cache("s3://bucket/kept")

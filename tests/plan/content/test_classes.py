@@ -45,6 +45,23 @@ EDITS = {
     "singledispatchmethod": (
         "class C:\n  @functools.singledispatchmethod\n  def g(self, x): return x + 7\nc = C()\ndef f(x): return c.g(x)"
     ),
+    "dunder": "class C:\n  __factor__ = 7\ndef f(x): return x + C.__factor__",
+    "dunder table": "class C:\n  __table__ = {'a': [1, 7]}\ndef f(x): return x + C.__table__['a'][1]",
+    "docstring": "class C:\n  \"prompt 7\"\ndef f(x): return f'{C.__doc__} {x}'",
+    "annotations": "class C:\n  k: 'float7'\ndef f(x): return C.__annotations__['k'], x",
+    "annotated types": (
+        "class C:\n  k: np.float32\n  l: list[np.float32] | None\nif 7 == 8: C.__annotations__['k'] = np.float64\n"
+        "def f(x): return repr(C.__annotations__['k'](x))"
+    ),
+    "attribute of a member": "class E(enum.Enum):\n  A = 1\nE.A.k = 7\ndef f(x): return E.A.k + x",
+    "private name of a member": (
+        "class E(enum.Enum):\n  A = 1\n  __k = 7\n  def g(self): return self.__k\ndef f(x): return E.A.g() + x"
+    ),
+    "dunder of an enum": "class E(enum.Enum):\n  A = 1\n  __k__ = 7\ndef f(x): return E.__k__ + x",
+    "alias": "class E(enum.Enum):\n  A = 3 + 4\n  B = 8\n  C = 7\ndef f(x): return E.C.name, x",
+    "flags that are one": (
+        "class P(enum.Flag):\n  R = 1\n  W = 2\n  X = 4\n  RW = 7 - 1 & 3\ndef f(x): return P.RW.value + x"
+    ),
 }
 IMPORTS = "import collections, dataclasses, enum, functools\nimport numpy as np\n"
 

@@ -62,7 +62,11 @@ def _in_memory(plan: Node, settings: CacheSettings, limit: int | None) -> Node:
     to_folder = not isinstance(spill, bool | None)
     for name, value, needs in (
         ("version", settings.version, None if to_folder else "the elements of a folder: pass its path, or as spill="),
-        ("compression", settings.compression, None if spill else "elements on disk: pass a path, or spill="),
+        (
+            "compression",
+            settings.compression,
+            None if to_folder or spill else "elements on disk: pass a path or spill=",
+        ),
     ):
         if value is not None and needs is not None:
             raise PlanError(f"cache({name}={value!r:.60}): this is a setting of {needs}")
@@ -93,8 +97,7 @@ def _disk_store(
     make_key = partial(plans.content.key.content_key, plan, operation=f"cache({folder!r})", version=version)
     key = make_key()
     rewrite.seeds.draw_by(plan, key.text)
-    renew = make_key if plan.indexed else None
-    return buffer.on_disk.DiskStore(folder, key, limit, settings.compression, renew=renew)
+    return buffer.on_disk.DiskStore(folder, key, limit, settings.compression, renew=make_key)
 
 
 def _on_disk(plan: Node, store: buffer.on_disk.DiskStore) -> Node:

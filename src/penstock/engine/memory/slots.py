@@ -62,7 +62,7 @@ class Slots:
 
     @property
     def after(self) -> SlotsBefore:
-        """What the next epoch should know."""
+        """The shapes and uses that the slots of the next epoch begin with."""
         return SlotsBefore(self._shapes, self._is_used)
 
     @property

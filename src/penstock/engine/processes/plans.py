@@ -1,4 +1,4 @@
-"""What travels to worker processes: plans, each once and its arrays in memory that all workers map; and tasks."""
+"""The messages to worker processes: plans, sent once, with arrays in memory that all workers map; and tasks."""
 
 from __future__ import annotations
 

@@ -20,6 +20,7 @@ import cloudpickle  # noqa: F401 - plans need it: before the worker is ready, no
 import numpy as np
 
 from penstock.core.budget import UNLIMITED, Budget
+from penstock.core.surroundings import serve_another_process
 from penstock.engine.memory.arena import Mapping
 from penstock.engine.processes.arrival import arrived, result_packet
 from penstock.engine.processes.plans import Travelling
@@ -39,6 +40,7 @@ KILLED_FIRST = 500  # added to the score by which the system chooses what to end
 def serve(told: dict[str, Any]) -> None:
     """Serve until the parent closes the channel; `told` is what the parent says about itself."""
     die_with_parent(told["parent"])
+    serve_another_process()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides what an interrupt ends
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     faulthandler.enable()

@@ -67,7 +67,7 @@ class ProcessWorkers:
 
     @property
     def notices(self) -> list[str]:
-        """What a user should know about the memory of the pool."""
+        """Notices for the user about the memory of the pool."""
         return [] if self._notice is None else [self._notice]
 
     def submit(self, job: Job, number: int, window: Window) -> None:

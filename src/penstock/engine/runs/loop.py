@@ -77,8 +77,11 @@ class Loop:
                 job = self._made_inline(wanted) if self._workers is None else self._next_job(self._workers)
                 if job is None:
                     return
-                for piece in self._finished(job):
+                pieces = self._finished(job)
+                del job  # its memory is free for the next one as soon as the consumer lets it go
+                for piece in pieces:
                     wanted = yield piece
+                    del piece
             while next(producer, None) is not None:
                 self._session.check_open()
                 job = self._popped(self._workers)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from penstock import engine
 from penstock.core.budget import Budget
 from penstock.core.options import AUTOTUNE, Options
+from penstock.core.surroundings import is_worker_process
 from penstock.engine.tuning.budget import available_cores, default_cache_limit, default_memory_budget
 from penstock.ops.buffer.options import options_of
 from penstock.ops.buffer.prefetch import Prefetch
@@ -85,7 +86,7 @@ def settings_of(plan: Node) -> Settings:
     workers = options.workers or max((count for count in calls if count not in (None, AUTOTUNE)), default=None)
     if executor == "processes":
         executor, workers = (
-            ("inline", None) if _is_in_a_worker() else (executor, workers or math.ceil(available_cores()))
+            ("inline", None) if is_worker_process() else (executor, workers or math.ceil(available_cores()))
         )
     shares_memory = not _is_remote(executor)
     kept_here = executor != "inline" and shares_memory and _has_function_of_one_thread(nodes)
@@ -121,11 +122,6 @@ def _has_function_of_one_thread(nodes: list[Node]) -> bool:
 def _is_remote(executor: str | Executor | Callable[[], Executor]) -> bool:
     """Return whether tasks see other memory than this process's; names do not load the code of executors."""
     return executor == "processes" if isinstance(executor, str) else engine.workers.executors.is_remote(executor)
-
-
-def _is_in_a_worker() -> bool:
-    """Return whether this is a worker process: processes of its own would be more than there are cores."""
-    return "penstock.engine.processes.worker" in sys.modules
 
 
 def _is_in_a_turn() -> bool:

@@ -1,4 +1,4 @@
-"""What passes between a process and its workers: messages, objects with their arrays beside them, exceptions."""
+"""Messages between a process and its workers, objects with their arrays beside them, and exceptions."""
 
 from typing import TYPE_CHECKING
 

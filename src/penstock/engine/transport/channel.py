@@ -106,7 +106,7 @@ class Channel:
 
 
 class _Assembly:
-    """What was received, put together to messages; a long tail is received where it is to stay."""
+    """Assembler of received bytes into messages; a long tail is received directly into its final memory."""
 
     def __init__(self) -> None:
         self._data = bytearray()

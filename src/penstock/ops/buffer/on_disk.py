@@ -13,7 +13,7 @@ import numpy as np
 from penstock.cache.compressing import Compression
 from penstock.cache.store import CacheStore
 from penstock.core.budget import Budget
-from penstock.core.errors import CacheWarning
+from penstock.core.errors import CacheWarning, PlanError
 from penstock.elements.chunks.chunk import Chunk
 from penstock.plan.content.key import STREAM, ContentKey
 
@@ -25,8 +25,9 @@ class DiskStore:
     """Elements on disk, by their position: opened when first needed, and once for each set of seeds.
 
     A copy in another process opens the same files. If nothing is kept for the key, but something is for another, the
-    first process says what has changed. The key of rows is made anew by `renew` before the first of them is read, since
-    what functions read may have changed since the plan was built.
+    first process says what has changed. The key is made anew by `renew` before the first element is read, or copied to
+    another process, since what functions read may have changed since the plan was built. A dataset that was given the
+    length of a stream by then is refused if the key has changed.
     """
 
     folder: str
@@ -38,6 +39,8 @@ class DiskStore:
     _open: dict[str, CacheStore] = field(default_factory=dict, init=False, repr=False)
     _streams: dict[str, StreamOnDisk] = field(default_factory=dict, init=False, repr=False)
     _renewed: list[ContentKey] = field(default_factory=list, init=False, repr=False)
+    _told: set[str] = field(default_factory=set, init=False, repr=False)
+    _counted: list[int] = field(default_factory=list, init=False, repr=False)
     _lock: Any = field(default_factory=threading.Lock, init=False, repr=False)
 
     def label(self) -> str:
@@ -50,29 +53,42 @@ class DiskStore:
 
     def part(self, number: int, streams: int) -> DiskStore:
         """Return the store of one of the `streams` that the input is cut into."""
-        return replace(self, key=self.key.with_part(STREAM, f"{number} of {streams}"))
+        told = STREAM, f"{number} of {streams}"
+        return replace(self, key=self.key.with_part(*told), renew=lambda: self._key_now().with_part(*told))
 
     def rows(self, seeds: Sequence[int], count: int) -> CacheStore:
         """Return the kept rows of an indexed plan; those of other processes are looked for once more."""
-        return self._opened(self._key_now().with_seeds(seeds))
+        return self._used(self._key_now().with_seeds(seeds))
 
     def _key_now(self) -> ContentKey:
         with self._lock:
             if not self._renewed:
-                self._renewed.append(self.key if self.renew is None else self.renew())
+                key = self.key if self.renew is None else self.renew()
+                if self._counted and key.text != self.key.text:
+                    raise PlanError(
+                        f"cache({self.folder!r}): {key.difference([self.key.parts])}, after this dataset had the "
+                        f"length of the {self._counted[0]:,} elements kept before: call cache() again after the change"
+                    )
+                self._renewed.append(key)
             return self._renewed[0]
 
     def stream(self, seeds: Sequence[int]) -> StreamOnDisk:
         """Return the kept elements of a stream."""
-        key = self.key.with_seeds(seeds)
-        store = self._opened(key)
+        key = self._key_now().with_seeds(seeds)
+        return self._stream(key, self._used(key))
+
+    def _stream(self, key: ContentKey, store: CacheStore) -> StreamOnDisk:
         with self._lock:
             return self._streams.setdefault(key.text, StreamOnDisk(store))
 
     def length(self, seeds: Sequence[int]) -> int | None:
         """Return the number of elements of a stream that is kept as a whole; `None` of any other."""
-        kept = self.stream(seeds)
-        return kept.count if kept.complete else None
+        key = (self._renewed[0] if self._renewed else self.key).with_seeds(seeds)
+        kept = self._stream(key, self._opened(key))
+        if not kept.complete:
+            return None
+        self._counted.append(kept.count)
+        return kept.count
 
     def is_whole(self) -> bool:
         """Return whether this process has read or kept a stream as a whole."""
@@ -85,26 +101,31 @@ class DiskStore:
     def _opened(self, key: ContentKey) -> CacheStore:
         with self._lock:
             store = self._open.get(key.text)
-            if store is not None:
+            if store is None:
+                store = self._open[key.text] = CacheStore(
+                    self.folder, key.text, key.parts, limit_bytes=self.limit_bytes, compression=self.compression
+                )
+            else:
                 store.refresh()
-                return store
-            store = CacheStore(
-                self.folder, key.text, key.parts, limit_bytes=self.limit_bytes, compression=self.compression
-            )
-            self._open[key.text] = store
-        if self.tells and not store.count:
-            self._tell(key, store)
+            return store
+
+    def _used(self, key: ContentKey) -> CacheStore:
+        """Return the opened elements of a key; the first time, say what has changed if there are none."""
+        store = self._opened(key)
+        with self._lock:
+            is_first = key.text not in self._told
+            self._told.add(key.text)
+        if self.tells and is_first and not store.count:
+            change = key.difference([parts for _, parts in store.other_keys()])
+            if change is not None:
+                sentence = (
+                    f"cache({self.folder!r}): {change}; the elements kept before are not used, and are made again"
+                )
+                warnings.warn(sentence, CacheWarning, stacklevel=2)
         return store
 
-    def _tell(self, key: ContentKey, store: CacheStore) -> None:
-        change = key.difference([parts for _, parts in store.other_keys()])
-        if change is not None:
-            sentence = f"cache({self.folder!r}): {change}; the elements kept before are not used, and are made again"
-            warnings.warn(sentence, CacheWarning, stacklevel=2)
-
     def __reduce__(self) -> tuple[Any, ...]:
-        key = self._renewed[0] if self._renewed else self.key
-        return DiskStore, (self.folder, key, self.limit_bytes, self.compression, False)
+        return DiskStore, (self.folder, self._key_now(), self.limit_bytes, self.compression, False)
 
 
 class StreamOnDisk:

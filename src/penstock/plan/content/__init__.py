@@ -4,9 +4,9 @@ from typing import TYPE_CHECKING
 
 from penstock.core.lazy import files_on_demand
 
-__all__ = ["code", "key", "origins", "parts", "values"]
+__all__ = ["classes", "code", "key", "origins", "parts", "values"]
 
 if TYPE_CHECKING:
-    from penstock.plan.content import code, key, origins, parts, values
+    from penstock.plan.content import classes, code, key, origins, parts, values
 else:
     __getattr__ = files_on_demand(__name__, __all__)

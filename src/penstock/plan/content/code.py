@@ -1,16 +1,13 @@
-"""The content of functions and classes: code and constants, and the values of the names that the code reads."""
+"""The content of functions: code and constants, and the values of the names that the code reads."""
 
 from __future__ import annotations
 
-import dataclasses
 import dis
-import enum
-import functools
 import importlib
 import importlib.util
 import types
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,9 +18,6 @@ from penstock.plan.identity import DESCRIPTORS
 if TYPE_CHECKING:
     from penstock.plan.content.values import Digests
 
-_OF_DATACLASS = frozenset(
-    [f"__{name}__" for name in ("init", "repr", "eq", "lt", "le", "gt", "ge", "hash", "setattr", "delattr", "replace")]
-)
 FUNCTION_TYPES = (types.FunctionType, types.BuiltinFunctionType, types.MethodWrapperType, np.ufunc, DESCRIPTORS)
 _UNBOUND = "a name that is not bound"
 
@@ -65,21 +59,6 @@ def text_of_code(code: types.CodeType, digests: Digests) -> str:
     return digest(repr((code.co_code, code.co_exceptiontable, names, counts, constants)).encode())
 
 
-def text_of_class(cls: type, digests: Digests) -> str:
-    """Return a text of a class of the user: the classes that it extends, its methods and its other attributes."""
-    told: list[Any] = [[digests.of(base).hex() for base in cls.__bases__]]
-    if distribution_of(str(type(cls).__module__)) is None:  # a metaclass of the user
-        told.append(digests.of(type(cls)).hex())
-    told += [(field.name, [digests.of(part).hex() for part in _parts_of_field(field)]) for field in _fields_of(cls)]
-    if issubclass(cls, enum.Enum):
-        told.append([(member.name, digests.of(member.value).hex()) for member in cls])
-    for name, attribute in sorted(vars(cls).items()):
-        if not _counts(cls, name, attribute):
-            continue
-        told.append((name, [digests.of(part).hex() for part in _parts_of(attribute)]))
-    return digest(repr(told).encode())
-
-
 def cells_of(function: types.FunctionType) -> Iterator[tuple[str, Any]]:
     """Yield the names and values of the variables that a function closes over."""
     for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
@@ -92,45 +71,6 @@ def cells_of(function: types.FunctionType) -> Iterator[tuple[str, Any]]:
 def _has_own_part(value: Any) -> bool:
     """Return True if a value is code, or a name in a library: the part of the function that reads it refers to it."""
     return isinstance(value, (type, types.ModuleType, *FUNCTION_TYPES)) or value is _UNBOUND
-
-
-def _counts(cls: type, name: str, attribute: Any) -> bool:
-    if isinstance(attribute, types.FunctionType):
-        made = dataclasses.is_dataclass(cls) and name in _OF_DATACLASS and attribute.__code__.co_filename == "<string>"
-        return not made
-    if isinstance(attribute, staticmethod | classmethod | property) or _is_cached(attribute):
-        return True
-    if issubclass(cls, enum.Enum) and (name.startswith("_") or name in cls.__members__):
-        return False
-    is_slot = isinstance(attribute, types.MemberDescriptorType | types.GetSetDescriptorType)
-    return not (is_slot or name.startswith(("__", "_abc_")))
-
-
-def _is_cached(attribute: Any) -> bool:
-    """Return True if an attribute is a function with `functools.cache`."""
-    return isinstance(getattr(attribute, "__wrapped__", None), types.FunctionType)
-
-
-def _fields_of(cls: type) -> tuple[dataclasses.Field[Any], ...]:
-    """Return the fields of a class that is a dataclass itself: with `slots=True` their defaults are no attributes."""
-    return dataclasses.fields(cls) if "__dataclass_fields__" in vars(cls) else ()
-
-
-def _parts_of_field(field: dataclasses.Field[Any]) -> list[Any]:
-    """Return the default of a field, the function that makes it, and the settings of the methods that are made."""
-    made = [value for value in (field.default, field.default_factory) if value is not dataclasses.MISSING]
-    return [*made, [field.init, field.repr, field.hash, field.compare, bool(field.kw_only)]]
-
-
-def _parts_of(attribute: Any) -> list[Any]:
-    """Return the functions in a class's attribute, or its value."""
-    if isinstance(attribute, staticmethod | classmethod):
-        return [type(attribute).__name__, cast("Any", attribute).__func__]
-    if isinstance(attribute, property):
-        return ["property", attribute.fget, attribute.fset, attribute.fdel]
-    if isinstance(attribute, functools.cached_property):
-        return ["property", cast("Any", attribute).func]
-    return [attribute]
 
 
 def _globals_read(function: types.FunctionType) -> list[tuple[str, Any]]:

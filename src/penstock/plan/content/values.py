@@ -16,7 +16,7 @@ import numpy as np
 
 from penstock.core.digest import hasher
 from penstock.elements.nested.structure import Structure
-from penstock.plan.content import code
+from penstock.plan.content import classes, code
 from penstock.plan.content.origins import distribution_of, module_of
 from penstock.plan.content.parts import KeyParts
 from penstock.plan.identity import CALLABLE_TYPES
@@ -136,7 +136,7 @@ class Digests:
         name = self.parts.refer(
             cls,
             f"the class {_short(cls.__qualname__)}",
-            lambda name: self.parts.put(name, code.text_of_class(cls, self)),
+            lambda name: self.parts.put(name, classes.text_of_class(cls, self)),
         )
         return _joined("class", name)
 
@@ -183,7 +183,7 @@ class Digests:
         if isinstance(value, Structure):
             return _joined("structure", repr(value))
         if isinstance(value, enum.Enum):
-            return _joined("member", self.class_(cls), value.name)
+            return _joined("member", self.class_(cls), str(value.name), self.of(value.value))
         if isinstance(value, _LOCKS):
             return _joined("lock", cls.__qualname__)
         plan = getattr(value, "_plan", None)
