@@ -14,10 +14,10 @@ from typing import NamedTuple
 from penstock.plan.graph import post_order
 from penstock.plan.node import Node
 
-LONGEST = 64  # bytes of a place in the file
+LONGEST_SPOT = 64  # bytes of a process and a spot in the file
 
 
-class Place(NamedTuple):
+class Spot(NamedTuple):
     """An element in an operation that handles errors: node `node` of the plan, and the element's `id` there.
 
     It is `guarded` if an `IgnoreErrors` above handles the error, rather than the operation itself.
@@ -29,52 +29,55 @@ class Place(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Trial:
-    """What a task on trial must know: the file that is told the place in hand, and the places that end processes.
+class Terms:
+    """What a task on trial must know: the file that is told its process and spot, and the spots that end processes.
 
-    `deadly` has the words that say how the processes ended.
+    The file at `path` has the `name`, which no other file has. `deadly` has the words that say how the processes ended.
     """
 
     path: str
-    deadly: Mapping[Place, str]
+    name: str
+    deadly: Mapping[Spot, str]
 
 
 class Tried:
     """The task on trial that this thread makes: its operations that handle errors make one element at a time."""
 
-    def __init__(self, trial: Trial, plan: Node) -> None:
-        self._deadly = trial.deadly
+    def __init__(self, terms: Terms, plan: Node) -> None:
+        self._deadly = terms.deadly
         self._numbers = {id(node): number for number, node in enumerate(post_order(plan))}
         self._file = -1
-        with suppress(OSError):  # on another host, which cannot tell the place
-            self._file = os.open(trial.path, os.O_WRONLY | os.O_CLOEXEC)
-        self._told = b""
+        with suppress(OSError):  # on another host, which cannot tell the spot, or has another file there
+            if terms.name in os.readlink(terms.path):
+                self._file = os.open(terms.path, os.O_WRONLY | os.O_CLOEXEC)
+        self._told = b"-"
+        self._tell(b"")
 
-    def place(self, node: Node, identity: int, *, guarded: bool) -> Place | None:
-        """Return the place of an element; `None` in the plan of a dataset that an element is."""
+    def spot(self, node: Node, identity: int, *, guarded: bool) -> Spot | None:
+        """Return the spot of an element; `None` in the plan of a dataset that an element is."""
         number = self._numbers.get(id(node))
-        return None if number is None else Place(number, guarded, identity)
+        return None if number is None else Spot(number, guarded, identity)
 
-    def verdict(self, place: Place | None) -> str | None:
+    def verdict(self, spot: Spot | None) -> str | None:
         """Return how the element there ended processes, if it is known to."""
-        return None if place is None else self._deadly.get(place)
+        return None if spot is None else self._deadly.get(spot)
 
     @contextmanager
-    def at(self, place: Place | None) -> Iterator[None]:
+    def at(self, spot: Spot | None) -> Iterator[None]:
         """Say that the element there is being made."""
         outer = self._told
-        if place is not None:
-            self._tell(f"{place.node} {place.guarded:d} {place.id}".encode())
+        if spot is not None:
+            self._tell(f"{spot.node} {spot.guarded:d} {spot.id}".encode())
         try:
             yield
         finally:
             self._tell(outer)
 
-    def _tell(self, place: bytes) -> None:
-        if place != self._told:
-            self._told = place
+    def _tell(self, spot: bytes) -> None:
+        if spot != self._told:
+            self._told = spot
             if self._file >= 0:
-                os.pwrite(self._file, place.ljust(LONGEST), 0)
+                os.pwrite(self._file, b"%d %s" % (os.getpid(), spot) + b" " * LONGEST_SPOT, 0)
 
     def close(self) -> None:
         """Close the file."""
@@ -82,30 +85,43 @@ class Tried:
             os.close(self._file)
 
 
-class PlaceFile:
-    """The file without a name that a task on trial, in any process of this host, tells its place."""
+class SpotFile:
+    """The file without a name that a task on trial, in any process of this host, tells its process and its spot."""
 
     def __init__(self) -> None:
         self.path = ""
+        self.name = f"penstock-spot-{os.urandom(8).hex()}"
         self._file = -1
         with suppress(OSError, AttributeError):  # no descriptor is left, or the system has no such files
-            self._file = os.memfd_create("penstock-place")
+            self._file = os.memfd_create(self.name)
             self.path = f"/proc/{os.getpid()}/fd/{self._file}"
             weakref.finalize(self, os.close, self._file).atexit = False
 
     def clear(self) -> None:
-        """Forget the place, before a task that nobody makes yet."""
+        """Forget what was told, before a task that nobody makes yet."""
         if self._file >= 0:
-            os.pwrite(self._file, b" " * LONGEST, 0)
+            os.pwrite(self._file, b" " * LONGEST_SPOT, 0)
 
-    def read(self) -> Place | None:
-        """Return the place where the task stood when its process ended; `None` if no operation there handles errors."""
-        told = [] if self._file < 0 else os.pread(self._file, LONGEST, 0).split()
-        return Place(int(told[0]), told[1] == b"1", int(told[2])) if len(told) == len(Place._fields) else None
+    def _read(self) -> list[int]:
+        return [] if self._file < 0 else [int(each) for each in os.pread(self._file, LONGEST_SPOT, 0).split()]
+
+    @property
+    def pid(self) -> int | None:
+        """The process that began the task; `None` if none has told."""
+        return next(iter(self._read()), None)
+
+    @property
+    def spot(self) -> Spot | None:
+        """The spot where the task stood when its process ended; `None` if no operation there handles errors."""
+        match self._read():
+            case [_, node, guarded, identity]:
+                return Spot(node, guarded == 1, identity)
+            case _:
+                return None
 
     def seconds(self) -> float | None:
-        """Return how long the task has been at its place; `None` if it has told none."""
-        return None if self.read() is None else time() - os.fstat(self._file).st_mtime
+        """Return how long the task has been at its spot; `None` if it has told none."""
+        return None if self.spot is None else time() - os.fstat(self._file).st_mtime
 
 
 class _Here(threading.local):
@@ -117,12 +133,12 @@ here = _Here()
 
 
 @contextmanager
-def on_trial(trial: Trial | None, plan: Node) -> Iterator[None]:
-    """Let the calling thread make a task, on trial if `trial` is given."""
-    if trial is None:
+def on_trial(terms: Terms | None, plan: Node) -> Iterator[None]:
+    """Let the calling thread make a task, on trial if `terms` are given."""
+    if terms is None:
         yield
         return
-    here.tried = tried = Tried(trial, plan)
+    here.tried = tried = Tried(terms, plan)
     try:
         yield
     finally:

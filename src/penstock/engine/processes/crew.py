@@ -25,7 +25,7 @@ from penstock.engine.workers.lifetime import CREW
 from penstock.engine.workers.suspects import BY_OTHERS, Death
 
 FAILED_STARTS = 2  # in a row, by the worker's own doing, after which no other is started
-KILLED_STARTS = 32  # in a row, by signals from outside
+KILLED_STARTS = 1000  # in a row, by signals from outside
 TIME_TO_END = 0.5  # seconds that workers have to end by themselves
 
 
@@ -217,7 +217,10 @@ class Crew:
 
     def _first(self, tickets: list[Ticket]) -> None:
         """Make these tickets before those that wait."""
-        if tickets:
+        if self.failure is not None:  # those that wait have failed
+            for ticket in tickets:
+                ticket.finish(self.failure)
+        elif tickets:
             self._waiting.extendleft(reversed(tickets))
             self._dispatch()
 

@@ -20,7 +20,7 @@ from penstock.engine.transport.packets import Packet, held_part, opened_packet, 
 from penstock.engine.workers.remote import dumped_plan
 from penstock.plan.graph import same_plan
 from penstock.plan.node import Node
-from penstock.plan.trial import Trial
+from penstock.plan.trial import Terms
 
 LARGEST_SENT = 1 << 16  # bytes of a plan that are sent to each worker; a larger one is written into a file once
 BY_THREADS = 'Options(executor="threads") yields the same elements'
@@ -82,7 +82,7 @@ class Travelling(NamedTuple):
     upcoming: Rows | None
     part: tuple[int, int] | None
     room: tuple[int, int]
-    trial: Trial | None
+    trial: Terms | None
 
 
 @dataclass

@@ -12,7 +12,7 @@ from penstock.engine.tasks.observer import Observer
 from penstock.engine.tasks.task import Result, Task
 from penstock.engine.transport.packets import Packet
 from penstock.engine.transport.raised import unpickled_error
-from penstock.engine.workers.suspects import SUSPECT, Death, Suspect
+from penstock.engine.workers.suspects import OFTEN_KILLED, SUSPECT, Death, Suspect
 
 _numbers = count()
 
@@ -44,7 +44,7 @@ class Client(Protocol):
 class Ticket:
     """A task on its way to a worker and back. Its memory is held until a result has come, or the worker is gone.
 
-    If two workers end with the task, `task` is one step after another of its `Suspect`.
+    If two workers end with the task, or others kill several, `task` is one step after another of its `Suspect`.
     """
 
     def __init__(self, client: Client, task: Task, arena: Arena | None, done: Callable[[Result, Any], None]) -> None:
@@ -55,7 +55,7 @@ class Ticket:
         self.dropped = False
         self._done = done
         self._arena = arena
-        self._deaths = 0  # of workers that were making the task
+        self._deaths = self._killed = 0  # workers that ended with the task, by their own doing and by others
         self._suspect: Suspect | None = None
         self._sending = sending(task, client.plan.number, arena, client.plan.result_sizes.room)
 
@@ -106,21 +106,23 @@ class Ticket:
         """Return the tickets to make next, now that a worker has ended with this one.
 
         The task is made again whole after the first worker, which may have ended for another reason, unless it was
-        ended since it was stuck; afterwards as its `Suspect` says.
+        ended since it was stuck; also after some that others have killed. Afterwards it is made as its `Suspect` says.
         """
         if death.by_others and not death.begun:
             self.client.note("died", self.task, f"{death.how}; it was about to make {self.what}", death.wrote)
             return [self]
-        self._deaths += 1
-        is_first = self._suspect is None and self._deaths < SUSPECT and not death.was_stuck
-        is_new = self._suspect is None and not is_first
-        then = ", which another worker makes again" if is_first else ", whose elements are now made apart"
-        then = then if is_first or is_new else " alone"
+        self._deaths += not death.by_others
+        self._killed += death.by_others
+        is_whole = self._deaths < SUSPECT and self._killed < OFTEN_KILLED and not death.was_stuck
+        if self._suspect is not None:
+            then = " alone"
+        else:
+            then = ", which another worker makes again" if is_whole else ", whose elements are now made apart"
         self.client.note("died", self.task, f"{death.how}; it was making {self.what}{then}", death.wrote)
-        if is_first:
-            return [self]
         if self._suspect is not None:
             return self._next(self._suspect.died(death))
+        if is_whole:
+            return [self]
         self._suspect = Suspect(self.client.plan.work, self.task)
         return self._next(None)
 

@@ -16,9 +16,13 @@ import sys
 from contextlib import suppress
 from typing import Any, cast
 
-import cloudpickle  # noqa: F401 - plans need it: before the worker is ready, not in its first task
+import cloudpickle  # noqa: F401 - plans need it, as the operations below: before the worker is ready, not in a task
 import numpy as np
 
+import penstock.ops.elementwise.map
+import penstock.ops.group.batch
+import penstock.ops.order.shuffle
+import penstock.ops.read.source  # noqa: F401
 from penstock.core.budget import UNLIMITED, Budget
 from penstock.core.surroundings import serve_another_process
 from penstock.engine.memory.arena import Mapping

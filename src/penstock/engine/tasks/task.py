@@ -11,7 +11,7 @@ from penstock.elements.footprint import memory_of
 from penstock.engine.memory.slots import Slot
 from penstock.engine.tasks.cost import Cost, Took
 from penstock.plan.flow import Mark, Piece
-from penstock.plan.trial import Trial
+from penstock.plan.trial import Terms
 
 
 class Cancelable(Protocol):
@@ -36,7 +36,7 @@ class Task(NamedTuple):
     slot: Slot | None = None
     upcoming: Rows | None = None
     part: tuple[int, int] | None = None
-    trial: Trial | None = None
+    trial: Terms | None = None
 
 
 @dataclass(slots=True)

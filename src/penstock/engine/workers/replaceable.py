@@ -25,6 +25,7 @@ from penstock.engine.workers.lifetime import LAST_WAIT
 from penstock.engine.workers.suspects import BY_OTHERS, Death
 
 FRUITLESS = 6  # executors that break one after another, without a task done, before the run fails
+UNKNOWN_CODE = 255  # of a process of a fork server whose exit code somebody else has read
 FRUITLESS_KILLED = 64  # the same, of executors whose workers others may have killed
 
 
@@ -158,7 +159,7 @@ class ReplaceableExecutor:
             self._under_way.pop(call, None)
             is_first = executor is self._executor
             if is_first:
-                self._death = self._death_of(executor, error)
+                self._death = self._death_of(executor, error, call)
                 self._executor, self._broken = None, self._death.how
                 self._killed += self._death.by_others
                 self._fruitless += not self._death.by_others
@@ -176,12 +177,14 @@ class ReplaceableExecutor:
             call.done(result)
         self._go_on()
 
-    def _death_of(self, executor: Executor, error: BrokenExecutor) -> Death:
+    def _death_of(self, executor: Executor, error: BrokenExecutor, call: Call) -> Death:
+        """Return how an executor broke; others did it unless the process that made the suspect ended by itself."""
         before, self._oom_kills = self._oom_kills, oom_kills()
         dead = _dead(executor)
         told = ", ".join(f"process {each.pid} {_ended_by(each.exitcode)}" for each in dead) or str(error).rstrip(".")
-        lacked_memory = self._oom_kills > before
-        by_others = bool(dead) and all(-(each.exitcode or 0) in BY_OTHERS for each in dead) and not lacked_memory
+        own = [each.pid for each in dead if _is_own_end(each.exitcode)]
+        is_known = bool(own) if call.suspect is None else call.suspect.pid in own
+        by_others = bool(_processes(executor)) and not is_known and self._oom_kills == before
         return Death(f"{type(executor).__name__} broke: {told}", by_others=by_others)
 
     def _report(self, broken: str, suspects: list[Call]) -> None:
@@ -235,9 +238,14 @@ def _like(given: Executor, workers: int) -> Executor:
     return ProcessPoolExecutor(**{name: vars(given)[f"_{name}"] for name in names})
 
 
+def _processes(executor: Executor) -> list[Any]:
+    """Return the processes of an executor, if it is of a kind that has some."""
+    return list((getattr(executor, "_processes", None) or {}).values())
+
+
 def _dead(executor: Executor) -> list[Any]:
     """Return the processes of a broken executor that are dead; those that the pool itself ended come with SIGTERM."""
-    processes: list[Any] = list((getattr(executor, "_processes", None) or {}).values())
+    processes = _processes(executor)
     ended = multiprocessing.connection.wait([each.sentinel for each in processes], 0) if processes else []
     dead = [each for each in processes if each.sentinel in ended]
     for each in dead:
@@ -245,8 +253,15 @@ def _dead(executor: Executor) -> list[Any]:
     return [each for each in dead if each.exitcode != -signal.SIGTERM] or dead
 
 
+def _is_own_end(code: int | None) -> bool:
+    """Return whether a process ended by its own doing, as far as its exit code tells."""
+    return code is not None and code != UNKNOWN_CODE and -code not in BY_OTHERS
+
+
 def _ended_by(code: int | None) -> str:
-    if code is None or code >= 0:
+    if code is None or code == UNKNOWN_CODE:
+        return "ended"
+    if code >= 0:
         return f"ended with exit code {code}"
     known = {each.value: each.name for each in signal.Signals}
     return f"was killed by {known.get(-code, f'signal {-code}')}"

@@ -13,9 +13,10 @@ from penstock.ops.group.unit import batching_of
 from penstock.plan.flow import Piece
 from penstock.plan.graph import post_order
 from penstock.plan.node import Node
-from penstock.plan.trial import Place, PlaceFile, Trial
+from penstock.plan.trial import Spot, SpotFile, Terms
 
 SUSPECT = 2  # workers that end with the same task, or by their own doing with the same element of it
+OFTEN_KILLED = 8  # workers that others kill with the same task, before its elements are made apart
 MOST_KILLED = 32  # workers killed in a row at one element: more than happens to an element that is not to blame
 MOST_ROUNDS = 3  # times that the elements of a batch are made apart, and none of them ends a worker
 BY_OTHERS = (signal.SIGKILL, signal.SIGTERM)  # signals that do not come from the code that a worker runs
@@ -59,10 +60,10 @@ class Suspect:
         self._elements = Elements(work, self._whole)
         self._at = 0
         self._made: list[Made] = []
-        self._file = PlaceFile()
-        self._deadly: dict[Place, str] = {}
-        self._deaths: Counter[Place | int] = Counter()  # at places, or with the element that is made
-        self._killed: list[Place | int] = []  # where workers were killed by others, in a row at the same element
+        self._file = SpotFile()
+        self._deadly: dict[Spot, str] = {}
+        self._deaths: Counter[Spot | int] = Counter()  # at spots, or with the element that is made
+        self._killed: list[Spot | int] = []  # where workers were killed by others, in a row at the same element
         self._inside: Elements | None = None  # the elements of the batch that ended two workers
         self._at_inside = self._rounds = 0
         self.keeps = False
@@ -72,7 +73,7 @@ class Suspect:
     def task(self) -> Task:
         """The task to make now."""
         self._file.clear()
-        trial = Trial(self._file.path, dict(self._deadly))
+        trial = Terms(self._file.path, self._file.name, dict(self._deadly))
         if self._inside is not None:
             return self._inside.task(self._at_inside)._replace(trial=trial)
         is_last = self._at == len(self._elements)  # of a part, which is made once it is known what to spare
@@ -108,14 +109,19 @@ class Suspect:
         """The time that the task has been making one element; `None` if it does not say which one."""
         return self._file.seconds()
 
+    @property
+    def pid(self) -> int | None:
+        """The process that began the task; `None` if it has not told."""
+        return self._file.pid
+
     def died(self, death: Death) -> Result | None:
         """Learn how a worker ended with the task; return the result of the whole, `None` if there is more to make."""
-        place = self._file.read()
-        at: Place | int = place or (self._at if self._inside is None else ~self._at_inside)
+        spot = self._file.spot
+        at: Spot | int = spot or (self._at if self._inside is None else ~self._at_inside)
         is_guilty = self._is_guilty(at, death)
-        if place is not None:
+        if spot is not None:
             if is_guilty:
-                self._deadly[place] = f"{self._told(place)} ended each worker that made it: {self._words(death)}"
+                self._deadly[spot] = f"{self._told(spot)} ended each worker that made it: {self._words(death)}"
                 self._inside = None
             return None
         if self._inside is not None:
@@ -128,7 +134,7 @@ class Suspect:
         self._deaths.clear()
         return None
 
-    def _is_guilty(self, at: Place | int, death: Death) -> bool:
+    def _is_guilty(self, at: Spot | int, death: Death) -> bool:
         """Count a death at an element; return whether the element is to blame."""
         if not death.by_others:
             self._deaths[at] += 1
@@ -151,8 +157,8 @@ class Suspect:
         failure = WorkerDiedError(f"{told} ends the worker that makes it: {self._words(death)}\n{ADVICE}", row=row)
         return failure if self._whole.part is not None else Redone(self._made, failure)
 
-    def _told(self, place: Place) -> str:
-        node = list(post_order(self._work.plan))[place.node]
+    def _told(self, spot: Spot) -> str:
+        node = list(post_order(self._work.plan))[spot.node]
         return f"an element of {node.label()}"
 
 

@@ -36,7 +36,7 @@ from penstock.plan.types import UNKNOWN, Spec
 Instead: TypeAlias = Callable[[Piece], Piece]
 """Returns the replacement of a single element that failed: any number of elements."""
 
-AtFault: TypeAlias = Callable[[Exception, Piece, list[Piece]], None]
+_AtFault: TypeAlias = Callable[[Exception, Piece, list[Piece]], None]
 """Handles the error of a single element, after those that were made."""
 
 PARTS = 8
@@ -311,7 +311,7 @@ def guarded(node: Node, make: Spread, *, counted: bool) -> Spread:
     return run
 
 
-def _made(node: Node, make: Spread, piece: Piece, at_fault: AtFault, *, guarded: bool = False) -> list[Piece]:
+def _made(node: Node, make: Spread, piece: Piece, at_fault: _AtFault, *, guarded: bool = False) -> list[Piece]:
     """Make all elements in one go; if that raises, make parts of them, down to the single failing elements.
 
     `make` receives copies of arrays, because a failing call may have written into its input. A task on trial makes the
@@ -339,11 +339,11 @@ def _made(node: Node, make: Spread, piece: Piece, at_fault: AtFault, *, guarded:
         attempt(piece)
         return made
     for at in range(len(piece)):
-        part, place = piece.slice(at, at + 1), tried.place(node, int(piece.ids[at]), guarded=guarded)
-        if (how := tried.verdict(place)) is not None:
+        part, spot = piece.slice(at, at + 1), tried.spot(node, int(piece.ids[at]), guarded=guarded)
+        if (how := tried.verdict(spot)) is not None:
             at_fault(WorkerDiedError(how), part, made)
             continue
-        with tried.at(place):
+        with tried.at(spot):
             attempt(part)
     return made
 
