@@ -6,18 +6,22 @@ import json
 import multiprocessing
 import os
 import signal
+import threading
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import nullcontext, suppress
 
 import numpy as np
 import pytest
 
 import penstock as ps
 from penstock.core.errors import FailuresError, WorkerDiedError
-from penstock.engine.workers.suspects import MOST_KILLED
+from penstock.engine.processes import ticket
+from penstock.engine.workers import suspects
 from tests.engine.processes.conftest import pool
 
 D = ps.Dataset
-SPAWN = multiprocessing.get_context("spawn")
+SERVER = multiprocessing.get_context("forkserver")  # begins a worker in a few milliseconds
+SERVER.set_forkserver_preload(["pytest", "penstock.engine.processes.worker", "penstock.watch.counters", __name__])
 END = signal.SIGUSR2  # ends a process without a core file, and is not what others send
 SKIP, REPLACE = ps.on_error.skip(), ps.on_error.replace
 
@@ -25,7 +29,7 @@ __all__ = ["pool"]
 
 
 def handed_in():
-    return ProcessPoolExecutor(2, SPAWN)
+    return ProcessPoolExecutor(2, SERVER)
 
 
 KINDS = ["processes", "handed in"]
@@ -59,12 +63,12 @@ CASES = {
 }
 
 
-MORE = {"padded", "a stream of rows"}  # for which the two do not differ
+BOTH = {"batches", "a stream"}  # elements of all others are found in the same way
 
 
 @pytest.mark.parametrize(
     ("name", "options"),
-    [(name, kind) for kind in KINDS for name in CASES if kind == "handed in" or name not in MORE],
+    [(name, kind) for kind in KINDS for name in CASES if kind == "handed in" or name in BOTH],
     indirect=["options"],
 )
 def test_an_element_that_ends_workers_is_named_after_everything_before_it(name, options):
@@ -88,7 +92,7 @@ def test_later_runs_work(options):
     assert len(list(D.range(50).map(deadly).with_options(options))) == 50
 
 
-@pytest.mark.parametrize("options", KINDS, indirect=True)
+@pytest.mark.parametrize("options", ["handed in"], indirect=True)
 def test_elements_of_later_epochs_are_named_with_the_epoch(options):
     with pytest.raises(WorkerDiedError, match=r"row 57 of epoch 2 of map\(deadly\)"):
         list(D.range(100).map(deadly).batch(10).with_options(options).iterator(epoch=2))
@@ -153,7 +157,7 @@ def failed(it):
     return {operation.name: operation.failed for operation in it.stats().operations if operation.failed}
 
 
-BY_PROCESSES = {"skip", "ignored", "a stream"}
+BY_PROCESSES = {"skip", "ignored"}
 
 
 @pytest.mark.parametrize(
@@ -180,7 +184,7 @@ def test_to_end_the_process_is_as_to_raise_where_a_policy_handles_it(name, optio
     assert plain(again) == wanted[len(wanted) // 2 + 1 :]
 
 
-@pytest.mark.parametrize("options", KINDS, indirect=True)
+@pytest.mark.parametrize("options", ["handed in"], indirect=True)
 def test_the_quarantine_says_it_as_of_any_failed_element(options, tmp_path):
     path = str(tmp_path / "bad.jsonl")
     policy = ps.on_error.skip(ps.ErrorBudget(count=3), quarantine=path)
@@ -196,7 +200,7 @@ def test_the_quarantine_says_it_as_of_any_failed_element(options, tmp_path):
     assert all("SIGUSR2" in line["message"] for line in lines)
 
 
-@pytest.mark.parametrize("options", KINDS, indirect=True)
+@pytest.mark.parametrize("options", ["handed in"], indirect=True)
 def test_a_budget_counts_elements_that_end_workers(options):
     few = ps.on_error.skip(ps.ErrorBudget(count=1))
     got = []
@@ -220,13 +224,64 @@ def test_a_worker_that_ends_by_chance_costs_no_element(options, tmp_path):
     assert len(it.stats().events) >= 3
 
 
-def test_an_element_that_kills_its_worker_is_named_in_the_end(pool):
-    def deadly(x):
-        if x == 3:
-            os.kill(os.getpid(), signal.SIGKILL)
-        return x
+def kill(x):
+    if x == 3:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return x
 
+
+@pytest.mark.parametrize("options", KINDS, indirect=True)
+def test_an_element_that_kills_its_worker_is_named_in_the_end(options, monkeypatch):
+    monkeypatch.setattr(ticket, "OFTEN_KILLED", 2)
+    monkeypatch.setattr(suspects, "MOST_KILLED", 3)
     got = []
-    with pytest.raises(WorkerDiedError, match=rf"row 3 of map\(deadly\) ends[^$]*{MOST_KILLED} workers in a row"):
-        got.extend(D.range(10).map(deadly).with_options(ps.Options(executor="processes", workers=2)))
+    with pytest.raises(WorkerDiedError, match=r"row 3 of map\(kill\) ends[^$]*3 workers in a row were killed"):
+        got.extend(D.range(10).map(kill).with_options(options))
     assert got == [0, 1, 2]
+
+
+def test_a_pool_that_others_break_again_and_again_condemns_no_element():
+    pools = []
+
+    class Breaking(ProcessPoolExecutor):
+        """Has one worker, which others end as soon as it has a task, unless they have ended enough."""
+
+        def submit(self, function, *args):
+            future = super().submit(function, *args)
+            for pid in list(self._processes) if len(pools) < 8 else ():
+                with suppress(ProcessLookupError):
+                    os.kill(pid, END)
+            return future
+
+    def broken():
+        pools.append(Breaking(1, SERVER))
+        return pools[-1]
+
+    it = D.range(40).batch(4).with_options(ps.Options(executor=broken)).iterator()
+    assert [batch.tolist() for batch in it] == [list(range(at, at + 4)) for at in range(0, 40, 4)]
+    assert [event.kind for event in it.stats().events] == ["broken"] * 7
+
+
+def hang(x):
+    if x in BAD:
+        threading.Event().wait()
+    return x
+
+
+@pytest.mark.parametrize("policy", ["raise", SKIP])
+def test_an_element_that_never_ends_is_reported_with_its_stack_and_handled(pool, policy, caplog):
+    ds = D.range(100).take(20).map(hang, on_error=policy)
+    it = ds.with_options(ps.Options(executor="processes", workers=2, stuck_after=0.2, seed=3)).iterator()
+    got = []
+    raises = policy == "raise"
+    with nullcontext() if not raises else pytest.raises(WorkerDiedError, match=r"11 of .*took too long") as caught:
+        got.extend(it)
+    assert got == [x for x in range(11 if raises else 20) if x not in BAD]
+    assert not raises or caught.value.row == 11
+    events = it.stats().events
+    stuck = [event for event in events if event.kind == "stuck"]
+    assert stuck
+    assert all("hang" in event.words and "in wait" in event.words for event in stuck)
+    assert [event.kind for event in events].count("died") >= 2
+    assert any("has taken" in record.getMessage() for record in caplog.records)
+    assert len(list(D.range(50).map(lambda x: x).with_options(ps.Options(executor="processes", workers=2)))) == 50
