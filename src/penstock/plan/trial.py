@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 import weakref
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from time import time
@@ -63,7 +63,7 @@ class Tried:
         return None if spot is None else self._deadly.get(spot)
 
     @contextmanager
-    def at(self, spot: Spot | None) -> Iterator[None]:
+    def at(self, spot: Spot | None) -> Generator[None]:
         """Say that the element there is being made."""
         outer = self._told
         if spot is not None:
@@ -133,7 +133,7 @@ here = _Here()
 
 
 @contextmanager
-def on_trial(terms: Terms | None, plan: Node) -> Iterator[None]:
+def on_trial(terms: Terms | None, plan: Node) -> Generator[None]:
     """Let the calling thread make a task, on trial if `terms` are given."""
     if terms is None:
         yield

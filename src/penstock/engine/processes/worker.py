@@ -14,15 +14,11 @@ import signal
 import socket
 import sys
 from contextlib import suppress
+from importlib import import_module
 from typing import Any, cast
 
-import cloudpickle  # noqa: F401 - plans need it, as the operations below: before the worker is ready, not in a task
 import numpy as np
 
-import penstock.ops.elementwise.map
-import penstock.ops.group.batch
-import penstock.ops.order.shuffle
-import penstock.ops.read.source  # noqa: F401
 from penstock.core.budget import UNLIMITED, Budget
 from penstock.core.surroundings import serve_another_process
 from penstock.engine.memory.arena import Mapping
@@ -36,6 +32,16 @@ from penstock.engine.transport.raised import pickled_error
 from penstock.engine.tuning.budget import bound_caches
 from penstock.engine.workers.remote import fresh
 from penstock.plan.trial import on_trial
+
+LOADED_FIRST = [
+    "cloudpickle",
+    "penstock.ops.elementwise.map",
+    "penstock.ops.group.batch",
+    "penstock.ops.order.shuffle",
+    "penstock.ops.read.source",
+    "penstock.watch.counters",
+]
+"""Modules that most plans need: a worker imports them before it is ready, rather than in its first task."""
 
 PR_SET_PDEATHSIG = 1
 KILLED_FIRST = 500  # added to the score by which the system chooses what to end if memory runs out
@@ -59,6 +65,8 @@ def serve(told: dict[str, Any]) -> None:
     logging.getLogger().setLevel(told["level"])
     arena = None if told["arena"] is None else Mapping(*told["arena"])
     with suppress(EOFError, OSError):  # the parent has closed the channel, or has died
+        for name in LOADED_FIRST:
+            import_module(name)
         channel.send(("ready",))
         server = Server(channel, arena, told["caches"])
         for message in channel.receive():
