@@ -25,8 +25,8 @@ from penstock.engine.workers.lifetime import LAST_WAIT
 from penstock.engine.workers.suspects import BY_OTHERS, Death
 
 FRUITLESS = 6  # executors that break one after another, without a task done, before the run fails
-UNKNOWN_CODE = 255  # of a process of a fork server whose exit code somebody else has read
 FRUITLESS_KILLED = 64  # the same, of executors whose workers others may have killed
+UNKNOWN_CODE = 255  # of a process of a fork server whose exit code somebody else has read
 
 
 class ReplaceableExecutor:
