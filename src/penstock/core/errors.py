@@ -79,14 +79,13 @@ class WorkerError(PenstockError, RuntimeError):
 class WorkerDiedError(WorkerError):
     """An element ends the process of every worker that makes it, as by a crash in native code.
 
-    `row` is the global row of the element in the operation that the message names, and `item` its item among those of
-    the task; both are `None` if the elements do it only together.
+    `row` is the global row of the element in the operation that the message names; `None` if several elements do it
+    only together, or if `on_error=` of the operation handles the error.
     """
 
-    def __init__(self, message: str, row: int | None = None, item: int | None = None) -> None:
+    def __init__(self, message: str, row: int | None = None) -> None:
         super().__init__(message)
         self.row = row
-        self.item = item
 
 
 class MissingDependencyError(PenstockError, ImportError):

@@ -11,7 +11,8 @@ import pytest
 
 import penstock as ps
 from penstock.core.errors import WorkerError
-from penstock.engine.processes.pool import ProcessPool
+from penstock.engine.processes import crew
+from penstock.engine.processes.pool import ProcessPool, _pools
 from penstock.engine.processes.starting import PoolSetup
 from tests.engine.processes.programs import await_end, is_alive, run
 
@@ -28,24 +29,51 @@ def _exists(descriptor):
 
 
 def test_workers_that_are_killed_at_random_change_nothing(pool):
-    """Workers are killed many times through some hundred batches: each element comes once, in order."""
-    size = 1200
-    ds = D.range(size).shuffle(seed=5).map(lambda x: (np.full(200, x), sum(range(2000)))).batch(4)
-    wanted = [int(x) for batch in ds.with_options(ps.Options(executor="inline")) for x in batch[0][:, 0]]
-    draws, kills, got = random.Random(1), 0, []
+    """Workers are killed all the time through a thousand batches: each element comes once, in order.
+
+    Batches come every few milliseconds while workers work, so that a kill for each 40 is more than one every 50 ms.
+    Kills by the clock alone would leave no time to a worker on a machine where it begins its first task too slowly.
+    """
+    ds = D.range(4000).shuffle(seed=5).map(lambda x: np.full(50, x)).batch(4)
+    wanted = [int(x) for batch in ds.with_options(ps.Options(executor="inline")) for x in batch[:, 0]]
+    draws, killed, got = random.Random(1), set(), []
     it = ds.with_options(OPTIONS).iterator(epoch=0)
     for number, batch in enumerate(it):
-        assert (batch[0] == batch[0][:, :1]).all()
-        got += batch[0][:, 0].tolist()
-        if number % 12 == 0 and (pids := pool.crew.pids):
+        assert (batch == batch[:, :1]).all()
+        got += batch[:, 0].tolist()
+        if number % 40 == 0 and (pids := pool.crew.pids):
             with suppress(ProcessLookupError):  # it has just been replaced
-                os.kill(draws.choice(pids), signal.SIGKILL)
-                kills += 1
+                killed.add(pid := draws.choice(pids))
+                os.kill(pid, draws.choice([signal.SIGKILL, signal.SIGTERM]))
     assert got == wanted
-    assert kills > 15
-    assert len(it.stats().events) > 0
+    assert len(killed) > 15
     assert {event.kind for event in it.stats().events} == {"died"}
-    assert all("SIGKILL" in event.words for event in it.stats().events)
+    assert all("SIGKILL" in event.words or "SIGTERM" in event.words for event in it.stats().events)
+    assert all(map(await_end, killed))
+    assert list(D.range(9).map(lambda x: x).with_options(OPTIONS)) == list(range(9))
+
+
+def test_a_pool_that_fails_leaves_no_task_without_an_answer(pool, monkeypatch):
+    monkeypatch.setattr(crew, "KILLED_STARTS", 2)
+    own = ProcessPool(PoolSetup(1, native_threads=3), 1 << 27)
+
+    def killing():
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    class Killing:
+        """Kills the process that loads it."""
+
+        def __call__(self, x):
+            return x
+
+        def __reduce__(self):
+            return killing, ()
+
+    assert own.crew.begun.wait(60)
+    ds = D.range(9).map(Killing()).with_options(ps.Options(executor="processes", workers=1, native_threads=3))
+    monkeypatch.setitem(_pools, own.setup, own)
+    with pytest.raises(WorkerError, match=r"end before they take a task.*SIGKILL"):
+        list(ds)
 
 
 def test_a_worker_that_dies_in_a_task_is_replaced_and_named(pool, tmp_path, caplog):
@@ -67,7 +95,8 @@ def test_a_worker_that_dies_in_a_task_is_replaced_and_named(pool, tmp_path, capl
     assert "MB resident" in event.words
     assert "which another worker makes again" in event.words
     assert "dying" in event.words  # the Python stack that faulthandler wrote
-    assert event.words in caplog.text
+    (record,) = [each for each in caplog.records if "SIGSEGV" in each.getMessage()]
+    assert record.getMessage() == event.words.partition("; it wrote:\n")[0]  # the rest was forwarded line by line
     assert "SIGSEGV" in it.verdict()
     assert len(pool.crew._members) == 2
 

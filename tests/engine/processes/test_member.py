@@ -13,7 +13,7 @@ from penstock.engine.processes.starting import PoolSetup, started
 def member():
     made = Member(7, started(PoolSetup(1), None))
     yield made
-    made.kill()
+    made.signal(signal.SIGKILL)
     os.waitid(os.P_PIDFD, made.pidfd, os.WEXITED | os.WNOWAIT) if made.reaped() is None else None
     made.reaped()
     made.close()
@@ -50,13 +50,13 @@ def test_a_worker_takes_one_task_ahead_and_each_plan_once(member):
 
 def test_the_code_of_a_process_that_ended_is_told(member):
     assert member.reaped() is None
-    member.kill()
+    member.signal(signal.SIGKILL)
     os.waitid(os.P_PIDFD, member.pidfd, os.WEXITED | os.WNOWAIT)
     assert member.reaped() == -signal.SIGKILL
 
 
 def test_a_process_that_others_have_waited_for_has_ended(member):
-    member.kill()
+    member.signal(signal.SIGKILL)
     os.waitpid(member.pid, 0)
     assert member.reaped() == 0
 

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -21,6 +23,7 @@ class Client:
     def __init__(self):
         self.plan = SharedPlan(RowWork(ps.Dataset.range(3)._plan, np.empty, Unobserved()), Unobserved())
         self.sizes = []
+        self.plan.result_sizes = SimpleNamespace(room=100_000)
 
     def learn(self, nbytes):
         self.sizes.append(nbytes)
@@ -42,7 +45,7 @@ def answers():
 @pytest.fixture
 def ticket(arena, answers):
     task = Task(0, 1, Piece(Items([]), np.arange(1)), [arena.allocate((4, 500), np.dtype("f8"))])
-    return Ticket(Client(), task, arena, 100_000, lambda *answer: answers.append(answer))
+    return Ticket(Client(), task, arena, lambda *answer: answers.append(answer))
 
 
 def test_a_result_in_the_slot_is_a_view_of_it(ticket, arena, answers):

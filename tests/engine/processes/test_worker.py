@@ -79,6 +79,7 @@ def test_ctrl_c_ends_the_parent_and_its_workers_without_their_tracebacks():
 def test_a_run_continues_after_an_interrupt():
     program = """
 pool = warm()
+before = set(pool.crew.pids)
 ds = ps.Dataset.range(5000).map(lambda x: x + sum(range(100))).map(lambda x: x - sum(range(100))).with_options(OPTIONS)
 it = ds.iterator()
 got = []
@@ -90,10 +91,10 @@ except KeyboardInterrupt:
     pass
 again = ds.iterator()
 again.load_state_dict(it.state_dict())
-print(got == list(range(len(got))), int(next(again)) == len(got), len(pool.crew.pids))
+print(got == list(range(len(got))), int(next(again)) == len(got), before <= set(pool.crew.pids))
 """
     done = run(program)
-    assert done.stdout.split() == ["True", "True", "2"], done.stderr
+    assert done.stdout.split() == ["True", "True", "True"], done.stderr
 
 
 def test_a_forked_child_begins_workers_of_its_own():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import select
 import signal
@@ -17,15 +18,15 @@ from penstock.engine.memory.arena import Arena
 from penstock.engine.memory.cgroups import oom_kills
 from penstock.engine.processes import output
 from penstock.engine.processes.line import RunLine
-from penstock.engine.processes.member import BY_OTHERS, Member, told_code
+from penstock.engine.processes.member import Member, told_code
 from penstock.engine.processes.starting import MAKES_RUNS, MAKES_TASKS, PoolSetup, started
-from penstock.engine.processes.suspects import suspected
 from penstock.engine.processes.ticket import Ticket
 from penstock.engine.transport.channel import Message
 from penstock.engine.workers.lifetime import CREW
+from penstock.engine.workers.suspects import BY_OTHERS, Death
 
 FAILED_STARTS = 2  # in a row, by the worker's own doing, after which no other is started
-KILLED_STARTS = 32  # in a row, by signals from outside
+KILLED_STARTS = 1000  # in a row, by signals from outside
 OTHERWISE = {MAKES_TASKS: 'Options(executor="threads")', MAKES_RUNS: "Options(isolate=False)"}
 TIME_TO_END = 0.5  # seconds that workers have to end by themselves
 
@@ -34,8 +35,9 @@ class Crew:
     """Worker processes that make tickets in the order in which they come.
 
     One thread starts the workers, sends them tasks, reads what they send, and learns from their pidfds when they end.
-    It waits on all descriptors at once, without a clock. Only that thread touches the state: others leave an errand for
-    it, which takes no lock, so that neither an interrupt nor a finalizer can find the state half changed.
+    It waits on all descriptors at once, until a task has taken so long that it must look at its worker. Only that
+    thread touches the state: others leave an errand for it, which takes no lock, so that neither an interrupt nor a
+    finalizer can find the state half changed.
     """
 
     def __init__(self, setup: PoolSetup, arena: Arena | None) -> None:
@@ -122,22 +124,33 @@ class Crew:
     def _run(self) -> None:
         signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # workers inherit it until they ignore the signal
         while self._deadline is None or self._members:
-            wait = None if self._deadline is None else max(self._deadline - monotonic(), 0)
-            for descriptor, _ in self._epoll.poll(wait):
+            due = min((member.overdue.due for member in self._members), default=math.inf)
+            due = due if self._deadline is None else self._deadline
+            for descriptor, _ in self._epoll.poll(None if due == math.inf else max(due - monotonic(), 0)):
                 if descriptor == self._bell:
                     os.eventfd_read(self._bell)
                 elif (source := self._sources.get(descriptor)) is not None:
                     source()
             self._run_errands()
-            if self._deadline is not None and monotonic() >= self._deadline:
-                self._deadline = monotonic() + TIME_TO_END
+            if due > (now := monotonic()):
+                continue
+            if self._deadline is None:
+                self._look(now)
+            elif now >= self._deadline:
+                self._deadline = now + TIME_TO_END
                 for member in self._members:
-                    member.kill()
+                    member.signal(signal.SIGKILL)
         self._is_over = True
         self._run_errands()
         self._epoll.close()
         bell, self._bell = self._bell, -1
         os.close(bell)
+
+    def _look(self, now: float) -> None:
+        """Look at the workers that take long for their task."""
+        for member in self._members:
+            if member.overdue.due <= now:
+                member.overdue.look(now)
 
     def _accept(self, ticket: Ticket) -> None:
         if self.failure is not None:
@@ -221,15 +234,21 @@ class Crew:
             self._dispatch()
             self._open_lines()
             return
+        if kind == "loaded":
+            member.loaded(told[0])
+            return
         member.resident = told[1]
-        ticket = member.tickets.popleft()
+        ticket = member.done()
         self._bad_starts = self._killed_starts = 0
         self._dispatch()
         self._first(ticket.answer(kind, told[2], told[3], message.tail))
 
     def _first(self, tickets: list[Ticket]) -> None:
         """Make these tickets before those that wait."""
-        if tickets:
+        if self.failure is not None:  # those that wait have failed
+            for ticket in tickets:
+                ticket.finish(self.failure)
+        elif tickets:
             self._waiting.extendleft(reversed(tickets))
             self._dispatch()
 
@@ -260,28 +279,30 @@ class Crew:
             self._unlisten(descriptor)
         self._members.remove(member)
         member.close()
-        how = self._told_end(member, code)
+        death = self._death(member, code)
         for line in list(member.lines):
-            line.over(how)
+            line.over(death.told)
         if self._deadline is not None:
             return
         tickets = [ticket for ticket in member.tickets if not ticket.dropped]
-        if not member.ready:
-            self._count_start(code, how)
+        if not member.ready or (death.by_others and tickets and not death.begun):
+            self._count_start(code, death)
         if tickets and tickets[0] is member.tickets[0]:
-            tickets[:1] = suspected(tickets[0], how, self._arena)
+            tickets[:1] = tickets[0].died(death)
         self._first(tickets)
         self._start()
 
-    def _told_end(self, member: Member, code: int) -> str:
-        kills, self._oom_kills = oom_kills() - self._oom_kills, oom_kills()
-        why = ", likely for lack of memory" if code == -signal.SIGKILL and kills > 0 else ""
+    def _death(self, member: Member, code: int) -> Death:
+        before, self._oom_kills = self._oom_kills, oom_kills()
+        lacked_memory, was_stuck = code == -signal.SIGKILL and self._oom_kills > before, member.overdue.ended
+        why = ", since its task took too long" if was_stuck else ", likely for lack of memory" if lacked_memory else ""
         size = f", with {member.resident / 1e6:,.0f} MB resident after its last task" if member.resident else ""
-        words = f"; it wrote:\n{member.last_words}" if member.last_words else ""
-        return f"worker {member.number} (process {member.pid}) ended by {told_code(code)}{why}{size}{words}"
+        by_others = -code in BY_OTHERS and not lacked_memory and not was_stuck
+        how = f"{member.name} ended by {told_code(code)}{why}{size}"
+        return Death(how, member.last_words, by_others, was_stuck, member.is_making)
 
-    def _count_start(self, code: int, how: str) -> None:
-        """Count a worker that ended before it took a task; after several in a row, give up."""
+    def _count_start(self, code: int, death: Death) -> None:
+        """Count a worker that ended before it began a task; after several in a row, give up."""
         if -code in BY_OTHERS:
             self._killed_starts += 1
         else:
@@ -289,7 +310,7 @@ class Crew:
         if self._bad_starts >= FAILED_STARTS or self._killed_starts >= KILLED_STARTS:
             self._fail(
                 WorkerError(
-                    f"worker processes end before they take a task: {how}\n"
+                    f"worker processes end before they take a task: {death.told}\n"
                     f"{OTHERWISE[self._setup.program]} runs the pipeline in this process, with the same elements"
                 )
             )

@@ -6,18 +6,19 @@ import os
 import signal
 from collections import deque
 from contextlib import suppress
+from time import monotonic
 from typing import Any
 from weakref import WeakSet
 
 from penstock.engine.processes.line import RunLine
 from penstock.engine.processes.output import Output
+from penstock.engine.processes.overdue import Overdue
 from penstock.engine.processes.plans import SharedPlan
 from penstock.engine.processes.starting import Started
 from penstock.engine.processes.ticket import Ticket
 from penstock.engine.transport.channel import Channel
 
 TASKS_AHEAD = 2  # tasks of a worker: one that it makes and one that waits, so that no time passes between them
-BY_OTHERS = (signal.SIGKILL, signal.SIGTERM)  # signals that do not come from the code that a worker runs
 
 
 class Member:
@@ -37,17 +38,31 @@ class Member:
         if process.stdout is None or process.stderr is None:
             raise RuntimeError("a worker was started without pipes")
         self.outputs = (Output(process.stdout, "stdout", number), Output(process.stderr, "stderr", number))
+        self.overdue = Overdue(self.name, self.signal, self.outputs[1])
         self._process = process
-        self._plans: set[int] = set()
+        self._plans: set[int] = set()  # that were sent
+        self._loaded: set[int] = set()
+
+    @property
+    def name(self) -> str:
+        """The worker in words."""
+        return f"worker {self.number} (process {self.pid})"
 
     @property
     def has_place(self) -> bool:
         """True if the worker may be sent another task."""
         return self.ready and len(self.tickets) < TASKS_AHEAD
 
+    @property
+    def is_making(self) -> bool:
+        """True if the worker has a task and the plan of that is loaded."""
+        return bool(self.tickets) and self.tickets[0].client.plan.number in self._loaded
+
     def give(self, ticket: Ticket) -> bool:
         """Send a task, after its plan if the worker does not have that; return whether all of it has gone out."""
         self.tickets.append(ticket)
+        if len(self.tickets) == 1:
+            self._begin()
         return self._send(ticket.client.plan, ticket.head, ticket.tail)
 
     def open(self, line: RunLine) -> bool:
@@ -69,10 +84,26 @@ class Member:
             return self.channel.send(head, tail, descriptor)
         return True
 
+    def done(self) -> Ticket:
+        """Take out the task that the worker has made, and return it; the worker begins the next one."""
+        ticket = self.tickets.popleft()
+        self._begin()
+        return ticket
+
+    def loaded(self, plan: int) -> None:
+        """Learn that the worker has loaded a plan, and now begins its oldest task."""
+        self._loaded.add(plan)
+        self._begin()
+
+    def _begin(self) -> None:
+        """Watch the oldest task, from now on; the time to load its plan does not count."""
+        self.overdue.begin(self.tickets[0] if self.is_making else None, monotonic())
+
     def forget(self, plan: int) -> None:
         """Let the worker forget a plan."""
         if plan in self._plans:
             self._plans.remove(plan)
+            self._loaded.discard(plan)
             with suppress(OSError):
                 self.channel.send(("forget", plan))
 
@@ -80,10 +111,10 @@ class Member:
         """Return the exit code once the process has ended, else `None`; 0 if other code has waited for the process."""
         return self._process.poll()
 
-    def kill(self) -> None:
-        """End the process."""
+    def signal(self, number: signal.Signals) -> None:
+        """Send the process a signal, unless it has ended."""
         with suppress(OSError):
-            signal.pidfd_send_signal(self.pidfd, signal.SIGKILL)
+            signal.pidfd_send_signal(self.pidfd, number)
 
     def close(self) -> None:
         """Close every descriptor; the process, if it still runs, sees the end of its channel."""

@@ -10,7 +10,7 @@ from contextlib import suppress
 from typing import IO, Any
 
 LONGEST_LINE = 1 << 16  # bytes of output that may wait for the end of their line
-KEPT = 4096  # bytes of standard error that are kept to explain the end of a worker
+KEPT = 1 << 14  # bytes of standard error that are kept to explain the end of a worker
 
 
 class Output:
@@ -24,6 +24,8 @@ class Output:
         self._line = b""
         self.last = b""
         """The last bytes that came."""
+        self.count = 0
+        """The number of bytes that came."""
 
     def fileno(self) -> int:
         return self._pipe.fileno()
@@ -36,6 +38,7 @@ class Output:
             except BlockingIOError:
                 return True
             self.last = (self.last + data)[-KEPT:]
+            self.count += len(data)
             *lines, self._line = (self._line + data).split(b"\n")
             if len(self._line) > LONGEST_LINE or (self._line and not data):
                 lines, self._line = [*lines, self._line], b""
@@ -47,6 +50,10 @@ class Output:
                     stream.flush()
             if not data:
                 return False
+
+    def text_after(self, count: int) -> str:
+        """Return what came after the first `count` bytes, as far as it is kept."""
+        return self.last[max(len(self.last) - (self.count - count), 0) :].decode(errors="replace").strip()
 
     def close(self) -> None:
         """Close the pipe."""

@@ -20,6 +20,7 @@ from penstock.engine.transport.packets import Packet, held_part, opened_packet, 
 from penstock.engine.workers.remote import dumped_plan
 from penstock.plan.graph import same_plan
 from penstock.plan.node import Node
+from penstock.plan.trial import Terms
 
 LARGEST_SENT = 1 << 16  # bytes of a plan that are sent to each worker; a larger one is written into a file once
 BY_THREADS = 'Options(executor="threads") yields the same elements'
@@ -81,6 +82,7 @@ class Travelling(NamedTuple):
     upcoming: Rows | None
     part: tuple[int, int] | None
     room: tuple[int, int]
+    trial: Terms | None
 
 
 @dataclass
@@ -106,7 +108,7 @@ def sending(task: Task, plan: int, arena: Arena | None, room_bytes: int) -> Send
     given, tail, block = _given(task, arena)
     room = arena.block(room_bytes) if arena is not None and room_bytes else None
     place = (0, 0) if room is None or arena is None else (arena.place_of(room) or 0, room.nbytes)
-    made = Travelling(plan, task.low, task.high, given, slot, task.upcoming, task.part, place)
+    made = Travelling(plan, task.low, task.high, given, slot, task.upcoming, task.part, place, task.trial)
     return Sending(made, tail, held, room, block)
 
 

@@ -18,6 +18,7 @@ from penstock.engine.transport.packets import Packet
 from penstock.engine.workers.calls import Sent
 from penstock.engine.workers.remote import Pickled, PickledPlan, end_with_parent, loaded
 from penstock.plan.node import Node
+from penstock.plan.trial import on_trial
 
 NOT_SHARED = "the pool of processes cannot use the memory that this process shares with it, so batches are pickled: {}"
 NO_NUMBER = 0  # of a plan that travels beside its task
@@ -110,7 +111,8 @@ def run_sharing(
     except (OSError, ValueError) as error:
         return f"{type(error).__name__}: {error}"
     work, observer = loaded(plan)
-    made = work.make(arrived(task, tail, arena))
+    with on_trial(task.trial, work.plan):
+        made = work.make(arrived(task, tail, arena))
     try:
         packet, rest = result_packet(made, task.room, arena)
     except Exception as error:

@@ -8,9 +8,11 @@ from typing import Any, Protocol
 
 from penstock.engine.memory.arena import Arena
 from penstock.engine.processes.plans import SharedPlan, sending
+from penstock.engine.tasks.observer import Observer
 from penstock.engine.tasks.task import Result, Task
 from penstock.engine.transport.packets import Packet
 from penstock.engine.transport.raised import unpickled_error
+from penstock.engine.workers.suspects import OFTEN_KILLED, SUSPECT, Death, Suspect
 
 _numbers = count()
 
@@ -19,9 +21,15 @@ class Client(Protocol):
     """The workers of a stage, as the crew sees them."""
 
     plan: SharedPlan
+    observer: Observer
+    stuck_after: float
 
-    def note(self, task: Task, words: str) -> None:
-        """Take note of the death of a worker that was making a task."""
+    def most_seconds(self, task: Task | None) -> float:
+        """Return the seconds that a task, or one element, may take."""
+        ...
+
+    def note(self, kind: str, task: Task, words: str, wrote: str = "") -> None:
+        """Take note of an event of this kind: a worker with a task in hand has died, or is stuck, and what it wrote."""
         ...
 
     def learn(self, nbytes: int) -> None:
@@ -34,20 +42,34 @@ class Client(Protocol):
 
 
 class Ticket:
-    """A task on its way to a worker and back. Its memory is held until a result has come, or the worker is gone."""
+    """A task on its way to a worker and back. Its memory is held until a result has come, or the worker is gone.
 
-    def __init__(
-        self, client: Client, task: Task, arena: Arena | None, room: int, done: Callable[[Result, Any], None]
-    ) -> None:
-        """Prepare the task with `room` bytes for its result; `done(result, counted)` is called once, in any thread."""
+    If two workers end with the task, or others kill several, `task` is one step after another of its `Suspect`.
+    """
+
+    def __init__(self, client: Client, task: Task, arena: Arena | None, done: Callable[[Result, Any], None]) -> None:
+        """Prepare the task; `done(result, counted)` is called once, in any thread."""
         self.number = next(_numbers)
         self.client = client
         self.task = task
-        self.deaths = 0  # of workers that were making the task
-        self.rounds = 0  # searches for an element of it that ends workers
         self.dropped = False
         self._done = done
-        self._sending = sending(task, client.plan.number, arena, room)
+        self._arena = arena
+        self._deaths = self._killed = 0  # workers that ended with the task, by their own doing and by others
+        self._suspect: Suspect | None = None
+        self._sending = sending(task, client.plan.number, arena, client.plan.result_sizes.room)
+
+    @property
+    def what(self) -> str:
+        """The task in words."""
+        task = self.task
+        items = f"items {task.low} to {task.high}" if task.part is None else f"a part of item {task.low}"
+        return f"{items} of {self.client.plan.work.plan.label()}"
+
+    def seconds_left(self, taken: float) -> float:
+        """Return the seconds that the task may still take; none are left if one of its elements takes too long."""
+        client, of_one = self.client, None if self._suspect is None else self._suspect.seconds
+        return client.most_seconds(self.task) - taken if of_one is None else client.most_seconds(None) - of_one
 
     @property
     def head(self) -> tuple[str, int, Any]:
@@ -68,10 +90,55 @@ class Ticket:
         """Pass on what a worker sent, and return the tickets to make next for it."""
         if kind == "made":
             self.client.learn(result.nbytes)
-            self.finish(self._made(result, tail), counted)
+            made = self._made(result, tail)
+        else:
+            error = unpickled_error(result)
+            made = error if kind == "failed" else self.client.explained(error, kind)
+        if self._suspect is None:
+            self.finish(made, counted)
             return []
-        error = unpickled_error(result)
-        self.finish(error if kind == "failed" else self.client.explained(error, kind), counted)
+        whole = self._suspect.lived(made)
+        if whole is None and self._suspect.keeps and counted is not None:
+            self.client.observer.absorb(counted)
+        return self._next(whole, counted)
+
+    def died(self, death: Death) -> list[Ticket]:
+        """Return the tickets to make next, now that a worker has ended with this one.
+
+        The task is made again whole after the first worker, which may have ended for another reason, unless it was
+        ended since it was stuck; also after some that others have killed. Afterwards it is made as its `Suspect` says.
+        """
+        if death.by_others and not death.begun:
+            self.client.note("died", self.task, f"{death.how}; it was about to make {self.what}", death.wrote)
+            return [self]
+        self._deaths += not death.by_others
+        self._killed += death.by_others
+        is_whole = self._deaths < SUSPECT and self._killed < OFTEN_KILLED and not death.was_stuck
+        if self._suspect is not None:
+            then = " alone"
+        else:
+            then = ", which another worker makes again" if is_whole else ", whose elements are now made apart"
+        self.client.note("died", self.task, f"{death.how}; it was making {self.what}{then}", death.wrote)
+        if self._suspect is not None:
+            return self._next(self._suspect.died(death))
+        if is_whole:
+            return [self]
+        self._suspect = Suspect(self.client.plan.work, self.task)
+        return self._next(None)
+
+    def _next(self, whole: Result | None, counted: Any = None) -> list[Ticket]:
+        """Finish with the result of the whole task, or return this ticket with the next step of its suspect."""
+        if whole is None and self._suspect is not None:
+            try:
+                self.task = self._suspect.task
+                self._sending = sending(
+                    self.task, self.client.plan.number, self._arena, self.client.plan.result_sizes.room
+                )
+            except Exception as error:  # noqa: BLE001 - an element that cannot be pickled; the consumer raises it
+                whole = self.client.explained(error, "not packed")
+            else:
+                return [self]
+        self.finish(whole, counted)
         return []
 
     def finish(self, result: Result, counted: Any = None) -> None:

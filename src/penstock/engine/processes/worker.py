@@ -7,6 +7,7 @@ import mmap
 import os
 from collections.abc import Callable
 from contextlib import suppress
+from importlib import import_module
 from typing import Any
 
 from penstock.core.budget import UNLIMITED, Budget
@@ -22,6 +23,17 @@ from penstock.engine.transport.raised import pickled_error
 from penstock.engine.tuning.budget import bound_caches
 from penstock.engine.workers.remote import fresh
 from penstock.plan.node import Node
+from penstock.plan.trial import on_trial
+
+LOADED_FIRST = [
+    "cloudpickle",
+    "penstock.ops.elementwise.map",
+    "penstock.ops.group.batch",
+    "penstock.ops.order.shuffle",
+    "penstock.ops.read.source",
+    "penstock.watch.counters",
+]
+"""Modules that most plans need: a worker imports them before it is ready, rather than in its first task."""
 
 
 def serve(told: dict[str, Any]) -> None:
@@ -30,6 +42,8 @@ def serve(told: dict[str, Any]) -> None:
     channel = begun(told)
     arena = None if told["arena"] is None else Mapping(*told["arena"])
     with suppress(EOFError, OSError):  # the parent has closed the channel, or has died
+        for name in LOADED_FIRST:
+            import_module(name)
         channel.send(("ready",))
         server = Server(channel, arena, told["caches"])
         for message in channel.receive():
@@ -68,7 +82,8 @@ class Server:
             self._answer("not loaded", number, pickled_error(error), None)
             return
         try:
-            made = work.make(arrived(task, tail, self._arena))
+            with on_trial(task.trial, work.plan):
+                made = work.make(arrived(task, tail, self._arena))
         except BaseException as error:  # noqa: BLE001 - the consumer raises it
             self._answer("failed", number, pickled_error(error), observer.drain())
             return
@@ -89,6 +104,7 @@ class Server:
     def _work(self, number: int) -> tuple[Work, Observer]:
         if number not in self._works:
             self._works[number] = self._plans.load(number, self._loaded)
+            self._channel.send(("loaded", number))
         return self._works[number]
 
     def _loaded(

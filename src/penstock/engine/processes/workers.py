@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 from collections.abc import Callable
 from time import time
 from typing import Any
@@ -15,6 +16,8 @@ from penstock.engine.processes.ticket import Ticket
 from penstock.engine.tasks.observer import Observer
 from penstock.engine.tasks.task import Job, Result, Task
 from penstock.engine.workers.window import Window
+from penstock.ops.group.grouping import Grouping
+from penstock.ops.group.unit import batching_of
 from penstock.plan.graph import post_order
 from penstock.plan.node import Node
 
@@ -25,11 +28,23 @@ class ProcessWorkers:
     shares_gil = False
 
     def __init__(
-        self, pool: ProcessPool, plan: SharedPlan, observer: Observer, note: Callable[[RunEvent], None]
+        self,
+        pool: ProcessPool,
+        plan: SharedPlan,
+        observer: Observer,
+        note: Callable[[RunEvent], None],
+        *,
+        stuck_after: float = math.inf,
+        ends_stuck: bool = False,
     ) -> None:
-        """Send tasks of `plan` to a pool; `note` is called by any thread when a worker dies."""
+        """Send tasks of `plan` to a pool; `note` is called by any thread when a worker dies, or is stuck.
+
+        If it `ends_stuck` workers, one that takes longer than `stuck_after` for each element of its task is ended.
+        """
         self.plan = plan
         self.observer = observer
+        self.stuck_after = stuck_after
+        self._ends_stuck = ends_stuck
         self._note = note
         self._crew, self._arena = pool.crew, pool.arena  # without the pool, so that tasks under way do not keep it
         self._workers = pool.setup.workers
@@ -62,16 +77,27 @@ class ProcessWorkers:
             window.finish(job, number, result)
 
         try:
-            ticket = Ticket(self, job.tasks[number], self._arena, self.plan.result_sizes.room, done)
+            ticket = Ticket(self, job.tasks[number], self._arena, done)
         except Exception as error:  # noqa: BLE001 - an element that cannot be pickled; the consumer raises it
             window.finish(job, number, self.explained(error, "not packed"))
             return
         job.futures.append(ticket)
         self._crew.submit(ticket)
 
-    def note(self, task: Task, words: str) -> None:
-        """Note the death of a worker that was making a task."""
-        self._note(RunEvent(time(), "died", self.plan.work.plan.label(), (task.low, task.high), words))
+    def most_seconds(self, task: Task | None) -> float:
+        """Return the seconds that one element may take, or a task: if longer, one of its elements takes too long."""
+        if not self._ends_stuck:
+            return math.inf
+        if task is None:
+            return self.stuck_after
+        batching = None if task.part is not None else batching_of(self.plan.work.plan)
+        size = batching.size if isinstance(batching, Grouping) else 1
+        return self.stuck_after * size * len(task.given)
+
+    def note(self, kind: str, task: Task, words: str, wrote: str = "") -> None:
+        """Note that a worker with a task in hand died, or is stuck; what it `wrote` is forwarded, and not logged."""
+        told = f"{words}; it wrote:\n{wrote}" if wrote else words
+        self._note(RunEvent(time(), kind, self.plan.work.plan.label(), (task.low, task.high), told))
         logging.getLogger("penstock").warning("%s", words)
 
     def learn(self, nbytes: int) -> None:

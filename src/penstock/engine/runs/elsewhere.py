@@ -19,7 +19,6 @@ from penstock.engine.processes.line import RunLine
 from penstock.engine.processes.plans import SharedPlan
 from penstock.engine.processes.pool import ProcessPool
 from penstock.engine.processes.starting import MAKES_RUNS, PoolSetup, obstacle
-from penstock.engine.processes.suspects import ADVICE
 from penstock.engine.processes.workers import undelivered
 from penstock.engine.runs.carry_over import CarryOver
 from penstock.engine.runs.session import Session
@@ -28,6 +27,7 @@ from penstock.engine.tasks.cost import Cost
 from penstock.engine.transport.channel import Message
 from penstock.engine.transport.packets import opened_packet
 from penstock.engine.transport.raised import unpickled_error
+from penstock.engine.workers.suspects import ADVICE
 from penstock.plan.flow import Flow, Piece
 from penstock.plan.node import Node
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Generator
 from typing import NamedTuple
 
-from penstock.core.errors import ElementError, WorkerDiedError, WorkerError
+from penstock.core.errors import ElementError, WorkerError
 from penstock.engine.tasks.task import Job, Made, Redone
 from penstock.engine.tasks.works import Work
 from penstock.engine.workers.inline import made_here
@@ -31,15 +31,15 @@ def replayed(job: Job, work: Work, *, lone_too: bool) -> Generator[Piece, None, 
         for item, made in enumerate(failure.made):
             yield Piece(made.piece.chunk, made.piece.ids, job.mark_after(item + 1), made.piece.failed)
         return None if failure.failure is None else AtFault(failure.failure, len(failure.made))
-    deadly = failure.item if isinstance(failure, WorkerDiedError) else None
-    if isinstance(failure, WorkerError) and not deadly:  # a task that killed a worker would kill this process
+    if isinstance(failure, WorkerError):  # a task that killed a worker would kill this process
         return AtFault(failure, 0)
+    if any(isinstance(each, Made) and each.spares for each in job.results):
+        apart = "parts of a batch, of which one spares an element that ends its worker, do not fit together"
+        return AtFault(failure or ElementError(apart), 0)
     cut_apart = len(job.tasks) > 1 and isinstance(failure, ElementError | None)
     if len(job) == 1 and not cut_apart and not lone_too:
         return AtFault(failure or RuntimeError("a task ended without a result"), 0)
     for item in range(len(job)):
-        if item == deadly and failure is not None:
-            return AtFault(failure, item)
         result = made_here(work, job.alone(item))
         if not isinstance(result, Made):
             return AtFault(result, item)

@@ -171,7 +171,9 @@ class Session:
         setup = processes.starting.PoolSetup(settings.workers or 1, settings.native_threads, given)
         pool = self._carry_over.pool(setup, settings.memory_budget)
         pool.adopt(plan)
-        made = processes.workers.ProcessWorkers(pool, plan, observer, self.events.append)
+        made = processes.workers.ProcessWorkers(
+            pool, plan, observer, self.events.append, stuck_after=settings.stuck_after, ends_stuck=settings.ends_stuck
+        )
         self._in_processes.append(made)
         return made if self._can_start(made) else None
 

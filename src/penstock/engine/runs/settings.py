@@ -37,8 +37,9 @@ class Settings:
     `rewrite` is the option of that name, for datasets that are elements; `None` if it is unset. `kept_here` is true if
     the run is inline only because some function may be called by no other thread than the consumer's; `asked_for` is
     true if the user requested threads. `native_threads` is the number of threads of native libraries in each worker
-    process. If `isolate` is true, another process makes the run, with the settings `elsewhere`: there the run is
-    `hosted`, no item is made ahead if `on_request`, and items come `one_by_one` to find one that ends the process.
+    process; one that is stuck is ended if `ends_stuck`. If `isolate` is true, another process makes the run, with the
+    settings `elsewhere`: there the run is `hosted`, no item is made ahead if `on_request`, and items come `one_by_one`
+    to find one that ends the process.
     """
 
     executor: str | Executor | Callable[[], Executor]
@@ -48,6 +49,7 @@ class Settings:
     memory_budget: int
     budget_is_given: bool
     stuck_after: float = STUCK_AFTER
+    ends_stuck: bool = False
     rewrite: bool | None = None
     kept_here: bool = False
     asked_for: bool = False
@@ -110,6 +112,7 @@ def settings_of(plan: Node) -> Settings:
         memory_budget=options.memory_budget or default_memory_budget(),
         budget_is_given=options.memory_budget is not None,
         stuck_after=STUCK_AFTER if options.stuck_after is None else options.stuck_after,
+        ends_stuck=options.stuck_after is not None,
         rewrite=options.rewrite,
         kept_here=kept_here and not is_within,
         asked_for=executor != "auto" or workers is not None,

@@ -11,6 +11,7 @@ from penstock.elements.footprint import memory_of
 from penstock.engine.memory.slots import Slot
 from penstock.engine.tasks.cost import Cost, Took
 from penstock.plan.flow import Mark, Piece
+from penstock.plan.trial import Terms
 
 
 class Cancelable(Protocol):
@@ -25,7 +26,8 @@ class Task(NamedTuple):
     """The work to make items `low` to `high` of a stage from `given`: a piece of elements, or only of their rows.
 
     The result is written into `slot` if it fits. `part` is set if the task makes only these elements of a batch. The
-    task first announces the rows `upcoming`, which later tasks read, to the source.
+    task first announces the rows `upcoming`, which later tasks read, to the source. `trial` is set if workers have
+    ended with these items.
     """
 
     low: int
@@ -34,14 +36,19 @@ class Task(NamedTuple):
     slot: Slot | None = None
     upcoming: Rows | None = None
     part: tuple[int, int] | None = None
+    trial: Terms | None = None
 
 
 @dataclass(slots=True)
 class Made:
-    """The result of a successful task, and the time that the task took."""
+    """The result of a successful task, and the time that the task took.
+
+    If it `spares` elements that end the process that makes them, the task must not be made again in this one.
+    """
 
     piece: Piece
     took: Took
+    spares: bool = False
 
     @property
     def cost(self) -> Cost:
@@ -139,7 +146,8 @@ class Job:
         if self.sized:
             return 0
         before, self.sized = self.nbytes, True
-        self.nbytes = sum([memory_of(each.piece.chunk) for each in self.results if isinstance(each, Made)])
+        made = [each for result in self.results for each in (result.made if isinstance(result, Redone) else [result])]
+        self.nbytes = sum([memory_of(each.piece.chunk) for each in made if isinstance(each, Made)])
         self.nbytes += memory_of(self.task.given.chunk)
         return self.nbytes - before
 

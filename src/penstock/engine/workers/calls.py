@@ -9,7 +9,9 @@ from typing import Any, Protocol, TypeAlias
 
 from penstock.core.errors import WorkerError
 from penstock.engine.tasks.task import Job, Result, Task
+from penstock.engine.tasks.works import Work
 from penstock.engine.workers.remote import Pickled, PickledPlan
+from penstock.engine.workers.suspects import Death, Suspect
 
 
 class Sent(Protocol):
@@ -36,18 +38,18 @@ Packing: TypeAlias = Callable[[PickledPlan, Task, Executor], Sent]
 class Call:
     """A task to be made elsewhere; `done` receives its result, `absorb` before that the counts of the observer there.
 
-    `pack` makes the task ready to be sent, each time anew. `deaths` counts the workers that died while only this call
-    was under way.
+    `pack` makes the task ready to be sent, each time anew. Once a worker has died while only this call was under way,
+    `task` is one step after another of its `suspect`.
     """
 
     plan: PickledPlan
-    operation: str
+    work: Work
     job: Job
     task: Task
     done: Callable[[Result], None]
     absorb: Callable[[Any], None]
     pack: Packing = Pickled
-    deaths: int = 0
+    suspect: Suspect | None = None
     sent: Sent | None = None
 
     def begin(self, executor: Executor) -> Future[Any]:
@@ -63,6 +65,30 @@ class Call:
         opened = (answer, None) if self.sent is None else self.sent.opened(answer)
         self.sent = None
         return opened
+
+    def ended(self, result: Result, counted: Any) -> bool:
+        """Take the result of the task; return whether the call is over, rather than to be made again."""
+        if self.suspect is not None:
+            whole = self.suspect.lived(result)
+            if whole is None:
+                if self.suspect.keeps:
+                    self.absorb(counted)
+                self.task = self.suspect.task
+                return False
+            result = whole
+        if counted is not None:
+            self.absorb(counted)
+        self.done(result)
+        return True
+
+    def died(self, death: Death) -> Result | None:
+        """Learn how a worker died while it made this call alone; return a result, or `None` to make the task next."""
+        if self.suspect is None:
+            self.suspect = Suspect(self.work, self.task)
+        elif (result := self.suspect.died(death)) is not None:
+            return result
+        self.task = self.suspect.task
+        return None
 
 
 def submitted(executor: Executor, job: Job, function: Any, *args: Any) -> Future[Any]:

@@ -98,9 +98,9 @@ class RemoteWorkers:
         return self._executor.name
 
     def submit(self, job: Job, number: int, window: Window) -> None:
-        done, operation = partial(window.finish, job, number), self.work.plan.label()
+        done = partial(window.finish, job, number)
         task = job.tasks[number]
-        self._executor.submit(Call(self._plan, operation, job, task, done, self.observer.absorb, self._pack))
+        self._executor.submit(Call(self._plan, self.work, job, task, done, self.observer.absorb, self._pack))
 
     def close(self) -> None:
         self._plan.remove()

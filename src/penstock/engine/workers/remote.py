@@ -20,6 +20,7 @@ from penstock.engine.tasks.task import Made, Result, Task
 from penstock.engine.tasks.works import Rebuildable, Work
 from penstock.plan.graph import post_order
 from penstock.plan.node import Node
+from penstock.plan.trial import on_trial
 
 T = TypeVar("T")
 LARGEST_CARRIED = 1 << 16  # bytes of a pickled plan that may travel with every task
@@ -137,7 +138,8 @@ def run_remotely(plan: PickledPlan, task: Task) -> tuple[Made, Any]:
     """Make a task in the worker's process; return its result and the counts of its observer."""
     end_with_parent()
     work, observer = loaded(plan)
-    return work.make(task), observer.drain()
+    with on_trial(task.trial, work.plan):
+        return work.make(task), observer.drain()
 
 
 @cache

@@ -11,31 +11,31 @@ from collections import deque
 from collections.abc import Callable
 from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor
 from contextlib import suppress
-from dataclasses import replace
 from functools import partial
 from time import time
 from typing import Any
 
 from penstock.core.errors import WorkerError
 from penstock.core.events import RunEvent
-from penstock.engine.tasks.task import Made, Redone, Result
+from penstock.engine.memory.cgroups import oom_kills
 from penstock.engine.workers.calls import Call, result_of
 from penstock.engine.workers.departures import Departures
 from penstock.engine.workers.executors import is_remote
 from penstock.engine.workers.lifetime import LAST_WAIT
+from penstock.engine.workers.suspects import BY_OTHERS, Death
 
-DEADLY = 2  # workers that a task kills, without others under way, before the run fails with it
 FRUITLESS = 6  # executors that break one after another, without a task done, before the run fails
+FRUITLESS_KILLED = 64  # the same, of executors whose workers others may have killed
+UNKNOWN_CODE = 255  # of a process of a fork server whose exit code somebody else has read
 
 
 class ReplaceableExecutor:
     """An executor that makes calls, and the ones after it.
 
-    When an executor breaks, it is unknown which of its calls killed the worker. All of them become suspects, and a new
-    executor makes them again one at a time, before it takes other calls. A suspect that kills two workers while it is
-    alone ends the run; if it has several items, each is made alone before, so that the failure names the item. Nothing
-    that may have killed a worker is ever run in this process. A new executor waits until all workers of the broken one
-    are gone, so that nobody else writes into the memory of its calls.
+    When an executor breaks, it is unknown which of its calls killed the worker. A new executor makes all of them again
+    one at a time, before it takes other calls. One with which a worker dies while it is alone is made again as its
+    `Suspect` says. Nothing that may have killed a worker is ever run in this process. A new executor waits until all
+    workers of the broken one are gone, so that nobody else writes into the memory of its calls.
     """
 
     def __init__(self, given: Any, workers: int, note: Callable[[RunEvent], None]) -> None:
@@ -51,7 +51,9 @@ class ReplaceableExecutor:
         self._alone: Call | None = None
         self._departures = Departures()
         self._broken = ""  # how the last executor broke, until another replaces it
-        self._fruitless = 0
+        self._death = Death("")
+        self._fruitless = self._killed = 0  # executors in a row, by their own doing and by others
+        self._oom_kills = oom_kills()
         self._closed = False
         self.name = type(given).__name__ if self._given is not None else "other processes"
         """The type of the executor in use."""
@@ -102,8 +104,9 @@ class ReplaceableExecutor:
             self._send(call, executor)
 
     def _begun(self) -> Executor:
-        if self._fruitless == FRUITLESS:
-            raise WorkerError(f"{FRUITLESS} executors broke one after another without a task done: {self._broken}")
+        if self._fruitless >= FRUITLESS or self._killed >= FRUITLESS_KILLED:
+            broken = self._fruitless + self._killed
+            raise WorkerError(f"{broken} executors broke one after another without a task done: {self._broken}")
         executor = self._executor = self._make()
         self.name, self._broken = type(executor).__name__, ""
         return executor
@@ -136,14 +139,13 @@ class ReplaceableExecutor:
         if opened is None:
             self._send(call, executor)
             return
-        result, counted = opened
+        is_over = call.ended(*opened)
         with self._lock:
             self._under_way.pop(call, None)
-            self._fruitless = 0
+            self._fruitless = self._killed = 0
             was_alone, self._alone = self._alone is call, None if self._alone is call else self._alone
-        if counted is not None:
-            call.absorb(counted)
-        call.done(result)
+            if not is_over and not self._closed:
+                self._suspects.appendleft(call)
         if was_alone or self._suspects:
             self._go_on()
 
@@ -157,54 +159,39 @@ class ReplaceableExecutor:
             self._under_way.pop(call, None)
             is_first = executor is self._executor
             if is_first:
-                self._executor, self._broken = None, f"{type(executor).__name__} broke: {_deaths(executor, error)}"
-                self._fruitless += 1
-            was_alone, is_deadly = self._alone is call, False
+                self._death = self._death_of(executor, error, call)
+                self._executor, self._broken = None, self._death.how
+                self._killed += self._death.by_others
+                self._fruitless += not self._death.by_others
+            was_alone, result = self._alone is call, None
             if was_alone:
                 self._alone = None
-                call.deaths += begun
-                is_deadly = call.deaths == DEADLY
-            if not is_deadly:  # the one that was alone is the first to be made by a fresh executor
+            if was_alone and begun:  # the call itself is to blame, or nobody
+                result = call.died(self._death)
+                self._fruitless, self._killed = min(self._fruitless, FRUITLESS - 1), 0
+            if result is None:  # the one that was alone is the first to be made by a fresh executor
                 (self._suspects.appendleft if was_alone else self._suspects.append)(call)
         if is_first and executor is not self._given:
             _shut_down(executor)
-        if is_deadly:
-            self._condemn(call, error)
+        if result is not None:
+            call.done(result)
         self._go_on()
 
-    def _condemn(self, call: Call, error: BrokenExecutor) -> None:
-        """Fail with a call that has killed its workers; make one of several items item by item before."""
-        if len(call.task.given) > 1 and call.task.part is None:
-            self._make_alone(call, [])
-            return
-        died = WorkerError(
-            f"item {call.task.low} killed {call.deaths} workers: {self._broken}. Making it in this process, as its "
-            "replay would, may kill this process too"
-        )
-        died.__cause__ = error
-        call.done(died)
-
-    def _make_alone(self, call: Call, made: list[Made]) -> None:
-        """Make the next item of a call by itself, after the items that were made."""
-        if len(made) == len(call.job):
-            call.done(Redone(made, None))
-            return
-
-        def done(result: Result) -> None:
-            if isinstance(result, Made):
-                self._make_alone(call, [*made, result])
-            else:
-                call.done(Redone(made, result))
-
-        item = replace(call, task=call.job.alone(len(made)), done=done, deaths=0, sent=None)
-        with self._lock:
-            self._suspects.appendleft(item)
+    def _death_of(self, executor: Executor, error: BrokenExecutor, call: Call) -> Death:
+        """Return how an executor broke; others did it unless the process that made the suspect ended by itself."""
+        before, self._oom_kills = self._oom_kills, oom_kills()
+        dead = _dead(executor)
+        told = ", ".join(f"process {each.pid} {_ended_by(each.exitcode)}" for each in dead) or str(error).rstrip(".")
+        own = [each.pid for each in dead if _is_own_end(each.exitcode)]
+        is_known = bool(own) if call.suspect is None else call.suspect.pid in own
+        by_others = bool(_processes(executor)) and not is_known and self._oom_kills == before
+        return Death(f"{type(executor).__name__} broke: {told}", by_others=by_others)
 
     def _report(self, broken: str, suspects: list[Call]) -> None:
         rows, operation = None, ""
         if suspects:
             rows = min(call.task.low for call in suspects), max(call.task.high for call in suspects)
-            operation = suspects[0].operation
+            operation = suspects[0].work.plan.label()
         under_way = "" if rows is None else f" while items {rows[0]} to {rows[1]} of {operation} were under way"
         words = f"{broken}{under_way}; the run continues on a new {self.name}, with the same items"
         self._note(RunEvent(time(), "broken", operation, rows, words))
@@ -251,19 +238,30 @@ def _like(given: Executor, workers: int) -> Executor:
     return ProcessPoolExecutor(**{name: vars(given)[f"_{name}"] for name in names})
 
 
-def _deaths(executor: Executor, error: BrokenExecutor) -> str:
-    """Describe the processes of a broken executor that are dead; those that the pool itself ended come with SIGTERM."""
-    processes: list[Any] = list((getattr(executor, "_processes", None) or {}).values())
+def _processes(executor: Executor) -> list[Any]:
+    """Return the processes of an executor, if it is of a kind that has some."""
+    return list((getattr(executor, "_processes", None) or {}).values())
+
+
+def _dead(executor: Executor) -> list[Any]:
+    """Return the processes of a broken executor that are dead; those that the pool itself ended come with SIGTERM."""
+    processes = _processes(executor)
     ended = multiprocessing.connection.wait([each.sentinel for each in processes], 0) if processes else []
     dead = [each for each in processes if each.sentinel in ended]
     for each in dead:
         each.join(LAST_WAIT)  # the exit code may come a moment later
-    first = [each for each in dead if each.exitcode != -signal.SIGTERM] or dead
-    return ", ".join(f"process {each.pid} {_ended_by(each.exitcode)}" for each in first) or str(error).rstrip(".")
+    return [each for each in dead if each.exitcode != -signal.SIGTERM] or dead
+
+
+def _is_own_end(code: int | None) -> bool:
+    """Return whether a process ended by its own doing, as far as its exit code tells."""
+    return code is not None and code != UNKNOWN_CODE and -code not in BY_OTHERS
 
 
 def _ended_by(code: int | None) -> str:
-    if code is None or code >= 0:
+    if code is None or code == UNKNOWN_CODE:
+        return "ended"
+    if code >= 0:
         return f"ended with exit code {code}"
     known = {each.value: each.name for each in signal.Signals}
     return f"was killed by {known.get(-code, f'signal {-code}')}"

@@ -8,6 +8,7 @@ from functools import cached_property, partial
 from typing import Any, TypeAlias, TypeVar
 
 from penstock.core.arrays import Allocate, Rows
+from penstock.core.errors import WorkerDiedError
 from penstock.core.on_error import NO_VALUE, OnError
 from penstock.elements.chunks.chunk import Chunk, Items
 from penstock.elements.chunks.variants import duplicate
@@ -20,6 +21,7 @@ from penstock.ops.elementwise.filter import Filter
 from penstock.ops.elementwise.map import Map
 from penstock.ops.elementwise.resample import Classify, with_classes
 from penstock.ops.elementwise.scan import Passed, Scan
+from penstock.plan import trial
 from penstock.plan.failed import UNTOLD, Failure
 from penstock.plan.failure import failure_of
 from penstock.plan.flow import Piece, Spread, join_pieces
@@ -33,6 +35,9 @@ from penstock.plan.types import UNKNOWN, Spec
 
 Instead: TypeAlias = Callable[[Piece], Piece]
 """Returns the replacement of a single element that failed: any number of elements."""
+
+_AtFault: TypeAlias = Callable[[Exception, Piece, list[Piece]], None]
+"""Handles the error of a single element, after those that were made."""
 
 PARTS = 8
 """Number of parts to cut a failing piece into: fewer calls than one per element, and few elements made again."""
@@ -135,6 +140,8 @@ class TolerantRows(TolerantElementwise):
             raise NotImplementedError
 
         def mended(chunk: Chunk, rows: Rows, below: Rows, out: Out) -> Chunk:
+            if trial.here.tried is not None:
+                return Items(spread(Piece(chunk, rows)).chunk.held())
             try:
                 return change(duplicate(chunk), rows, below, out)
             except MemoryError:
@@ -258,7 +265,7 @@ def _tolerating(node: Node, make: Spread, instead: Instead | None = None, *, cou
             if instead is not None:
                 made.append(instead(part))
 
-        together = _end_to_end(_made(make, piece, at_fault), piece)
+        together = _end_to_end(_made(node, make, piece, at_fault), piece)
         return Piece(together.chunk, together.ids, piece.after, failed)
 
     return run
@@ -289,13 +296,14 @@ def guarded(node: Node, make: Spread, *, counted: bool) -> Spread:
         if counted:  # making the elements between earlier failures separately shows where these failures stand now
             for failure in piece.failed:
                 if low < failure.at:
-                    parts += _made(make, piece.slice(low, failure.at), at_fault)
+                    parts += _made(node, make, piece.slice(low, failure.at), at_fault, guarded=True)
                 failed.append(failure._replace(at=sum(map(len, parts))))
                 low = failure.at
         else:
             failed += piece.failed
         if low < len(piece) or not low:
-            parts += _made(make, piece.slice(low, len(piece)) if low else piece, at_fault)
+            left = piece.slice(low, len(piece)) if low else piece
+            parts += _made(node, make, left, at_fault, guarded=True)
         together = _end_to_end(parts, piece)
         parents = piece.parents if keeps_ids else (*piece.parents, piece.ids)
         return Piece(together.chunk, together.ids, piece.after, failed, parents)
@@ -303,10 +311,11 @@ def guarded(node: Node, make: Spread, *, counted: bool) -> Spread:
     return run
 
 
-def _made(make: Spread, piece: Piece, at_fault: Callable[[Exception, Piece, list[Piece]], None]) -> list[Piece]:
+def _made(node: Node, make: Spread, piece: Piece, at_fault: _AtFault, *, guarded: bool = False) -> list[Piece]:
     """Make all elements in one go; if that raises, make parts of them, down to the single failing elements.
 
-    `make` receives copies of arrays, because a failing call may have written into its input.
+    `make` receives copies of arrays, because a failing call may have written into its input. A task on trial makes the
+    elements one by one; those that are known to end the process fail instead.
     """
     made: list[Piece] = []
 
@@ -325,7 +334,17 @@ def _made(make: Spread, piece: Piece, at_fault: Callable[[Exception, Piece, list
         for low in range(0, len(part), step):  # outside the handler: errors do not chain
             attempt(part.slice(low, low + step))
 
-    attempt(piece)
+    tried = trial.here.tried
+    if tried is None or not len(piece):
+        attempt(piece)
+        return made
+    for at in range(len(piece)):
+        part, spot = piece.slice(at, at + 1), tried.spot(node, int(piece.ids[at]), guarded=guarded)
+        if (how := tried.verdict(spot)) is not None:
+            at_fault(WorkerDiedError(how), part, made)
+            continue
+        with tried.at(spot):
+            attempt(part)
     return made
 
 
