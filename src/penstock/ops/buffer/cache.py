@@ -21,7 +21,7 @@ from penstock.plan.ids import ordinals
 from penstock.plan.node import Node
 from penstock.plan.traits import Traits
 from penstock.plan.types import Program, Spec
-from penstock.storage.kept import KeptRows, KeptStream, handed_out, sealed_chunk
+from penstock.storage.kept import KeptRows, KeptStream, Make, handed_out, sealed_chunk
 
 if TYPE_CHECKING:
     from penstock.ops.buffer.spill import Spill, SpilledStream
@@ -109,7 +109,7 @@ class RowsKept(Protocol):
     """The kept elements of an indexed plan, by position."""
 
     def missing(self, positions: Rows, /) -> Rows: ...
-    def fetch(self, rows: Rows, make: Callable[[Rows], Chunk], out: Any = None, /) -> Chunk: ...
+    def fetch(self, rows: Rows, make: Make, out: Any = None, /) -> Chunk: ...
 
 
 class StreamKept(Protocol):
