@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import threading
 import time
-import warnings
 from collections.abc import Callable, Mapping
 from typing import Any, Self
 
@@ -21,6 +20,7 @@ from penstock.cache.packing import Packer
 from penstock.cache.reading import Located, read_rows
 from penstock.core.arrays import Rows
 from penstock.core.errors import CacheWarning
+from penstock.core.frames import warn_at
 from penstock.elements.chunks.chunk import Chunk, Column, Columns, Items, concat, values_in
 from penstock.kernels.cached_rows import ANY_LENGTH, VERIFIED, copy_cached_rows, look_up_rows
 from penstock.kernels.order import native_rows
@@ -348,7 +348,7 @@ def _joined(chunks: list[tuple[Chunk, Rows]], count: int) -> Chunk:
 
 
 def _warn(sentence: str) -> None:
-    warnings.warn(sentence, CacheWarning, stacklevel=2)
+    warn_at(None, CacheWarning(sentence))
 
 
 def _opened(folder: str, key: str, parts: dict[str, str], settings: dict[str, Any]) -> CacheStore:

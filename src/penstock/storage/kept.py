@@ -193,9 +193,7 @@ class KeptRows:
         self._items, self._columns, self._structure = items, None, None
 
 
-def permitted(
-    chunk: Chunk, permit: Permit, kept: int, forms: list[RowForm] | None = None
-) -> tuple[int, Chunk]:
+def permitted(chunk: Chunk, permit: Permit, kept: int, forms: list[RowForm] | None = None) -> tuple[int, Chunk]:
     """Return how many of the first elements there is room for, taken from the permit now, and these elements.
 
     Elements that are to be copied, as rows of these `forms`, take the bytes of the copies.

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import threading
-import warnings
 import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Protocol
 
 from penstock.core.arrays import Allocate, Rows
 from penstock.core.budget import CACHE_SHARE, UNLIMITED, Budget
 from penstock.core.errors import CacheWarning
+from penstock.core.frames import Line, warn_at
 from penstock.elements.chunks.chunk import Chunk
 from penstock.index.blocked import Blocks
 from penstock.index.epochs import positions
@@ -31,11 +31,15 @@ class Allowance:
     """The bytes that a cache keeps in memory: at most `most`, and what the budget of the run that began last allows.
 
     In another process, which has no run, the cache may keep as much as all caches of the run may here: the `budget`.
-    It `spills` if elements that it has no room for are kept elsewhere, so that nothing needs saying.
+    It `spills` if elements that it has no room for are kept elsewhere, so that nothing needs saying. Warnings are about
+    the line `at` which the cache was made.
     """
 
-    def __init__(self, most: int | None = None, *, spills: bool = False, budget: int | None = None) -> None:
+    def __init__(
+        self, most: int | None = None, *, spills: bool = False, budget: int | None = None, at: Line | None = None
+    ) -> None:
         self.nbytes = 0
+        self._at = at
         self._most = UNLIMITED if most is None else most
         self._spills = spills
         self._told = False
@@ -82,12 +86,11 @@ class Allowance:
                 )
         elif not self._told:
             self._told = True
-            warnings.warn(
+            sentence = (
                 f"cache(limit_bytes={self._most}) keeps {kept:,} elements ({self.nbytes:,} bytes) and no more; it "
-                "makes the others anew in every epoch: raise limit_bytes, or pass spill=True, which keeps them on disk",
-                CacheWarning,
-                stacklevel=2,
+                "makes the others anew in every epoch: raise limit_bytes, or pass spill=True, which keeps them on disk"
             )
+            warn_at(self._at, CacheWarning(sentence))
 
     def release(self) -> None:
         """Give all bytes back: other elements are kept from now on."""
@@ -98,11 +101,8 @@ class Allowance:
 
     def __reduce__(self) -> Any:
         most = None if self._most == UNLIMITED else self._most
-        return _allowance, (most, self._spills, None if self._account is None else self._account.budget.cache_limit)
-
-
-def _allowance(most: int | None, spills: bool, budget: int | None) -> Allowance:
-    return Allowance(most, spills=spills, budget=budget)
+        budget = None if self._account is None else self._account.budget.cache_limit
+        return partial(Allowance, most, spills=self._spills, budget=budget, at=self._at), ()
 
 
 class RowsKept(Protocol):
