@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from penstock.core.arrays import Rows
 from penstock.elements.chunks.chunk import Chunk, Column, Columns, Items, concat
-from penstock.elements.chunks.uniform import RowForm, fill_rows, forms_of_rows, in_columns, rows_of
 from penstock.elements.chunks.sharing import sealed, with_sealed_arrays
+from penstock.elements.chunks.uniform import RowForm, fill_rows, forms_of_rows, in_columns, rows_of
 from penstock.elements.footprint import memory_of
 from penstock.elements.nested.structure import Structure
 
