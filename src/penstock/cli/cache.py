@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from typing import Any
+from functools import partial
+from typing import Any, cast
 
 import numpy as np
 
@@ -13,6 +14,7 @@ from penstock.cache.upkeep import KeptKey, chosen_key, damaged_rows, kept_keys, 
 from penstock.cli.files.amounts import many, size
 from penstock.cli.terminal import Terminal
 from penstock.core.errors import DataError
+from penstock.elements.sparse import Sparse
 from penstock.sources.arrow.writing import write_arrow_file, write_parquet_files
 
 _ROWS_AT_ONCE = 256
@@ -110,7 +112,8 @@ def clear(folder: str, terminal: Terminal, *, key: str | None = None, keep_lates
 def export(folder: str, to: str, terminal: Terminal, *, key: str | None = None, overwrite: bool = False) -> bool:
     """Write the elements of one key, in the order of rows, to a Parquet or Arrow file.
 
-    Elements that are not dicts become the column `value`. A cache with pickled elements is refused: reading it would
+    Tuples become the columns `0`, `1` and so on, `Sparse` its `indices`, `values` and `dense_shape`, and elements that
+    are single values the column `value`. A cache with pickled elements is refused: reading it would
     run code that it contains.
     """
     store = chosen_key(kept_keys(folder), key, folder).open()
@@ -120,14 +123,14 @@ def export(folder: str, to: str, terminal: Terminal, *, key: str | None = None, 
             "refuses them; iterate the dataset instead, and write what it yields"
         )
     before = store.count
-    write: Callable[[Iterator[Any]], Any]
+    write: Callable[..., Any]
     if to.endswith(".parquet"):
-        write = lambda rows: write_parquet_files(rows, to, max_bytes=None, overwrite=overwrite, compression="snappy")  # noqa: E731
+        write = partial(write_parquet_files, max_bytes=None, compression="snappy")
     elif to.endswith(_ARROW):
-        write = lambda rows: write_arrow_file(rows, to, overwrite=overwrite)  # noqa: E731
+        write = write_arrow_file
     else:
         raise DataError(f"{to}: expected a name that ends in .parquet, {' or '.join(_ARROW)}")
-    write(_elements(store))
+    write(_elements(store), to, overwrite=overwrite, call="export")
     terminal.show(f"{to}: {many(store.count, 'row')}", 0)
     if store.count < before:
         terminal.say(f"{many(before - store.count, 'row')}: damaged, and left out.", 0)
@@ -138,7 +141,18 @@ def _elements(store: CacheStore) -> Iterator[Any]:
     rows = store.rows
     for low in range(0, len(rows), _ROWS_AT_ONCE):
         chunk, _ = store.read(rows[low : low + _ROWS_AT_ONCE])
-        yield from (each if isinstance(each, dict) else {"value": each} for each in chunk.elements())
+        yield from (each if isinstance(each, dict) else {"value": each} for each in map(_in_dicts, chunk.elements()))
+
+
+def _in_dicts(value: Any) -> Any:
+    """Return an element with dicts, which become columns, in place of tuples and `Sparse`."""
+    if isinstance(value, Sparse):
+        return {"indices": value.indices, "values": value.values, "dense_shape": np.array(value.dense_shape, np.int64)}
+    if isinstance(value, tuple):
+        value = {str(i): part for i, part in enumerate(cast("tuple[Any, ...]", value))}
+    if isinstance(value, dict):
+        return {name: _in_dicts(part) for name, part in cast("dict[str, Any]", value).items()}
+    return [_in_dicts(part) for part in cast("list[Any]", value)] if isinstance(value, list) else value
 
 
 def _when(made: float) -> str:
