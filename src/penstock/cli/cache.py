@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
-from functools import partial
+from collections.abc import Iterator
 from typing import Any, cast
 
 import numpy as np
@@ -13,6 +12,7 @@ from penstock.cache.store import CacheStore
 from penstock.cache.upkeep import KeptKey, chosen_key, damaged_rows, kept_keys, of_other_versions, remove
 from penstock.cli.files.amounts import many, size
 from penstock.cli.terminal import Terminal
+from penstock.core.arrays import Rows
 from penstock.core.errors import DataError
 from penstock.elements.sparse import Sparse
 from penstock.sources.arrow.writing import write_arrow_file, write_parquet_files
@@ -29,7 +29,7 @@ def list_keys(folder: str, terminal: Terminal) -> bool:
     for each in keys:
         store = each.open()
         whole = "" if store.length is None else f" of {store.length:,}"
-        rows.append((each.header.key, f"{store.count:,}{whole}", size(each.bytes), _when(each.header.made)))
+        rows.append((each.header.key, f"{store.count:,}{whole}", size(each.bytes), when(each.header.made)))
     terminal.table(rows, 0)
     _say_others(folder, terminal)
     if keys and keys[0].open().is_memory:
@@ -44,7 +44,7 @@ def describe_key(folder: str, terminal: Terminal, *, key: str | None = None) -> 
     facts = [
         ("key", each.header.key),
         ("folder", each.place),
-        ("begun", _when(each.header.made)),
+        ("begun", when(each.header.made)),
         ("rows", f"{store.count:,}, the first {store.prefix:,} without a gap"),
         ("length", "not recorded" if store.length is None else f"{store.length:,}"),
         ("size", f"{size(each.bytes)} in {many(each.files, 'file')}"),
@@ -84,15 +84,26 @@ def _verify(each: KeptKey, terminal: Terminal) -> bool:
             seen += count
             lost.append(bad)
             update(seen, "rows")
-    rows = np.concatenate(lost).tolist()
+    return say_damaged(
+        each.header.key,
+        seen,
+        np.concatenate(lost),
+        "these rows are made again when they are next needed",
+        terminal,
+        records,
+    )
+
+
+def say_damaged(name: str, seen: int, lost: Rows, advice: str, terminal: Terminal, records: int | None = None) -> bool:
+    """Say how many rows were read, and which are damaged; return whether none is, nor any of the `records`."""
+    rows = lost.tolist()
     if not rows and not records:
-        terminal.show(f"{each.header.key}: {many(seen, 'row')}, all sound", 0)
+        terminal.show(f"{name}: {many(seen, 'row')}, all sound", 0)
         return True
     shown = ", ".join(map(str, rows[:_MOST_SHOWN])) + (" ..." if len(rows) > _MOST_SHOWN else "")
+    more = "" if records is None else f", and {many(records, 'damaged record')}"
     terminal.show(
-        f"{each.header.key}: {many(seen, 'row')}, {len(rows):,} damaged{f' ({shown})' if rows else ''}, and "
-        f"{many(records, 'damaged record')}; these rows are made again when they are next needed",
-        0,
+        f"{name}: {many(seen, 'row')}, {len(rows):,} damaged{f' ({shown})' if rows else ''}{more}; {advice}", 0
     )
     return False
 
@@ -123,25 +134,29 @@ def export(folder: str, to: str, terminal: Terminal, *, key: str | None = None, 
             "refuses them; iterate the dataset instead, and write what it yields"
         )
     before = store.count
-    write: Callable[..., Any]
-    if to.endswith(".parquet"):
-        write = partial(write_parquet_files, max_bytes=None, compression="snappy")
-    elif to.endswith(_ARROW):
-        write = write_arrow_file
-    else:
-        raise DataError(f"{to}: expected a name that ends in .parquet, {' or '.join(_ARROW)}")
-    write(_elements(store), to, overwrite=overwrite, call="export")
+    write_elements(_elements(store), to, overwrite=overwrite)
     terminal.show(f"{to}: {many(store.count, 'row')}", 0)
     if store.count < before:
         terminal.say(f"{many(before - store.count, 'row')}: damaged, and left out.", 0)
     return store.count == before
 
 
+def write_elements(elements: Iterator[Any], to: str, *, overwrite: bool) -> None:
+    """Write elements to a Parquet or Arrow file, by its name."""
+    if not to.endswith((".parquet", *_ARROW)):
+        raise DataError(f"{to}: expected a name that ends in .parquet, {' or '.join(_ARROW)}")
+    rows = (each if isinstance(each, dict) else {"value": each} for each in map(_in_dicts, elements))
+    if to.endswith(_ARROW):
+        write_arrow_file(rows, to, overwrite=overwrite, call="export")
+    else:
+        write_parquet_files(rows, to, max_bytes=None, overwrite=overwrite, compression="snappy", call="export")
+
+
 def _elements(store: CacheStore) -> Iterator[Any]:
     rows = store.rows
     for low in range(0, len(rows), _ROWS_AT_ONCE):
         chunk, _ = store.read(rows[low : low + _ROWS_AT_ONCE])
-        yield from (each if isinstance(each, dict) else {"value": each} for each in map(_in_dicts, chunk.elements()))
+        yield from chunk.elements()
 
 
 def _in_dicts(value: Any) -> Any:
@@ -155,5 +170,5 @@ def _in_dicts(value: Any) -> Any:
     return [_in_dicts(part) for part in cast("list[Any]", value)] if isinstance(value, list) else value
 
 
-def _when(made: float) -> str:
+def when(made: float) -> str:
     return time.strftime("%Y-%m-%d %H:%M", time.localtime(made))
