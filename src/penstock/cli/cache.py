@@ -84,14 +84,8 @@ def _verify(each: KeptKey, terminal: Terminal) -> bool:
             seen += count
             lost.append(bad)
             update(seen, "rows")
-    return say_damaged(
-        each.header.key,
-        seen,
-        np.concatenate(lost),
-        "these rows are made again when they are next needed",
-        terminal,
-        records,
-    )
+    advice = "these rows are made again when they are next needed"
+    return say_damaged(each.header.key, seen, np.concatenate(lost), advice, terminal, records)
 
 
 def say_damaged(name: str, seen: int, lost: Rows, advice: str, terminal: Terminal, records: int | None = None) -> bool:
@@ -171,4 +165,5 @@ def _in_dicts(value: Any) -> Any:
 
 
 def when(made: float) -> str:
+    """Return a time in seconds since 1970 as text, in the local time zone."""
     return time.strftime("%Y-%m-%d %H:%M", time.localtime(made))

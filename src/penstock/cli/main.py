@@ -169,8 +169,8 @@ def _add_convert(parser: argparse.ArgumentParser) -> None:
 
 def _add_cache(parser: argparse.ArgumentParser) -> None:
     parser.description = (
-        "Look after the folders that ds.cache(path) keeps elements in, and those of ds.save(path). A folder of a cache may "
-        "hold several keys."
+        "Look after the folders that ds.cache(path) and ds.save(path) keep elements in. A folder of a cache may hold "
+        "several keys."
     )
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
     told = {
