@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import penstock
-from penstock.core.frames import Line, is_ours, line_of_user, warn_at
+from penstock.core.frames import CodeLine, is_ours, line_of_user, warn_at
 
 PACKAGE = Path(penstock.__file__).parent
 
@@ -23,7 +23,7 @@ def test_only_files_of_the_package_are_ours():
 def test_a_warning_is_about_a_line_that_may_come_from_another_process():
     line = pickle.loads(pickle.dumps(line_of_user()))
     assert (line.file, line.module) == (__file__, __name__)
-    for at in (line, Line("gone.py", 3, "no_such_module"), None):
+    for at in (line, CodeLine("gone.py", 3, "no_such_module"), None):
         with pytest.warns(RuntimeWarning, match="slow") as told:
             warn_at(at, RuntimeWarning("slow"))
         expected = (__file__, told[0].lineno) if at is None else (at.file, at.number)

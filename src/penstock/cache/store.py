@@ -24,7 +24,7 @@ from penstock.core.frames import warn_at
 from penstock.elements.chunks.chunk import Chunk, Column, Columns, Items, concat, values_in
 from penstock.kernels.cached_rows import ANY_LENGTH, VERIFIED, copy_cached_rows, look_up_rows
 from penstock.kernels.order import native_rows
-from penstock.storage.kept import Make, handed_out, sealed_chunk
+from penstock.storage.kept import MakeRows, handed_out, sealed_chunk
 
 _LOOK_EVERY = 1.0  # seconds between looks for the rows of others, while rows are missing
 _FORM_SHIFT, _FORM_MASK = np.uint64(52), np.uint64(0x7FF)
@@ -145,7 +145,7 @@ class CacheStore:
             self._logs.lose(rows[~ok & (entries != 0)])
         return ok
 
-    def fetch(self, rows: Rows, make: Make, out: list[NDArray[Any]] | None = None) -> Chunk:
+    def fetch(self, rows: Rows, make: MakeRows, out: list[NDArray[Any]] | None = None) -> Chunk:
         """Return the elements of all rows; those that are missing or damaged come from `make`, and are written.
 
         `make(rows)` gets each missing row once, and `out` if it is to make them all. Written or not (a store that is

@@ -11,7 +11,7 @@ from contextlib import suppress
 
 from penstock.cache.growth import is_in_memory
 from penstock.core.errors import CacheWarning
-from penstock.core.frames import Line, warn_at
+from penstock.core.frames import CodeLine, warn_at
 
 _PREFIX = "penstock-spill-"
 
@@ -31,7 +31,7 @@ class TemporaryFolder:
     False
     """
 
-    def __init__(self, parent: str | None = None, at: Line | None = None) -> None:
+    def __init__(self, parent: str | None = None, at: CodeLine | None = None) -> None:
         """Make the folder in `parent`; by default in the system's folder for temporary files that is on a disk.
 
         If there is none on a disk, a `CacheWarning` about the line `at` says so.
@@ -83,7 +83,7 @@ def _removed(path: str, lock: int | None, process: int) -> None:
         os.close(lock)
 
 
-def _on_disk(at: Line | None) -> str:
+def _on_disk(at: CodeLine | None) -> str:
     """Return a folder for temporary files that is not in memory, if there is one."""
     first = tempfile.gettempdir()
     places = (first, "/var/tmp")  # noqa: S108 - the folder made there has a name that nobody can guess

@@ -266,15 +266,23 @@ def _convert(asked: argparse.Namespace) -> int:
 def _cache(asked: argparse.Namespace) -> int:
     from penstock.cli import cache, saved
 
-    folder = saved if saved.is_saved(asked.folder) else cache
-    commands = {
-        "ls": lambda: folder.list_keys(asked.folder, Terminal()),
-        "info": lambda: folder.describe_key(asked.folder, Terminal(), key=asked.key),
-        "verify": lambda: folder.verify(asked.folder, Terminal(), key=asked.key),
-        "clear": lambda: folder.clear(asked.folder, Terminal(), key=asked.key, keep_latest=asked.keep_latest),
-        "export": lambda: folder.export(asked.folder, asked.to, Terminal(), key=asked.key, overwrite=asked.overwrite),
+    of_cache: dict[str, Callable[..., bool]] = {
+        "ls": cache.list_keys,
+        "info": cache.describe_key,
+        "verify": cache.verify,
+        "clear": cache.clear,
+        "export": cache.export,
     }
-    return _with_files(commands[asked.command])
+    of_saved: dict[str, Callable[..., bool]] = {
+        "ls": saved.list_saved,
+        "info": saved.describe_saved,
+        "verify": saved.verify_saved,
+        "clear": saved.refuse_to_clear,
+        "export": saved.export_saved,
+    }
+    do = (of_saved if saved.is_saved(asked.folder) else of_cache)[asked.command]
+    given = {name: value for name, value in vars(asked).items() if name in ("to", "key", "keep_latest", "overwrite")}
+    return _with_files(lambda: do(asked.folder, terminal=Terminal(), **given))
 
 
 def _with_files(do: Callable[[], bool]) -> int:

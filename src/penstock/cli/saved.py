@@ -23,7 +23,7 @@ def is_saved(folder: str) -> bool:
     return os.path.isfile(os.path.join(folder, NAME))
 
 
-def list_keys(folder: str, terminal: Terminal) -> bool:
+def list_saved(folder: str, terminal: Terminal) -> bool:
     """Show the one dataset in the folder."""
     source = saved(folder)
     begun = when(os.path.getmtime(os.path.join(folder, NAME)))
@@ -32,7 +32,7 @@ def list_keys(folder: str, terminal: Terminal) -> bool:
     return True
 
 
-def describe_key(folder: str, terminal: Terminal, *, key: str | None = None) -> bool:
+def describe_saved(folder: str, terminal: Terminal, *, key: str | None = None) -> bool:
     """Show the rows and the leaves of the elements."""
     source = _chosen(folder, key)
     manifest = source.manifest
@@ -52,7 +52,7 @@ def describe_key(folder: str, terminal: Terminal, *, key: str | None = None) -> 
     return True
 
 
-def verify(folder: str, terminal: Terminal, *, key: str | None = None) -> bool:
+def verify_saved(folder: str, terminal: Terminal, *, key: str | None = None) -> bool:
     """Read every element and compare the checksums; return whether nothing is damaged."""
     source = _chosen(folder, key)
     if source.manifest.crc32c is None:
@@ -67,12 +67,12 @@ def verify(folder: str, terminal: Terminal, *, key: str | None = None) -> bool:
     return say_damaged(folder, source.length, np.concatenate(lost), advice, terminal)
 
 
-def clear(folder: str, terminal: Terminal, *, key: str | None = None, keep_latest: bool = False) -> bool:
+def refuse_to_clear(folder: str, terminal: Terminal, *, key: str | None = None, keep_latest: bool = False) -> bool:
     """Refuse to remove a saved dataset."""
     raise DataError(f"{folder}: it is a saved dataset, which no pipeline makes again; remove the folder yourself")
 
 
-def export(folder: str, to: str, terminal: Terminal, *, key: str | None = None, overwrite: bool = False) -> bool:
+def export_saved(folder: str, to: str, terminal: Terminal, *, key: str | None = None, overwrite: bool = False) -> bool:
     """Write the elements to a Parquet or Arrow file; a damaged one is an error."""
     source = _chosen(folder, key)
     write_elements(_elements(source), to, overwrite=overwrite)

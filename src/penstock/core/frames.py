@@ -28,7 +28,7 @@ def frame_of_user() -> FrameType:
     return frame
 
 
-class Line(NamedTuple):
+class CodeLine(NamedTuple):
     """A line of code outside Penstock: its file, number and module. It can be sent to another process."""
 
     file: str
@@ -36,13 +36,13 @@ class Line(NamedTuple):
     module: str
 
 
-def line_of_user() -> Line:
+def line_of_user() -> CodeLine:
     """Return the innermost line outside Penstock that is being executed."""
     frame = frame_of_user()
-    return Line(frame.f_code.co_filename, frame.f_lineno, str(frame.f_globals.get("__name__")))
+    return CodeLine(frame.f_code.co_filename, frame.f_lineno, str(frame.f_globals.get("__name__")))
 
 
-def warn_at(at: Line | None, warning: Warning) -> None:
+def warn_at(at: CodeLine | None, warning: Warning) -> None:
     """Warn of a line; of none, of the innermost line outside Penstock."""
     line = line_of_user() if at is None else at
     module = sys.modules.get(line.module)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from penstock.core.arrays import Rows
 from penstock.elements.chunks.chunk import Chunk, Column, Columns, Items, concat
 from penstock.elements.chunks.sharing import sealed, with_sealed_arrays
-from penstock.elements.chunks.uniform import RowForm, fill_rows, forms_of_rows, in_columns, rows_of
+from penstock.elements.chunks.uniform import UniformRow, fill_rows, forms_of_rows, in_columns, rows_of
 from penstock.elements.footprint import memory_of
 from penstock.elements.nested.structure import Structure
 
@@ -36,7 +36,7 @@ class Permit(Protocol):
         ...
 
 
-class Make(Protocol):
+class MakeRows(Protocol):
     """Make the elements of some rows, each once, in any order; in `out` where they fit, if it is given."""
 
     def __call__(self, rows: Rows, out: list[NDArray[Any]] | None = None, /) -> Chunk: ...
@@ -48,7 +48,7 @@ class Overflow(Protocol):
     def missing(self, rows: Rows, /) -> Rows: ...
     def read(self, rows: Rows, /) -> tuple[Chunk, NDArray[np.bool_]]: ...
     def write(self, rows: Rows, chunk: Chunk, /) -> int: ...
-    def fetch(self, rows: Rows, make: Make, /) -> Chunk: ...
+    def fetch(self, rows: Rows, make: MakeRows, /) -> Chunk: ...
 
 
 class Unlimited:
@@ -81,7 +81,7 @@ class KeptRows:
         self._slots = np.zeros(count, np.uint32 if count < 1 << 32 else np.uint64)  # 1 + the place of a row; 0: none
         self._structure: Structure | None = None
         self._columns: list[np.ndarray] | None = None
-        self._forms: list[RowForm] = []
+        self._forms: list[UniformRow] = []
         self._items: list[Any] | None = None
         self._lock = threading.Lock()
 
@@ -90,7 +90,7 @@ class KeptRows:
         absent = np.unique(positions[self._slots[positions] == 0])
         return absent if self._overflow is None or not len(absent) else self._overflow.missing(absent)
 
-    def fetch(self, rows: Rows, make: Make, out: list[np.ndarray] | None = None) -> Chunk:
+    def fetch(self, rows: Rows, make: MakeRows, out: list[np.ndarray] | None = None) -> Chunk:
         """Return the elements of all rows: in `out` if they fit, otherwise read-only; missing ones come from `make`."""
         slots = self._slots[rows]
         if slots.all():
@@ -140,7 +140,7 @@ class KeptRows:
             return Columns(structure, made, len(places))
         return handed_out(Items([(items or [])[place] for place in places.tolist()]))
 
-    def _made(self, absent: Rows, make: Make) -> Chunk:
+    def _made(self, absent: Rows, make: MakeRows) -> Chunk:
         """Return elements that memory lacks: made and kept, unless the overflow has them."""
         if self._overflow is None:
             made = make(absent)
@@ -156,7 +156,7 @@ class KeptRows:
             self._overflow.write(wanted[~kept], made.where(~kept))
         return _merged(absent, wanted, made, lambda _: there)
 
-    def _in_columns(self, chunk: Chunk) -> tuple[Chunk, list[RowForm] | None]:
+    def _in_columns(self, chunk: Chunk) -> tuple[Chunk, list[UniformRow] | None]:
         """Return elements that fit the columns kept so far, if any, in columns, and the forms of these.
 
         Elements whose memory other objects keep begin a list: in columns they would take memory of their own.
@@ -169,7 +169,7 @@ class KeptRows:
             is_own = repr(self._structure) == repr(made.structure) and forms == self._forms
         return (made, forms) if is_own else (chunk, None)
 
-    def _append(self, positions: Rows, chunk: Chunk, forms: list[RowForm] | None) -> None:
+    def _append(self, positions: Rows, chunk: Chunk, forms: list[UniformRow] | None) -> None:
         begin, end = self._count, self._count + len(positions)
         if self._items is not None:
             self._items.extend(sealed_chunk(chunk).held())
@@ -193,7 +193,7 @@ class KeptRows:
         self._items, self._columns, self._structure = items, None, None
 
 
-def permitted(chunk: Chunk, permit: Permit, kept: int, forms: list[RowForm] | None = None) -> tuple[int, Chunk]:
+def permitted(chunk: Chunk, permit: Permit, kept: int, forms: list[UniformRow] | None = None) -> tuple[int, Chunk]:
     """Return how many of the first elements there is room for, taken from the permit now, and these elements.
 
     Elements that are to be copied, as rows of these `forms`, take the bytes of the copies.

@@ -18,7 +18,7 @@ _PYTHONS_OWN: dict[type, np.dtype[Any]] = {cls: np.dtype(cls) for cls in (bool, 
 _NUMERIC = "iufcmM"  # kinds of dtypes whose scalars come back as they were, unless they come back as Python's own
 
 
-class RowForm(NamedTuple):
+class UniformRow(NamedTuple):
     """The dtype and shape of the rows of an array."""
 
     dtype: np.dtype[Any]
@@ -38,16 +38,16 @@ def in_columns(chunk: Chunk) -> Columns | None:
         return None
 
 
-def forms_of_rows(chunk: Columns) -> list[RowForm] | None:
+def forms_of_rows(chunk: Columns) -> list[UniformRow] | None:
     """Return the form of each leaf, if arrays of these forms have the same elements, in values and types.
 
     >>> from penstock.elements.nested.structure import LEAF
     >>> forms_of_rows(Columns(LEAF, [[np.zeros(2), np.ones(2)]], 2))
-    [RowForm(dtype=dtype('float64'), shape=(2,))]
+    [UniformRow(dtype=dtype('float64'), shape=(2,))]
     >>> forms_of_rows(Columns(LEAF, [[np.zeros(2), np.ones(3)]], 2)), forms_of_rows(Columns(LEAF, [["a", "b"]], 2))
     (None, None)
     """
-    forms: list[RowForm] = []
+    forms: list[UniformRow] = []
     for column in chunk.columns:
         form = _form_of_rows(column)
         if form is None:
@@ -56,23 +56,23 @@ def forms_of_rows(chunk: Columns) -> list[RowForm] | None:
     return forms
 
 
-def _form_of_rows(column: Column) -> RowForm | None:
+def _form_of_rows(column: Column) -> UniformRow | None:
     if isinstance(column, np.ndarray):
-        return None if column.dtype.hasobject else RowForm(column.dtype, column.shape[1:])
+        return None if column.dtype.hasobject else UniformRow(column.dtype, column.shape[1:])
     if not isinstance(column, list) or len(types := set(map(type, column))) != 1:
         return None
     (cls,) = types
     if cls is np.ndarray:
-        forms = {RowForm(value.dtype, value.shape) for value in column}
+        forms = {UniformRow(value.dtype, value.shape) for value in column}
         form = forms.pop()
         return None if forms or not form.shape or form.dtype.hasobject else form
     if cls in _PYTHONS_OWN:
         is_small = cls is not int or -(1 << 63) <= min(column) <= max(column) < 1 << 63
-        return RowForm(_PYTHONS_OWN[cls], ()) if is_small else None
+        return UniformRow(_PYTHONS_OWN[cls], ()) if is_small else None
     if not issubclass(cls, np.generic) or len(dtypes := {value.dtype for value in column}) != 1:
         return None
     (dtype,) = dtypes
-    return RowForm(dtype, ()) if dtype.kind in _NUMERIC and dtype not in _PYTHONS_OWN.values() else None
+    return UniformRow(dtype, ()) if dtype.kind in _NUMERIC and dtype not in _PYTHONS_OWN.values() else None
 
 
 def fill_rows(rows: np.ndarray, column: Column) -> None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from penstock.core.arrays import Allocate, Rows
 from penstock.core.budget import CACHE_SHARE, UNLIMITED, Budget
 from penstock.core.errors import CacheWarning
-from penstock.core.frames import Line, warn_at
+from penstock.core.frames import CodeLine, warn_at
 from penstock.elements.chunks.chunk import Chunk
 from penstock.index.blocked import Blocks
 from penstock.index.epochs import positions
@@ -21,7 +21,7 @@ from penstock.plan.ids import ordinals
 from penstock.plan.node import Node
 from penstock.plan.traits import Traits
 from penstock.plan.types import Program, Spec
-from penstock.storage.kept import KeptRows, KeptStream, Make, handed_out, sealed_chunk
+from penstock.storage.kept import KeptRows, KeptStream, MakeRows, handed_out, sealed_chunk
 
 if TYPE_CHECKING:
     from penstock.ops.buffer.spill import Spill, SpilledStream
@@ -36,7 +36,7 @@ class Allowance:
     """
 
     def __init__(
-        self, most: int | None = None, *, spills: bool = False, budget: int | None = None, at: Line | None = None
+        self, most: int | None = None, *, spills: bool = False, budget: int | None = None, at: CodeLine | None = None
     ) -> None:
         self.nbytes = 0
         self._at = at
@@ -109,7 +109,7 @@ class RowsKept(Protocol):
     """The kept elements of an indexed plan, by position."""
 
     def missing(self, positions: Rows, /) -> Rows: ...
-    def fetch(self, rows: Rows, make: Make, out: Any = None, /) -> Chunk: ...
+    def fetch(self, rows: Rows, make: MakeRows, out: Any = None, /) -> Chunk: ...
 
 
 class StreamKept(Protocol):

@@ -13,7 +13,7 @@ from penstock.cache.compressing import Compression
 from penstock.cache.store import CacheStore
 from penstock.core.budget import Budget
 from penstock.core.errors import CacheWarning, PlanError
-from penstock.core.frames import Line, warn_at
+from penstock.core.frames import CodeLine, warn_at
 from penstock.elements.chunks.chunk import Chunk
 from penstock.plan.content.key import STREAM, ContentKey
 
@@ -37,7 +37,7 @@ class DiskStore:
     compression: Compression | None = None
     tells: bool = True
     renew: Callable[[], ContentKey] | None = field(default=None, repr=False)
-    at: Line | None = field(default=None, repr=False)
+    at: CodeLine | None = field(default=None, repr=False)
     _open: dict[str, CacheStore] = field(default_factory=dict, init=False, repr=False)
     _streams: dict[str, StreamOnDisk] = field(default_factory=dict, init=False, repr=False)
     _renewed: list[ContentKey] = field(default_factory=list, init=False, repr=False)

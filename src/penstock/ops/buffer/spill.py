@@ -13,7 +13,7 @@ from penstock.cache.compressing import Compression
 from penstock.cache.store import CacheStore
 from penstock.cache.temporary import TemporaryFolder
 from penstock.core.arrays import Rows
-from penstock.core.frames import Line
+from penstock.core.frames import CodeLine
 from penstock.elements.chunks.chunk import Chunk
 from penstock.ops.buffer.on_disk import DiskStore
 from penstock.plan.content.key import ContentKey
@@ -31,7 +31,7 @@ class Spill:
     """
 
     def __init__(
-        self, disk: DiskStore | None = None, compression: Compression | None = None, at: Line | None = None
+        self, disk: DiskStore | None = None, compression: Compression | None = None, at: CodeLine | None = None
     ) -> None:
         self._disk = disk
         self._at = at if disk is None else disk.at
