@@ -73,11 +73,12 @@ def test_a_list_of_elements_comes_back_in_the_same_types_and_is_taken_into_memor
     assert (column is out) == as_rows
 
 
-def test_elements_whose_memory_others_keep_are_not_copied():
+@pytest.mark.parametrize("as_columns", [False, True])
+def test_elements_whose_memory_others_keep_are_not_copied(as_columns):
     data = np.zeros((4, 1000))
     data.flags.writeable = False
-    kept = KeptRows(4)
-    kept.put(np.arange(4), Items(list(data)))
+    kept, chunk = KeptRows(4), Items(list(data))
+    kept.put(np.arange(4), chunk.to_columns() if as_columns else chunk)
     assert all(np.shares_memory(row, data) for row in kept.take(np.array([3, 0])).elements())
 
 

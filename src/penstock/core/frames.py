@@ -1,4 +1,4 @@
-"""Distinguish Penstock's own code from the user's."""
+"""Distinguish Penstock's own code from the user's, and warn of lines of the latter."""
 
 from __future__ import annotations
 

@@ -164,7 +164,8 @@ class KeptRows:
         if self._items is not None or (made := in_columns(chunk)) is None or (forms := forms_of_rows(made)) is None:
             return chunk, None
         if self._columns is None:
-            is_own = chunk is made or memory_of(chunk) >= len(chunk) * sum(form.nbytes for form in forms)
+            is_copied = all(isinstance(column, np.ndarray) for column in made.columns)
+            is_own = is_copied or memory_of(chunk) >= len(chunk) * sum(form.nbytes for form in forms)
         else:
             is_own = repr(self._structure) == repr(made.structure) and forms == self._forms
         return (made, forms) if is_own else (chunk, None)
