@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from penstock.cache.reading import VIEWED
 from penstock.cache.store import CacheStore
 from penstock.elements.chunks.chunk import Columns, Items
+from penstock.elements.chunks.uniform import VIEWED
 from tests.cache.kinds import Box, chunk_of
 
 

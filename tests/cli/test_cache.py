@@ -10,6 +10,8 @@ import pytest
 import penstock as ps
 from penstock.cache.store import CacheStore
 from penstock.cli.main import main
+from penstock.elements.chunks.chunk import Items
+from penstock.elements.sparse import Sparse
 from tests.cache.kinds import Box, chunk_of, images
 
 
@@ -112,6 +114,31 @@ def test_elements_that_are_no_dicts_are_a_column(tmp_path):
     CacheStore(tmp_path / "c", "key", {}).write(np.arange(3), chunk_of([5, 6, 7]))
     assert main(["cache", "export", str(tmp_path / "c"), str(tmp_path / "a.parquet")]) == 0
     assert [row["value"] for row in ps.read_parquet(str(tmp_path / "a.parquet"))] == [5, 6, 7]
+
+
+@pytest.mark.parametrize("name", ["a.parquet", "a.arrow"])
+def test_tuples_and_sparse_leaves_are_exported_as_columns(tmp_path, name):
+    pytest.importorskip("pyarrow")
+    made = [(i, {"pair": ("t", np.arange(i, i + 2, dtype=">i4"))}, Sparse.from_dense([0, i])) for i in (5, 6)]
+    CacheStore(tmp_path / "c", "key", {}).write(np.arange(2), Items(made))
+    assert main(["cache", "export", str(tmp_path / "c"), str(tmp_path / name)]) == 0
+    read = ps.read_parquet if name.endswith("parquet") else ps.read_arrow
+    assert [row["0"] for row in read(str(tmp_path / name))] == [5, 6]
+    row = read(str(tmp_path / name))[1]
+    assert row["1"]["pair"]["0"] == "t"
+    assert row["1"]["pair"]["1"].tolist() == [6, 7]
+    assert {part: value.tolist() for part, value in row["2"].items()} == {
+        "indices": [[1]], "values": [6], "dense_shape": [2]
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("value", [np.zeros(2, complex), "\ud800"])
+def test_export_names_the_column_that_arrow_cannot_hold(tmp_path, value, capsys):
+    pytest.importorskip("pyarrow")
+    CacheStore(tmp_path / "c", "key", {}).write(np.arange(1), Items([{"x": value}]))
+    assert main(["cache", "export", str(tmp_path / "c"), str(tmp_path / "a.arrow")]) == 1
+    assert "export: column 'x' of elements 0 to 0 has values that Arrow cannot hold" in capsys.readouterr().err
+    assert not (tmp_path / "a.arrow").exists()
 
 
 def test_export_refuses_pickles_and_unknown_formats(tmp_path, capsys):

@@ -34,6 +34,62 @@ def test_columns_become_a_list_if_shapes_differ():
     assert [element.tolist() for element in kept.take(np.array([2, 0])).elements()] == [[1, 1, 1], [0, 0]]
 
 
+LEAVES = {
+    "images": (lambda i: np.full((2, 3), i, np.uint8), True),
+    "views in Fortran's order": (lambda i: np.full((3, 2), i, np.float32).T, True),
+    "records": (lambda i: np.full(2, (i, 0.5), [("a", "i4"), ("b", "f8")]), True),
+    "numbers": (int, True),
+    "truth": (lambda i: i % 2 == 0, True),
+    "halves": (np.float16, True),
+    "times": (lambda i: np.datetime64(i, "D"), True),
+    "large numbers": (lambda i: i + (1 << 63), False),
+    "scalars of a dtype of Python's numbers": (np.int64, False),
+    "complex numbers": (complex, False),
+    "arrays without dimensions": (np.array, False),
+    "arrays of objects": (lambda i: np.array([None, i], object), False),
+    "different shapes": (lambda i: np.arange(i % 2), False),
+    "different dtypes": (lambda i: np.zeros(1, f"i{2 ** (i % 3)}"), False),
+    "different types": (lambda i: i if i % 2 else float(i), False),
+    "texts": (str, False),
+}
+
+
+@pytest.mark.parametrize(("make", "as_rows"), LEAVES.values(), ids=LEAVES)
+def test_a_list_of_elements_comes_back_in_the_same_types_and_is_taken_into_memory_where_it_can(make, as_rows):
+    kept = KeptRows(6)
+    made = [{"x": make(i)} for i in range(6)]
+    for rows in ([0, 1, 2], [3, 4, 5]):
+        kept.put(np.array(rows), Items([made[row] for row in rows]))
+    order = np.array([4, 0, 0, 5])
+    found = [element["x"] for element in kept.take(order).elements()]
+    for value, wanted in zip(found, [made[row]["x"] for row in order], strict=True):
+        assert type(value) is type(wanted)
+        assert repr(value) == repr(wanted)
+        assert getattr(value, "dtype", None) == getattr(wanted, "dtype", None)
+        assert not isinstance(value, np.ndarray) or not value.flags.writeable
+    first = np.asarray([made[0]["x"]])
+    out = np.zeros((4, *first.shape[1:]), first.dtype)
+    (column,) = kept.take(order, [out]).to_columns().columns
+    assert (column is out) == as_rows
+
+
+@pytest.mark.parametrize("as_columns", [False, True])
+def test_elements_whose_memory_others_keep_are_not_copied(as_columns):
+    data = np.zeros((4, 1000))
+    data.flags.writeable = False
+    kept, chunk = KeptRows(4), Items(list(data))
+    kept.put(np.arange(4), chunk.to_columns() if as_columns else chunk)
+    assert all(np.shares_memory(row, data) for row in kept.take(np.array([3, 0])).elements())
+
+
+def test_large_rows_are_views_unless_memory_is_given():
+    kept = KeptRows(3)
+    kept.put(np.arange(3), Items([np.full(1 << 16, i, np.uint8) for i in range(3)]))
+    once, twice = (kept.take(np.array([2, 0])).elements() for _ in range(2))
+    assert [row[0] for row in once] == [2, 0]
+    assert all(map(np.shares_memory, once, twice))
+
+
 def test_a_stream_is_kept_from_its_beginning():
     kept = KeptStream()
     kept.add(3, Items([3]), "later")

@@ -188,17 +188,21 @@ def _fixed_rows(
         (column,) = columns
         if isinstance(column, np.ndarray) and column.flags.c_contiguous:
             return column.reshape(-1).view(np.uint8), offsets, lengths
-    block = np.zeros(count * stride, np.uint8)
+    block = np.empty(count * stride, np.uint8)
+    end = 0
     for known, start, column in zip(form.columns, starts, columns, strict=True):
         if known is None or known[2] == 0 or not count:
             continue
-        shape, dtype, _ = known
+        shape, dtype, size = known
+        block.reshape(count, stride)[:, end:start] = 0  # padding
+        end = start + size
         into = np.ndarray((count, *shape), dtype, block.data, start, (stride, *np.empty(shape, dtype).strides))
         if isinstance(column, np.ndarray):
             into[...] = column
         else:
             for i, value in enumerate(column):
                 into[i] = value
+    block.reshape(count, stride)[:, end:] = 0
     return block, offsets, lengths
 
 

@@ -15,10 +15,8 @@ from penstock.core.arrays import Rows
 from penstock.core.errors import DataError, MissingDependencyError
 from penstock.elements.chunks.chunk import Column
 from penstock.elements.chunks.sharing import sealed_rows
+from penstock.elements.chunks.uniform import VIEWED
 from penstock.kernels.cached_rows import ANY_LENGTH, copy_cached_rows
-
-VIEWED = 1 << 16
-"""Arrays of this many bytes are views of the mapped files, unless memory for them is given."""
 
 
 @dataclass(frozen=True)

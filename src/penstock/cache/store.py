@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import threading
 import time
-import warnings
 from collections.abc import Callable, Mapping
 from typing import Any, Self
 
@@ -21,10 +20,11 @@ from penstock.cache.packing import Packer
 from penstock.cache.reading import Located, read_rows
 from penstock.core.arrays import Rows
 from penstock.core.errors import CacheWarning
+from penstock.core.frames import warn_at
 from penstock.elements.chunks.chunk import Chunk, Column, Columns, Items, concat, values_in
 from penstock.kernels.cached_rows import ANY_LENGTH, VERIFIED, copy_cached_rows, look_up_rows
 from penstock.kernels.order import native_rows
-from penstock.storage.kept import handed_out, sealed_chunk
+from penstock.storage.kept import MakeRows, handed_out, sealed_chunk
 
 _LOOK_EVERY = 1.0  # seconds between looks for the rows of others, while rows are missing
 _FORM_SHIFT, _FORM_MASK = np.uint64(52), np.uint64(0x7FF)
@@ -145,11 +145,11 @@ class CacheStore:
             self._logs.lose(rows[~ok & (entries != 0)])
         return ok
 
-    def fetch(self, rows: Rows, make: Callable[[Rows], Chunk], out: list[NDArray[Any]] | None = None) -> Chunk:
+    def fetch(self, rows: Rows, make: MakeRows, out: list[NDArray[Any]] | None = None) -> Chunk:
         """Return the elements of all rows; those that are missing or damaged come from `make`, and are written.
 
-        `make(rows)` gets each missing row once, in ascending order. Written or not (a store that is full), its elements
-        are part of the result; what it hands out is read-only, as everything from a store is.
+        `make(rows)` gets each missing row once, and `out` if it is to make them all. Written or not (a store that is
+        full), its elements are part of the result; what it hands out is read-only, as everything from a store is.
         """
         chunk, found = self.read(rows, out)
         if not found.all() and time.monotonic() - self._looked > _LOOK_EVERY and self.refresh():
@@ -160,7 +160,7 @@ class CacheStore:
         unique, order = np.unique(absent, return_index=True)
         if len(unique) < len(absent):
             absent, order = unique, np.arange(len(unique))
-        made = sealed_chunk(make(absent))
+        made = sealed_chunk(make(absent) if out is None or len(absent) < len(rows) else make(absent, out))
         self.write(absent, made)
         if len(absent) == len(rows):
             return handed_out(made)
@@ -348,7 +348,7 @@ def _joined(chunks: list[tuple[Chunk, Rows]], count: int) -> Chunk:
 
 
 def _warn(sentence: str) -> None:
-    warnings.warn(sentence, CacheWarning, stacklevel=2)
+    warn_at(None, CacheWarning(sentence))
 
 
 def _opened(folder: str, key: str, parts: dict[str, str], settings: dict[str, Any]) -> CacheStore:

@@ -6,12 +6,12 @@ import fcntl
 import os
 import shutil
 import tempfile
-import warnings
 import weakref
 from contextlib import suppress
 
 from penstock.cache.growth import is_in_memory
 from penstock.core.errors import CacheWarning
+from penstock.core.frames import CodeLine, warn_at
 
 _PREFIX = "penstock-spill-"
 
@@ -31,9 +31,12 @@ class TemporaryFolder:
     False
     """
 
-    def __init__(self, parent: str | None = None) -> None:
-        """Make the folder in `parent`; by default in the system's folder for temporary files that is on a disk."""
-        parent = _on_disk() if parent is None else parent
+    def __init__(self, parent: str | None = None, at: CodeLine | None = None) -> None:
+        """Make the folder in `parent`; by default in the system's folder for temporary files that is on a disk.
+
+        If there is none on a disk, a `CacheWarning` about the line `at` says so.
+        """
+        parent = _on_disk(at) if parent is None else parent
         remove_abandoned(parent)
         self.path, lock = _made(parent)
         self._remove = weakref.finalize(self, _removed, self.path, lock, os.getpid())
@@ -80,16 +83,15 @@ def _removed(path: str, lock: int | None, process: int) -> None:
         os.close(lock)
 
 
-def _on_disk() -> str:
+def _on_disk(at: CodeLine | None) -> str:
     """Return a folder for temporary files that is not in memory, if there is one."""
     first = tempfile.gettempdir()
     places = (first, "/var/tmp")  # noqa: S108 - the folder made there has a name that nobody can guess
     found = [place for place in places if os.access(place, os.W_OK) and not is_in_memory(place)]
     if not found:
-        warnings.warn(
+        sentence = (
             f"cache(spill=True): {first} lies in memory, so what is spilled there takes memory; pass spill= the path "
-            "of a folder on a disk, or set TMPDIR",
-            CacheWarning,
-            stacklevel=2,
+            "of a folder on a disk, or set TMPDIR"
         )
+        warn_at(at, CacheWarning(sentence))
     return found[0] if found else first

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Iterator
+from typing import Any, cast
 
 import numpy as np
 
@@ -12,7 +12,9 @@ from penstock.cache.store import CacheStore
 from penstock.cache.upkeep import KeptKey, chosen_key, damaged_rows, kept_keys, of_other_versions, remove
 from penstock.cli.files.amounts import many, size
 from penstock.cli.terminal import Terminal
+from penstock.core.arrays import Rows
 from penstock.core.errors import DataError
+from penstock.elements.sparse import Sparse
 from penstock.sources.arrow.writing import write_arrow_file, write_parquet_files
 
 _ROWS_AT_ONCE = 256
@@ -27,7 +29,7 @@ def list_keys(folder: str, terminal: Terminal) -> bool:
     for each in keys:
         store = each.open()
         whole = "" if store.length is None else f" of {store.length:,}"
-        rows.append((each.header.key, f"{store.count:,}{whole}", size(each.bytes), _when(each.header.made)))
+        rows.append((each.header.key, f"{store.count:,}{whole}", size(each.bytes), when(each.header.made)))
     terminal.table(rows, 0)
     _say_others(folder, terminal)
     if keys and keys[0].open().is_memory:
@@ -42,7 +44,7 @@ def describe_key(folder: str, terminal: Terminal, *, key: str | None = None) -> 
     facts = [
         ("key", each.header.key),
         ("folder", each.place),
-        ("begun", _when(each.header.made)),
+        ("begun", when(each.header.made)),
         ("rows", f"{store.count:,}, the first {store.prefix:,} without a gap"),
         ("length", "not recorded" if store.length is None else f"{store.length:,}"),
         ("size", f"{size(each.bytes)} in {many(each.files, 'file')}"),
@@ -82,15 +84,20 @@ def _verify(each: KeptKey, terminal: Terminal) -> bool:
             seen += count
             lost.append(bad)
             update(seen, "rows")
-    rows = np.concatenate(lost).tolist()
+    advice = "these rows are made again when they are next needed"
+    return say_damaged(each.header.key, seen, np.concatenate(lost), advice, terminal, records)
+
+
+def say_damaged(name: str, seen: int, lost: Rows, advice: str, terminal: Terminal, records: int | None = None) -> bool:
+    """Say how many rows were read, and which are damaged; return whether none is, nor any of the `records`."""
+    rows = lost.tolist()
     if not rows and not records:
-        terminal.show(f"{each.header.key}: {many(seen, 'row')}, all sound", 0)
+        terminal.show(f"{name}: {many(seen, 'row')}, all sound", 0)
         return True
     shown = ", ".join(map(str, rows[:_MOST_SHOWN])) + (" ..." if len(rows) > _MOST_SHOWN else "")
+    more = "" if records is None else f", and {many(records, 'damaged record')}"
     terminal.show(
-        f"{each.header.key}: {many(seen, 'row')}, {len(rows):,} damaged{f' ({shown})' if rows else ''}, and "
-        f"{many(records, 'damaged record')}; these rows are made again when they are next needed",
-        0,
+        f"{name}: {many(seen, 'row')}, {len(rows):,} damaged{f' ({shown})' if rows else ''}{more}; {advice}", 0
     )
     return False
 
@@ -110,7 +117,8 @@ def clear(folder: str, terminal: Terminal, *, key: str | None = None, keep_lates
 def export(folder: str, to: str, terminal: Terminal, *, key: str | None = None, overwrite: bool = False) -> bool:
     """Write the elements of one key, in the order of rows, to a Parquet or Arrow file.
 
-    Elements that are not dicts become the column `value`. A cache with pickled elements is refused: reading it would
+    Tuples become the columns `0`, `1` and so on, `Sparse` its `indices`, `values` and `dense_shape`, and elements that
+    are single values the column `value`. A cache with pickled elements is refused: reading it would
     run code that it contains.
     """
     store = chosen_key(kept_keys(folder), key, folder).open()
@@ -120,26 +128,42 @@ def export(folder: str, to: str, terminal: Terminal, *, key: str | None = None, 
             "refuses them; iterate the dataset instead, and write what it yields"
         )
     before = store.count
-    write: Callable[[Iterator[Any]], Any]
-    if to.endswith(".parquet"):
-        write = lambda rows: write_parquet_files(rows, to, max_bytes=None, overwrite=overwrite, compression="snappy")  # noqa: E731
-    elif to.endswith(_ARROW):
-        write = lambda rows: write_arrow_file(rows, to, overwrite=overwrite)  # noqa: E731
-    else:
-        raise DataError(f"{to}: expected a name that ends in .parquet, {' or '.join(_ARROW)}")
-    write(_elements(store))
+    write_elements(_elements(store), to, overwrite=overwrite)
     terminal.show(f"{to}: {many(store.count, 'row')}", 0)
     if store.count < before:
         terminal.say(f"{many(before - store.count, 'row')}: damaged, and left out.", 0)
     return store.count == before
 
 
+def write_elements(elements: Iterator[Any], to: str, *, overwrite: bool) -> None:
+    """Write elements to a Parquet or Arrow file, by its name."""
+    if not to.endswith((".parquet", *_ARROW)):
+        raise DataError(f"{to}: expected a name that ends in .parquet, {' or '.join(_ARROW)}")
+    rows = (each if isinstance(each, dict) else {"value": each} for each in map(_in_dicts, elements))
+    if to.endswith(_ARROW):
+        write_arrow_file(rows, to, overwrite=overwrite, call="export")
+    else:
+        write_parquet_files(rows, to, max_bytes=None, overwrite=overwrite, compression="snappy", call="export")
+
+
 def _elements(store: CacheStore) -> Iterator[Any]:
     rows = store.rows
     for low in range(0, len(rows), _ROWS_AT_ONCE):
         chunk, _ = store.read(rows[low : low + _ROWS_AT_ONCE])
-        yield from (each if isinstance(each, dict) else {"value": each} for each in chunk.elements())
+        yield from chunk.elements()
 
 
-def _when(made: float) -> str:
+def _in_dicts(value: Any) -> Any:
+    """Return an element with dicts, which become columns, in place of tuples and `Sparse`."""
+    if isinstance(value, Sparse):
+        return {"indices": value.indices, "values": value.values, "dense_shape": np.array(value.dense_shape, np.int64)}
+    if isinstance(value, tuple):
+        value = {str(i): part for i, part in enumerate(cast("tuple[Any, ...]", value))}
+    if isinstance(value, dict):
+        return {name: _in_dicts(part) for name, part in cast("dict[str, Any]", value).items()}
+    return [_in_dicts(part) for part in cast("list[Any]", value)] if isinstance(value, list) else value
+
+
+def when(made: float) -> str:
+    """Return a time in seconds since 1970 as text, in the local time zone."""
     return time.strftime("%Y-%m-%d %H:%M", time.localtime(made))

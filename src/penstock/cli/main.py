@@ -168,7 +168,10 @@ def _add_convert(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_cache(parser: argparse.ArgumentParser) -> None:
-    parser.description = "Look after the folders that ds.cache(path) keeps elements in. A folder may hold several keys."
+    parser.description = (
+        "Look after the folders that ds.cache(path) and ds.save(path) keep elements in. A folder of a cache may hold "
+        "several keys."
+    )
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
     told = {
         "ls": "list the keys in a folder, with rows and sizes",
@@ -179,7 +182,7 @@ def _add_cache(parser: argparse.ArgumentParser) -> None:
     }
     for name, text in told.items():
         command = commands.add_parser(name, help=text, description=f"{text[0].upper()}{text[1:]}.", epilog=STATUSES)
-        command.add_argument("folder", metavar="FOLDER", help="the path given to ds.cache(path)")
+        command.add_argument("folder", metavar="FOLDER", help="the path given to ds.cache(path) or ds.save(path)")
         if name != "ls":
             command.add_argument(
                 "--key", metavar="KEY", help="the key, or its beginning (default: the only one, or all)"
@@ -261,16 +264,25 @@ def _convert(asked: argparse.Namespace) -> int:
 
 
 def _cache(asked: argparse.Namespace) -> int:
-    from penstock.cli import cache
+    from penstock.cli import cache, saved
 
-    commands = {
-        "ls": lambda: cache.list_keys(asked.folder, Terminal()),
-        "info": lambda: cache.describe_key(asked.folder, Terminal(), key=asked.key),
-        "verify": lambda: cache.verify(asked.folder, Terminal(), key=asked.key),
-        "clear": lambda: cache.clear(asked.folder, Terminal(), key=asked.key, keep_latest=asked.keep_latest),
-        "export": lambda: cache.export(asked.folder, asked.to, Terminal(), key=asked.key, overwrite=asked.overwrite),
+    of_cache: dict[str, Callable[..., bool]] = {
+        "ls": cache.list_keys,
+        "info": cache.describe_key,
+        "verify": cache.verify,
+        "clear": cache.clear,
+        "export": cache.export,
     }
-    return _with_files(commands[asked.command])
+    of_saved: dict[str, Callable[..., bool]] = {
+        "ls": saved.list_saved,
+        "info": saved.describe_saved,
+        "verify": saved.verify_saved,
+        "clear": saved.refuse_to_clear,
+        "export": saved.export_saved,
+    }
+    do = (of_saved if saved.is_saved(asked.folder) else of_cache)[asked.command]
+    given = {name: value for name, value in vars(asked).items() if name in ("to", "key", "keep_latest", "overwrite")}
+    return _with_files(lambda: do(asked.folder, terminal=Terminal(), **given))
 
 
 def _with_files(do: Callable[[], bool]) -> int:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar, cast
 from penstock import dataset, lint, rewrite
 from penstock.core.attributes import UnknownNameError
 from penstock.core.errors import BudgetWarning, PlanWarning
-from penstock.core.frames import is_ours
+from penstock.core.frames import frame_of_user
 from penstock.core.renamed import hint_of
 from penstock.core.seeds import fresh_seed
 from penstock.core.surroundings import ONLY_PROCESS, surroundings
@@ -190,9 +190,7 @@ class Handle(Generic[T_co]):
 
 def line_of_caller() -> Place:
     """Return the line, outside Penstock, that called the caller of this function."""
-    frame = sys._getframe(2)  # noqa: SLF001 # pyright: ignore[reportPrivateUsage] - the cheapest way to the line
-    while frame.f_back is not None and is_ours(frame.f_code.co_filename):
-        frame = frame.f_back
+    frame = frame_of_user()
     return Place(frame.f_code, frame.f_lineno, frame.f_globals)
 
 

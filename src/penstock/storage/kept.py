@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from penstock.core.arrays import Rows
 from penstock.elements.chunks.chunk import Chunk, Column, Columns, Items, concat
-from penstock.elements.chunks.sharing import gathered, sealed, with_sealed_arrays
+from penstock.elements.chunks.sharing import sealed, with_sealed_arrays
+from penstock.elements.chunks.uniform import UniformRow, fill_rows, forms_of_rows, in_columns, rows_of
 from penstock.elements.footprint import memory_of
 from penstock.elements.nested.structure import Structure
 
@@ -35,13 +36,19 @@ class Permit(Protocol):
         ...
 
 
+class MakeRows(Protocol):
+    """Make the elements of some rows, each once, in any order; in `out` where they fit, if it is given."""
+
+    def __call__(self, rows: Rows, out: list[NDArray[Any]] | None = None, /) -> Chunk: ...
+
+
 class Overflow(Protocol):
     """Another place for rows, such as a disk, which takes those that memory has no room for."""
 
     def missing(self, rows: Rows, /) -> Rows: ...
     def read(self, rows: Rows, /) -> tuple[Chunk, NDArray[np.bool_]]: ...
     def write(self, rows: Rows, chunk: Chunk, /) -> int: ...
-    def fetch(self, rows: Rows, make: Callable[[Rows], Chunk], /) -> Chunk: ...
+    def fetch(self, rows: Rows, make: MakeRows, /) -> Chunk: ...
 
 
 class Unlimited:
@@ -58,7 +65,7 @@ class Unlimited:
 
 
 class KeptRows:
-    """The elements of some of `count` rows: columns of arrays if all have one shape and dtype, otherwise a list.
+    """The elements of some of `count` rows: an array for each leaf if that has the same elements, otherwise a list.
 
     Several threads may fill and read; a row put twice is the same both times. Rows that the `permit` has no room for
     go to the `overflow`, if there is one; from then on memory takes no more.
@@ -74,6 +81,7 @@ class KeptRows:
         self._slots = np.zeros(count, np.uint32 if count < 1 << 32 else np.uint64)  # 1 + the place of a row; 0: none
         self._structure: Structure | None = None
         self._columns: list[np.ndarray] | None = None
+        self._forms: list[UniformRow] = []
         self._items: list[Any] | None = None
         self._lock = threading.Lock()
 
@@ -82,7 +90,7 @@ class KeptRows:
         absent = np.unique(positions[self._slots[positions] == 0])
         return absent if self._overflow is None or not len(absent) else self._overflow.missing(absent)
 
-    def fetch(self, rows: Rows, make: Callable[[Rows], Chunk], out: list[np.ndarray] | None = None) -> Chunk:
+    def fetch(self, rows: Rows, make: MakeRows, out: list[np.ndarray] | None = None) -> Chunk:
         """Return the elements of all rows: in `out` if they fit, otherwise read-only; missing ones come from `make`."""
         slots = self._slots[rows]
         if slots.all():
@@ -98,12 +106,12 @@ class KeptRows:
         with self._lock:
             new = self._slots[positions] == 0
             added, some = (positions, chunk) if new.all() else (positions[new], chunk.where(new))
-            is_array = self._fits_columns(some)
-            count, some = permitted(some, self._permit, self._count, copied=is_array)
+            some, forms = self._in_columns(some)
+            count, some = permitted(some, self._permit, self._count, forms)
             if count:
-                if not is_array:
+                if forms is None:
                     self._leave_columns()
-                self._append(added[:count], some)
+                self._append(added[:count], some, forms)
             self._is_full = self._is_full or count < len(added)
             return self._slots[positions] != 0
 
@@ -128,11 +136,11 @@ class KeptRows:
         places = np.subtract(slots, 1, dtype=np.int64)
         if columns is not None and structure is not None:
             memory = out if out is not None and len(out) == len(columns) else [None] * len(columns)
-            made: list[Column] = [gathered(column, places, into) for column, into in zip(columns, memory, strict=True)]
+            made: list[Column] = [rows_of(column, places, into) for column, into in zip(columns, memory, strict=True)]
             return Columns(structure, made, len(places))
         return handed_out(Items([(items or [])[place] for place in places.tolist()]))
 
-    def _made(self, absent: Rows, make: Callable[[Rows], Chunk]) -> Chunk:
+    def _made(self, absent: Rows, make: MakeRows) -> Chunk:
         """Return elements that memory lacks: made and kept, unless the overflow has them."""
         if self._overflow is None:
             made = make(absent)
@@ -148,31 +156,30 @@ class KeptRows:
             self._overflow.write(wanted[~kept], made.where(~kept))
         return _merged(absent, wanted, made, lambda _: there)
 
-    def _fits_columns(self, chunk: Chunk) -> bool:
-        """Return whether the elements are arrays of the shapes and dtypes kept so far, if any."""
-        if self._items is not None or not isinstance(chunk, Columns):
-            return False
-        arrays = [column for column in chunk.columns if isinstance(column, np.ndarray) and not column.dtype.hasobject]
-        if len(arrays) < len(chunk.columns):
-            return False
-        if self._columns is None:
-            return True
-        return repr(self._structure) == repr(chunk.structure) and all(
-            array.dtype == column.dtype and array.shape[1:] == column.shape[1:]
-            for array, column in zip(arrays, self._columns, strict=True)
-        )
+    def _in_columns(self, chunk: Chunk) -> tuple[Chunk, list[UniformRow] | None]:
+        """Return elements that fit the columns kept so far, if any, in columns, and the forms of these.
 
-    def _append(self, positions: Rows, chunk: Chunk) -> None:
+        Elements whose memory other objects keep begin a list: in columns they would take memory of their own.
+        """
+        if self._items is not None or (made := in_columns(chunk)) is None or (forms := forms_of_rows(made)) is None:
+            return chunk, None
+        if self._columns is None:
+            is_copied = all(isinstance(column, np.ndarray) for column in made.columns)
+            is_own = is_copied or memory_of(chunk) >= len(chunk) * sum(form.nbytes for form in forms)
+        else:
+            is_own = repr(self._structure) == repr(made.structure) and forms == self._forms
+        return (made, forms) if is_own else (chunk, None)
+
+    def _append(self, positions: Rows, chunk: Chunk, forms: list[UniformRow] | None) -> None:
         begin, end = self._count, self._count + len(positions)
         if self._items is not None:
             self._items.extend(sealed_chunk(chunk).held())
-        elif isinstance(chunk, Columns):
-            arrays = [np.asarray(column) for column in chunk.columns]
+        elif isinstance(chunk, Columns) and forms is not None:
             if self._columns is None:  # pages of this memory that are not used yet take none
-                self._structure = chunk.structure
-                self._columns = [np.empty((len(self._slots), *array.shape[1:]), array.dtype) for array in arrays]
-            for array, column in zip(arrays, self._columns, strict=True):
-                column[begin:end] = array
+                self._structure, self._forms = chunk.structure, forms
+                self._columns = [np.empty((len(self._slots), *form.shape), form.dtype) for form in forms]
+            for values, column in zip(chunk.columns, self._columns, strict=True):
+                fill_rows(column[begin:end], values)
         self._slots[positions] = np.arange(begin + 1, end + 1)
         self._count = end
 
@@ -182,22 +189,19 @@ class KeptRows:
             return
         items: list[Any] = []
         if self._columns is not None and self._structure is not None:
-            columns: list[Column] = [column[: self._count].copy() for column in self._columns]
+            columns: list[Column] = [column[: self._count] for column in self._columns]
             items = sealed_chunk(Columns(self._structure, columns, self._count)).held()
         self._items, self._columns, self._structure = items, None, None
 
 
-def permitted(chunk: Chunk, permit: Permit, kept: int, *, copied: bool = False) -> tuple[int, Chunk]:
+def permitted(chunk: Chunk, permit: Permit, kept: int, forms: list[UniformRow] | None = None) -> tuple[int, Chunk]:
     """Return how many of the first elements there is room for, taken from the permit now, and these elements.
 
-    Columns that are to be `copied` take the bytes of their arrays, whoever keeps those.
+    Elements that are to be copied, as rows of these `forms`, take the bytes of the copies.
     """
     count, some = len(chunk), chunk
     while count:
-        if copied and isinstance(some, Columns):
-            nbytes = sum(np.asarray(column).nbytes for column in some.columns)
-        else:
-            nbytes = memory_of(some)
+        nbytes = memory_of(some) if forms is None else count * sum(form.nbytes for form in forms)
         if permit.grow(nbytes):
             break
         count = min(count - 1, count * max(permit.room, 0) // max(nbytes, 1))

@@ -2,6 +2,7 @@
 
 import warnings
 
+import numpy as np
 import pytest
 
 import penstock as ps
@@ -36,6 +37,18 @@ def test_a_damaged_element_of_a_cached_stream_is_made_again(tmp_path):
     damage(tmp_path, b"\x07" * 6)
     whole = numbers(noted).cache(tmp_path)
     assert as_texts(whole.with_options(INLINE)) == as_texts(numbers(Noted()))
+
+
+def test_damaged_elements_that_are_read_in_another_order_are_made_again(tmp_path):
+    def even():
+        return Dataset.range(40).filter(lambda x: x % 2 == 0).map(lambda x: np.full(3, x)).cache(tmp_path)
+
+    plain = as_texts(even())
+    for row in range(0, 40, 4):
+        damage(tmp_path, np.full(3, row).tobytes())
+    shuffled = [batch[:, 0].tolist() for batch in even().shuffle(seed=0).batch(7).with_options(INLINE)]
+    assert shuffled == [batch.tolist() for batch in Dataset.range(0, 40, 2).shuffle(seed=0).batch(7)]
+    assert as_texts(even()) == plain
 
 
 def test_a_state_of_the_stream_goes_on_as_a_stream_after_it_was_cached(tmp_path):

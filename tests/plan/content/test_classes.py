@@ -6,6 +6,23 @@ import pytest
 
 from tests.plan.content.keys import in_module, key_with
 
+# A class that takes the defaults of its fields out of its attributes, as those of pydantic do.
+MODEL = """
+class Field:
+  __slots__ = ("annotation", "default", "default_factory", "_seen")
+  def __init__(self, default):
+    self.annotation, self.default, self.default_factory, self._seen = int, default, None, object()
+class Meta(type):
+  def __new__(cls, name, bases, names):
+    fields = {key: Field(names.pop(key)) for key in names.get("__annotations__", {})}
+    return super().__new__(cls, name, bases, {**names, "__pydantic_fields__": fields, "__pydantic_state__": id(fields)})
+  def __call__(cls):
+    made = super().__call__()
+    vars(made).update({name: field.default for name, field in cls.__pydantic_fields__.items()})
+    return made
+class C(metaclass=Meta):
+"""
+
 EDITS = {
     "__new__": "class P:\n  def __new__(cls, x): return x + 7\ndef f(x): return P(x)",
     "__init_subclass__": (
@@ -56,6 +73,10 @@ EDITS = {
     "attribute of a member": "class E(enum.Enum):\n  A = 1\nE.A.k = 7\ndef f(x): return E.A.k + x",
     "private name of a member": (
         "class E(enum.Enum):\n  A = 1\n  __k = 7\n  def g(self): return self.__k\ndef f(x): return E.A.g() + x"
+    ),
+    "default that a library takes out of the class": MODEL + "  size: int = 7\ndef f(x): return x + C().size",
+    "factory that a library takes out of the class": (
+        MODEL + "  size: object = lambda: 7\ndef f(x): return x + C().size()"
     ),
     "dunder of an enum": "class E(enum.Enum):\n  A = 1\n  __k__ = 7\ndef f(x): return E.__k__ + x",
     "alias": "class E(enum.Enum):\n  A = 3 + 4\n  B = 8\n  C = 7\ndef f(x): return E.C.name, x",

@@ -153,7 +153,9 @@ def test_tensors_count_by_content():
     assert key_with(layer).text != before.text
 
 
-@pytest.mark.parametrize("value", [Counter("aab"), defaultdict(list, a=[1]), slice(1, 2), bytearray(b"a"), 1 + 2j])
+@pytest.mark.parametrize(
+    "value", [Counter("aab"), defaultdict(list, a=[1]), slice(1, 2), bytearray(b"a"), 1 + 2j, object()]
+)
 def test_values_of_the_standard_library_can_be_hashed(value):
     assert key_with(make(value)).text == key_with(make(value)).text
 

@@ -88,7 +88,7 @@ def test_arrow_files_have_the_columns_of_parquet_files(tmp_path, monkeypatch, co
 
     monkeypatch.setattr(writing, "_GROUP_ROWS", 2)
     rows = [{"x": np.int32(i), "y": {"z": "a" * i}} for i in range(count)]
-    writing.write_arrow_file(rows, str(tmp_path / "a.arrow"), overwrite=False)
+    writing.write_arrow_file(rows, str(tmp_path / "a.arrow"), overwrite=False, call="export")
     with pa.ipc.open_file(str(tmp_path / "a.arrow")) as file:
         assert file.num_record_batches == -(-count // 2)
         assert file.read_all().to_pylist() == [{"x": i, "y": {"z": "a" * i}} for i in range(count)]
@@ -96,5 +96,5 @@ def test_arrow_files_have_the_columns_of_parquet_files(tmp_path, monkeypatch, co
 
 def test_an_arrow_file_that_cannot_be_written_leaves_nothing(tmp_path):
     with pytest.raises(ElementError, match="not a dict of columns"):
-        writing.write_arrow_file([1], str(tmp_path / "a.arrow"), overwrite=False)
+        writing.write_arrow_file([1], str(tmp_path / "a.arrow"), overwrite=False, call="export")
     assert list(tmp_path.iterdir()) == []

@@ -10,6 +10,7 @@ from penstock import engine, rewrite
 from penstock import plan as plans
 from penstock.core.checks import check_count, check_path, is_one_of
 from penstock.core.errors import PlanError
+from penstock.core.frames import line_of_user
 from penstock.ops import buffer
 from penstock.plan.node import Node
 from penstock.plan.types import INFINITE
@@ -77,9 +78,9 @@ def _in_memory(plan: Node, settings: CacheSettings, limit: int | None) -> Node:
         kept = buffer.spill.Spill(disk)
         arguments.append(f"spill={disk.folder!r}")
     elif spill:
-        kept = buffer.spill.Spill(compression=settings.compression)
+        kept = buffer.spill.Spill(compression=settings.compression, at=line_of_user())
         arguments.append("spill=True")
-    allowance = buffer.cache.Allowance(limit, spills=kept is not None)
+    allowance = buffer.cache.Allowance(limit, spills=kept is not None, at=line_of_user())
     return buffer.cache.Cache(plan, buffer.cache.Store(allowance, kept, ", ".join(arguments)))
 
 
@@ -97,7 +98,7 @@ def _disk_store(
     make_key = partial(plans.content.key.content_key, plan, operation=f"cache({folder!r})", version=version)
     key = make_key()
     rewrite.seeds.draw_by(plan, key.text)
-    return buffer.on_disk.DiskStore(folder, key, limit, settings.compression, renew=make_key)
+    return buffer.on_disk.DiskStore(folder, key, limit, settings.compression, renew=make_key, at=line_of_user())
 
 
 def _on_disk(plan: Node, store: buffer.on_disk.DiskStore) -> Node:

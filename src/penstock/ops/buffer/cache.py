@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import threading
-import warnings
 import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Protocol
 
 from penstock.core.arrays import Allocate, Rows
 from penstock.core.budget import CACHE_SHARE, UNLIMITED, Budget
 from penstock.core.errors import CacheWarning
+from penstock.core.frames import CodeLine, warn_at
 from penstock.elements.chunks.chunk import Chunk
 from penstock.index.blocked import Blocks
 from penstock.index.epochs import positions
@@ -21,7 +21,7 @@ from penstock.plan.ids import ordinals
 from penstock.plan.node import Node
 from penstock.plan.traits import Traits
 from penstock.plan.types import Program, Spec
-from penstock.storage.kept import KeptRows, KeptStream, handed_out, sealed_chunk
+from penstock.storage.kept import KeptRows, KeptStream, MakeRows, handed_out, sealed_chunk
 
 if TYPE_CHECKING:
     from penstock.ops.buffer.spill import Spill, SpilledStream
@@ -31,11 +31,15 @@ class Allowance:
     """The bytes that a cache keeps in memory: at most `most`, and what the budget of the run that began last allows.
 
     In another process, which has no run, the cache may keep as much as all caches of the run may here: the `budget`.
-    It `spills` if elements that it has no room for are kept elsewhere, so that nothing needs saying.
+    It `spills` if elements that it has no room for are kept elsewhere, so that nothing needs saying. Warnings are about
+    the line `at` which the cache was made.
     """
 
-    def __init__(self, most: int | None = None, *, spills: bool = False, budget: int | None = None) -> None:
+    def __init__(
+        self, most: int | None = None, *, spills: bool = False, budget: int | None = None, at: CodeLine | None = None
+    ) -> None:
         self.nbytes = 0
+        self._at = at
         self._most = UNLIMITED if most is None else most
         self._spills = spills
         self._told = False
@@ -82,12 +86,11 @@ class Allowance:
                 )
         elif not self._told:
             self._told = True
-            warnings.warn(
+            sentence = (
                 f"cache(limit_bytes={self._most}) keeps {kept:,} elements ({self.nbytes:,} bytes) and no more; it "
-                "makes the others anew in every epoch: raise limit_bytes, or pass spill=True, which keeps them on disk",
-                CacheWarning,
-                stacklevel=2,
+                "makes the others anew in every epoch: raise limit_bytes, or pass spill=True, which keeps them on disk"
             )
+            warn_at(self._at, CacheWarning(sentence))
 
     def release(self) -> None:
         """Give all bytes back: other elements are kept from now on."""
@@ -98,18 +101,15 @@ class Allowance:
 
     def __reduce__(self) -> Any:
         most = None if self._most == UNLIMITED else self._most
-        return _allowance, (most, self._spills, None if self._account is None else self._account.budget.cache_limit)
-
-
-def _allowance(most: int | None, spills: bool, budget: int | None) -> Allowance:
-    return Allowance(most, spills=spills, budget=budget)
+        budget = None if self._account is None else self._account.budget.cache_limit
+        return partial(Allowance, most, spills=self._spills, budget=budget, at=self._at), ()
 
 
 class RowsKept(Protocol):
     """The kept elements of an indexed plan, by position."""
 
     def missing(self, positions: Rows, /) -> Rows: ...
-    def fetch(self, rows: Rows, make: Callable[[Rows], Chunk], out: Any = None, /) -> Chunk: ...
+    def fetch(self, rows: Rows, make: MakeRows, out: Any = None, /) -> Chunk: ...
 
 
 class StreamKept(Protocol):

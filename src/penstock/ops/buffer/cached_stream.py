@@ -67,9 +67,10 @@ class CachedStream(Node):
                     found.append(bound.store.rows(bound.seeds, self.count))
                 return found[0]
 
-        def make(rows: Rows) -> Chunk:
+        def make(rows: Rows, out: Any = None) -> Chunk:
+            order = np.argsort(rows)
             with turns:
-                return self._made(rows)
+                return self._made(rows[order]).select(np.argsort(order))
 
         def run(rows: Rows, out: Any = None) -> Chunk:
             return kept().fetch(positions(rows, self.stride), make, out)

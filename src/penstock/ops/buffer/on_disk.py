@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -14,6 +13,7 @@ from penstock.cache.compressing import Compression
 from penstock.cache.store import CacheStore
 from penstock.core.budget import Budget
 from penstock.core.errors import CacheWarning, PlanError
+from penstock.core.frames import CodeLine, warn_at
 from penstock.elements.chunks.chunk import Chunk
 from penstock.plan.content.key import STREAM, ContentKey
 
@@ -27,7 +27,8 @@ class DiskStore:
     A copy in another process opens the same files. If nothing is kept for the key, but something is for another, the
     first process says what has changed. The key is made anew by `renew` before the first element is read, or copied to
     another process, since what functions read may have changed since the plan was built. A dataset that was given the
-    length of a stream by then is refused if the key has changed.
+    length of a stream by then is refused if the key has changed. Warnings are about the line `at` which the cache was
+    made.
     """
 
     folder: str
@@ -36,6 +37,7 @@ class DiskStore:
     compression: Compression | None = None
     tells: bool = True
     renew: Callable[[], ContentKey] | None = field(default=None, repr=False)
+    at: CodeLine | None = field(default=None, repr=False)
     _open: dict[str, CacheStore] = field(default_factory=dict, init=False, repr=False)
     _streams: dict[str, StreamOnDisk] = field(default_factory=dict, init=False, repr=False)
     _renewed: list[ContentKey] = field(default_factory=list, init=False, repr=False)
@@ -103,7 +105,12 @@ class DiskStore:
             store = self._open.get(key.text)
             if store is None:
                 store = self._open[key.text] = CacheStore(
-                    self.folder, key.text, key.parts, limit_bytes=self.limit_bytes, compression=self.compression
+                    self.folder,
+                    key.text,
+                    key.parts,
+                    limit_bytes=self.limit_bytes,
+                    compression=self.compression,
+                    tell=self._warn,
                 )
             else:
                 store.refresh()
@@ -121,11 +128,14 @@ class DiskStore:
                 sentence = (
                     f"cache({self.folder!r}): {change}; the elements kept before are not used, and are made again"
                 )
-                warnings.warn(sentence, CacheWarning, stacklevel=2)
+                self._warn(sentence)
         return store
 
+    def _warn(self, sentence: str) -> None:
+        warn_at(self.at, CacheWarning(sentence))
+
     def __reduce__(self) -> tuple[Any, ...]:
-        return DiskStore, (self.folder, self._key_now(), self.limit_bytes, self.compression, False)
+        return DiskStore, (self.folder, self._key_now(), self.limit_bytes, self.compression, False, None, self.at)
 
 
 class StreamOnDisk:

@@ -13,6 +13,7 @@ from penstock.cache.compressing import Compression
 from penstock.cache.store import CacheStore
 from penstock.cache.temporary import TemporaryFolder
 from penstock.core.arrays import Rows
+from penstock.core.frames import CodeLine
 from penstock.elements.chunks.chunk import Chunk
 from penstock.ops.buffer.on_disk import DiskStore
 from penstock.plan.content.key import ContentKey
@@ -29,8 +30,11 @@ class Spill:
     machine share it; on another machine a copy has a folder of its own.
     """
 
-    def __init__(self, disk: DiskStore | None = None, compression: Compression | None = None) -> None:
+    def __init__(
+        self, disk: DiskStore | None = None, compression: Compression | None = None, at: CodeLine | None = None
+    ) -> None:
         self._disk = disk
+        self._at = at if disk is None else disk.at
         self._compression: Compression | None = compression  # of a temporary folder
         self._temporary: TemporaryFolder | None = None
         self._lock = threading.Lock()
@@ -40,8 +44,10 @@ class Spill:
         """The elements on disk."""
         with self._lock:
             if self._disk is None:
-                self._temporary = TemporaryFolder()
-                self._disk = DiskStore(self._temporary.path, ContentKey({}), compression=self._compression, tells=False)
+                self._temporary = TemporaryFolder(at=self._at)
+                self._disk = DiskStore(
+                    self._temporary.path, ContentKey({}), compression=self._compression, tells=False, at=self._at
+                )
             return self._disk
 
     def part(self, number: int, streams: int) -> Spill:
@@ -64,7 +70,7 @@ class Spill:
 
 
 def _shared(disk: DiskStore, compression: Compression | None) -> Spill:
-    return Spill(disk) if os.path.isdir(disk.folder) else Spill(None, compression)
+    return Spill(disk) if os.path.isdir(disk.folder) else Spill(None, compression, disk.at)
 
 
 class SpilledStream:

@@ -23,6 +23,7 @@ _OF_DATACLASS = frozenset(
 _NO_SETTING = frozenset(
     [f"__{name}__" for name in ("module", "qualname", "firstlineno", "static_attributes", "slotnames", "annotations")]
 )
+_OF_PYDANTIC = "__pydantic_"  # changes as the class is used; its fields count by themselves
 _OF_PROCESS = re.compile(r" at 0x[0-9A-Fa-f]+|\b__(mp_)?main__\.")  # differs between processes with equal classes
 
 
@@ -32,6 +33,7 @@ def text_of_class(cls: type, digests: Digests) -> str:
     if distribution_of(str(type(cls).__module__)) is None:  # a metaclass of the user
         told.append(digests.of(type(cls)).hex())
     told += [(field.name, [digests.of(part).hex() for part in _parts_of_field(field)]) for field in _fields_of(cls)]
+    told += [(name, [(key, digests.of(part).hex()) for key, part in field]) for name, field in _fields_of_library(cls)]
     told.append([(name, type_text(annotated)) for name, annotated in vars(cls).get("__annotations__", {}).items()])
     if issubclass(cls, enum.Enum):
         told += [(name, *_of_member(member, digests)) for name, member in cls.__members__.items()]
@@ -64,7 +66,12 @@ def _counts(cls: type, name: str, attribute: Any) -> bool:
         return False
     if not name.startswith("__"):
         return not name.startswith("_abc_")
-    return name not in _NO_SETTING and _is_data(attribute) and not (name == "__doc__" and _is_made_doc(cls))
+    return (
+        name not in _NO_SETTING
+        and not name.startswith(_OF_PYDANTIC)
+        and _is_data(attribute)
+        and not (name == "__doc__" and _is_made_doc(cls))
+    )
 
 
 def _is_data(value: Any) -> bool:
@@ -104,6 +111,27 @@ def _is_cached(attribute: Any) -> bool:
 def _fields_of(cls: type) -> tuple[dataclasses.Field[Any], ...]:
     """Return the fields of a class that is a dataclass itself: with `slots=True` their defaults are no attributes."""
     return dataclasses.fields(cls) if "__dataclass_fields__" in vars(cls) else ()
+
+
+def _fields_of_library(cls: type) -> list[tuple[str, list[tuple[str, Any]]]]:
+    """Return the fields that a library such as pydantic keeps in dicts of a class, with their defaults and settings."""
+    kept = [
+        (name, field)
+        for attribute, fields in sorted(vars(cls).items())
+        if type(fields) is dict and attribute.startswith("__") and attribute != "__dataclass_fields__"
+        for name, field in fields.items()
+        if isinstance(name, str) and hasattr(field, "default") and hasattr(field, "default_factory")
+    ]
+    return [
+        (name, [(key, getattr(field, key, None)) for key in _settings_of(type(field)) if key != "annotation"])
+        for name, field in kept
+    ]
+
+
+def _settings_of(cls: type) -> list[str]:
+    """Return the names of a field's settings: its public slots."""
+    slots = [name for base in cls.__mro__ for name in vars(base).get("__slots__", ())]
+    return [name for name in slots if not name.startswith("_")] or ["default", "default_factory"]
 
 
 def _parts_of_field(field: dataclasses.Field[Any]) -> list[Any]:

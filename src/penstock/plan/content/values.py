@@ -214,9 +214,10 @@ class Digests:
         if isinstance(reduced, str):
             return (reduced,)
         if reduce is None and not any(_defines(cls, name) for name in _OWN_STATE) and not hasattr(cls, "__slots__"):
-            made = {name for name in vars(value) if isinstance(getattr(cls, name, None), functools.cached_property)}
+            held: dict[str, Any] = getattr(value, "__dict__", {})  # none of `object()`
+            made = {name for name in held if isinstance(getattr(cls, name, None), functools.cached_property)}
             made.update(functools.WRAPPER_ASSIGNMENTS)  # what functools.update_wrapper says about the function
-            items = [[name, item] for name, item in sorted(vars(value).items()) if name not in made]
+            items = [[name, item] for name, item in sorted(held.items()) if name not in made]
             return [*items, *_items_in(value)]
         if reduce is None and not _is_of_library(cls) and _is_native(cls) and getattr(value, "__dict__", None):
             reduced = (*reduced, vars(value))

@@ -17,7 +17,6 @@ from penstock.elements.sparse import Sparse
 from penstock.storage.compressing import Writer
 from penstock.storage.shards import Shards
 
-_CALL = "write_parquet"
 _GROUP_ROWS = 10_000
 _GROUP_BYTES = 1 << 26
 
@@ -47,16 +46,21 @@ def write_parquet_files(
     max_bytes: int | None,
     overwrite: bool,
     compression: str | None,
+    call: str = "write_parquet",
 ) -> list[str]:
-    """Write `elements`, which are dicts, and return the paths of the files; see `Dataset.write_parquet`."""
+    """Write `elements`, which are dicts, and return the paths of the files; see `Dataset.write_parquet`.
+
+    Errors name the `call`.
+    """
     arrow: Any = require("pyarrow", extra="arrow", purpose="writing Parquet")
     parquet: Any = require("pyarrow.parquet", extra="arrow", purpose="writing Parquet")
     schema: Any = None
     with Shards(path, max_bytes=max_bytes, overwrite=overwrite) as shards, ExitStack() as opened:
         writer: Writer | None = None
         file: Any = None
-        for first, rows in _groups(elements, _GROUP_BYTES if max_bytes is None else min(max_bytes, _GROUP_BYTES)):
-            table = _table(arrow, rows, first, schema)
+        most = _GROUP_BYTES if max_bytes is None else min(max_bytes, _GROUP_BYTES)
+        for first, rows in _groups(elements, most, call):
+            table = _table(arrow, rows, f"{call}: {{}} of elements {first} to {first + len(rows) - 1}", schema)
             schema = table.schema
             if writer is None or (max_bytes is not None and writer.tell() >= max_bytes):
                 opened.close()
@@ -69,15 +73,15 @@ def write_parquet_files(
     return shards.names
 
 
-def write_arrow_file(elements: Iterable[Any], path: str, *, overwrite: bool) -> None:
+def write_arrow_file(elements: Iterable[Any], path: str, *, overwrite: bool, call: str) -> None:
     """Write `elements`, which are dicts, into a new Arrow file (IPC), in the columns of `write_parquet_files`."""
     arrow: Any = require("pyarrow", extra="arrow", purpose="writing Arrow files")
     with Shards(path, max_bytes=None, overwrite=overwrite) as shards, ExitStack() as opened:
         sink, _ = shards.open()
         schema: Any = None
         file: Any = None
-        for first, rows in _groups(elements, _GROUP_BYTES):
-            table = _table(arrow, rows, first, schema)
+        for first, rows in _groups(elements, _GROUP_BYTES, call):
+            table = _table(arrow, rows, f"{call}: {{}} of elements {first} to {first + len(rows) - 1}", schema)
             if file is None:
                 schema = table.schema
                 file = opened.enter_context(arrow.ipc.new_file(_File(sink), schema))
@@ -86,16 +90,16 @@ def write_arrow_file(elements: Iterable[Any], path: str, *, overwrite: bool) -> 
             opened.enter_context(arrow.ipc.new_file(_File(sink), arrow.schema([])))
 
 
-def _groups(elements: Iterable[Any], most_bytes: int) -> Iterator[tuple[int, list[Row]]]:
+def _groups(elements: Iterable[Any], most_bytes: int, call: str) -> Iterator[tuple[int, list[Row]]]:
     """Yield the rows of one row group after another, with the number of the first row."""
     rows: list[Row] = []
     first = held = 0
     for number, element in enumerate(elements):
         if not isinstance(element, dict):
             raise ElementError(
-                f"{_CALL}: element {number} is {type(element).__name__}, not a dict of columns; map it to a dict first"
+                f"{call}: element {number} is {type(element).__name__}, not a dict of columns; map it to a dict first"
             )
-        rows.append(cast("Row", _plain(element, number)))
+        rows.append(cast("Row", _plain(element, f"{call}: element {number}")))
         held += bytes_of(element)
         if len(rows) >= _GROUP_ROWS or held >= most_bytes:
             yield first, rows
@@ -104,31 +108,28 @@ def _groups(elements: Iterable[Any], most_bytes: int) -> Iterator[tuple[int, lis
         yield first, rows
 
 
-def _plain(value: Any, number: int) -> Any:
+def _plain(value: Any, where: str) -> Any:
     """Return the value in a form that pyarrow takes: an array of several dimensions becomes a list of its rows."""
     if isinstance(value, dict):
         parts = cast("dict[Any, Any]", value)
         if not parts or not all(isinstance(name, str) for name in parts):
-            raise ElementError(f"{_CALL}: element {number}: names of columns must be text; found {list(parts)!r:.80}")
-        return {name: _plain(part, number) for name, part in parts.items()}
+            raise ElementError(f"{where}: names of columns must be text; found {list(parts)!r:.80}")
+        return {name: _plain(part, where) for name, part in parts.items()}
     if isinstance(value, Sparse):
-        raise ElementError(
-            f"{_CALL}: element {number} has a Sparse, which no column can hold; map it to an array first"
-        )
+        raise ElementError(f"{where} has a Sparse, which no column can hold; map it to an array first")
     if isinstance(value, Ragged):
-        return [_plain(row, number) for row in value]
+        return [_plain(row, where) for row in value]
     if isinstance(value, np.ndarray):
         array = cast("np.ndarray", value)
-        return array[()] if array.ndim == 0 else array if array.ndim == 1 else [_plain(row, number) for row in array]
+        if array.ndim == 1:
+            return array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
+        return [_plain(row, where) for row in array] if array.ndim else array[()]
     return value
 
 
-def _table(arrow: Any, rows: list[Row], first: int, schema: Any) -> Any:
-    """Return the rows as a table, with the columns of `schema` if known."""
-    last = first + len(rows) - 1
-    struct = _column(
-        arrow, rows, "", f"of elements {first} to {last}", None if schema is None else arrow.struct(schema)
-    )
+def _table(arrow: Any, rows: list[Row], where: str, schema: Any) -> Any:
+    """Return the rows as a table, with the columns of `schema` if known; errors are about columns (`{}`) `where`."""
+    struct = _column(arrow, rows, "", where, None if schema is None else arrow.struct(schema))
     return arrow.Table.from_arrays(struct.flatten(), names=[field.name for field in struct.type])
 
 
@@ -147,14 +148,16 @@ def _column(arrow: Any, values: list[Any], name: str, where: str, kind: Any) -> 
         kinds = dict.fromkeys(names) if kind is None else {field.name: field.type for field in kind}
         for value in values:
             if set(value) != set(names):
-                raise ElementError(f"{_CALL}: the columns {where} differ: {list(value)} against {names}")
+                raise ElementError(f"{where.format('the columns')} differ: {list(value)} against {names}")
         parts = [_column(arrow, [value[part] for value in values], part, where, kinds[part]) for part in names]
         return arrow.StructArray.from_arrays(parts, names=names)
     except (arrow.ArrowException, TypeError, ValueError, OverflowError) as error:
         if isinstance(error, ElementError):
             raise
-        expected = "one type" if kind is None else f"{kind}, as before"
-        raise ElementError(f"{_CALL}: column {name!r} {where} is not all {expected}: {error}") from None
+        problem = f"is not all {'one type' if kind is None else f'{kind}, as before'}"
+        if isinstance(error, arrow.ArrowNotImplementedError | UnicodeError):
+            problem = "has values that Arrow cannot hold"
+        raise ElementError(f"{where.format(f'column {name!r}')} {problem}: {error}") from None
 
 
 def _joined(values: list[Any]) -> list[Any] | np.ndarray:

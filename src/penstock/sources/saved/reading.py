@@ -51,6 +51,26 @@ class SavedSource:
                 mapped.check_unchanged()
         return Columns(self.manifest.structure, columns, len(rows))
 
+    def verify(self, rows: Rows) -> NDArray[np.bool_]:
+        """Return which elements are as they were written, as far as checksums tell, `bool[k]`.
+
+        Damage that concerns all elements raises the `DataError`.
+        """
+        sound = np.ones(len(rows), np.bool_)
+        for leaf in self._leaves:
+            at = 0
+            while at < len(rows):
+                try:
+                    leaf.read(rows[at:], None)
+                    break
+                except DataError as error:
+                    if error.element is None:
+                        raise
+                    at += error.element
+                    sound[at] = False
+                    at += 1
+        return sound
+
     def describe(self, row: int) -> str:
         return f"element {row} of {self.folder}"
 

@@ -1,0 +1,96 @@
+"""Saved datasets: listed, described, verified and exported, as caches on disk are."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from penstock.cli.cache import say_damaged, when, write_elements
+from penstock.cli.files.amounts import many, size
+from penstock.cli.terminal import Terminal
+from penstock.core.errors import DataError
+from penstock.sources.saved.manifest import NAME
+from penstock.sources.saved.reading import SavedSource, saved
+
+_ROWS_AT_ONCE = 1 << 12
+
+
+def is_saved(folder: str) -> bool:
+    """Return whether a folder is one that `ds.save(path)` wrote."""
+    return os.path.isfile(os.path.join(folder, NAME))
+
+
+def list_saved(folder: str, terminal: Terminal) -> bool:
+    """Show the one dataset in the folder."""
+    source = saved(folder)
+    begun = when(os.path.getmtime(os.path.join(folder, NAME)))
+    rows = [("key", "rows", "size", "saved"), (source.manifest.digest, f"{source.length:,}", _size(source), begun)]
+    terminal.table(rows, 0)
+    return True
+
+
+def describe_saved(folder: str, terminal: Terminal, *, key: str | None = None) -> bool:
+    """Show the rows and the leaves of the elements."""
+    source = _chosen(folder, key)
+    manifest = source.manifest
+    facts = [
+        ("key", manifest.digest),
+        ("folder", source.folder),
+        ("saved", when(os.path.getmtime(os.path.join(folder, NAME)))),
+        ("rows", f"{source.length:,}"),
+        ("size", f"{_size(source)} in {many(len(manifest.sizes), 'file')}"),
+        ("sums", "none: saved by a release before them" if manifest.crc32c is None else "`verify` compares them"),
+        ("elements", f"{manifest.structure!r}" if manifest.nesting is not None else "unknown: there are none"),
+    ]
+    for name, text in facts:
+        terminal.show(f"{name:9} {text}", 0)
+    for leaf in manifest.leaves:
+        terminal.show(f"leaf      {leaf.spec()!r} in {', '.join(leaf.files)}", 0)
+    return True
+
+
+def verify_saved(folder: str, terminal: Terminal, *, key: str | None = None) -> bool:
+    """Read every element and compare the checksums; return whether nothing is damaged."""
+    source = _chosen(folder, key)
+    if source.manifest.crc32c is None:
+        raise DataError(f"{folder}: it was saved by a release without checksums; load it and save it again")
+    lost = [np.empty(0, np.int64)]
+    with terminal.progress(f"verifying {folder}", source.length) as update:
+        for low in range(0, source.length, _ROWS_AT_ONCE):
+            rows = np.arange(low, min(low + _ROWS_AT_ONCE, source.length))
+            lost.append(rows[~source.verify(rows)])
+            update(low + len(rows), "rows")
+    advice = "copy the whole folder again, or save it again"
+    return say_damaged(folder, source.length, np.concatenate(lost), advice, terminal)
+
+
+def refuse_to_clear(folder: str, terminal: Terminal, *, key: str | None = None, keep_latest: bool = False) -> bool:
+    """Refuse to remove a saved dataset."""
+    raise DataError(f"{folder}: it is a saved dataset, which no pipeline makes again; remove the folder yourself")
+
+
+def export_saved(folder: str, to: str, terminal: Terminal, *, key: str | None = None, overwrite: bool = False) -> bool:
+    """Write the elements to a Parquet or Arrow file; a damaged one is an error."""
+    source = _chosen(folder, key)
+    write_elements(_elements(source), to, overwrite=overwrite)
+    terminal.show(f"{to}: {many(source.length, 'row')}", 0)
+    return True
+
+
+def _chosen(folder: str, key: str | None) -> SavedSource:
+    source = saved(folder)
+    if key is not None and not source.manifest.digest.startswith(key):
+        raise DataError(f"{folder}: it is a saved dataset with the key {source.manifest.digest}, not {key}")
+    return source
+
+
+def _elements(source: SavedSource) -> Iterator[Any]:
+    for low in range(0, source.length, _ROWS_AT_ONCE):
+        yield from source.read_many(np.arange(low, min(low + _ROWS_AT_ONCE, source.length))).elements()
+
+
+def _size(source: SavedSource) -> str:
+    return size(sum(source.manifest.sizes.values()))
