@@ -86,7 +86,7 @@ int exif_orientation(const uint8_t* data, size_t size) {
   return 1;
 }
 
-JpegReader::JpegReader() {
+JpegReader::JpegReader(bool alone) : alone_(alone) {
   source_.init_source = [](j_decompress_ptr) {};
   source_.term_source = [](j_decompress_ptr) {};
   source_.fill_input_buffer = on_empty;
@@ -224,8 +224,10 @@ void JpegReader::read_rows(int channels, const Region& region, int64_t done, Row
 }
 
 bool JpegReader::read(int denominator, int channels, const Region& region, RowSink sink, void* context) {
-  const int64_t done = baseline_.read(jpeg_, source_.next_input_byte, source_.next_input_byte + source_.bytes_in_buffer,
-                                      denominator, channels, region, sink, context);
+  const uint8_t* const scan = source_.next_input_byte;
+  const int64_t done = alone_ ? 0
+                              : baseline_.read(jpeg_, scan, scan + source_.bytes_in_buffer, denominator, channels,
+                                               region, sink, context);
   if (done == region.height) return true;
   // Room for the whole width: the rounded width of a crop is known only after decoding has begun.
   row_stride_ = static_cast<size_t>(width()) * (jpeg_.num_components == 4 ? 4 : channels) + kSlack;

@@ -29,7 +29,8 @@ int exif_orientation(const uint8_t* data, size_t size);
 // (truncated or corrupt data) are errors.
 class JpegReader {
  public:
-  JpegReader();
+  // With `alone`, libjpeg-turbo reads all files: for comparisons.
+  explicit JpegReader(bool alone = false);
   ~JpegReader();
   JpegReader(const JpegReader&) = delete;
   JpegReader& operator=(const JpegReader&) = delete;
@@ -72,6 +73,7 @@ class JpegReader {
   static boolean on_empty(j_decompress_ptr jpeg);
   static void on_skip(j_decompress_ptr jpeg, long count);
 
+  const bool alone_;
   BaselineReader baseline_;
   jpeg_decompress_struct jpeg_{};
   ErrorTrap trap_{};

@@ -47,12 +47,12 @@ class BaselineReader::Decoder {
   int64_t read(const jpeg_decompress_struct& header, const uint8_t* data, const uint8_t* end, int denominator,
                int channels, const Region& region, RowSink sink, void* context) {
     if (!scan_.open(header, data, end) || !plan(header, denominator, channels, region)) return 0;
-    int64_t emitted = 0;
+    int64_t emitted = 0;  // the last row not before all rows of MCUs are seen to be sound that libjpeg-turbo would read
     for (int64_t row = 0; row <= last_row_; ++row) {
       if (!(row < first_row_ ? scan_.skip(mcus_x_) : decode_row(row))) break;
       if (row < first_row_) continue;
       const int64_t done = (row + 1) * mcu_height_ - (between_rows_ ? 1 : 0) - region.top;
-      const int64_t ready = row == last_row_ ? region.height : std::min(done, region.height);
+      const int64_t ready = row == last_row_ ? region.height : std::min(done, region.height - 1);
       for (; emitted < ready; ++emitted) sink(context, emitted, pixels(region, region.top + emitted));
     }
     return emitted;
@@ -145,22 +145,22 @@ class BaselineReader::Decoder {
         pair.block[place] = block.values, pair.out[place] = out, pair.stride[place] = plane.stride;
         waiting = &block;
         if (place == 1) {
-          finish(pair, plane);
+          if (!finish(pair, plane)) return false;
           waiting = nullptr;
         }
       }
     }
     if (waiting != nullptr) {
       pair.block[1] = pair.block[0], pair.out[1] = pair.out[0], pair.stride[1] = pair.stride[0];
-      finish(pair, plane);
+      return finish(pair, plane);
     }
     return true;
   }
 
-  PENSTOCK_FAST_JPEG static void finish(const BlockPair& pair, const Plane& plane) {
+  PENSTOCK_FAST_JPEG static bool finish(const BlockPair& pair, const Plane& plane) {
     switch (plane.size) {
-      case 8: return transform_8(pair, plane.steps);
-      case 4: return transform_4(pair, plane.steps);
+      case 8: transform_8(pair, plane.steps); return true;
+      case 4: transform_4(pair, plane.steps); return true;
       default: return transform_2(pair, plane.steps);
     }
   }
@@ -207,7 +207,7 @@ class BaselineReader::Decoder {
     return wide.data() + region.left % 2;
   }
 
-  static constexpr int64_t kLargestMean = 8191;  // beyond, sums of 16 bits could wrap
+  static constexpr int64_t kLargestMean = 4000;  // four times what encoders write; far beyond, libjpeg-turbo wraps
 
   Scan scan_;
   Plane planes_[3];

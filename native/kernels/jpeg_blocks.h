@@ -74,10 +74,7 @@ inline Symbol search(const HuffmanSearch& codes, uint64_t bits) {
   const auto window = static_cast<unsigned>(bits >> 48);
   int length = 1;
   for (const uint16_t limit : codes.limit) length += window >= limit;
-  if (length > 16) {
-    if (!codes.is_full) return {0, 0};
-    length = 16;
-  }
+  if (length > 16) return {0, 0};
   return {codes.symbols[(static_cast<int>(window >> (16 - length)) + codes.offset[length]) & 255], length};
 }
 

@@ -9,6 +9,8 @@
 
 #ifdef PENSTOCK_FAST_JPEG
 
+#include <cstdlib>
+
 namespace penstock::kernels {
 
 // Two blocks, whose halves of all vectors are transformed side by side, and where their samples go.
@@ -21,6 +23,7 @@ struct BlockPair {
 namespace idct {
 
 inline constexpr int kConstBits = 13, kPassBits = 2;
+inline constexpr int kLargestInside = 1 << 14;  // of values between the passes: four times what encoders write
 
 PENSTOCK_FAST_JPEG_INLINE __m256i load_rows(const BlockPair& pair, const int16_t* steps, int row) {
   const auto at = [&](const int16_t* block) { return reinterpret_cast<const __m128i*>(block + 8 * row); };
@@ -160,8 +163,8 @@ PENSTOCK_FAST_JPEG_INLINE void transform_4(const BlockPair& pair, const int16_t*
       for (int x = 0; x < 4; ++x) pair.out[i][y * pair.stride[i] + x] = idct::clamped(columns[x][8 * i + y]);
 }
 
-// Writes 2 x 2 samples of each block.
-PENSTOCK_FAST_JPEG_INLINE void transform_2(const BlockPair& pair, const int16_t* steps) {
+// Writes 2 x 2 samples of each block. Returns false for values so large that libjpeg-turbo's arithmetic differs.
+PENSTOCK_FAST_JPEG_INLINE bool transform_2(const BlockPair& pair, const int16_t* steps) {
   using namespace idct;
   const auto row = [&](int i) __attribute__((target("avx2,bmi,bmi2"), always_inline)) {
     return load_rows(pair, steps, i);
@@ -176,6 +179,9 @@ PENSTOCK_FAST_JPEG_INLINE void transform_2(const BlockPair& pair, const int16_t*
   for (int i = 0; i < 2; ++i) {
     for (int y = 0; y < 2; ++y) {
       const int16_t* const of = made[y] + 8 * i;
+      for (const int x : {0, 1, 3, 5, 7}) {
+        if (std::abs(of[x]) > kLargestInside) return false;
+      }
       const int64_t even = static_cast<int64_t>(of[0]) << (kConstBits + 2);
       const int64_t rest = of[7] * -5906 + of[5] * 6967 + of[3] * -10426 + int64_t{of[1]} * 29692;
       uint8_t* const to = pair.out[i] + y * pair.stride[i];
@@ -183,6 +189,7 @@ PENSTOCK_FAST_JPEG_INLINE void transform_2(const BlockPair& pair, const int16_t*
       to[1] = clamped((even - rest + (1 << (kSecond - 1))) >> kSecond);
     }
   }
+  return true;
 }
 
 // The sample of a block that has no value but its mean, also that of every block at 1/8 of the size.

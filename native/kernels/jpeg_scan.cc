@@ -74,7 +74,8 @@ bool Scan::open(const jpeg_decompress_struct& header, const uint8_t* data, const
   int blocks = 0;
   for (int i = 0; i < count; ++i) {
     const jpeg_component_info& part = header.comp_info[i];
-    if (header.cur_comp_info[i] != &part || header.quant_tbl_ptrs[part.quant_tbl_no] == nullptr) return false;
+    const int steps = part.quant_tbl_no;
+    if (header.cur_comp_info[i] != &part || steps < 0 || steps >= kTables || !header.quant_tbl_ptrs[steps]) return false;
     const int most = i == 0 ? 2 : 1;
     if (count > 1 && (part.h_samp_factor > most || part.v_samp_factor > most)) return false;
     Component& component = components_[i];

@@ -30,14 +30,12 @@ bool list_codes(const HuffmanCode& code, Codes& codes, HuffmanSearch& search) {
   for (int length = 1; length <= 16; ++length) {
     search.offset[length] = codes.count - static_cast<int>(next);
     for (int i = 0; i < code.counts[length]; ++i, ++next) {
-      if (next >= 1u << length || codes.count == 256) return false;
+      if (next + 1 >= 1u << length || codes.count == 256) return false;  // no code is all ones
       const uint8_t symbol = code.symbols[codes.count];
       codes.of[codes.count++] = {next, length, symbol >> 4, symbol & 15};
     }
     next <<= 1;
-    const uint32_t beyond = length < 16 ? next << (15 - length) : next >> 1;
-    search.limit[length - 1] = static_cast<uint16_t>(std::min(beyond, 65535u));
-    search.is_full = beyond > 65535;
+    search.limit[length - 1] = static_cast<uint16_t>(length < 16 ? next << (15 - length) : next >> 1);
   }
   return true;
 }

@@ -16,10 +16,9 @@ struct HuffmanCode {
 
 // The symbol that begins a window of 16 bits, for codes too long for a table.
 struct HuffmanSearch {
-  uint16_t limit[16];   // of length l + 1: the first window beyond its codes, or 65535
+  uint16_t limit[16];   // of length l + 1: the first window beyond its codes
   int32_t offset[17];   // of a code of length l: add it to get the place of its symbol
   uint8_t symbols[256];
-  bool is_full;         // whether the window 65535 is a code, too
 };
 
 inline constexpr int kDcBits = 9;
