@@ -59,6 +59,12 @@ PENSTOCK_FAST_JPEG_INLINE uint64_t load_bits(const uint8_t* at) {
   return __builtin_bswap64(bits);
 }
 
+PENSTOCK_FAST_JPEG_INLINE void refill(uint64_t& bits, const uint8_t*& next, uint64_t& taken) {
+  bits |= load_bits(next) >> (~taken & 63);
+  next += taken >> 3;
+  taken &= 7;
+}
+
 // `taken` may have more than the count above its low byte.
 PENSTOCK_FAST_JPEG_INLINE void refill(uint64_t& bits, const uint8_t*& next, unsigned& taken) {
   bits |= load_bits(next) >> (~taken & 63);
@@ -84,7 +90,8 @@ inline int value_of(uint64_t bits, int size) {
 }
 
 // Adds a block's difference to `dc`. Returns false for a bad code. Needs 27 bits in the window.
-PENSTOCK_FAST_JPEG_INLINE bool decode_dc(const DcTable& table, uint64_t& bits, unsigned& taken, int& dc) {
+template <typename Count>
+PENSTOCK_FAST_JPEG_INLINE bool decode_dc(const DcTable& table, uint64_t& bits, Count& taken, int& dc) {
   const DcEntry entry = table.entries[bits >> (64 - kDcBits)];
   if (__builtin_expect(entry.bits == 0, 0)) {
     const Symbol symbol = search(table.search, bits);
@@ -153,7 +160,7 @@ PENSTOCK_FAST_JPEG_INLINE bool decode_block(BitWindow& window, const DcTable& dc
                                             int16_t* block, int& dc, bool& is_flat) {
   uint64_t bits = window.bits;
   const uint8_t* next = window.next;
-  unsigned taken = window.taken;
+  uint64_t taken = window.taken;
   blocks::refill(bits, next, taken);
   if (!blocks::decode_dc(dc_table, bits, taken, dc)) return false;
   uint64_t position = 0;
@@ -172,7 +179,7 @@ PENSTOCK_FAST_JPEG_INLINE bool decode_block(BitWindow& window, const DcTable& dc
       if (position < 63) continue;
     }
     if (blocks::has_ended(position)) break;
-    BitWindow apart{bits, next, taken};  // so that the loop's own stay in registers
+    BitWindow apart{bits, next, static_cast<unsigned>(taken)};  // so that the loop's own stay in registers
     auto at = static_cast<unsigned>(position - entry->to_last);
     const blocks::Step step = blocks::by_hand<true>(table.search, apart, entry->bits, at, block);
     bits = apart.bits, next = apart.next, taken = apart.taken, position = at;
@@ -183,7 +190,7 @@ PENSTOCK_FAST_JPEG_INLINE bool decode_block(BitWindow& window, const DcTable& dc
     }
   }
   is_flat = position == kBlockEnd;
-  window = BitWindow{bits, next, taken};
+  window = BitWindow{bits, next, static_cast<unsigned>(taken)};
   return true;
 }
 
