@@ -4,6 +4,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "fuzz/demand.h"
@@ -61,8 +63,7 @@ void change_code(Bytes& file, Choices& choices) {
       file[begin + 17 + choices.below(end - begin - 17)] = static_cast<uint8_t>(choices.below(256));
       break;
     default:
-      std::swap(file[begin + 17 + choices.below(end - begin - 17)],
-                file[begin + 17 + choices.below(end - begin - 17)]);
+      std::swap(file[begin + 17 + choices.below(end - begin - 17)], file[begin + 17 + choices.below(end - begin - 17)]);
   }
 }
 
@@ -139,14 +140,18 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   Bytes file(data, data + size);
   for (size_t changes = choices.below(4); changes > 0; --changes) {
     switch (choices.below(3)) {
-      case 0: change_code(file, choices); break;
-      case 1: change_scan_header(file, choices); break;
-      default: change_restarts(file, choices);
+      case 0:
+        change_code(file, choices);
+        break;
+      case 1:
+        change_scan_header(file, choices);
+        break;
+      default:
+        change_restarts(file, choices);
     }
   }
   file.shrink_to_fit();
   const Outcome mine = outcome_of(ours, file, choices), theirs = outcome_of(alone, file, choices);
-  if (mine.is_read != theirs.is_read) fprintf(stderr, "mine %d %s theirs %d %s\n", mine.is_read, mine.error.c_str(), theirs.is_read, theirs.error.c_str());
   demand(mine.is_read == theirs.is_read, "read by one of two");
   if (mine.is_read) {
     demand(mine.pixels == theirs.pixels, "other pixels");

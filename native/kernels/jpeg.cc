@@ -228,7 +228,8 @@ bool JpegReader::read(int denominator, int channels, const Region& region, RowSi
   const int64_t done = alone_ ? 0
                               : baseline_.read(jpeg_, scan, scan + source_.bytes_in_buffer, denominator, channels,
                                                region, sink, context);
-  if (done == region.height) return true;
+  unaided_ = done == region.height;
+  if (unaided_) return true;
   // Room for the whole width: the rounded width of a crop is known only after decoding has begun.
   row_stride_ = static_cast<size_t>(width()) * (jpeg_.num_components == 4 ? 4 : channels) + kSlack;
   if (rows_.size() < kRowsPerRead * row_stride_) rows_.resize(kRowsPerRead * row_stride_);

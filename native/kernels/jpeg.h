@@ -51,6 +51,9 @@ class JpegReader {
 
   const std::string& error() const { return error_text_; }
 
+  // Whether the last image was read without libjpeg-turbo, except for its header.
+  bool was_unaided() const { return unaided_; }
+
  private:
   struct ErrorTrap {
     jpeg_error_mgr manager;  // first: libjpeg returns a pointer to it
@@ -74,6 +77,7 @@ class JpegReader {
   static void on_skip(j_decompress_ptr jpeg, long count);
 
   const bool alone_;
+  bool unaided_ = false;
   BaselineReader baseline_;
   jpeg_decompress_struct jpeg_{};
   ErrorTrap trap_{};

@@ -13,7 +13,7 @@ namespace penstock::kernels {
 
 namespace {
 
-constexpr int kBands = 2;  // rows of MCUs whose samples are kept
+constexpr int kBands = 2;   // rows of MCUs whose samples are kept
 constexpr int kAtOnce = 2;  // MCUs, so that each component has an even number of blocks
 
 // The samples of one component: those of some columns, in the last rows of MCUs.
@@ -86,7 +86,8 @@ class BaselineReader::Decoder {
       plane.height = ceil_div(int64_t{header.image_height} * scale, 8 * plane.expand_y);
       const bool expands = plane.expand_x > 1 || plane.expand_y > 1;
       if (expands && (scale == 1 || (plane.expand_x > 1 && plane.width <= 2))) return false;  // not smoothly
-      for (int k = 0; k < 64; ++k) plane.steps[k] = static_cast<int16_t>(header.quant_tbl_ptrs[part.quant_tbl_no]->quantval[k]);
+      for (int k = 0; k < 64; ++k)
+        plane.steps[k] = static_cast<int16_t>(header.quant_tbl_ptrs[part.quant_tbl_no]->quantval[k]);
       if (plane.expand_x > 1) {  // the neighbors of the first and of the last sample
         const int64_t samples = mcu_width / plane.expand_x;
         first_column = std::min(first_column, std::max<int64_t>(region.left / 2 - 1, 0) / samples);
@@ -106,7 +107,8 @@ class BaselineReader::Decoder {
       plane.keep(first_column * width, columns_ * width, mcu_height_ / plane.expand_y);
     }
     const auto most = static_cast<size_t>(region.width + 2 * kRowSlack);
-    if (row_.size() < 3 * most) row_.resize(3 * most), sums_.resize(most), wide_[0].resize(2 * most), wide_[1].resize(2 * most);
+    if (row_.size() < 3 * most)
+      row_.resize(3 * most), sums_.resize(most), wide_[0].resize(2 * most), wide_[1].resize(2 * most);
     return true;
   }
 
@@ -138,7 +140,8 @@ class BaselineReader::Decoder {
         uint8_t* const out = begin + (m * across + i % across) * plane.size + i / across * plane.size * plane.stride;
         if (block.is_flat || plane.size == 1) {
           const uint8_t sample = flat_sample(static_cast<int>(mean));
-          for (int y = 0; y < plane.size; ++y) std::memset(out + y * plane.stride, sample, static_cast<size_t>(plane.size));
+          for (int y = 0; y < plane.size; ++y)
+            std::memset(out + y * plane.stride, sample, static_cast<size_t>(plane.size));
           continue;
         }
         const int place = waiting == nullptr ? 0 : 1;
@@ -159,9 +162,14 @@ class BaselineReader::Decoder {
 
   PENSTOCK_FAST_JPEG static bool finish(const BlockPair& pair, const Plane& plane) {
     switch (plane.size) {
-      case 8: transform_8(pair, plane.steps); return true;
-      case 4: transform_4(pair, plane.steps); return true;
-      default: return transform_2(pair, plane.steps);
+      case 8:
+        transform_8(pair, plane.steps);
+        return true;
+      case 4:
+        transform_4(pair, plane.steps);
+        return true;
+      default:
+        return transform_2(pair, plane.steps);
     }
   }
 
@@ -215,15 +223,17 @@ class BaselineReader::Decoder {
   int row_channels_ = 0;
   int64_t mcus_x_ = 0, mcu_height_ = 0;
   int64_t first_row_ = 0, last_row_ = 0, first_column_ = 0, columns_ = 0;  // of MCUs
-  bool between_rows_ = false;  // whether chroma lies between rows of pixels
+  bool between_rows_ = false;                                              // whether chroma lies between rows of pixels
   std::vector<uint8_t> row_, wide_[2];
   std::vector<int16_t> sums_;
 };
 
+bool BaselineReader::is_supported() {
+  return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2");
+}
+
 BaselineReader::BaselineReader() {
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2")) {
-    decoder_ = std::make_unique<Decoder>();
-  }
+  if (is_supported()) decoder_ = std::make_unique<Decoder>();
 }
 
 int64_t BaselineReader::read(const jpeg_decompress_struct& header, const uint8_t* scan, const uint8_t* end,
@@ -234,6 +244,8 @@ int64_t BaselineReader::read(const jpeg_decompress_struct& header, const uint8_t
 #else
 
 class BaselineReader::Decoder {};
+
+bool BaselineReader::is_supported() { return false; }
 
 BaselineReader::BaselineReader() = default;
 

@@ -24,6 +24,9 @@ class BaselineReader {
   BaselineReader(const BaselineReader&) = delete;
   BaselineReader& operator=(const BaselineReader&) = delete;
 
+  // Whether processor and compiler have what is needed; otherwise no row is read.
+  static bool is_supported();
+
   // Passes the rows of a region of an image to the sink, in order, and returns how many: all, or those before the first
   // doubt about the file. `header` is that of the file, whose scan lies in [scan, end).
   int64_t read(const jpeg_decompress_struct& header, const uint8_t* scan, const uint8_t* end, int denominator,
@@ -31,7 +34,7 @@ class BaselineReader {
 
  private:
   class Decoder;
-  std::unique_ptr<Decoder> decoder_;  // null without support of processor and compiler
+  std::unique_ptr<Decoder> decoder_;  // null if it is not supported
 };
 
 }  // namespace penstock::kernels

@@ -104,7 +104,8 @@ PENSTOCK_FAST_JPEG_INLINE bool decode_dc(const DcTable& table, uint64_t& bits, C
   }
   const uint64_t value = bits << entry.code;  // a value whose first bit is 0 is negative
   const auto negative = ~static_cast<uint64_t>(static_cast<int64_t>(value) >> 63);
-  dc += static_cast<int>(((value ^ negative) >> entry.shift ^ negative) - negative) & -static_cast<int>(entry.has_value);
+  dc +=
+      static_cast<int>(((value ^ negative) >> entry.shift ^ negative) - negative) & -static_cast<int>(entry.has_value);
   bits <<= entry.bits;
   taken += entry.bits;
   return true;
@@ -138,9 +139,7 @@ __attribute__((noinline, target("avx2,bmi,bmi2"))) Step by_hand(const HuffmanSea
   return position == 63 ? Step::kEnd : Step::kGoOn;
 }
 
-PENSTOCK_FAST_JPEG_INLINE bool has_ended(uint64_t position) {
-  return position == 63 || position - kBlockEnd <= 62;
-}
+PENSTOCK_FAST_JPEG_INLINE bool has_ended(uint64_t position) { return position == 63 || position - kBlockEnd <= 62; }
 
 // Stores both values of an entry unconditionally: a missing one is 0, at a place that has no value yet.
 PENSTOCK_FAST_JPEG_INLINE void store(const AcEntry* entry, uint64_t before, uint64_t& position, int16_t* block) {

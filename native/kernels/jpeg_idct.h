@@ -166,9 +166,8 @@ PENSTOCK_FAST_JPEG_INLINE void transform_4(const BlockPair& pair, const int16_t*
 // Writes 2 x 2 samples of each block. Returns false for values so large that libjpeg-turbo's arithmetic differs.
 PENSTOCK_FAST_JPEG_INLINE bool transform_2(const BlockPair& pair, const int16_t* steps) {
   using namespace idct;
-  const auto row = [&](int i) __attribute__((target("avx2,bmi,bmi2"), always_inline)) {
-    return load_rows(pair, steps, i);
-  };
+  const auto row = [&](int i)
+                       __attribute__((target("avx2,bmi,bmi2"), always_inline)) { return load_rows(pair, steps, i); };
   const __m256i first = row(0);
   const Wide base = widened<kConstBits + 2>(first);
   const Wide odd = weighted(row(7), row(5), -5906, 6967) + weighted(row(3), row(1), -10426, 29692);

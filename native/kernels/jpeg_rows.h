@@ -32,12 +32,11 @@ PENSTOCK_FAST_JPEG_INLINE void widen_row(const int16_t* sums, int64_t count, uin
       return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(sums + at));
     };
     const __m256i self = load(i), three = _mm256_add_epi16(_mm256_add_epi16(self, self), self);
-    const __m256i left = _mm256_srli_epi16(
-        _mm256_add_epi16(_mm256_add_epi16(three, load(i - 1)), _mm256_set1_epi16(kLeftBias)), kBits);
-    const __m256i right = _mm256_srli_epi16(
-        _mm256_add_epi16(_mm256_add_epi16(three, load(i + 1)), _mm256_set1_epi16(kRightBias)), kBits);
-    _mm256_storeu_si256(reinterpret_cast<__m256i*>(out + 2 * i),
-                        _mm256_or_si256(left, _mm256_slli_epi16(right, 8)));
+    const __m256i left =
+        _mm256_srli_epi16(_mm256_add_epi16(_mm256_add_epi16(three, load(i - 1)), _mm256_set1_epi16(kLeftBias)), kBits);
+    const __m256i right =
+        _mm256_srli_epi16(_mm256_add_epi16(_mm256_add_epi16(three, load(i + 1)), _mm256_set1_epi16(kRightBias)), kBits);
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(out + 2 * i), _mm256_or_si256(left, _mm256_slli_epi16(right, 8)));
   }
 }
 
@@ -63,9 +62,10 @@ PENSTOCK_FAST_JPEG_INLINE void store_interleaved(__m128i r, __m128i g, __m128i b
   alignas(16) static constexpr int8_t kRed[3][16] = {{0, -1, -1, 1, -1, -1, 2, -1, -1, 3, -1, -1, 4, -1, -1, 5},
                                                      {-1, -1, 6, -1, -1, 7, -1, -1, 8, -1, -1, 9, -1, -1, 10, -1},
                                                      {-1, 11, -1, -1, 12, -1, -1, 13, -1, -1, 14, -1, -1, 15, -1, -1}};
-  alignas(16) static constexpr int8_t kGreen[3][16] = {{-1, 0, -1, -1, 1, -1, -1, 2, -1, -1, 3, -1, -1, 4, -1, -1},
-                                                       {5, -1, -1, 6, -1, -1, 7, -1, -1, 8, -1, -1, 9, -1, -1, 10},
-                                                       {-1, -1, 11, -1, -1, 12, -1, -1, 13, -1, -1, 14, -1, -1, 15, -1}};
+  alignas(16) static constexpr int8_t kGreen[3][16] = {
+      {-1, 0, -1, -1, 1, -1, -1, 2, -1, -1, 3, -1, -1, 4, -1, -1},
+      {5, -1, -1, 6, -1, -1, 7, -1, -1, 8, -1, -1, 9, -1, -1, 10},
+      {-1, -1, 11, -1, -1, 12, -1, -1, 13, -1, -1, 14, -1, -1, 15, -1}};
   alignas(16) static constexpr int8_t kBlue[3][16] = {{-1, -1, 0, -1, -1, 1, -1, -1, 2, -1, -1, 3, -1, -1, 4, -1},
                                                       {-1, 5, -1, -1, 6, -1, -1, 7, -1, -1, 8, -1, -1, 9, -1, -1},
                                                       {10, -1, -1, 11, -1, -1, 12, -1, -1, 13, -1, -1, 14, -1, -1, 15}};
@@ -74,8 +74,7 @@ PENSTOCK_FAST_JPEG_INLINE void store_interleaved(__m128i r, __m128i g, __m128i b
       return _mm_load_si128(reinterpret_cast<const __m128i*>(of[i]));
     };
     const __m128i both = _mm_or_si128(_mm_shuffle_epi8(r, places(kRed)), _mm_shuffle_epi8(g, places(kGreen)));
-    _mm_storeu_si128(reinterpret_cast<__m128i*>(out + 16 * i),
-                     _mm_or_si128(both, _mm_shuffle_epi8(b, places(kBlue))));
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(out + 16 * i), _mm_or_si128(both, _mm_shuffle_epi8(b, places(kBlue))));
   }
 }
 
@@ -86,7 +85,8 @@ PENSTOCK_FAST_JPEG_INLINE void store_interleaved(__m128i r, __m128i g, __m128i b
 PENSTOCK_FAST_JPEG_INLINE void convert_row(const uint8_t* luma, const uint8_t* blue, const uint8_t* red, int64_t width,
                                            uint8_t* out) {
   const __m256i middle = _mm256_set1_epi16(128), half = _mm256_set1_epi32(1 << 15);
-  const __m256i green_factors = _mm256_set1_epi32(static_cast<int>(18734u << 16 | (static_cast<unsigned>(-22554) & 0xFFFF)));
+  const __m256i green_factors =
+      _mm256_set1_epi32(static_cast<int>(18734u << 16 | (static_cast<unsigned>(-22554) & 0xFFFF)));
   for (int64_t x = 0; x < width; x += 16) {
     const auto load = [x](const uint8_t* from) __attribute__((target("avx2,bmi,bmi2"), always_inline)) {
       return _mm256_cvtepu8_epi16(_mm_loadu_si128(reinterpret_cast<const __m128i*>(from + x)));
@@ -97,8 +97,7 @@ PENSTOCK_FAST_JPEG_INLINE void convert_row(const uint8_t* luma, const uint8_t* b
     const auto part = [&](__m256i pairs) __attribute__((target("avx2,bmi,bmi2"), always_inline)) {
       return _mm256_srai_epi32(_mm256_add_epi32(_mm256_madd_epi16(pairs, green_factors), half), 16);
     };
-    const __m256i mixed =
-        _mm256_packs_epi32(part(_mm256_unpacklo_epi16(cb, cr)), part(_mm256_unpackhi_epi16(cb, cr)));
+    const __m256i mixed = _mm256_packs_epi32(part(_mm256_unpacklo_epi16(cb, cr)), part(_mm256_unpackhi_epi16(cb, cr)));
     const __m256i g = _mm256_add_epi16(_mm256_sub_epi16(y, cr), mixed);
     colors::store_interleaved(colors::as_bytes(r), colors::as_bytes(g), colors::as_bytes(b), out + 3 * x);
   }

@@ -68,14 +68,16 @@ bool Scan::open(const jpeg_decompress_struct& header, const uint8_t* data, const
       header.Ss != 0 || header.Se != 63 || header.Ah != 0 || header.Al != 0) {
     return false;
   }
-  if (!(count == 1 && header.jpeg_color_space == JCS_GRAYSCALE) && !(count == 3 && header.jpeg_color_space == JCS_YCbCr))
+  if (!(count == 1 && header.jpeg_color_space == JCS_GRAYSCALE) &&
+      !(count == 3 && header.jpeg_color_space == JCS_YCbCr))
     return false;
   count_ = count, columns_ = 1, rows_ = 1;
   int blocks = 0;
   for (int i = 0; i < count; ++i) {
     const jpeg_component_info& part = header.comp_info[i];
     const int steps = part.quant_tbl_no;
-    if (header.cur_comp_info[i] != &part || steps < 0 || steps >= kTables || !header.quant_tbl_ptrs[steps]) return false;
+    if (header.cur_comp_info[i] != &part || steps < 0 || steps >= kTables || !header.quant_tbl_ptrs[steps])
+      return false;
     const int most = i == 0 ? 2 : 1;
     if (count > 1 && (part.h_samp_factor > most || part.v_samp_factor > most)) return false;
     Component& component = components_[i];
@@ -185,8 +187,8 @@ PENSTOCK_FAST_JPEG bool Scan::decode_one(int m, int wanted) {
       if (c < wanted) {
         ScannedBlock& found = block(m, c, i);
         std::memset(found.values, 0, sizeof found.values);
-        is_sound = decode_block(window, *component.dc_table, *component.ac_table, found.values, component.dc,
-                                found.is_flat);
+        is_sound =
+            decode_block(window, *component.dc_table, *component.ac_table, found.values, component.dc, found.is_flat);
         found.values[0] = static_cast<int16_t>(component.dc);
         found.dc = component.dc;
       } else {

@@ -16,8 +16,8 @@ struct HuffmanCode {
 
 // The symbol that begins a window of 16 bits, for codes too long for a table.
 struct HuffmanSearch {
-  uint16_t limit[16];   // of length l + 1: the first window beyond its codes
-  int32_t offset[17];   // of a code of length l: add it to get the place of its symbol
+  uint16_t limit[16];  // of length l + 1: the first window beyond its codes
+  int32_t offset[17];  // of a code of length l: add it to get the place of its symbol
   uint8_t symbols[256];
 };
 
@@ -31,13 +31,13 @@ inline constexpr unsigned kBlockEnd = 128, kByHand = 193;
 
 // Up to two symbols of the coefficients of a block, from one window of bits.
 struct AcEntry {
-  uint8_t bits;       // that both take
-  int8_t first;       // the value of the first, if there are two
-  uint8_t begin;      // of the bits of the last value in a 64-bit window, from its low end
-  uint8_t size;       // of these bits
-  int16_t bias;       // to be added to these bits
-  uint8_t to_first;   // coefficients from the last position to the first value
-  uint8_t to_last;    // and to the last
+  uint8_t bits;      // that both take
+  int8_t first;      // the value of the first, if there are two
+  uint8_t begin;     // of the bits of the last value in a 64-bit window, from its low end
+  uint8_t size;      // of these bits
+  int16_t bias;      // to be added to these bits
+  uint8_t to_first;  // coefficients from the last position to the first value
+  uint8_t to_last;   // and to the last
 };
 static_assert(sizeof(AcEntry) == 8);
 
@@ -49,10 +49,10 @@ struct AcTable {
 };
 
 struct DcEntry {
-  uint8_t bits;         // of code and value; 0: by hand
-  uint8_t code;         // of the code alone
-  uint8_t shift;        // from the top of a 64-bit window to its value
-  uint8_t has_value;    // 0 or 1
+  uint8_t bits;       // of code and value; 0: by hand
+  uint8_t code;       // of the code alone
+  uint8_t shift;      // from the top of a 64-bit window to its value
+  uint8_t has_value;  // 0 or 1
 };
 
 struct DcTable {
