@@ -14,4 +14,4 @@ settings.load_profile("dev")
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:  # as in a shell's background; programs of tests would inherit it
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
-collect_ignore = ["feed/keras_program.py"]  # a program that tests run
+collect_ignore = ["engine/runs/host_without_arena.py", "feed/keras_program.py"]  # programs that tests run

@@ -31,6 +31,9 @@ MACHINE_PATH = re.compile(r"(?<![\w./:~-])/(?:work|tmp|home|root|Users|opt)/")
 # Modules whose test is elsewhere, each with the reason.
 TESTED_ELSEWHERE: dict[str, str] = {
     "__init__.py": "the public names: test_house.py itself",
+    "engine/processes/serving.py": "in the processes of tests/engine/processes/test_worker.py",
+    "engine/runs/host.py": "in the process of tests/engine/runs/test_elsewhere.py",
+    "engine/runs/told.py": "in the process of tests/engine/runs/test_elsewhere.py",
 }
 
 # Names that two files define because users know both by them, each with the reason.
@@ -38,6 +41,7 @@ SAME_ON_PURPOSE: dict[str, str] = {
     **dict.fromkeys(("decode", "Decode"), "`ps.image.decode` and `ps.audio.decode`"),
     **dict.fromkeys(("center_crop", "CenterCrop"), "`ps.image.center_crop` and `ps.audio.center_crop`"),
     **dict.fromkeys(("random_crop", "RandomCrop"), "`ps.image.random_crop` and `ps.audio.random_crop`"),
+    "serve": "the beginning of every program of a process",
     "CHECKS": "the conformance suites of `penstock.testing`, one for each protocol",
 }
 

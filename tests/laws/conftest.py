@@ -11,7 +11,7 @@ from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPool
 import pytest
 
 from penstock.engine.processes.pool import pool_for
-from penstock.engine.processes.starting import PoolSetup
+from penstock.engine.processes.starting import MAKES_RUNS, PoolSetup
 
 
 class Scrambled(Executor):
@@ -75,6 +75,15 @@ def worker_processes() -> Iterator[str]:
     pool = pool_for(PoolSetup(2), 1 << 28)
     assert pool.crew.begun.wait(60)
     yield "processes"
+    pool.close()
+
+
+@pytest.fixture(scope="module")
+def isolation() -> Iterator[None]:
+    """Keep the process of isolated runs for all tests of a module."""
+    pool = pool_for(PoolSetup(1, program=MAKES_RUNS), 1 << 28)
+    assert pool.crew.begun.wait(60)
+    yield
     pool.close()
 
 

@@ -46,6 +46,19 @@ def test_an_input_bound_run_names_who_waits_the_limit_and_its_ceiling():
 
 
 @pytest.mark.parametrize(
+    ("mode", "where"),
+    [
+        ("isolated: inline", "(inline in a process of its own)"),
+        ("isolated: 2 threads", "(on 2 threads in a process of its own)"),
+    ],
+)
+def test_the_process_of_an_isolated_run_is_named(mode, where):
+    assert where in verdict(stats(mode=mode))
+    assert where in verdict(stats(mode=mode, waited=0.1, stepped=9.9))
+    assert "as configured" in verdict(stats(mode="isolated: inline", workers=1, chosen=True))
+
+
+@pytest.mark.parametrize(
     ("changed", "advice"),
     [
         ({}, "All 2 cores are busy"),

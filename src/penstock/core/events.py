@@ -10,7 +10,7 @@ class RunEvent:
     """An event of a run, such as a worker that died or a wait without end; the data is the same as without it.
 
     - `time`: when, in seconds as `time.time()` counts them.
-    - `kind`: `"died"` (a worker process died and was replaced), `"broken"` (an executor broke and was replaced),
+    - `kind`: `"died"` (a process died and was replaced), `"broken"` (an executor broke and was replaced),
       `"stuck"` (the consumer waits, and nothing moves), or `"degraded"` (the run goes on without worker processes, or
       without memory that they share).
     - `operation`: the operation concerned, as `explain()` names it; empty if it is not known.

@@ -29,6 +29,9 @@ class Options:
       pipeline's functions are pickled with cloudpickle. The caller must shut the executor down. A function without
       arguments that returns an executor of processes is called once a run, and again if that executor breaks; Penstock
       shuts down the executors it makes.
+    - `isolate`: `True` runs the whole pipeline in one process of its own, with these options, so that it never
+      holds the GIL of the training loop. The elements and states are the same. Functions are pickled with cloudpickle,
+      and what they change is changed in that process. A process that dies is replaced, and the run continues.
     - `workers`: how many tasks run at a time. Setting it skips the inline start of `"auto"`.
     - `deterministic`: `False` yields batches as they are finished. Each batch still comes exactly once, also after a
       restore.
@@ -50,9 +53,15 @@ class Options:
 
     >>> Options(workers=2).merged(Options(seed=7))
     Options(workers=2, seed=7)
+
+    >>> import os
+    >>> ds = Dataset.range(9).map(lambda x: os.getpid()).batch(3).with_options(Options(isolate=True))
+    >>> any(os.getpid() in batch for batch in ds)
+    False
     """
 
     executor: str | Executor | Callable[[], Executor] | None = None
+    isolate: bool | None = None
     workers: int | None = None
     deterministic: bool | None = None
     memory_budget: int | None = None
@@ -98,7 +107,12 @@ class Options:
                 check_count("Options", name, getattr(self, name), least=1)
         if self.stuck_after is not None and not (isinstance(self.stuck_after, int | float) and self.stuck_after > 0):
             raise ValueError(f"Options(stuck_after=): expected seconds above 0, not {self.stuck_after!r}")
-        for name in ("deterministic", "rewrite"):
+        if self.isolate and not isinstance(self.executor, str | None):
+            raise ValueError(
+                f"Options(executor=<{type(self.executor).__name__}>, isolate=True): the process of the pipeline cannot "
+                "use an executor of this one; name one of 'auto', 'inline', 'threads' and 'processes'"
+            )
+        for name in ("deterministic", "isolate", "rewrite"):
             if not isinstance(getattr(self, name), bool | None):
                 raise TypeError(f"Options({name}=): expected True, False or None, not {getattr(self, name)!r}")
         check_seed("Options", self.seed)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 FETCHER = "torch.utils.data._utils.fetch"
 """The module in which a DataLoader requests a row."""
@@ -20,21 +20,30 @@ class RankPlace(NamedTuple):
 
 
 class _Role:
-    is_worker = False
+    makes: Literal["tasks", "runs"] | None = None
 
 
-def serve_another_process() -> None:
-    """Note that this process is a worker of another one: it begins no worker processes of its own."""
-    _Role.is_worker = True
+def serve_another_process(making: Literal["tasks", "runs"]) -> None:
+    """Note what this process makes for the one that began it: tasks, as a worker does, or whole runs."""
+    _Role.makes = making
+
+
+def serves_another_process() -> bool:
+    """Return whether another process began this one to make something for it.
+
+    >>> serves_another_process()
+    False
+    """
+    return _Role.makes is not None
 
 
 def is_worker_process() -> bool:
-    """Return whether this process is a worker of `Options(executor="processes")`.
+    """Return whether this process is a worker of `Options(executor="processes")`, which begins no workers of its own.
 
     >>> is_worker_process()
     False
     """
-    return _Role.is_worker
+    return _Role.makes == "tasks"
 
 
 def surroundings() -> tuple[int, int]:

@@ -7,10 +7,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 from time import perf_counter_ns, thread_time_ns
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
+from penstock import watch
 from penstock.core.arrays import Rows
 from penstock.elements.chunks.chunk import Chunk, Column, Columns
 from penstock.elements.ragged import Ragged
@@ -21,6 +22,11 @@ from penstock.plan.flow import AskedFlow, Mark, Open, Piece, Spread, close, pull
 from penstock.plan.node import Node
 from penstock.plan.outcomes import outcomes_here
 from penstock.plan.step import Step
+from penstock.plan.traits import Traits
+
+if TYPE_CHECKING:
+    from penstock.core.events import RunEvent
+    from penstock.engine.runs.run import Run
 
 Cell = list[int]
 """Counts of one operation and thread: calls, rows, wall ns, CPU ns, bytes, input elements, and failed elements."""
@@ -32,11 +38,32 @@ FEW = 16  # rows of a call whose bytes are estimated from other calls
 SAMPLE = 16  # reading a thread's CPU time is expensive: of many calls, one in 16 is measured for all
 
 
+class NodeOutline(NamedTuple):
+    """The name of an operation that another process measures, and what `report` has to know of it."""
+
+    text: str
+    traits: Traits
+    internal: bool
+
+    @classmethod
+    def of(cls, node: Node | NodeOutline) -> NodeOutline:
+        """Return the outline of a node."""
+        return cls(node.label(), node.traits, node.internal)
+
+    def label(self) -> str:
+        """Return the operation as `explain()` names it."""
+        return self.text
+
+
+Outline: TypeAlias = dict[int, tuple[NodeOutline, list[int], bool]]
+"""Operations by number: each node in outline, the numbers of its inputs, and whether its time contains theirs."""
+
+
 @dataclass(eq=False)
 class OperationCounters:
     """The counts of one operation, a cell for each thread, so that no thread waits for another."""
 
-    node: Node
+    node: Node | NodeOutline
     inputs: list[OperationCounters]
     contains_inputs: bool  # whether the time includes that of the inputs
     cells: dict[int, Cell] = field(default_factory=dict)
@@ -79,6 +106,7 @@ class Counters:
 
     def __init__(self) -> None:
         self._operations: dict[int, OperationCounters] = {}  # by number
+        self._drained: dict[int, Cell] = {}
         self._inside = threading.local()  # per thread: the time spent in the flows below
 
     @property
@@ -149,10 +177,39 @@ class Counters:
 
     def drain(self) -> dict[int, Cell]:
         """Return the counts since the last call, for another process."""
-        counted = {number: operation.total() for number, operation in self._operations.items()}
-        for operation in self._operations.values():
-            operation.cells.clear()
+        counted: dict[int, Cell] = {}
+        for number, operation in list(self._operations.items()):
+            total = operation.total()  # of cells that other threads add to meanwhile
+            before = self._drained.get(number)
+            counted[number] = total if before is None else [now - then for now, then in zip(total, before, strict=True)]
+            self._drained[number] = total
         return counted
+
+    def outline(self) -> Outline:
+        """Return the operations by number: their nodes in outline, and what else `report` has to know of them."""
+        numbers = {operation: number for number, operation in self._operations.items()}
+        return {
+            number: (
+                NodeOutline.of(operation.node),
+                [numbers[each] for each in operation.inputs],
+                operation.contains_inputs,
+            )
+            for number, operation in sorted(self._operations.items())
+        }
+
+    def adopt(self, outline: Outline) -> None:
+        """Prepare for the counts of operations that another process measures."""
+        for number, (node, inputs, contains_inputs) in outline.items():
+            if number not in self._operations:
+                below = [self._operations[each] for each in inputs]
+                self._operations[number] = OperationCounters(node, below, contains_inputs)
+
+    def watch(self, run: Run, awaited: Callable[[], int], note: Callable[[RunEvent], object]) -> watch.stuck.Watched:
+        """Look at a run that this thread makes for a consumer in another process, as long as the result is kept."""
+        watched = watch.stuck.Watched(run, self, awaited, note)
+        watched.consumer = threading.get_ident()
+        watch.stuck.watchdog.watch(watched)
+        return watched
 
     def absorb(self, counted: dict[int, Cell]) -> None:
         """Add the counts of an observer in another process, which wrapped operations of the same plan."""

@@ -69,6 +69,7 @@ def stats_of(
         growing=() if run is None or growth is None else growth.found(PLURALS[run.unit]),
         alone=() if run is None else tuple(map(str, safety.calls.all_alone(post_order(run.plan)))),
         events=() if run is None else tuple(run.events),
+        starting=0.0 if run is None else run.starting * NS,
     )
 
 

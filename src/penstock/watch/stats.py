@@ -5,10 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from penstock.engine.runs.settings import ISOLATED
+
 if TYPE_CHECKING:
     from penstock.core.events import RunEvent
 
 PLURALS = {"batch": "batches", "element": "elements"}
+LEAST_STARTING = 0.02
+"""The seconds that the start of a process takes at least to be told."""
 _LONGEST = 64  # characters of an operation's name
 
 
@@ -57,10 +61,11 @@ class Stats:
     """The counts of an iterator since it was made.
 
     - `items`: batches (or elements) received; `rows`: elements in them.
-    - `waited`, `stepped`: seconds that the consumer spent waiting inside `next`, and outside it.
+    - `waited`, `stepped`: seconds that the consumer spent waiting inside `next`, and outside it; `starting`: the part
+      of `waited` until the process of an isolated run had started, most of it in the first epoch.
     - `work`: seconds of task time, over all workers; part of it are `blocked`, waiting for disks, sleeps or locks, and
       `starved`, ready but without a core, since other processes used it. `workers`: the number of workers; `mode`:
-      where tasks ran.
+      where tasks ran (`"isolated: 2 threads"`: in a process of the pipeline's own).
     - `ahead`: tasks under way; `live_bytes`, `peak_bytes`: memory of batches.
     - `alone`: the operations that one thread at a time calls, with the reason.
     - `decisions`: the tuner's choices, with reasons; `holds_gil`: whether the functions were found to hold the GIL.
@@ -104,9 +109,20 @@ class Stats:
     held: tuple[HeldStats, ...] = ()
     notes: tuple[str, ...] = ()
     growing: tuple[str, ...] = ()
+    starting: float = 0.0
 
     def __str__(self) -> str:
         return stats_text(self)
+
+    @property
+    def isolated(self) -> bool:
+        """Return whether the whole pipeline ran in a process of its own, as `Options(isolate=True)` asks for."""
+        return self.mode.startswith(ISOLATED)
+
+    @property
+    def is_inline(self) -> bool:
+        """Return whether tasks ran one after another, in the thread that asks for them."""
+        return self.mode.removeprefix(ISOLATED) == "inline"
 
     @property
     def seconds(self) -> float:
@@ -146,6 +162,8 @@ def stats_text(stats: Stats) -> str:
         for name, *cells in table
     ]
     share = f"waited {stats.wait_share:.0%} of the time"
+    if stats.starting > LEAST_STARTING:
+        share += f", {stats.starting:.2f} s of it for the start of the process"
     shown = [line.rstrip() for line in lines] if stats.operations else []
     memory = [f"memory grows: {each}" for each in stats.growing] + [f"memory: {each}" for each in stats.notes]
     return "\n".join([f"{whole}; {stats.mode}; {share}", *shown, *memory])

@@ -44,7 +44,14 @@ class At:
 class Watched:
     """A run, and the request of its consumer: `asked` is the moment, as a unique number; 0 if it asks for nothing."""
 
-    def __init__(self, run: Run, counters: Counters) -> None:
+    def __init__(
+        self,
+        run: Run,
+        counters: Counters,
+        awaited: Callable[[], int] | None = None,
+        note: Callable[[RunEvent], object] | None = None,
+    ) -> None:
+        """Watch a run; a consumer in another process has `awaited()` instead of `asked`, and `note` tells it events."""
         self.run = run
         self.asked = 0
         self.consumer = 0
@@ -53,6 +60,8 @@ class Watched:
         self.due = monotonic() + self.after / LOOKS_WITHIN
         """The time of the next look."""
         self._counters = counters
+        self._awaited = awaited
+        self._note = note
         self._seen = 0
         self._since = self._waits_since = 0.0
         self._next = self.after  # seconds of waiting, until it is told again
@@ -64,8 +73,8 @@ class Watched:
         If the look comes late, the whole process may have been stopped, and the time counts from now.
         """
         self.due = now + self.after / LOOKS_WITHIN
-        asked = self.asked
-        if not asked or asked != self._seen or late:
+        asked = self.asked if self._awaited is None else self._awaited()
+        if not asked or asked != self._seen or late or self.run.is_watched_elsewhere:
             self._seen, self._state, self._next = asked, (), self.after
             self._waits_since = now
             return None
@@ -82,6 +91,10 @@ class Watched:
         self._next = 2 * waited
         first = min(found, key=lambda at: -1 if at.task is None else at.task.low)
         return self._event(first, waited), first.thread
+
+    def note(self, event: RunEvent) -> None:
+        """Let the consumer know of an event."""
+        (self._note or self.run.events.append)(event)
 
     def _at_work(self, frames: dict[int, FrameType]) -> list[At]:
         """Return the threads that make something for the run; the consumer's own if there is none in this process."""
@@ -200,7 +213,7 @@ class Watchdog:
             found = watched.look(now, late=now - watched.due > watched.after / LOOKS_WITHIN)
             if found is not None:
                 event, thread = found
-                watched.run.events.append(event)
+                watched.note(event)
                 if thread not in told:  # by another run, inside of which this one runs
                     import logging
 

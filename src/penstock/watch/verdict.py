@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from penstock.engine.runs.settings import ISOLATED
 from penstock.plan.safety.calls import HERE
-from penstock.watch.stats import OperationStats, Stats
+from penstock.watch.stats import LEAST_STARTING, OperationStats, Stats
 
 LEAST_SECONDS = 0.05
+MUCH = 0.3  # share of the time waited from which on the start of a process is told
 INPUT_BOUND = 0.05  # share of its time that a consumer waits before the input is called the limit
 
 
 def verdict(stats: Stats) -> str:
     """Return what limits the run that `stats` counted, whether memory grows, and the last event, if any."""
     growing = "".join(f" Memory grows: {each}." for each in stats.growing)
-    limit_of = _limit(stats) + growing
+    limit_of = _limit(stats) + _start(stats) + growing
     if not stats.events:
         return limit_of
     lines = str(stats.events[-1]).splitlines()
@@ -38,6 +40,13 @@ def _limit(stats: Stats) -> str:
     )
 
 
+def _start(stats: Stats) -> str:
+    """Return how long the start of a process took, if that is much of the time that the consumer waited."""
+    if stats.starting < max(LEAST_STARTING, MUCH * stats.waited):
+        return ""
+    return f" It waited {stats.starting:.2f} s for the start of the process, which later epochs use again."
+
+
 def _advice(stats: Stats) -> str:
     if (turns := _limited_by_turns(stats)) is not None:
         return (
@@ -49,7 +58,7 @@ def _advice(stats: Stats) -> str:
             "Its functions hold the GIL, so more threads do not help: call them on whole columns with "
             "map(..., vectorized=True), or let processes call them, with Options(executor='processes')."
         )
-    if stats.chosen and stats.mode == "inline":
+    if stats.chosen and stats.is_inline:
         return "The run is inline, as configured: Options(executor='auto') may use other cores."
     if stats.starved > 0.3 * stats.work:
         share = _percent(stats.starved / stats.work)
@@ -61,12 +70,12 @@ def _advice(stats: Stats) -> str:
 
 def _limited_by_turns(stats: Stats) -> str | None:
     """Describe an operation that one thread at a time calls, if it keeps the run inline or takes the most time."""
-    sign = HERE if stats.mode == "inline" else stats.limit.name if stats.limit is not None else ""
+    sign = HERE if stats.is_inline else stats.limit.name if stats.limit is not None else ""
     return next((operation for operation in stats.alone if sign in operation), None)
 
 
 def _advice_on_cores(stats: Stats) -> str:
-    if stats.mode == "inline":
+    if stats.is_inline:
         return (
             "Batches this cheap stay inline; functions of whole columns make them cheaper still: those of NumPy "
             "arithmetic alone, or map(..., vectorized=True)."
@@ -87,7 +96,9 @@ def _ceiling(operation: OperationStats, stats: Stats) -> float:
 
 
 def _where(stats: Stats) -> str:
-    return stats.mode if stats.mode == "inline" else f"on {stats.mode}"
+    where = "in a process of its own" if stats.isolated else ""
+    workers = stats.mode.removeprefix(ISOLATED)
+    return " ".join(filter(None, [workers if stats.is_inline else f"on {workers}", where]))
 
 
 def _percent(share: float) -> str:

@@ -35,6 +35,8 @@ class Memory:
         self.pool = Pool(MOST_IDLE)
         self.arena: Arena | None = None
         """The memory that worker processes share, if there are some."""
+        self.elsewhere: tuple[int, int] = (0, 0)
+        """The bytes in use, and the most so far, of a run that another process makes."""
 
     def within(self, budget: Budget) -> None:
         """Keep no more memory for the next batches than a budget allows, and count that memory in it."""
@@ -62,17 +64,31 @@ class Memory:
     @property
     def live_bytes(self) -> int:
         """The number of bytes in arrays that are still in use."""
-        return self.pool.bytes_live + (0 if self.arena is None else self.arena.live_bytes)
+        return self.elsewhere[0] + self.pool.bytes_live + (0 if self.arena is None else self.arena.live_bytes)
 
     @property
     def peak_bytes(self) -> int:
         """The largest number of bytes in use at the same time, in the pool and in the arena."""
-        return self.pool.bytes_peak + (0 if self.arena is None else self.arena.peak_bytes)
+        return self.elsewhere[1] + self.pool.bytes_peak + (0 if self.arena is None else self.arena.peak_bytes)
 
     def after_fork(self) -> None:
         """Begin a new pool in a forked child, and leave the parent's alone."""
         self.pool = Pool(self._most_idle)
         self.arena = None
+
+
+class SharedMemory(Memory):
+    """Memory that another process sees too: arrays are in an arena as far as it has room for them."""
+
+    def __init__(self, arena: Arena | None) -> None:
+        super().__init__()
+        self.arena = arena
+
+    def allocate(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray:
+        """Return an array of this shape and dtype with arbitrary content."""
+        small = dtype.hasobject or math.prod(shape) * dtype.itemsize < SMALL
+        shared = None if small or self.arena is None else self.arena.allocate(shape, dtype)
+        return super().allocate(shape, dtype) if shared is None else shared
 
 
 def each_alone(allocate: Allocate) -> AllocateAll:

@@ -16,8 +16,9 @@ from penstock.core.errors import WorkerError
 from penstock.engine.memory.arena import Arena
 from penstock.engine.memory.cgroups import oom_kills
 from penstock.engine.processes import output
+from penstock.engine.processes.line import RunLine
 from penstock.engine.processes.member import BY_OTHERS, Member, told_code
-from penstock.engine.processes.starting import PoolSetup, started
+from penstock.engine.processes.starting import MAKES_RUNS, MAKES_TASKS, PoolSetup, started
 from penstock.engine.processes.suspects import suspected
 from penstock.engine.processes.ticket import Ticket
 from penstock.engine.transport.channel import Message
@@ -25,6 +26,7 @@ from penstock.engine.workers.lifetime import CREW
 
 FAILED_STARTS = 2  # in a row, by the worker's own doing, after which no other is started
 KILLED_STARTS = 32  # in a row, by signals from outside
+OTHERWISE = {MAKES_TASKS: 'Options(executor="threads")', MAKES_RUNS: "Options(isolate=False)"}
 TIME_TO_END = 0.5  # seconds that workers have to end by themselves
 
 
@@ -45,6 +47,7 @@ class Crew:
         self._setup = setup
         self._arena = arena
         self._waiting: deque[Ticket] = deque()
+        self._lines: deque[RunLine] = deque()  # that no worker has yet
         self._members: list[Member] = []
         self._errands: deque[Callable[[], object]] = deque()
         self._sources: dict[int, Callable[[], None]] = {}
@@ -75,6 +78,10 @@ class Crew:
         """Make a ticket after those that wait."""
         self._errand(partial(self._accept, ticket))
 
+    def open(self, line: RunLine) -> None:
+        """Hand a line to a worker, which makes a run, now or once one is ready."""
+        self._errand(partial(self._open, line))
+
     def forget(self, plan: int) -> None:
         """Let all workers forget a plan."""
         self._errand(lambda: [each.forget(plan) for each in self._members])
@@ -101,10 +108,14 @@ class Crew:
         """Close the descriptors in a forked child, in which there is neither the thread nor a worker."""
         for member in self._members:
             member.abandon()
+        for line in self._lines:
+            line.given()
         self._members, self._sources = [], {}
         self._epoll.close()
         os.close(self._bell)
         self._bell = -1
+        self._errands.clear()
+        self._is_over = True  # plans that are let go have nobody to forget them
 
     # The thread
 
@@ -134,6 +145,22 @@ class Crew:
             return
         self._waiting.append(ticket)
         self._dispatch()
+
+    def _open(self, line: RunLine) -> None:
+        if self.failure is not None:
+            line.over(self.failure)
+            return
+        self._lines.append(line)
+        self._open_lines()
+
+    def _open_lines(self) -> None:
+        """Hand the lines that wait to the workers with the fewest."""
+        ready = [member for member in self._members if member.ready]
+        while ready and self._lines:
+            self._bad_starts = self._killed_starts = 0
+            member = min(ready, key=lambda each: len(each.lines))
+            if not member.open(self._lines.popleft()):
+                self._epoll.modify(member.channel.fileno(), select.EPOLLIN | select.EPOLLOUT)
 
     def _stop(self) -> None:
         if self._deadline is None:
@@ -178,7 +205,7 @@ class Crew:
         try:
             for message in member.channel.receive():
                 self._take(member, message)
-            if member.channel.flush():
+            if member.channel.flush() and member.sent():
                 self._epoll.modify(member.channel.fileno(), select.EPOLLIN)
         except (EOFError, OSError):  # the worker has closed the channel, and ends
             self._unlisten(member.channel.fileno())
@@ -192,6 +219,7 @@ class Crew:
             member.ready = True
             self.begun.set()
             self._dispatch()
+            self._open_lines()
             return
         member.resident = told[1]
         ticket = member.tickets.popleft()
@@ -232,10 +260,12 @@ class Crew:
             self._unlisten(descriptor)
         self._members.remove(member)
         member.close()
+        how = self._told_end(member, code)
+        for line in list(member.lines):
+            line.over(how)
         if self._deadline is not None:
             return
         tickets = [ticket for ticket in member.tickets if not ticket.dropped]
-        how = self._told_end(member, code)
         if not member.ready:
             self._count_start(code, how)
         if tickets and tickets[0] is member.tickets[0]:
@@ -260,7 +290,7 @@ class Crew:
             self._fail(
                 WorkerError(
                     f"worker processes end before they take a task: {how}\n"
-                    'Options(executor="threads") runs the pipeline in this process, with the same elements'
+                    f"{OTHERWISE[self._setup.program]} runs the pipeline in this process, with the same elements"
                 )
             )
 
@@ -270,3 +300,5 @@ class Crew:
         waiting, self._waiting = list(self._waiting), deque()
         for ticket in waiting:
             ticket.finish(failure)
+        while self._lines:
+            self._lines.popleft().over(failure)

@@ -6,8 +6,12 @@ import os
 import signal
 from collections import deque
 from contextlib import suppress
+from typing import Any
+from weakref import WeakSet
 
+from penstock.engine.processes.line import RunLine
 from penstock.engine.processes.output import Output
+from penstock.engine.processes.plans import SharedPlan
 from penstock.engine.processes.starting import Started
 from penstock.engine.processes.ticket import Ticket
 from penstock.engine.transport.channel import Channel
@@ -26,6 +30,8 @@ class Member:
         self.ready = False
         self.resident = 0  # bytes, after its last task
         self.tickets: deque[Ticket] = deque()
+        self.lines: WeakSet[RunLine] = WeakSet()
+        """The lines of the runs that the worker makes."""
         self.channel = Channel(started.channel, waits=False)
         process = started.process
         if process.stdout is None or process.stderr is None:
@@ -42,12 +48,25 @@ class Member:
     def give(self, ticket: Ticket) -> bool:
         """Send a task, after its plan if the worker does not have that; return whether all of it has gone out."""
         self.tickets.append(ticket)
-        plan = ticket.client.plan
+        return self._send(ticket.client.plan, ticket.head, ticket.tail)
+
+    def open(self, line: RunLine) -> bool:
+        """Hand a line to the worker, after its plan; return whether all of it has gone out."""
+        self.lines.add(line)
+        return self._send(line.plan, line.head, b"", line.descriptor) and self.sent()
+
+    def sent(self) -> bool:
+        """Close the ends of lines that the worker has now; return true."""
+        for line in list(self.lines):
+            line.given()
+        return True
+
+    def _send(self, plan: SharedPlan, head: Any, tail: bytes | bytearray, descriptor: int = -1) -> bool:
         with suppress(OSError):  # the worker has died, which its descriptor tells too
             if plan.number not in self._plans:
                 self._plans.add(plan.number)
                 plan.send(self.channel)
-            return self.channel.send(ticket.head, ticket.tail)
+            return self.channel.send(head, tail, descriptor)
         return True
 
     def forget(self, plan: int) -> None:

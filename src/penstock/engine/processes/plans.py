@@ -14,7 +14,7 @@ from penstock.engine.memory.shared_file import SharedFile
 from penstock.engine.processes.result_sizes import IN_A_MESSAGE, ResultSizes
 from penstock.engine.tasks.observer import Observer
 from penstock.engine.tasks.task import Task
-from penstock.engine.tasks.works import Work
+from penstock.engine.tasks.works import Rebuildable
 from penstock.engine.transport.channel import Channel
 from penstock.engine.transport.packets import Packet, held_part, opened_packet, packet_of
 from penstock.engine.workers.remote import dumped_plan
@@ -33,7 +33,7 @@ class SharedPlan:
     change the copy that pickle makes.
     """
 
-    def __init__(self, work: Work, observer: Observer) -> None:
+    def __init__(self, work: Rebuildable, observer: Observer) -> None:
         """Pickle the work, with functions by value; the error for a function that cannot be pickled names it."""
         self.number = next(_numbers)
         self.work = work
@@ -49,7 +49,7 @@ class SharedPlan:
             self._file = SharedFile(made.packet.nbytes, made.packet.nbytes)
             made.write(Mapping(self._file.fd, self._file.size).part(0, made.packet.nbytes))
 
-    def is_of(self, work: Work, observer: Observer) -> bool:
+    def is_of(self, work: Rebuildable, observer: Observer) -> bool:
         """Return whether the plan is that of this work, so that workers need not load it again."""
         mine = self.work
         return mine is work or (
@@ -139,9 +139,9 @@ def _given(
     return (piece.ids, made.packet, arena.place_of(block)), bytearray(), block
 
 
-def unsendable(error: BaseException, plan: Node) -> BaseException:
+def unsendable(error: BaseException, plan: Node, otherwise: str = BY_THREADS) -> BaseException:
     """Return an error for elements that cannot be pickled or unpickled, with the operation and what to do."""
     error.add_note(
-        f"{plan.label()} makes or is given elements that cannot be sent between processes: change them, or {BY_THREADS}"
+        f"{plan.label()} makes or is given elements that cannot be sent between processes: change them, or {otherwise}"
     )
     return error

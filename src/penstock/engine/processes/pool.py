@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import os
+import threading
 import weakref
+from weakref import WeakSet
 
+from penstock.engine.memory.arena import Arena
 from penstock.engine.memory.arenas import new_arena
+from penstock.engine.memory.lent import LentMemory
 from penstock.engine.processes.crew import Crew
 from penstock.engine.processes.plans import SharedPlan
-from penstock.engine.processes.starting import PoolSetup
+from penstock.engine.processes.starting import MAKES_TASKS, PoolSetup
 from penstock.engine.workers.lifetime import watch_over
 
 # Pools belong to the process, as their workers do. A pool ends with the last dataset that refers to it.
@@ -21,10 +25,17 @@ class ProcessPool:
     The workers end when the pool is let go or closed, and when this process ends in whatever way.
     """
 
-    def __init__(self, setup: PoolSetup, budget: int) -> None:
+    def __init__(self, setup: PoolSetup, budget: int, arena: Arena | None = None) -> None:
+        """Share an `arena` with the workers, or a new one; a process of whole runs has one of its own."""
         self.setup = setup
-        self.arena, self.notice = new_arena(budget)
+        self.notice: str | None = None
+        if arena is None and setup.program == MAKES_TASKS:
+            arena, self.notice = new_arena(budget)
+        self.arena = arena
         self.crew = Crew(setup, self.arena)
+        self._adopted: WeakSet[SharedPlan] = WeakSet()
+        self._lent: LentMemory | None = None
+        self._lock = threading.Lock()
         self._process = os.getpid()
         self._stop = weakref.finalize(self, _stop, self.crew, self._process)
         watch_over(self)
@@ -37,7 +48,17 @@ class ProcessPool:
 
     def adopt(self, plan: SharedPlan) -> None:
         """Let the workers forget a plan once it is let go."""
-        weakref.finalize(plan, self.crew.forget, plan.number).atexit = False
+        if plan not in self._adopted:
+            self._adopted.add(plan)
+            weakref.finalize(plan, self.crew.forget, plan.number).atexit = False
+
+    def lent(self, owner: int, descriptor: int, size: int) -> LentMemory:
+        """Return the memory that a worker lends to all lines alike, given its file, which is closed."""
+        with self._lock:
+            if self._lent is None or self._lent.owner != owner:
+                self._lent = LentMemory(owner, descriptor, size)
+            os.close(descriptor)
+            return self._lent
 
     def close(self) -> None:
         """Let the workers end, within half a second."""
@@ -49,11 +70,11 @@ class ProcessPool:
         self.crew.after_fork()
 
 
-def pool_for(setup: PoolSetup, budget: int) -> ProcessPool:
-    """Return the pool with these settings; a new one has an arena within the `budget` in bytes."""
+def pool_for(setup: PoolSetup, budget: int, arena: Arena | None = None) -> ProcessPool:
+    """Return the pool with these settings; a new one has this arena, or one within the `budget` in bytes."""
     pool = _pools.get(setup)
     if pool is None or not pool.is_open:
-        pool = _pools[setup] = ProcessPool(setup, budget)
+        pool = _pools[setup] = ProcessPool(setup, budget, arena)
     return pool
 
 

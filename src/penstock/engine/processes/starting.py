@@ -18,8 +18,12 @@ from penstock.engine.tuning.budget import default_cache_limit
 
 ENTRY = (
     "import json, sys; told = json.loads(sys.argv[1]); sys.path[:] = told['path']; "
-    "from penstock.engine.processes.worker import serve; serve(told)"
+    "from importlib import import_module; import_module(told['program']).serve(told)"
 )
+MAKES_TASKS = "penstock.engine.processes.worker"
+"""The program of a process that makes tasks."""
+MAKES_RUNS = "penstock.engine.runs.host"
+"""The program of a process that makes whole runs."""
 THREAD_VARIABLES = (
     "OMP_NUM_THREADS",
     "OPENBLAS_NUM_THREADS",
@@ -42,12 +46,13 @@ class PoolSetup:
     """The settings of a pool of worker processes; runs with equal settings share one pool.
 
     `native_threads` is the number of threads that native libraries may have in each worker, and `budget` the most bytes
-    of batches, or `None` for the default.
+    of batches, or `None` for the default. `program` is the module that the workers run.
     """
 
     workers: int
     native_threads: int = 1
     budget: int | None = None
+    program: str = MAKES_TASKS
 
 
 @dataclass
@@ -77,6 +82,7 @@ def started(setup: PoolSetup, arena: Arena | None) -> Started:
     try:
         descriptors.extend(map(_passed, [theirs.fileno(), *([] if arena is None else [arena.file.fd])]))
         told = {
+            "program": setup.program,
             "path": sys.path,
             "argv": sys.argv,
             "parent": os.getpid(),

@@ -80,21 +80,25 @@ class ProcessWorkers:
 
     def explained(self, error: BaseException, kind: str) -> BaseException:
         """Return the error for the consumer, with the operation and what to do."""
-        plan = self.plan.work.plan
-        if kind != "not loaded":
-            return unsendable(error, plan)
-        missing = getattr(error, "name", None) if isinstance(error, ImportError) else None
-        where = _user_of(plan, missing) if missing else None
-        what = f"{where} needs the module {missing!r}, which" if where else f"{plan.label()}"
-        made = WorkerError(
-            f"{what} cannot be loaded in a worker process: {type(error).__name__}: {error}. Let it be found there, "
-            f"for example by an entry of sys.path, or use another executor: {BY_THREADS}"
-        )
-        made.__cause__ = error
-        return made
+        return undelivered(self.plan.work.plan, error, kind, BY_THREADS)
 
     def close(self) -> None:
         pass  # the workers belong to the pool; the window has dropped the tickets that wait
+
+
+def undelivered(plan: Node, error: BaseException, kind: str, otherwise: str) -> BaseException:
+    """Return the error of a plan that could not be loaded in a worker, or of elements that could not be sent."""
+    if kind != "not loaded":
+        return unsendable(error, plan, otherwise)
+    missing = getattr(error, "name", None) if isinstance(error, ImportError) else None
+    where = _user_of(plan, missing) if missing else None
+    what = f"{where} needs the module {missing!r}, which" if where else f"{plan.label()}"
+    made = WorkerError(
+        f"{what} cannot be loaded in a worker process: {type(error).__name__}: {error}. Let it be found there, "
+        f"for example by an entry of sys.path, or change the options: {otherwise}"
+    )
+    made.__cause__ = error
+    return made
 
 
 def _user_of(plan: Node, module: str) -> str | None:

@@ -5,9 +5,12 @@ from typing import TYPE_CHECKING
 from penstock.core.lazy import files_on_demand
 
 __all__ = [
+    "ahead",
     "carry_over",
+    "elsewhere",
     "failures",
     "feeds",
+    "host",
     "loop",
     "lowering",
     "replay",
@@ -16,13 +19,17 @@ __all__ = [
     "session",
     "settings",
     "stage",
+    "told",
 ]
 
 if TYPE_CHECKING:
     from penstock.engine.runs import (
+        ahead,
         carry_over,
+        elsewhere,
         failures,
         feeds,
+        host,
         loop,
         lowering,
         replay,
@@ -31,6 +38,7 @@ if TYPE_CHECKING:
         session,
         settings,
         stage,
+        told,
     )
 else:
     __getattr__ = files_on_demand(__name__, __all__)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from penstock.engine.processes.pool import ProcessPool
     from penstock.engine.processes.starting import PoolSetup
     from penstock.engine.tasks.observer import Observer
-    from penstock.engine.tasks.works import Work
+    from penstock.engine.tasks.works import Rebuildable
 
 MOST_PLANS = 64  # kept by worker processes; virtual streams have many that differ in a seed
 
@@ -25,8 +25,9 @@ MOST_PLANS = 64  # kept by worker processes; virtual streams have many that diff
 class CarryOver:
     """Memory and tuners that a dataset keeps for its iterators, so that later epochs begin well tuned."""
 
-    def __init__(self) -> None:
-        self.memory = Memory()
+    def __init__(self, memory: Memory | None = None) -> None:
+        self.memory = memory or Memory()
+        self._arena = self.memory.arena  # for worker processes too, if the caller's memory has one
         self.allocate_slot: AllocateAll = each_alone(self.memory.allocate)
         self._pool: ProcessPool | None = None
         self._plans: deque[SharedPlan] = deque(maxlen=MOST_PLANS)
@@ -39,7 +40,7 @@ class CarryOver:
         made.allocate_slot, made.has_given_slots = in_one_block(reserve), True
         return made
 
-    def plan(self, work: Work, observer: Observer) -> SharedPlan:
+    def plan(self, work: Rebuildable, observer: Observer) -> SharedPlan:
         """Return the plan of a work for worker processes: that of an earlier run, which they have, if it is the same.
 
         An error for a function that cannot be pickled comes before any process is started.
@@ -53,7 +54,7 @@ class CarryOver:
     def pool(self, setup: PoolSetup, budget: int) -> ProcessPool:
         """Return the worker processes, which are kept as long as this object."""
         if self._pool is None or not self._pool.is_open or self._pool.setup != setup:
-            self._pool = processes.pool.pool_for(setup, budget)
+            self._pool = processes.pool.pool_for(setup, budget, self._arena)
             self.memory.arena = self._pool.arena
         return self._pool
 

@@ -220,6 +220,8 @@ class Loop:
     def _group(self, *, beside: bool = False) -> int:
         """Return the number of items in one job, from the tuner, the depth and the budget."""
         current, depth = self._workers, self._depth
+        if self._session.settings.one_by_one:
+            return 1
         items = self._tuner.group_items(beside=beside or (current is not None and isinstance(current, NativeThread)))
         known = bool(self._memory.item_bytes)
         if current is None:

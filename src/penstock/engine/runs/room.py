@@ -34,6 +34,7 @@ class Room:
         self._slots = slots
         self._stage = stage
         self._given = settings.budget_is_given
+        self._is_hosted = settings.hosted
         self._jobs = 0  # done
         self._is_noted = False  # that one item exceeds the budget
 
@@ -53,8 +54,12 @@ class Room:
         return max(left, 0) // max(self.reserved(1, gathered=gathered), 1)
 
     def for_items_here(self) -> int:
-        """Return the number of items that may be made in the consumer's thread, where nothing else is under way."""
-        return self._share // max(self.item_bytes or 0, 1)
+        """Return the number of items that may be made in the thread that asks for them.
+
+        Nothing else is under way then, unless a consumer in another process has not taken what was made before.
+        """
+        left = min(self._share, max(self.account.left, 0)) if self._is_hosted else self._share
+        return left // max(self.item_bytes or 0, 1)
 
     @property
     def exceeds_all(self) -> bool:

@@ -33,6 +33,7 @@ from penstock.plan.node import Node
 
 if TYPE_CHECKING:
     from penstock.core.events import RunEvent
+    from penstock.engine.runs.elsewhere import Elsewhere
     from penstock.engine.workers.producer import Producer
 
 AHEAD = 4  # elements of a stream that are kept ready by default
@@ -78,6 +79,7 @@ class Run:
         self._carry_over = carry_over
         self._pause = _Pause()
         self._stage: Stage | None = None
+        self._elsewhere: Elsewhere | None = None
         self._producer: Producer[Piece] | None = None
         self._flow: Flow = iter(())
         self._session = Session(settings, carry_over, observer)
@@ -104,6 +106,11 @@ class Run:
         return self._session.spent
 
     @property
+    def starting(self) -> int:
+        """The ns that the consumer has waited for the start of the process that makes the run."""
+        return self._session.starting
+
+    @property
     def mode(self) -> str:
         """The place where tasks run: `inline`, the number of threads, or the type of the user's executor."""
         return self._session.mode
@@ -113,9 +120,27 @@ class Run:
         """The last events of the run, to which others may be added."""
         return self._session.events
 
+    @property
+    def is_watched_elsewhere(self) -> bool:
+        """True if the process that makes the run tells when nothing moves."""
+        return self._elsewhere is not None and self._elsewhere.is_begun
+
     def owns(self, window: object) -> bool:
         """Return whether a window belongs to some stage of the run."""
         return window in self._session.windows
+
+    @property
+    def failed_at(self) -> int:
+        """The number of the item that failed."""
+        if not self.plan.indexed:
+            return self._position.cursor().row
+        made_by = self._elsewhere or self._stage
+        return 0 if made_by is None else made_by.failed_at
+
+    @property
+    def has_threads(self) -> bool:
+        """True if threads make the elements, or those of the user's executor."""
+        return self._session.has_threads
 
     @property
     def is_parallel(self) -> bool:
@@ -141,8 +166,7 @@ class Run:
                 return None
             raise over(self.ended)
         try:
-            if not self._is_begun:
-                self._begin()
+            self.begin()
             items = self._items()
         except Exception as error:
             self._check_open()
@@ -181,16 +205,21 @@ class Run:
         """
         self._session.after_fork()
         self._carry_over.memory.after_fork()
-        self._producer, self._flow = None, iter(())
+        self._producer, self._elsewhere, self._flow = None, None, iter(())
         self._is_begun = False
         if not isinstance(self.settings.executor, str):
             self.settings = replace(self.settings, executor="inline")
 
-    def _begin(self) -> None:
+    def begin(self) -> None:
+        """Begin, unless the run is under way."""
+        if self._is_begun:
+            return
         self._is_begun = True
         settings, cursor = self.settings, self._position.cursor()
         self._session = session = Session(settings, self._carry_over, self._observer)
         self._producer = None
+        if settings.isolate and self._begin_elsewhere(session):
+            return
         session.keep_within_budget(self.plan)
         self._carry_over.memory.within(session.budget)
         if self.plan.indexed:
@@ -203,6 +232,23 @@ class Run:
         asked_for = settings.workers is not None or settings.depth is not None
         if settings.executor not in ("auto", "inline") or (settings.executor == "auto" and asked_for):
             self._produce_ahead()
+
+    def _begin_elsewhere(self, session: Session) -> bool:
+        """Let another process make the run, if that is possible; return whether it is."""
+        self._elsewhere = runs.elsewhere.elsewhere(session, self.plan, self._carry_over, self._continued, self.unit)
+        if self._elsewhere is None:
+            return False
+        flow = self._elsewhere.pieces()
+        if session.has_given_slots and self.unit == "batch":
+            flow = memory.stream_slots.StreamSlots(self.plan, session.allocate_slot, session.allocate).placed(flow)
+        self._flow = flow
+        return True
+
+    def _continued(self) -> Cursor:
+        """Return the cursor after the items handed out, from which the position counts other pieces from now on."""
+        cursor = self._position.cursor()
+        self._position = RowPosition(cursor) if self.plan.indexed else StreamPosition(cursor)
+        return cursor
 
     def _opened(self, session: Session, cursor: Cursor) -> Flow:
         """Return the pieces of a stream from a cursor on, with batches in the caller's memory, if there is some."""
@@ -222,10 +268,17 @@ class Run:
         self._position.end()
         return None
 
+    def hand_over(self) -> Piece | None:
+        """Return the next items with the mark after them, for a consumer in another process; `None` at the end."""
+        piece = self._piece()
+        if piece is not None:
+            self._position.hand_out(piece)
+        return piece
+
     def _piece(self) -> Piece | None:
         if self._producer is not None:
             return next(self._producer, None)
-        if self._stage is not None or self.settings.executor != "auto":
+        if self._stage is not None or self._elsewhere is not None or self.settings.executor != "auto":
             return next(self._flow, None)
         began = perf_counter_ns()
         piece = next(self._flow, None)
@@ -253,13 +306,15 @@ class Run:
 
     def _named(self, failure: BaseException) -> BaseException:
         """Return the failure with the item it belongs to, and the way to make that item again."""
-        if self._stage is None:
-            item, again = self._position.cursor().row, AGAIN
+        item, again = self.failed_at, None
+        if isinstance(failure, WorkerError):  # what kills workers kills us
+            pass
+        elif not self.plan.indexed:
+            again = AGAIN
         else:
-            item = self._stage.failed_at
             where = f"{self._epoch}, {item}" if self._epoch else f"{item}"
             seeded = "ds" if self._drawn_seed is None else f"ds.with_options(ps.Options(seed={self._drawn_seed}))"
-            again = None if isinstance(failure, WorkerError) else f"{seeded}[{where}]"  # what kills workers kills us
+            again = f"{seeded}[{where}]"
         return named_failure(failure, f"while making {self.unit} {item}", self._epoch, again)
 
 

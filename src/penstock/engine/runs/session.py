@@ -18,7 +18,7 @@ from penstock.elements.footprint import memory_of
 from penstock.engine import processes, workers
 from penstock.engine.memory.pool import Memory, each_alone
 from penstock.engine.runs.carry_over import CarryOver
-from penstock.engine.runs.settings import Settings
+from penstock.engine.runs.settings import ISOLATED, Settings
 from penstock.engine.tasks.cost import Cost
 from penstock.engine.tasks.observer import Observer, Unobserved
 from penstock.engine.tasks.works import Work
@@ -33,6 +33,7 @@ from penstock.plan.node import Node
 if TYPE_CHECKING:
     from penstock.core.events import RunEvent
     from penstock.engine.processes.workers import ProcessWorkers
+    from penstock.engine.runs.told import RunFacts
     from penstock.engine.workers.executors import RemoteWorkers
     from penstock.engine.workers.producer import Producer
     from penstock.engine.workers.replaceable import ReplaceableExecutor
@@ -69,7 +70,12 @@ class Session:
         self._executor: ReplaceableExecutor | None = None
         self._remote: list[RemoteWorkers] = []
         self._in_processes: list[ProcessWorkers] = []
-        self._note_once = partial(_note_once, set[str](), self.events)  # what the run goes on without
+        self.note_once = partial(_note_once, set[str](), self.events)
+        """Note that the run goes on without something, unless it was noted before."""
+        self.starting = 0
+        """The ns that the consumer has waited for the start of the process that makes the run."""
+        self.told: RunFacts | None = None
+        """The facts of the process that makes the run, if another one does."""
         self._inner: WeakSet[Session] = WeakSet()
         self._windows: WeakSet[Window] = WeakSet()
         self._producers: WeakSet[Producer[Any]] = WeakSet()
@@ -158,12 +164,13 @@ class Session:
                 return each if self._can_start(each) else None
         plan = self._carry_over.plan(work, observer)
         if (reason := processes.starting.obstacle()) is not None:
-            self._note_once(NO_PROCESSES.format(reason))
+            self.note_once(NO_PROCESSES.format(reason))
             return None
         settings = self.settings
         given = settings.memory_budget if settings.budget_is_given else None
         setup = processes.starting.PoolSetup(settings.workers or 1, settings.native_threads, given)
         pool = self._carry_over.pool(setup, settings.memory_budget)
+        pool.adopt(plan)
         made = processes.workers.ProcessWorkers(pool, plan, observer, self.events.append)
         self._in_processes.append(made)
         return made if self._can_start(made) else None
@@ -171,9 +178,9 @@ class Session:
     def _can_start(self, found: ProcessWorkers) -> bool:
         """Return whether processes were started, or may be; note what a user should know about them."""
         for notice in found.notices:
-            self._note_once(notice)
+            self.note_once(notice)
         if found.no_start is not None:
-            self._note_once(NO_PROCESSES.format(found.no_start))
+            self.note_once(NO_PROCESSES.format(found.no_start))
         return found.no_start is None
 
     def _remote_workers(self, work: Work, threads: int, observer: Observer) -> Workers:
@@ -192,7 +199,7 @@ class Session:
             self.at_close(self._executor.close)
         budget, given = self.settings.memory_budget, self.settings.budget_is_given
         arena = partial(self._carry_over.arena, budget, given=given)
-        sharing = processes.sharing.Sharing(work.plan, arena, self._note_once)
+        sharing = processes.sharing.Sharing(work.plan, arena, self.note_once)
         sharing.expect(self.settings.executor)
         remote = workers.executors.RemoteWorkers(work, self._executor, observer, sharing.pack)
         self._remote.append(remote)
@@ -212,6 +219,8 @@ class Session:
     @property
     def jobs_ahead(self) -> int:
         """The number of jobs of all stages begun and not taken yet."""
+        if self.told is not None:
+            return self.told.ahead
         return sum(map(len, list(self._windows)))
 
     @property
@@ -310,6 +319,8 @@ class Session:
     @property
     def mode(self) -> str:
         """The place where tasks run, as in `Run.mode`."""
+        if self.told is not None:
+            return ISOLATED + self.told.mode
         executor = self.settings.executor
         if self._executor is not None:
             return self._executor.name

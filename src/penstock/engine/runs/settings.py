@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from penstock import engine
 from penstock.core.budget import Budget
 from penstock.core.options import AUTOTUNE, Options
-from penstock.core.surroundings import is_worker_process
+from penstock.core.surroundings import is_worker_process, serves_another_process
 from penstock.engine.tuning.budget import available_cores, default_cache_limit, default_memory_budget
 from penstock.ops.buffer.options import options_of
 from penstock.ops.buffer.prefetch import Prefetch
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from penstock.engine.tuning.tuner import Tuner
 
 STUCK_AFTER = 60.0  # seconds
+ISOLATED = "isolated: "
+"""The beginning of the mode of a run that another process makes."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +37,8 @@ class Settings:
     `rewrite` is the option of that name, for datasets that are elements; `None` if it is unset. `kept_here` is true if
     the run is inline only because some function may be called by no other thread than the consumer's; `asked_for` is
     true if the user requested threads. `native_threads` is the number of threads of native libraries in each worker
-    process.
+    process. If `isolate` is true, another process makes the run, with the settings `elsewhere`: there the run is
+    `hosted`, no item is made ahead if `on_request`, and items come `one_by_one` to find one that ends the process.
     """
 
     executor: str | Executor | Callable[[], Executor]
@@ -49,6 +52,15 @@ class Settings:
     kept_here: bool = False
     asked_for: bool = False
     native_threads: int = 1
+    isolate: bool = False
+    on_request: bool = False
+    hosted: bool = False
+    one_by_one: bool = False
+
+    def elsewhere(self, *, one_by_one: bool) -> Settings:
+        """Return the settings of the process that makes the whole run."""
+        made = replace(self, isolate=False, hosted=True, one_by_one=one_by_one)
+        return replace(made, executor="inline") if one_by_one else made
 
     def budget(self) -> Budget:
         """Return the memory budget of a run, of which nothing is held yet."""
@@ -102,6 +114,8 @@ def settings_of(plan: Node) -> Settings:
         kept_here=kept_here and not is_within,
         asked_for=executor != "auto" or workers is not None,
         native_threads=options.native_threads or 1,
+        isolate=options.isolate is True and not serves_another_process(),
+        on_request=depth == 0,
     )
 
 

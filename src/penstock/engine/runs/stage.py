@@ -74,7 +74,7 @@ class Stage:
         Large batches that the caller has memory for are written there by tasks, since a copy would take longer.
         """
         settings = self.session.settings
-        allowed = self.top and settings.begins_inline and settings.depth is None
+        allowed = self.top and settings.begins_inline and not settings.hosted and settings.depth is None
         if self.session.has_given_slots and (item_bytes or 0) > CHEAP_TO_COPY:
             return None
         return gathering_of(self.plan, self.session.memory) if allowed else None

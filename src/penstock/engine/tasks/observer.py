@@ -11,6 +11,7 @@ from penstock.plan.step import Out, Step
 
 if TYPE_CHECKING:
     from penstock.core.arrays import Rows
+    from penstock.core.events import RunEvent
     from penstock.elements.chunks.chunk import Chunk
     from penstock.plan.node import Node
     from penstock.plan.types import Program
@@ -56,6 +57,21 @@ class Observer(Protocol):
         """Add the counts of an observer in another process."""
         ...
 
+    def outline(self) -> Any:
+        """Return the operations that are measured, as a picklable object."""
+        ...
+
+    def adopt(self, outline: Any, /) -> None:
+        """Prepare for the counts of an observer in another process, whose operations were not wrapped here."""
+        ...
+
+    def watch(self, run: Any, awaited: Callable[[], int], note: Callable[[RunEvent], object], /) -> Any:
+        """Look at a run as long as the result is kept, and `note` an event if its consumer waits and nothing moves.
+
+        `awaited()` is another number for each request of the consumer, and 0 while there is none.
+        """
+        ...
+
 
 class Unobserved:
     """An observer that measures nothing."""
@@ -71,6 +87,15 @@ class Unobserved:
 
     def absorb(self, counted: Any, /) -> None:
         pass
+
+    def outline(self) -> Any:
+        return None
+
+    def adopt(self, outline: Any, /) -> None:
+        pass
+
+    def watch(self, run: Any, awaited: Callable[[], int], note: Callable[[RunEvent], object], /) -> Any:
+        return None
 
 
 Around: TypeAlias = "Callable[[], AbstractContextManager[Callable[[Rows, Chunk], object]]]"

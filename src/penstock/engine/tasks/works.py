@@ -22,6 +22,15 @@ if TYPE_CHECKING:
     from penstock.engine.tasks.parts import Parts
 
 
+class Rebuildable(Protocol):
+    """An object that another process makes again from its plan, whose operations are `numbered_from` that number."""
+
+    @property
+    def plan(self) -> Node: ...
+    @property
+    def numbered_from(self) -> int: ...
+
+
 class Work(Protocol):
     """Work of one kind, which makes tasks in any thread; another process can rebuild the work from the plan.
 

@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 LENGTHS = struct.Struct("<IQ")  # of head and tail
 RECEIVED_AT_ONCE = 1 << 14  # bytes; memory for more is new at each call, which takes longer than the message
 MOST_DESCRIPTORS = 8
+WITH_DESCRIPTOR = ("plan", "run", "begun")  # messages that a descriptor comes with, if their last field is true
 
 
 class Message(NamedTuple):
@@ -135,8 +136,9 @@ class _Assembly:
             if tail is None or self._filled < len(tail):
                 return
             self._tail = None
-            has_descriptor = isinstance(self._head, tuple) and self._head[0] == "plan" and self._head[-1]
-            yield Message(self._head, tail, self._descriptors.popleft() if has_descriptor else -1)
+            head = self._head
+            has_descriptor = isinstance(head, tuple) and head[0] in WITH_DESCRIPTOR and head[-1]
+            yield Message(head, tail, self._descriptors.popleft() if has_descriptor else -1)
 
     def _begin(self) -> bool:
         """Take a head off the data, and as much of its tail as is there; return whether a head was there."""

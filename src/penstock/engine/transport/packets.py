@@ -5,15 +5,22 @@ from __future__ import annotations
 import pickle
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 
 from penstock.core import pickling
-from penstock.engine.memory.arena import Mapping
 from penstock.engine.memory.pool import ALIGNMENT, SMALL
 
 Dumps: TypeAlias = Callable[..., bytes]
+
+
+class SharedPlaces(Protocol):
+    """Memory that both processes see, such as a `Mapping`."""
+
+    def place_of(self, array: np.ndarray, /) -> int | None:
+        """Return the offset of an array; `None` if it is elsewhere."""
+        ...
 
 
 class Packet(NamedTuple):
@@ -47,7 +54,7 @@ class Unsent:
         return made
 
 
-def packet_of(value: Any, arena: Mapping | None = None, dumps: Dumps | None = None) -> Unsent:
+def packet_of(value: Any, arena: SharedPlaces | None = None, dumps: Dumps | None = None) -> Unsent:
     """Pack an object, by `dumps` if given, without the arrays that are in the arena already.
 
     Plain pickle is several times as fast as cloudpickle, which is used for what needs it, such as objects of classes
@@ -61,7 +68,7 @@ def packet_of(value: Any, arena: Mapping | None = None, dumps: Dumps | None = No
         return _packed(value, arena, pickling.dumps)
 
 
-def _packed(value: Any, arena: Mapping | None, dumps: Dumps) -> Unsent:
+def _packed(value: Any, arena: SharedPlaces | None, dumps: Dumps) -> Unsent:
     buffers: list[tuple[bool, int, int]] = []
     beside: list[Any] = []
 

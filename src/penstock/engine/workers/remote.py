@@ -17,7 +17,7 @@ import numpy as np
 from penstock.core.pickling import dumps
 from penstock.engine.tasks.observer import Observer
 from penstock.engine.tasks.task import Made, Result, Task
-from penstock.engine.tasks.works import Work
+from penstock.engine.tasks.works import Rebuildable, Work
 from penstock.plan.graph import post_order
 from penstock.plan.node import Node
 
@@ -104,7 +104,7 @@ def _fails(value: Any) -> bool:
     return False
 
 
-def dumped_plan(work: Work, observer: Observer, dump: Callable[[Any, Callable[..., bytes]], T]) -> T:
+def dumped_plan(work: Rebuildable, observer: Observer, dump: Callable[[Any, Callable[..., bytes]], T]) -> T:
     """Return what `dump(value, dumps)` makes of a work's plan, with functions by value, and the observer of it."""
     try:
         return dump((type(work), work.plan, work.numbered_from, observer), dumps)

@@ -1,0 +1,107 @@
+"""What every process of ours begins with: its signals, its output, its channel, and the plans that come over it."""
+
+from __future__ import annotations
+
+import faulthandler
+import logging
+import mmap
+import os
+import pickle
+import signal
+import socket
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any, TypeVar, cast
+
+import numpy as np
+
+from penstock.engine.transport.channel import Channel, Message
+from penstock.engine.transport.packets import opened_packet
+
+T = TypeVar("T")
+
+PR_SET_PDEATHSIG = 1
+KILLED_FIRST = 500  # added to the score by which the system chooses what to end if memory runs out
+
+
+def begun(told: dict[str, Any]) -> Channel:
+    """Make this process one of its parent, which ends with it, and return the channel; `told` comes from the parent."""
+    die_with_parent(told["parent"])
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides what an interrupt ends
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+    faulthandler.enable()
+    if hasattr(signal, "SIGUSR1"):
+        faulthandler.register(signal.SIGUSR1, all_threads=True)  # to standard error, which the parent reads
+    _volunteer()
+    sys.argv[:] = told["argv"]
+    for stream in (sys.stdout, sys.stderr):
+        cast("Any", stream).reconfigure(line_buffering=True)
+    channel = Channel(socket.socket(fileno=told["channel"]), waits=True)
+    logging.getLogger().addHandler(LogSender(channel))
+    logging.getLogger().setLevel(told["level"])
+    return channel
+
+
+class ReceivedPlans:
+    """The plans that were received, each of which is loaded when it is first needed."""
+
+    def __init__(self) -> None:
+        self._messages: dict[int, Message] = {}
+
+    def add(self, message: Message) -> None:
+        """Keep a plan."""
+        self._messages[message.head[1]] = message
+
+    def forget(self, number: int) -> None:
+        """Let go of a plan."""
+        self._messages.pop(number, None)
+
+    def load(self, number: int, make: Callable[..., T]) -> T:
+        """Return what `make` makes of the content of a plan, which is kept no longer, unless that fails."""
+        message = self._messages.pop(number)
+        _, _, packet, has_file = message.head
+        block: Any = message.tail
+        if has_file:  # what is written here stays here; pages that nobody writes are shared by all workers
+            size = os.fstat(message.descriptor).st_size
+            block = np.frombuffer(mmap.mmap(message.descriptor, size, access=mmap.ACCESS_COPY), np.uint8)
+            os.close(message.descriptor)
+        try:
+            return make(*opened_packet(packet, block))
+        except BaseException:
+            self._messages[number] = message._replace(tail=block, head=(*message.head[:3], False))
+            raise
+
+
+class LogSender(logging.Handler):
+    """A handler that sends each record to the parent, whose loggers decide what to do with it."""
+
+    def __init__(self, channel: Channel) -> None:
+        super().__init__()
+        self._channel = channel
+
+    def emit(self, record: logging.LogRecord) -> None:
+        told = {**vars(record), "msg": self.format(record), "args": None, "exc_info": None, "exc_text": None}
+        with suppress(Exception):  # a record that cannot be sent must not end the task
+            self._channel.send(("log", pickle.dumps(told)))
+
+
+def die_with_parent(parent: int) -> None:
+    """Let the system end this process as soon as the thread that started it ends, even in native code.
+
+    That thread starts all workers and ends after them, so only the end of the whole process is meant.
+    """
+    import ctypes
+
+    with suppress(OSError, AttributeError):
+        ctypes.CDLL(None, use_errno=True).prctl(PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0)
+    if os.getppid() != parent:
+        os._exit(1)
+
+
+def _volunteer() -> None:
+    """Let the system end this process rather than the parent if memory runs out."""
+    with suppress(OSError, ValueError), open("/proc/self/oom_score_adj", "r+", encoding="ascii") as file:
+        score = int(file.read())
+        file.seek(0)
+        file.write(str(min(score + KILLED_FIRST, 1000)))

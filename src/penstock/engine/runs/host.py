@@ -1,0 +1,235 @@
+"""The program of a process that makes whole runs for consumers in its parent."""
+
+from __future__ import annotations
+
+import os
+import socket
+import threading
+from contextlib import suppress
+from copy import copy
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from penstock.core.surroundings import serve_another_process
+from penstock.engine.memory.arena import Arena
+from penstock.engine.memory.arenas import new_arena
+from penstock.engine.memory.lent import WHOLE_PIECE, Loan
+from penstock.engine.memory.pool import SharedMemory
+from penstock.engine.processes.result_sizes import IN_A_MESSAGE
+from penstock.engine.processes.serving import ReceivedPlans, begun
+from penstock.engine.runs.ahead import AheadOfConsumer
+from penstock.engine.runs.carry_over import CarryOver
+from penstock.engine.runs.run import Run
+from penstock.engine.runs.told import Reporter, RunOrder, WholePlan
+from penstock.engine.tasks.observer import Observer
+from penstock.engine.transport.channel import Channel, Message
+from penstock.engine.transport.packets import Unsent, packet_of
+from penstock.engine.transport.raised import pickled_error
+from penstock.engine.workers.lifetime import WORKER
+from penstock.plan.deferred import settled
+from penstock.plan.flow import Piece
+from penstock.plan.node import Node
+
+if TYPE_CHECKING:
+    from penstock.core.events import RunEvent
+
+
+def serve(told: dict[str, Any]) -> None:
+    """Serve until the parent closes the channel; `told` is what the parent says about itself."""
+    serve_another_process("runs")
+    channel = begun(told)
+    host = Host()
+    with suppress(EOFError, OSError):  # the parent has closed the channel, or has died
+        channel.send(("ready",))
+        for message in channel.receive():
+            host.take(message)
+
+
+class Host:
+    """Keeper of the plans that were received, of what runs pass on to the next, and of memory lent to the parent."""
+
+    def __init__(self) -> None:
+        self.lending = Lending()
+        self._plans = ReceivedPlans()
+        self._loaded: dict[int, tuple[Node, Observer, CarryOver]] = {}
+        self._lines = 0
+
+    def take(self, message: Message) -> None:
+        """Do what a message says."""
+        kind, number = message.head[:2]
+        if kind == "plan":
+            self._plans.add(message)
+        elif kind == "forget":
+            self._plans.forget(number)
+            self._loaded.pop(number, None)
+        else:
+            self._begin(number, message.head[2], message.descriptor)
+
+    def _begin(self, plan: int, order: RunOrder, descriptor: int) -> None:
+        self._lines += 1
+        line = Channel(socket.socket(fileno=descriptor), waits=True)
+        self.lending.make_arena(order.settings.memory_budget)
+        try:
+            if plan not in self._loaded:
+                self._loaded[plan] = self._plans.load(plan, self._load)
+            loaded = self._loaded[plan]
+        except BaseException as error:  # noqa: BLE001 - the consumer raises it
+            with suppress(OSError):
+                line.send(("not loaded", pickled_error(error)))
+            line.close()
+            return
+        HostedRun(self.lending, self._lines, line, order, *loaded).start()
+
+    def _load(
+        self, kind: type[WholePlan], plan: Node, numbered_from: int, observer: Observer
+    ) -> tuple[Node, Observer, CarryOver]:
+        return plan, observer, CarryOver(SharedMemory(self.lending.arena))
+
+
+class Lending:
+    """The arena of this process, and the blocks of it that the parent has."""
+
+    def __init__(self) -> None:
+        self.arena: Arena | None = None
+        self.notice: str | None = None
+        self._is_made = False
+        self._lent: dict[tuple[int, int], dict[int, Any]] = {}  # by run and piece, then by position: what keeps a block
+
+    def make_arena(self, budget: int) -> None:
+        """Make an arena within a budget in bytes, unless it was made before."""
+        if not self._is_made:
+            self._is_made = True
+            self.arena, self.notice = new_arena(budget)
+
+    def lend(self, run: int, piece: int, value: Any) -> tuple[Unsent, int | None, bytearray]:
+        """Pack an object for the parent; return the packet, its offset, and its bytes if they are in no block."""
+        notes = _Notes(self.arena)
+        made = packet_of(value, notes)
+        packet = made.packet
+        in_place = sum(not is_beside for is_beside, _, _ in packet.buffers)
+        kept = dict(enumerate(notes.arrays[len(notes.arrays) - in_place :]))
+        block = None if self.arena is None or packet.nbytes <= IN_A_MESSAGE else self.arena.block(packet.nbytes)
+        at = None if block is None or self.arena is None else self.arena.place_of(block)
+        if block is not None:
+            made.write(block)
+            kept[in_place] = block
+        if kept:
+            self._lent[run, piece] = kept
+        return made, at, bytearray() if block is not None else made.tobytes()
+
+    def take_back(self, loans: list[Loan]) -> None:
+        """Let go of blocks that the parent does not see any longer."""
+        for run, piece, position in loans:
+            kept = self._lent.get((run, piece))
+            if kept is not None:
+                kept.pop(position, None)
+            if not kept or position == WHOLE_PIECE:
+                self._lent.pop((run, piece), None)
+
+
+class _Notes:
+    """An arena that notes the arrays which a packet refers to."""
+
+    def __init__(self, arena: Arena | None) -> None:
+        self.arrays: list[np.ndarray] = []
+        self._arena = arena
+
+    def place_of(self, array: np.ndarray) -> int | None:
+        at = None if self._arena is None else self._arena.place_of(array)
+        if at is not None:
+            self.arrays.append(array)
+        return at
+
+
+class HostedRun:
+    """A run for a consumer at the other end of a line: one thread makes it, another hears the requests."""
+
+    def __init__(
+        self,
+        lending: Lending,
+        number: int,
+        line: Channel,
+        order: RunOrder,
+        plan: Node,
+        observer: Observer,
+        carry_over: CarryOver,
+    ) -> None:
+        self._lending = lending
+        self._number = number
+        self._line = line
+        observer = copy(observer)  # which begins to count at zero
+        self._run = Run(plan, order.settings, observer, order.cursor, carry_over)
+        self._observer = observer
+        self._watched: Any = None
+        self._ahead = AheadOfConsumer(order.settings)
+        self._reporter = Reporter(self._run, observer, carry_over.memory)
+
+    def start(self) -> None:
+        """Begin."""
+        threading.Thread(target=self._listen, name=WORKER, daemon=True).start()
+
+    def _listen(self) -> None:
+        maker = threading.Thread(target=self._make, name=WORKER, daemon=True)
+        maker.start()
+        with suppress(EOFError, OSError):
+            for message in self._line.receive():
+                asked, loans = message.head
+                self._lending.take_back(loans)
+                self._ahead.ask(asked)
+        unseen = self._ahead.close()
+        self._run.close()
+        self._lending.take_back([(self._number, piece, WHOLE_PIECE) for piece in unseen])
+        maker.join()
+        self._line.close()
+
+    def _make(self) -> None:
+        try:
+            last = self._made_all()
+        except _NotPackedError as error:
+            last = ("not packed", pickled_error(error.args[0]), 0, self._reporter.told())
+        except BaseException as error:  # noqa: BLE001 - the consumer raises it
+            last = ("failed", pickled_error(error), self._run.failed_at, self._reporter.told())
+        self._run.close("exhausted")
+        with suppress(OSError):  # the consumer has gone
+            self._line.send(last)
+
+    def _made_all(self) -> tuple[Any, ...]:
+        arena, notice = self._lending.arena, self._lending.notice
+        if arena is None:
+            self._line.send(("begun", self._number, os.getpid(), 0, notice, False))
+        else:
+            self._line.send(("begun", self._number, os.getpid(), arena.size, notice, True), descriptor=arena.file.fd)
+        self._run.begin()
+        self._watched = self._observer.watch(self._run, self._ahead.awaited, self._tell)
+        self._ahead.hold(self._run.budget)
+        while self._ahead.waited_for_room():
+            piece = self._run.hand_over()
+            if piece is None:
+                break
+            self._send(piece)
+            del piece  # its memory is free for the next one as soon as the consumer lets it go
+        return "end", self._reporter.told()
+
+    def _tell(self, event: RunEvent) -> None:
+        """Tell the consumer, which waits, an event at once."""
+        with suppress(OSError):  # the consumer has gone
+            self._line.send(("event", event))
+
+    def _send(self, piece: Piece) -> None:
+        number = self._ahead.add(piece)
+        try:
+            made, at, tail = self._lending.lend(
+                self._number, number, Piece(piece.chunk, piece.ids, settled(piece.after))
+            )
+        except Exception as error:  # noqa: BLE001 - the consumer raises it
+            raise _NotPackedError(error) from None
+        try:
+            self._line.send(("piece", made.packet, at, self._reporter.told_now_and_then()), tail)
+        except OSError:  # the consumer has gone
+            self._lending.take_back([(self._number, number, WHOLE_PIECE)])
+            raise
+
+
+class _NotPackedError(Exception):
+    """Items that cannot be pickled, with the error that says so."""
