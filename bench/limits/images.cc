@@ -1,8 +1,8 @@
 // The limit of the `images` workload: files to finished batches with nothing in between.
 //
 // N threads take rows from one counter. For each row: read the file, draw the crop, decode only its rows and columns
-// (libjpeg-turbo; at half or quarter scale on request, if the crop allows it), resize with two taps, flip, store.
-// Hands over no batches, checks nothing, and cannot be resumed.
+// (with Penstock's decoder; at half or quarter scale on request, if the crop allows it), resize with two taps, flip,
+// store. Hands over no batches, checks nothing, and cannot be resumed.
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -13,10 +13,11 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <thread>
 #include <vector>
 
-#include <jpeglib.h>  // needs <cstdio> before it
+#include "kernels/jpeg.h"
 
 #ifdef __SSSE3__
 #include <immintrin.h>
@@ -181,18 +182,13 @@ struct Job {
 
 class Worker {
  public:
-  explicit Worker(const Job& job) : job_(job) {
-    decoder_.err = jpeg_std_error(&errors_);  // any error ends the program: the benchmark's files are good
-    jpeg_create_decompress(&decoder_);
-  }
-  ~Worker() { jpeg_destroy_decompress(&decoder_); }
+  explicit Worker(const Job& job) : job_(job) {}
 
   void run(int64_t row) {
     Uniform uniform{job_.seed * 0xD1342543DE82EF95ull + static_cast<uint64_t>(row) * 0x2545F4914F6CDD1Dull};
     const size_t size = read_file(job_.paths[job_.order[row]]);
-    jpeg_mem_src(&decoder_, file_.data(), size);
-    jpeg_read_header(&decoder_, TRUE);
-    const int width = static_cast<int>(decoder_.image_width), height = static_cast<int>(decoder_.image_height);
+    if (!reader_.open(file_.data(), size, 1 << 30)) std::abort();  // the benchmark's files are good
+    const int width = static_cast<int>(reader_.width()), height = static_cast<int>(reader_.height());
     const Box crop = draw_crop(width, height, uniform);
     const bool flip = uniform() < 0.5;
 
@@ -200,9 +196,6 @@ class Worker {
     if (job_.scaled) {
       while (denominator < 8 && std::min(crop.width, crop.height) >= 2 * denominator * kSize) denominator *= 2;
     }
-    decoder_.scale_num = 1;
-    decoder_.scale_denom = static_cast<unsigned>(denominator);
-    decoder_.out_color_space = JCS_RGB;
     decode(crop, denominator);
     const double d = denominator;
     fill_taps(columns_, crop.x / d - left_, crop.width / d, columns_count_, flip);
@@ -225,30 +218,23 @@ class Worker {
     return size;
   }
 
-  // Decode the crop's rows and columns (and one more on each side, so that chroma is upsampled as in the whole image).
+  // Decode the crop's rows and columns, and one more on each side for the resize.
   void decode(const Box& crop, int d) {
-    jpeg_start_decompress(&decoder_);
-    const int full_width = static_cast<int>(decoder_.output_width),
-              full_height = static_cast<int>(decoder_.output_height);
+    const int full_width = static_cast<int>((reader_.width() + d - 1) / d);
+    const int full_height = static_cast<int>((reader_.height() + d - 1) / d);
     const int x0 = std::max(crop.x / d - 1, 0), x1 = std::min((crop.x + crop.width + d - 1) / d + 1, full_width);
     const int y0 = std::max(crop.y / d - 1, 0), y1 = std::min((crop.y + crop.height + d - 1) / d + 1, full_height);
-    JDIMENSION start = static_cast<JDIMENSION>(x0), count = static_cast<JDIMENSION>(x1 - x0);
-    jpeg_crop_scanline(&decoder_, &start, &count);
-    left_ = static_cast<int>(start);
-    columns_count_ = static_cast<int>(count);
-    top_ = y0;
-    rows_count_ = y1 - y0;
-    if (y0 > 0) jpeg_skip_scanlines(&decoder_, static_cast<JDIMENSION>(y0));
-    const size_t stride = 3 * static_cast<size_t>(count);
+    left_ = x0, columns_count_ = x1 - x0;
+    top_ = y0, rows_count_ = y1 - y0;
+    const size_t stride = 3 * static_cast<size_t>(columns_count_);
     if (pixels_.size() < stride * static_cast<size_t>(rows_count_)) pixels_.resize(stride * rows_count_);
     if (blended_.size() < stride + 16) blended_.resize(stride + 16);
-    JSAMPROW lines[16];
-    for (int done = 0; done < rows_count_;) {
-      const int want = std::min(rows_count_ - done, 16);
-      for (int i = 0; i < want; ++i) lines[i] = pixels_.data() + stride * static_cast<size_t>(done + i);
-      done += static_cast<int>(jpeg_read_scanlines(&decoder_, lines, static_cast<JDIMENSION>(want)));
-    }
-    jpeg_abort_decompress(&decoder_);
+    const auto take = [](void* context, int64_t y, const uint8_t* row) {
+      Worker& self = *static_cast<Worker*>(context);
+      const size_t length = 3 * static_cast<size_t>(self.columns_count_);
+      std::memcpy(self.pixels_.data() + length * static_cast<size_t>(y), row, length);
+    };
+    if (!reader_.read(d, 3, {y0, x0, rows_count_, columns_count_}, take, this)) std::abort();
   }
 
   void store(int64_t slot) {
@@ -266,8 +252,7 @@ class Worker {
   }
 
   const Job& job_;
-  jpeg_error_mgr errors_;
-  jpeg_decompress_struct decoder_;
+  penstock::kernels::JpegReader reader_;
   std::vector<uint8_t> file_, pixels_;
   std::vector<int16_t> blended_;
   Taps columns_, rows_;

@@ -72,7 +72,7 @@ def job(variants: frozenset[str]) -> Job:
 
 
 def contenders(floats: bool, antialias: bool) -> tuple[Contender, ...]:
-    limit = Contender("limit", "limit (C++, libjpeg-turbo, two taps)", "images")
+    limit = Contender("limit", "limit (C++, the same decoder, two taps)", "images")
     ours = Contender("penstock", "Penstock", "images")
     dali = Contender("dali", "DALI (CPU)", "images", candidates=DALI)
     tfdata = Contender("tfdata", "tf.data", "images", candidates=TFDATA)

@@ -86,7 +86,7 @@ int exif_orientation(const uint8_t* data, size_t size) {
   return 1;
 }
 
-JpegReader::JpegReader() {
+JpegReader::JpegReader(bool alone) : alone_(alone) {
   source_.init_source = [](j_decompress_ptr) {};
   source_.term_source = [](j_decompress_ptr) {};
   source_.fill_input_buffer = on_empty;
@@ -196,7 +196,8 @@ void JpegReader::start(int denominator, int channels, const Region& region) {
   if (region.top > 0) jpeg_skip_scanlines(&jpeg_, static_cast<JDIMENSION>(region.top));
 }
 
-void JpegReader::read_rows(int channels, const Region& region, RowSink sink, void* context) {
+// Passes the rows from `done` on to the sink.
+void JpegReader::read_rows(int channels, const Region& region, int64_t done, RowSink sink, void* context) {
   const JDIMENSION end = static_cast<JDIMENSION>(region.top + region.height);
   const bool cmyk = jpeg_.out_color_space == JCS_CMYK;
   JSAMPROW rows[kRowsPerRead];
@@ -211,7 +212,7 @@ void JpegReader::read_rows(int channels, const Region& region, RowSink sink, voi
       count += more;
     }
     for (JDIMENSION i = 0; i < count; ++i) {
-      if (first + i < region.top) continue;  // read only because it could not be skipped
+      if (first + i < region.top + done) continue;  // read only because it could not be skipped
       const uint8_t* row = rows[i] + row_offset_;
       if (cmyk) {
         convert_cmyk(row, converted_.data(), region.width, channels);
@@ -223,13 +224,19 @@ void JpegReader::read_rows(int channels, const Region& region, RowSink sink, voi
 }
 
 bool JpegReader::read(int denominator, int channels, const Region& region, RowSink sink, void* context) {
+  const uint8_t* const scan = source_.next_input_byte;
+  const int64_t done = alone_ ? 0
+                              : baseline_.read(jpeg_, scan, scan + source_.bytes_in_buffer, denominator, channels,
+                                               region, sink, context);
+  unaided_ = done == region.height;
+  if (unaided_) return true;
   // Room for the whole width: the rounded width of a crop is known only after decoding has begun.
   row_stride_ = static_cast<size_t>(width()) * (jpeg_.num_components == 4 ? 4 : channels) + kSlack;
   if (rows_.size() < kRowsPerRead * row_stride_) rows_.resize(kRowsPerRead * row_stride_);
   if (jpeg_.num_components == 4) converted_.resize(static_cast<size_t>(region.width * channels) + kSlack);
   auto body = [&] {
     start(denominator, channels, region);
-    read_rows(channels, region, sink, context);
+    read_rows(channels, region, done, sink, context);
   };
   if (!guarded(body)) return fail();
   jpeg_abort_decompress(&jpeg_);

@@ -10,15 +10,13 @@
 
 #include <jpeglib.h>
 
+#include "kernels/jpeg_baseline.h"
+#include "kernels/jpeg_region.h"
+
 namespace penstock::kernels {
 
 // More scans than any encoder writes; a progressive file can claim thousands, each as expensive as a whole decode.
 inline constexpr int kMaxScans = 200;
-
-// The requested part of an image, in pixels at the scale of decoding.
-struct Region {
-  int64_t top, left, height, width;
-};
 
 // Returns whether the bytes begin like a JPEG file.
 bool looks_like_jpeg(const uint8_t* data, size_t size);
@@ -31,10 +29,8 @@ int exif_orientation(const uint8_t* data, size_t size);
 // (truncated or corrupt data) are errors.
 class JpegReader {
  public:
-  // Receives row `y` of the region, counted from its top: width * channels bytes, and 64 readable bytes after them.
-  using RowSink = void (*)(void* context, int64_t y, const uint8_t* row);
-
-  JpegReader();
+  // With `alone`, libjpeg-turbo reads all files: for comparisons.
+  explicit JpegReader(bool alone = false);
   ~JpegReader();
   JpegReader(const JpegReader&) = delete;
   JpegReader& operator=(const JpegReader&) = delete;
@@ -55,6 +51,9 @@ class JpegReader {
 
   const std::string& error() const { return error_text_; }
 
+  // Whether the last image was read without libjpeg-turbo, except for its header.
+  bool was_unaided() const { return unaided_; }
+
  private:
   struct ErrorTrap {
     jpeg_error_mgr manager;  // first: libjpeg returns a pointer to it
@@ -68,7 +67,7 @@ class JpegReader {
   void start(int denominator, int channels, const Region& region);
   void start_output(int denominator, int channels);
   bool partial_is_exact(int denominator) const;
-  void read_rows(int channels, const Region& region, RowSink sink, void* context);
+  void read_rows(int channels, const Region& region, int64_t done, RowSink sink, void* context);
   bool fail();
 
   static void on_error(j_common_ptr jpeg);
@@ -77,6 +76,9 @@ class JpegReader {
   static boolean on_empty(j_decompress_ptr jpeg);
   static void on_skip(j_decompress_ptr jpeg, long count);
 
+  const bool alone_;
+  bool unaided_ = false;
+  BaselineReader baseline_;
   jpeg_decompress_struct jpeg_{};
   ErrorTrap trap_{};
   jpeg_source_mgr source_{};

@@ -18,6 +18,9 @@ struct Encoding {
   int chroma_horizontal = 1, chroma_vertical = 1;  // and of chroma
   bool progressive = false;
   int restart_rows = 0;
+  int quality = 85;
+  bool optimized = false;    // Huffman codes of its own
+  int restart_interval = 0;  // in MCUs, if not in rows
 };
 
 // Smooth shapes with some noise: what a photo is to a decoder.
@@ -50,7 +53,8 @@ inline std::vector<uint8_t> encode(const Encoding& encoding, unsigned seed) {
   jpeg.input_components = encoding.components;
   jpeg.in_color_space = encoding.components == 1 ? JCS_GRAYSCALE : encoding.components == 3 ? JCS_RGB : JCS_CMYK;
   jpeg_set_defaults(&jpeg);
-  jpeg_set_quality(&jpeg, 85, TRUE);
+  jpeg_set_quality(&jpeg, encoding.quality, TRUE);
+  jpeg.optimize_coding = encoding.optimized;
   if (encoding.components == 4 && seed % 2 != 0) jpeg_set_colorspace(&jpeg, JCS_YCCK);
   if (encoding.components > 1) {
     jpeg.comp_info[0].h_samp_factor = encoding.horizontal;
@@ -66,6 +70,7 @@ inline std::vector<uint8_t> encode(const Encoding& encoding, unsigned seed) {
   }
   if (encoding.progressive) jpeg_simple_progression(&jpeg);
   jpeg.restart_in_rows = encoding.restart_rows;
+  jpeg.restart_interval = static_cast<unsigned>(encoding.restart_interval);
   jpeg_start_compress(&jpeg, TRUE);
   while (jpeg.next_scanline < jpeg.image_height) {
     JSAMPROW row = pixels.data() + static_cast<size_t>(jpeg.next_scanline) * encoding.width * encoding.components;

@@ -13,6 +13,8 @@ from bench.contenders.limit.compile import library
 from bench.data import image_files
 from bench.tally import Tally
 
+DECODER = ("jpeg", "jpeg_baseline", "jpeg_scan", "jpeg_tables")
+
 
 def version() -> str:
     return ""
@@ -20,7 +22,7 @@ def version() -> str:
 
 def build(options: dict[str, Any]) -> Callable[[Tally, int], None]:
     batch, threads, floats = options["batch"], options["threads"], options["float"]
-    epoch = library("images", ["-ljpeg"]).images_epoch
+    epoch = library("images", ["-ljpeg"], DECODER).images_epoch
     files, labels = image_files(Path(options["folder"]))
     paths = (ctypes.c_char_p * len(files))(*(file.encode() for file in files))
     slots = 4 * batch  # as much memory as a shallow prefetch writes to

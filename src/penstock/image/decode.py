@@ -51,12 +51,12 @@ class Decode(ImageOperation):
 def decode(*, channels: int = 3, exact: bool = False, exif: bool = False, max_pixels: int = MAX_PIXELS) -> Decode:
     """Decode the bytes of an image file to an array of `uint8`, shape (height, width, `channels`).
 
-    JPEG is decoded by libjpeg-turbo (baseline and progressive, gray, color, CMYK); PNG, WebP, GIF (its first frame),
-    BMP, TIFF and others need Pillow. `channels` is 3 (RGB) or 1 (luma); transparency is dropped. A pipeline that crops
-    and shrinks decodes only the necessary pixels, and a box at least twice as large as its result at 1/2, 1/4 or 1/8
-    scale: `exact=True` decodes at full scale. `exif=True` rotates the image by its EXIF orientation. More than
-    `max_pixels` pixels, truncated or damaged data, and other data raise a `DecodeError`; damage after the last row that
-    a crop needs is not detected.
+    JPEG is decoded with the pixels of libjpeg-turbo (baseline and progressive, gray, color, CMYK); PNG, WebP, GIF (its
+    first frame), BMP, TIFF and others need Pillow. `channels` is 3 (RGB) or 1 (luma); transparency is dropped. A
+    pipeline that crops and shrinks decodes only the necessary pixels, and a box at least twice as large as its result
+    at 1/2, 1/4 or 1/8 scale: `exact=True` decodes at full scale. `exif=True` rotates the image by its EXIF orientation.
+    More than `max_pixels` pixels, truncated or damaged data, and other data raise a `DecodeError`; damage after the
+    last row that a crop needs is not detected.
 
     >>> decode()(b"GIF89a")
     Traceback (most recent call last):

@@ -1,0 +1,126 @@
+// Our decoder of baseline files gives the pixels of libjpeg-turbo: random files, regions and scales.
+//
+//     test_jpeg 50000
+#include <algorithm>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <random>
+#include <vector>
+
+#include "kernels/jpeg.h"
+#include "tests/check.h"
+#include "tests/encode.h"
+
+using namespace penstock::kernels;
+using penstock::tests::encode;
+using penstock::tests::Encoding;
+
+namespace {
+
+constexpr int64_t kMaxPixels = 1 << 24;
+
+class Draws {
+ public:
+  explicit Draws(unsigned seed) : bits_(seed) {}
+  int below(int64_t count) { return static_cast<int>(bits_() % static_cast<uint64_t>(count)); }
+  int up_to(int64_t most) { return 1 + below(most); }
+
+ private:
+  std::mt19937 bits_;
+};
+
+struct Rows {
+  std::vector<uint8_t> bytes;
+  size_t length;
+
+  static void take(void* context, int64_t, const uint8_t* row) {
+    Rows& rows = *static_cast<Rows*>(context);
+    rows.bytes.insert(rows.bytes.end(), row, row + rows.length);
+  }
+};
+
+Encoding random_encoding(Draws& draws) {
+  const int most = draws.below(4) == 0 ? 400 : 70;
+  Encoding encoding{draws.up_to(most), draws.up_to(most)};
+  encoding.components = draws.below(5) == 0 ? 1 : 3;
+  encoding.horizontal = draws.up_to(2), encoding.vertical = draws.up_to(2);
+  encoding.quality = draws.up_to(100);
+  encoding.optimized = draws.below(2) == 0;
+  if (draws.below(4) == 0) encoding.restart_interval = draws.up_to(20);
+  return encoding;
+}
+
+std::vector<uint8_t> with_exif(const std::vector<uint8_t>& file) {
+  const uint8_t exif[] = {0xFF, 0xE1, 0, 14, 'E', 'x', 'i', 'f', 0, 0, 'I', 'I', 42, 0, 8, 0};
+  std::vector<uint8_t> longer(file);
+  longer.insert(longer.begin() + 2, std::begin(exif), std::end(exif));
+  return longer;
+}
+
+std::vector<uint8_t> read(JpegReader& reader, const std::vector<uint8_t>& file, int denominator, int channels,
+                          const Region& region) {
+  Rows rows{{}, static_cast<size_t>(region.width * channels)};
+  CHECK(reader.open(file.data(), file.size(), kMaxPixels));
+  CHECK(reader.read(denominator, channels, region, Rows::take, &rows));
+  return rows.bytes;
+}
+
+// Returns the number of reads in which libjpeg-turbo took no part.
+int compare_files(int count) {
+  JpegReader ours, alone(true);
+  int unaided = 0;
+  for (int i = 0; i < count; ++i) {
+    Draws draws(static_cast<unsigned>(i));
+    std::vector<uint8_t> file = encode(random_encoding(draws), static_cast<unsigned>(i));
+    if (draws.below(4) == 0) file = with_exif(file);
+    for (int j = 0; j < 4; ++j) {
+      CHECK(ours.open(file.data(), file.size(), kMaxPixels));
+      const int denominator = 1 << draws.below(4), channels = draws.below(3) == 0 ? 1 : 3;
+      const int64_t height = (ours.height() + denominator - 1) / denominator;
+      const int64_t width = (ours.width() + denominator - 1) / denominator;
+      Region region{draws.below(height), draws.below(width), 0, 0};
+      region.height = draws.up_to(height - region.top), region.width = draws.up_to(width - region.left);
+      const std::vector<uint8_t> expected = read(alone, file, denominator, channels, region);
+      CHECK(read(ours, file, denominator, channels, region) == expected);
+      unaided += ours.was_unaided();
+    }
+  }
+  return unaided;
+}
+
+// One bit after another is turned: the pixels are those of libjpeg-turbo, or the error is.
+void compare_damaged() {
+  JpegReader ours, alone(true);
+  Encoding encoding{40, 56};
+  encoding.restart_interval = 5;
+  const std::vector<uint8_t> sound = encode(encoding, 3);
+  for (size_t at = 2; at < sound.size(); ++at) {
+    std::vector<uint8_t> file(sound);
+    file[at] = static_cast<uint8_t>(file[at] ^ 1u << at % 8);
+    std::vector<uint8_t> pixels[2];
+    std::string errors[2];
+    for (JpegReader* reader : {&ours, &alone}) {
+      const int which = reader == &alone;
+      bool is_read = reader->open(file.data(), file.size(), kMaxPixels);
+      if (is_read) {
+        Rows rows{{}, static_cast<size_t>(reader->width() * 3)};
+        is_read = reader->read(1, 3, Region{0, 0, reader->height(), reader->width()}, Rows::take, &rows);
+        if (is_read) pixels[which] = rows.bytes;
+      }
+      if (!is_read) errors[which] = reader->error();
+    }
+    CHECK(pixels[0] == pixels[1]);
+    CHECK(errors[0] == errors[1]);
+  }
+}
+
+}  // namespace
+
+int main(int count, char** arguments) {
+  const int files = count > 1 ? std::atoi(arguments[1]) : 1000;
+  const int unaided = compare_files(files);
+  if (BaselineReader::is_supported()) CHECK(unaided > 2 * files);  // the rest is of small or unusual files
+  compare_damaged();
+  return 0;
+}
