@@ -19,6 +19,9 @@ CXX_FILES := $(shell find native bench -name '*.cc' -o -name '*.h' 2>/dev/null)
 BUILD_TOOLS := "scikit-build-core>=0.11" "nanobind>=2.7" "cmake>=3.24" "ninja>=1.11"
 SANITIZED := build/sanitized
 
+# Tests start Python some hundred times: without bytecode files, each start would compile the package again.
+unexport PYTHONDONTWRITEBYTECODE
+
 , := ,
 say = @printf '\n==> %s\n' "$(1)"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import signal
 
 from hypothesis import HealthCheck, settings
@@ -15,3 +16,9 @@ if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:  # as in a shell's backgro
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 collect_ignore = ["engine/runs/host_without_arena.py", "feed/keras_program.py"]  # programs that tests run
+
+
+def pytest_collection_finish(session):
+    """Exempt what collection made, mostly modules of frameworks, from `gc.collect`: many tests call it."""
+    gc.collect()
+    gc.freeze()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 
 import numpy as np
 import pytest
@@ -15,11 +16,14 @@ OPTIONS = ps.Options(executor="processes", workers=2)
 KB = 1 << 10
 
 
-def told(calls):
-    """A function that notes each call by a file, and the process that made it."""
+def told(calls, makers):
+    """A function that notes each call and its process by files, and returns only once two processes have called it."""
 
     def noted(x):
         (calls / f"{x}-{os.urandom(8).hex()}").touch()
+        (makers / str(os.getpid())).touch()
+        while len(os.listdir(makers)) < 2:
+            threading.Event().wait(0.01)
         return {"x": np.full(100, x), "made": os.getpid()}
 
     return noted
@@ -30,9 +34,10 @@ def names(calls):
 
 
 def test_worker_processes_fill_one_folder_which_any_executor_reads(pool, tmp_path):
-    calls, folder = tmp_path / "calls", tmp_path / "kept"
+    calls, makers, folder = tmp_path / "calls", tmp_path / "makers", tmp_path / "kept"
     calls.mkdir()
-    ds = ps.Dataset.range(300).map(told(calls)).cache(folder, version="1")
+    makers.mkdir()
+    ds = ps.Dataset.range(300).map(told(calls, makers)).cache(folder, version="1")
     batches = ds.shuffle(seed=1).batch(10)
     made = [batch for _ in range(2) for batch in batches.with_options(OPTIONS)]
     assert {int(pid) for batch in made for pid in batch["made"]} <= {os.getpid(), *pool.crew.pids}

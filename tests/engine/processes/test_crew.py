@@ -4,6 +4,7 @@ import gc
 import os
 import random
 import signal
+from collections import Counter
 from contextlib import suppress
 
 import numpy as np
@@ -21,7 +22,7 @@ OPTIONS = ps.Options(executor="processes", workers=2)
 
 
 def open_files():
-    return sorted(os.readlink(f"/proc/self/fd/{each}") for each in os.listdir("/proc/self/fd") if _exists(each))
+    return Counter(os.readlink(f"/proc/self/fd/{each}") for each in os.listdir("/proc/self/fd") if _exists(each))
 
 
 def _exists(descriptor):
@@ -162,7 +163,7 @@ def test_a_pool_that_is_let_go_leaves_nothing():
     assert not thread.is_alive()
     assert not any(map(is_alive, pids))
     gc.collect()
-    assert open_files() == before
+    assert open_files() - before == Counter()  # what earlier pools held may have gone since
 
 
 def test_a_worker_that_does_not_return_is_ended_with_its_pool():
