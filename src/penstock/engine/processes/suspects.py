@@ -8,7 +8,7 @@ from penstock.core.errors import WorkerDiedError
 from penstock.engine.memory.arena import Arena
 from penstock.engine.processes.ticket import Ticket
 from penstock.engine.tasks.task import Task
-from penstock.engine.tasks.works import RowWork, Work
+from penstock.engine.tasks.works import Work
 from penstock.ops.group.unit import batching_of
 from penstock.plan.flow import Piece
 from penstock.plan.node import Node
@@ -119,7 +119,7 @@ class Elements:
     def within(self, at: int) -> Elements | None:
         """Return the elements of batch `at`, if it is one whose elements can be made apart."""
         work = self._work
-        if self._task.part is not None or not isinstance(work, RowWork) or work.parts is None:
+        if self._task.part is not None or work.parts is None:
             return None
         batch = self.task(at, at + 1)
         rows = work.parts.rows(batch)
@@ -145,7 +145,7 @@ class Elements:
     def _node(self) -> Node:
         """Return the node whose rows the elements are."""
         work, node = self._work, self._work.plan
-        if self._task.part is not None and isinstance(work, RowWork) and work.parts is not None:
+        if self._task.part is not None and work.parts is not None:
             return work.parts.batch.input
         while not node.indexed and node.elementwise and node.inputs:
             node = node.inputs[0]
