@@ -108,7 +108,7 @@ class Node:
         """True if any row can be made alone."""
         return all(node.indexed for node in self.inputs)
 
-    @property
+    @cached_property
     def stride(self) -> int:
         """The number of rows counted to one epoch, if the node is indexed."""
         return INFINITE_STRIDE if self.length < 0 else self.length

@@ -9,7 +9,7 @@ from penstock.engine.memory.arena import Arena
 from penstock.engine.processes.ticket import Ticket
 from penstock.engine.tasks.task import Task
 from penstock.engine.tasks.works import Work
-from penstock.ops.group.unit import batching_of
+from penstock.ops.group.batching import batching_of
 from penstock.plan.flow import Piece
 from penstock.plan.node import Node
 

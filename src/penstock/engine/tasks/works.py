@@ -14,7 +14,7 @@ from penstock.engine.tasks.cost import Meter
 from penstock.engine.tasks.observer import Observer
 from penstock.engine.tasks.read_ahead import telling
 from penstock.engine.tasks.task import Job, Made, Result, Task
-from penstock.ops.group.unit import batching_of
+from penstock.ops.group.batching import batching_of
 from penstock.plan.flow import Piece
 from penstock.plan.node import Node
 

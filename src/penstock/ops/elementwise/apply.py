@@ -19,7 +19,7 @@ from penstock.elements.chunks.stacking import Stack
 from penstock.elements.nested.structure import LEAF, flatten, paths, unflatten
 from penstock.elements.ragged import Ragged
 from penstock.elements.sparse import Sparse
-from penstock.ops.group.unit import batching_of
+from penstock.ops.group.batching import batching_of
 from penstock.plan.blame import BLAMED, blame
 from penstock.plan.functions import ChunkFunction, ColumnFunction, TracedFunction
 from penstock.plan.node import Node

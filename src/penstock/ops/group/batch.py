@@ -87,7 +87,7 @@ class Batch(Grouping):
 
     def folded(self, structure: Structure, arrays: list[Stack], size: int, batches: int, allocate: Allocate) -> Chunk:
         """Return the batches of `size` elements each from `arrays`, where the batches are end to end."""
-        if self.pads and size < self.size:
+        if size < self.size and self.pads:
             return self._cut(structure, arrays, np.full(batches, size), allocate)
         columns: list[Column] = [folded(array, size) for array in arrays]
         whole = Columns(structure, columns, batches)
