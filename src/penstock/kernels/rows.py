@@ -33,9 +33,15 @@ def group_sizes(rows: Rows, size: int, batches: int, length: int, input_stride: 
 
 
 def group_rows(rows: Rows, size: int, batches: int, length: int, input_stride: int) -> tuple[Rows, Rows]:
-    """Return the rows of the elements of all batches, one batch after another, and the size of each, `int64[k]`.
+    """Return the elements' rows of all batches, one batch after another, and the size of each, `int64[k]`.
 
-    A negative row raises a `ValueError`, an element beyond row 2**63 - 1 an `OverflowError`.
+    `size` elements make a batch and `batches` of them an epoch; `length` is the number of input elements of an epoch,
+    so the last batch may be shorter; `input_stride` is the input's number of rows for each epoch. A negative row raises
+    a `ValueError`, an element beyond row 2**63 - 1 an `OverflowError`.
+
+    >>> elements, counts = group_rows(np.arange(2), size=3, batches=2, length=5, input_stride=5)
+    >>> elements.tolist(), counts.tolist()
+    ([0, 1, 2, 3, 4], [3, 2])
     """
     rows, counts = native_rows(rows), np.empty(len(rows), _INT64)
     elements = np.empty(_native.group_counts(rows, counts, size, batches, length, input_stride), _INT64)

@@ -51,7 +51,8 @@ class Loop:
         self._depth = settings.depth if stage.top else None
         self._slots = stage.slots()
         self._memory = Room(stage, self._slots)
-        self._read_ahead = ReadAhead(heard=stage.work.tell is not None, size=stage.item_rows, spacing=stage.spacing)
+        listens = stage.work.tell is not None
+        self._read_ahead = ReadAhead(size=stage.item_rows, spacing=stage.spacing) if listens else None
         self._workers: Workers | None = None  # tasks run here
         self._gathering = stage.gathering(self._memory.item_bytes)
         self._failure: Exception | None = None  # raised once the window is empty
@@ -250,7 +251,8 @@ class Loop:
             if len(given) == 1:
                 return task
             return task._replace(given=given.over(duplicate(given.chunk)))  # elements may have to be made again
-        upcoming, slot = self._read_ahead.after(task.high, self._feed.end, rows_of), None
+        ahead, slot = self._read_ahead, None
+        upcoming = None if ahead is None else ahead.after(task.high, self._feed.end, rows_of)
         if self._slots is not None and not isinstance(self._workers, NativeThread):
             slot = self._slots.take(len(given), last=task.high >= self._feed.end)
         return task if upcoming is None and slot is None else task._replace(slot=slot, upcoming=upcoming)
@@ -354,7 +356,8 @@ class Loop:
 
     def _observe(self, cost: Cost, items: float) -> None:
         self._tuner.observe(cost, items)
-        self._read_ahead.observe(cost, items)
+        if self._read_ahead is not None:
+            self._read_ahead.observe(cost, items)
         self._session.spent += cost
 
     def _count_gathered(self, made: Gathered) -> None:

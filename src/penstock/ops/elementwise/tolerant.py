@@ -20,8 +20,7 @@ from penstock.ops.elementwise.filter import Filter
 from penstock.ops.elementwise.map import Map
 from penstock.ops.elementwise.resample import Classify, with_classes
 from penstock.ops.elementwise.scan import Passed, Scan
-from penstock.plan.failed import UNTOLD, Failure
-from penstock.plan.failure import failure_of
+from penstock.plan.failure import UNTOLD, Failure, failure_of
 from penstock.plan.flow import Piece, Spread, join_pieces
 from penstock.plan.ids import origin_of
 from penstock.plan.locate import base_of, ground_of
