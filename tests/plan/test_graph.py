@@ -8,7 +8,7 @@ from penstock import Dataset
 from penstock.image import center_crop
 from penstock.ops.order.skip import Skip
 from penstock.ops.order.take import Take
-from penstock.plan.graph import end_of, fold, moved, post_order, rebuild, same_plan, with_inputs
+from penstock.plan.graph import end_of, fold, post_order, rebuild, rows_through, same_plan, with_inputs
 from penstock.rewrite.passes import rewritten
 
 
@@ -66,7 +66,7 @@ def test_rows_are_moved_through_all_nodes_at_the_end_of_a_plan():
     ds = Dataset.range(20).map(abs).skip(3).take(9).shard(2, 1)
     moves, below = end_of(ds._plan)
     assert [node.name for node in [*moves, below]] == ["shard", "take", "skip", "map"]
-    assert moved(np.arange(4), moves).tolist() == [int(ds[row]) for row in range(4)]
+    assert rows_through(np.arange(4), moves).tolist() == [int(ds[row]) for row in range(4)]
 
 
 def test_a_plan_that_ends_in_other_work_is_its_own_end():

@@ -72,7 +72,7 @@ def end_of(plan: Node) -> tuple[list[RowMap], Node]:
     return moves, plan
 
 
-def moved(rows: Rows, moves: list[RowMap]) -> Rows:
+def rows_through(rows: Rows, moves: list[RowMap]) -> Rows:
     """Return the rows below such nodes that `rows` are."""
     for node in moves:
         rows = node.rows_of(rows)

@@ -17,7 +17,7 @@ from penstock.engine.tasks.task import Task
 from penstock.kernels import Ahead, SideThread
 from penstock.ops.group.batch import Batch
 from penstock.ops.read.source import Read, positions
-from penstock.plan.graph import end_of, moved, post_order
+from penstock.plan.graph import end_of, post_order, rows_through
 from penstock.plan.node import Node
 from penstock.sources.powers import begin_reading_of
 
@@ -63,13 +63,13 @@ class Gathering:
     def jumps(self) -> bool:
         """Return whether the first rows of the plan do not all follow one another."""
         ids = np.arange(min(PROBED, self._plan.stride))
-        its_rows, _ = self._batch.grouped(moved(ids, self._moves))
+        its_rows, _ = self._batch.grouped(rows_through(ids, self._moves))
         return bool((np.diff(self._positions(its_rows[:PROBED])) != 1).any())
 
     def begin(self, task: Task, item_bytes: int) -> Gathered | None:
         """Begin the batches of a task; return `None` if their rows are consecutive or differ in number."""
         batch = self._batch
-        its_rows, counts = batch.grouped(moved(task.given.ids, self._moves))
+        its_rows, counts = batch.grouped(rows_through(task.given.ids, self._moves))
         size = int(counts[0])
         if (counts != size).any():
             return None
@@ -86,7 +86,7 @@ class Gathering:
 
     def _positions(self, rows: Rows) -> Rows:
         """Return the positions in the source of elements of the batches."""
-        return positions(moved(rows, self._moves_below), self._read.stride)
+        return positions(rows_through(rows, self._moves_below), self._read.stride)
 
     def rows_of_operations(self, batches: int, batch_rows: int) -> Iterator[tuple[int, int]]:
         """Yield the number of each operation, with the number of its rows made for `batches` batches."""

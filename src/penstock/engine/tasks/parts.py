@@ -10,8 +10,8 @@ import numpy as np
 
 from penstock.core.arrays import Allocate, Rows
 from penstock.elements.chunks.chunk import Chunk, Columns
-from penstock.elements.chunks.gathering import stack_all
 from penstock.elements.chunks.stacking import Stack, join_stacks
+from penstock.elements.chunks.to_arrays import stack_all
 from penstock.elements.sparse import Sparse
 from penstock.engine.memory.slots import Slot
 from penstock.engine.tasks.compile import compiled
@@ -19,7 +19,7 @@ from penstock.engine.tasks.observer import Observer, Occurrence
 from penstock.engine.tasks.task import Job, Made, Task
 from penstock.ops.group.batch import Batch
 from penstock.plan.flow import Piece
-from penstock.plan.graph import end_of, moved, post_order
+from penstock.plan.graph import end_of, post_order, rows_through
 from penstock.plan.node import Node, RowMap
 from penstock.plan.step import Step
 from penstock.plan.types import Program
@@ -37,7 +37,7 @@ class Parts:
 
     def rows(self, task: Task) -> Rows:
         """Return the rows of the batch's input that a task reads for its batch."""
-        return self.batch.grouped(moved(task.given.ids, self.moves))[0]
+        return self.batch.grouped(rows_through(task.given.ids, self.moves))[0]
 
     def cut(self, task: Task, rows: Rows, low: int, high: int, count: int = 1) -> list[Task]:
         """Return up to `count` tasks that make the elements `low` to `high` of the batch that `task` would make."""

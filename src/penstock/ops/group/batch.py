@@ -12,8 +12,8 @@ from penstock.core.arrays import Allocate, Rows
 from penstock.core.errors import ElementError
 from penstock.elements import chunks
 from penstock.elements.chunks.chunk import Chunk, Column, Columns, Items
-from penstock.elements.chunks.gathering import stack_all
 from penstock.elements.chunks.stacking import Stack, folded
+from penstock.elements.chunks.to_arrays import stack_all
 from penstock.elements.nested.structure import Structure, unflatten
 from penstock.elements.ragged import Ragged
 from penstock.elements.spec import batched, of_any_largest
