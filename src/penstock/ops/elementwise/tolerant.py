@@ -58,9 +58,8 @@ class IgnoreErrors(Streamed):
     def spec(self) -> Spec | None:
         return self.input.spec()
 
-    def spread(self, source: Spread, allocate: Allocate) -> Spread:
-        def run(piece: Piece) -> Piece:
-            made = source(piece)
+    def spread(self, allocate: Allocate) -> Spread:
+        def run(made: Piece) -> Piece:
             failed = made.failed if self.counted else ()
             outcomes_here.failed += len(made.failed)
             return Piece(made.chunk, made.ids, made.after, failed)
@@ -101,12 +100,11 @@ class Tolerant(Node):
 class TolerantElementwise(Tolerant):
     """Handle the errors in the tasks that call the function."""
 
-    def spread(self, source: Spread, allocate: Allocate) -> Spread:
-        own = self._tolerating(allocate, counted=self.counted)
-        return lambda piece: own(source(piece))
+    def spread(self, allocate: Allocate) -> Spread:
+        return self._tolerating(allocate, counted=self.counted)
 
     def _tolerating(self, allocate: Allocate, *, counted: bool) -> Spread:
-        return _tolerating(self, super().spread(_given, allocate), self._instead, counted=counted)
+        return _tolerating(self, super().spread(allocate), self._instead, counted=counted)
 
     def _instead(self, piece: Piece) -> Piece:
         return self.instead(piece) if self.keeps else piece.slice(0, 0)
@@ -331,7 +329,3 @@ def _made(make: Spread, piece: Piece, at_fault: Callable[[Exception, Piece, list
 def _end_to_end(parts: list[Piece], given: Piece) -> Piece:
     full = [part for part in parts if len(part)]
     return join_pieces(full) if full else Piece(Items([]), given.ids[:0])
-
-
-def _given(piece: Piece) -> Piece:
-    return piece
