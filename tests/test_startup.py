@@ -35,7 +35,7 @@ DEAR = {
 # The nodes and sources that are loaded: by the methods that make them, and those that running looks for in each plan.
 RUN = {
     *("ops.buffer.options", "ops.buffer.prefetch", "ops.group.batch", "ops.group.batching", "ops.group.grouping"),
-    *("ops.group.in_slot", "ops.group.unit"),
+    *("ops.group.in_slot",),
 }
 READ = RUN | {"ops.order.shuffle", "ops.read.source", "sources.powers", "sources.protocol"}
 MADE = {

@@ -11,7 +11,7 @@ from penstock.core.blame import Blame, ElementPlace, add_blame
 from penstock.core.errors import DecodeError
 from penstock.ops.elementwise.filter import Filter
 from penstock.ops.read.given import Given
-from penstock.plan.failure import LONGEST_TEXT, MOST_RECORDS, base_of, failure_of
+from penstock.plan.failure import LONGEST_TEXT, MOST_RECORDS, UNTOLD, Failure, base_of, failure_of
 
 
 def raised(error):
@@ -79,3 +79,15 @@ def test_a_traceback_begins_with_the_users_frame(error):
     told = failure_of(caught.value, 0, 0, Given(), None).traceback
     assert told.index("test_failure.py") < told.index(type(error).__name__)
     assert "apply.py" not in told
+
+
+def test_a_failure_in_a_batch_names_its_place_there():
+    failure = Failure(0, 7, "map(f)", "ValueError", "bad", ("a.bin", "b.bin"), "", part=(2, 0))
+    assert str(failure) == "element 0 of element 2 of row 7 (a.bin, b.bin): ValueError: bad"
+
+
+def test_the_line_of_a_failure_is_json_and_has_a_part_only_where_there_is_one():
+    whole = UNTOLD._replace(row=3)
+    assert json.loads(json.dumps(whole.line(1)))["row"] == 3
+    assert "part" not in whole.line(1)
+    assert whole._replace(part=(4,)).line(1)["part"] == [4]

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from penstock import Dataset
 from penstock.image import center_crop
 from penstock.ops.order.skip import Skip
 from penstock.ops.order.take import Take
-from penstock.plan.graph import fold, post_order, rebuild, same_plan, with_inputs
+from penstock.plan.graph import end_of, fold, post_order, rebuild, rows_through, same_plan, with_inputs
 from penstock.rewrite.passes import rewritten
 
 
@@ -58,3 +60,15 @@ def test_plans_with_identical_objects_are_the_same():
     assert not same_plan(rewritten(plan(abs)).plan, rewritten(plan(float)).plan)
     pair = Dataset.range(2), Dataset.range(3)
     assert same_plan(Dataset.zip(pair)._plan.members[0], pair[0]._plan)
+
+
+def test_rows_are_moved_through_all_nodes_at_the_end_of_a_plan():
+    ds = Dataset.range(20).map(abs).skip(3).take(9).shard(2, 1)
+    moves, below = end_of(ds._plan)
+    assert [node.name for node in [*moves, below]] == ["shard", "take", "skip", "map"]
+    assert rows_through(np.arange(4), moves).tolist() == [int(ds[row]) for row in range(4)]
+
+
+def test_a_plan_that_ends_in_other_work_is_its_own_end():
+    plan = Dataset.range(3).skip(1).map(abs)._plan
+    assert end_of(plan) == ([], plan)

@@ -23,7 +23,7 @@ from penstock.core.errors import CacheWarning
 from penstock.core.frames import warn_at
 from penstock.elements.chunks.chunk import Chunk, Column, Columns, Items, concat, values_in
 from penstock.kernels.cached_rows import ANY_LENGTH, VERIFIED, copy_cached_rows, look_up_rows
-from penstock.kernels.order import native_rows
+from penstock.kernels.rows import native_rows
 from penstock.storage.kept import MakeRows, handed_out, sealed_chunk
 
 _LOOK_EVERY = 1.0  # seconds between looks for the rows of others, while rows are missing

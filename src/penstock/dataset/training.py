@@ -13,7 +13,8 @@ from penstock.core.checks import check_flag
 from penstock.core.errors import PlanError
 from penstock.dataset.handle import Handle, T_co
 from penstock.elements.spec import Spec, relax, spec_of
-from penstock.plan.node import Node, RowMap
+from penstock.plan.graph import end_of
+from penstock.plan.node import Node
 
 if TYPE_CHECKING:
     from penstock.dataset.dataset import Dataset
@@ -125,6 +126,4 @@ class Training(Handle[T_co]):
 
 def _has_flags(plan: Node) -> bool:
     """Return whether a plan ends in padded batches with flags, perhaps in another order."""
-    while isinstance(plan, RowMap):
-        plan = plan.input
-    return getattr(plan, "pads", False)  # of batching operations
+    return getattr(end_of(plan)[1], "pads", False)  # of batching operations

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from penstock.core.arrays import Rows
-from penstock.index.strided import strided
+from penstock.kernels import stride_rows
 
 _LAST_ROW = (1 << 63) - 1
 
@@ -36,9 +36,11 @@ def positions(rows: Rows, length: int) -> Rows:
     >>> positions(np.array([3, 7]), length=3)
     array([0, 1])
     """
+    if not len(rows) or not length:
+        return rows
     if len(rows) == 1 and 0 <= rows.item() < length:  # common for expensive elements: avoid array operations
         return rows
-    return strided(rows, length=length, input_stride=0)
+    return stride_rows(rows, length, 0, 0, 1)
 
 
 def check_last(epochs: Rows | np.int64, stride: int) -> None:

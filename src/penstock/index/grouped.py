@@ -1,31 +1,13 @@
-"""Rows of `batch`: the elements of each batch, and the batch of each element."""
+"""Rows of `unbatch`: the batch of each element."""
 
 from __future__ import annotations
 
 from penstock.core.arrays import Rows
 from penstock.index.epochs import check_last, split
-from penstock.kernels import group_rows
-
-
-def grouped(rows: Rows, *, size: int, batches: int, length: int, input_stride: int) -> tuple[Rows, Rows]:
-    """Return the elements' rows of all batches, one batch after another, and the size of each, `int64[k]`.
-
-    `size` elements make a batch and `batches` of them an epoch; `length` is the number of input elements of an epoch,
-    so the last batch may be shorter; `input_stride` is the input's number of rows for each epoch. A negative row raises
-    a `ValueError`, an element beyond row 2**63 - 1 an `OverflowError`.
-
-    >>> import numpy as np
-    >>> elements, counts = grouped(np.arange(2), size=3, batches=2, length=5, input_stride=5)
-    >>> elements.tolist(), counts.tolist()
-    ([0, 1, 2, 3, 4], [3, 2])
-    """
-    if not len(rows):
-        return rows, rows
-    return group_rows(rows, size, batches, length, input_stride)
 
 
 def group_of(rows: Rows, *, size: int, batches: int, input_stride: int) -> tuple[Rows, Rows]:
-    """Return the batch's row of each element's row, and its place in the batch: the inverse of `grouped`.
+    """Return the batch's row of each element's row, and its place in the batch: the inverse of `kernels.group_rows`.
 
     Shapes `(k,)`. An element of no batch (a dropped remainder) raises a `ValueError`.
 

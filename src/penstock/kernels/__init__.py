@@ -3,17 +3,19 @@
 from penstock.kernels.files import MappedFile, advise_files, advise_ranges, maps_cut, read_regular_files
 from penstock.kernels.memory import Ahead, Begun, Pool, SideThread, gather
 from penstock.kernels.numbers import copy_numbers
-from penstock.kernels.order import (
+from penstock.kernels.pack import MOST_CAPACITY, Fit, HeldArrays, begin_filling, fill_bins, pack_bins
+from penstock.kernels.rows import (
     first_draws,
+    group_rows,
+    group_sizes,
     permute,
     permute_rows,
     permute_rows_within,
     permute_within,
+    stride_rows,
     unpermute,
     unpermute_rows,
 )
-from penstock.kernels.pack import MOST_CAPACITY, Fit, HeldArrays, begin_filling, fill_bins, pack_bins
-from penstock.kernels.rows import group_rows, group_sizes, stride_rows
 
 __all__ = [
     "MOST_CAPACITY",

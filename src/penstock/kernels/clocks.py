@@ -6,18 +6,12 @@ import resource
 
 from penstock.kernels import _native
 
+thread_times = _native.thread_times
+"""Return the time, and the calling thread's CPU time, time in the run queue, number of waits, and reads.
 
-def thread_times() -> tuple[int, int, int, int, int]:
-    """Return the time, and the calling thread's CPU time, time in the run queue, number of waits, and reads.
-
-    The first is that of `time.perf_counter_ns`, the third is 0 if the system does not report it; times are in ns. Reads
-    are blocks of 512 bytes read from a disk, including those read ahead.
-
-    >>> before, after = thread_times(), thread_times()
-    >>> all(one <= other for one, other in zip(before, after))
-    True
-    """
-    return _native.thread_times()
+The first is that of `time.perf_counter_ns`, the third is 0 if the system does not report it; times are in ns. Reads are
+blocks of 512 bytes read from a disk, including those read ahead.
+"""
 
 
 def process_reads() -> int:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from penstock.core.arrays import Rows
 from penstock.kernels import _native
 from penstock.kernels.memory import Begun, SideThread
-from penstock.kernels.order import native_rows
+from penstock.kernels.rows import native_rows
 
 Fit: TypeAlias = Literal["first_fit", "best_fit"]
 

@@ -1,19 +1,54 @@
-"""Describe an element that failed and was dropped."""
+"""An element that failed and was dropped, as plain text that can be sent between processes."""
 
 from __future__ import annotations
 
 import traceback
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from penstock.core.blame import blames_of, note_blames
 from penstock.core.frames import is_ours
-from penstock.plan.failed import Failure
 from penstock.plan.locate import base_of, element_number, ground_of, records
 from penstock.plan.node import Node
 
 MOST_RECORDS = 16
 LONGEST_TEXT = 8192  # maximum characters of a message or of a traceback
+
+
+class Failure(NamedTuple):
+    """An element that failed, located before element `at` of the elements of its piece that did not.
+
+    `row` is its row in the epoch if `records` are known, or its number if a generator or the like counts its elements,
+    and otherwise the number that keys its randomness. If the element was taken out of that row, as from a batch, `part`
+    is its position there.
+    """
+
+    at: int
+    row: int
+    operation: str
+    error: str
+    message: str
+    records: tuple[str, ...]
+    traceback: str
+    part: tuple[int, ...] = ()
+
+    def line(self, epoch: int) -> dict[str, Any]:
+        """Return the failure as JSON data, in one epoch."""
+        told = self._asdict()
+        del told["at"]
+        if not told.pop("part"):
+            return {"epoch": epoch, **told, "records": list(self.records)}
+        return {"epoch": epoch, **told, "records": list(self.records), "part": list(self.part)}
+
+    def __str__(self) -> str:
+        made_from = f" ({', '.join(self.records[:3])})" if self.records else ""
+        place = "".join(f"element {place} of " for place in reversed(self.part))
+        return f"{place}row {self.row}{made_from}: {self.error}: {self.message:.200}"
+
+
+UNTOLD = Failure(0, 0, "", "", "", (), "")
+"""A placeholder for a failed element without recorded details."""
 
 
 def failure_of(

@@ -22,7 +22,7 @@ from penstock.plan.ids import NO_IDS
 from penstock.plan.types import INFINITE_STRIDE, Mark
 
 if TYPE_CHECKING:
-    from penstock.plan.failed import Failure
+    from penstock.plan.failure import Failure
 
 MOST_READ = 1 << 16
 """The number of elements that a node requests at a time if any that are ready will do."""

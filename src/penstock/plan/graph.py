@@ -8,9 +8,10 @@ from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from penstock.plan.functions import UNDECLARED, TracedFunction, is_declared
-from penstock.plan.node import Node
+from penstock.plan.node import Node, RowMap
 
 if TYPE_CHECKING:
+    from penstock.core.arrays import Rows
     from penstock.index.blocked import Blocks
 
 T = TypeVar("T")
@@ -60,6 +61,22 @@ def upstream(node: Node, *, past: Callable[[Node], bool]) -> Iterator[Node]:
         yield read
         if past(read):
             coming += reversed(read.inputs)
+
+
+def end_of(plan: Node) -> tuple[list[RowMap], Node]:
+    """Return the nodes at the end of a plan that only move rows, the last one first, and the node below them."""
+    moves: list[RowMap] = []
+    while isinstance(plan, RowMap):
+        moves.append(plan)
+        plan = plan.input
+    return moves, plan
+
+
+def rows_through(rows: Rows, moves: list[RowMap]) -> Rows:
+    """Return the rows below such nodes that `rows` are."""
+    for node in moves:
+        rows = node.rows_of(rows)
+    return rows
 
 
 def fold(plan: Node, combine: Callable[[Node, tuple[T, ...]], T]) -> T:

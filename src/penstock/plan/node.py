@@ -108,7 +108,7 @@ class Node:
         """True if any row can be made alone."""
         return all(node.indexed for node in self.inputs)
 
-    @property
+    @cached_property
     def stride(self) -> int:
         """The number of rows counted to one epoch, if the node is indexed."""
         return INFINITE_STRIDE if self.length < 0 else self.length
@@ -150,11 +150,14 @@ class Node:
         """
         return None
 
-    def spread(self, source: Spread, allocate: Allocate) -> Spread:
-        """Return the function that makes this node's elements from a piece; `source` makes those of the input.
+    def spread(self, allocate: Allocate) -> Spread:
+        """Return the function that makes this node's elements from a piece of the input's."""
+        raise NotImplementedError
 
-        Unless one of its traits is `calls_input`, that function must call `source` and continue with the result; so a
-        run of such nodes is one loop, in which `source` returns its argument.
+    def spread_over(self, source: Spread) -> Spread:
+        """Return the same with `source`, which makes the input's elements, called in the node's own way.
+
+        Only for nodes with the trait `calls_input`. A run of all others is one loop, however long.
         """
         raise NotImplementedError
 

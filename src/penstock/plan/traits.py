@@ -25,7 +25,7 @@ class Traits:
     forgives: bool = False
     """Drops the elements that fail below it."""
     calls_input: bool = False
-    """Its `spread` calls that of its input in its own way, or several times."""
+    """It calls the spread of its input in its own way, or several times: `spread_over`."""
     has_own_spec: bool = False
     """The spec of its elements does not follow from an input's spec."""
     live: bool = False

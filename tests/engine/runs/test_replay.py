@@ -11,7 +11,6 @@ from penstock.engine.runs.feeds import RowFeed
 from penstock.engine.runs.replay import replayed
 from penstock.engine.tasks.observer import Unobserved
 from penstock.engine.tasks.works import RowWork
-from penstock.engine.workers.inline import made_here
 
 AWAY = OSError("the disk is away")
 
@@ -70,7 +69,7 @@ def test_a_job_that_killed_a_worker_is_not_made_here():
 def test_a_batch_whose_parts_do_not_fit_is_made_again_as_a_whole(failures):
     batches = Dataset.range(8).batch(4)
     work = RowWork(batches._plan, np.empty, Unobserved())
-    whole = made_here(work, RowFeed(batches._plan, 0).take(1).task).piece.chunk.elements()[0]
+    whole = work.tried(RowFeed(batches._plan, 0).take(1).task).piece.chunk.elements()[0]
     (item,), marks, at_fault = replay_of(batches, 1, *failures)
     assert np.array_equal(item, whole)
     assert (marks, at_fault) == ([1], None)

@@ -253,7 +253,7 @@ def rows_of(low, high):
 
 
 def test_no_row_is_announced_before_a_read_from_a_disk():
-    read_ahead = ReadAhead(heard=True)
+    read_ahead = ReadAhead()
     read_ahead.observe(WARM, 1)
     assert read_ahead.after(1, 1000, rows_of) is None
     read_ahead.observe(COLD, 1)
@@ -263,7 +263,7 @@ def test_no_row_is_announced_before_a_read_from_a_disk():
 @pytest.mark.parametrize("made", [1, 100, 3000])
 def test_small_rows_are_announced_as_a_multiple_of_the_rows_of_a_task(made):
     """Tasks read 4 KB for each position; the rows read ahead have 8,192 positions."""
-    read_ahead, told = ReadAhead(heard=True), 0
+    read_ahead, told = ReadAhead(), 0
     for position in range(0, 50 * made, made):
         rows = read_ahead.after(position, 1 << 20, rows_of)
         if position == 0:
@@ -276,14 +276,8 @@ def test_small_rows_are_announced_as_a_multiple_of_the_rows_of_a_task(made):
         read_ahead.observe(Cost(1000, 1000, reads=8 * made), made)
 
 
-def test_without_a_listening_source_no_row_is_announced():
-    read_ahead = ReadAhead(heard=False)
-    read_ahead.observe(COLD, 1)
-    assert read_ahead.after(2, 1000, rows_of) is None
-
-
 def test_each_row_is_announced_once():
-    read_ahead = ReadAhead(heard=True)
+    read_ahead = ReadAhead()
     read_ahead.observe(COLD, 1)
     assert read_ahead.after(1000, 2000, rows_of).tolist() == list(range(1000, 2000))
     told = [read_ahead.after(position, 4000, rows_of) for position in (1010, 1010, 1013, 1043, 1900, 4000)]
@@ -292,7 +286,7 @@ def test_each_row_is_announced_once():
 
 
 def test_announcements_end_some_tasks_after_the_last_read():
-    read_ahead = ReadAhead(heard=True)
+    read_ahead = ReadAhead()
     read_ahead.observe(COLD, 1)
     for _ in range(QUIET - 1):
         read_ahead.observe(WARM, 1)
@@ -306,7 +300,7 @@ def test_announcements_end_some_tasks_after_the_last_read():
 @pytest.mark.parametrize("task", [1, 7, 64])
 def test_some_positions_of_each_block_are_announced_in_time(task):
     """Blocks of 1000 positions, 8 MB each, of 50 of which a task makes few: 4 blocks ahead are 32 MiB."""
-    read_ahead = ReadAhead(heard=True, spacing=lambda: 1000.0)
+    read_ahead = ReadAhead(spacing=lambda: 1000.0)
     told, late = set(), 0
     for position in range(0, 50_000, task):
         rows = read_ahead.after(position, 50_000, rows_of)
@@ -324,7 +318,7 @@ def test_some_positions_of_each_block_are_announced_in_time(task):
 
 
 def test_announcements_of_blocks_end_some_blocks_after_the_last_read():
-    read_ahead = ReadAhead(heard=True, spacing=lambda: 100.0)
+    read_ahead = ReadAhead(spacing=lambda: 100.0)
     read_ahead.observe(COLD, 10)
     for _ in range(10 * QUIET - 1):
         read_ahead.observe(WARM, 10)
@@ -351,7 +345,7 @@ def test_the_spacing_is_the_number_of_items_in_a_block(tmp_path):
     st.lists(st.tuples(st.integers(0, 1 << 20), st.integers(1, 256)), min_size=1, max_size=30), st.integers(1, 1 << 40)
 )
 def test_the_rows_announced_by_one_task_are_bounded(costs, end):
-    read_ahead = ReadAhead(heard=True)
+    read_ahead = ReadAhead()
     position = 0
     for reads, items in costs:
         read_ahead.observe(Cost(1, 1, reads=reads), items)
@@ -361,7 +355,7 @@ def test_the_rows_announced_by_one_task_are_bounded(costs, end):
 
 
 def test_fewer_rows_than_requested_may_be_available():
-    read_ahead = ReadAhead(heard=True)
+    read_ahead = ReadAhead()
     read_ahead.observe(COLD, 1)
     assert read_ahead.after(0, 50, lambda low, high: (np.arange(low, 3), 3)).tolist() == [0, 1, 2]
     assert read_ahead.after(0, 50, rows_of)[0] == 3

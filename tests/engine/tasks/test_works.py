@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import threading
 from itertools import chain, pairwise
 
 import numpy as np
@@ -91,6 +92,29 @@ def test_upcoming_rows_are_announced_before_the_source_reads(work):
 def test_a_failed_task_raises_the_error_of_its_function():
     with pytest.raises(ElementError, match="returned None"):
         work_of(D.range(3).map(lambda x: None)).make(rows(1))
+
+
+def test_a_task_is_made_in_the_calling_thread():
+    threads = []
+    ds = D.range(9).map(lambda x: threads.append(threading.current_thread()) or x, vectorized=False)
+    assert work_of(ds).tried(rows(4, 2)).piece.chunk.elements() == [4, 2]
+    assert set(threads) == {threading.current_thread()}
+
+
+def test_an_exception_is_kept_as_the_result():
+    def fails(x):
+        raise LookupError(x)
+
+    assert isinstance(work_of(D.range(9).map(fails, vectorized=False)).tried(rows(4)), LookupError)
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit])
+def test_an_interrupt_reaches_the_consumer_at_once(error):
+    def fails(x):
+        raise error
+
+    with pytest.raises(error):
+        work_of(D.range(9).map(fails, vectorized=False)).tried(rows(4))
 
 
 # Batches

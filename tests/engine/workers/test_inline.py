@@ -1,9 +1,6 @@
 from __future__ import annotations
 
-import threading
-
 import numpy as np
-import pytest
 
 import penstock as ps
 from penstock.elements.chunks.chunk import Items
@@ -12,7 +9,7 @@ from penstock.engine.tasks.gathering import Gathered, gathering_of
 from penstock.engine.tasks.observer import Unobserved
 from penstock.engine.tasks.task import Job, Made, Task
 from penstock.engine.tasks.works import RowWork
-from penstock.engine.workers.inline import NativeThread, made_here
+from penstock.engine.workers.inline import NativeThread
 from penstock.engine.workers.window import Window
 from penstock.plan.flow import Piece
 
@@ -40,29 +37,6 @@ def submitted(workers, *rows):
 
 def native(ds):
     return NativeThread(work_of(ds), gathering_of(ds._plan, Memory()), lambda: 40)
-
-
-def test_a_task_is_made_in_the_calling_thread():
-    threads = []
-    ds = D.range(9).map(lambda x: threads.append(threading.current_thread()) or x, vectorized=False)
-    assert made_here(work_of(ds), task_of(4, 2)).piece.chunk.elements() == [4, 2]
-    assert set(threads) == {threading.current_thread()}
-
-
-def test_an_exception_is_kept_as_the_result():
-    def fails(x):
-        raise LookupError(x)
-
-    assert isinstance(made_here(work_of(D.range(9).map(fails, vectorized=False)), task_of(4)), LookupError)
-
-
-@pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit])
-def test_an_interrupt_reaches_the_consumer_at_once(error):
-    def fails(x):
-        raise error
-
-    with pytest.raises(error):
-        made_here(work_of(D.range(9).map(fails, vectorized=False)), task_of(4))
 
 
 def test_batches_are_gathered_next_to_the_consumer():

@@ -16,7 +16,7 @@ from penstock.testing.laws import verify_determinism, verify_resume
 
 def unpacked(results, ids=None):
     piece = Piece(Items(results), np.arange(len(results)) if ids is None else ids, "mark")
-    return Unpack(Given()).spread(lambda given: given, np.empty)(piece)
+    return Unpack(Given()).spread(np.empty)(piece)
 
 
 @pytest.mark.parametrize("count", [0, 1, AT_A_TIME - 1, AT_A_TIME, AT_A_TIME + 1, 3 * AT_A_TIME])
@@ -94,6 +94,6 @@ def test_a_failed_task_yields_the_elements_before_the_failure():
 def test_an_emptied_piece_yields_no_elements():
     kept = Items(["a", "b"]).where(np.zeros(2, bool))
     piece = Piece(kept, np.arange(0), "mark")
-    made = Unpack(Given()).spread(lambda given: given, np.empty)(piece)
+    made = Unpack(Given()).spread(np.empty)(piece)
     assert (len(made), made.after) == (0, "mark")
     assert list(Dataset.range(3).map(str).filter(lambda x: False).flat_map(list)) == []

@@ -13,8 +13,8 @@ from numpy.typing import DTypeLike, NDArray
 from penstock.core.arrays import Allocate
 from penstock.core.errors import ElementError
 from penstock.elements.chunks.chunk import Column
-from penstock.elements.chunks.gathering import owned
 from penstock.elements.chunks.stacking import Origin, refuse_different, stack
+from penstock.elements.chunks.to_arrays import owned
 from penstock.elements.leaves.offsets import begins, spread
 from penstock.elements.leaves.values import empty_value, end_to_end, memory
 from penstock.elements.nested.per_leaf import PartialShape

@@ -18,7 +18,8 @@ from penstock.elements.size import bytes_of, text_bytes_of
 from penstock.elements.sparse import Sparse
 from penstock.elements.spec import ArraySpec
 from penstock.ops.group.grouping import Grouping
-from penstock.plan.node import Node, RowMap
+from penstock.plan.graph import end_of
+from penstock.plan.node import Node
 
 Slot: TypeAlias = list[np.ndarray]
 """The memory of some items, one array of shape (items, ...) for each leaf."""
@@ -168,9 +169,7 @@ def _static_shapes(plan: Node) -> list[LeafShape] | None:
     spec = plan.spec()
     if spec is None:
         return None
-    below = plan
-    while isinstance(below, RowMap):
-        below = below.input
+    _, below = end_of(plan)
     size = _most_in_group(below) if isinstance(below, Grouping) else None
     shapes: list[LeafShape] = []
     for leaf in flatten(spec)[0]:

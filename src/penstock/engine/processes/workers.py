@@ -16,8 +16,8 @@ from penstock.engine.processes.ticket import Ticket
 from penstock.engine.tasks.observer import Observer
 from penstock.engine.tasks.task import Job, Result, Task
 from penstock.engine.workers.window import Window
+from penstock.ops.group.batching import batching_of
 from penstock.ops.group.grouping import Grouping
-from penstock.ops.group.unit import batching_of
 from penstock.plan.graph import post_order
 from penstock.plan.node import Node
 

@@ -21,9 +21,8 @@ from penstock.engine.tasks.cost import Cost
 from penstock.engine.tasks.gathering import Gathered
 from penstock.engine.tasks.read_ahead import ReadAhead
 from penstock.engine.tasks.task import Job, Made, Result, Task
-from penstock.engine.tasks.works import RowWork
 from penstock.engine.tuning.tuner import LONG_LOOK
-from penstock.engine.workers.inline import NativeThread, made_here
+from penstock.engine.workers.inline import NativeThread
 from penstock.engine.workers.protocol import Workers
 from penstock.plan.blame import blame_given
 from penstock.plan.flow import AskedFlow, Flow, Piece, empty_piece
@@ -52,7 +51,8 @@ class Loop:
         self._depth = settings.depth if stage.top else None
         self._slots = stage.slots()
         self._memory = Room(stage, self._slots)
-        self._read_ahead = ReadAhead(heard=stage.work.tell is not None, size=stage.item_rows, spacing=stage.spacing)
+        listens = stage.work.tell is not None
+        self._read_ahead = ReadAhead(size=stage.item_rows, spacing=stage.spacing) if listens else None
         self._workers: Workers | None = None  # tasks run here
         self._gathering = stage.gathering(self._memory.item_bytes)
         self._failure: Exception | None = None  # raised once the window is empty
@@ -130,7 +130,7 @@ class Loop:
             return self._next_job(self._workers)
         for number, result in enumerate(job.results):
             if result is None:
-                job.finish(number, made_here(self._stage.work, job.tasks[number]))
+                job.finish(number, self._stage.work.tried(job.tasks[number]))
         return job
 
     def _next_job(self, current: Workers) -> Job | None:
@@ -253,7 +253,8 @@ class Loop:
             if len(given) == 1:
                 return task
             return task._replace(given=given.over(duplicate(given.chunk)))  # elements may have to be made again
-        upcoming, slot = self._read_ahead.after(task.high, self._feed.end, rows_of), None
+        ahead, slot = self._read_ahead, None
+        upcoming = None if ahead is None else ahead.after(task.high, self._feed.end, rows_of)
         if self._slots is not None and not isinstance(self._workers, NativeThread):
             slot = self._slots.take(len(given), last=task.high >= self._feed.end)
         return task if upcoming is None and slot is None else task._replace(slot=slot, upcoming=upcoming)
@@ -261,7 +262,7 @@ class Loop:
     def _parts(self, job: Job) -> Parts | None:
         """Return the way to cut the batch of a job, if several tasks are to make it."""
         tuner, stage = self._tuner, self._stage
-        if stage.item_rows <= 1 or job.items > 1 or not isinstance(stage.work, RowWork):
+        if stage.item_rows <= 1 or job.items > 1:
             return None
         if self._workers is None:  # the first elements decide whether threads make the others
             pays = not tuner.looks and self._session.settings.executor == "auto" and self._gathering is None
@@ -277,7 +278,7 @@ class Loop:
         low, count, pays = 0, 1, None
         while pays is None and low + count < len(rows):
             done += parts.cut(task, rows, low, low + count)
-            results.append(result := made_here(self._stage.work, done[-1]))
+            results.append(result := self._stage.work.tried(done[-1]))
             if not isinstance(result, Made):
                 break
             self._observe(cost := result.cost, count / len(rows))
@@ -301,7 +302,7 @@ class Loop:
         """Yield the items of a job; if the job failed, yield the items before the one at fault, then raise."""
         if job.announces:
             yield empty_piece(job.mark_after(0))
-        piece = self._piece_of(job)
+        piece = None if job.failed else self._stage.work.joined(job)
         if piece is None:
             yield from self._replayed(job)
             return
@@ -334,16 +335,6 @@ class Loop:
             ids.append(made.piece.ids)
         return Piece(Fresh(elements), np.concatenate(ids), behind[-1].mark_after(len(behind[-1])))
 
-    def _piece_of(self, job: Job) -> Piece | None:
-        """Return the items of a job; `None` if a task failed or parts of a batch do not fit together."""
-        result, work = job.results[0], self._stage.work
-        if job.failed or not isinstance(result, Made):
-            return None
-        if job.tasks[0].part is None or not isinstance(work, RowWork):
-            return result.piece
-        chunk = None if work.parts is None else work.parts.joined(job)
-        return None if chunk is None else Piece(work.placed(chunk, job.tasks[0].slot), job.task.given.ids)
-
     def _replayed(self, job: Job) -> Flow:
         """Yield the items of a failed job before the one at fault, then raise the failure."""
         stage = self._stage
@@ -367,7 +358,8 @@ class Loop:
 
     def _observe(self, cost: Cost, items: float) -> None:
         self._tuner.observe(cost, items)
-        self._read_ahead.observe(cost, items)
+        if self._read_ahead is not None:
+            self._read_ahead.observe(cost, items)
         self._session.spent += cost
 
     def _count_gathered(self, made: Gathered) -> None:

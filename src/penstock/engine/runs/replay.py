@@ -8,7 +8,6 @@ from typing import NamedTuple
 from penstock.core.errors import ElementError, WorkerError
 from penstock.engine.tasks.task import Job, Made, Redone
 from penstock.engine.tasks.works import Work
-from penstock.engine.workers.inline import made_here
 from penstock.plan.flow import Piece
 
 
@@ -40,7 +39,7 @@ def replayed(job: Job, work: Work, *, lone_too: bool) -> Generator[Piece, None, 
     if len(job) == 1 and not cut_apart and not lone_too:
         return AtFault(failure or RuntimeError("a task ended without a result"), 0)
     for item in range(len(job)):
-        result = made_here(work, job.alone(item))
+        result = work.tried(job.alone(item))
         if not isinstance(result, Made):
             return AtFault(result, item)
         yield Piece(result.piece.chunk, result.piece.ids, job.mark_after(item + 1), result.piece.failed)

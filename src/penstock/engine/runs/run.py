@@ -27,7 +27,7 @@ from penstock.engine.tasks.observer import Observer
 from penstock.engine.tuning.tuner import LOOKS, THREAD_PAYS, Tuner
 from penstock.engine.workers.lifetime import watch_over
 from penstock.engine.workers.window import WHILE_WAITING
-from penstock.ops.group.unit import batching_of, rows_in_all
+from penstock.ops.group.batching import batching_of, rows_in_all
 from penstock.plan.flow import Flow, Piece, close
 from penstock.plan.node import Node
 

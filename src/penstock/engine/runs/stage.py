@@ -9,8 +9,8 @@ from penstock.engine.runs.session import Session
 from penstock.engine.tasks.gathering import Gathering, gathering_of
 from penstock.engine.tasks.read_ahead import spacing
 from penstock.engine.tasks.works import PieceWork, RowWork, Work
+from penstock.ops.group.batching import batching_of
 from penstock.ops.group.grouping import Grouping
-from penstock.ops.group.unit import batching_of
 from penstock.plan.flow import AskedFlow, Mark
 from penstock.plan.node import Node
 

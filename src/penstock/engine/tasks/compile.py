@@ -92,13 +92,13 @@ def _spread_after(
 ) -> SpreadLine:
     """Return the line with the wrapped spread of an elementwise node at its end; `guard` runs the node by itself."""
     node = of.node
-    alone = None if guard is None else guard(node, node.spread(_given, allocate))
+    alone = None if guard is None else guard(node, node.spread(allocate))
     if not node.traits.calls_input:
-        return SpreadLine(observer.wrap(of, alone or node.spread(_given, allocate)), line, line.depth)
+        return SpreadLine(observer.wrap(of, alone or node.spread(allocate)), line, line.depth)
     below, depth = line.spread, line.depth + 1
     if depth == DEEPEST:
         below, depth = on_another_stack(below), 1
-    spread = node.spread(below, allocate) if alone is None else _in_turn((below, alone))
+    spread = node.spread_over(below) if alone is None else _in_turn((below, alone))
     return SpreadLine(observer.wrap(of, spread), depth=depth)
 
 
@@ -118,7 +118,7 @@ def spreading(plan: Node, allocate: Allocate, observer: Observer, numbered_from:
         rows = of_rows(_compiled(base, allocate, observer, numbers))
         line = SpreadLine(rows if guard is None else guard(base, rows))
     else:
-        line = SpreadLine(base.spread(_given, allocate))
+        line = SpreadLine(base.spread(allocate))
     for node, of_node in reversed(stretch):
         number = next(numbers)
         of = Occurrence(number, node, "spread", (number - 1,) if number > numbered_from else ())
@@ -129,10 +129,6 @@ def spreading(plan: Node, allocate: Allocate, observer: Observer, numbered_from:
 def of_rows(program: Program) -> Spread:
     """Return the function that makes the elements of a piece of rows with a program."""
     return lambda piece: Piece(program(piece.ids), piece.ids, piece.after)
-
-
-def _given(piece: Piece) -> Piece:
-    return piece
 
 
 def _in_turn(spreads: tuple[Spread, ...]) -> Spread:

@@ -17,8 +17,8 @@ from penstock.engine.tasks.task import Task
 from penstock.kernels import Ahead, SideThread
 from penstock.ops.group.batch import Batch
 from penstock.ops.read.source import Read, positions
-from penstock.plan.graph import post_order
-from penstock.plan.node import Node, RowMap
+from penstock.plan.graph import end_of, post_order, rows_through
+from penstock.plan.node import Node
 from penstock.sources.powers import begin_reading_of
 
 PROBED = 8  # rows
@@ -54,6 +54,7 @@ class Gathering:
     def __init__(self, plan: Node, batch: Batch, source: Any, read: Read, memory: Memory) -> None:
         self._plan = plan
         self._batch = batch
+        self._moves, self._moves_below = end_of(plan)[0], end_of(batch.input)[0]  # of batches, and of elements
         self._begin = source
         self._read = read
         self._memory = memory
@@ -62,26 +63,30 @@ class Gathering:
     def jumps(self) -> bool:
         """Return whether the first rows of the plan do not all follow one another."""
         ids = np.arange(min(PROBED, self._plan.stride))
-        its_rows, _ = self._batch.grouped(_moved(self._plan, ids, self._batch))
-        rows = positions(_moved(self._batch.input, its_rows[:PROBED], self._read), self._read.stride)
-        return bool((np.diff(rows) != 1).any())
+        its_rows, _ = self._batch.grouped(rows_through(ids, self._moves))
+        return bool((np.diff(self._positions(its_rows[:PROBED])) != 1).any())
 
     def begin(self, task: Task, item_bytes: int) -> Gathered | None:
         """Begin the batches of a task; return `None` if their rows are consecutive or differ in number."""
         batch = self._batch
-        its_rows, counts = batch.grouped(_moved(self._plan, task.given.ids, batch))
+        its_rows, counts = batch.grouped(rows_through(task.given.ids, self._moves))
         size = int(counts[0])
         if (counts != size).any():
             return None
-        rows = positions(_moved(batch.input, its_rows, self._read), self._read.stride)
         join, allocate = joining(self._structure), self._memory.allocate
 
         def whole(arrays: Any) -> Any:
             return batch.completed(join(arrays), size, batch.size, allocate)
 
-        made = self._begin(rows, size, whole if batch.pads else join, self._memory.pool, self._side)
+        made = self._begin(
+            self._positions(its_rows), size, whole if batch.pads else join, self._memory.pool, self._side
+        )
         self.is_possible = made is not None
         return None if made is None else Gathered(made, size, item_bytes * size // batch.size)
+
+    def _positions(self, rows: Rows) -> Rows:
+        """Return the positions in the source of elements of the batches."""
+        return positions(rows_through(rows, self._moves_below), self._read.stride)
 
     def rows_of_operations(self, batches: int, batch_rows: int) -> Iterator[tuple[int, int]]:
         """Yield the number of each operation, with the number of its rows made for `batches` batches."""
@@ -105,24 +110,12 @@ class Gathering:
 
 def gathering_of(plan: Node, memory: Memory) -> Gathering | None:
     """Return the way to gather the plan's batches natively; `None` if making them takes more than reading rows."""
-    batch = _below_moves(plan)
+    _, batch = end_of(plan)
     if type(batch) is not Batch:
         return None
-    read = _below_moves(batch.input)
+    _, read = end_of(batch.input)
     begin = begin_reading_of(getattr(read, "source", None))
     if not isinstance(read, Read) or begin is None:
         return None
     gathering = Gathering(plan, batch, begin, read, memory)
     return gathering if gathering.jumps() else None
-
-
-def _below_moves(node: Node) -> Node:
-    while isinstance(node, RowMap):
-        node = node.input
-    return node
-
-
-def _moved(node: Node, rows: Rows, down_to: Node) -> Rows:
-    while node is not down_to and isinstance(node, RowMap):
-        rows, node = node.rows_of(rows), node.input
-    return rows

@@ -10,8 +10,8 @@ import numpy as np
 
 from penstock.core.arrays import Allocate, Rows
 from penstock.elements.chunks.chunk import Chunk, Columns
-from penstock.elements.chunks.gathering import stack_all
 from penstock.elements.chunks.stacking import Stack, join_stacks
+from penstock.elements.chunks.to_arrays import stack_all
 from penstock.elements.sparse import Sparse
 from penstock.engine.memory.slots import Slot
 from penstock.engine.tasks.compile import compiled
@@ -19,7 +19,7 @@ from penstock.engine.tasks.observer import Observer, Occurrence
 from penstock.engine.tasks.task import Job, Made, Task
 from penstock.ops.group.batch import Batch
 from penstock.plan.flow import Piece
-from penstock.plan.graph import post_order
+from penstock.plan.graph import end_of, post_order, rows_through
 from penstock.plan.node import Node, RowMap
 from penstock.plan.step import Step
 from penstock.plan.types import Program
@@ -29,7 +29,7 @@ from penstock.plan.types import Program
 class Parts:
     """The way to cut a batch into tasks for some of its elements each, to make the parts, and to join them."""
 
-    plan: Node
+    moves: list[RowMap]  # of batches
     batch: Batch
     allocate: Allocate
     program: Program  # of the elements
@@ -37,10 +37,7 @@ class Parts:
 
     def rows(self, task: Task) -> Rows:
         """Return the rows of the batch's input that a task reads for its batch."""
-        rows, node = task.given.ids, self.plan
-        while isinstance(node, RowMap):
-            rows, node = node.rows_of(rows), node.input
-        return self.batch.grouped(rows)[0]
+        return self.batch.grouped(rows_through(task.given.ids, self.moves))[0]
 
     def cut(self, task: Task, rows: Rows, low: int, high: int, count: int = 1) -> list[Task]:
         """Return up to `count` tasks that make the elements `low` to `high` of the batch that `task` would make."""
@@ -101,10 +98,7 @@ class Parts:
 
 def batch_parts(plan: Node, allocate: Allocate, observer: Observer, numbered_from: int = 0) -> Parts | None:
     """Return the way to make a batch of the plan in parts; `None` unless the plan ends in a `Batch`, perhaps moved."""
-    batch, moves = plan, list[RowMap]()
-    while isinstance(batch, RowMap):
-        moves.insert(0, batch)
-        batch = batch.input
+    moves, batch = end_of(plan)
     if type(batch) is not Batch:
         return None
 
@@ -113,10 +107,10 @@ def batch_parts(plan: Node, allocate: Allocate, observer: Observer, numbered_fro
 
     program = compiled(batch.input, allocate, observer, numbered_from)
     steps: list[Step] = []
-    for number, node in enumerate([batch, *moves], numbered_from + sum(1 for _ in post_order(batch.input))):
+    for number, node in enumerate([batch, *reversed(moves)], numbered_from + sum(1 for _ in post_order(batch.input))):
         step = Step(change=change) if node is batch else Step()
         steps.append(observer.wrap(Occurrence(number, node, "step", (number - 1,)), step))
-    return Parts(plan, batch, allocate, program, tuple(steps))
+    return Parts(moves, batch, allocate, program, tuple(steps))
 
 
 def _is_there(array: Stack, memory: np.ndarray) -> bool:

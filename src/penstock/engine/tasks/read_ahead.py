@@ -33,7 +33,7 @@ MOST_SAMPLES = 16  # the most of these positions that one task announces
 
 
 class ReadAhead:
-    """Chooser of the rows to announce, each once, if some source listens (`heard`).
+    """Chooser of the rows to announce, each once, to sources that listen.
 
     Data in memory needs no announcement: no row is announced until a task has read from a disk, nor after `QUIET`
     tasks without a read. The distance ahead follows from the bytes that tasks read, and each task announces a multiple
@@ -41,11 +41,11 @@ class ReadAhead:
     instead of tasks, and announces some rows of each block.
     """
 
-    def __init__(self, *, heard: bool, size: int = 1, spacing: Callable[[], float] = lambda: 0.0) -> None:
+    def __init__(self, *, size: int = 1, spacing: Callable[[], float] = lambda: 0.0) -> None:
         """Assume that all data is in memory; a position has `size` rows, and a block has `spacing()` positions."""
         self._few, self._most = max(FEW_ROWS // size, 1), max(MOST_ROWS // size, 1)  # positions
         self._asked = 0  # the position in the last call of `after`
-        self._quiet: float = QUIET if heard else -1  # tasks since the last one that read; -1 if no source listens
+        self._quiet: float = QUIET  # tasks since the last one that read
         self._told = 0  # the first position not announced yet
         self._bytes = 0.0  # bytes read from the disk for one position, in recent tasks
         self._spacing_of: Callable[[], float] = spacing
@@ -56,7 +56,7 @@ class ReadAhead:
 
     def observe(self, cost: Cost, positions: float) -> None:
         """Add the cost of a task that made this many positions."""
-        if self._quiet < 0 or (self._quiet >= QUIET and not cost.reads):
+        if self._quiet >= QUIET and not cost.reads:
             return
         weight = min(positions / self._spacing, 1.0) if self._spacing else 1.0
         if self._quiet >= QUIET:
@@ -66,7 +66,7 @@ class ReadAhead:
 
     def after(self, position: int, end: int, rows_of: RowsOf) -> Rows | None:
         """Return the rows to announce, if any, once tasks have begun for all positions before `position` of `end`."""
-        if not 0 <= self._quiet < QUIET:
+        if self._quiet >= QUIET:
             self._asked = position
             return None
         made, self._asked = position - self._asked, position

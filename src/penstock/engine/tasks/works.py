@@ -1,4 +1,4 @@
-"""The two kinds of work of a task: make rows of an indexed plan, with batches in slots, or make a piece of a stream."""
+"""The work of a task: make items of an indexed plan, with batches in slots, or elements of a stretch of a stream."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from penstock.engine.memory.slots import Slot, moved_into
 from penstock.engine.tasks.compile import compiled, spreading
 from penstock.engine.tasks.cost import Meter
 from penstock.engine.tasks.observer import Observer
-from penstock.engine.tasks.read_ahead import Tell, telling
-from penstock.engine.tasks.task import Made, Task
-from penstock.ops.group.unit import batching_of
+from penstock.engine.tasks.read_ahead import telling
+from penstock.engine.tasks.task import Job, Made, Result, Task
+from penstock.ops.group.batching import batching_of
 from penstock.plan.flow import Piece
 from penstock.plan.node import Node
 
@@ -31,21 +31,51 @@ class Rebuildable(Protocol):
     def numbered_from(self) -> int: ...
 
 
-class Work(Protocol):
-    """Work of one kind, which makes tasks in any thread; another process can rebuild the work from the plan.
+class Work:
+    """Work that makes tasks in any thread; another process rebuilds it from its class, the plan and the numbers.
 
-    The observer knows the operations of the plan by their numbers, from `numbered_from` on.
+    The observer knows the operations of the plan by their numbers, from `numbered_from` on. A subclass makes the items.
     """
 
-    plan: Node
-    numbered_from: int
-    tell: Tell | None
+    def __init__(self, plan: Node, allocate: Allocate, observer: Observer, numbered_from: int = 0) -> None:
+        self.plan = plan
+        self.numbered_from = numbered_from
+        self.tell = telling(plan)
+        self._allocate = allocate
+        self._observer = observer
+        self._meter = Meter()
 
-    def __init__(self, plan: Node, allocate: Allocate, observer: Observer, numbered_from: int = 0) -> None: ...
-    def make(self, task: Task) -> Made: ...
+    def make(self, task: Task) -> Made:
+        """Make the items of a task, or the part of a batch that it asks for."""
+        return Made(*self._meter.measure(self._made, task))
+
+    def tried(self, task: Task) -> Result:
+        """Make a task in the consumer's thread; return an exception, which the loop raises in its turn."""
+        try:
+            return self.make(task)
+        except Exception as error:  # noqa: BLE001 - raised after everything before it
+            return error
+
+    def _made(self, task: Task) -> Piece:
+        if task.upcoming is not None and self.tell is not None:
+            self.tell(task.upcoming)
+        return self._items(task)
+
+    def _items(self, task: Task) -> Piece:
+        raise NotImplementedError
+
+    @cached_property
+    def parts(self) -> Parts | None:
+        """The way to make a batch in parts, if the plan ends in a batch that allows it."""
+        return None
+
+    def joined(self, job: Job) -> Piece | None:
+        """Return the items of a job that did not fail; `None` without a result, or if parts do not fit together."""
+        result = job.results[0]
+        return result.piece if isinstance(result, Made) else None
 
 
-class RowWork:
+class RowWork(Work):
     """Work that makes rows of an indexed plan, with batches written into the slot of a task, if any.
 
     If it `fills_slots`, leaves that were made elsewhere are copied into the slot, because the caller has given its
@@ -61,56 +91,39 @@ class RowWork:
         *,
         fills_slots: bool = False,
     ) -> None:
-        self.plan = plan
-        self.numbered_from = numbered_from
+        super().__init__(plan, allocate, observer, numbered_from)
         self.fills_slots = fills_slots
-        self.tell = telling(plan)
-        self._allocate = allocate
-        self._observer = observer
         self._program = compiled(plan, allocate, observer, numbered_from)
         self._makes_batches = batching_of(plan) is not None
-        self._meter = Meter()
 
-    def make(self, task: Task) -> Made:
-        """Make the items of a task, or the part of a batch that it asks for."""
-        return Made(*self._meter.measure(self._made, task))
-
-    def _made(self, task: Task) -> Piece:
-        if task.upcoming is not None and self.tell is not None:
-            self.tell(task.upcoming)
+    def _items(self, task: Task) -> Piece:
         rows = task.given.ids
         if task.part is not None and self.parts is not None:
             return Piece(self.parts.made(task), rows)
-        chunk = self.placed(self._program(rows, task.slot), task.slot)
-        if not self._makes_batches:
-            return Piece(Fresh(chunk.elements()), rows)
-        return Piece(chunk, rows)
+        chunk = self._placed(self._program(rows, task.slot), task.slot)
+        return Piece(chunk if self._makes_batches else Fresh(chunk.elements()), rows)
 
-    def placed(self, chunk: Chunk, slot: Slot | None) -> Chunk:
+    def joined(self, job: Job) -> Piece | None:
+        if job.tasks[0].part is None or self.parts is None:
+            return super().joined(job)
+        chunk = self.parts.joined(job)
+        return None if chunk is None else Piece(self._placed(chunk, job.tasks[0].slot), job.task.given.ids)
+
+    def _placed(self, chunk: Chunk, slot: Slot | None) -> Chunk:
         """Return batches, in their places in the slot if the work fills slots and they fit."""
         return chunk if slot is None or not self.fills_slots else moved_into(chunk, slot)
 
     @cached_property
     def parts(self) -> Parts | None:
-        """The way to make a batch in parts, if the plan ends in a batch that allows it."""
         return tasks.parts.batch_parts(self.plan, self._allocate, self._observer, self.numbered_from)
 
 
-class PieceWork:
+class PieceWork(Work):
     """Work that makes pieces of a stretch of elementwise nodes from rows of an indexed node or from given elements."""
 
     def __init__(self, plan: Node, allocate: Allocate, observer: Observer, numbered_from: int = 0) -> None:
-        self.plan = plan
-        self.numbered_from = numbered_from
-        self.tell = telling(plan)
+        super().__init__(plan, allocate, observer, numbered_from)
         self._spread = spreading(plan, allocate, observer, numbered_from)
-        self._meter = Meter()
 
-    def make(self, task: Task) -> Made:
-        """Make the elements from the input of a task."""
-        return Made(*self._meter.measure(self._made, task))
-
-    def _made(self, task: Task) -> Piece:
-        if task.upcoming is not None and self.tell is not None:
-            self.tell(task.upcoming)
+    def _items(self, task: Task) -> Piece:
         return self._spread(task.given)

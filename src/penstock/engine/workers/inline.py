@@ -1,4 +1,4 @@
-"""Tasks run by the consumer's own thread, and batches gathered by a native thread next to it."""
+"""Batches gathered by a native thread next to the consumer."""
 
 from __future__ import annotations
 
@@ -6,18 +6,10 @@ from collections.abc import Callable
 
 from penstock.engine.tasks.cost import Cost
 from penstock.engine.tasks.gathering import Gathering
-from penstock.engine.tasks.task import Job, Made, Result, Task
+from penstock.engine.tasks.task import Job, Made
 from penstock.engine.tasks.works import Work
 from penstock.engine.workers.window import Window
 from penstock.plan.flow import Piece
-
-
-def made_here(work: Work, task: Task) -> Result:
-    """Make a task in the calling thread; return an exception, which the loop raises in its turn."""
-    try:
-        return work.make(task)
-    except Exception as error:  # noqa: BLE001 - raised after everything before it
-        return error
 
 
 class NativeThread:
@@ -44,7 +36,7 @@ class NativeThread:
         task = job.tasks[number]
         queue = self._gathering.begin(task, self._item_bytes())
         if queue is None:
-            window.finish(job, number, made_here(self._work, task))
+            window.finish(job, number, self._work.tried(task))
         else:
             job.sized = True  # as reserved: the batches are yet to be made
             window.finish(job, number, Made(Piece(queue, task.given.ids), (0, Cost(0, 0))))

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from penstock.core.errors import WorkerDiedError
 from penstock.engine.tasks.task import Made, Redone, Result, Task
 from penstock.engine.tasks.works import Rebuildable, RowWork
-from penstock.ops.group.unit import batching_of
+from penstock.ops.group.batching import batching_of
 from penstock.plan.flow import Piece
 from penstock.plan.graph import post_order
 from penstock.plan.node import Node

@@ -20,7 +20,8 @@ from penstock.elements.nested.nesting import leaf_column
 from penstock.ops.elementwise.map import Map
 from penstock.plan.blame import blame
 from penstock.plan.flow import AskedFlow, Flow, Mark, Open, Piece, Reader, left_out, resumed
-from penstock.plan.node import Node, RowMap, Streamed
+from penstock.plan.graph import end_of
+from penstock.plan.node import Node, Streamed
 from penstock.plan.safety.calls import entered, turns_of
 from penstock.plan.safety.guard import LockSet
 from penstock.plan.traits import Traits
@@ -57,9 +58,7 @@ class Unfolding(Streamed):
     @property
     def _calls(self) -> Map | None:
         """The node that calls the user's function."""
-        node = self.input
-        while isinstance(node, RowMap):  # a node that counts its errors
-            node = node.input
+        _, node = end_of(self.input)  # below a node that counts its errors
         return node if isinstance(node, Map) else None
 
     def arguments(self) -> str:

@@ -47,7 +47,10 @@ class Unpack(Streamed):
     def spec(self) -> Spec | None:
         return None
 
-    def spread(self, source: Spread, allocate: Allocate) -> Spread:
+    def spread(self, allocate: Allocate) -> Spread:
+        return self.spread_over(lambda piece: piece)
+
+    def spread_over(self, source: Spread) -> Spread:
         def run(piece: Piece) -> Piece:
             made = _Unpacked()
             for low in range(0, max(len(piece), 1), AT_A_TIME):

@@ -13,13 +13,13 @@ from penstock.core.arrays import Allocate, Rows
 from penstock.core.errors import ElementError
 from penstock.core.seeds import row_generator
 from penstock.elements.chunks.chunk import Chunk, Column, Columns, Items
-from penstock.elements.chunks.gathering import stack_all
 from penstock.elements.chunks.placing import placed_as_made
 from penstock.elements.chunks.stacking import Stack
+from penstock.elements.chunks.to_arrays import stack_all
 from penstock.elements.nested.structure import LEAF, flatten, paths, unflatten
 from penstock.elements.ragged import Ragged
 from penstock.elements.sparse import Sparse
-from penstock.ops.group.unit import batching_of
+from penstock.ops.group.batching import batching_of
 from penstock.plan.blame import BLAMED, blame
 from penstock.plan.functions import ChunkFunction, ColumnFunction, TracedFunction
 from penstock.plan.node import Node

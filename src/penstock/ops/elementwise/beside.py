@@ -77,11 +77,10 @@ class Beside(Node):
         pair = self._pairing()
         return Step(change=lambda chunk, rows, below, out: pair(chunk, rows))
 
-    def spread(self, source: Spread, allocate: Allocate) -> Spread:
+    def spread(self, allocate: Allocate) -> Spread:
         pair = self._pairing()
 
         def run(piece: Piece) -> Piece:
-            piece = source(piece)
             return Piece(pair(piece.chunk, piece.ids), piece.ids, piece.after)
 
         return run

@@ -10,8 +10,7 @@ from typing import Generic, TypeVar
 from penstock.core.arrays import Allocate
 from penstock.core.errors import FailuresError
 from penstock.core.on_error import ErrorBudget
-from penstock.plan.failed import Failure
-from penstock.plan.failure import located
+from penstock.plan.failure import Failure, located
 from penstock.plan.flow import AskedFlow, Mark, Open, Piece, close, pulled, resumed
 from penstock.plan.node import Node, RowMap
 from penstock.plan.traits import Traits

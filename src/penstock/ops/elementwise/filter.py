@@ -44,11 +44,10 @@ class Filter(Streamed):
     def spec(self) -> Spec | None:
         return self.input.spec()
 
-    def spread(self, source: Spread, allocate: Allocate) -> Spread:
+    def spread(self, allocate: Allocate) -> Spread:
         judge = self._judge(allocate)
 
         def run(piece: Piece) -> Piece:
-            piece = source(piece)
             if len(piece) == 0:
                 return piece
             wanted = self._flags(judge(piece.chunk, piece.ids), piece.ids)

@@ -93,11 +93,10 @@ class Map(Node):
         change = self._changed(allocate)
         return Step(change=lambda chunk, rows, below, out: change(chunk, rows, out))
 
-    def spread(self, source: Spread, allocate: Allocate) -> Spread:
+    def spread(self, allocate: Allocate) -> Spread:
         change = self._changed(allocate)
 
         def run(piece: Piece) -> Piece:
-            piece = source(piece)
             return Piece(change(piece.chunk, piece.ids, None), piece.ids, piece.after) if len(piece) else piece
 
         return run

@@ -69,11 +69,10 @@ class Classify(Node):
         classify = self._classify()
         return Step(change=lambda chunk, rows, below, out: self._paired(chunk, rows, classify))
 
-    def spread(self, source: Spread, allocate: Allocate) -> Spread:
+    def spread(self, allocate: Allocate) -> Spread:
         classify = self._classify()
 
         def run(piece: Piece) -> Piece:
-            piece = source(piece)
             if len(piece) == 0:
                 return piece
             return Piece(self._paired(piece.chunk, piece.ids, classify), piece.ids, piece.after)
@@ -127,11 +126,10 @@ class RejectionResample(Streamed):
     def spec(self) -> Spec | None:
         return self.input.spec()
 
-    def spread(self, source: Spread, allocate: Allocate) -> Spread:
+    def spread(self, allocate: Allocate) -> Spread:
         keep, seed = np.array(self.keep), self.seed
 
         def run(piece: Piece) -> Piece:
-            piece = source(piece)
             if len(piece) == 0:
                 return piece
             return piece.select(np.flatnonzero(_draws(seed, piece.ids) < keep[_classes(piece.chunk)]))

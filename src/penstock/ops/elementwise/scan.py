@@ -16,7 +16,7 @@ from penstock.elements.exact import Classes, classes_in, copied, decoded, encode
 from penstock.elements.steady import change_of
 from penstock.ops.elementwise.apply import RETURNED_NONE
 from penstock.plan.blame import BLAMED, blame
-from penstock.plan.failed import Failure
+from penstock.plan.failure import Failure
 from penstock.plan.flow import Flow, Mark, Open, Piece, Reader, resumed
 from penstock.plan.functions import name_of
 from penstock.plan.node import Node, Streamed

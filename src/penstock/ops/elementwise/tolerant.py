@@ -22,8 +22,7 @@ from penstock.ops.elementwise.map import Map
 from penstock.ops.elementwise.resample import Classify, with_classes
 from penstock.ops.elementwise.scan import Passed, Scan
 from penstock.plan import trial
-from penstock.plan.failed import UNTOLD, Failure
-from penstock.plan.failure import failure_of
+from penstock.plan.failure import UNTOLD, Failure, failure_of
 from penstock.plan.flow import Piece, Spread, join_pieces
 from penstock.plan.ids import origin_of
 from penstock.plan.locate import base_of, ground_of
@@ -64,9 +63,8 @@ class IgnoreErrors(Streamed):
     def spec(self) -> Spec | None:
         return self.input.spec()
 
-    def spread(self, source: Spread, allocate: Allocate) -> Spread:
-        def run(piece: Piece) -> Piece:
-            made = source(piece)
+    def spread(self, allocate: Allocate) -> Spread:
+        def run(made: Piece) -> Piece:
             failed = made.failed if self.counted else ()
             outcomes_here.failed += len(made.failed)
             return Piece(made.chunk, made.ids, made.after, failed)
@@ -107,12 +105,11 @@ class Tolerant(Node):
 class TolerantElementwise(Tolerant):
     """Handle the errors in the tasks that call the function."""
 
-    def spread(self, source: Spread, allocate: Allocate) -> Spread:
-        own = self._tolerating(allocate, counted=self.counted)
-        return lambda piece: own(source(piece))
+    def spread(self, allocate: Allocate) -> Spread:
+        return self._tolerating(allocate, counted=self.counted)
 
     def _tolerating(self, allocate: Allocate, *, counted: bool) -> Spread:
-        return _tolerating(self, super().spread(_given, allocate), self._instead, counted=counted)
+        return _tolerating(self, super().spread(allocate), self._instead, counted=counted)
 
     def _instead(self, piece: Piece) -> Piece:
         return self.instead(piece) if self.keeps else piece.slice(0, 0)
@@ -351,7 +348,3 @@ def _made(node: Node, make: Spread, piece: Piece, at_fault: _AtFault, *, guarded
 def _end_to_end(parts: list[Piece], given: Piece) -> Piece:
     full = [part for part in parts if len(part)]
     return join_pieces(full) if full else Piece(Items([]), given.ids[:0])
-
-
-def _given(piece: Piece) -> Piece:
-    return piece

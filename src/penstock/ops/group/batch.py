@@ -12,8 +12,8 @@ from penstock.core.arrays import Allocate, Rows
 from penstock.core.errors import ElementError
 from penstock.elements import chunks
 from penstock.elements.chunks.chunk import Chunk, Column, Columns, Items
-from penstock.elements.chunks.gathering import stack_all
 from penstock.elements.chunks.stacking import Stack, folded
+from penstock.elements.chunks.to_arrays import stack_all
 from penstock.elements.nested.structure import Structure, unflatten
 from penstock.elements.ragged import Ragged
 from penstock.elements.spec import batched, of_any_largest
@@ -87,7 +87,7 @@ class Batch(Grouping):
 
     def folded(self, structure: Structure, arrays: list[Stack], size: int, batches: int, allocate: Allocate) -> Chunk:
         """Return the batches of `size` elements each from `arrays`, where the batches are end to end."""
-        if self.pads and size < self.size:
+        if size < self.size and self.pads:
             return self._cut(structure, arrays, np.full(batches, size), allocate)
         columns: list[Column] = [folded(array, size) for array in arrays]
         whole = Columns(structure, columns, batches)

@@ -12,7 +12,7 @@ from penstock.elements.nested.structure import Structure, flatten, unflatten
 from penstock.elements.spec import of_size
 from penstock.ops.group.batch import Batch
 from penstock.ops.group.batching import Batching
-from penstock.ops.group.gathering import Gather
+from penstock.ops.group.by_key import Gather
 from penstock.ops.group.grouping import Grouping
 from penstock.ops.group.padded import PaddedBatch
 from penstock.ops.group.pending import Full

@@ -14,7 +14,7 @@ from penstock.elements.chunks.chunk import Columns
 from penstock.elements.leaves.values import read_only
 from penstock.elements.spec import ObjectSpec
 from penstock.ops.elementwise.beside import whole_number
-from penstock.ops.group.gathering import Gather
+from penstock.ops.group.by_key import Gather
 from penstock.ops.group.pending import Full
 from penstock.ops.read.source import Read
 from penstock.plan.blame import blame

@@ -14,8 +14,7 @@ from penstock.core.arrays import Allocate, Rows
 from penstock.core.blame import blames_of
 from penstock.elements.chunks.chunk import Chunk, Items
 from penstock.elements.size import bytes_of
-from penstock.index.grouped import grouped
-from penstock.kernels import group_sizes
+from penstock.kernels import group_rows, group_sizes
 from penstock.ops.group.batching import Batching
 from penstock.ops.group.in_slot import InSlot, OptionalSlot
 from penstock.plan.blame import blame
@@ -205,9 +204,7 @@ class Grouping(Collecting):
         return number * self.size
 
     def grouped(self, rows: Rows) -> tuple[Rows, np.ndarray]:
-        return grouped(
-            rows, size=self.size, batches=self.stride, length=self.input.stride, input_stride=self.input.stride
-        )
+        return group_rows(rows, self.size, self.stride, self.input.stride, self.input.stride)
 
     def _ready(self, made: int, at_hand: int, most: int) -> list[int]:
         return [self.size] * max(min(at_hand // self.size, most), 1)

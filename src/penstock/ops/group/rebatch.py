@@ -10,7 +10,7 @@ import numpy as np
 
 from penstock.core.arrays import Allocate, Rows
 from penstock.elements.chunks.chunk import Chunk, Column, Columns
-from penstock.elements.chunks.gathering import stack_all
+from penstock.elements.chunks.to_arrays import stack_all
 from penstock.elements.nested.structure import unflatten
 from penstock.elements.ragged import Ragged
 from penstock.elements.sparse import Sparse

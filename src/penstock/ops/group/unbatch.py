@@ -116,9 +116,8 @@ class Unbatch(Node):
             blame(error, self.input, int(made[at]))
             raise error
 
-    def spread(self, source: Spread, allocate: Allocate) -> Spread:
+    def spread(self, allocate: Allocate) -> Spread:
         def run(piece: Piece) -> Piece:
-            piece = source(piece)
             if len(piece) == 0:
                 return piece
             elements, counts = self._unstacked(piece.chunk, piece.ids)

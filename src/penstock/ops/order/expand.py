@@ -55,9 +55,8 @@ class Expand(Node):
 
         return run
 
-    def spread(self, source: Spread, allocate: Allocate) -> Spread:
+    def spread(self, allocate: Allocate) -> Spread:
         def run(piece: Piece) -> Piece:
-            piece = source(piece)
             if len(piece) == 0:
                 return piece
             which = np.repeat(np.arange(len(piece)), self.count)

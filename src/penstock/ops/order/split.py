@@ -117,11 +117,10 @@ class Keyed(RowMap):
     def rows_of(self, rows: Rows) -> Rows:
         return selected(rows, positions=self.positions, input_stride=self.input.stride)
 
-    def spread(self, source: Spread, allocate: Allocate) -> Spread:
+    def spread(self, allocate: Allocate) -> Spread:
         turns = turns_of(self.key, thread_safe=self.thread_safe)
 
         def run(piece: Piece) -> Piece:
-            piece = source(piece)
             found = (_hash(element, self.key, self.seed) for element in piece.chunk.elements())
             with entered(turns):
                 hashes = np.fromiter(found, np.uint64, len(piece))

@@ -41,8 +41,8 @@ class StreamRows(RowMap):
     def cut(self) -> bool:
         return True
 
-    def spread(self, source: Spread, allocate: Allocate) -> Spread:
-        return source
+    def spread(self, allocate: Allocate) -> Spread:
+        return lambda piece: piece
 
     def arguments(self) -> str:
         return f"{self.number} of {self.streams}"

@@ -19,5 +19,5 @@ class Given(Streamed):
     def spec(self) -> Spec | None:
         return None
 
-    def spread(self, source: Spread, allocate: Allocate) -> Spread:
-        return source
+    def spread(self, allocate: Allocate) -> Spread:
+        return lambda piece: piece

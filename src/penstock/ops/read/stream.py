@@ -159,9 +159,8 @@ class Sound(Streamed):
     def spec(self) -> Spec | None:
         return self.input.spec()
 
-    def spread(self, source: Spread, allocate: Allocate) -> Spread:
+    def spread(self, allocate: Allocate) -> Spread:
         def run(piece: Piece) -> Piece:
-            piece = source(piece)
             chunk = piece.chunk
             for values in [chunk.values] if isinstance(chunk, Items) else chunk.columns:
                 if isinstance(values, list) and FailedElement in set(map(type, values)):

@@ -7,7 +7,7 @@ import pytest
 
 from penstock.core.errors import ElementError
 from penstock.elements.chunks.chunk import Columns, Items
-from penstock.elements.chunks.gathering import stack_all
+from penstock.elements.chunks.to_arrays import stack_all
 from penstock.elements.nested.structure import LEAF, flatten
 
 ROWS = np.array([7, 9])

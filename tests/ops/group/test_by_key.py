@@ -10,7 +10,7 @@ import pytest
 from penstock import INFINITE, UNKNOWN, Dataset
 from penstock.core.errors import CursorError
 from penstock.ops.elementwise.beside import Beside, whole_number
-from penstock.ops.group.gathering import Gather
+from penstock.ops.group.by_key import Gather
 from penstock.ops.read.given import Given
 from tests.plan.flows import assert_streams, stream_of
 
