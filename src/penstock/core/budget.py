@@ -37,6 +37,8 @@ class Budget:
         self.lock = threading.Lock()
         self.idle: Callable[[], int] = int
         """Returns the bytes that are kept for the next batches."""
+        self.elsewhere: Callable[[], int] = int
+        """Returns the bytes that worker processes hold beside their tasks, such as caches."""
         self.held = {"ahead": 0, "buffer": 0, "cache": 0}
         self.accounts: list[Account] = []  # open ones
 
@@ -49,9 +51,10 @@ class Budget:
 
     @property
     def left(self) -> int:
-        """The bytes that are neither held nor kept for the next batches."""
+        """The bytes that are neither held, here or by worker processes, nor kept for the next batches."""
         held = self.held
-        return self.limit - held["ahead"] - held["buffer"] - (held["cache"] if self.given else 0) - self.idle()
+        counted = held["ahead"] + held["buffer"] + (held["cache"] if self.given else 0)
+        return self.limit - counted - self.idle() - self.elsewhere()
 
     def note(self, text: str) -> None:
         """Note a fact, unless it was noted before."""
@@ -111,10 +114,12 @@ class Account:
         self.add(nbytes - self.nbytes)
         budget, held = self.budget, self.budget.held
         cached = held["cache"] if budget.given else 0
-        if held["buffer"] + cached <= budget.limit:
+        elsewhere = budget.elsewhere()
+        if held["buffer"] + cached + elsewhere <= budget.limit:
             return
         others = held["buffer"] - self.nbytes
         beside = [f"other operations hold {others:,}"] * (others > 0) + [f"caches keep {cached:,}"] * (cached > 0)
+        beside += [f"worker processes hold {elsewhere:,}"] * (elsewhere > 0)
         more = f" ({', '.join(beside)})" if beside else ""
         holds, advice = told()
         if budget.given:

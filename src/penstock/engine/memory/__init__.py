@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from penstock.core.lazy import files_on_demand
 
-__all__ = ["arena", "arenas", "cgroups", "door", "extents", "headroom", "pool", "shared_file", "slots", "stream_slots"]
+__all__ = ["arena", "arenas", "cgroups", "door", "extents", "freed", "headroom", "pool", "shared_file", "slots", "stream_slots"]
 
 if TYPE_CHECKING:
     from penstock.engine.memory import (
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
         cgroups,
         door,
         extents,
+        freed,
         headroom,
         pool,
         shared_file,

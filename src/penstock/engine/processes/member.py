@@ -25,6 +25,7 @@ class Member:
         self.pidfd = started.pidfd
         self.ready = False
         self.resident = 0  # bytes, after its last task
+        self.held = 0  # bytes, beside its tasks
         self.tickets: deque[Ticket] = deque()
         self.channel = Channel(started.channel, waits=False)
         process = started.process

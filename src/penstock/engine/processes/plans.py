@@ -21,6 +21,7 @@ from penstock.engine.workers.remote import dumped_plan
 from penstock.plan.graph import same_plan
 from penstock.plan.node import Node
 
+SMALL_PART = 2  # a result of at most 1 / 2 of its room is copied
 LARGEST_SENT = 1 << 16  # bytes of a plan that are sent to each worker; a larger one is written into a file once
 BY_THREADS = 'Options(executor="threads") yields the same elements'
 _numbers = count()
@@ -96,6 +97,8 @@ class Sending:
     def opened(self, packet: Packet, tail: bytearray) -> Any:
         """Return the result that a worker packed: views of the slot and of the room, or of the tail of the answer."""
         block = tail if len(tail) else self.room
+        if self.room is block and block is not None and SMALL_PART * packet.nbytes <= block.nbytes:
+            block = block[: packet.nbytes].copy()  # a small result does not hold the room for a large one
         return opened_packet(packet, block, lambda begin, nbytes: held_part(self.held, begin, nbytes))
 
 

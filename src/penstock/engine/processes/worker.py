@@ -21,6 +21,7 @@ import numpy as np
 from penstock.core.budget import UNLIMITED, Budget
 from penstock.core.surroundings import serve_another_process
 from penstock.engine.memory.arena import Mapping
+from penstock.engine.memory.freed import FreedMemory, private_bytes, resident_bytes
 from penstock.engine.processes.arrival import arrived, result_packet
 from penstock.engine.processes.plans import Travelling
 from penstock.engine.tasks.observer import Observer
@@ -54,24 +55,27 @@ def serve(told: dict[str, Any]) -> None:
     arena = None if told["arena"] is None else Mapping(*told["arena"])
     with suppress(EOFError, OSError):  # the parent has closed the channel, or has died
         channel.send(("ready",))
-        server = Server(channel, arena, told["caches"])
+        server = Server(channel, arena, told["caches"], told["kept"])
         for message in channel.receive():
             server.take(message)
+            del message  # the elements in it
+            server.tidy()
 
 
 class Server:
     """Keeper of the plans that were received, and maker of tasks."""
 
-    def __init__(self, channel: Channel, arena: Mapping | None, cache_bytes: int) -> None:
-        """Serve a channel; the caches of all plans together keep up to `cache_bytes`."""
+    def __init__(self, channel: Channel, arena: Mapping | None, cache_bytes: int, kept_bytes: int) -> None:
+        """Serve a channel; the caches of all plans together keep up to `cache_bytes`, the C library `kept_bytes`."""
         self._channel = channel
         self._budget = Budget(UNLIMITED, given=False, cache_limit=cache_bytes)
         self._arena = arena
         self._plans: dict[int, Message] = {}
         self._works: dict[int, tuple[Work, Observer]] = {}
-        self._statm = -1
-        with suppress(OSError):
-            self._statm = os.open("/proc/self/statm", os.O_RDONLY | os.O_CLOEXEC)
+        self._freed = FreedMemory(kept_bytes)
+        self._unheld = private_bytes()  # of the interpreter, of libraries, and of plans
+        self._held = 0  # by caches and functions, and what the C library keeps
+        self._has_loaded = False
 
     def take(self, message: Message) -> None:
         """Do what a message says."""
@@ -83,6 +87,14 @@ class Server:
             self._works.pop(number, None)
         else:
             self._make(number, message.head[2], message.tail)
+
+    def tidy(self) -> None:
+        """Between two messages, give back freed memory, and note what is held; the first task of a plan loads it."""
+        private = self._freed.look()
+        if self._has_loaded:
+            self._unheld = private - self._held
+            self._has_loaded = False
+        self._held = max(private - self._unheld, 0)
 
     def _make(self, number: int, task: Travelling, tail: bytearray) -> None:
         try:
@@ -105,12 +117,12 @@ class Server:
         self._answer("made", number, packet, observer.drain(), tail)
 
     def _answer(self, kind: str, number: int, result: Any, counted: Any, tail: bytes | bytearray = b"") -> None:
-        """Send a result, with the resident memory of this process, which nobody can tell once it has ended."""
-        pages = int(os.pread(self._statm, 128, 0).split()[1]) if self._statm >= 0 else 0
-        self._channel.send((kind, number, pages * mmap.PAGESIZE, result, counted), tail)
+        """Send a result, with the memory that this process has, which nobody can tell once it has ended."""
+        self._channel.send((kind, number, (resident_bytes()[0], self._held), result, counted), tail)
 
     def _work(self, number: int) -> tuple[Work, Observer]:
         if number not in self._works:
+            self._has_loaded = True
             message = self._plans.pop(number)
             _, _, packet, has_file = message.head
             block: Any = message.tail

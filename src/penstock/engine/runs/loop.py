@@ -14,7 +14,6 @@ import numpy as np
 from penstock.core.errors import WorkerError
 from penstock.elements.chunks.chunk import Fresh
 from penstock.elements.chunks.variants import duplicate
-from penstock.elements.footprint import memory_of
 from penstock.engine.runs.replay import replayed
 from penstock.engine.runs.room import Room
 from penstock.engine.tasks.cost import Cost
@@ -233,8 +232,7 @@ class Loop:
     def _prepare(self, job: Job) -> None:
         """Give a job its tasks: several if it is one expensive batch."""
         if self._workers is not None:
-            gathered = isinstance(self._workers, NativeThread)
-            job.nbytes = self._memory.reserved(job.items, gathered=gathered) + memory_of(job.task.given.chunk)
+            job.nbytes = self._memory.taken(job, gathered=isinstance(self._workers, NativeThread))
         task, parts = self._prepared(job.task), self._parts(job)
         if parts is None:
             job.set_tasks([task])

@@ -14,14 +14,17 @@ if TYPE_CHECKING:
     from penstock.engine.runs.stage import Stage
 
 LOOKED_AT = 8  # of the later jobs, one in this many is looked at for the sizes of batches
+IN_HAND = 2  # times the bytes of an item that a task takes: a batch beside its elements, an element beside its argument
+IN_HAND_ELSEWHERE = 4  # the same in another process: the result is also beside its packed form, there and here
+GIVEN_ELSEWHERE = 3  # times the bytes of given elements: here, on their way, and in the other process
 FORGET = 9  # a size larger than all later ones counts for half as much after 355 jobs: it shrinks by 1 / 2**9 each
 
 
 class Room:
     """The bytes that a loop may take of the budget of its run, which alternating stages share in equal parts.
 
-    `item_bytes` is the size of the largest item of late, `None` while unknown. A job reserves that much for each of its
-    items twice until it is made: a batch is made beside its elements, and an element beside the one that it is made of.
+    `item_bytes` is the size of the largest item of late, `None` while unknown. A job reserves a multiple of that for each
+    of its items until it is made.
     """
 
     def __init__(self, stage: Stage, slots: Slots | None) -> None:
@@ -34,6 +37,7 @@ class Room:
         self._slots = slots
         self._stage = stage
         self._given = settings.budget_is_given
+        self._in_hand, self._of_given = (IN_HAND_ELSEWHERE, GIVEN_ELSEWHERE) if settings.is_remote else (IN_HAND, 1)
         self._jobs = 0  # done
         self._is_noted = False  # that one item exceeds the budget
 
@@ -45,7 +49,11 @@ class Room:
 
     def reserved(self, items: int, *, gathered: bool) -> int:
         """Return the bytes that some items take while they are made; batches that are `gathered` are made in place."""
-        return (1 if gathered else 2) * items * (self.item_bytes or 0)
+        return (1 if gathered else self._in_hand) * items * (self.item_bytes or 0)
+
+    def taken(self, job: Job, *, gathered: bool) -> int:
+        """Return the bytes that a job takes while it is made, and those of the elements that it is given."""
+        return self.reserved(job.items, gathered=gathered) + self._of_given * memory_of(job.task.given.chunk)
 
     def for_items(self, nbytes: int, *, gathered: bool) -> int:
         """Return the number of further items that there is room for, beside `nbytes` of jobs under way."""
@@ -89,4 +97,5 @@ class Room:
             nbytes = memory_of(piece.chunk) // len(job)  # of all elements made of one
         before = self.item_bytes or 0
         self.item_bytes = self._stage.tuner.item_bytes = max(nbytes, before - (before >> FORGET))
+        self._stage.session.tidy()
         self._note_size()

@@ -213,6 +213,7 @@ class Run:
 
     def _items(self) -> list[Any] | Any | None:
         while (piece := self._piece()) is not None:
+            self._session.tidy()
             left_out = self._position.hand_out(piece)
             if left_out < len(piece.chunk):
                 items = piece.chunk.elements()

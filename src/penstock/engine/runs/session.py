@@ -16,6 +16,7 @@ from penstock.core.errors import ClosedError
 from penstock.elements.chunks.chunk import Chunk
 from penstock.elements.footprint import memory_of
 from penstock.engine import processes, workers
+from penstock.engine.memory.freed import KEPT_SHARE, FreedMemory, keep_less
 from penstock.engine.memory.pool import Memory, each_alone
 from penstock.engine.runs.carry_over import CarryOver
 from penstock.engine.runs.settings import Settings
@@ -51,6 +52,7 @@ class Session:
     ) -> None:
         self.settings = settings
         self.budget = settings.budget() if outer is None else outer.budget
+        self._freed: FreedMemory | None = None
         self.observer = observer
         self.allocate = carry_over.memory.allocate
         shares = settings.is_remote and not carry_over.has_given_slots
@@ -166,6 +168,7 @@ class Session:
         pool = self._carry_over.pool(setup, settings.memory_budget)
         made = processes.workers.ProcessWorkers(pool, plan, observer, self.events.append)
         self._in_processes.append(made)
+        self.budget.elsewhere = pool.crew.held_bytes
         return made if self._can_start(made) else None
 
     def _can_start(self, found: ProcessWorkers) -> bool:
@@ -230,9 +233,22 @@ class Session:
         """Return an account for what some part of the run holds of the memory budget."""
         return self.budget.account(name, kind)
 
+    def tidy(self) -> None:
+        """Give freed memory back to the system now and then, if there is much of it and the budget is given."""
+        if self._outer is not None:
+            self._outer.tidy()
+        elif self._freed is not None and (self._closed or self._freed.is_due):
+            held, memory = self.budget.held, self.memory
+            shared = 0 if memory.arena is None else memory.arena.live_bytes
+            self._freed.look(max(sum(held.values()) - shared, 0) + memory.pool.bytes_idle)
+
     def keep_within_budget(self, plan: Node) -> None:
-        """Let the caches of a plan keep as many bytes as the memory budget allows."""
+        """Let the caches of a plan and the C library keep as many bytes as the memory budget allows."""
         bound_caches(plan, self.budget)
+        if self.budget.given:
+            most = self.budget.limit // KEPT_SHARE
+            keep_less(most)
+            self._freed = FreedMemory(most)
 
     def window(self, account: Account | None = None, *, ordered: bool = True) -> Window:
         """Return a window that closes with the session."""
@@ -306,6 +322,7 @@ class Session:
             stop()
         if self._threads is not None:
             self._threads.shutdown(wait=False, cancel_futures=True)
+        self.tidy()
 
     @property
     def mode(self) -> str:
