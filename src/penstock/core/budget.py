@@ -34,6 +34,8 @@ class Budget:
         """The facts that the user should know, each once."""
         self.unsaid: list[str] = []
         """The notes that no warning has told yet."""
+        self.processes = 1
+        """The number of processes that are handed in, which share what caches may keep."""
         self.lock = threading.Lock()
         self.idle: Callable[[], int] = int
         """Returns the bytes that are kept for the next batches."""
@@ -85,7 +87,7 @@ class Account:
     penstock.core.errors.BudgetError: shuffle(10) holds 10 elements, and Options(memory_budget=) allows 100 bytes; ...
     """
 
-    __slots__ = ("budget", "grows", "kind", "name", "nbytes", "noted", "peak")
+    __slots__ = ("budget", "grows", "kind", "least", "name", "nbytes", "noted", "peak")
 
     def __init__(self, budget: Budget, name: str, kind: HolderKind) -> None:
         self.budget = budget
@@ -93,13 +95,18 @@ class Account:
         self.kind: HolderKind = kind
         self.nbytes = 0
         self.peak = 0
+        self.least = 0  # bytes for one item, which the others leave
         self.noted = False
         self.grows = kind == "buffer"  # what it holds has no limit of its own
 
     @property
     def left(self) -> int:
-        """The bytes of the budget that nobody holds."""
-        return self.budget.left
+        """The bytes of the budget that nobody holds, without those that each of the others needs for an item."""
+        budget = self.budget
+        if not budget.given:
+            return budget.left
+        others = [max(each.least - each.nbytes, 0) for each in list(budget.accounts) if each is not self]
+        return budget.left - sum(others)
 
     def add(self, nbytes: int) -> None:
         """Count more bytes, or fewer."""

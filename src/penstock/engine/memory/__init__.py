@@ -4,7 +4,19 @@ from typing import TYPE_CHECKING
 
 from penstock.core.lazy import files_on_demand
 
-__all__ = ["arena", "arenas", "cgroups", "door", "extents", "freed", "headroom", "pool", "shared_file", "slots", "stream_slots"]
+__all__ = [
+    "arena",
+    "arenas",
+    "cgroups",
+    "door",
+    "extents",
+    "freed",
+    "headroom",
+    "pool",
+    "shared_file",
+    "slots",
+    "stream_slots",
+]
 
 if TYPE_CHECKING:
     from penstock.engine.memory import (

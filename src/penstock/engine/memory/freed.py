@@ -53,6 +53,27 @@ class FreedMemory:
         return now
 
 
+class Holding:
+    """The bytes that a worker process holds beside its tasks: caches, what functions keep, and freed memory.
+
+    What the interpreter, libraries and plans take does not count: the first task of a plan loads them.
+    """
+
+    def __init__(self, most: int) -> None:
+        """Give freed memory back above `most` bytes."""
+        self._freed = FreedMemory(most)
+        self._unheld = private_bytes()
+        self._plans = 0
+        self.nbytes = 0
+
+    def look(self, plans: int) -> None:
+        """Look between two tasks; `plans` were loaded so far."""
+        private = self._freed.look()
+        if plans != self._plans:
+            self._plans, self._unheld = plans, private - self.nbytes
+        self.nbytes = max(private - self._unheld, 0)
+
+
 def keep_less(most: int) -> None:
     """Let the C library keep less freed memory in the heap of each thread, `most` in all, unless the user decides that.
 

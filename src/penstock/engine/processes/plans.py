@@ -21,7 +21,8 @@ from penstock.engine.workers.remote import dumped_plan
 from penstock.plan.graph import same_plan
 from penstock.plan.node import Node
 
-SMALL_PART = 2  # a result of at most 1 / 2 of its room is copied
+SMALL_PART = 2  # a result of less than 1 / 2 of its room is copied
+LARGE_ROOM = 2 << 20  # bytes; a smaller room may be held by a smaller result
 LARGEST_SENT = 1 << 16  # bytes of a plan that are sent to each worker; a larger one is written into a file once
 BY_THREADS = 'Options(executor="threads") yields the same elements'
 _numbers = count()
@@ -97,7 +98,7 @@ class Sending:
     def opened(self, packet: Packet, tail: bytearray) -> Any:
         """Return the result that a worker packed: views of the slot and of the room, or of the tail of the answer."""
         block = tail if len(tail) else self.room
-        if self.room is block and block is not None and SMALL_PART * packet.nbytes <= block.nbytes:
+        if block is self.room and block is not None and block.nbytes > max(SMALL_PART * packet.nbytes, LARGE_ROOM):
             block = block[: packet.nbytes].copy()  # a small result does not hold the room for a large one
         return opened_packet(packet, block, lambda begin, nbytes: held_part(self.held, begin, nbytes))
 

@@ -26,6 +26,7 @@ class ProcessPool:
         self.arena, self.notice = new_arena(budget)
         self.crew = Crew(setup, self.arena)
         self._process = os.getpid()
+        self._adopted = weakref.WeakSet[SharedPlan]()
         self._stop = weakref.finalize(self, _stop, self.crew, self._process)
         watch_over(self)
 
@@ -36,7 +37,10 @@ class ProcessPool:
         return mine and self.crew.failure is None and self.crew.no_start is None
 
     def adopt(self, plan: SharedPlan) -> None:
-        """Let the workers forget a plan once it is let go."""
+        """Let the workers forget a plan, with its caches, once it is let go."""
+        if plan in self._adopted:
+            return
+        self._adopted.add(plan)
         weakref.finalize(plan, self.crew.forget, plan.number).atexit = False
 
     def close(self) -> None:

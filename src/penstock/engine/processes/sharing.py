@@ -5,18 +5,19 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 from concurrent.futures import Executor, ProcessPoolExecutor
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 from penstock.engine.memory.arena import Arena
 from penstock.engine.memory.door import Door, door_of, mapped_by
+from penstock.engine.memory.freed import KEPT_SHARE, Holding
 from penstock.engine.processes.arrival import arrived, result_packet
 from penstock.engine.processes.plans import Sending, Travelling, sending, unsendable
 from penstock.engine.processes.result_sizes import ResultSizes
 from penstock.engine.tasks.task import Result, Task
 from penstock.engine.transport.packets import Packet
 from penstock.engine.workers.calls import Sent
-from penstock.engine.workers.remote import Pickled, PickledPlan, end_with_parent, loaded
+from penstock.engine.workers.remote import Pickled, PickledPlan, end_with_parent, loaded, plans_loaded
 from penstock.plan.node import Node
 
 NOT_SHARED = "the pool of processes cannot use the memory that this process shares with it, so batches are pickled: {}"
@@ -35,6 +36,8 @@ class Sharing:
         """Share the arena that `find()` returns; `note` is told what the user should know."""
         self.plan = plan
         self.sizes = ResultSizes()
+        self.held: dict[int, int] = {}
+        """The bytes that each worker holds beside its tasks, by process id."""
         self._find = find
         self._note = note
         self._is_refused = False
@@ -84,12 +87,13 @@ class Shared:
         self._sharing = sharing
         self._sending = made
 
-    def opened(self, answer: tuple[Packet, bytearray, Any] | str) -> tuple[Result, Any] | None:
+    def opened(self, answer: tuple[Packet, bytearray, Any, tuple[int, int]] | str) -> tuple[Result, Any] | None:
         """Return the result, whose arrays are in the arena, and the counts; `None` if the worker could not open it."""
         if isinstance(answer, str):
             self._sharing.refuse(answer)
             return None
-        packet, tail, counted = answer
+        packet, tail, counted, (process, held) = answer
+        self._sharing.held[process] = held
         self._sharing.sizes.add(packet.nbytes)
         try:
             return self._sending.opened(packet, tail), counted
@@ -97,10 +101,13 @@ class Shared:
             return unsendable(error, self._sharing.plan), counted
 
 
+_holding = lru_cache(maxsize=1)(Holding)  # of this process
+
+
 def run_sharing(
     plan: PickledPlan, door: Door, task: Travelling, tail: bytearray
-) -> tuple[Packet, bytearray, Any] | str:
-    """Make a task in the worker's process; return its packed result and the counts of its observer.
+) -> tuple[Packet, bytearray, Any, tuple[int, int]] | str:
+    """Make a task in the worker's process; return its packed result, the counts of its observer, and what it holds.
 
     If this process cannot open the arena, return the reason.
     """
@@ -109,6 +116,8 @@ def run_sharing(
         arena = mapped_by(door)
     except (OSError, ValueError) as error:
         return f"{type(error).__name__}: {error}"
+    holding = _holding(door.size // KEPT_SHARE)
+    holding.look(plans_loaded())
     work, observer = loaded(plan)
     made = work.make(arrived(task, tail, arena))
     try:
@@ -116,4 +125,4 @@ def run_sharing(
     except Exception as error:
         unsendable(error, work.plan)
         raise
-    return packet, rest, observer.drain()
+    return packet, rest, observer.drain(), (os.getpid(), holding.nbytes)

@@ -6,6 +6,7 @@ Only worker processes import this file, so that a run can tell that it was begun
 from __future__ import annotations
 
 import faulthandler
+import gc
 import logging
 import mmap
 import os
@@ -21,7 +22,7 @@ import numpy as np
 from penstock.core.budget import UNLIMITED, Budget
 from penstock.core.surroundings import serve_another_process
 from penstock.engine.memory.arena import Mapping
-from penstock.engine.memory.freed import FreedMemory, private_bytes, resident_bytes
+from penstock.engine.memory.freed import Holding, resident_bytes
 from penstock.engine.processes.arrival import arrived, result_packet
 from penstock.engine.processes.plans import Travelling
 from penstock.engine.tasks.observer import Observer
@@ -72,10 +73,8 @@ class Server:
         self._arena = arena
         self._plans: dict[int, Message] = {}
         self._works: dict[int, tuple[Work, Observer]] = {}
-        self._freed = FreedMemory(kept_bytes)
-        self._unheld = private_bytes()  # of the interpreter, of libraries, and of plans
-        self._held = 0  # by caches and functions, and what the C library keeps
-        self._has_loaded = False
+        self._holding = Holding(kept_bytes)
+        self._loaded = 0  # plans
 
     def take(self, message: Message) -> None:
         """Do what a message says."""
@@ -85,16 +84,13 @@ class Server:
         elif kind == "forget":
             self._plans.pop(number, None)
             self._works.pop(number, None)
+            gc.collect()  # its caches
         else:
             self._make(number, message.head[2], message.tail)
 
     def tidy(self) -> None:
-        """Between two messages, give back freed memory, and note what is held; the first task of a plan loads it."""
-        private = self._freed.look()
-        if self._has_loaded:
-            self._unheld = private - self._held
-            self._has_loaded = False
-        self._held = max(private - self._unheld, 0)
+        """Between two messages, give back freed memory, and note what is held."""
+        self._holding.look(self._loaded)
 
     def _make(self, number: int, task: Travelling, tail: bytearray) -> None:
         try:
@@ -118,11 +114,11 @@ class Server:
 
     def _answer(self, kind: str, number: int, result: Any, counted: Any, tail: bytes | bytearray = b"") -> None:
         """Send a result, with the memory that this process has, which nobody can tell once it has ended."""
-        self._channel.send((kind, number, (resident_bytes()[0], self._held), result, counted), tail)
+        self._channel.send((kind, number, (resident_bytes()[0], self._holding.nbytes), result, counted), tail)
 
     def _work(self, number: int) -> tuple[Work, Observer]:
         if number not in self._works:
-            self._has_loaded = True
+            self._loaded += 1
             message = self._plans.pop(number)
             _, _, packet, has_file = message.head
             block: Any = message.tail

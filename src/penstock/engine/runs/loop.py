@@ -222,12 +222,13 @@ class Loop:
         items = self._tuner.group_items(beside=beside or (current is not None and isinstance(current, NativeThread)))
         known = bool(self._memory.item_bytes)
         if current is None:
-            return min(items, self._memory.for_items_here()) if known else items
+            return min(items, self._memory.for_items_here(), self._memory.calm) if known else items
         if depth is not None:
             items = min(max(min(items, depth // 2), 1), max(depth - self._window.items, 1))
         if not known:
             return items
-        return min(items, self._memory.for_items(self._window.nbytes, gathered=isinstance(current, NativeThread)))
+        self._memory.foresee(self._window)
+        return min(items, self._memory.for_items(self._window, gathered=isinstance(current, NativeThread)))
 
     def _prepare(self, job: Job) -> None:
         """Give a job its tasks: several if it is one expensive batch."""

@@ -33,6 +33,7 @@ from penstock.plan.node import Node
 
 if TYPE_CHECKING:
     from penstock.core.events import RunEvent
+    from penstock.engine.processes.sharing import Sharing
     from penstock.engine.processes.workers import ProcessWorkers
     from penstock.engine.workers.executors import RemoteWorkers
     from penstock.engine.workers.producer import Producer
@@ -69,6 +70,7 @@ class Session:
         self.events: deque[RunEvent] = deque(maxlen=MOST_EVENTS)
         """The last events, to which any thread may add."""
         self._executor: ReplaceableExecutor | None = None
+        self._sharing: list[Sharing] = []
         self._remote: list[RemoteWorkers] = []
         self._in_processes: list[ProcessWorkers] = []
         self._note_once = partial(_note_once, set[str](), self.events)  # what the run goes on without
@@ -166,6 +168,7 @@ class Session:
         given = settings.memory_budget if settings.budget_is_given else None
         setup = processes.starting.PoolSetup(settings.workers or 1, settings.native_threads, given)
         pool = self._carry_over.pool(setup, settings.memory_budget)
+        pool.adopt(plan)
         made = processes.workers.ProcessWorkers(pool, plan, observer, self.events.append)
         self._in_processes.append(made)
         self.budget.elsewhere = pool.crew.held_bytes
@@ -196,11 +199,21 @@ class Session:
         budget, given = self.settings.memory_budget, self.settings.budget_is_given
         arena = partial(self._carry_over.arena, budget, given=given)
         sharing = processes.sharing.Sharing(work.plan, arena, self._note_once)
+        self._sharing.append(sharing)
         sharing.expect(self.settings.executor)
+        self.budget.processes = getattr(self.settings.executor, "_max_workers", self.settings.workers) or 1
+        self.budget.elsewhere = self._held_by_pools
         remote = workers.executors.RemoteWorkers(work, self._executor, observer, sharing.pack)
         self._remote.append(remote)
         self.at_close(remote.close)
         return remote
+
+    def _held_by_pools(self) -> int:
+        """Return the bytes that the workers of pools that were handed in hold beside their tasks."""
+        held: dict[int, int] = {}
+        for each in self._sharing:
+            held |= each.held
+        return sum(held.values())
 
     def resize(self) -> None:
         """Continue with the number of threads that the stages want now."""

@@ -173,6 +173,11 @@ _unpickled_from_file = lru_cache(maxsize=4)(_unpickled)
 _unpickled_from_data = lru_cache(maxsize=64)(_unpickled)  # small plans: virtual streams have many that differ in a seed
 
 
+def plans_loaded() -> int:
+    """Return the number of plans that this process has loaded so far."""
+    return _unpickled_from_file.cache_info().misses + _unpickled_from_data.cache_info().misses
+
+
 def fresh(shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray:
     """Return new memory for an array."""
     return np.empty(shape, dtype)

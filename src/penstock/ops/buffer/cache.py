@@ -98,7 +98,9 @@ class Allowance:
 
     def __reduce__(self) -> Any:
         most = None if self._most == UNLIMITED else self._most
-        return _allowance, (most, self._spills, None if self._account is None else self._account.budget.cache_limit)
+        budget = None if self._account is None else self._account.budget
+        each = None if budget is None else budget.cache_limit // budget.processes
+        return _allowance, (most, self._spills, each)
 
 
 def _allowance(most: int | None, spills: bool, budget: int | None) -> Allowance:
