@@ -17,7 +17,7 @@ from penstock.engine.processes.result_sizes import ResultSizes
 from penstock.engine.tasks.task import Result, Task
 from penstock.engine.transport.packets import Packet
 from penstock.engine.workers.calls import Sent
-from penstock.engine.workers.remote import Pickled, PickledPlan, end_with_parent, loaded, plans_loaded
+from penstock.engine.workers.remote import Pickled, PickledPlan, Siblings, end_with_parent, loaded, plans_loaded
 from penstock.plan.node import Node
 
 NOT_SHARED = "the pool of processes cannot use the memory that this process shares with it, so batches are pickled: {}"
@@ -50,14 +50,14 @@ class Sharing:
     def pack(self, plan: PickledPlan, task: Task, executor: Executor) -> Sent:
         """Return a task ready to be sent to an executor."""
         arena = self._arena if isinstance(executor, ProcessPoolExecutor) and not self._is_refused else None
-        if arena is None:
-            return Pickled(plan, task)
+        if arena is None or not isinstance(executor, ProcessPoolExecutor):
+            return Pickled(plan, task, executor)
         try:
             made = sending(task, NO_NUMBER, arena, self.sizes.room)
         except Exception as error:
             unsendable(error, self.plan)
             raise
-        return Shared(self, plan, made, door_of(arena), vars(executor)["_processes"])
+        return Shared(self, plan, made, door_of(arena), executor)
 
     @cached_property
     def _arena(self) -> Arena | None:
@@ -79,11 +79,11 @@ class Shared:
     """A task on its way to a worker that opens the arena of this process, and the memory that it may write into."""
 
     def __init__(
-        self, sharing: Sharing, plan: PickledPlan, made: Sending, door: Door, processes: Mapping[int, Any]
+        self, sharing: Sharing, plan: PickledPlan, made: Sending, door: Door, executor: ProcessPoolExecutor
     ) -> None:
-        self.processes = processes
+        self.processes: Mapping[int, Any] = vars(executor)["_processes"]
         self.function = run_sharing
-        self.args = plan, door, made.travelling, made.tail
+        self.args = plan, door, made.travelling, made.tail, Siblings(executor)
         self._sharing = sharing
         self._sending = made
 
@@ -93,7 +93,8 @@ class Shared:
             self._sharing.refuse(answer)
             return None
         packet, tail, counted, (process, held) = answer
-        self._sharing.held[process] = held
+        sharing = self._sharing
+        sharing.held = {pid: nbytes for pid, nbytes in sharing.held.items() if pid in self.processes} | {process: held}
         self._sharing.sizes.add(packet.nbytes)
         try:
             return self._sending.opened(packet, tail), counted
@@ -105,13 +106,13 @@ _holding = lru_cache(maxsize=1)(Holding)  # of this process
 
 
 def run_sharing(
-    plan: PickledPlan, door: Door, task: Travelling, tail: bytearray
+    plan: PickledPlan, door: Door, task: Travelling, tail: bytearray, siblings: Any = ()
 ) -> tuple[Packet, bytearray, Any, tuple[int, int]] | str:
     """Make a task in the worker's process; return its packed result, the counts of its observer, and what it holds.
 
     If this process cannot open the arena, return the reason.
     """
-    end_with_parent()
+    end_with_parent(siblings)
     try:
         arena = mapped_by(door)
     except (OSError, ValueError) as error:

@@ -22,7 +22,7 @@ import numpy as np
 from penstock.core.budget import UNLIMITED, Budget
 from penstock.core.surroundings import serve_another_process
 from penstock.engine.memory.arena import Mapping
-from penstock.engine.memory.freed import Holding, resident_bytes
+from penstock.engine.memory.freed import Holding, give_back, resident_bytes
 from penstock.engine.processes.arrival import arrived, result_packet
 from penstock.engine.processes.plans import Travelling
 from penstock.engine.tasks.observer import Observer
@@ -85,6 +85,7 @@ class Server:
             self._plans.pop(number, None)
             self._works.pop(number, None)
             gc.collect()  # its caches
+            give_back()
         else:
             self._make(number, message.head[2], message.tail)
 

@@ -60,10 +60,9 @@ class Room:
             self.held = nbytes
 
     def reserved(self, items: int, *, gathered: bool) -> int:
-        """Return the bytes that some items take while they are made; batches that are `gathered` are made in place."""
-        return items * (
-            (1 if gathered else self._in_hand) * (self.item_bytes or 0) + self._of_given * self._given_bytes
-        )
+        """Return the bytes that some items are expected to take; batches that are `gathered` are made in place."""
+        made = (1 if gathered else self._in_hand) * (self.item_bytes or 0)
+        return items * (made + self._of_given * self._given_bytes)
 
     def taken(self, job: Job, *, gathered: bool) -> int:
         """Return the bytes that a job takes while it is made, and those of the elements that it is given."""
