@@ -113,6 +113,11 @@ class Run:
         """The last events of the run, to which others may be added."""
         return self._session.events
 
+    @property
+    def made_elsewhere(self) -> list[str]:
+        """The operations whose elements other processes make, each the last one of a stage."""
+        return self._session.made_elsewhere
+
     def owns(self, window: object) -> bool:
         """Return whether a window belongs to some stage of the run."""
         return window in self._session.windows

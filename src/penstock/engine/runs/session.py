@@ -231,6 +231,12 @@ class Session:
         return sum(map(len, list(self._windows)))
 
     @property
+    def made_elsewhere(self) -> list[str]:
+        """The operations whose elements other processes make, each the last one of a stage."""
+        works = [each.plan.work for each in self._in_processes] + [each.work for each in self._remote]
+        return sorted({work.plan.label() for work in works})
+
+    @property
     def unfinished(self) -> int:
         """The number of jobs of all stages that workers have not finished."""
         if self._outer is not None:
