@@ -1,6 +1,7 @@
 """Run pipelines with elements from 1 KB to 50 MB, and print the most memory that all processes take together.
 
-Arguments: the executor and the budget in bytes. Each line is a name and the bytes above those of idle processes.
+Arguments: the executor, the budget in bytes, and names of pipelines unless all are to run.
+Each line is a name and the bytes above those of idle processes.
 """
 
 from __future__ import annotations
@@ -138,7 +139,7 @@ def options_for(executor, budget):
     return ps.Options(executor=executor, workers=None if executor == "inline" else 2, memory_budget=budget)
 
 
-def main(executor, budget):
+def main(executor, budget, *names):
     options = options_for(executor, budget)
     warm = D.range(2000).map(lambda x: x + 1).with_options(options)
     for _ in range(2):
@@ -155,11 +156,11 @@ def main(executor, budget):
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        for name in list(PIPELINES):
+        for name in names or list(PIPELINES):
             ds = PIPELINES.pop(name)  # its caches go with it
             measured(name, lambda ds=ds: items_of(ds), idle, pids)
         measured("everything at once", lambda: list(map(make, range(2 * COUNT))), idle, pids)
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], int(sys.argv[2]))
+    main(sys.argv[1], int(sys.argv[2]), *sys.argv[3:])

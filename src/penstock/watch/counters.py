@@ -31,7 +31,7 @@ CALLS, ROWS, WALL, CPU, BYTES, GIVEN, FAILED = range(COUNTS)
 
 
 FEW = 16  # rows of a call whose bytes are estimated from other calls
-PAUSE = 50_000_000  # ns between two looks at what functions hold in another process
+PAUSE = 20_000_000  # ns between two looks at what functions hold in another process
 SAMPLE = 16  # reading a thread's CPU time is expensive: of many calls, one in 16 is measured for all
 
 

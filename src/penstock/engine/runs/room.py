@@ -48,7 +48,7 @@ class Room:
         self._is_noted = False  # that one item exceeds the budget
 
     def _set_size(self, nbytes: int) -> None:
-        if nbytes > UPROAR * (self.item_bytes or 0):
+        if self._given and nbytes > UPROAR * (self.item_bytes or 0):
             self.calm = 1
         self.item_bytes = nbytes
         self.account.least = self.reserved(1, gathered=False)
