@@ -31,7 +31,7 @@ CALLS, ROWS, WALL, CPU, BYTES, GIVEN, FAILED = range(COUNTS)
 
 
 FEW = 16  # rows of a call whose bytes are estimated from other calls
-PAUSE = 20_000_000  # ns between two looks at what functions hold in another process
+LOOK_PAUSE = 20_000_000  # ns between two looks at what functions hold in another process
 SAMPLE = 16  # reading a thread's CPU time is expensive: of many calls, one in 16 is measured for all
 
 
@@ -176,7 +176,7 @@ class Counters:
         now = perf_counter_ns()
         if not self._elsewhere or now < self._next:
             return None
-        self._next = now + PAUSE
+        self._next = now + LOOK_PAUSE
         if self._containers is None:
             self._containers = Containers([each.node for each in self.operations])
         return self._containers.sizes()
