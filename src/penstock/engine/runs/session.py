@@ -202,18 +202,11 @@ class Session:
         self._sharing.append(sharing)
         sharing.expect(self.settings.executor)
         self.budget.processes = getattr(self.settings.executor, "_max_workers", self.settings.workers) or 1
-        self.budget.elsewhere = self._held_by_pools
+        self.budget.elsewhere = partial(_held_by_pools, self._sharing)  # no cycle, which would keep the pool
         remote = workers.executors.RemoteWorkers(work, self._executor, observer, sharing.pack)
         self._remote.append(remote)
         self.at_close(remote.close)
         return remote
-
-    def _held_by_pools(self) -> int:
-        """Return the bytes that the workers of pools that were handed in hold beside their tasks."""
-        held: dict[int, int] = {}
-        for each in self._sharing:
-            held |= each.held
-        return sum(held.values())
 
     def resize(self) -> None:
         """Continue with the number of threads that the stages want now."""
@@ -355,6 +348,14 @@ class Session:
             return self._in_processes[0].name
         workers = 0 if self._threads is None else self._threads.workers
         return f"{workers} thread{'' if workers == 1 else 's'}" if workers else "inline"
+
+
+def _held_by_pools(sharing: list[Sharing]) -> int:
+    """Return the bytes that the workers of pools that were handed in hold beside their tasks."""
+    held: dict[int, int] = {}
+    for each in sharing:
+        held |= each.held
+    return sum(held.values())
 
 
 def _note_once(noted: set[str], events: deque[RunEvent], words: str) -> None:

@@ -140,10 +140,10 @@ class Siblings:
     """The process ids of the workers of a `ProcessPoolExecutor` at the time when this is pickled."""
 
     def __init__(self, executor: Any) -> None:
-        self._executor = executor
+        self._processes: dict[int, Any] = vars(executor)["_processes"]  # without the executor, which would not end
 
     def __reduce__(self) -> Any:
-        return tuple, (list(self._executor._processes or ()),)  # noqa: SLF001 - `None` once it is shut down
+        return tuple, (list(self._processes or ()),)
 
 
 def run_remotely(plan: PickledPlan, task: Task, siblings: Any = ()) -> tuple[Made, Any]:
