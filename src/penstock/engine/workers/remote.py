@@ -162,7 +162,8 @@ def end_with_parent(siblings: Any = ()) -> None:
     A process of a `ProcessPoolExecutor` would wait forever for its next task, also one that never had a task.
     """
     _watch_parent()
-    if hasattr(os, "pidfd_open"):
+    # other pools begin a worker only for a task, which tells it
+    if hasattr(os, "pidfd_open") and type(multiprocessing.current_process()).__name__ == "ForkProcess":
         for pid in siblings:
             if pid not in _siblings and pid != os.getpid():
                 with suppress(OSError):
