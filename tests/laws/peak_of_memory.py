@@ -1,17 +1,25 @@
-"""Run pipelines with elements from 1 KB to 50 MB, each in a process of its own, and print the most memory it takes.
+"""Run pipelines with elements from 1 KB to 50 MB, and print the most memory that all processes take together.
 
-Arguments: the executor and the budget in bytes. Each line is a name and the bytes above those at the beginning.
+Arguments: the executor, the budget in bytes, and names of pipelines unless all are to run.
+Each line is a name and the bytes above those of idle processes.
 """
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import sys
+import threading
 import warnings
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import suppress
+from time import sleep
 
 import numpy as np
 
 import penstock as ps
+from penstock.engine.processes.pool import pool_for
+from penstock.engine.processes.starting import PoolSetup
 
 D = ps.Dataset
 MB = 1 << 20
@@ -40,6 +48,7 @@ PIPELINES = {
     "padded_batch": D.range(COUNT).map(short(8 * MB)).padded_batch(3),
     "ragged_batch": ROWS.ragged_batch(2),
     "filter": ROWS.filter(lambda x: len(x) % 3 > 0),
+    "unbatch": D.range(COUNT).map(short(8 * MB)).padded_batch(3).unbatch(),
     "generator": D.from_generator(generated).map(lambda x: x + 1).prefetch(50),
     "small results of a generator": D.from_generator(generated).map(len).prefetch(50),
     "shuffle": D.from_generator(generated).shuffle(8, seed=1),
@@ -57,35 +66,89 @@ PIPELINES = {
 }
 
 
-def peak():
-    """Return the most anonymous memory that this process had, in bytes, since `reset`."""
-    with open("/proc/self/status", encoding="utf-8") as file:
-        told = dict(line.split(":", 1) for line in file if line.startswith(("VmHWM", "RssFile")))
-    return (int(told["VmHWM"].split()[0]) - int(told["RssFile"].split()[0])) << 10
+def private(pid):
+    """Return the memory that only this process has, in bytes; 0 once it has ended."""
+    try:
+        with open(f"/proc/{pid}/smaps_rollup", encoding="utf-8") as file:
+            return next(int(line.split()[1]) << 10 for line in file if line.startswith("Pss_Anon"))
+    except OSError:
+        return 0
 
 
-def reset():
-    with open("/proc/self/clear_refs", "w", encoding="utf-8") as file:
-        file.write("5")
+def descendants(pid):
+    """Yield all processes below one, which may end meanwhile."""
+    with suppress(OSError):
+        for thread in os.listdir(f"/proc/{pid}/task"):
+            with suppress(OSError), open(f"/proc/{pid}/task/{thread}/children", encoding="utf-8") as file:
+                for child in file.read().split():
+                    yield child
+                    yield from descendants(child)
 
 
-def measured(name, run):
-    """Run in a forked process, and print the memory above that at its beginning."""
-    sys.stdout.flush()
-    child = os.fork()
-    if child:
-        assert os.waitpid(child, 0)[1] == 0, name
-        return
-    reset()
-    before = peak()
-    run()
-    print(name, peak() - before, flush=True)
-    os._exit(0)
+def shared():
+    """Return the memory that the processes share, in bytes: files without a name, each once."""
+    files = {}
+    for name in os.listdir("/proc/self/fd"):
+        with suppress(OSError):
+            if "memfd:penstock" in os.readlink(f"/proc/self/fd/{name}"):
+                told = os.stat(f"/proc/self/fd/{name}")
+                files[told.st_ino] = 512 * told.st_blocks
+    return sum(files.values())
 
 
-def main(executor, budget):
-    workers = None if executor == "inline" else 2
-    options = ps.Options(executor=executor, workers=workers, memory_budget=budget)
+class Sampler:
+    """A thread that notes the most memory that some processes have together."""
+
+    def __init__(self, pids):
+        self.most = 0
+        self._pids = pids
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._run, daemon=True)
+
+    def _run(self):
+        while not self._ended.wait(0.002):
+            self.look()
+
+    def look(self):
+        self.most = max(self.most, shared() + sum(map(private, self._pids)))
+
+    def __enter__(self):
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self.look()
+        self._ended.set()
+        self._thread.join()
+
+
+def measured(name, run, idle, pids):
+    """Run, and print the most memory meanwhile above that of idle processes."""
+    with Sampler(pids) as sampler:
+        run()
+    print(name, sampler.most - idle, flush=True)
+
+
+def options_for(executor, budget):
+    """Return options with an executor whose workers have begun."""
+    if executor == "pool":
+        pool = ProcessPoolExecutor(2, mp_context=multiprocessing.get_context("forkserver"))
+        for each in [pool.submit(sleep, 0.2) for _ in range(2)]:
+            each.result()
+        return ps.Options(executor=pool, memory_budget=budget)
+    return ps.Options(executor=executor, workers=None if executor == "inline" else 2, memory_budget=budget)
+
+
+def main(executor, budget, *names):
+    options = options_for(executor, budget)
+    warm = D.range(2000).map(lambda x: x + 1).with_options(options)
+    for _ in range(2):
+        list(warm)
+    if executor == "processes":
+        assert pool_for(PoolSetup(2, budget=budget), budget).crew.begun.wait(60)
+        list(warm)
+    pids = ["self", *descendants("self")]
+    idle = sum(map(private, pids))
 
     def items_of(ds):
         for item in ds.with_options(options):
@@ -93,10 +156,11 @@ def main(executor, budget):
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        for name, ds in PIPELINES.items():
-            measured(name, lambda ds=ds: items_of(ds))
-        measured("everything at once", lambda: list(map(make, range(2 * COUNT))))
+        for name in names or list(PIPELINES):
+            ds = PIPELINES.pop(name)  # its caches go with it
+            measured(name, lambda ds=ds: items_of(ds), idle, pids)
+        measured("everything at once", lambda: list(map(make, range(2 * COUNT))), idle, pids)
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], int(sys.argv[2]))
+    main(sys.argv[1], int(sys.argv[2]), *sys.argv[3:])

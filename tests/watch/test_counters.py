@@ -97,7 +97,7 @@ def test_counts_are_sent_once():
     here, there = counted(Dataset.range(9).skip(1), [0]), counted(Dataset.range(9).skip(1), [1, 2], [3])
     here.absorb(there.drain())
     assert [operation.total()[ROWS] for operation in here.operations] == [4, 4]
-    assert [cell[ROWS] for cell in there.drain().values()] == [0, 0]
+    assert [cell[ROWS] for cell in there.drain().cells.values()] == [0, 0]
 
 
 def test_a_pickled_observer_begins_at_zero():

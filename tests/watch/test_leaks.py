@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import multiprocessing
+from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from itertools import chain, count
 
@@ -9,6 +11,8 @@ import numpy as np
 import pytest
 
 import penstock as ps
+from penstock.engine.processes.pool import pool_for
+from penstock.engine.processes.starting import PoolSetup
 from penstock.engine.tuning.tuner import Tuner
 from penstock.watch import leaks
 from penstock.watch.leaks import keeps_growing
@@ -192,3 +196,47 @@ def test_nothing_is_said_after_a_few_looks():
     mine = []
     ds = ps.Dataset.range(10).map(lambda x: (mine.append(np.ones(8 * MB, np.uint8)), x)[1])
     assert stats_after(ds).growing == ()
+
+
+def leaky_in_c(x):
+    import ctypes
+
+    library = ctypes.CDLL(None)
+    library.malloc.restype = ctypes.c_void_p
+    ctypes.memset(library.malloc(MB // 4), 1, MB // 4)
+    return x
+
+
+def keeps(x, kept=[]):  # noqa: B006 - grows on purpose
+    kept.append(megabyte(x))
+    return x + 0 * sum(range(100_000))  # long enough for a worker to look often
+
+
+@pytest.fixture(scope="module")
+def workers():
+    """Two worker processes that are kept ready, and a pool."""
+    pool = pool_for(PoolSetup(2), 1 << 30)
+    assert pool.crew.begun.wait(60)
+    with ProcessPoolExecutor(2, mp_context=multiprocessing.get_context("forkserver")) as handed_in:
+        yield {"processes": ps.Options(executor="processes", workers=2), "pool": ps.Options(executor=handed_in)}
+    pool.close()
+
+
+@pytest.mark.parametrize("way", ["processes", "pool"])
+@pytest.mark.parametrize(
+    ("function", "told"),
+    [
+        (keeps, "in worker processes, map(keeps): the list default that its function refers to grew from "),
+        (leaky_in_c, "the memory of the worker processes that make map(leaky_in_c) grew from "),
+        (megabyte, None),
+    ],
+    ids=["an object of a function", "memory of C", "nothing"],
+)
+def test_what_grows_in_worker_processes_is_named_with_its_operation(way, function, told, workers, monkeypatch):
+    monkeypatch.setattr(Tuner, "group_items", lambda self, *, beside=False: 1)
+    ds = ps.Dataset.range(400).map(function)
+    with ds.with_options(workers[way]).iterator() as it:
+        for _ in it:
+            pass
+        growing = it.stats().growing
+    assert [each.startswith(told) for each in growing] == [True] if told else growing == ()

@@ -34,9 +34,13 @@ class Budget:
         """The facts that the user should know, each once."""
         self.unsaid: list[str] = []
         """The notes that no warning has told yet."""
+        self.processes = 1
+        """The number of processes that are handed in, which share what caches may keep."""
         self.lock = threading.Lock()
         self.idle: Callable[[], int] = int
         """Returns the bytes that are kept for the next batches."""
+        self.elsewhere: Callable[[], int] = int
+        """Returns the bytes that worker processes hold beside their tasks, such as caches."""
         self.held = {"ahead": 0, "buffer": 0, "cache": 0}
         self.accounts: list[Account] = []  # open ones
 
@@ -49,9 +53,10 @@ class Budget:
 
     @property
     def left(self) -> int:
-        """The bytes that are neither held nor kept for the next batches."""
+        """The bytes that are neither held, here or by worker processes, nor kept for the next batches."""
         held = self.held
-        return self.limit - held["ahead"] - held["buffer"] - (held["cache"] if self.given else 0) - self.idle()
+        counted = held["ahead"] + held["buffer"] + (held["cache"] if self.given else 0)
+        return self.limit - counted - self.idle() - self.elsewhere()
 
     def note(self, text: str) -> None:
         """Note a fact, unless it was noted before."""
@@ -82,7 +87,7 @@ class Account:
     penstock.core.errors.BudgetError: shuffle(10) holds 10 elements, and Options(memory_budget=) allows 100 bytes; ...
     """
 
-    __slots__ = ("budget", "grows", "kind", "name", "nbytes", "noted", "peak")
+    __slots__ = ("budget", "grows", "kind", "least", "name", "nbytes", "noted", "peak")
 
     def __init__(self, budget: Budget, name: str, kind: HolderKind) -> None:
         self.budget = budget
@@ -90,13 +95,18 @@ class Account:
         self.kind: HolderKind = kind
         self.nbytes = 0
         self.peak = 0
+        self.least = 0  # bytes for one item, which the others leave
         self.noted = False
         self.grows = kind == "buffer"  # what it holds has no limit of its own
 
     @property
     def left(self) -> int:
-        """The bytes of the budget that nobody holds."""
-        return self.budget.left
+        """The bytes of the budget that nobody holds, without those that each of the others needs for an item."""
+        budget = self.budget
+        if not budget.given:
+            return budget.left
+        others = [max(each.least - each.nbytes, 0) for each in list(budget.accounts) if each is not self]
+        return budget.left - sum(others)
 
     def add(self, nbytes: int) -> None:
         """Count more bytes, or fewer."""
@@ -111,10 +121,12 @@ class Account:
         self.add(nbytes - self.nbytes)
         budget, held = self.budget, self.budget.held
         cached = held["cache"] if budget.given else 0
-        if held["buffer"] + cached <= budget.limit:
+        elsewhere = budget.elsewhere()
+        if held["buffer"] + cached + elsewhere <= budget.limit:
             return
         others = held["buffer"] - self.nbytes
         beside = [f"other operations hold {others:,}"] * (others > 0) + [f"caches keep {cached:,}"] * (cached > 0)
+        beside += [f"worker processes hold {elsewhere:,}"] * (elsewhere > 0)
         more = f" ({', '.join(beside)})" if beside else ""
         holds, advice = told()
         if budget.given:

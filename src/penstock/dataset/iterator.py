@@ -169,7 +169,7 @@ class Iterator(Closing, Generic[T]):
         """Note what holds memory now, and warn of what the run could not do within its budget."""
         if self._last >= self._look_at:
             if self._growth is None:
-                self._growth = watch.leaks.MemoryGrowth(self._plan)
+                self._growth = watch.leaks.MemoryGrowth(self._plan, self._counters)
             self._growth.look(self._last, self._received, run, self._carry_over.memory)
             self._look_at = self._growth.next
         dataset.handle.warn_of_budget(run.budget.said())

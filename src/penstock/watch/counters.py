@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -23,6 +24,7 @@ from penstock.plan.node import Node
 from penstock.plan.outcomes import outcomes_here
 from penstock.plan.step import Step
 from penstock.plan.traits import Traits
+from penstock.watch.containers import Containers
 
 if TYPE_CHECKING:
     from penstock.core.events import RunEvent
@@ -35,6 +37,7 @@ CALLS, ROWS, WALL, CPU, BYTES, GIVEN, FAILED = range(COUNTS)
 
 
 FEW = 16  # rows of a call whose bytes are estimated from other calls
+LOOK_PAUSE = 20_000_000  # ns between two looks at what functions hold in another process
 SAMPLE = 16  # reading a thread's CPU time is expensive: of many calls, one in 16 is measured for all
 
 
@@ -57,6 +60,14 @@ class NodeOutline(NamedTuple):
 
 Outline: TypeAlias = dict[int, tuple[NodeOutline, list[int], bool]]
 """Operations by number: each node in outline, the numbers of its inputs, and whether its time contains theirs."""
+
+
+class Counted(NamedTuple):
+    """What an observer in another process has counted, and the bytes that functions hold there if it has looked."""
+
+    cells: dict[int, Cell]
+    process: int
+    kept: dict[str, int] | None
 
 
 @dataclass(eq=False)
@@ -104,7 +115,13 @@ class Counters:
     A call takes four clock readings and makes many rows, so the overhead is well under one per cent.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, elsewhere: bool = False) -> None:
+        """Count from zero; one that is `elsewhere`, in another process, looks also at what functions hold there."""
+        self.kept_elsewhere: dict[int, dict[str, int]] = {}
+        """The bytes that functions hold in other processes, by process id and a phrase that names the object."""
+        self._elsewhere = elsewhere
+        self._containers: Containers | None = None
+        self._next = 0  # time of the next look at them
         self._operations: dict[int, OperationCounters] = {}  # by number
         self._drained: dict[int, Cell] = {}
         self._inside = threading.local()  # per thread: the time spent in the flows below
@@ -175,7 +192,7 @@ class Counters:
         for at, more in ((CALLS, 1), (ROWS, rows), (WALL, wall), (CPU, cpu), (BYTES, nbytes)):
             cell[at] += more
 
-    def drain(self) -> dict[int, Cell]:
+    def drain(self) -> Counted:
         """Return the counts since the last call, for another process."""
         counted: dict[int, Cell] = {}
         for number, operation in list(self._operations.items()):
@@ -183,7 +200,17 @@ class Counters:
             before = self._drained.get(number)
             counted[number] = total if before is None else [now - then for now, then in zip(total, before, strict=True)]
             self._drained[number] = total
-        return counted
+        return Counted(counted, os.getpid(), self._kept_here())
+
+    def _kept_here(self) -> dict[str, int] | None:
+        """Return what functions hold in this process, if it is another one, now and then."""
+        now = perf_counter_ns()
+        if not self._elsewhere or now < self._next:
+            return None
+        self._next = now + LOOK_PAUSE
+        if self._containers is None:
+            self._containers = Containers(each.node for each in self.operations if isinstance(each.node, Node))
+        return self._containers.sizes()
 
     def outline(self) -> Outline:
         """Return the operations by number: their nodes in outline, and what else `report` has to know of them."""
@@ -211,15 +238,21 @@ class Counters:
         watch.stuck.watchdog.watch(watched)
         return watched
 
-    def absorb(self, counted: dict[int, Cell]) -> None:
+    def absorb(self, counted: Counted) -> None:
         """Add the counts of an observer in another process, which wrapped operations of the same plan."""
-        for number, counts in counted.items():
+        if counted.kept:
+            self.kept_elsewhere[counted.process] = counted.kept
+        for number, counts in counted.cells.items():
             cell = self._operations[number].cell()
             for at, count in enumerate(counts):
                 cell[at] += count
 
     def __reduce__(self) -> Any:
-        return (Counters, ())  # in another process, counts begin at zero
+        return (_elsewhere, ())  # in another process, counts begin at zero
+
+
+def _elsewhere() -> Counters:
+    return Counters(elsewhere=True)
 
 
 def _measured_step(operation: OperationCounters, step: Step) -> Step:

@@ -77,15 +77,13 @@ import penstock as ps
 TABLE = np.arange(100_000)  # makes the plan large
 
 if __name__ == "__main__":
-    pool = ProcessPoolExecutor(2, mp_context=multiprocessing.get_context({context!r}))
+    pool = ProcessPoolExecutor({workers}, mp_context=multiprocessing.get_context({context!r}))
     table = TABLE + 1
     executor = (lambda: pool) if {from_factory} else pool
     ds = ps.Dataset.range(1_000_000).map(lambda row: (table[row % 1000], os.getpid()))
-    workers = set()  # that have made something: before its first task, a worker of the pool knows nothing of us
     for number, element in enumerate(ds.with_options(ps.Options(executor=executor))):
-        workers.add(int(element[1]))
         if number == 300:
-            print(*workers - {{os.getpid()}}, flush=True)
+            print(*pool._processes, flush=True)  # some of which may not have had a task
             {end}
 """
 ENDS = {
@@ -94,6 +92,7 @@ ENDS = {
     "exit": "sys.exit(3)",
     "exit at once": "os._exit(3)",
     "killed": "os.kill(os.getpid(), signal.SIGKILL)",
+    "terminated": "os.kill(os.getpid(), signal.SIGTERM)",
     "break": "break",
 }
 
@@ -106,11 +105,15 @@ def is_alive(pid):
 
 
 @pytest.mark.skipif(not hasattr(os, "pidfd_open") or not PROC.is_dir(), reason="there are no pidfds here")
-@pytest.mark.parametrize(("context", "from_factory"), [("spawn", False), ("spawn", True), ("fork", False)])
+@pytest.mark.parametrize(
+    ("context", "from_factory"), [("spawn", False), ("spawn", True), ("fork", False), ("forkserver", False)]
+)
 @pytest.mark.parametrize("end", ENDS)
 def test_the_end_of_the_process_leaves_no_process_and_no_file(end, context, from_factory, tmp_path):
     program = tmp_path / "program.py"
-    program.write_text(ENDED.format(end=ENDS[end], context=context, from_factory=from_factory))
+    program.write_text(
+        ENDED.format(end=ENDS[end], context=context, from_factory=from_factory, workers=6 if context == "fork" else 2)
+    )
     temporary = tmp_path / "temporary"
     temporary.mkdir()
     command = [sys.executable, "-W", "ignore::DeprecationWarning", str(program)]

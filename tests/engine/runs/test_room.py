@@ -13,6 +13,7 @@ from penstock.engine.runs.feeds import NOTHING, RowFeed
 from penstock.engine.runs.room import Room
 from penstock.engine.runs.stage import Stage
 from penstock.engine.tasks.task import Job, Made, Task
+from penstock.engine.workers.window import Window
 from penstock.plan.flow import Piece
 from tests.engine.runs.sessions import session_with
 
@@ -25,6 +26,13 @@ def room():
         yield Room(Stage(base, base, partial(RowFeed, base), session, top=True), None)
 
 
+def under_way(nbytes, items=0):
+    """Return a window with jobs under way."""
+    window = Window(ordered=True)
+    window.nbytes, window.items = nbytes, items
+    return window
+
+
 def learnt(room, *sizes):
     for size in sizes:
         rows = np.arange(1)
@@ -34,24 +42,56 @@ def learnt(room, *sizes):
 
 def test_room_is_for_items_as_large_as_the_largest_of_late(room):
     assert room.item_bytes is None
-    learnt(room, 10, 100, 10)
-    assert room.item_bytes == 100
-    assert room.for_items(0, gathered=False) == 5  # each reserves twice its bytes
-    assert room.for_items(0, gathered=True) == 10
-    assert room.for_items(850, gathered=False) == 0
+    learnt(room, 10, 100, *[10] * 10)
+    assert 95 <= room.item_bytes <= 100
+    assert room.for_items(under_way(0), gathered=False) == 5  # each reserves twice its bytes
+    assert room.for_items(under_way(0), gathered=True) == 10
+    assert room.for_items(under_way(850), gathered=False) == 0
     learnt(room, 60_000, *[10] * 50)
     assert 50_000 < room.item_bytes < 60_000
 
 
+def test_a_size_never_seen_before_lets_few_items_begin(room):
+    learnt(room, *[10] * 7)
+    assert room.for_items(under_way(0), gathered=False) == 8
+    assert room.for_items(under_way(0, items=6), gathered=False) == 2
+    learnt(room, 21)  # more such may follow it
+    assert room.for_items(under_way(0), gathered=False) == 2
+    learnt(room, 30)
+    assert room.for_items(under_way(0), gathered=False) == 3
+
+
+def test_the_elements_that_tasks_are_given_take_room_too(room):
+    learnt(room, *[10] * 9)
+    room.taken(
+        Job(Task(0, 1, Piece(Items([np.zeros(180, np.uint8)]), np.arange(1))), lambda count: count), gathered=False
+    )
+    assert room.for_items(under_way(0), gathered=False) == 5
+
+
+def test_what_waits_behind_others_counts_as_a_size(room):
+    learnt(room, *[10] * 9)
+    window = Window(ordered=True)
+    window.largest = 300
+    room.foresee(window)
+    assert room.item_bytes == 300
+    assert window.largest == 0
+
+
+def test_each_leaves_the_others_room_for_one_item(room):
+    learnt(room, *[100] * 9)
+    assert room.account.budget.account("other").left == 800
+
+
 def test_what_others_hold_leaves_less_room(room):
-    learnt(room, 100)
+    learnt(room, *[100] * 9)
     other = room.account.budget.account("other")
     other.add(500)
     room.hold(200)
-    assert room.for_items(0, gathered=False) == 1
+    assert room.for_items(under_way(0), gathered=False) == 1
     other.close()
     room.hold(0)
-    assert room.for_items(0, gathered=False) == 5
+    assert room.for_items(under_way(0), gathered=False) == 5
 
 
 def test_an_item_larger_than_all_is_noted_once(room):

@@ -87,7 +87,7 @@ def test_counts_of_a_task_come_back_once():
     plan = pickled(ps.Dataset.range(9).map(lambda x: x), Counters())
     for _ in range(2):
         _, counted = run_remotely(plan, TASK)
-        assert [cell[COUNTED] for cell in counted.values()] == [2, 2]
+        assert [cell[COUNTED] for cell in counted.cells.values()] == [2, 2]
 
 
 def test_the_time_of_a_task_comes_back():

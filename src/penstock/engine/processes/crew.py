@@ -76,6 +76,10 @@ class Crew:
         """The process ids of the workers that take tasks."""
         return [member.pid for member in list(self._members) if member.ready]
 
+    def held_bytes(self) -> int:
+        """Return the bytes that the workers hold beside their tasks: caches, what functions keep, freed memory."""
+        return sum(member.held for member in list(self._members))
+
     def submit(self, ticket: Ticket) -> None:
         """Make a ticket after those that wait."""
         self._errand(partial(self._accept, ticket))
@@ -237,7 +241,7 @@ class Crew:
         if kind == "loaded":
             member.loaded(told[0])
             return
-        member.resident = told[1]
+        member.resident, member.held = told[1]
         ticket = member.done()
         self._bad_starts = self._killed_starts = 0
         self._dispatch()

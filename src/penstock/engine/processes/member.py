@@ -30,6 +30,7 @@ class Member:
         self.pidfd = started.pidfd
         self.ready = False
         self.resident = 0  # bytes, after its last task
+        self.held = 0  # bytes, beside its tasks
         self.tickets: deque[Ticket] = deque()
         self.lines: WeakSet[RunLine] = WeakSet()
         """The lines of the runs that the worker makes."""

@@ -22,6 +22,8 @@ from penstock.plan.graph import same_plan
 from penstock.plan.node import Node
 from penstock.plan.trial import Terms
 
+SMALL_PART = 2  # a result of less than 1 / 2 of its room is copied
+LARGE_ROOM = 2 << 20  # bytes; a smaller room may be held by a smaller result
 LARGEST_SENT = 1 << 16  # bytes of a plan that are sent to each worker; a larger one is written into a file once
 BY_THREADS = 'Options(executor="threads") yields the same elements'
 _numbers = count()
@@ -97,8 +99,12 @@ class Sending:
 
     def opened(self, packet: Packet, tail: bytearray) -> Any:
         """Return the result that a worker packed: views of the slot and of the room, or of the tail of the answer."""
-        block = tail if len(tail) else self.room
-        return opened_packet(packet, block, lambda begin, nbytes: held_part(self.held, begin, nbytes))
+        room = None if len(tail) else self.room
+        if room is not None and room.nbytes > max(SMALL_PART * packet.nbytes, LARGE_ROOM):
+            room = room[: packet.nbytes].copy()  # a small result does not hold the room for a large one
+        return opened_packet(
+            packet, tail if room is None else room, lambda begin, nbytes: held_part(self.held, begin, nbytes)
+        )
 
 
 def sending(task: Task, plan: int, arena: Arena | None, room_bytes: int) -> Sending:

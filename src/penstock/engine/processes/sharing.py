@@ -5,18 +5,19 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 from concurrent.futures import Executor, ProcessPoolExecutor
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 from penstock.engine.memory.arena import Arena
 from penstock.engine.memory.door import Door, door_of, mapped_by
+from penstock.engine.memory.freed import KEPT_SHARE, Holding
 from penstock.engine.processes.arrival import arrived, result_packet
 from penstock.engine.processes.plans import Sending, Travelling, sending, unsendable
 from penstock.engine.processes.result_sizes import ResultSizes
 from penstock.engine.tasks.task import Result, Task
 from penstock.engine.transport.packets import Packet
 from penstock.engine.workers.calls import Sent
-from penstock.engine.workers.remote import Pickled, PickledPlan, end_with_parent, loaded
+from penstock.engine.workers.remote import Pickled, PickledPlan, Siblings, end_with_parent, loaded, plans_loaded
 from penstock.plan.node import Node
 from penstock.plan.trial import on_trial
 
@@ -36,6 +37,8 @@ class Sharing:
         """Share the arena that `find()` returns; `note` is told what the user should know."""
         self.plan = plan
         self.sizes = ResultSizes()
+        self.held: dict[int, int] = {}
+        """The bytes that each worker holds beside its tasks, by process id."""
         self._find = find
         self._note = note
         self._is_refused = False
@@ -48,14 +51,14 @@ class Sharing:
     def pack(self, plan: PickledPlan, task: Task, executor: Executor) -> Sent:
         """Return a task ready to be sent to an executor."""
         arena = self._arena if isinstance(executor, ProcessPoolExecutor) and not self._is_refused else None
-        if arena is None:
-            return Pickled(plan, task)
+        if arena is None or not isinstance(executor, ProcessPoolExecutor):
+            return Pickled(plan, task, executor)
         try:
             made = sending(task, NO_NUMBER, arena, self.sizes.room)
         except Exception as error:
             unsendable(error, self.plan)
             raise
-        return Shared(self, plan, made, door_of(arena), vars(executor)["_processes"])
+        return Shared(self, plan, made, door_of(arena), executor)
 
     @cached_property
     def _arena(self) -> Arena | None:
@@ -77,20 +80,22 @@ class Shared:
     """A task on its way to a worker that opens the arena of this process, and the memory that it may write into."""
 
     def __init__(
-        self, sharing: Sharing, plan: PickledPlan, made: Sending, door: Door, processes: Mapping[int, Any]
+        self, sharing: Sharing, plan: PickledPlan, made: Sending, door: Door, executor: ProcessPoolExecutor
     ) -> None:
-        self.processes = processes
+        self.processes: Mapping[int, Any] = vars(executor)["_processes"]
         self.function = run_sharing
-        self.args = plan, door, made.travelling, made.tail
+        self.args = plan, door, made.travelling, made.tail, Siblings(executor)
         self._sharing = sharing
         self._sending = made
 
-    def opened(self, answer: tuple[Packet, bytearray, Any] | str) -> tuple[Result, Any] | None:
+    def opened(self, answer: tuple[Packet, bytearray, Any, tuple[int, int]] | str) -> tuple[Result, Any] | None:
         """Return the result, whose arrays are in the arena, and the counts; `None` if the worker could not open it."""
         if isinstance(answer, str):
             self._sharing.refuse(answer)
             return None
-        packet, tail, counted = answer
+        packet, tail, counted, (process, held) = answer
+        sharing = self._sharing
+        sharing.held = {pid: nbytes for pid, nbytes in sharing.held.items() if pid in self.processes} | {process: held}
         self._sharing.sizes.add(packet.nbytes)
         try:
             return self._sending.opened(packet, tail), counted
@@ -98,18 +103,23 @@ class Shared:
             return unsendable(error, self._sharing.plan), counted
 
 
+_holding = lru_cache(maxsize=1)(Holding)  # of this process
+
+
 def run_sharing(
-    plan: PickledPlan, door: Door, task: Travelling, tail: bytearray
-) -> tuple[Packet, bytearray, Any] | str:
-    """Make a task in the worker's process; return its packed result and the counts of its observer.
+    plan: PickledPlan, door: Door, task: Travelling, tail: bytearray, siblings: Any = ()
+) -> tuple[Packet, bytearray, Any, tuple[int, int]] | str:
+    """Make a task in the worker's process; return its packed result, the counts of its observer, and what it holds.
 
     If this process cannot open the arena, return the reason.
     """
-    end_with_parent()
+    end_with_parent(siblings)
     try:
         arena = mapped_by(door)
     except (OSError, ValueError) as error:
         return f"{type(error).__name__}: {error}"
+    holding = _holding(door.size // KEPT_SHARE)
+    holding.look(plans_loaded())
     work, observer = loaded(plan)
     with on_trial(task.trial, work.plan):
         made = work.make(arrived(task, tail, arena))
@@ -118,4 +128,4 @@ def run_sharing(
     except Exception as error:
         unsendable(error, work.plan)
         raise
-    return packet, rest, observer.drain()
+    return packet, rest, observer.drain(), (os.getpid(), holding.nbytes)

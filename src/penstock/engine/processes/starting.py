@@ -14,7 +14,8 @@ from typing import Any
 
 from penstock.core.budget import CACHE_SHARE
 from penstock.engine.memory.arena import Arena
-from penstock.engine.tuning.budget import default_cache_limit
+from penstock.engine.memory.freed import KEPT_SHARE
+from penstock.engine.tuning.budget import default_cache_limit, default_memory_budget
 
 ENTRY = (
     "import json, sys; told = json.loads(sys.argv[1]); sys.path[:] = told['path']; "
@@ -37,8 +38,8 @@ THREAD_VARIABLES = (
 """The variables from which native libraries take their number of threads, once, when they are loaded."""
 
 
-KEPT_MEMORY = {"MALLOC_MMAP_THRESHOLD_": str(32 << 20), "MALLOC_TRIM_THRESHOLD_": str(128 << 20)}
-"""Let the C library keep the memory of elements for the next ones: new memory costs a page fault every 4 KB."""
+MOST_KEPT = 128 << 20  # bytes of freed memory that a worker keeps
+LARGEST_KEPT = 32 << 20  # bytes of a block; the C library takes no higher value
 
 
 @dataclass(frozen=True)
@@ -89,6 +90,7 @@ def started(setup: PoolSetup, arena: Arena | None) -> Started:
             "channel": descriptors[0],
             "arena": None if arena is None else [descriptors[1], arena.size],
             "caches": cache_bytes(setup),
+            "kept": kept_bytes(setup),
             "level": logging.getLogger().getEffectiveLevel(),
         }
         flags: list[str] = subprocess._args_from_interpreter_flags()  # type: ignore[attr-defined] # noqa: SLF001 - as multiprocessing does
@@ -125,16 +127,29 @@ def cache_bytes(setup: PoolSetup) -> int:
     return most // setup.workers
 
 
+def kept_bytes(setup: PoolSetup) -> int:
+    """Return the bytes of freed memory that the C library of one worker may keep: a small part of the budget.
+
+    >>> kept_bytes(PoolSetup(4, budget=1 << 30)) >> 20, kept_bytes(PoolSetup(2, budget=1 << 40)) >> 20
+    (32, 128)
+    """
+    budget = default_memory_budget() if setup.budget is None else setup.budget
+    return min(budget // (KEPT_SHARE * setup.workers), MOST_KEPT)
+
+
 def environment(setup: PoolSetup, ours: Any) -> dict[str, str]:
     """Return the environment of a worker: ours, and values for what the user has not set.
 
+    The C library keeps the memory of elements for the next ones, because new memory costs a page fault every 4 KB.
     Strings have the same hash in all workers, so that the order of a set does not depend on the worker.
 
     >>> environment(PoolSetup(2), {"OMP_NUM_THREADS": "4"})["OMP_NUM_THREADS"]
     '4'
     """
     limited = dict.fromkeys(THREAD_VARIABLES, str(setup.native_threads))
-    made = {**limited, **KEPT_MEMORY, "PYTHONHASHSEED": "0", **ours}
+    kept = kept_bytes(setup)
+    keeping = {"MALLOC_MMAP_THRESHOLD_": str(min(kept, LARGEST_KEPT)), "MALLOC_TRIM_THRESHOLD_": str(kept)}
+    made = {**limited, **keeping, "PYTHONHASHSEED": "0", **ours}
     if made["PYTHONHASHSEED"] == "random":
         made["PYTHONHASHSEED"] = "0"
     return made

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
+import gc
 import logging
-import mmap
-import os
 from collections.abc import Callable
 from contextlib import suppress
 from importlib import import_module
@@ -13,6 +12,7 @@ from typing import Any
 from penstock.core.budget import UNLIMITED, Budget
 from penstock.core.surroundings import serve_another_process
 from penstock.engine.memory.arena import Mapping
+from penstock.engine.memory.freed import Holding, give_back, resident_bytes
 from penstock.engine.processes.arrival import arrived, result_packet
 from penstock.engine.processes.plans import Travelling
 from penstock.engine.processes.serving import ReceivedPlans, begun
@@ -45,24 +45,25 @@ def serve(told: dict[str, Any]) -> None:
         for name in LOADED_FIRST:
             import_module(name)
         channel.send(("ready",))
-        server = Server(channel, arena, told["caches"])
+        server = Server(channel, arena, told["caches"], told["kept"])
         for message in channel.receive():
             server.take(message)
+            del message  # the elements in it
+            server.tidy()
 
 
 class Server:
     """Keeper of the plans that were received, and maker of tasks."""
 
-    def __init__(self, channel: Channel, arena: Mapping | None, cache_bytes: int) -> None:
-        """Serve a channel; the caches of all plans together keep up to `cache_bytes`."""
+    def __init__(self, channel: Channel, arena: Mapping | None, cache_bytes: int, kept_bytes: int) -> None:
+        """Serve a channel; the caches of all plans together keep up to `cache_bytes`, the C library `kept_bytes`."""
         self._channel = channel
         self._budget = Budget(UNLIMITED, given=False, cache_limit=cache_bytes)
         self._arena = arena
         self._plans = ReceivedPlans()
         self._works: dict[int, tuple[Work, Observer]] = {}
-        self._statm = -1
-        with suppress(OSError):
-            self._statm = os.open("/proc/self/statm", os.O_RDONLY | os.O_CLOEXEC)
+        self._holding = Holding(kept_bytes)
+        self._loads = 0  # of plans
 
     def take(self, message: Message) -> None:
         """Do what a message says."""
@@ -72,8 +73,14 @@ class Server:
         elif kind == "forget":
             self._plans.forget(number)
             self._works.pop(number, None)
+            gc.collect()  # its caches
+            give_back()
         else:
             self._make(number, message.head[2], message.tail)
+
+    def tidy(self) -> None:
+        """Between two messages, give back freed memory, and note what is held."""
+        self._holding.look(self._loads)
 
     def _make(self, number: int, task: Travelling, tail: bytearray) -> None:
         try:
@@ -97,13 +104,13 @@ class Server:
         self._answer("made", number, packet, observer.drain(), tail)
 
     def _answer(self, kind: str, number: int, result: Any, counted: Any, tail: bytes | bytearray = b"") -> None:
-        """Send a result, with the resident memory of this process, which nobody can tell once it has ended."""
-        pages = int(os.pread(self._statm, 128, 0).split()[1]) if self._statm >= 0 else 0
-        self._channel.send((kind, number, pages * mmap.PAGESIZE, result, counted), tail)
+        """Send a result, with the memory that this process has, which nobody can tell once it has ended."""
+        self._channel.send((kind, number, (resident_bytes()[0], self._holding.nbytes), result, counted), tail)
 
     def _work(self, number: int) -> tuple[Work, Observer]:
         if number not in self._works:
             self._works[number] = self._plans.load(number, self._loaded)
+            self._loads += 1
             self._channel.send(("loaded", number))
         return self._works[number]
 

@@ -70,6 +70,11 @@ class ProcessWorkers:
         """Notices for the user about the memory of the pool."""
         return [] if self._notice is None else [self._notice]
 
+    @property
+    def held_bytes(self) -> int:
+        """The bytes that the workers hold beside their tasks."""
+        return self._crew.held_bytes()
+
     def submit(self, job: Job, number: int, window: Window) -> None:
         def done(result: Result, counted: Any) -> None:
             if counted is not None:

@@ -14,7 +14,6 @@ import numpy as np
 from penstock.core.errors import WorkerError
 from penstock.elements.chunks.chunk import Fresh
 from penstock.elements.chunks.variants import duplicate
-from penstock.elements.footprint import memory_of
 from penstock.engine.runs.replay import replayed
 from penstock.engine.runs.room import Room
 from penstock.engine.tasks.cost import Cost
@@ -225,18 +224,18 @@ class Loop:
         items = self._tuner.group_items(beside=beside or (current is not None and isinstance(current, NativeThread)))
         known = bool(self._memory.item_bytes)
         if current is None:
-            return min(items, self._memory.for_items_here()) if known else items
+            return min(items, self._memory.for_items_here(), self._memory.calm) if known else items
         if depth is not None:
             items = min(max(min(items, depth // 2), 1), max(depth - self._window.items, 1))
         if not known:
             return items
-        return min(items, self._memory.for_items(self._window.nbytes, gathered=isinstance(current, NativeThread)))
+        self._memory.foresee(self._window)
+        return min(items, self._memory.for_items(self._window, gathered=isinstance(current, NativeThread)))
 
     def _prepare(self, job: Job) -> None:
         """Give a job its tasks: several if it is one expensive batch."""
         if self._workers is not None:
-            gathered = isinstance(self._workers, NativeThread)
-            job.nbytes = self._memory.reserved(job.items, gathered=gathered) + memory_of(job.task.given.chunk)
+            job.nbytes = self._memory.taken(job, gathered=isinstance(self._workers, NativeThread))
         task, parts = self._prepared(job.task), self._parts(job)
         if parts is None:
             job.set_tasks([task])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from penstock.core.budget import UNLIMITED
 from penstock.elements.footprint import memory_of
 from penstock.engine.memory.slots import Slots
 from penstock.engine.tasks.task import Job
@@ -12,22 +13,30 @@ from penstock.plan.flow import Piece
 
 if TYPE_CHECKING:
     from penstock.engine.runs.stage import Stage
+    from penstock.engine.workers.window import Window
 
 LOOKED_AT = 8  # of the later jobs, one in this many is looked at for the sizes of batches
+IN_HAND = 2  # times the bytes of an item that a task takes: a batch beside its elements, an element beside its argument
+IN_HAND_ELSEWHERE = 4  # the same in another process: the result is also beside its packed form, there and here
+GIVEN_ELSEWHERE = 3  # times the bytes of given elements: here, on their way, and in the other process
+UPROAR = 2  # times the largest size before
 FORGET = 9  # a size larger than all later ones counts for half as much after 355 jobs: it shrinks by 1 / 2**9 each
 
 
 class Room:
     """The bytes that a loop may take of the budget of its run, which alternating stages share in equal parts.
 
-    `item_bytes` is the size of the largest item of late, `None` while unknown. A job reserves that much for each of its
-    items twice until it is made: a batch is made beside its elements, and an element beside the one that it is made of.
+    `item_bytes` is the size of the largest item of late, `None` while unknown. A job reserves a multiple of that for
+    each of its items until it is made.
     """
 
     def __init__(self, stage: Stage, slots: Slots | None) -> None:
         settings = stage.session.settings
+        self._given = settings.budget_is_given
         self.account = stage.session.account(stage.plan.label(), "ahead")
         self.item_bytes: int | None = (0 if slots is None else slots.item_bytes) or stage.tuner.item_bytes or None
+        self.calm = 1 if self._given else UNLIMITED
+        """The items made since one was much larger than all before: no more are under way, as others may follow it."""
         self.held = 0
         """The bytes of items taken out of the window that wait for the consumer."""
         self._share = settings.memory_budget // stage.turns
@@ -35,8 +44,16 @@ class Room:
         self._stage = stage
         self._given = settings.budget_is_given
         self._is_hosted = settings.hosted
+        self._in_hand, self._of_given = (IN_HAND_ELSEWHERE, GIVEN_ELSEWHERE) if settings.is_remote else (IN_HAND, 1)
+        self._given_bytes = 0  # of the largest element of late that a task was given
         self._jobs = 0  # done
         self._is_noted = False  # that one item exceeds the budget
+
+    def _set_size(self, nbytes: int) -> None:
+        if self._given and nbytes > UPROAR * (self.item_bytes or 0):
+            self.calm = 1
+        self.item_bytes = nbytes
+        self.account.least = self.reserved(1, gathered=False)
 
     def hold(self, nbytes: int) -> None:
         """Count the bytes of items that wait for the consumer, instead of those before."""
@@ -45,13 +62,28 @@ class Room:
             self.held = nbytes
 
     def reserved(self, items: int, *, gathered: bool) -> int:
-        """Return the bytes that some items take while they are made; batches that are `gathered` are made in place."""
-        return (1 if gathered else 2) * items * (self.item_bytes or 0)
+        """Return the bytes that some items are expected to take; batches that are `gathered` are made in place."""
+        made = (1 if gathered else self._in_hand) * (self.item_bytes or 0)
+        return items * (made + self._of_given * self._given_bytes)
 
-    def for_items(self, nbytes: int, *, gathered: bool) -> int:
-        """Return the number of further items that there is room for, beside `nbytes` of jobs under way."""
+    def taken(self, job: Job, *, gathered: bool) -> int:
+        """Return the bytes that a job takes while it is made, and those of the elements that it is given."""
+        given = memory_of(job.task.given.chunk)
+        self._given_bytes = max(given // max(job.items, 1), self._given_bytes - (self._given_bytes >> FORGET))
+        made = (1 if gathered else self._in_hand) * job.items * (self.item_bytes or 0)
+        return made + self._of_given * given
+
+    def foresee(self, window: Window) -> None:
+        """Take items to be as large as the largest that was made, even if it waits behind others."""
+        largest, window.largest = window.largest, 0
+        if self._given and largest > (self.item_bytes or 0):
+            self._set_size(largest)
+
+    def for_items(self, window: Window, *, gathered: bool) -> int:
+        """Return the number of further items that there is room for, beside those of the jobs under way."""
+        items, nbytes = window.items, window.nbytes
         left = min(self.account.left, self._share - nbytes - self.held)
-        return max(left, 0) // max(self.reserved(1, gathered=gathered), 1)
+        return min(max(left, 0) // max(self.reserved(1, gathered=gathered), 1), max(self.calm - items, 0))
 
     def for_items_here(self) -> int:
         """Return the number of items that may be made in the thread that asks for them.
@@ -93,5 +125,8 @@ class Room:
         if not nbytes and len(piece):
             nbytes = memory_of(piece.chunk) // len(job)  # of all elements made of one
         before = self.item_bytes or 0
-        self.item_bytes = self._stage.tuner.item_bytes = max(nbytes, before - (before >> FORGET))
+        self._set_size(max(nbytes, before - (before >> FORGET)))
+        self._stage.tuner.item_bytes = self.item_bytes or 0
+        self.calm += len(job)
+        self._stage.session.tidy()
         self._note_size()

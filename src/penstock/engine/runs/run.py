@@ -125,6 +125,11 @@ class Run:
         """True if the process that makes the run tells when nothing moves."""
         return self._elsewhere is not None and self._elsewhere.is_begun
 
+    @property
+    def made_elsewhere(self) -> list[str]:
+        """The operations whose elements other processes make, each the last one of a stage."""
+        return self._session.made_elsewhere
+
     def owns(self, window: object) -> bool:
         """Return whether a window belongs to some stage of the run."""
         return window in self._session.windows
@@ -259,6 +264,7 @@ class Run:
 
     def _items(self) -> list[Any] | Any | None:
         while (piece := self._piece()) is not None:
+            self._session.tidy()
             left_out = self._position.hand_out(piece)
             if left_out < len(piece.chunk):
                 items = piece.chunk.elements()

@@ -16,6 +16,7 @@ from penstock.core.errors import ClosedError
 from penstock.elements.chunks.chunk import Chunk
 from penstock.elements.footprint import memory_of
 from penstock.engine import processes, workers
+from penstock.engine.memory.freed import KEPT_SHARE, FreedMemory, keep_less
 from penstock.engine.memory.pool import Memory, each_alone
 from penstock.engine.runs.carry_over import CarryOver
 from penstock.engine.runs.settings import ISOLATED, Settings
@@ -32,6 +33,7 @@ from penstock.plan.node import Node
 
 if TYPE_CHECKING:
     from penstock.core.events import RunEvent
+    from penstock.engine.processes.sharing import Sharing
     from penstock.engine.processes.workers import ProcessWorkers
     from penstock.engine.runs.told import RunFacts
     from penstock.engine.workers.executors import RemoteWorkers
@@ -52,6 +54,7 @@ class Session:
     ) -> None:
         self.settings = settings
         self.budget = settings.budget() if outer is None else outer.budget
+        self._freed: FreedMemory | None = None
         self.observer = observer
         self.allocate = carry_over.memory.allocate
         shares = settings.is_remote and not carry_over.has_given_slots
@@ -68,6 +71,7 @@ class Session:
         self.events: deque[RunEvent] = deque(maxlen=MOST_EVENTS)
         """The last events, to which any thread may add."""
         self._executor: ReplaceableExecutor | None = None
+        self._sharing: list[Sharing] = []
         self._remote: list[RemoteWorkers] = []
         self._in_processes: list[ProcessWorkers] = []
         self.note_once = partial(_note_once, set[str](), self.events)
@@ -175,6 +179,7 @@ class Session:
             pool, plan, observer, self.events.append, stuck_after=settings.stuck_after, ends_stuck=settings.ends_stuck
         )
         self._in_processes.append(made)
+        self.budget.elsewhere = pool.crew.held_bytes
         return made if self._can_start(made) else None
 
     def _can_start(self, found: ProcessWorkers) -> bool:
@@ -202,7 +207,10 @@ class Session:
         budget, given = self.settings.memory_budget, self.settings.budget_is_given
         arena = partial(self._carry_over.arena, budget, given=given)
         sharing = processes.sharing.Sharing(work.plan, arena, self.note_once)
+        self._sharing.append(sharing)
         sharing.expect(self.settings.executor)
+        self.budget.processes = getattr(self.settings.executor, "_max_workers", self.settings.workers) or 1
+        self.budget.elsewhere = partial(_held_by_pools, self._sharing)  # no cycle, which would keep the pool
         remote = workers.executors.RemoteWorkers(work, self._executor, observer, sharing.pack)
         self._remote.append(remote)
         self.at_close(remote.close)
@@ -226,6 +234,12 @@ class Session:
         return sum(map(len, list(self._windows)))
 
     @property
+    def made_elsewhere(self) -> list[str]:
+        """The operations whose elements other processes make, each the last one of a stage."""
+        works = [each.plan.work for each in self._in_processes] + [each.work for each in self._remote]
+        return sorted({work.plan.label() for work in works})
+
+    @property
     def unfinished(self) -> int:
         """The number of jobs of all stages that workers have not finished."""
         if self._outer is not None:
@@ -241,9 +255,22 @@ class Session:
         """Return an account for what some part of the run holds of the memory budget."""
         return self.budget.account(name, kind)
 
+    def tidy(self) -> None:
+        """Give freed memory back to the system now and then, if there is much of it and the budget is given."""
+        if self._outer is not None:
+            self._outer.tidy()
+        elif self._freed is not None and (self._closed or self._freed.is_due):
+            held, memory = self.budget.held, self.memory
+            shared = 0 if memory.arena is None else memory.arena.live_bytes
+            self._freed.look(max(sum(held.values()) - shared, 0) + memory.pool.bytes_idle)
+
     def keep_within_budget(self, plan: Node) -> None:
-        """Let the caches of a plan keep as many bytes as the memory budget allows."""
+        """Let the caches of a plan and the C library keep as many bytes as the memory budget allows."""
         bound_caches(plan, self.budget)
+        if self.budget.given:
+            most = self.budget.limit // KEPT_SHARE
+            keep_less(most)
+            self._freed = FreedMemory(most)
 
     def window(self, account: Account | None = None, *, ordered: bool = True) -> Window:
         """Return a window that closes with the session."""
@@ -317,6 +344,7 @@ class Session:
             stop()
         if self._threads is not None:
             self._threads.shutdown(wait=False, cancel_futures=True)
+        self.tidy()
 
     @property
     def mode(self) -> str:
@@ -332,6 +360,14 @@ class Session:
             return self._in_processes[0].name
         workers = 0 if self._threads is None else self._threads.workers
         return f"{workers} thread{'' if workers == 1 else 's'}" if workers else "inline"
+
+
+def _held_by_pools(sharing: list[Sharing]) -> int:
+    """Return the bytes that the workers of pools that were handed in hold beside their tasks."""
+    held: dict[int, int] = {}
+    for each in sharing:
+        held |= each.held
+    return sum(held.values())
 
 
 def _note_once(noted: set[str], events: deque[RunEvent], words: str) -> None:

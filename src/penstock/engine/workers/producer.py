@@ -117,5 +117,5 @@ class Producer(Generic[T]):
                 if self._size is not None:
                     self._sizes.append(nbytes)
                     self._account.add(nbytes)
-                    self._largest = max(nbytes, self._largest)
+                    self._largest = self._account.least = max(nbytes, self._largest)
                 self._changed.notify_all()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import signal
 import threading
 from collections.abc import Callable
 from contextlib import suppress
@@ -124,30 +125,55 @@ def pickled_plan(work: Work, observer: Observer) -> PickledPlan:
 class Pickled:
     """A task on its way to an executor that pickles it and its result, since memory does not travel."""
 
-    def __init__(self, plan: PickledPlan, task: Task, _executor: Any = None) -> None:
+    def __init__(self, plan: PickledPlan, task: Task, executor: Any = None) -> None:
         self.function = run_remotely
         self.processes: dict[int, Any] = {}  # none of which writes into our memory
-        self.args = plan, task._replace(slot=None)
+        self.args: tuple[Any, ...] = plan, task._replace(slot=None)
+        if isinstance(getattr(executor, "_processes", None), dict):
+            self.args += (Siblings(executor),)
 
     def opened(self, answer: Any) -> tuple[Result, Any]:
         """Return the result, and the counts of the observer."""
         return answer if isinstance(answer, tuple) else (answer, None)
 
 
-def run_remotely(plan: PickledPlan, task: Task) -> tuple[Made, Any]:
+class Siblings:
+    """The process ids of the workers of a `ProcessPoolExecutor` at the time when this is pickled."""
+
+    def __init__(self, executor: Any) -> None:
+        self._processes: dict[int, Any] = vars(executor)["_processes"]  # without the executor, which would not end
+
+    def __reduce__(self) -> Any:
+        return tuple, (list(self._processes or ()),)
+
+
+def run_remotely(plan: PickledPlan, task: Task, siblings: Any = ()) -> tuple[Made, Any]:
     """Make a task in the worker's process; return its result and the counts of its observer."""
-    end_with_parent()
+    end_with_parent(siblings)
     work, observer = loaded(plan)
     with on_trial(task.trial, work.plan):
         return work.make(task), observer.drain()
 
 
-@cache
-def end_with_parent() -> None:
-    """End this process as soon as the one that started it is dead, if `multiprocessing` started it.
+_siblings: dict[int, int] = {}  # descriptors that mean no other process, by process id
 
-    A process of a `ProcessPoolExecutor` would wait forever for its next task.
+
+def end_with_parent(siblings: Any = ()) -> None:
+    """End this process and its `siblings` as soon as the one that started them is dead, if that is `multiprocessing`.
+
+    A process of a `ProcessPoolExecutor` would wait forever for its next task, also one that never had a task.
     """
+    _watch_parent()
+    # other pools begin a worker when there is a task for it
+    if hasattr(os, "pidfd_open") and type(multiprocessing.current_process()).__name__ == "ForkProcess":
+        for pid in siblings:
+            if pid not in _siblings and pid != os.getpid():
+                with suppress(OSError):
+                    _siblings[pid] = os.pidfd_open(pid)
+
+
+@cache
+def _watch_parent() -> None:
     parent: Any = multiprocessing.parent_process()
     if parent is not None:
         threading.Thread(target=_await_end_of, args=[parent], name="penstock-parent", daemon=True).start()
@@ -158,6 +184,9 @@ def _await_end_of(parent: Any) -> None:
         # unlike the sentinel, a pipe, no sibling holds a pidfd
         ended = os.pidfd_open(parent.pid) if hasattr(os, "pidfd_open") else parent.sentinel
         connection.wait([ended])
+    for sibling in list(_siblings.values()):
+        with suppress(OSError):
+            signal.pidfd_send_signal(sibling, signal.SIGKILL)
     os._exit(1)
 
 
@@ -173,6 +202,11 @@ def _unpickled(plan: PickledPlan) -> tuple[Work, Observer]:
 
 _unpickled_from_file = lru_cache(maxsize=4)(_unpickled)
 _unpickled_from_data = lru_cache(maxsize=64)(_unpickled)  # small plans: virtual streams have many that differ in a seed
+
+
+def plans_loaded() -> int:
+    """Return the number of plans that this process has loaded so far."""
+    return _unpickled_from_file.cache_info().misses + _unpickled_from_data.cache_info().misses
 
 
 def fresh(shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray:

@@ -32,6 +32,8 @@ class Window:
         """The number of items of all jobs under way."""
         self.nbytes = 0
         """The number of bytes of all jobs under way."""
+        self.largest = 0
+        """The bytes of the largest item made, of its job's mean, since this was last set to 0."""
 
     def __len__(self) -> int:
         return len(self._jobs)
@@ -61,6 +63,7 @@ class Window:
             if job.missing == 0:
                 if not self._closed:
                     self._count(job.settle())
+                    self.largest = max(self.largest, job.nbytes // max(job.items, 1))
                 job.futures.clear()  # futures hold the job: a cycle would keep its memory until collected
                 if self._awaited:
                     self._changed.notify_all()

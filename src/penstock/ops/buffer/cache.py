@@ -101,8 +101,9 @@ class Allowance:
 
     def __reduce__(self) -> Any:
         most = None if self._most == UNLIMITED else self._most
-        budget = None if self._account is None else self._account.budget.cache_limit
-        return partial(Allowance, most, spills=self._spills, budget=budget, at=self._at), ()
+        budget = None if self._account is None else self._account.budget
+        each = None if budget is None else budget.cache_limit // budget.processes
+        return partial(Allowance, most, spills=self._spills, budget=each, at=self._at), ()
 
 
 class RowsKept(Protocol):

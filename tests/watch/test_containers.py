@@ -1,0 +1,18 @@
+"""The containers that functions refer to, by name."""
+
+from __future__ import annotations
+
+import penstock as ps
+from penstock.plan.graph import all_nodes
+from penstock.watch.containers import Containers
+
+
+def test_containers_are_named_with_their_operation_and_measured():
+    mine = []
+    ds = ps.Dataset.range(9).map(lambda x: (mine.append(x), x)[1])
+    containers = Containers(all_nodes(ds._plan))
+    (name,) = (name for name in containers.sizes() if "the list mine" in name)
+    before = containers.sizes()[name]
+    mine.append(bytes(10_000))
+    assert name.startswith("map(")
+    assert containers.sizes()[name] > before + 9000
