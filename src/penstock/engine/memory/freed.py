@@ -13,7 +13,7 @@ KEPT_SHARE = 8  # what is kept in all processes of a run is at most this part of
 HEAPS = 4  # of threads that make elements
 LEAST_BLOCK = 128 << 10  # bytes, as the C library begins with
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3
-PAUSE = 5_000_000  # ns between two looks of a run; in less time elements do not take much memory
+BETWEEN_LOOKS = 5_000_000  # ns between two looks of a run; in less time elements do not take much memory
 
 
 class FreedMemory:
@@ -34,7 +34,7 @@ class FreedMemory:
         now = monotonic_ns()
         if now < self._next:
             return False
-        self._next = now + PAUSE
+        self._next = now + BETWEEN_LOOKS
         return True
 
     def look(self, counted: int = 0) -> int:
