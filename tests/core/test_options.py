@@ -67,7 +67,7 @@ def test_ignored_codes_add_up():
         (lambda: Options(num_workers=4), r"Options\(num_workers=\): there is no such setting; workers= sets it"),
         (lambda: Options(wokers=4), "did you mean workers="),
         (lambda: Options(prefetch=2), r"ds\.prefetch\(n\) sets it"),
-        (lambda: Options(colour=2), "expected executor, workers, "),
+        (lambda: Options(colour=2), "expected executor, isolate, workers, "),
         (lambda: Options(4), r"Options\(workers=4\)"),
     ],
 )

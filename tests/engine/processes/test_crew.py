@@ -4,6 +4,8 @@ import gc
 import os
 import random
 import signal
+import threading
+import time
 from collections import Counter
 from contextlib import suppress
 
@@ -29,28 +31,50 @@ def _exists(descriptor):
     return os.path.lexists(f"/proc/self/fd/{descriptor}")
 
 
-def test_workers_that_are_killed_at_random_change_nothing(pool):
-    """Workers are killed all the time through a thousand batches: each element comes once, in order.
+class Killer(threading.Thread):
+    """Kills a worker that takes tasks every 50 ms, up to 300 of them."""
 
-    Batches come every few milliseconds while workers work, so that a kill for each 40 is more than one every 50 ms.
-    Kills by the clock alone would leave no time to a worker on a machine where it begins its first task too slowly.
-    """
-    ds = D.range(4000).shuffle(seed=5).map(lambda x: np.full(50, x)).batch(4)
+    def __init__(self, pool):
+        super().__init__()
+        self.killed = set()
+        self._crew = pool.crew
+        self._is_done = threading.Event()
+
+    def run(self):
+        draws = random.Random(1)
+        while len(self.killed) < 300 and not self._is_done.wait(0.05):
+            if pids := self._crew.pids:
+                pid = draws.choice(pids)
+                with suppress(ProcessLookupError):  # it has just been replaced
+                    os.kill(pid, draws.choice([signal.SIGKILL, signal.SIGTERM]))
+                    self.killed.add(pid)
+
+    def __enter__(self):
+        self.start()
+        return self
+
+    def __exit__(self, *_):
+        self._is_done.set()
+        self.join()
+
+
+def test_workers_that_are_killed_at_random_change_nothing(pool):
+    def slow(x):
+        time.sleep(0.0003)
+        return np.full(50, x)
+
+    ds = D.range(4000).shuffle(seed=5).map(slow).batch(4)
     wanted = [int(x) for batch in ds.with_options(ps.Options(executor="inline")) for x in batch[:, 0]]
-    draws, killed, got = random.Random(1), set(), []
-    it = ds.with_options(OPTIONS).iterator(epoch=0)
-    for number, batch in enumerate(it):
-        assert (batch == batch[:, :1]).all()
-        got += batch[:, 0].tolist()
-        if number % 40 == 0 and (pids := pool.crew.pids):
-            with suppress(ProcessLookupError):  # it has just been replaced
-                killed.add(pid := draws.choice(pids))
-                os.kill(pid, draws.choice([signal.SIGKILL, signal.SIGTERM]))
+    it, got = ds.with_options(OPTIONS).iterator(epoch=0), []
+    with Killer(pool) as killer:
+        for batch in it:
+            assert (batch == batch[:, :1]).all()
+            got += batch[:, 0].tolist()
     assert got == wanted
-    assert len(killed) > 15
+    assert len(killer.killed) > 5
     assert {event.kind for event in it.stats().events} == {"died"}
     assert all("SIGKILL" in event.words or "SIGTERM" in event.words for event in it.stats().events)
-    assert all(map(await_end, killed))
+    assert all(map(await_end, killer.killed))
     assert list(D.range(9).map(lambda x: x).with_options(OPTIONS)) == list(range(9))
 
 
