@@ -76,7 +76,7 @@ def test_alternating_stages_share_the_budget():
     with session_with(Options(executor="threads", workers=4, memory_budget=1000)) as session:
         session.turns = 4
         loop = loop_on_threads(session)
-        loop._memory.item_bytes = 1
+        loop._memory.item_bytes, loop._memory.calm = 1, 99
         for nbytes, has_room in ((248, True), (1, False)):  # an item of 1 byte reserves 2
             job = one_item()
             job.nbytes = nbytes

@@ -109,13 +109,12 @@ def is_alive(pid):
     ("context", "from_factory"), [("spawn", False), ("spawn", True), ("fork", False), ("forkserver", False)]
 )
 @pytest.mark.parametrize("end", ENDS)
-def test_the_end_of_the_process_leaves_no_process_and_no_file(end, context, from_factory, tmp_path):
+def test_the_end_of_the_process_leaves_no_process_and_no_file(end, context, from_factory, tmp_path, tmp_path_factory):
     program = tmp_path / "program.py"
     program.write_text(
         ENDED.format(end=ENDS[end], context=context, from_factory=from_factory, workers=6 if context == "fork" else 2)
     )
-    temporary = tmp_path / "temporary"
-    temporary.mkdir()
+    temporary = tmp_path_factory.mktemp("t")  # short enough for the name of a socket
     command = [sys.executable, "-W", "ignore::DeprecationWarning", str(program)]
     environment = {**os.environ, "TMPDIR": str(temporary), "PYTHONPATH": os.pathsep.join(sys.path)}
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment, stderr=subprocess.PIPE) as ended:

@@ -42,7 +42,6 @@ class Room:
         self._share = settings.memory_budget // stage.turns
         self._slots = slots
         self._stage = stage
-        self._given = settings.budget_is_given
         self._is_hosted = settings.hosted
         self._in_hand, self._of_given = (IN_HAND_ELSEWHERE, GIVEN_ELSEWHERE) if settings.is_remote else (IN_HAND, 1)
         self._given_bytes = 0  # of the largest element of late that a task was given

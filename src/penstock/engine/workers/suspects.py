@@ -17,7 +17,7 @@ from penstock.plan.trial import Spot, SpotFile, Terms
 
 SUSPECT = 2  # workers that end with the same task, or by their own doing with the same element of it
 OFTEN_KILLED = 8  # workers that others kill with the same task, before its elements are made apart
-MOST_KILLED = 32  # workers killed in a row at one element: more than happens to an element that is not to blame
+MOST_KILLED = 200  # workers killed in a row at one element: more than happens to an element that is not to blame
 MOST_ROUNDS = 3  # times that the elements of a batch are made apart, and none of them ends a worker
 BY_OTHERS = (signal.SIGKILL, signal.SIGTERM)  # signals that do not come from the code that a worker runs
 ADVICE = "Leave it out, or change the function so that it does not end its process"
