@@ -72,7 +72,7 @@ class Speeds:
     @property
     def share(self) -> float:
         """Return the pipeline's speed as a share of its ceiling."""
-        return self.pipeline / self.kernel
+        return self.pipeline / self.kernel if self.kernel else 0.0
 
 
 def measure(folder: Path, seconds: float, update: Update, *, rounds: int = 4) -> Speeds:
