@@ -8,6 +8,7 @@ import os
 import signal
 import threading
 from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
+from time import monotonic
 
 import numpy as np
 import pytest
@@ -236,7 +237,6 @@ def killed_once(flag, deadly):
     return kill
 
 
-@pytest.mark.xfail(strict=False, reason="on a busy machine a worker of the broken pool may live on for a while")
 @pytest.mark.parametrize("from_factory", [False, True])
 def test_a_pool_of_processes_whose_worker_is_killed_is_replaced(tmp_path, from_factory):
     ds = D.range(200).map(killed_once(str(tmp_path / "killed"), 50)).batch(4)
@@ -249,6 +249,37 @@ def test_a_pool_of_processes_whose_worker_is_killed_is_replaced(tmp_path, from_f
     for child in multiprocessing.active_children():
         child.join(20)
     assert multiprocessing.active_children() == []
+
+
+class Late(ProcessPoolExecutor):
+    """Breaks, and ends the workers that it knows, just before it knows its second one."""
+
+    def __init__(self):
+        super().__init__(2, mp_context=SPAWN)
+        pool = self
+
+        class Processes(dict):
+            def __setitem__(self, number, process):
+                for pid in self:
+                    os.kill(pid, signal.SIGKILL)
+                until = monotonic() + 20
+                while self and not pool._call_queue._reader.closed and monotonic() < until:
+                    threading.Event().wait(0.01)
+                pool.late = process
+                super().__setitem__(number, process)
+
+        self._processes = Processes()
+
+
+def test_a_worker_that_starts_while_its_pool_breaks_ends():
+    pool = Late()
+    it = by(
+        D.range(200).batch(4), lambda: ProcessPoolExecutor(2, mp_context=SPAWN) if pool._broken else pool
+    ).iterator()
+    assert [int(x) for batch in it for x in batch] == list(range(200))
+    assert pool._broken
+    pool.late.join(20)
+    assert pool.late.exitcode == -signal.SIGTERM  # at once, not killed after some seconds of patience
 
 
 def initialized():

@@ -127,6 +127,8 @@ class ReplaceableExecutor:
         except BrokenExecutor as error:  # broken by calls before
             self._broke(call, executor, error, begun=False)
             return
+        finally:
+            _end_late_workers(executor)
         call.job.futures.append(future)
         future.add_done_callback(partial(self._ended, call, executor))
 
@@ -205,6 +207,13 @@ def _shut_down(executor: Executor) -> None:
     """
     with suppress(RuntimeError):  # at the end of the interpreter, which ends the executor
         _thread.start_new_thread(executor.shutdown, (), {"wait": False, "cancel_futures": True})
+
+
+def _end_late_workers(executor: Executor) -> None:
+    """End the workers of a pool that broke while it was starting one, which the pool itself would leave alive."""
+    if getattr(executor, "_broken", False):
+        for each in _processes(executor):
+            each.terminate()
 
 
 def _none_made(error: Exception) -> WorkerError:
