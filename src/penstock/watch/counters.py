@@ -63,7 +63,7 @@ Outline: TypeAlias = dict[int, tuple[NodeOutline, list[int], bool]]
 
 
 class Counted(NamedTuple):
-    """What an observer in another process has counted, and the bytes that functions hold there if it has looked."""
+    """The counts of an observer in another process, and the bytes that functions hold there, if it has looked."""
 
     cells: dict[int, Cell]
     process: int

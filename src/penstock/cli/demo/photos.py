@@ -72,7 +72,7 @@ class Speeds:
     @property
     def share(self) -> float:
         """Return the pipeline's speed as a share of its ceiling."""
-        return self.pipeline / self.kernel if self.kernel else 0.0
+        return self.pipeline / self.kernel
 
 
 def measure(folder: Path, seconds: float, update: Update, *, rounds: int = 4) -> Speeds:
@@ -128,7 +128,7 @@ def _kernel_rate(kernel: FusedImage, files: list[bytes], threads: int, seconds: 
     def loop(thread: int) -> None:
         out = np.empty((PIECE, SIZE, SIZE, 3), np.uint8) if fixed else None
         at = thread * len(files) // threads
-        while perf_counter() < stop:
+        while not made[thread] or perf_counter() < stop:  # a busy machine may not begin a thread in time
             rows = np.arange(at, at + PIECE)
             kernel.run([files[row % len(files)] for row in rows], rows, out)
             made[thread] += PIECE

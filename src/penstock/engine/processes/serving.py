@@ -1,4 +1,4 @@
-"""What every process of ours begins with: its signals, its output, its channel, and the plans that come over it."""
+"""The start of each process that a run has started: signals, output, the channel, and the plans that come over it."""
 
 from __future__ import annotations
 

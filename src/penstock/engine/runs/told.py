@@ -1,4 +1,4 @@
-"""What the process of an isolated run tells about it, besides its items."""
+"""The facts about an isolated run that its process sends to the consumer, besides the items."""
 
 from __future__ import annotations
 
