@@ -256,7 +256,7 @@ def test_what_is_made_ahead_returns_when_an_iterator_is_closed():
     it = ds.iterator(epoch=0)
     for _ in it:
         pass
-    assert it.stats().live_bytes < 20 * 800_000
+    assert it.stats().live_bytes < 50 * 800_000  # its own, eight in a block; the closed iterators had made 120
 
 
 def test_batches_can_be_written_and_cached_ones_cannot():

@@ -105,7 +105,9 @@ def is_alive(pid):
 
 
 @pytest.mark.skipif(not hasattr(os, "pidfd_open") or not PROC.is_dir(), reason="there are no pidfds here")
-@pytest.mark.parametrize(("context", "from_factory"), [("spawn", False), ("spawn", True), ("fork", False)])
+@pytest.mark.parametrize(
+    ("context", "from_factory"), [("spawn", False), ("spawn", True), ("fork", False), ("forkserver", False)]
+)
 @pytest.mark.parametrize("end", ENDS)
 def test_the_end_of_the_process_leaves_no_process_and_no_file(end, context, from_factory, tmp_path, tmp_path_factory):
     program = tmp_path / "program.py"

@@ -164,8 +164,7 @@ def end_with_parent(siblings: Any = ()) -> None:
     A process of a `ProcessPoolExecutor` would wait forever for its next task, also one that never had a task.
     """
     _watch_parent()
-    # other pools begin a worker when there is a task for it
-    if hasattr(os, "pidfd_open") and type(multiprocessing.current_process()).__name__ == "ForkProcess":
+    if hasattr(os, "pidfd_open") and multiprocessing.parent_process() is not None:
         for pid in siblings:
             if pid not in _siblings and pid != os.getpid():
                 with suppress(OSError):
