@@ -37,7 +37,7 @@ class AheadIterator(ElementIterator, Protocol):
 
     def ledger(self) -> dict[str, Any]: ...
     def position(self) -> Any: ...
-    def report(self, position: Any, /) -> None: ...
+    def report_position(self, position: Any, /) -> None: ...
 
 
 class Iterable(Protocol):
@@ -135,7 +135,7 @@ class FedIterator(Closing):
             finally:
                 self._placement.release(placed)
                 if self._takes_ahead:
-                    self._source.report(position)
+                    self._source.report_position(position)
             if clock is not None:
                 clock.handed_out(batch)
             return batch
@@ -144,7 +144,7 @@ class FedIterator(Closing):
         """Return the exception that says why there is no step."""
         failure, self._failure = self._failure, None
         if failure is None:
-            self._source.report(None)
+            self._source.report_position(None)
             return StopIteration()
         self._over = False  # what is asked for after a failure is an error of the source
         return failure
@@ -152,7 +152,7 @@ class FedIterator(Closing):
     def _place_ahead(self) -> None:
         """Begin transfers until `depth` are under way, or the source ends."""
         if self._takes_ahead and not self._is_begun:
-            self._source.report(self._source.position())
+            self._source.report_position(self._source.position())
             self._is_begun = True
         while not self._over and len(self._placed) < self._depth:
             self._take()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from functools import partial
 from time import perf_counter_ns, thread_time_ns
@@ -29,6 +30,7 @@ from penstock.watch.containers import Containers
 if TYPE_CHECKING:
     from penstock.core.events import RunEvent
     from penstock.engine.runs.run import Run
+    from penstock.engine.tasks.task import Task
 
 Cell = list[int]
 """Counts of one operation and thread: calls, rows, wall ns, CPU ns, bytes, input elements, and failed elements."""
@@ -185,6 +187,10 @@ class Counters:
                 wanted = yield piece
         finally:
             close(flow)
+
+    def around_tasks(self, plan: Node) -> Callable[[Task], AbstractContextManager[object]] | None:
+        """Return `None`: what counts is inside of tasks."""
+        return None
 
     def count(self, number: int, rows: int, nbytes: int, wall: int, cpu: int) -> None:
         """Count rows of an operation that were made by no wrapped function."""

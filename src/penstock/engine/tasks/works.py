@@ -44,10 +44,14 @@ class Work:
         self._allocate = allocate
         self._observer = observer
         self._meter = Meter()
+        self._around = observer.around_tasks(plan)
 
     def make(self, task: Task) -> Made:
         """Make the items of a task, or the part of a batch that it asks for."""
-        return Made(*self._meter.measure(self._made, task))
+        if self._around is None:
+            return Made(*self._meter.measure(self._made, task))
+        with self._around(task):
+            return Made(*self._meter.measure(self._made, task))
 
     def tried(self, task: Task) -> Result:
         """Make a task in the consumer's thread; return an exception, which the loop raises in its turn."""
