@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import weakref
+from types import SimpleNamespace
 
 import pytest
 
@@ -71,11 +72,8 @@ def test_a_dropped_iterator_closes_its_viewers_and_is_not_kept_by_them():
 
 
 def test_news_come_once():
-    class Run:
-        tuners = [Tuner(None, decisions=["a"]), Tuner(None)]
-        events = [ps.RunEvent(0.0, "died", "", None, "x")]
-
-    run, news = Run(), News()
+    event = ps.RunEvent(0.0, "died", "", None, "x")
+    run, news = SimpleNamespace(tuners=[Tuner(None, decisions=["a"]), Tuner(None)], events=[event]), News()
     assert (news.decisions(run), [str(event) for event in news.events(run)]) == (["a"], ["x"])
     run.tuners[1].decisions.append("b")
     run.events.append(ps.RunEvent(0.0, "died", "", None, "x"))
