@@ -6,22 +6,25 @@ import os
 import weakref
 from collections.abc import Callable
 from time import perf_counter_ns
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from penstock import watch
 from penstock.core.errors import PlanError
 
 if TYPE_CHECKING:
+    from penstock.engine.cursors.cursor import Cursor
     from penstock.engine.runs.carry_over import CarryOver
     from penstock.engine.runs.run import Run
     from penstock.watch.counters import Counters
+    from penstock.watch.export.tensorboard import ScalarWriter
     from penstock.watch.leaks import MemoryGrowth
     from penstock.watch.viewers import Viewer, Viewers
 
 
 class Watching:
-    """`stats`, `verdict` and `trace` of an iterator."""
+    """`stats`, `verdict`, and files and programs that show the run of an iterator."""
 
+    _began: Cursor
     _carry_over: CarryOver
     _counters: Counters
     _growth: MemoryGrowth | None
@@ -75,6 +78,62 @@ class Watching:
         """
         self._add_viewer("trace", lambda: watch.trace.viewer.TraceViewer(path), spans=True)
 
+    def to_tensorboard(self, to: str | os.PathLike[str] | ScalarWriter) -> None:
+        """Write the figures of this pass for TensorBoard, once a second; call it before the first item.
+
+        `to` is the folder that TensorBoard is started with, or one of its runs: the figures are in `penstock` inside of
+        it, a run beside your own scalars. Or pass your `SummaryWriter`, of PyTorch or tensorboardX, to have them among
+        yours. The curves are items and rows per second, the share of its time that the consumer waits, tasks under
+        way, workers, memory, and each operation's share of the work; the texts are the tuner's decisions, events and,
+        at the end, the verdict. Nothing has to be installed. If the file cannot be written, the log says so and the run
+        goes on.
+
+        >>> import os, tempfile
+        >>> it = Dataset.range(8).batch(4).iterator()
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     it.to_tensorboard(folder)
+        ...     batches = list(it)
+        ...     os.listdir(folder)
+        ['penstock']
+        """
+        writes = isinstance(to, str | os.PathLike) or callable(getattr(to, "add_scalar", None))
+        if not writes:
+            raise TypeError(f"to_tensorboard(): expected a folder or a SummaryWriter, not {type(to).__name__}")
+        self._add_viewer("to_tensorboard", lambda: watch.export.tensorboard.TensorBoardViewer(to))
+
+    def to_prometheus(self, pipeline: str = "penstock", *, registry: Any = None) -> None:
+        """Let Prometheus scrape the counts of this pass, labeled `pipeline`, from a registry of its library.
+
+        Without a `registry` it is the library's own, as `prometheus_client.start_http_server(8000)` serves it. The
+        series end with the pass. Without prometheus_client a `MissingDependencyError` is raised.
+
+        >>> from prometheus_client import CollectorRegistry, generate_latest
+        >>> registry, it = CollectorRegistry(), Dataset.range(8).batch(4).iterator()
+        >>> it.to_prometheus("train", registry=registry)
+        >>> batch = next(it)
+        >>> print(generate_latest(registry).decode())
+        # HELP penstock_items_total Items received by the consumer
+        # TYPE penstock_items_total counter
+        penstock_items_total{pipeline="train"} 1.0
+        ...
+        """
+        stats = self._weak_stats()
+        self._add_viewer("to_prometheus", lambda: watch.export.prometheus.PrometheusViewer(stats, pipeline, registry))
+
+    def to_opentelemetry(self, pipeline: str = "penstock", *, meter: Any = None) -> None:
+        """Let OpenTelemetry observe the counts of this pass, with the attribute `pipeline`, by its library.
+
+        Without a `meter` it is `opentelemetry.metrics.get_meter("penstock")`. The pass is observed until it is over.
+        Without opentelemetry-api a `MissingDependencyError` is raised.
+
+        >>> it = Dataset.range(8).batch(4).iterator()
+        >>> it.to_opentelemetry("train")  # doctest: +SKIP
+        """
+        stats = self._weak_stats()
+        self._add_viewer(
+            "to_opentelemetry", lambda: watch.export.opentelemetry.OpenTelemetryViewer(stats, pipeline, meter)
+        )
+
     def _add_viewer(self, call: str, make: Callable[[], Viewer], *, spans: bool = False) -> None:
         """Make a viewer that looks at the run from its beginning, perhaps with spans."""
         if self._run is not None:
@@ -88,5 +147,17 @@ class Watching:
 
     def _let_look(self, viewers: Viewers, asked: int) -> None:
         """Let the viewers look at the moment in which items arrived, or the run ended."""
-        if self._run is not None:
-            viewers.look(watch.viewers.Moment(asked, self._last, self._received, self._run.unit, self.stats, self._run))
+        run, began = self._run, self._began
+        if run is not None:
+            first = began.epoch * max(run.plan.length, 0) + began.row
+            viewers.look(watch.viewers.Moment(asked, self._last, self._received, first, run.unit, self.stats, run))
+
+    def _weak_stats(self) -> Callable[[], watch.stats.Stats | None]:
+        """Return a function that returns the counts as long as the iterator exists."""
+        found = weakref.ref(self)
+
+        def stats() -> watch.stats.Stats | None:
+            iterator = found()
+            return None if iterator is None else iterator.stats()
+
+        return stats

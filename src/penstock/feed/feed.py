@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import weakref
 from collections import deque
@@ -38,6 +39,10 @@ class AheadIterator(ElementIterator, Protocol):
     def ledger(self) -> dict[str, Any]: ...
     def position(self) -> Any: ...
     def report_position(self, position: Any, /) -> None: ...
+    def trace(self, path: Any, /) -> None: ...
+    def to_tensorboard(self, to: Any, /) -> None: ...
+    def to_prometheus(self, pipeline: str = ..., *, registry: Any = ...) -> None: ...
+    def to_opentelemetry(self, pipeline: str = ..., *, meter: Any = ...) -> None: ...
 
 
 class Iterable(Protocol):
@@ -200,6 +205,22 @@ class FedIterator(Closing):
     def verdict(self) -> str:
         """Return what limits this run: the pipeline, transfers to the device, or the steps; see `Iterator.verdict`."""
         return _verdict(self._placement, self._source)
+
+    def trace(self, path: str | os.PathLike[str]) -> None:
+        """Write a trace of this pass; see `Iterator.trace`."""
+        self._source.trace(path)
+
+    def to_tensorboard(self, to: Any) -> None:
+        """Write the figures of this pass for TensorBoard; see `Iterator.to_tensorboard`."""
+        self._source.to_tensorboard(to)
+
+    def to_prometheus(self, pipeline: str = "penstock", *, registry: Any = None) -> None:
+        """Let Prometheus scrape the counts of this pass; see `Iterator.to_prometheus`."""
+        self._source.to_prometheus(pipeline, registry=registry)
+
+    def to_opentelemetry(self, pipeline: str = "penstock", *, meter: Any = None) -> None:
+        """Let OpenTelemetry observe the counts of this pass; see `Iterator.to_opentelemetry`."""
+        self._source.to_opentelemetry(pipeline, meter=meter)
 
     def close(self) -> None:
         """Stop at once."""

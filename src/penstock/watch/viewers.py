@@ -22,12 +22,14 @@ if TYPE_CHECKING:
 class Moment:
     """A moment in which items arrived for which the consumer waited from `asked` to `now` (ns), or the run ended.
 
-    `received` counts the items before them; `stats()` counts everything up to now.
+    `received` counts the items before them, the first of which is number `first_step` of all epochs, if epochs have a
+    known length, else of its epoch; `stats()` counts everything up to now.
     """
 
     asked: int
     now: int
     received: int
+    first_step: int
     unit: str
     stats: Callable[[], Stats]
     run: Run
