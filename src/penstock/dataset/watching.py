@@ -12,6 +12,7 @@ from penstock import watch
 from penstock.core.errors import PlanError
 
 if TYPE_CHECKING:
+    from penstock.core.verdicts import Verdict
     from penstock.engine.cursors.cursor import Cursor
     from penstock.engine.runs.carry_over import CarryOver
     from penstock.engine.runs.run import Run
@@ -48,8 +49,10 @@ class Watching:
         memory = self._carry_over.memory
         return watch.report.stats_of(self._run, self._counters, memory, self._received, times, self._growth)
 
-    def verdict(self) -> str:
+    def verdict(self) -> Verdict:
         """Return the limit of this run in words: who waits, for which operation, its ceiling, and what to change.
+
+        The parts are attributes of the text: see `Verdict`.
 
         >>> it = iter(Dataset.range(3))
         >>> it.verdict()

@@ -14,6 +14,7 @@ import numpy as np
 
 from penstock.core.arrays import Reserve
 from penstock.core.closing import Closing
+from penstock.core.verdicts import Verdict
 from penstock.elements.nested.structure import flatten, paths, unflatten
 from penstock.elements.ragged import Ragged
 from penstock.elements.sparse import Sparse
@@ -29,7 +30,7 @@ class ElementIterator(Protocol):
     def state_dict(self) -> dict[str, Any]: ...
     def load_state_dict(self, state: dict[str, Any] | list[dict[str, Any]], /) -> None: ...
     def stats(self) -> Any: ...
-    def verdict(self) -> str: ...
+    def verdict(self) -> Verdict: ...
     def close(self) -> None: ...
 
 
@@ -202,7 +203,7 @@ class FedIterator(Closing):
         """Return the counts so far, with those of elements taken ahead; see `Iterator.stats`."""
         return self._source.stats()
 
-    def verdict(self) -> str:
+    def verdict(self) -> Verdict:
         """Return what limits this run: the pipeline, transfers to the device, or the steps; see `Iterator.verdict`."""
         return _verdict(self._placement, self._source)
 
@@ -233,7 +234,7 @@ class FedIterator(Closing):
             self._placement.release(self._placed.popleft()[0])
 
 
-def _verdict(placement: Placement, source: ElementIterator) -> str:
+def _verdict(placement: Placement, source: ElementIterator) -> Verdict:
     clock = placement.clock
     return source.verdict() if clock is None else clock.verdict(source.stats().waited, source.verdict)
 
@@ -294,7 +295,7 @@ class FrameworkFeed(SharedPasses):
         """Return the counts of the pass begun last; see `Iterator.stats`."""
         return self._told().stats()
 
-    def verdict(self) -> str:
+    def verdict(self) -> Verdict:
         """Return what limited the pass begun last; see `Iterator.verdict`."""
         return _verdict(self._placement, self._told())
 
