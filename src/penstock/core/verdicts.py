@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, Self, TypeAlias
+from typing import Literal, Self, TypeAlias
 
-Kind: TypeAlias = Literal["early", "step", "transfer", "input", "storage", "gil", "memory"]
+VerdictKind: TypeAlias = Literal["early", "step", "transfer", "input", "storage", "gil", "memory"]
 
 
 class Verdict(str):  # noqa: SLOT000 - its parts are in a dict, so that it can be pickled and reworded
@@ -23,7 +23,7 @@ class Verdict(str):  # noqa: SLOT000 - its parts are in a dict, so that it can b
     ('Too early to say: 0 elements in 0.00 s.', 'early', 1.0)
     """
 
-    kind: Kind
+    kind: VerdictKind
     operation: str
     operation_ceiling: float
     next_operation: str
@@ -34,7 +34,7 @@ class Verdict(str):  # noqa: SLOT000 - its parts are in a dict, so that it can b
     def __new__(
         cls,
         text: str,
-        kind: Kind = "early",
+        kind: VerdictKind = "early",
         *,
         operation: str = "",
         operation_ceiling: float = 0.0,
@@ -54,7 +54,9 @@ class Verdict(str):  # noqa: SLOT000 - its parts are in a dict, so that it can b
         made.gain = gain
         return made
 
-    def reworded(self, text: str, kind: Kind | None = None) -> Self:
+    def reworded(self, text: str, kind: VerdictKind | None = None) -> Self:
         """Return another text with the same parts, perhaps of another kind."""
-        parts: dict[str, Any] = dict(vars(self))
-        return type(self)(text, **{**parts, "kind": kind or self.kind})
+        made = type(self)(text)
+        vars(made).update(vars(self))
+        made.kind = kind or self.kind
+        return made

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from penstock.core.verdicts import Kind, Verdict
+from penstock.core.verdicts import Verdict, VerdictKind
 from penstock.engine.runs.settings import ISOLATED
 from penstock.plan.safety.calls import HERE
 from penstock.watch.stats import LEAST_STARTING, OperationStats, Stats
 
 LEAST_SECONDS = 0.05
-MUCH = 0.3  # share of the time waited from which on the start of a process is told
+MUCH_STARTING = 0.3  # share of the time waited from which on the start of a process is told
 INPUT_BOUND = 0.05  # share of its time that a consumer waits before the input is called the limit
-MOSTLY = 0.5  # share of an operation's time, or of all tasks', that it waits
-SHORT = 0.3  # times per item that work ahead found no room in the memory budget
-IDLE = 0.7  # share of the workers' time below which they are called idle
-STARVED = 0.3  # share of the time of tasks that other processes used the cores
-WORTH_TELLING = 1.05  # gain
-NAMES: dict[Kind, str] = {
+MOST_WAITING = 0.5  # share of an operation's time, or of all tasks', that it waits
+OFTEN_SHORT = 0.3  # times per item that work ahead found no room in the memory budget
+BUSY_SHARE = 0.7  # share of the workers' time below which they are called idle
+MUCH_STARVED = 0.3  # share of the time of tasks that other processes used the cores
+GAIN_TOLD = 1.05  # gain
+KIND_NAMES: dict[VerdictKind, str] = {
     "input": "Input-bound",
     "storage": "Storage-bound",
     "gil": "GIL-bound",
@@ -25,7 +25,7 @@ NAMES: dict[Kind, str] = {
 }
 
 
-class Change(NamedTuple):
+class NextChange(NamedTuple):
     """A change in words, and the items per second that the pipeline could make after it (0 if nobody knows)."""
 
     words: str
@@ -47,7 +47,7 @@ def verdict(stats: Stats) -> Verdict:
     )
 
 
-def kind_of(stats: Stats) -> Kind:
+def verdict_kind(stats: Stats) -> VerdictKind:
     """Return the kind of limit."""
     limit = stats.limit
     if stats.items == 0 or limit is None or stats.seconds < LEAST_SECONDS:
@@ -57,16 +57,16 @@ def kind_of(stats: Stats) -> Kind:
     return "input" if _limited_by_turns(stats) is not None else _kind_of_input(limit, stats)
 
 
-def _kind_of_input(limit: OperationStats, stats: Stats) -> Kind:
+def _kind_of_input(limit: OperationStats, stats: Stats) -> VerdictKind:
     if stats.holds_gil:
         return "gil"
-    if stats.short >= SHORT * stats.items and stats.work < IDLE * stats.workers * stats.seconds:
+    if stats.short >= OFTEN_SHORT * stats.items and stats.work < BUSY_SHARE * stats.workers * stats.seconds:
         return "memory"
-    return "storage" if limit.reads and limit.wait > MOSTLY * limit.wall else "input"
+    return "storage" if limit.reads and limit.wait > MOST_WAITING * limit.wall else "input"
 
 
 def _limit(stats: Stats) -> Verdict:
-    kind, limit = kind_of(stats), stats.limit
+    kind, limit = verdict_kind(stats), stats.limit
     if kind == "early" or limit is None:
         return Verdict(f"Too early to say: {_count(stats.items, stats.unit)} in {stats.seconds:.2f} s.")
     behind = _next_limit(stats, limit)
@@ -89,14 +89,14 @@ def _limit(stats: Stats) -> Verdict:
     change = _change(kind, limit, stats)
     gain, then = _gain(change, stats)
     text = (
-        f"{NAMES[kind]}: the consumer waited {_percent(stats.wait_share)} of the time. "
+        f"{KIND_NAMES[kind]}: the consumer waited {_percent(stats.wait_share)} of the time. "
         f"The limit is {limit.name}, with {_percent(_share(limit, stats))} of the work; "
         f"its ceiling is {_rate(its_ceiling, 'row')} ({_where(stats)})"
     )
     if behind is not None:
         text += f", and the next limit is {behind.name}, at {_rate(ceiling_of(behind, stats), 'row')}"
     text += f". {change.words}"
-    if gain >= WORTH_TELLING:
+    if gain >= GAIN_TOLD:
         text += f" That should be {_times(gain)} as fast{then}."
     return Verdict(
         text,
@@ -116,7 +116,7 @@ def _next_limit(stats: Stats, limit: OperationStats) -> OperationStats | None:
     return max(others, key=stats.occupied, default=None)
 
 
-def _gain(change: Change, stats: Stats) -> tuple[float, str]:
+def _gain(change: NextChange, stats: Stats) -> tuple[float, str]:
     """Return the factor that a change raises the rate by, and the limit after it, in words.
 
     The consumer's own step is a limit that no change of the pipeline moves.
@@ -130,14 +130,14 @@ def _gain(change: Change, stats: Stats) -> tuple[float, str]:
 
 def _start(stats: Stats) -> str:
     """Return how long the start of a process took, if that is much of the time that the consumer waited."""
-    if stats.starting < max(LEAST_STARTING, MUCH * stats.waited):
+    if stats.starting < max(LEAST_STARTING, MUCH_STARTING * stats.waited):
         return ""
     return f" It waited {stats.starting:.2f} s for the start of the process, which later epochs use again."
 
 
-def _change(kind: Kind, limit: OperationStats, stats: Stats) -> Change:
+def _change(kind: VerdictKind, limit: OperationStats, stats: Stats) -> NextChange:
     """Return the one change to make next."""
-    found = (advice(kind, limit, stats) for advice in ADVICE)
+    found = (advice(kind, limit, stats) for advice in NEXT_CHANGES)
     return next(filter(None, found), None) or _change_of_cores(limit, stats)
 
 
@@ -146,65 +146,65 @@ def _of_one_core(stats: Stats) -> float:
     return stats.items / max(stats.work - stats.blocked, 1e-9)
 
 
-def _own_objects(kind: Kind, limit: OperationStats, stats: Stats) -> Change | None:
+def _own_objects(kind: VerdictKind, limit: OperationStats, stats: Stats) -> NextChange | None:
     if (turns := _limited_by_turns(stats)) is None:
         return None
     words = (
         f"{turns}. Give each call or each thread its own object (threading.local()), or pass thread_safe=True if "
         "several threads are safe."
     )
-    return Change(words, stats.cores * _of_one_core(stats))
+    return NextChange(words, stats.cores * _of_one_core(stats))
 
 
-def _no_gil(kind: Kind, limit: OperationStats, stats: Stats) -> Change | None:
+def _no_gil(kind: VerdictKind, limit: OperationStats, stats: Stats) -> NextChange | None:
     words = (
         "Its functions hold the GIL, so more threads do not help: call them on whole columns with "
         "map(..., vectorized=True), or let processes call them, with Options(executor='processes')."
     )
-    return Change(words, stats.cores * _of_one_core(stats)) if kind == "gil" else None
+    return NextChange(words, stats.cores * _of_one_core(stats)) if kind == "gil" else None
 
 
-def _more_memory(kind: Kind, limit: OperationStats, stats: Stats) -> Change | None:
+def _more_memory(kind: VerdictKind, limit: OperationStats, stats: Stats) -> NextChange | None:
     words = (
         f"The memory budget of {stats.budget / 1e6:,.0f} MB has no room for more work ahead, so that workers are "
         "idle: raise Options(memory_budget=), or make batches smaller."
     )
-    return Change(words, stats.ceiling) if kind == "memory" else None
+    return NextChange(words, stats.ceiling) if kind == "memory" else None
 
 
-def _not_inline(kind: Kind, limit: OperationStats, stats: Stats) -> Change | None:
+def _not_inline(kind: VerdictKind, limit: OperationStats, stats: Stats) -> NextChange | None:
     words = "The run is inline, as configured: Options(executor='auto') may use other cores."
-    return Change(words, stats.cores * _of_one_core(stats)) if stats.chosen and stats.is_inline else None
+    return NextChange(words, stats.cores * _of_one_core(stats)) if stats.chosen and stats.is_inline else None
 
 
-def _fewer_others(kind: Kind, limit: OperationStats, stats: Stats) -> Change | None:
-    if stats.starved <= STARVED * stats.work:
+def _fewer_others(kind: VerdictKind, limit: OperationStats, stats: Stats) -> NextChange | None:
+    if stats.starved <= MUCH_STARVED * stats.work:
         return None
     share = stats.starved / stats.work
     words = f"Other processes used the cores for {_percent(share)} of the time: check what else runs."
-    return Change(words, stats.ceiling / (1 - min(share, 0.99)))
+    return NextChange(words, stats.ceiling / (1 - min(share, 0.99)))
 
 
-def _less_in_order(kind: Kind, limit: OperationStats, stats: Stats) -> Change | None:
+def _less_in_order(kind: VerdictKind, limit: OperationStats, stats: Stats) -> NextChange | None:
     words = (
         "It makes one element after another, in order: make it cheaper, or give it less to do, by moving work into a "
         "map() after it."
     )
-    return Change(words, _if_halved(limit, stats)) if limit.sequential else None
+    return NextChange(words, _if_halved(limit, stats)) if limit.sequential else None
 
 
-def _more_calls(kind: Kind, limit: OperationStats, stats: Stats) -> Change | None:
-    if kind != "storage" and stats.blocked <= MOSTLY * stats.work:
+def _more_calls(kind: VerdictKind, limit: OperationStats, stats: Stats) -> NextChange | None:
+    if kind != "storage" and stats.blocked <= MOST_WAITING * stats.work:
         return None
     waits, kept = "It mostly waits", ""
     if kind == "storage":
         waits, kept = "It mostly waits for its source", ", or keep what was read with cache()"
     more = 2 * max(stats.workers, 1)
     words = f"{waits}: more calls at a time hide that, with Options(workers={more}){kept}."
-    return Change(words, min(2 * stats.ceiling, stats.cores * _of_one_core(stats)))
+    return NextChange(words, min(2 * stats.ceiling, stats.cores * _of_one_core(stats)))
 
 
-ADVICE = (_own_objects, _no_gil, _more_memory, _not_inline, _fewer_others, _less_in_order, _more_calls)
+NEXT_CHANGES = (_own_objects, _no_gil, _more_memory, _not_inline, _fewer_others, _less_in_order, _more_calls)
 """Functions that return a change if it is the one to make; the first one counts."""
 
 
@@ -214,19 +214,19 @@ def _limited_by_turns(stats: Stats) -> str | None:
     return next((operation for operation in stats.alone if sign in operation), None)
 
 
-def _change_of_cores(limit: OperationStats, stats: Stats) -> Change:
+def _change_of_cores(limit: OperationStats, stats: Stats) -> NextChange:
     if stats.is_inline:
         words = (
             "Batches this cheap stay inline; functions of whole columns make them cheaper still: those of NumPy "
             "arithmetic alone, or map(..., vectorized=True)."
         )
-        return Change(words)
+        return NextChange(words)
     if stats.workers < stats.cores:
         asked = f"Only {stats.workers} of {stats.cores:g} cores are requested"
         words = f"{asked}: raise Options(workers=) or num_parallel_calls."
-        return Change(words, stats.ceiling * stats.cores / stats.workers)
+        return NextChange(words, stats.ceiling * stats.cores / stats.workers)
     words = f"All {stats.cores:g} cores are busy: make the operation cheaper, or use more cores."
-    return Change(f"{words[:-1]} (in half of its time, for example).", _if_halved(limit, stats))
+    return NextChange(f"{words[:-1]} (in half of its time, for example).", _if_halved(limit, stats))
 
 
 def _if_halved(limit: OperationStats, stats: Stats) -> float:
