@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import pickle
+import select
 import socket
 import struct
 import threading
@@ -95,6 +96,13 @@ class Channel:
                 return
             if not count:
                 raise EOFError("the other side has closed")
+
+    @property
+    def has_ended(self) -> bool:
+        """True if the other side has closed, whether or not all that it sent was received."""
+        poll = select.poll()
+        poll.register(self._socket, select.POLLRDHUP)
+        return bool(poll.poll(0))
 
     def end(self) -> None:
         """Let the other side see the end of the channel."""
