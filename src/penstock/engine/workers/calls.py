@@ -51,9 +51,11 @@ class Call:
     pack: Packing = Pickled
     suspect: Suspect | None = None
     sent: Sent | None = None
+    future: Future[Any] | None = None
 
     def begin(self, executor: Executor) -> Future[Any]:
         """Send the task, and return its future; raise a `BrokenExecutor` if the executor is broken."""
+        self.future = None
         try:
             self.sent = sent = self.pack(self.plan, self.task, executor)
         except Exception as error:  # noqa: BLE001 - of an element that cannot be pickled; the consumer raises it

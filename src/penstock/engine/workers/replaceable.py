@@ -19,7 +19,7 @@ from penstock.core.errors import WorkerError
 from penstock.core.events import RunEvent
 from penstock.engine.memory.cgroups import oom_kills
 from penstock.engine.workers.calls import Call, result_of
-from penstock.engine.workers.departures import Departures
+from penstock.engine.workers.departures import TIME_TO_LEAVE, Departures
 from penstock.engine.workers.executors import is_remote
 from penstock.engine.workers.lifetime import LAST_WAIT
 from penstock.engine.workers.suspects import BY_OTHERS, Death
@@ -45,7 +45,7 @@ class ReplaceableExecutor:
         self._given = self._executor
         self._note = note
         self._lock = threading.RLock()  # never held while calling an executor, whose own locks guard its callbacks
-        self._under_way: dict[Call, None] = {}
+        self._under_way: dict[Call, Executor] = {}
         self._suspects: deque[Call] = deque()
         self._waiting: deque[Call] = deque()
         self._alone: Call | None = None
@@ -93,7 +93,7 @@ class ReplaceableExecutor:
                 self._suspects.clear()
                 self._waiting.clear()
             else:
-                calls, failure = self._taken(), None
+                calls, failure = self._taken(executor), None
         if executor is None:
             for call in calls:
                 call.done(failure)
@@ -111,14 +111,14 @@ class ReplaceableExecutor:
         self.name, self._broken = type(executor).__name__, ""
         return executor
 
-    def _taken(self) -> deque[Call]:
+    def _taken(self, executor: Executor) -> deque[Call]:
         """Take out the calls to begin now."""
         if self._suspects:
             self._alone = self._suspects.popleft()
             calls = deque([self._alone])
         else:
             calls, self._waiting = self._waiting, deque()
-        self._under_way.update(dict.fromkeys(calls))
+        self._under_way.update(dict.fromkeys(calls, executor))
         return calls
 
     def _send(self, call: Call, executor: Executor) -> None:
@@ -129,10 +129,15 @@ class ReplaceableExecutor:
             return
         finally:
             _end_late_workers(executor)
+        call.future = future
         call.job.futures.append(future)
         future.add_done_callback(partial(self._ended, call, executor))
+        if getattr(executor, "_broken", False) and not future.done():
+            self._doubt(executor)
 
     def _ended(self, call: Call, executor: Executor, future: Future[Any]) -> None:
+        if not self._claimed(call, future):
+            return
         result = result_of(future, call.job)
         if isinstance(result, BrokenExecutor):
             self._broke(call, executor, result, begun=True)
@@ -173,11 +178,42 @@ class ReplaceableExecutor:
                 self._fruitless, self._killed = min(self._fruitless, FRUITLESS - 1), 0
             if result is None:  # the one that was alone is the first to be made by a fresh executor
                 (self._suspects.appendleft if was_alone else self._suspects.append)(call)
-        if is_first and executor is not self._given:
-            _shut_down(executor)
+        if is_first:
+            self._doubt(executor)
+            if executor is not self._given:
+                _shut_down(executor)
         if result is not None:
             call.done(result)
         self._go_on()
+
+    def _claimed(self, call: Call, future: Future[Any] | None) -> bool:
+        """Return whether the caller, and no other thread, is to take what the future of a call ended with."""
+        with self._lock:
+            is_mine = future is not None and call.future is future
+            if is_mine:
+                call.future = None
+            return is_mine
+
+    def _doubt(self, executor: Executor) -> None:
+        """Begin to wait for the calls that a broken pool forgets.
+
+        A pool fails its calls without a lock. One that another thread adds meanwhile is never made, and may end the
+        thread that fails the others.
+        """
+        if isinstance(executor, ProcessPoolExecutor):
+            fails_calls = vars(executor)["_executor_manager_thread"]
+            with suppress(RuntimeError):  # at the end of the interpreter
+                _thread.start_new_thread(self._recover, (executor, fails_calls))
+
+    def _recover(self, executor: Executor, fails_calls: threading.Thread | None) -> None:
+        """Make the calls again that a broken pool has not failed once its thread, which does that, is over."""
+        if fails_calls is not None:
+            fails_calls.join(TIME_TO_LEAVE)
+        with self._lock:
+            begun = [(call, call.future) for call, where in self._under_way.items() if where is executor]
+        for call, future in begun:
+            if future is not None and not future.done() and self._claimed(call, future):
+                self._broke(call, executor, BrokenExecutor("a process of the pool ended"), begun=True)
 
     def _death_of(self, executor: Executor, error: BrokenExecutor, call: Call) -> Death:
         """Return how an executor broke; others did it unless the process that made the suspect ended by itself."""
