@@ -115,8 +115,8 @@ def test_a_program_without_standard_streams_starts_workers(closed, tmp_path):
 def served(setup, arena, channel):
     """Run a worker with these descriptors, and return the finished process."""
     made = f"""
-import json, os, sys
-told = {{"parent": os.getppid(), "argv": [], "channel": {channel}, "level": 30, "arena": {arena}, "caches": 0, "kept": 0}}
+import os
+told = dict(parent=os.getppid(), argv=[], channel={channel}, level=30, arena={arena}, caches=0, kept=0)
 from importlib import import_module
 import_module("{setup.program}").serve(told)
 """
@@ -132,7 +132,9 @@ def test_a_worker_that_was_let_go_before_it_began_ends_silently(program, is_aren
     ours, theirs = socket.socketpair()
     with ours, theirs:
         ours.close()
-        done = served(PoolSetup(1, program=program), [theirs.fileno(), 1 << 20] if is_arena_gone else None, theirs.fileno())
+        done = served(
+            PoolSetup(1, program=program), [theirs.fileno(), 1 << 20] if is_arena_gone else None, theirs.fileno()
+        )
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 

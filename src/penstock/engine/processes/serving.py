@@ -10,7 +10,7 @@ import pickle
 import signal
 import socket
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
 from typing import Any, TypeVar, cast
 
@@ -44,7 +44,7 @@ def begun(told: dict[str, Any]) -> Channel:
 
 
 @contextmanager
-def until_let_go(channel: Channel) -> Iterator[None]:
+def until_let_go(channel: Channel) -> Generator[None]:
     """Serve within; end silently, whatever failed, if the parent has closed the channel.
 
     What a process needs may be gone once nobody waits for it: the memory that it shares, or files that it imports.

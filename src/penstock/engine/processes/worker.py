@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import Any
 
@@ -96,13 +96,13 @@ class Server:
         for note in self._budget.said():
             logging.getLogger("penstock").warning("%s", note)
         try:
-            packet, tail = result_packet(made, task.room, self._arena)
+            packet, rest = result_packet(made, task.room, self._arena)
         except Exception as error:  # noqa: BLE001 - the consumer raises it
             self._answer("not packed", number, pickled_error(error), observer.drain())
             return
-        self._answer("made", number, packet, observer.drain(), tail)
+        self._answer("made", number, packet, observer.drain(), () if rest is None else [*rest.pieces()])
 
-    def _answer(self, kind: str, number: int, result: Any, counted: Any, tail: bytes | bytearray = b"") -> None:
+    def _answer(self, kind: str, number: int, result: Any, counted: Any, tail: Sequence[memoryview] = ()) -> None:
         """Send a result, with the memory that this process has, which nobody can tell once it has ended."""
         self._channel.send((kind, number, (resident_bytes()[0], self._holding.nbytes), result, counted), tail)
 

@@ -38,8 +38,8 @@ Packing: TypeAlias = Callable[[PickledPlan, Task, Executor], Sent]
 class Call:
     """A task to be made elsewhere; `done` receives its result, `absorb` before that the counts of the observer there.
 
-    `pack` makes the task ready to be sent, each time anew. Once a worker has died while only this call was under way,
-    `task` is one step after another of its `suspect`.
+    `pack` makes the task ready to be sent, each time anew. Under a given budget a call waits until it `may_begin`.
+    Once a worker has died while only this call was under way, `task` is one step after another of its `suspect`.
     """
 
     plan: PickledPlan
@@ -49,6 +49,7 @@ class Call:
     done: Callable[[Result], None]
     absorb: Callable[[Any], None]
     pack: Packing = Pickled
+    may_begin: Callable[[], bool] | None = None
     suspect: Suspect | None = None
     sent: Sent | None = None
     future: Future[Any] | None = None

@@ -66,6 +66,11 @@ class ReplaceableExecutor:
                 return
         self._go_on()
 
+    def admit(self) -> None:
+        """Begin calls that wait, if they may."""
+        if self._waiting:
+            self._go_on()
+
     def close(self) -> None:
         """Take no more calls, and shut down the present executor unless the caller owns it."""
         with self._lock:
@@ -117,8 +122,24 @@ class ReplaceableExecutor:
             self._alone = self._suspects.popleft()
             calls = deque([self._alone])
         else:
-            calls, self._waiting = self._waiting, deque()
+            calls = self._admitted(executor)
         self._under_way.update(dict.fromkeys(calls, executor))
+        return calls
+
+    def _admitted(self, executor: Executor) -> deque[Call]:
+        """Take out the calls that wait; under a given budget those that may begin, one for each process."""
+        places = getattr(executor, "_max_workers", 1) - sum(call.may_begin is not None for call in self._under_way)
+        calls: deque[Call] = deque()
+        held: deque[Call] = deque()
+        for call in self._waiting:
+            if call.may_begin is None:
+                calls.append(call)
+            elif places > 0 and call.may_begin():
+                calls.append(call)
+                places -= 1
+            else:
+                held.append(call)
+        self._waiting = held
         return calls
 
     def _send(self, call: Call, executor: Executor) -> None:
@@ -153,7 +174,7 @@ class ReplaceableExecutor:
             was_alone, self._alone = self._alone is call, None if self._alone is call else self._alone
             if not is_over and not self._closed:
                 self._suspects.appendleft(call)
-        if was_alone or self._suspects:
+        if was_alone or self._suspects or self._waiting:
             self._go_on()
 
     def _broke(self, call: Call, executor: Executor, error: BrokenExecutor, *, begun: bool) -> None:
