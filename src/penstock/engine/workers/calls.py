@@ -53,6 +53,7 @@ class Call:
     suspect: Suspect | None = None
     sent: Sent | None = None
     future: Future[Any] | None = None
+    was_lost: bool = False
 
     def begin(self, executor: Executor) -> Future[Any]:
         """Send the task, and return its future; raise a `BrokenExecutor` if the executor is broken."""
@@ -83,6 +84,13 @@ class Call:
             self.absorb(counted)
         self.done(result)
         return True
+
+    def lost(self, death: Death) -> Result | None:
+        """Learn that a worker ended with this very task; as `died`, but the first loss says nothing of its elements."""
+        if not self.was_lost:
+            self.was_lost, self.sent = True, None
+            return None
+        return self.died(death)
 
     def died(self, death: Death) -> Result | None:
         """Learn how a worker died while it made this call alone; return a result, or `None` to make the task next."""
