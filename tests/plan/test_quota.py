@@ -41,6 +41,12 @@ def test_no_policy_handles_it():
         work.make(task(10, 2500))
 
 
+def test_a_task_inside_of_a_task_has_its_own_quota():
+    inner = RowWork(ps.Dataset.range(10).map(make)._plan, np.empty, Unobserved())
+    with under_quota(2500):
+        assert len(inner.make(task(10, None)).piece) == 10
+
+
 def test_an_inner_quota_ends_with_its_task():
     with under_quota(1):
         with under_quota(None):

@@ -18,17 +18,18 @@ class _Here(threading.local):
     nbytes: int | None = None
 
 
-_here = _Here()
+here = _Here()
+"""The quota of the task that the calling thread makes."""
 
 
 @contextmanager
 def under_quota(nbytes: int | None) -> Generator[None]:
     """Let the calling thread make a task, each operation of which may make this many bytes before its last element."""
-    before, _here.nbytes = _here.nbytes, nbytes
+    before, here.nbytes = here.nbytes, nbytes
     try:
         yield
     finally:
-        _here.nbytes = before
+        here.nbytes = before
 
 
 def within_quota(made: Iterator[Any], count: int) -> Iterable[Any]:
@@ -40,7 +41,7 @@ def within_quota(made: Iterator[Any], count: int) -> Iterable[Any]:
     ...
     penstock.plan.quota.QuotaExceeded
     """
-    return made if _here.nbytes is None else _counted(made, count, _here.nbytes)
+    return made if here.nbytes is None else _counted(made, count, here.nbytes)
 
 
 def _counted(made: Iterator[Any], count: int, most: int) -> Iterator[Any]:

@@ -239,7 +239,7 @@ class Loop:
         """Give a job its tasks: several if it is one expensive batch."""
         if self._workers is not None:
             job.nbytes = self._memory.taken(job, gathered=isinstance(self._workers, NativeThread))
-            if (quota := self._memory.quota(job)) is not None:
+            if not isinstance(self._workers, NativeThread) and (quota := self._memory.quota(job)) is not None:
                 job.task = job.task._replace(quota=quota)
         task, parts = self._prepared(job.task), self._parts(job)
         if parts is None:

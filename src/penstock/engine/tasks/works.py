@@ -17,7 +17,7 @@ from penstock.engine.tasks.task import Job, Made, Result, Task
 from penstock.ops.group.batching import batching_of
 from penstock.plan.flow import Piece
 from penstock.plan.node import Node
-from penstock.plan.quota import under_quota
+from penstock.plan.quota import here, under_quota
 
 if TYPE_CHECKING:
     from penstock.engine.tasks.parts import Parts
@@ -48,7 +48,7 @@ class Work:
 
     def make(self, task: Task) -> Made:
         """Make the items of a task, or the part of a batch that it asks for."""
-        if task.quota is None:
+        if task.quota is None and here.nbytes is None:
             return Made(*self._meter.measure(self._made, task))
         with under_quota(task.quota):
             return Made(*self._meter.measure(self._made, task))

@@ -194,6 +194,7 @@ class ReplaceableExecutor:
             self._under_way.pop(call, None)
         if result is not None:
             call.done(result)
+        self._go_on()
 
     def _broke(self, call: Call, executor: Executor, error: BrokenExecutor, *, begun: bool) -> None:
         """Put a call under suspicion, unless it is known to be deadly by now."""
