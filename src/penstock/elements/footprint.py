@@ -34,11 +34,9 @@ def memory_of(chunk: Chunk) -> int:
     >>> memory_of(Items([{"x": np.zeros(1000)}, {"x": np.zeros(2000)}])) // 1000
     24
     """
-    if isinstance(chunk, Kept) or not len(chunk):
-        return 0
     if isinstance(chunk, Columns):
-        return sum(map(_memory_of_column, chunk.columns))
-    return _of_some(chunk.values, 0)
+        return sum(map(_memory_of_column, chunk.columns)) if len(chunk) else 0
+    return 0 if isinstance(chunk, Kept) else _of_some(chunk.values, 0)
 
 
 def memory_of_value(value: Any, depth: int = 0) -> int:

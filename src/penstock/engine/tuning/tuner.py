@@ -12,7 +12,7 @@ import math
 from dataclasses import dataclass, field, replace
 
 from penstock.engine.memory.slots import SlotsBefore
-from penstock.engine.tasks.cost import Cost
+from penstock.engine.tasks.cost import Cost, Meter
 from penstock.engine.tuning.budget import available_cores
 from penstock.engine.tuning.hill_climb import MS, HillClimb, threads_for
 
@@ -64,6 +64,7 @@ class Tuner:
     group_beside: int = 1
     seemed_to_pay: bool = False  # to split the first batch, by the task before
     decisions: list[str] = field(default_factory=list)
+    meter: Meter = field(default_factory=Meter, init=False, repr=False, compare=False)  # new in each run
 
     def observe(self, cost: Cost, items: float) -> None:
         """Add the cost of a task that made this many items (a fraction if several tasks share one)."""
