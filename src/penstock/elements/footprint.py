@@ -36,7 +36,8 @@ def memory_of(chunk: Chunk) -> int:
     """
     if isinstance(chunk, Columns):
         return sum(map(_memory_of_column, chunk.columns)) if len(chunk) else 0
-    return 0 if isinstance(chunk, Kept) else _of_some(chunk.values, 0)
+    values = chunk.values
+    return 0 if isinstance(chunk, Kept) or not values else _of_some(values, 0)
 
 
 def memory_of_value(value: Any, depth: int = 0) -> int:
@@ -114,7 +115,7 @@ def _of_some(values: Any, depth: int) -> int:
     """Return the bytes of all values, or a multiple of those of some of them, evenly spaced."""
     count, most = len(values), REPRESENTING[depth]
     if count <= most:
-        return _of_all(values, depth)
+        return sum([memory_of_value(value, depth) for value in values])
     if isinstance(values, list | tuple | np.ndarray):
         some = cast("Sequence[Any]", values)[:: count // most | 1]  # odd, as small and large ones may take turns
     else:
