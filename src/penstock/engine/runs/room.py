@@ -82,7 +82,10 @@ class Room:
         """Return the number of further items that there is room for, beside those of the jobs under way."""
         items, nbytes = window.items, window.nbytes
         left = min(self.account.left, self._share - nbytes - self.held)
-        return min(max(left, 0) // max(self.reserved(1, gathered=gathered), 1), max(self.calm - items, 0))
+        fitting = max(left, 0) // max(self.reserved(1, gathered=gathered), 1)
+        if not fitting:
+            self.account.budget.short += 1
+        return min(fitting, max(self.calm - items, 0))
 
     def for_items_here(self) -> int:
         """Return the number of items that may be made in the thread that asks for them.

@@ -43,12 +43,16 @@ class Work:
         self.tell = telling(plan)
         self._allocate = allocate
         self._observer = observer
+        self._around = observer.around_tasks(plan)
         self.meter = Meter()
         """The meter of its tasks; works of one kind may share one, so that few tasks are measured in full."""
 
     def make(self, task: Task) -> Made:
         """Make the items of a task, or the part of a batch that it asks for."""
-        return Made(*self.meter.measure(self._made, task))
+        if self._around is None:
+            return Made(*self.meter.measure(self._made, task))
+        with self._around(task):
+            return Made(*self.meter.measure(self._made, task))
 
     def tried(self, task: Task) -> Result:
         """Make a task in the consumer's thread; return an exception, which the loop raises in its turn."""
