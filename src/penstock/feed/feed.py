@@ -13,6 +13,7 @@ import numpy as np
 
 from penstock.core.arrays import Reserve
 from penstock.core.closing import Closing
+from penstock.elements.encoded import encoded_images
 from penstock.elements.nested.structure import flatten, paths, unflatten
 from penstock.elements.ragged import Ragged
 from penstock.elements.sparse import Sparse
@@ -88,7 +89,13 @@ class Here:
     def _converted(self, leaf: Any) -> Any:
         if isinstance(leaf, Ragged | Sparse):
             return self._convert(leaf) if leaf.dtype.kind in NUMBERS else leaf
-        return self._convert(np.asarray(leaf)) if is_numeric(leaf) else leaf
+        if is_numeric(leaf):
+            return self._convert(np.asarray(leaf))
+        if encoded_images(leaf):
+            from penstock.feed import images
+
+            raise images.not_on("the CPU")
+        return leaf
 
 
 class FedIterator(Closing):

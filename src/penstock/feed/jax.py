@@ -100,6 +100,7 @@ class Sharded:
         self._across = not sharding.is_fully_addressable
         device = next(iter(sharding.device_set))
         self._splits = ByteSplits(jax, sharding) if len(sharding.device_set) == 1 and device.platform != "cpu" else None
+        self._decoder: Any = None  # of images, once there are any
         self.allocate = None
         self.clock = ArrivalClock(f"{device.platform}:{device.id}" if len(sharding.device_set) == 1 else "the devices")
 
@@ -111,7 +112,7 @@ class Sharded:
         if placed is None:
             given = zip(arrays, parcel.paths(), owners, strict=True)
             placed = [self._put(array, path, owner) for array, path, owner in given]
-        batch = parcel.opened(placed, self._joined)
+        batch = parcel.opened(placed, self._joined, self._decoded)
         return batch if self._finish is None else self._finish(batch)
 
     def wait(self, placed: Any) -> Any:
@@ -136,6 +137,18 @@ class Sharded:
             return jax.device_put(array, sharding)
         except ValueError as error:
             raise ElementError(_undivided(jax, sharding, path, array)) from error
+
+    def _decoded(self, leaf: Any) -> Any:
+        """Return the pixels of encoded images, made on the only device of the sharding."""
+        from penstock.feed import images
+
+        device = next(iter(self._sharding.device_set))
+        if device.platform not in {"cuda", "gpu"} or len(self._sharding.device_set) > 1:
+            raise images.not_on(str(self._sharding))
+        if self._decoder is None:
+            self._decoder = images.ImageDecoder(device.local_hardware_id, "to_jax()")
+        made = self._decoder.array(images.batch_of(leaf), require("jax.dlpack", extra="jax", purpose="to_jax()"))
+        return made if isinstance(leaf, np.ndarray) else made[0]
 
     def _joined(self, leaf: Any, arrays: list[Any]) -> Any:
         if isinstance(leaf, Ragged):

@@ -90,6 +90,7 @@ class TorchTransfer:
     memory: Any
     ready: Any
     host: Cargo | None
+    computed: bool = False  # perhaps with tensors besides those in `memory`
 
 
 class OnDevice:
@@ -112,13 +113,14 @@ class OnDevice:
         self._ring = None if streams is None else Ring(streams.pinned)
         self.allocate = None if self._ring is None else self._ring.allocate
         self.clock = EventClock(str(device), streams.noted) if timed and streams is not None else None
+        self._decoder: Any = None  # of images, once there are any
 
     def place(self, batches: list[Any]) -> TorchTransfer:
         parcel = parcel_of(batches[0], deep_ragged=False)
         if self._streams is None or self._ring is None:
             host = cargo_of(parcel.arrays, lambda nbytes: np.empty(nbytes, np.uint8))
             memory = self._torch.from_numpy(host.memory).to(self._device)
-            batch = parcel.opened(self._tensors(memory, host, parcel), self._joined)
+            batch = parcel.opened(self._tensors(memory, host, parcel), self._joined, self._decoded)
             return TorchTransfer(batch if self._finish is None else self._finish(batch), memory, None, None)
         streams, host = self._streams, cargo_of(parcel.arrays, self._ring.allocate)
         block = block_under(host.memory)
@@ -134,18 +136,20 @@ class OnDevice:
             streams.copy(memory, block.buffer[low : low + host.memory.nbytes])
             sent.record()
             block.transfers.append(sent)
-            batch = parcel.opened(self._tensors(memory, host, parcel), self._joined)
-            ready = sent
+            batch, ready = parcel.opened(self._tensors(memory, host, parcel), self._joined, self._decoded), sent
+            computed = self._finish is not None or bool(parcel.encoded)
             if self._finish is not None:
-                batch, ready = self._finish(batch), streams.event()
+                batch = self._finish(batch)
+            if computed:
+                ready = streams.event()
                 ready.record()
         if self.clock is not None:
             self.clock.moved(began, sent, host.memory.nbytes)
-        return TorchTransfer(batch, memory, ready, host)
+        return TorchTransfer(batch, memory, ready, host, computed)
 
     def wait(self, placed: TorchTransfer) -> Any:
         if self._streams is not None:
-            made = [] if self._finish is None else _tensors_in(self._torch, placed.batch)
+            made = _tensors_in(self._torch, placed.batch) if placed.computed else []
             self._streams.hand_over([placed.memory, *made], placed.ready)
         return placed.batch
 
@@ -161,6 +165,20 @@ class OnDevice:
             else torch.empty(array.shape, dtype=dtype, device=self._device)
             for array, dtype, begin in zip(parcel.arrays, dtypes, host.begins, strict=True)
         ]
+
+    def _decoded(self, leaf: Any) -> Any:
+        """Return the pixels of encoded images, made in the stream of the copies."""
+        from penstock.feed import images
+
+        torch, device = self._torch, self._device
+        if device.type != "cuda":
+            raise images.not_on(str(device))
+        if self._decoder is None:
+            self._decoder = images.ImageDecoder(device.index, "to_torch()")
+        batch = images.batch_of(leaf)
+        made = torch.empty(batch.shape, dtype=_dtype(torch, batch.dtype), device=device)
+        self._decoder.write(batch, made.data_ptr(), torch.cuda.current_stream(device).cuda_stream)
+        return made if isinstance(leaf, np.ndarray) else made[0]
 
     def _joined(self, leaf: Any, arrays: list[Any]) -> Any:
         torch = self._torch

@@ -1,0 +1,250 @@
+"""Images that a feed decodes: the batch, the kernel compiled for the CPU, and the errors where there is no GPU."""
+
+from __future__ import annotations
+
+import ctypes
+import pickle
+import shutil
+import subprocess
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+import penstock as ps
+from penstock import image
+from penstock.core.errors import DecodeError, ElementError, MissingDependencyError, PlanError
+from penstock.core.seeds import row_generator
+from penstock.feed import images
+from penstock.image.deferred import DeferredImage
+from tests.feed import fake_cuda
+from tests.image.photos import encoded, picture
+
+MEAN, STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
+SOURCE = Path(images.__file__).with_name("write_images.cu")
+
+# What the kernel takes from CUDA, for a C++ compiler: one thread after another.
+ON_CPU = """
+#include <algorithm>
+#include <cmath>
+#define __device__
+#define __global__
+struct Three { int x, y, z; };
+static Three blockIdx, threadIdx, blockDim{1, 1, 1};
+using std::max, std::min;
+static float __fadd_rn(float a, float b) { return a + b; }
+static float __fmul_rn(float a, float b) { return a * b; }
+#include "write_images.cu"
+extern "C" void write_all(const Image* images, PIXEL* out, int count, int height, int width, const float* affine) {
+  for (blockIdx.z = 0; blockIdx.z < count; ++blockIdx.z)
+    for (blockIdx.y = 0; blockIdx.y < height; ++blockIdx.y)
+      for (blockIdx.x = 0; blockIdx.x < width; ++blockIdx.x) write_images(images, out, height, width, affine);
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def compiled(tmp_path_factory):
+    """The kernel for options such as `("-DCHANNELS=3", ...)`, as a library for the CPU."""
+    compiler = shutil.which("c++") or shutil.which("g++")
+    if compiler is None:
+        pytest.skip("there is no C++ compiler")
+    folder = tmp_path_factory.mktemp("kernels")
+    (folder / "kernel.cc").write_text(ON_CPU)
+
+    @cache
+    def library(options: tuple[str, ...]) -> ctypes.CDLL:
+        made = folder / f"{'_'.join(options)}.so"
+        paths = [f"-I{SOURCE.parent}", "-o", str(made), str(folder / "kernel.cc")]
+        command = [compiler, "-std=c++17", "-O1", "-ffp-contract=off", "-shared", "-fPIC", *options, *paths]
+        subprocess.run(command, check=True, capture_output=True, text=True)
+        return ctypes.CDLL(str(made))
+
+    return library
+
+
+@pytest.fixture
+def decoder(compiled, monkeypatch) -> images.ImageDecoder:
+    modules = {"cupy": fake_cuda.cupy(compiled), "nvidia.nvimgcodec": fake_cuda.codec}
+    monkeypatch.setattr(images, "require", lambda module, **_: modules[module])
+    return images.ImageDecoder(0, "to_torch()")
+
+
+def written(decoder: images.ImageDecoder, leaf: np.ndarray) -> np.ndarray:
+    batch = images.batch_of(leaf)
+    out = np.full(batch.shape, 77, batch.dtype)
+    decoder.write(batch, out.ctypes.data, 0)
+    return out
+
+
+def encoded_batch(files: list[bytes], *ops, row: int = 0) -> np.ndarray:
+    """Return the column that a pipeline with these operations after `decode(device="cuda")` makes of files."""
+    ds = ps.Dataset.from_tensor_slices(files)
+    for op in ops:
+        ds = ds.map(op)
+    (batch,) = ds.batch(len(files)).with_options(ps.Options(seed=row))
+    return batch
+
+
+def photos(count: int = 6) -> list[bytes]:
+    return [encoded(picture(40 + 9 * i, 70 - 6 * i, 3, i), quality=90) for i in range(count)]
+
+
+CHAINS = [
+    [image.center_crop((24, 20))],
+    [image.random_crop(30), image.random_flip()],
+    [image.random_flip(1.0), image.random_resized_crop((20, 33)), image.random_flip(1.0), image.center_crop((15, 20))],
+    *(
+        [image.random_resized_crop((17, 31), interpolation=interpolation, antialias=antialias), image.random_flip()]
+        for interpolation in ("bilinear", "bicubic", "nearest")
+        for antialias in (True, False)
+    ),
+    [image.resize((90, 120)), image.crop(11, 7, 60, 80), image.random_flip()],
+    [image.resize((25, 26)), image.normalize(MEAN, STD), image.to_chw()],
+    [image.center_crop(16), image.to_chw()],
+]
+
+
+@pytest.mark.parametrize("channels", [3, 1])
+@pytest.mark.parametrize("ops", CHAINS, ids=lambda ops: "-".join(op.name for op in ops))
+def test_the_kernel_writes_what_the_operations_make_one_after_another(decoder, ops, channels):
+    ops = [op for op in ops if channels == 3 or op.name != "normalize"]
+    leaf = encoded_batch(photos(), image.decode(device="cuda", channels=channels), *ops)
+    made, expected = written(decoder, leaf), np.stack([each.decoded() for each in leaf])
+    assert made.dtype == expected.dtype
+    level = 1 / 255 / min(STD) if made.dtype == np.float32 else 1
+    difference = np.abs(made.astype(np.float64) - expected)
+    assert difference.max() <= level * 1.001
+    resampled = any(op.name in ("resize", "random_resized_crop") for op in ops)
+    assert (difference > level / 2).mean() < (0.02 if resampled else 1e-9)
+
+
+def test_files_that_the_codec_refuses_or_that_are_no_jpeg_are_decoded_on_the_cpu(decoder):
+    files = photos()
+    files[1] = encoded(picture(50, 60, 3, 8), "PNG")
+    decoder._decoder.refuses = {files[4]}
+    leaf = encoded_batch(files, image.decode(device="cuda"), image.random_resized_crop(24))
+    made = written(decoder, leaf)
+    for number in (1, 4):
+        np.testing.assert_array_equal(made[number], leaf[number].decoded())
+
+
+def test_a_damaged_file_that_the_codec_refuses_is_an_error(decoder):
+    damaged = photos(1)[0][:-900]
+    decoder._decoder.refuses = {damaged}
+    leaf = encoded_batch([damaged], image.decode(device="cuda"), image.resize((8, 8)))
+    with pytest.raises(DecodeError, match="the JPEG image cannot be decoded"):
+        written(decoder, leaf)
+
+
+def test_a_turned_image_is_decoded_on_the_cpu(decoder):
+    exif = Image.Exif()
+    exif[0x0112] = 6
+    turned = encoded(picture(40, 60, 3, 1), exif=exif.tobytes(), quality=90)
+    leaf = encoded_batch([turned], image.decode(device="cuda", exif=True))
+    np.testing.assert_array_equal(written(decoder, leaf)[0], image.decode(exif=True)(turned))
+
+
+def pipeline(device, *ops):
+    ds = ps.Dataset.from_tensor_slices({"image": photos(), "label": np.arange(6)}).shuffle(seed=1)
+    for op in (image.decode(device=device, exact=True), *ops):
+        ds = ds.map(op, on="image")
+    return ds.batch(3).with_options(ps.Options(seed=2))
+
+
+def test_rows_order_and_draws_are_those_of_decoding_in_the_pipeline():
+    ops = [image.random_resized_crop(16), image.random_flip(), image.random_crop(12), image.to_chw()]
+    for epoch in range(2):
+        pairs = list(
+            zip(pipeline("cuda", *ops).iterator(epoch=epoch), pipeline(None, *ops).iterator(epoch=epoch), strict=True)
+        )
+        assert len(pairs) == 2
+        for later, now in pairs:
+            np.testing.assert_array_equal(later["label"], now["label"])
+            np.testing.assert_array_equal(np.stack([each.decoded() for each in later["image"]]), now["image"])
+
+
+def test_fused_and_single_operations_make_the_same_images():
+    ops = [image.decode(device="cuda"), image.random_resized_crop(16), image.random_flip(), image.normalize(MEAN, STD)]
+    fused = DeferredImage(tuple(ops), (5, 6, 7, 8))
+    made = fused.run(photos(), np.array([3, 1, 4, 0, 5, 9]))
+    for row, data, each in zip([3, 1, 4, 0, 5, 9], photos(), made, strict=True):
+        value = data
+        for op, key in zip(ops, fused.keys, strict=True):
+            value = op(value, rng=row_generator(key, row))
+        assert value == each
+
+
+def test_explain_tells_where_images_are_decoded():
+    plan = pipeline("cuda", image.random_resized_crop(16)).explain()
+    assert "map(decode(exact=True, device='cuda') → random_resized_crop((16, 16)), on='image')" in plan
+    assert (
+        repr(pipeline("cuda", image.resize((8, 8)), image.to_chw()).element_spec)
+        == "{'image': object[3], 'label': int64[3]}"
+    )
+
+
+def test_encoded_images_travel_between_processes():
+    (first, *_) = encoded_batch(photos(2), image.decode(device="cuda"), image.random_resized_crop(8))
+    assert pickle.loads(pickle.dumps(first)) == first
+    assert repr(first) == f"<EncodedImage of {len(first.data):,} bytes: decode() → random_resized_crop((8, 8))>"
+
+
+def test_a_header_that_is_damaged_is_an_error_of_its_element():
+    files = [*photos(2), photos(1)[0][:100], *photos(2)]
+    ds = ps.Dataset.from_tensor_slices(files).map(image.decode(device="cuda")).map(image.resize((8, 8)))
+    with pytest.raises(DecodeError) as caught:
+        list(ds)
+    assert "row 2" in "".join(caught.value.__notes__)
+    assert len(list(ds.ignore_errors())) == 4
+
+
+def test_a_crop_that_does_not_fit_is_an_error_of_its_element():
+    ds = ps.Dataset.from_tensor_slices(photos()).map(image.decode(device="cuda")).map(image.crop(0, 0, 50, 10))
+    with pytest.raises(ElementError, match="does not fit into an image of 40x70") as caught:
+        list(ds)
+    assert "row 0" in "".join(caught.value.__notes__)
+
+
+def test_images_of_other_sizes_give_no_batch():
+    leaf = encoded_batch(photos(2), image.decode(device="cuda"))
+    with pytest.raises(ElementError, match=r"such as \(40, 70, 3\) and \(49, 64, 3\): add ps.image.resize or a crop"):
+        images.batch_of(leaf)
+
+
+def test_operations_in_another_order_are_refused():
+    leaf = encoded_batch(photos(2), image.decode(device="cuda"), image.resize((30, 30)), image.resize((8, 8)))
+    with pytest.raises(ElementError, match=r"not decode\(\) → resize\(\(30, 30\)\) → resize.*leave out device="):
+        images.batch_of(leaf)
+
+
+@pytest.mark.parametrize("to", ["to_torch", "to_jax"])
+def test_a_feed_of_the_cpu_says_to_leave_out_the_device(to):
+    pytest.importorskip(to.partition("_")[2])
+    feed = getattr(pipeline("cuda", image.resize((8, 8))), to)()
+    with pytest.raises(PlanError, match="this feed is for the CPU: leave out device= to decode on the CPU") as caught:
+        next(iter(feed))
+    assert any('["image"]' in note for note in caught.value.__notes__)
+
+
+def test_a_device_that_decodes_no_images_is_refused():
+    pytest.importorskip("torch")
+    feed = pipeline("cuda", image.resize((8, 8))).to_torch("meta")
+    with pytest.raises(PlanError, match="this feed is for meta: leave out device="):
+        next(iter(feed))
+
+
+def test_a_missing_codec_names_the_extra():
+    if find_spec("nvidia") and find_spec("nvidia.nvimgcodec"):
+        pytest.skip("nvImageCodec is installed")
+    with pytest.raises(MissingDependencyError, match=r"to_torch\(\) of images from decode.*penstock\[cuda\]"):
+        images.ImageDecoder(0, "to_torch()")
+
+
+@pytest.mark.parametrize("device", ["cpu", "cuda:1", 0, True])
+def test_other_devices_are_refused(device):
+    with pytest.raises(ValueError, match="expected 'cuda', or None to decode on the CPU"):
+        image.decode(device=device)
