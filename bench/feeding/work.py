@@ -26,6 +26,7 @@ class Work:
     steps: int
     rounds: int
     workers: int
+    flip: bool = False
 
     @cached_property
     def data(self) -> dict[str, np.ndarray]:
@@ -36,8 +37,9 @@ class Work:
         }
 
     def dataset(self) -> ps.Dataset:
-        """Return shuffled batches of flipped images, without end."""
-        ds = ps.Dataset.from_tensor_slices(self.data).shuffle(seed=0).map(flipped)
+        """Return shuffled batches of images, flipped on the CPU with `flip`, without end."""
+        ds = ps.Dataset.from_tensor_slices(self.data).shuffle(seed=0)
+        ds = ds.map(flipped) if self.flip else ds
         return ds.batch(self.batch, drop_remainder=True).repeat()
 
     @property

@@ -18,8 +18,13 @@ class Stream(contextlib.nullcontext):
     def __init__(self, *_, **__) -> None:
         super().__init__(self)
 
-    def record(self) -> Any:
-        return SimpleNamespace(done=True)
+    @classmethod
+    def from_external(cls, stream: Any) -> Stream:
+        assert stream.__cuda_stream__() == (0, 0)
+        return cls()
+
+    def synchronize(self) -> None:
+        pass
 
 
 class Array(np.ndarray):
@@ -48,7 +53,6 @@ def cupy(compiled) -> Any:
     cuda = SimpleNamespace(
         Device=contextlib.nullcontext,
         Stream=Stream,
-        ExternalStream=Stream,
         UnownedMemory=lambda address, nbytes, owner: address,
         MemoryPointer=lambda memory, offset: memory + offset,
     )
@@ -58,7 +62,7 @@ def cupy(compiled) -> Any:
 class Decoder:
     """Decodes as `ps.image.decode` does; files that begin with a byte of `refuses` are left out."""
 
-    def __init__(self, device_id: int, options: str) -> None:
+    def __init__(self, device_id: int, backends: list[str], max_num_cpu_threads: int, options: str) -> None:
         self.refuses: set[bytes] = set()
 
     def decode(self, streams, params, cuda_stream):
@@ -67,11 +71,13 @@ class Decoder:
 
 
 def decoded(pixels: np.ndarray) -> Any:
-    address = {"data": (pixels.ctypes.data, False)}
-    return SimpleNamespace(pixels=pixels, shape=pixels.shape, strides=pixels.strides, __cuda_array_interface__=address)
+    found = {"data": (pixels.ctypes.data, False), "shape": pixels.shape, "strides": None}
+    return SimpleNamespace(pixels=pixels, __cuda_array_interface__=found)
 
 
 codec = SimpleNamespace(
+    Backend=lambda kind, load_hint=0.5: kind,
+    BackendKind=SimpleNamespace(HW_GPU_ONLY="engine", GPU_ONLY="gpu", HYBRID_CPU_GPU="both"),
     Decoder=Decoder,
     CodeStream=lambda data: data,
     ColorSpec=SimpleNamespace(SRGB="rgb", GRAY="gray"),

@@ -6,6 +6,7 @@ import ctypes
 import pickle
 import shutil
 import subprocess
+import threading
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -19,8 +20,11 @@ from penstock import image
 from penstock.core.errors import DecodeError, ElementError, MissingDependencyError, PlanError
 from penstock.core.seeds import row_generator
 from penstock.feed import images
+from penstock.feed.feed import FrameworkFeed
+from penstock.feed.torch import OnDevice
 from penstock.image.deferred import DeferredImage
 from tests.feed import fake_cuda
+from tests.feed.streams import FakeStreams
 from tests.image.photos import encoded, picture
 
 MEAN, STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
@@ -125,7 +129,7 @@ def test_the_kernel_writes_what_the_operations_make_one_after_another(decoder, o
 def test_files_that_the_codec_refuses_or_that_are_no_jpeg_are_decoded_on_the_cpu(decoder):
     files = photos()
     files[1] = encoded(picture(50, 60, 3, 8), "PNG")
-    decoder._decoder.refuses = {files[4]}
+    decoder._idle[0].refuses = {files[4]}
     leaf = encoded_batch(files, image.decode(device="cuda"), image.random_resized_crop(24))
     made = written(decoder, leaf)
     for number in (1, 4):
@@ -134,7 +138,7 @@ def test_files_that_the_codec_refuses_or_that_are_no_jpeg_are_decoded_on_the_cpu
 
 def test_a_damaged_file_that_the_codec_refuses_is_an_error(decoder):
     damaged = photos(1)[0][:-900]
-    decoder._decoder.refuses = {damaged}
+    decoder._idle[0].refuses = {damaged}
     leaf = encoded_batch([damaged], image.decode(device="cuda"), image.resize((8, 8)))
     with pytest.raises(DecodeError, match="the JPEG image cannot be decoded"):
         written(decoder, leaf)
@@ -248,3 +252,59 @@ def test_a_missing_codec_names_the_extra():
 def test_other_devices_are_refused(device):
     with pytest.raises(ValueError, match="expected 'cuda', or None to decode on the CPU"):
         image.decode(device=device)
+
+
+def on_a_thread(monkeypatch, made):
+    """Return a feed's placement on fake streams, whose images become `made(leaf)`."""
+    torch = pytest.importorskip("torch")
+    placement = OnDevice(torch, torch.device("cpu"), None, FakeStreams(torch))
+    monkeypatch.setattr(placement, "_opened", lambda: None)
+    monkeypatch.setattr(placement, "_decoded", lambda leaf: made(torch, leaf))
+    return placement
+
+
+def test_batches_are_decoded_while_the_consumer_goes_on(monkeypatch):
+    begun, go_on = threading.Event(), threading.Event()
+
+    def made(torch, leaf):
+        begun.set()
+        assert go_on.wait(60)
+        return torch.from_numpy(np.stack([each.decoded() for each in leaf]))
+
+    placement = on_a_thread(monkeypatch, made)
+    (first, _) = pipeline("cuda", image.resize((8, 8)))
+    placed = placement.place([first])
+    assert begun.wait(60)
+    go_on.set()
+    batch = placement.wait(placed)
+    placement.release(placed)
+    np.testing.assert_array_equal(batch["label"].numpy(), first["label"])
+    np.testing.assert_array_equal(batch["image"].numpy(), np.stack([each.decoded() for each in first["image"]]))
+    assert not [thread for thread in threading.enumerate() if thread.name == "penstock-images"]
+
+
+@pytest.mark.parametrize("depth", [1, 2, 3])
+def test_a_failure_in_a_thread_comes_after_the_batches_before_it_and_ends_the_pass(monkeypatch, depth):
+    def made(torch, leaf):
+        if any(each.data == files[4] for each in leaf):
+            raise DecodeError("damaged")
+        return torch.zeros(len(leaf))
+
+    files = photos(8)
+    ds = ps.Dataset.from_tensor_slices({"image": files}).map(image.decode(device="cuda"), on="image").batch(2)
+    it = FrameworkFeed(ds, on_a_thread(monkeypatch, made), depth).iterator(epoch=0)
+    assert [len(next(it)["image"]) for _ in range(2)] == [2, 2]
+    with pytest.raises(DecodeError, match="damaged") as caught:
+        next(it)
+    assert any('["image"]' in note for note in caught.value.__notes__)
+    if depth > 1:
+        assert it.state_dict()["row"] == 2
+    assert not [thread for thread in threading.enumerate() if thread.name == "penstock-images"]
+
+
+def test_closing_waits_for_the_threads_of_batches_that_nobody_gets(monkeypatch):
+    placement = on_a_thread(monkeypatch, lambda torch, leaf: torch.zeros(len(leaf)))
+    it = FrameworkFeed(pipeline("cuda", image.resize((8, 8))), placement, 2).iterator()
+    next(it)
+    it.close()
+    assert not [thread for thread in threading.enumerate() if thread.name == "penstock-images"]

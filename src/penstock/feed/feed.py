@@ -17,6 +17,7 @@ from penstock.elements.encoded import encoded_images
 from penstock.elements.nested.structure import flatten, paths, unflatten
 from penstock.elements.ragged import Ragged
 from penstock.elements.sparse import Sparse
+from penstock.feed import images
 from penstock.feed.parcel import NUMBERS, each_converted, is_numeric
 from penstock.feed.protocol import Finish, Placement
 
@@ -92,8 +93,6 @@ class Here:
         if is_numeric(leaf):
             return self._convert(np.asarray(leaf))
         if encoded_images(leaf):
-            from penstock.feed import images
-
             raise images.not_on("the CPU")
         return leaf
 
@@ -139,10 +138,14 @@ class FedIterator(Closing):
             placed, position = self._placed.popleft()
             try:
                 batch = self._placement.wait(placed)
+            except Exception:
+                self._source.close()
+                self._drop()  # what was placed after a failure is not handed out
+                raise
             finally:
                 self._placement.release(placed)
-                if self._takes_ahead:
-                    self._source.report(position)
+            if self._takes_ahead:
+                self._source.report(position)
             if clock is not None:
                 clock.handed_out(batch)
             return batch

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from concurrent.futures import Future
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, cast
+from threading import Thread
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,10 +15,12 @@ from numpy.typing import NDArray
 from penstock.core.errors import ElementError, PlanError
 from penstock.core.lazy import require
 from penstock.elements.encoded import EncodedImage, encoded_images
-from penstock.image.chain import Chain
-from penstock.image.deferred import chain_of, follow
-from penstock.image.operation import ImageOperation
 
+if TYPE_CHECKING:
+    from penstock.image.chain import Chain
+    from penstock.image.operation import ImageOperation
+
+_THREADS = 4  # of a decoder: more only get in each other's way
 _BLOCK = (32, 8, 1)  # threads, one for each pixel
 _TYPES = {"uint8": "PIXEL=uint8", "float32": "PIXEL=float", "float16": "HALF"}
 
@@ -37,37 +42,43 @@ class ImageBatch:
         return self.images[number].decoded() if made is None else made
 
 
+@dataclass(frozen=True)
+class BorrowedStream:
+    """A CUDA stream by its address, as CuPy takes it."""
+
+    address: int
+
+    def __cuda_stream__(self) -> tuple[int, int]:
+        return 0, self.address
+
+
 class ImageDecoder:
-    """Runs encoded images on one CUDA device, in a stream of the caller's."""
+    """Runs encoded images on one CUDA device, in a stream of the caller's; threads may call it at the same time."""
 
     def __init__(self, index: int, call: str) -> None:
         purpose = f"{call} of images from decode(device='cuda')"
         self._codec = require("nvidia.nvimgcodec", extra="cuda", purpose=purpose)
         self._cupy = require("cupy", extra="cuda", purpose=purpose)
         self._index = index
-        self._decoder = self._codec.Decoder(device_id=index, options=":fancy_upsampling=1")
-        with self._cupy.cuda.Device(index):
-            self._stream = self._cupy.cuda.Stream(non_blocking=True)
+        self._idle = [_decoder(self._codec, index)]  # each is used by one thread at a time
         self._kernels: dict[tuple[Any, ...], Any] = {}
-        self._in_use: list[tuple[Any, Any]] = []  # decoded pixels, until the kernel that reads them is done
 
     def write(self, batch: ImageBatch, address: int, stream: int) -> None:
-        """Begin to write the pixels of a batch at `address` of the device, in the given stream."""
+        """Write the pixels of a batch at `address` of the device, in the given stream, and wait for them."""
         cupy = self._cupy
-        with cupy.cuda.Device(self._index), cupy.cuda.ExternalStream(stream, self._index) as submitted:
+        with cupy.cuda.Device(self._index), cupy.cuda.Stream.from_external(BorrowedStream(stream)) as submitted:
             table, decoded = self._decoded(batch, stream)
             self._launch(batch, cupy.asarray(table), address)
             memory = cupy.cuda.UnownedMemory(address, int(np.prod(batch.shape)) * batch.dtype.itemsize, self)
             out = cupy.ndarray(batch.shape, batch.dtype, cupy.cuda.MemoryPointer(memory, 0))
             for i in np.flatnonzero(table[:, 0] == 0).tolist():
                 out[i].set(np.ascontiguousarray(batch.pixels(i)))
-            done = submitted.record()
-        self._in_use = [(event, held) for event, held in self._in_use if not event.done]
-        self._in_use.append((done, decoded))
+            submitted.synchronize()
+        del decoded  # the kernel read it
 
     def array(self, batch: ImageBatch, exchange: Any) -> Any:
-        """Return the pixels of a batch as the array that `exchange.from_dlpack` makes, in a stream of its own."""
-        with self._cupy.cuda.Device(self._index), self._stream as stream:
+        """Return the pixels of a batch as the array that `exchange.from_dlpack` makes."""
+        with self._cupy.cuda.Device(self._index), self._cupy.cuda.Stream(non_blocking=True) as stream:
             made = self._cupy.empty(batch.shape, batch.dtype)
             self.write(batch, made.data.ptr, stream.ptr)
             return exchange.from_dlpack(made)
@@ -79,14 +90,21 @@ class ImageDecoder:
         params = codec.DecodeParams(apply_exif_orientation=False, color_spec=color)
         usual = [i for i in range(len(batch.images)) if i not in batch.composed]
         given = [codec.CodeStream(batch.images[i].data) for i in usual]
-        decoded: list[Any] = self._decoder.decode(given, params=params, cuda_stream=stream) if given else []
+        try:
+            decoder = self._idle.pop()
+        except IndexError:  # all are in use
+            decoder = _decoder(codec, self._index)
+        decoded: list[Any] = decoder.decode(given, params=params, cuda_stream=stream) if given else []
+        self._idle.append(decoder)
         table = np.zeros((len(batch.images), 17), np.int64)
         for i, pixels in zip(usual, decoded, strict=True):
-            if pixels is None or pixels.shape[2] != channels:
+            found = None if pixels is None else pixels.__cuda_array_interface__
+            if found is None:
                 continue
             top, left, height, width = batch.geometry[i, :4].tolist()
-            if top + height <= pixels.shape[0] and left + width <= pixels.shape[1]:
-                table[i, :2] = pixels.__cuda_array_interface__["data"][0], pixels.strides[0]
+            rows, columns, depth = found["shape"]
+            if depth == channels and top + height <= rows and left + width <= columns:
+                table[i, :2] = found["data"][0], (found["strides"] or (columns * channels,))[0]
                 table[i, 2:] = batch.geometry[i]
         return table, decoded
 
@@ -111,8 +129,23 @@ class ImageDecoder:
         return self._kernels[key]
 
 
+def _decoder(codec: Any, index: int) -> Any:
+    """Return a decoder that leaves what it can to the JPEG engine, where the GPU has one, and nothing to the CPU."""
+    kinds = codec.BackendKind
+    backends = [
+        codec.Backend(kinds.HW_GPU_ONLY, load_hint=1.0),
+        codec.Backend(kinds.GPU_ONLY),
+        codec.Backend(kinds.HYBRID_CPU_GPU),
+    ]
+    return codec.Decoder(
+        device_id=index, backends=backends, max_num_cpu_threads=_THREADS, options=":fancy_upsampling=1"
+    )
+
+
 def batch_of(leaf: Any) -> ImageBatch:
     """Return the images of a leaf as a batch, or raise an error if they give no array: other sizes, or damage."""
+    from penstock.image.deferred import chain_of, follow
+
     images = encoded_images(leaf) or []
     ops = images[0].ops
     if any(image.ops is not ops and image.ops != ops for image in images):
@@ -129,6 +162,20 @@ def batch_of(leaf: Any) -> ImageBatch:
             "ps.image.resize or a crop after decode(device=), with a size of two numbers"
         )
     return ImageBatch(images, chain, geometry, composed, (len(images), *shapes.pop()), chain.dtype)
+
+
+def beside(make: Callable[[], Any]) -> Future[Any]:
+    """Call `make` in a thread of its own, which ends with it, while the consumer goes on."""
+    future: Future[Any] = Future()
+
+    def run() -> None:
+        try:
+            future.set_result(make())
+        except BaseException as error:  # noqa: BLE001 - raised where the result is asked for
+            future.set_exception(error)
+
+    Thread(target=run, name="penstock-images").start()
+    return future
 
 
 def not_on(device: str) -> PlanError:
