@@ -42,7 +42,6 @@ def main() -> None:
         "decode()": lambda: pipeline(folder, None, arguments.batch),
         "decode(exact=True)": lambda: pipeline(folder, None, arguments.batch, exact=True),
         "decode(device='cuda')": lambda: pipeline(folder, "cuda", arguments.batch),
-        "decode(device='cuda'), depth=5": lambda: pipeline(folder, "cuda", arguments.batch, depth=5),
     }
     if importlib.util.find_spec("nvidia.dali"):
         from bench.feeding.dali_images import mixed
@@ -57,7 +56,7 @@ def main() -> None:
         print(f"  {name:<32} {rate:9,.0f} images/s {cpu * 1e6:9.1f} µs of CPU an image", flush=True)
 
 
-def pipeline(folder: Path, device: Any, batch: int, *, exact: bool = False, depth: int = 2) -> Iterator[Any]:
+def pipeline(folder: Path, device: Any, batch: int, *, exact: bool = False) -> Iterator[Any]:
     ds = (
         ps.read_image_folder(str(folder))
         .shuffle(seed=0)
@@ -65,7 +64,7 @@ def pipeline(folder: Path, device: Any, batch: int, *, exact: bool = False, dept
         .map(ps.image.random_resized_crop(CROP), on="image")
         .map(ps.image.random_flip(), on="image")
     )
-    feed = ds.repeat().batch(batch).to_torch("cuda", depth=depth)
+    feed = ds.repeat().batch(batch).to_torch("cuda")
     for element in feed:
         yield element["image"]
 

@@ -9,7 +9,7 @@ import pytest
 
 import penstock as ps
 from penstock import image
-from penstock.core.errors import DecodeError, ElementError
+from penstock.core.errors import ElementError
 from tests.image.photos import encoded, picture
 
 torch = pytest.importorskip("torch")
@@ -150,13 +150,6 @@ def test_an_element_without_a_batch():
 def test_other_sizes_in_one_batch_are_an_error():
     with pytest.raises(ElementError, match=r"different shapes, such as \(90, .* add ps.image.resize or a crop"):
         next(iter(pipeline("cuda").to_torch("cuda")))
-
-
-def test_truncated_files_are_an_error_or_complete():
-    whole = photo(0)
-    files = {"image": [whole[: len(whole) // 2]] * 4, "label": np.arange(4)}
-    with pytest.raises(DecodeError):
-        numpy_of(pipeline("cuda", image.center_crop(64), files=files).to_torch("cuda"))
 
 
 def test_jax():

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 class PixelOperation(Protocol):
     """An operation on one image, given one 64-bit draw; the first of a sequence takes the bytes of a file."""
 
-    def apply(self, value: Any, draw: int) -> Any: ...
+    def apply(self, value: Any, draw: int, /) -> Any: ...
 
 
 @dataclass(frozen=True, repr=False)

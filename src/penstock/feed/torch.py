@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -252,7 +252,7 @@ class CudaStreams:
         return self._torch.cuda.stream(self._torch.cuda.current_stream(self._device))
 
     @contextmanager
-    def beside_steps(self) -> Iterator[None]:
+    def beside_steps(self) -> Generator[None]:
         """Do the work of the context in a stream of copies, which waits for no step and no other thread."""
         cuda = self._torch.cuda
         try:
