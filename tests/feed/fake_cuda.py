@@ -53,6 +53,7 @@ def cupy(compiled) -> Any:
     cuda = SimpleNamespace(
         Device=contextlib.nullcontext,
         Stream=Stream,
+        get_current_stream=Stream,
         UnownedMemory=lambda address, nbytes, owner: address,
         MemoryPointer=lambda memory, offset: memory + offset,
     )

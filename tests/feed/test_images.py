@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import pickle
 import shutil
 import subprocess
 import threading
@@ -18,11 +17,9 @@ from PIL import Image
 import penstock as ps
 from penstock import image
 from penstock.core.errors import DecodeError, ElementError, MissingDependencyError, PlanError
-from penstock.core.seeds import row_generator
 from penstock.feed import images
 from penstock.feed.feed import FrameworkFeed
 from penstock.feed.torch import OnDevice
-from penstock.image.deferred import DeferredImage
 from tests.feed import fake_cuda
 from tests.feed.streams import FakeStreams
 from tests.image.photos import encoded, picture
@@ -159,60 +156,6 @@ def pipeline(device, *ops):
     return ds.batch(3).with_options(ps.Options(seed=2))
 
 
-def test_rows_order_and_draws_are_those_of_decoding_in_the_pipeline():
-    ops = [image.random_resized_crop(16), image.random_flip(), image.random_crop(12), image.to_chw()]
-    for epoch in range(2):
-        pairs = list(
-            zip(pipeline("cuda", *ops).iterator(epoch=epoch), pipeline(None, *ops).iterator(epoch=epoch), strict=True)
-        )
-        assert len(pairs) == 2
-        for later, now in pairs:
-            np.testing.assert_array_equal(later["label"], now["label"])
-            np.testing.assert_array_equal(np.stack([each.decoded() for each in later["image"]]), now["image"])
-
-
-def test_fused_and_single_operations_make_the_same_images():
-    ops = [image.decode(device="cuda"), image.random_resized_crop(16), image.random_flip(), image.normalize(MEAN, STD)]
-    fused = DeferredImage(tuple(ops), (5, 6, 7, 8))
-    made = fused.run(photos(), np.array([3, 1, 4, 0, 5, 9]))
-    for row, data, each in zip([3, 1, 4, 0, 5, 9], photos(), made, strict=True):
-        value = data
-        for op, key in zip(ops, fused.keys, strict=True):
-            value = op(value, rng=row_generator(key, row))
-        assert value == each
-
-
-def test_explain_tells_where_images_are_decoded():
-    plan = pipeline("cuda", image.random_resized_crop(16)).explain()
-    assert "map(decode(exact=True, device='cuda') → random_resized_crop((16, 16)), on='image')" in plan
-    assert (
-        repr(pipeline("cuda", image.resize((8, 8)), image.to_chw()).element_spec)
-        == "{'image': object[3], 'label': int64[3]}"
-    )
-
-
-def test_encoded_images_travel_between_processes():
-    (first, *_) = encoded_batch(photos(2), image.decode(device="cuda"), image.random_resized_crop(8))
-    assert pickle.loads(pickle.dumps(first)) == first
-    assert repr(first) == f"<EncodedImage of {len(first.data):,} bytes: decode() → random_resized_crop((8, 8))>"
-
-
-def test_a_header_that_is_damaged_is_an_error_of_its_element():
-    files = [*photos(2), photos(1)[0][:100], *photos(2)]
-    ds = ps.Dataset.from_tensor_slices(files).map(image.decode(device="cuda")).map(image.resize((8, 8)))
-    with pytest.raises(DecodeError) as caught:
-        list(ds)
-    assert "row 2" in "".join(caught.value.__notes__)
-    assert len(list(ds.ignore_errors())) == 4
-
-
-def test_a_crop_that_does_not_fit_is_an_error_of_its_element():
-    ds = ps.Dataset.from_tensor_slices(photos()).map(image.decode(device="cuda")).map(image.crop(0, 0, 50, 10))
-    with pytest.raises(ElementError, match="does not fit into an image of 40x70") as caught:
-        list(ds)
-    assert "row 0" in "".join(caught.value.__notes__)
-
-
 def test_images_of_other_sizes_give_no_batch():
     leaf = encoded_batch(photos(2), image.decode(device="cuda"))
     with pytest.raises(ElementError, match=r"such as \(40, 70, 3\) and \(49, 64, 3\): add ps.image.resize or a crop"):
@@ -238,6 +181,13 @@ def test_a_device_that_decodes_no_images_is_refused():
     pytest.importorskip("torch")
     feed = pipeline("cuda", image.resize((8, 8))).to_torch("meta")
     with pytest.raises(PlanError, match="this feed is for meta: leave out device="):
+        next(iter(feed))
+
+
+def test_a_sharding_that_decodes_no_images_is_refused():
+    jax = pytest.importorskip("jax")
+    feed = pipeline("cuda", image.resize((8, 8))).to_jax(jax.local_devices(backend="cpu")[0])
+    with pytest.raises(PlanError, match=r"this feed is for SingleDeviceSharding.*leave out device="):
         next(iter(feed))
 
 

@@ -125,7 +125,9 @@ class ImageDecoder:
             options = tuple(f"-D{each}" for each in defined)
             code = Path(__file__).with_name("write_images.cu").read_text(encoding="utf-8")
             kernel = self._cupy.RawKernel(code, "write_images", options)
-            self._kernels[key] = kernel, self._cupy.asarray(program.affine)
+            affine_there = self._cupy.asarray(program.affine)
+            self._cupy.cuda.get_current_stream().synchronize()  # other streams read it
+            self._kernels[key] = kernel, affine_there
         return self._kernels[key]
 
 
@@ -144,7 +146,7 @@ def _decoder(codec: Any, index: int) -> Any:
 
 def batch_of(leaf: Any) -> ImageBatch:
     """Return the images of a leaf as a batch, or raise an error if they give no array: other sizes, or damage."""
-    from penstock.image.deferred import chain_of, follow
+    from penstock.image.deferred import chain_of, geometry_of
 
     images = encoded_images(leaf) or []
     ops = images[0].ops
@@ -152,7 +154,7 @@ def batch_of(leaf: Any) -> ImageBatch:
         raise ElementError("the images of a batch went through different operations after decode(device=)")
     chain = chain_of(cast("tuple[ImageOperation, ...]", ops))
     draws = np.array([image.draws for image in images], np.uint64)
-    geometry, elsewhere = follow(chain, [image.data for image in images], draws)
+    geometry, elsewhere = geometry_of(chain, [image.data for image in images], draws)
     composed = {i: images[i].decoded() for i in elsewhere}
     shapes = {chain.shape(*size) for i, size in enumerate(geometry[:, 12:14].tolist()) if i not in composed}
     shapes |= {pixels.shape for pixels in composed.values()}

@@ -63,7 +63,7 @@ class DeferredImage:
         except Exception as error:
             error.element = len(contents)  # pyright: ignore[reportAttributeAccessIssue] - tells which element failed
             raise
-        follow(self._chain, contents, draws)
+        geometry_of(self._chain, contents, draws)
         return [
             EncodedImage(data, self._here, tuple(each)) for data, each in zip(contents, draws.tolist(), strict=True)
         ]
@@ -80,7 +80,7 @@ def chain_of(ops: tuple[ImageOperation, ...]) -> Chain:
     return chain
 
 
-def follow(chain: Chain, contents: list[bytes], draws: NDArray[np.uint64]) -> tuple[NDArray[np.int64], list[int]]:
+def geometry_of(chain: Chain, contents: list[bytes], draws: NDArray[np.uint64]) -> tuple[NDArray[np.int64], list[int]]:
     """Return the geometry of each image, as `kernels.image.follow_images` does, and the images that are no usual JPEG.
 
     `draws` has one draw for each operation, shape (k, operations). An error has the number of its image as `element`.
