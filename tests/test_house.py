@@ -130,6 +130,7 @@ def test_every_optional_library_is_banned_from_module_level() -> None:
         "scikit-learn": "sklearn",
         "nvidia-nvimgcodec-cu13": "nvidia",
         "cupy-cuda13x": "cupy",
+        "opentelemetry-api": "opentelemetry",
     }
     extras = PYPROJECT["project"]["optional-dependencies"]
     wanted = chain.from_iterable(lines for extra, lines in extras.items() if extra != "dev")
