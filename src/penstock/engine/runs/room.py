@@ -69,7 +69,7 @@ class Room:
 
     def taken(self, job: Job, *, gathered: bool) -> int:
         """Return the bytes that a job takes while it is made, and those of the elements that it is given."""
-        given = memory_of(job.task.given.chunk)
+        job.given_bytes = given = memory_of(job.task.given.chunk)
         self._given_bytes = max(given // max(job.items, 1), self._given_bytes - (self._given_bytes >> FORGET))
         made = (1 if gathered else self._in_hand) * job.items * (self.item_bytes or 0)
         return made + self._of_given * given
@@ -93,7 +93,10 @@ class Room:
         """Return the number of further items that there is room for, beside those of the jobs under way."""
         items, nbytes = window.items, window.nbytes
         left = min(self.account.left, self._share - nbytes - self.held)
-        return min(max(left, 0) // max(self.reserved(1, gathered=gathered), 1), max(self.calm - items, 0))
+        fitting = max(left, 0) // max(self.reserved(1, gathered=gathered), 1)
+        if not fitting:
+            self.account.budget.short += 1
+        return min(fitting, max(self.calm - items, 0))
 
     def for_items_here(self) -> int:
         """Return the number of items that may be made in the thread that asks for them.
