@@ -18,18 +18,18 @@ class _Here(threading.local):
     nbytes: int | None = None
 
 
-here = _Here()
+allowed_here = _Here()
 """The quota of the task that the calling thread makes."""
 
 
 @contextmanager
 def under_quota(nbytes: int | None) -> Generator[None]:
     """Let the calling thread make a task, each operation of which may make this many bytes before its last element."""
-    before, here.nbytes = here.nbytes, nbytes
+    before, allowed_here.nbytes = allowed_here.nbytes, nbytes
     try:
         yield
     finally:
-        here.nbytes = before
+        allowed_here.nbytes = before
 
 
 def within_quota(made: Iterator[Any], count: int) -> Iterable[Any]:
@@ -41,7 +41,7 @@ def within_quota(made: Iterator[Any], count: int) -> Iterable[Any]:
     ...
     penstock.plan.quota.QuotaExceeded
     """
-    return made if here.nbytes is None else _counted(made, count, here.nbytes)
+    return made if allowed_here.nbytes is None else _counted(made, count, allowed_here.nbytes)
 
 
 def _counted(made: Iterator[Any], count: int, most: int) -> Iterator[Any]:
