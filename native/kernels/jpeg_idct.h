@@ -121,17 +121,27 @@ inline uint8_t clamped(int64_t sample) {
   return static_cast<uint8_t>(sample < -128 ? 0 : sample > 127 ? 255 : sample + 128);
 }
 
+// Whether there is room for the bits between the passes. libjpeg-turbo passes over the first pass if only the first row
+// has values; a value without room then wraps, which otherwise becomes the largest.
+PENSTOCK_FAST_JPEG_INLINE bool has_room(__m256i row) {
+  const __m256i back = _mm256_srai_epi16(_mm256_slli_epi16(row, kPassBits), kPassBits);
+  return _mm256_movemask_epi8(_mm256_cmpeq_epi16(back, row)) == -1;
+}
+
 }  // namespace idct
 
-// Writes 8 x 8 samples of each block. `steps` are the quantization steps, in rows of 8; all blocks are aligned.
-PENSTOCK_FAST_JPEG_INLINE void transform_8(const BlockPair& pair, const int16_t* steps) {
+// Writes 8 x 8 samples of each block. `steps` are the quantization steps, in rows of 8; all blocks are aligned. Returns
+// false for values so large that libjpeg-turbo's arithmetic differs.
+PENSTOCK_FAST_JPEG_INLINE bool transform_8(const BlockPair& pair, const int16_t* steps) {
   __m256i v[8];
   for (int row = 0; row < 8; ++row) v[row] = idct::load_rows(pair, steps, row);
+  if (!idct::has_room(v[0])) return false;
   idct::pass_8<idct::kConstBits - idct::kPassBits>(v);
   idct::transpose(v);
   idct::pass_8<idct::kConstBits + idct::kPassBits + 3>(v);
   idct::transpose(v);
   for (int row = 0; row < 8; row += 2) idct::store_rows(pair, row, idct::as_bytes(v[row], v[row + 1]));
+  return true;
 }
 
 namespace idct {
@@ -148,10 +158,11 @@ PENSTOCK_FAST_JPEG_INLINE void pass_4(const __m256i v[8], __m256i out[4]) {
 
 }  // namespace idct
 
-// Writes 4 x 4 samples of each block: those of an image of half the size.
-PENSTOCK_FAST_JPEG_INLINE void transform_4(const BlockPair& pair, const int16_t* steps) {
+// Writes 4 x 4 samples of each block: those of an image of half the size. Returns false as transform_8 does.
+PENSTOCK_FAST_JPEG_INLINE bool transform_4(const BlockPair& pair, const int16_t* steps) {
   __m256i v[8], rows[4];
   for (int row = 0; row < 8; ++row) v[row] = idct::load_rows(pair, steps, row);
+  if (!idct::has_room(v[0])) return false;
   idct::pass_4<idct::kConstBits - idct::kPassBits + 1>(v, rows);
   for (int i = 0; i < 4; ++i) v[i] = rows[i], v[i + 4] = _mm256_setzero_si256();
   idct::transpose(v);  // four columns in the low half of each lane
@@ -161,6 +172,7 @@ PENSTOCK_FAST_JPEG_INLINE void transform_4(const BlockPair& pair, const int16_t*
   for (int i = 0; i < 2; ++i)
     for (int y = 0; y < 4; ++y)
       for (int x = 0; x < 4; ++x) pair.out[i][y * pair.stride[i] + x] = idct::clamped(columns[x][8 * i + y]);
+  return true;
 }
 
 // Writes 2 x 2 samples of each block. Returns false for values so large that libjpeg-turbo's arithmetic differs.

@@ -47,6 +47,7 @@ Encoding random_encoding(Draws& draws) {
   encoding.horizontal = draws.up_to(2), encoding.vertical = draws.up_to(2);
   encoding.quality = draws.up_to(100);
   encoding.optimized = draws.below(2) == 0;
+  encoding.random_codes = !encoding.optimized && draws.below(2) == 0;
   if (draws.below(4) == 0) encoding.restart_interval = draws.up_to(20);
   return encoding;
 }
