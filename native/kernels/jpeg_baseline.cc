@@ -133,46 +133,63 @@ class BaselineReader::Decoder {
   // Transforms the blocks of a component in `count` MCUs, of which the first is the x-th that is kept of this row.
   PENSTOCK_FAST_JPEG bool transform(int component, int64_t row, int64_t x, int64_t count) {
     Plane& plane = planes_[component];
-    const int across = scan_.across(component), blocks = across * scan_.down(component);
+    const int across = scan_.across(component), down = scan_.down(component);
     uint8_t* const begin = plane.row(row * plane.band) + x * across * plane.size;
-    BlockPair pair;
-    ScannedBlock* waiting = nullptr;
+    Waiting waiting;
     for (int m = 0; m < count; ++m) {
-      for (int i = 0; i < blocks; ++i) {
-        ScannedBlock& block = scan_.block(m, component, i);
-        const int64_t mean = int64_t{block.values[0]} * static_cast<uint16_t>(plane.steps[0]);
-        if (block.dc != block.values[0] || mean > kLargestMean || mean < -kLargestMean) return false;
-        uint8_t* const out = begin + (m * across + i % across) * plane.size + i / across * plane.size * plane.stride;
-        if (block.is_flat || plane.size == 1) {
-          const uint8_t sample = flat_sample(static_cast<int>(mean));
-          for (int y = 0; y < plane.size; ++y)
-            std::memset(out + y * plane.stride, sample, static_cast<size_t>(plane.size));
-          continue;
-        }
-        const int place = waiting == nullptr ? 0 : 1;
-        pair.block[place] = block.values, pair.out[place] = out, pair.stride[place] = plane.stride;
-        waiting = &block;
-        if (place == 1) {
-          if (!finish(pair, plane)) return false;
-          waiting = nullptr;
+      for (int i = 0; i < down; ++i) {
+        uint8_t* const out = begin + m * across * plane.size + i * plane.size * plane.stride;
+        for (int j = 0; j < across; ++j) {
+          if (!transform(scan_.block(m, component, i * across + j), plane, out + j * plane.size, waiting)) return false;
         }
       }
     }
-    if (waiting != nullptr) {
-      pair.block[1] = pair.block[0], pair.out[1] = pair.out[0], pair.stride[1] = pair.stride[0];
-      return finish(pair, plane);
-    }
-    return true;
+    const bool any = waiting.count[0] > 0, in_corner = waiting.count[1] > 0;
+    if (!any && !in_corner) return true;
+    BlockPair& pair = waiting.pairs[any ? 0 : 1];
+    const BlockPair& other = waiting.pairs[in_corner ? 1 : 0];  // a block alone is transformed twice
+    pair.block[1] = other.block[0], pair.out[1] = other.out[0];
+    return finish(pair, plane, !any);
   }
 
-  PENSTOCK_FAST_JPEG static bool finish(const BlockPair& pair, const Plane& plane) {
+  // Blocks that wait for another, to be transformed as a pair: of any values, and of values in their corner only.
+  struct Waiting {
+    BlockPair pairs[2];
+    int count[2] = {0, 0};
+  };
+
+  PENSTOCK_FAST_JPEG_INLINE static bool transform(const ScannedBlock& block, const Plane& plane, uint8_t* out,
+                                                  Waiting& waiting) {
+    const int64_t mean = int64_t{block.values[0]} * static_cast<uint16_t>(plane.steps[0]);
+    if (block.dc != block.values[0] || mean > kLargestMean || mean < -kLargestMean) return false;
+    if (block.is_flat() || plane.size == 1) {
+      fill(flat_sample(static_cast<int>(mean)), plane, out);
+      return true;
+    }
+    const int kind = block.is_in_corner() ? 1 : 0, place = waiting.count[kind];
+    BlockPair& pair = waiting.pairs[kind];
+    pair.block[place] = block.values, pair.out[place] = out;
+    waiting.count[kind] = 1 - place;
+    return place == 0 || finish(pair, plane, kind == 1);
+  }
+
+  PENSTOCK_FAST_JPEG_INLINE static void fill(uint8_t sample, const Plane& plane, uint8_t* out) {
+    if (plane.size == 8) {
+      for (int y = 0; y < 8; ++y) std::memset(out + y * plane.stride, sample, 8);
+    } else {
+      for (int y = 0; y < plane.size; ++y) std::memset(out + y * plane.stride, sample, static_cast<size_t>(plane.size));
+    }
+  }
+
+  PENSTOCK_FAST_JPEG static bool finish(const BlockPair& pair, const Plane& plane, bool in_corner) {
     switch (plane.size) {
       case 8:
-        return transform_8(pair, plane.steps);
+        return in_corner ? transform_8<true>(pair, plane.stride, plane.steps)
+                         : transform_8<false>(pair, plane.stride, plane.steps);
       case 4:
-        return transform_4(pair, plane.steps);
+        return transform_4(pair, plane.stride, plane.steps);
       default:
-        return transform_2(pair, plane.steps);
+        return transform_2(pair, plane.stride, plane.steps);
     }
   }
 
