@@ -82,9 +82,9 @@ class Diagnosis:
 def diagnose(ds: Dataset[T], step: Callable[[T], object] | None = None, *, seconds: float = 30.0) -> Diagnosis:
     """Measure what limits a dataset, in about `seconds`: as it is, its step alone, and up to each operation.
 
-    `step(batch)` is what your loop does with a batch; it should wait for its result, as `torch.cuda.synchronize` does on
-    a GPU. The functions of the dataset are called as in a run, over epoch 0 again and again; caches are filled. Passes
-    over `ds` go on where they were.
+    `step(batch)` is what your loop does with a batch; it should wait for its result, on a GPU by
+    `torch.cuda.synchronize()`. The functions of the dataset are called as in a run, over epoch 0 again and again; caches
+    are filled. Passes over `ds` go on where they were.
 
     >>> found = diagnose(Dataset.range(64).batch(4), lambda batch: None, seconds=0.3)
     >>> found.rate > 0, found.step_rate > found.rate, [each.operation for each in found.operations]

@@ -15,7 +15,7 @@ DRAWN = {
     "timeline": drawings.timeline([(HOSTILE, "wait", [0.0, 0.5, 1.0]), ("b", "task", [])], 1.5),
     "histogram": drawings.histogram([(HOSTILE, 3), ("2 ms", 0)], HOSTILE),
     "curves": drawings.curves([0.0, 0.0], {HOSTILE: [0.0, 0.0]}, "MB", HOSTILE),
-    "scatter": drawings.scatter([(0.0, 0.0), (1.0, 1.0)], HOSTILE),
+    "square": drawings.square([(0.0, 0.0), (1.0, 1.0)], HOSTILE),
 }
 
 

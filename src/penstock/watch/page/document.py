@@ -211,5 +211,5 @@ def _order(facts: ReportFacts) -> str:
         f"<p>Mixing: <b>{facts.mixing:.2f}</b> of a uniform shuffle (1 is uniform, 0 is the order of the source), "
         "by the distance in the source between successive elements.</p>"
     )
-    drawn = drawings.scatter(points, "Position in the source (up) of elements as they come (right)")
+    drawn = drawings.square(points, "Position in the source (up) of elements as they come (right)")
     return f"{text}<div class=square>{drawn}</div><p class=soft>Right: as they come. Up: position in the source.</p>"

@@ -101,7 +101,7 @@ def curves(times: Sequence[float], values: dict[str, list[float]], unit: str, ti
     return svg(high + 36, parts, title)
 
 
-def scatter(points: Sequence[tuple[float, float]], title: str) -> str:
+def square(points: Sequence[tuple[float, float]], title: str) -> str:
     """Draw points of a square from (0, 0) to (1, 1)."""
     size = 260
     parts = [bar(0, 4, size, size, "lane")]

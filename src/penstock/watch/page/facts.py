@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 BINS = 240  # of a timeline; when a run outgrows them, two become one
 FIRST_WIDTH = 1_000_000  # ns of a bin
-STEPS = 4  # bars of a histogram for each doubling of the cost
+BARS_A_DOUBLING = 4  # bars of a histogram for each doubling of the cost
 SLOWEST = 6  # tasks that are kept
 
 
@@ -68,7 +68,7 @@ class Costs:
     def add(self, task: CostlyTask) -> None:
         """Add a task."""
         each = max(task.took / max(task.items, 1), 1.0)
-        bar = math.floor(STEPS * math.log2(each))
+        bar = math.floor(BARS_A_DOUBLING * math.log2(each))
         self.bars[bar] = self.bars.get(bar, 0) + max(task.items, 1)
         self.total += task.took
         self.tasks += 1
@@ -81,7 +81,10 @@ class Costs:
         """Return the least cost (s) and the number of items of each bar, without gaps."""
         if not self.bars:
             return []
-        return [(2 ** (at / STEPS) / 1e9, self.bars.get(at, 0)) for at in range(min(self.bars), max(self.bars) + 1)]
+        return [
+            (2 ** (at / BARS_A_DOUBLING) / 1e9, self.bars.get(at, 0))
+            for at in range(min(self.bars), max(self.bars) + 1)
+        ]
 
 
 @dataclass

@@ -16,7 +16,7 @@ from penstock.elements.spec import describe, spec_of
 
 THUMBNAIL = 96  # pixels
 SHOWN = 8  # elements of a batch
-LONGEST_TEXT = 400
+TEXT_SHOWN = 400
 AUDIO_LEAST = 1000  # samples of a waveform
 
 
@@ -50,7 +50,7 @@ def _one(value: Any) -> str:
     text = value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
     if isinstance(value, np.ndarray):
         text = np.array2string(value, threshold=12, edgeitems=3, precision=4)
-    return f"<code>{escape(text[:LONGEST_TEXT])}{'…' if len(text) > LONGEST_TEXT else ''}</code>"
+    return f"<code>{escape(text[:TEXT_SHOWN])}{'…' if len(text) > TEXT_SHOWN else ''}</code>"
 
 
 def _is_image(array: np.ndarray) -> bool:

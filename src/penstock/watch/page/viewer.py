@@ -37,8 +37,8 @@ LEVEL_PAUSE = 20_000_000  # ns between two looks at memory
 ORDERED = 1500  # elements whose order is drawn
 MOST_IN_PARTS = 256  # items whose parts may come in any order
 LONGEST_NAME = 60  # characters of a record's name
-NAMED = 3  # records of a slow task that are named
-FAILED = "the report {} cannot be written, and the run goes on without it: {}"
+RECORDS_NAMED = 3  # records of a slow task that are named
+PAGE_FAILED = "the report {} cannot be written, and the run goes on without it: {}"
 
 
 class ReportViewer:
@@ -123,10 +123,10 @@ class ReportViewer:
         rows = np.arange(task.item, task.item + task.items, dtype=np.int64) + self._epoch * plan.stride
         names = [
             cut(record.name, LONGEST_NAME)
-            for record, _ in zip(plans.locate.records(plan, rows), range(NAMED + 1), strict=False)
+            for record, _ in zip(plans.locate.records(plan, rows), range(RECORDS_NAMED + 1), strict=False)
         ]
-        more = ", …" if len(names) > NAMED else ""
-        return f"{words} ({', '.join(names[:NAMED])}{more})"
+        more = ", …" if len(names) > RECORDS_NAMED else ""
+        return f"{words} ({', '.join(names[:RECORDS_NAMED])}{more})"
 
 
 def facts_of(plan: Node, stats: Stats, explained: Callable[[], str]) -> ReportFacts:
@@ -154,7 +154,7 @@ def write_page(path: str, facts: ReportFacts) -> None:
         with open(path, "w", encoding="utf-8") as file:
             file.write(page(facts))
     except OSError as error:
-        logging.getLogger("penstock").warning("%s", FAILED.format(path, error))
+        logging.getLogger("penstock").warning("%s", PAGE_FAILED.format(path, error))
 
 
 def _sample(plan: Node) -> str:
