@@ -83,8 +83,8 @@ def diagnose(ds: Dataset[T], step: Callable[[T], object] | None = None, *, secon
     """Measure what limits a dataset, in about `seconds`: as it is, its step alone, and up to each operation.
 
     `step(batch)` is what your loop does with a batch; it should wait for its result, on a GPU by
-    `torch.cuda.synchronize()`. The functions of the dataset are called as in a run, over epoch 0 again and again; caches
-    are filled. Passes over `ds` go on where they were.
+    `torch.cuda.synchronize()`. The functions of the dataset are called as in a run, over epoch 0 again and again, and
+    caches are filled. Passes over `ds` go on where they were.
 
     >>> found = diagnose(Dataset.range(64).batch(4), lambda batch: None, seconds=0.3)
     >>> found.rate > 0, found.step_rate > found.rate, [each.operation for each in found.operations]
