@@ -183,7 +183,7 @@ def source_order(plan: Node) -> list[float]:
         return []
     rows: Rows = np.arange(min(plan.length, ORDERED), dtype=np.int64)
     while inputs := node.inputs:
-        if len(inputs) > 1:
+        if len(inputs) != 1:
             return []
         (rows,) = node.route(rows)
         node, rows = inputs[0], rows[:ORDERED]
