@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <cstring>
 #include <utility>
 #include <vector>
@@ -165,6 +166,25 @@ bool copy_objects(const nb::list& values, nb::handle type, nb::handle into) {
   return true;
 }
 
+// Returns the items of a list at these positions, `int64[k]`; None if one is no position of the list.
+nb::object items_at(const nb::list& list, nb::handle positions) {
+  const Buffer buffer(positions);
+  const std::int64_t* const at = buffer.words<std::int64_t>("positions");
+  const std::size_t count = buffer.rows();
+  nb::object made = nb::steal(PyList_New(static_cast<Py_ssize_t>(count)));
+  if (!made.is_valid()) nb::raise_python_error();
+  for (std::size_t i = 0; i < count; ++i) {
+    const auto size = static_cast<std::int64_t>(list.size());  // another thread may shorten it
+    if (at[i] < 0 || at[i] >= size) return nb::none();
+    constexpr std::size_t kAhead = 16;  // items whose counts of references are requested from memory
+    if (i + kAhead < count && at[i + kAhead] >= 0 && at[i + kAhead] < size)
+      __builtin_prefetch(PyList_GetItem(list.ptr(), static_cast<Py_ssize_t>(at[i + kAhead])), 1);
+    nb::object item = list[static_cast<std::size_t>(at[i])];
+    PyList_SetItem(made.ptr(), static_cast<Py_ssize_t>(i), item.release().ptr());  // takes it
+  }
+  return made;
+}
+
 // Returns the type of all values; None if they have several, or there are none.
 nb::object one_type(const nb::list& values) {
   const std::size_t count = values.size();
@@ -187,6 +207,7 @@ void bind_arrays(nb::module_& module) {
   if (import_numpy() < 0) nb::raise_python_error();
   module.def("copy_arrays", copy_arrays);
   module.def("copy_objects", copy_objects);
+  module.def("items_at", items_at);
   module.def("largest_shape", largest_shape);
   module.def("one_type", one_type);
 }

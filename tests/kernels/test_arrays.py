@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.kernels.arrays import copy_arrays, copy_objects, largest_shape, one_type
+from penstock.kernels.arrays import copy_arrays, copy_objects, items_at, largest_shape, one_type
 from penstock.kernels.reference import arrays as twin
 
 DTYPES = [
@@ -99,6 +99,20 @@ def test_read_only_memory_is_left_alone():
     assert out.sum() == 0
     with pytest.raises(TypeError, match="must be an array"):
         copy_arrays([np.ones(2)], [[0, 0]])
+
+
+@given(st.lists(st.text(max_size=2), max_size=40), st.lists(st.integers(-1, 42), max_size=40))
+def test_items_are_those_of_the_twin(values, positions):
+    at = np.array(positions, np.int64)
+    wanted = twin.items_at(values, at)
+    assert items_at(values, at) == wanted
+    assert wanted is None or all(map(lambda a, b: a is b, items_at(values, at), wanted))
+
+
+@pytest.mark.parametrize("positions", [np.zeros((1, 1), np.int64), np.zeros(2, np.int32)])
+def test_positions_must_be_numbers_of_64_bits(positions):
+    with pytest.raises(TypeError, match="64-bit"):
+        items_at(["a"], positions)
 
 
 def test_objects_are_counted():

@@ -1,11 +1,13 @@
-"""Copy lists of arrays, texts and other values into one array; `reference.arrays` is the twin."""
+"""Loops over lists of arrays, texts and other values; `reference.arrays` is the twin."""
 
 from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
+from penstock.core.arrays import Rows
 from penstock.kernels import _native
 
 
@@ -36,6 +38,15 @@ def copy_objects(values: list[Any], cls: type, out: NDArray[Any]) -> bool:
     (False, True, ['a', 'b'])
     """
     return _native.copy_objects(values, cls, out)
+
+
+def items_at(values: list[Any], positions: Rows) -> list[Any] | None:
+    """Return the items of a list at these positions, `int64[k]`; `None` if it has no item at one of them.
+
+    >>> items_at(["a", "b"], np.array([1, 0, 1])), items_at(["a"], np.array([1]))
+    (['b', 'a', 'b'], None)
+    """
+    return _native.items_at(values, np.ascontiguousarray(positions))
 
 
 def largest_shape(values: list[Any]) -> tuple[tuple[int, ...], bool] | None:

@@ -313,7 +313,7 @@ def _flat_columns(values: list[Any]) -> Columns | None:
     leaves, structure = structures.flatten(values[0])
     if not leaves or len(leaves) != len(values[0]):
         return None
-    columns: list[Column]
+    columns: list[list[Any]]
     if cls is tuple:
         if len(set(map(len, values))) > 1:
             return None
@@ -322,8 +322,8 @@ def _flat_columns(values: list[Any]) -> Columns | None:
         apart = take_dicts_apart(values, list(structure.treespec.entries()))
         if apart is None:
             return None
-        columns = cast("list[Column]", apart)
-    return Columns(structure, columns, len(values)) if all(map(structures.all_leaves, columns)) else None
+        columns = apart
+    return Columns(structure, [*columns], len(values)) if all(map(structures.all_leaves, columns)) else None
 
 
 def _nested_columns(values: list[Any], origin: Origin) -> Columns:

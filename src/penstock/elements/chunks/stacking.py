@@ -123,7 +123,7 @@ def stack(
 
 def _of_one_form(column: list[Any], out: NDArray[Any] | None, allocate: Allocate) -> NDArray[Any] | None:
     """Stack Python numbers, texts, or arrays that need no look at each in Python; `None` for any other values."""
-    first = column[0] if column else None
+    first: Any = column[0] if column else None
     cls = type(first)
     if cls in _PYTHONS_OWN:
         return numbers(column, out, allocate)

@@ -40,8 +40,7 @@ def pad_column(column: Column, shape: PartialShape | None, fill: Any, origin: Or
         size = None if shape is None else shape[0]
         if size is None or size >= int(column.row_lengths().max(initial=0)):
             return column.to_dense(fill_value(fill, column.flat_values, origin), [size], allocate)
-    alike = largest_shape(column) if isinstance(column, list) and column else None
-    if alike is not None and alike[0]:
+    if isinstance(column, list) and (alike := largest_shape(column)) is not None and alike[0]:
         return _padded_alike(column, alike, shape, fill, origin, allocate)
     arrays = _arrays(column, origin)
     if not arrays:

@@ -1,4 +1,4 @@
-"""Copy lists of values into one array, in NumPy."""
+"""Loops over lists of values, in NumPy and plain Python."""
 
 from __future__ import annotations
 
@@ -32,6 +32,12 @@ def copy_objects(values: list[Any], cls: type, out: NDArray[Any]) -> bool:
     for i, value in enumerate(values):
         out[i] = value
     return True
+
+
+def items_at(values: list[Any], positions: NDArray[np.int64]) -> list[Any] | None:
+    """Return the items of a list at these positions; `None` if it has no item at one of them."""
+    wanted = positions.tolist()
+    return [values[at] for at in wanted] if all(0 <= at < len(values) for at in wanted) else None
 
 
 def largest_shape(values: list[Any]) -> tuple[tuple[int, ...], bool] | None:
