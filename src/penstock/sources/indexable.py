@@ -82,8 +82,8 @@ class IndexableSource:
             with self._blamed(rows, "__getitems__"):
                 made = items(positions)
             return self._items(made, len(rows), "__getitems__")
-        if type(self.data) is tuple:
-            with suppress(IndexError):  # reading items one by one finds where
+        if type(self.data) in (list, tuple):
+            with suppress(IndexError):  # the list has shrunk: reading items one by one finds where
                 return Kept(list(map(self.data.__getitem__, positions)))
         if type(self.data) in (np.ndarray, np.memmap) and not self.data.dtype.hasobject:
             return Columns(structures.LEAF, [gather(self.data, rows)], len(rows))
