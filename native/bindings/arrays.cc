@@ -24,7 +24,7 @@ nb::object read_only_array(PyObject* it) {
   auto* const array = reinterpret_cast<PyArrayObject*>(it);
   if (!PyArray_ISWRITEABLE(array)) return nb::borrow(it);
   PyArray_Descr* const dtype = PyArray_DESCR(array);
-  Py_INCREF(dtype);  // the view takes it
+  Py_INCREF(reinterpret_cast<PyObject*>(dtype));  // the view takes it
   nb::object view = nb::steal(PyArray_NewFromDescr(&PyArray_Type, dtype, PyArray_NDIM(array), PyArray_DIMS(array),
                                                    PyArray_STRIDES(array), PyArray_DATA(array),
                                                    PyArray_FLAGS(array) & ~NPY_ARRAY_WRITEABLE, nullptr));

@@ -37,7 +37,7 @@ class Remaking {
 
   // Asks the processor for the parts of the next dicts of a list, which may lie anywhere in memory: for all at once,
   // because the dicts would otherwise wait for memory one after another. No Python code runs meanwhile.
-  static void prefetch(PyObject* list, Py_ssize_t i) {
+  static void prefetch([[maybe_unused]] PyObject* list, [[maybe_unused]] Py_ssize_t i) {
 #if !defined(Py_LIMITED_API) && !defined(Py_GIL_DISABLED)
     const Py_ssize_t end = std::min(i + kAhead, PyList_GET_SIZE(list));
     for (Py_ssize_t k = i; k < end; ++k) __builtin_prefetch(PyList_GET_ITEM(list, k));

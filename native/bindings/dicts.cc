@@ -32,17 +32,19 @@ struct Lists {
   }
 
   // Finds the order in which the first dict has the keys.
-  void find_order(PyObject* dict) {
+  void find_order([[maybe_unused]] PyObject* dict) {
+#ifndef Py_GIL_DISABLED
     PyObject *key = nullptr, *value = nullptr;
     for (Py_ssize_t at = 0; PyDict_Next(dict, &at, &key, &value);) {
       for (std::size_t k = 0; k < keys.size(); ++k) {
         if (keys[k].ptr() == key) order.push_back(k);
       }
     }
+#endif
   }
 
   // Puts the values of dict i if its keys are the same objects in the same order; false, perhaps after some, if not.
-  bool put_in_order(PyObject* dict, Py_ssize_t i) const {
+  bool put_in_order([[maybe_unused]] PyObject* dict, [[maybe_unused]] Py_ssize_t i) const {
 #ifdef Py_GIL_DISABLED
     return false;  // another thread may change the dict
 #else
