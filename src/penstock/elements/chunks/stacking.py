@@ -18,8 +18,6 @@ from penstock.elements.spec import ArraySpec, LeafSpec, ObjectSpec, RaggedSpec, 
 from penstock.kernels import copy_numbers
 from penstock.kernels.arrays import copy_arrays, copy_objects
 
-"""Function that allocates memory of a shape and dtype, as `np.empty` does."""
-
 Stack: TypeAlias = NDArray[Any] | Ragged | Sparse
 """The values of one leaf along a leading dimension: `k` of them, or the values of a batch."""
 

@@ -23,6 +23,7 @@ from penstock.ops.group.batching import batching_of
 from penstock.plan.blame import BLAMED, blame
 from penstock.plan.functions import ChunkFunction, ColumnFunction, TracedFunction
 from penstock.plan.node import Node
+from penstock.plan.quota import within_quota
 from penstock.plan.safety.writing import elements_for
 
 RETURNED_NONE = "return the element (a forgotten `return`?)"
@@ -104,17 +105,20 @@ def _collected(node: Node, results: Iterator[Any], rows: Rows, out: list[np.ndar
     if out is not None and batching_of(node) is None:  # batches are not copied once more
         results = placed_as_made(results, out, len(rows))
     try:
-        made.extend(results)  # keeps the results before an exception, so len(made) is the failing element
+        made.extend(
+            within_quota(results, len(rows))
+        )  # keeps the results before an exception, so len(made) is the failing element
     except BLAMED as error:
         blame(error, node, int(rows[len(made)]))
         raise
     if len(made) < len(rows):  # `extend` took the function's StopIteration for the end of the elements
         raise _blamed(RuntimeError(_STOPPED), node, int(rows[len(made)]))
     items = Items(made)
-    if type(None) in items.types:
+    types = items.types
+    if type(None) in types:
         at = next(index for index, element in enumerate(made) if element is None)
         raise _blamed(ElementError(_returned_none(node)), node, int(rows[at]))
-    if GeneratorType in items.types and node.name == "map":
+    if GeneratorType in types and node.name == "map":
         at = next(index for index, element in enumerate(made) if type(element) is GeneratorType)
         raise _blamed(ElementError(_RETURNED_GENERATOR), node, int(rows[at]))
     return items

@@ -1,4 +1,4 @@
-"""Batches gathered by a native thread next to the consumer."""
+"""The workers that gather batches by a native thread next to the consumer."""
 
 from __future__ import annotations
 
@@ -40,6 +40,9 @@ class NativeThread:
         else:
             job.sized = True  # as reserved: the batches are yet to be made
             window.finish(job, number, Made(Piece(queue, task.given.ids), (0, Cost(0, 0))))
+
+    def admit(self) -> None:
+        """Do nothing: no task waits."""
 
     def close(self) -> None:
         self._gathering.close()
