@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from penstock.core.checks import check_flag, check_names
@@ -10,12 +10,14 @@ from penstock.dataset.arguments.wrong_names import helpful
 from penstock.dataset.dataset import Dataset
 from penstock.dataset.methods.read import reading
 from penstock.sources.files import FileBytes
-from penstock.sources.folder import IMAGE_EXTENSIONS, image_folder
-from penstock.storage.paths import Pattern, find_files, list_folders
+from penstock.sources.folder import IMAGE_EXTENSIONS, image_folder, remote_image_folder
+from penstock.storage.paths import Pattern, find_files, list_folders, urls_of
 
 
 @helpful
-def read_files(paths: Pattern | Sequence[Pattern]) -> Dataset[bytes]:
+def read_files(
+    paths: Pattern | Sequence[Pattern], *, storage_options: Mapping[str, Any] | None = None
+) -> Dataset[bytes]:
     """Read the content of each file as `bytes`.
 
     `paths` is a path or a pattern, whose matches are sorted, or a list of them, which keeps its order and duplicates:
@@ -31,12 +33,16 @@ def read_files(paths: Pattern | Sequence[Pattern]) -> Dataset[bytes]:
     >>> list(read_files(file))
     [b'abc']
     """
-    return reading(FileBytes(find_files(paths, "read_files")))
+    return reading(FileBytes(find_files(paths, "read_files", storage_options=storage_options)))
 
 
 @helpful
 def read_image_folder(
-    paths: Pattern | Sequence[Pattern], *, extensions: Sequence[str] = IMAGE_EXTENSIONS, allow_empty: bool = False
+    paths: Pattern | Sequence[Pattern],
+    *,
+    extensions: Sequence[str] = IMAGE_EXTENSIONS,
+    allow_empty: bool = False,
+    storage_options: Mapping[str, Any] | None = None,
 ) -> Dataset[dict[str, Any]]:
     """Read `{"image": bytes, "label": int64}` for each image of a folder with one subfolder per class, in sorted order.
 
@@ -55,5 +61,7 @@ def read_image_folder(
     (('cat', 'dog'), 1)
     """
     call = "read_image_folder"
-    folders, endings = list_folders(paths, call), check_names(call, "extensions", extensions)
-    return reading(image_folder(folders, extensions=endings, allow_empty=check_flag(call, "allow_empty", allow_empty)))
+    endings, allow_empty = check_names(call, "extensions", extensions), check_flag(call, "allow_empty", allow_empty)
+    if (urls := urls_of(call, paths, storage_options)) is not None:
+        return reading(remote_image_folder(urls, storage_options, extensions=endings, allow_empty=allow_empty))
+    return reading(image_folder(list_folders(paths, call), extensions=endings, allow_empty=allow_empty))

@@ -26,6 +26,7 @@ def read_text(
     keep_empty: bool = True,
     skip_lines: int = 0,
     compression: str | None = "auto",
+    storage_options: Mapping[str, Any] | None = None,
 ) -> Dataset[str]: ...
 @overload
 def read_text(
@@ -36,6 +37,7 @@ def read_text(
     keep_empty: bool = True,
     skip_lines: int = 0,
     compression: str | None = "auto",
+    storage_options: Mapping[str, Any] | None = None,
 ) -> Dataset[bytes]: ...
 @helpful
 def read_text(
@@ -46,6 +48,7 @@ def read_text(
     keep_empty: bool = True,
     skip_lines: int = 0,
     compression: str | None = "auto",
+    storage_options: Mapping[str, Any] | None = None,
 ) -> Dataset[Any]:
     r"""Read the lines of text files as `str`, without their ends, file after file, with random access.
 
@@ -75,7 +78,7 @@ def read_text(
     from penstock.sources.text.lines import line_files
 
     files = line_files(
-        find_files(paths, "read_text"),
+        find_files(paths, "read_text", storage_options=storage_options),
         encoding=encoding,
         errors=errors,
         keep_empty=check_flag("read_text", "keep_empty", keep_empty),
@@ -93,6 +96,7 @@ def read_json(
     nulls: Literal["raise"] | Mapping[str, Any] = "raise",
     encoding: str = "utf-8",
     compression: str | None = "auto",
+    storage_options: Mapping[str, Any] | None = None,
 ) -> Dataset[dict[str, Any]]:
     r"""Read the objects of JSON lines files (one object per line) as dicts, in file order, with random access.
 
@@ -116,7 +120,8 @@ def read_json(
     """
     from penstock.sources.text.json_lines import json_files
 
-    files = json_files(find_files(paths, "read_json"), columns=columns, types=types, nulls=nulls, encoding=encoding)
+    found = find_files(paths, "read_json", storage_options=storage_options)
+    files = json_files(found, columns=columns, types=types, nulls=nulls, encoding=encoding)
     return lines(files, named_compression("read_json", compression))
 
 

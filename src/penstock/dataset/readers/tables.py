@@ -25,6 +25,7 @@ def read_parquet(
     filters: Any = None,
     nulls: Nulls = "raise",
     cache_bytes: int = CACHE_BYTES,
+    storage_options: Mapping[str, Any] | None = None,
 ) -> Dataset[dict[str, Any]]:
     """Read the rows of Parquet files as dicts, with random access, file after file.
 
@@ -64,7 +65,7 @@ def read_parquet(
 
     reads_now = filters is not None or is_one_of(nulls, "drop")
     look = (lambda path: make([path], ())) if reads_now else footer
-    return reading(with_unreadable(find_files(paths, "read_parquet"), make, look))
+    return reading(with_unreadable(find_files(paths, "read_parquet", storage_options=storage_options), make, look))
 
 
 @helpful
@@ -118,6 +119,7 @@ def read_csv(  # noqa: PLR0913 - files are written in many ways
     block_bytes: int = 1 << 20,
     cache_bytes: int = CACHE_BYTES,
     compression: str | None = "auto",
+    storage_options: Mapping[str, Any] | None = None,
 ) -> Dataset[dict[str, Any]]:
     r"""Read the rows of CSV files as dicts, with random access; quoted fields may contain delimiters and line breaks.
 
@@ -167,7 +169,7 @@ def read_csv(  # noqa: PLR0913 - files are written in many ways
     if not keeps_ascii(encoding):
         raise ValueError(f"read_csv(encoding={encoding!r}): expected an encoding that extends ASCII; convert the file")
     form = Form(Dialect(delimiter, quote), encoding.lower())
-    files = find_files(paths, "read_csv")
+    files = find_files(paths, "read_csv", storage_options=storage_options)
     given = named_compression("read_csv", compression)
     how = compressions_of(files, given, compression_of_text)
     if any(how):

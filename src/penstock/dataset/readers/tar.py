@@ -23,6 +23,7 @@ def read_tar(
     decode: bool | Mapping[str, Any] = False,
     compression: str | None = "auto",
     thread_safe: bool | None = None,
+    storage_options: Mapping[str, Any] | None = None,
 ) -> Dataset[dict[str, Any]]:
     """Read the samples of WebDataset tar archives, with random access: `{"__key__": str, "jpg": bytes, ...}`.
 
@@ -63,7 +64,7 @@ def read_tar(
     decoders = Decoders(decode, check_flag_or_none("read_tar", "thread_safe", thread_safe))
     parts = None if columns is None else parts_of(columns)
     compression = named_compression("read_tar", compression)
-    files = find_files(paths, "read_tar")
+    files = find_files(paths, "read_tar", storage_options=storage_options)
     how = compressions_of(files, compression)
     source = tar_files(files, parts, decoders)
     if not any(how):

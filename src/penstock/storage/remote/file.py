@@ -1,0 +1,118 @@
+"""The URL of an object of a remote store, with all that a reader has to know of the object."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+from urllib.parse import parse_qsl, quote_plus, urlsplit, urlunsplit
+
+_URL = re.compile("[A-Za-z][A-Za-z0-9+.-]*://")
+_SECRET = re.compile(
+    "x-(amz|goog|ms|oss|cos)-.*|signature|sig|se|sp|sv|sr|st|ske|skoid|sks|skt|sktid|skv|expires|awsaccesskeyid|"
+    "googleaccessid|policy|key-pair-id|.*(token|secret|password|credential|api_?key|auth).*|key",
+    re.IGNORECASE,
+)
+
+
+class Access:
+    """The settings with which a store is opened: `storage_options=`, and the URL of its root.
+
+    Neither text nor comparison of an `Access` shows a value of the options, which may be a credential. A pickle has
+    them, because another process opens the store again.
+    """
+
+    __slots__ = ("_options", "root")
+
+    def __init__(self, root: str, options: Mapping[str, Any]) -> None:
+        self.root = root
+        self._options = dict(options)
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """Return the options, with their credentials."""
+        return dict(self._options)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Access) and (self.root, self._options) == (other.root, other._options)
+
+    def __hash__(self) -> int:
+        return hash((self.root, tuple(sorted(self._options))))
+
+    def __repr__(self) -> str:
+        return f"Access({shown_url(self.root)!r}, {sorted(self._options)})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Access, (self.root, self._options)
+
+
+class Found(NamedTuple):
+    """An object of a store: its key, its size in bytes, and the tag of its content (ETag or version), if any."""
+
+    key: str
+    size: int
+    tag: str | None
+
+
+class RemoteFile(str):
+    """The URL of an object, without credentials, as a path: readers recognize it by its type.
+
+    `key` is the name of the object in the store of `access`; `size` and `tag` are those of the object when it was
+    found. A reader refuses an object that has another tag.
+    """
+
+    __slots__ = ("access", "key", "size", "tag")
+
+    access: Access
+    key: str
+    size: int
+    tag: str | None
+
+    def __new__(cls, url: str, access: Access, found: Found) -> RemoteFile:
+        made = super().__new__(cls, url)
+        made.access = access
+        made.key, made.size, made.tag = found
+        return made
+
+    @property
+    def identity(self) -> str:
+        """A text that differs between different contents: the URL, size and tag of the object."""
+        return f"{str.__str__(self)}\0{self.size}\0{self.tag or ''}"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return RemoteFile, (str.__str__(self), self.access, Found(self.key, self.size, self.tag))
+
+
+def is_url(path: object) -> bool:
+    """Return whether a path is a URL, other than of the local file system.
+
+    >>> is_url("s3://bucket/a.tar"), is_url("data/a.tar"), is_url("file:///data/a.tar")
+    (True, False, False)
+    """
+    return isinstance(path, str) and _URL.match(path) is not None and not path.lower().startswith("file://")
+
+
+def is_remote(paths: Iterable[str]) -> bool:
+    """Return whether any of these paths is of a remote object."""
+    return any(isinstance(path, RemoteFile) for path in paths)
+
+
+def shown_url(url: str) -> str:
+    """Return a URL without its credentials: those of a user, and those of a signed query.
+
+    >>> shown_url("https://me:pass@host/a.tar?id=7&X-Amz-Signature=0a1b")
+    'https://host/a.tar?id=7'
+    """
+    if "@" not in url and "?" not in url:
+        return url
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return url.partition("?")[0].rpartition("@")[2]
+    web = parts.scheme in ("http", "https")
+    host = parts.netloc.rpartition("@")[2] if web else parts.netloc
+    query = parts.query
+    if web and query:
+        kept = [(name, value) for name, value in parse_qsl(query, keep_blank_values=True) if not _SECRET.fullmatch(name)]
+        query = "&".join(f"{quote_plus(name)}={quote_plus(value)}" for name, value in kept)
+    return urlunsplit(parts._replace(netloc=host, query=query))
