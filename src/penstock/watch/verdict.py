@@ -8,6 +8,10 @@ from penstock.watch.stats import LEAST_STARTING, OperationStats, Stats
 
 LEAST_SECONDS = 0.05
 MUCH = 0.3  # share of the time waited from which on the start of a process is told
+_MOSTLY = 0.5  # share of the work, and of the wait, from which on waiting for a remote store is the limit
+_ADVICE = (
+    "Larger elements in a read, or data nearer to here, would be faster; later epochs read what the local cache kept."
+)
 INPUT_BOUND = 0.05  # share of its time that a consumer waits before the input is called the limit
 
 
@@ -33,10 +37,26 @@ def _limit(stats: Stats) -> str:
             f"It took {_rate(stats.rate, stats.unit)}; the pipeline could make {_rate(stats.ceiling, stats.unit)} "
             f"({_where(stats)}), then limited by {limit.name}."
         )
+    if (storage := _storage(stats)) is not None:
+        return storage + _ADVICE
     return (
         f"Input-bound: the consumer waited {_percent(stats.wait_share)} of the time. "
         f"The limit is {limit.name}, with {_percent(_share(limit, stats))} of the work; "
         f"its ceiling is {_rate(_ceiling(limit, stats), 'row')} ({_where(stats)}). {_advice(stats)}"
+    )
+
+
+def _storage(stats: Stats) -> str | None:
+    """Return what is told of a run whose tasks mostly wait for a remote store."""
+    fetched = stats.fetched
+    waits = stats.blocked >= _MOSTLY * stats.work
+    if fetched is None or not fetched.requests or not waits or fetched.waited < _MOSTLY * stats.waited:
+        return None
+    more = "more would help" if fetched.rises else "more did not raise the rate"
+    rate = f", {fetched.rate / 1e6:,.0f} MB/s" if fetched.rate else ""
+    return (
+        f"Storage-bound: {fetched.milliseconds:,.0f} ms a read, {fetched.at_once} at a time{rate}; {more}. "
+        f"The consumer waited {_percent(stats.wait_share)} of the time. "
     )
 
 

@@ -18,7 +18,7 @@ from penstock.elements.ragged import Ragged, make_ragged
 from penstock.elements.spec import ObjectSpec, Spec
 from penstock.kernels.records import Framing, RecordReader
 from penstock.storage.indexing import IndexKind, index_files
-from penstock.storage.remote.records import open_records
+from penstock.storage.records import open_records
 from penstock.storage.sidecar import Sidecar, check_mapped
 
 

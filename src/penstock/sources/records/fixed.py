@@ -20,7 +20,7 @@ from penstock.elements.spec import ArraySpec, ObjectSpec, Spec
 from penstock.kernels.records import RecordReader
 from penstock.sources.records.files import ByReader
 from penstock.sources.stream import content_of_files
-from penstock.storage.remote.records import open_records
+from penstock.storage.records import open_records
 from penstock.storage.state import FileState, OpenedAgain, states_of
 
 

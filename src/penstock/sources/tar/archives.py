@@ -22,7 +22,7 @@ from penstock.sources.records.files import content_of
 from penstock.sources.tar.decoders import Decoders
 from penstock.sources.tar.samples import Archive, SampleField, Shape, Where, lacking, of_sample, parts_found
 from penstock.storage.indexing import IndexKind, index_files
-from penstock.storage.remote.records import open_records
+from penstock.storage.records import open_records
 from penstock.storage.sidecar import Sidecar, check_mapped
 from penstock.storage.soundness import Arrays, are_in_order, are_offsets, are_within, has_form, is_sorted
 

@@ -14,7 +14,6 @@ from penstock.core.arrays import Rows
 from penstock.kernels.records import Framing, RecordReader, RecordStatus, masked_crc32c
 from penstock.storage.local import Extent
 from penstock.storage.remote.fetcher import fetcher
-from penstock.storage.remote.file import is_remote
 
 _HEAD, _TAIL = 12, 4  # bytes of a TFRecord's frame before and after its content
 _LENGTH = struct.Struct("<Q")
@@ -162,20 +161,3 @@ def _given(values: list[Any], out: NDArray[Any] | None) -> Any:
         return values
     out[:] = values
     return out
-
-
-def open_records(
-    paths: Sequence[str],
-    begins: Sequence[Rows | range],
-    ends: Sequence[Rows | range],
-    sizes: Sequence[int],
-    times: Sequence[int | None],
-    *,
-    framing: Framing = Framing.PLAIN,
-    verify: bool = True,
-    faults: Mapping[int, Exception] | None = None,
-) -> RecordReader:
-    """Return the reader of records of local files, or of remote objects."""
-    if is_remote(paths):
-        return RemoteRecords(paths, begins, ends, sizes, framing=framing, verify=verify, faults=faults)
-    return RecordReader(paths, begins, ends, sizes, times, framing=framing, verify=verify, faults=faults)
