@@ -204,8 +204,8 @@ _REASONS = {
     RecordStatus.BAD_INDEX: "its index points outside the file; remove the index, and make the dataset again",
     RecordStatus.TRUNCATED: "the file was cut short, or became unreadable, while it was read",
     RecordStatus.BAD_LENGTH: "its length field is damaged, or the file was rewritten since it was indexed",
-    RecordStatus.BAD_CHECKSUM: "its content is damaged: the checksum (CRC-32C) does not match; ds.ignore_errors() continues "
-    "with the next record, verify=False reads it as it is",
+    RecordStatus.BAD_CHECKSUM: "its content is damaged: the checksum (CRC-32C) does not match; ds.ignore_errors() "
+    "continues with the next record, verify=False reads it as it is",
     RecordStatus.REWRITTEN: WRITTEN_TO,
 }
 

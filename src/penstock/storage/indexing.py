@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from penstock.core.digest import digest
 from penstock.core.errors import DataError
 from penstock.kernels.records import ScanError
-from penstock.storage.paths import INDEX_FOLDER, INDEX_SUFFIX, is_index
 from penstock.storage.local import size_of
+from penstock.storage.paths import INDEX_FOLDER, INDEX_SUFFIX, is_index
 from penstock.storage.progress import Progress
 from penstock.storage.remote.file import RemoteFile, is_remote
 from penstock.storage.sidecar import Sidecar, Stamp

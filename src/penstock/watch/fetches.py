@@ -11,9 +11,9 @@ from typing import Any
 class FetchStats:
     """Requests to remote stores by this process, since the iterator was made; other iterators count too.
 
-    `seconds` is the time of all requests together, `waited` the time that tasks waited for them; `at_once` is the number
-    of requests at once in the end, and `rises` tells whether the rate rose when it was increased last. `retried` counts
-    failed tries, `repeated` second requests for late ones, and `cached_bytes` what came from the local disk instead.
+    `seconds` is the time of all requests together, `waited` the time that tasks waited for them; `at_once` is the
+    number of requests at once in the end, and `rises` tells whether the rate rose when it was increased last. `retried`
+    counts failed tries, `repeated` second requests for late ones, and `cached_bytes` what came from the local disk.
     """
 
     requests: int

@@ -4,6 +4,7 @@ As a program it serves until its standard input ends: `python object_server.py F
 request takes a number; `Faults` say what happens to which of them, so that a run can be repeated.
 """
 
+# ruff: noqa: ASYNC230, ASYNC240, PLR0911 - files of a test are small
 from __future__ import annotations
 
 import asyncio
@@ -191,9 +192,10 @@ class ObjectServer:
         keys = [os.path.relpath(os.path.join(at, name), root) for at, _, names in os.walk(root) for name in names]
         entries = "".join(
             f"<Contents><Key>{escape(key)}</Key><Size>{os.path.getsize(os.path.join(root, key))}</Size>"
-            f"<LastModified>2026-01-01T00:00:00.000Z</LastModified><ETag>&quot;{self._sum(os.path.join(root, key))}&quot;</ETag>"
+            f"<LastModified>2026-01-01T00:00:00.000Z</LastModified>"
+            f"<ETag>&quot;{self._sum(os.path.join(root, key))}&quot;</ETag>"
             "<StorageClass>STANDARD</StorageClass></Contents>"
-            for key in reversed(sorted(keys))  # stores promise no order
+            for key in sorted(keys, reverse=True)  # stores promise no order
             if key.startswith(prefix)
         )
         return 200, f"<ListBucketResult><IsTruncated>false</IsTruncated>{entries}</ListBucketResult>".encode()

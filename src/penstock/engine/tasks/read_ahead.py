@@ -44,9 +44,7 @@ class ReadAhead:
     Rows of remote stores are always announced, by the known bytes of a row.
     """
 
-    def __init__(
-        self, *, size: int = 1, spacing: Callable[[], float] = lambda: 0.0, fetched: float = 0.0
-    ) -> None:
+    def __init__(self, *, size: int = 1, spacing: Callable[[], float] = lambda: 0.0, fetched: float = 0.0) -> None:
         """Assume that all data is in memory; a position has `size` rows, and a block has `spacing()` positions.
 
         `fetched` is the number of bytes of a row that come from a remote store; 0 if all data is local.

@@ -25,8 +25,8 @@ class CachedFile:
     """The kept ranges of an object of `size` bytes.
 
     Bytes of the object are at their own places of the file; entries of 32 bytes follow, appended after the bytes that
-    they tell of. A range counts only if its entry is whole, and its bytes match the checksum of the entry when a process
-    reads them first: so neither a crash nor a hole shows as data. Another process may delete the file at any time: who
+    they tell of. A range counts only if its entry is whole, and its bytes match the checksum of the entry when first
+    read by a process: so neither a crash nor a hole shows as data. Another process may delete the file at any time: who
     has opened it can still read.
 
     The file is locked (shared) while it is open, so that who makes room can tell which files are in use.

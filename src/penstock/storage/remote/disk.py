@@ -27,9 +27,9 @@ class DiskCache:
     """The files of a folder, one for each object, named by its URL, size and tag.
 
     Once `most` bytes are there, files are deleted that no process has open and this process never used, those used
-    longest ago first. If there are none, the cache keeps what it has and takes no more: with an order that is known, and
-    different in every epoch, no other choice keeps more of what will be read. A disk that is full or read-only ends
-    writing with one warning.
+    longest ago first. If there are none, the cache keeps what it has and takes no more: with an order that is known,
+    and different in every epoch, no other choice keeps more of what will be read. A disk that is full or read-only
+    ends writing with one warning.
     """
 
     def __init__(self, folder: str, most: int) -> None:

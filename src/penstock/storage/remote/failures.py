@@ -65,7 +65,7 @@ class ForkedError(Exception):
     """A store was used in the parent process before this one was forked."""
 
 
-_OWN: dict[type[Exception], Kind] = {
+_OWN: dict[type[BaseException], Kind] = {
     ChangedError: Kind.CHANGED,
     ShortError: Kind.SHORT,
     NoRangesError: Kind.NO_RANGES,
@@ -121,8 +121,10 @@ _PHRASES: tuple[tuple[str, Kind], ...] = (
     (r"etag.{0,30}(changed|mismatch|match)", Kind.CHANGED),
     (r"kind: timeout|timed out|operation timed|deadline has elapsed", Kind.TIMEOUT),
     (
-        r"kind: (connect|request|interrupted|decode|body)|connect|reset|broken pipe|dns|incomplete|end of file|"
-        r"unexpected eof|closed|error decoding|error sending request|error reading|body error",
+        (
+            r"kind: (connect|request|interrupted|decode|body)|connect|reset|broken pipe|dns|incomplete|end of file|"
+            r"unexpected eof|closed|error decoding|error sending request|error reading|body error"
+        ),
         Kind.CONNECTION,
     ),
 )
@@ -201,8 +203,7 @@ _OTHERS = {
     Kind.MISSING: (errno.ENOENT, "there is no such object{told}; check the name"),
     Kind.NO_CONTAINER: (
         errno.ENOENT,
-        "there is no such bucket or container{told}; check the name, and endpoint_url= if the store is not the "
-        "provider's own",
+        "there is no such bucket or container{told}; check the name, and endpoint_url= of a store of your own",
     ),
     Kind.DENIED: (errno.EACCES, "access is denied{told}; give storage_options= with keys that may read it"),
     Kind.WRONG_KEYS: (
@@ -222,9 +223,15 @@ _OTHERS = {
         errno.EIO,
         "the store was already used before this process was forked; start processes by 'spawn' or 'forkserver'",
     ),
-    Kind.SLOW_DOWN: (errno.EIO, "the store refuses requests as too many{told}{tried}; read with fewer processes at once"),
+    Kind.SLOW_DOWN: (
+        errno.EIO,
+        "the store refuses requests as too many{told}{tried}; read with fewer processes",
+    ),
     Kind.TIMEOUT: (errno.ETIMEDOUT, "the store does not answer in time{told}{tried}; check the network"),
-    Kind.CONNECTION: (errno.ECONNABORTED, "the connection to the store fails{told}{tried}; check the URL and the network"),
+    Kind.CONNECTION: (
+        errno.ECONNABORTED,
+        "the connection fails{told}{tried}; check the URL and the network",
+    ),
     Kind.SERVER: (errno.EIO, "the store fails{told}{tried}; try again later"),
     Kind.SHORT: (errno.EIO, "the store returns fewer bytes than requested{told}{tried}; check proxies on the way"),
     Kind.OTHER: (errno.EIO, "the request failed{told}{tried}"),

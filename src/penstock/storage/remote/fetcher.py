@@ -54,7 +54,19 @@ class Counts:
 class Piece:
     """A range of an object that one request fetches. The lock of the fetcher guards all but `done` and its results."""
 
-    __slots__ = ("begin", "content", "done", "end", "failure", "file", "finished", "is_cached", "left", "started", "tries")
+    __slots__ = (
+        "begin",
+        "content",
+        "done",
+        "end",
+        "failure",
+        "file",
+        "finished",
+        "is_cached",
+        "left",
+        "started",
+        "tries",
+    )
 
     def __init__(self, file: RemoteFile, begin: int, end: int, *, is_cached: bool = False) -> None:
         self.file, self.begin, self.end = file, begin, end
@@ -335,10 +347,11 @@ def plan(extents: Sequence[Extent]) -> list[tuple[Extent, Cut]]:
 
 def _cut_out(extent: Extent, cut: Cut) -> memoryview:
     _, begin, end = extent
-    parts: list[memoryview] = []
-    for piece in cut:
-        if piece.content is not None and piece.begin < end and piece.end > begin:
-            parts.append(piece.content[max(begin - piece.begin, 0) : end - piece.begin])
+    parts = [
+        piece.content[max(begin - piece.begin, 0) : end - piece.begin]
+        for piece in cut
+        if piece.content is not None and piece.begin < end and piece.end > begin
+    ]
     if len(parts) == 1:
         return parts[0]
     joined = np.empty(end - begin, np.uint8)

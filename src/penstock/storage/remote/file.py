@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 from urllib.parse import parse_qsl, quote_plus, urlsplit, urlunsplit
 
 _URL = re.compile("[A-Za-z][A-Za-z0-9+.-]*://")
@@ -68,7 +68,7 @@ class RemoteFile(str):
     size: int
     tag: str | None
 
-    def __new__(cls, url: str, access: Access, found: Found) -> RemoteFile:
+    def __new__(cls, url: str, access: Access, found: Found) -> Self:
         made = super().__new__(cls, url)
         made.access = access
         made.key, made.size, made.tag = found
@@ -113,6 +113,8 @@ def shown_url(url: str) -> str:
     host = parts.netloc.rpartition("@")[2] if web else parts.netloc
     query = parts.query
     if web and query:
-        kept = [(name, value) for name, value in parse_qsl(query, keep_blank_values=True) if not _SECRET.fullmatch(name)]
+        kept = [
+            (name, value) for name, value in parse_qsl(query, keep_blank_values=True) if not _SECRET.fullmatch(name)
+        ]
         query = "&".join(f"{quote_plus(name)}={quote_plus(value)}" for name, value in kept)
     return urlunsplit(parts._replace(netloc=host, query=query))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from time import monotonic
 from typing import Any, TypeVar
 
 from penstock.core.errors import DataError, PlanError
@@ -129,20 +130,19 @@ def _nothing(url: str, access: Access, prefix: str, names: Sequence[str] = ()) -
 
 def asked(request: Callable[[], T], what: str, tries: int = 5) -> T:
     """Return the result of a small request; try again after a passing failure, or with credentials asked for anew."""
-    for number in range(1, tries + 1):
+    number, began = 0, monotonic()
+    while True:
+        number += 1
         try:
             return request()
-        except (PlanError, DataError):
+        except (PlanError, DataError, ImportError):
             raise
         except Exception as error:  # noqa: BLE001 - any library's
-            if isinstance(error, ImportError):
-                raise
             failure = classify(error)
         if failure.kind is Kind.EXPIRED and number == 1:
             opened_store.cache_clear()
-        elif not failure.kind.is_passing:
-            break
-    raise failed(failure, what, number, 0.0)
+        elif number == tries or not failure.kind.is_passing:
+            raise failed(failure, what, number, monotonic() - began)
 
 
 def _side_by_side(make: Callable[[str], T], urls: Sequence[str]) -> list[T]:

@@ -7,6 +7,7 @@ import os
 import tempfile
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
+from itertools import pairwise
 from typing import Any, BinaryIO
 
 from penstock.storage.local import Extent
@@ -98,7 +99,7 @@ class RemoteReader(io.RawIOBase):
 def steps_of(file: RemoteFile, begin: int = 0) -> list[Extent]:
     """Return the extents of a file from `begin` on, each up to the next multiple of the size of a step."""
     bounds = [begin, *range((begin // _STEP + 1) * _STEP, file.size, _STEP), file.size]
-    return [(file, low, high) for low, high in zip(bounds, bounds[1:], strict=False) if low < high]
+    return [(file, low, high) for low, high in pairwise(bounds) if low < high]
 
 
 @contextmanager

@@ -23,7 +23,6 @@ _AZURE_WORDS = {
     *("endpoint", "use_emulator", "skip_signature", "container_name", "use_azure_cli", "federated_token_file"),
     *("bearer_token", "token", "msi_endpoint", "object_id", "use_fabric_endpoint", "authority_host"),
 }
-_HTTP_WORDS = {"headers"}
 CLIENT = {"allow_http", "allow_invalid_certificates", "proxy_url", "timeout", "connect_timeout", "user_agent"}
 """Options of the HTTP client, the same for all stores."""
 OWN = {"retry_seconds", "cache_dir", "cache_bytes"}
@@ -36,6 +35,34 @@ def translated(scheme: str, given: Mapping[str, Any]) -> tuple[dict[str, Any], d
     >>> translated("s3", {"key": "a", "secret": "b", "client_kwargs": {"endpoint_url": "http://localhost:5000"}})
     ({'access_key_id': 'a', 'secret_access_key': 'b', 'endpoint': 'http://localhost:5000'}, {'allow_http': True})
     """
+    names, prefixes, words = _NAMES[scheme]
+    config: dict[str, Any] = {}
+    client: dict[str, Any] = {}
+    for name, value in _flat(given).items():
+        word = name.lower()
+        if word in CLIENT:
+            client[word] = value
+        elif word == "headers" and scheme == "http":
+            client["default_headers"] = value
+        elif word == "use_ssl":
+            client["allow_http"] = not value
+        elif word == "token" and scheme == "gs":
+            config.update({"skip_signature": True} if value == "anon" else {"service_account": value})
+        else:
+            plain = next((word.removeprefix(prefix) for prefix in prefixes if word.startswith(prefix)), word)
+            plain = names.get(plain, plain)
+            if plain not in words:
+                known = ", ".join(sorted({*words, *names, *CLIENT, *OWN}))
+                raise PlanError(f"storage_options={{{name!r}: ...}}: unknown for {scheme}://; expected some of {known}")
+            config[plain] = value
+    endpoint = config.get("endpoint") or config.get("base_url") or ""
+    if str(endpoint).startswith("http://"):
+        client.setdefault("allow_http", True)
+    return {name: value for name, value in config.items() if value is not None}, client
+
+
+def _flat(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options with those of fsspec's inner dicts beside the others, without Penstock's own."""
     flat: dict[str, Any] = {}
     for name, value in given.items():
         if name == "client_kwargs" and isinstance(value, Mapping):
@@ -45,38 +72,13 @@ def translated(scheme: str, given: Mapping[str, Any]) -> tuple[dict[str, Any], d
             flat["virtual_hosted_style_request"] = style == "virtual"
         elif name not in OWN:
             flat[str(name)] = value
-    names, prefixes, words = _NAMES[scheme]
-    config: dict[str, Any] = {}
-    client: dict[str, Any] = {}
-    for name, value in flat.items():
-        word = name.lower()
-        if word in CLIENT or (scheme == "http" and word in _HTTP_WORDS):
-            client["default_headers" if word == "headers" else word] = value
-        elif word == "use_ssl":
-            client["allow_http"] = not value
-        elif word == "anon":
-            config["skip_signature"] = bool(value)
-        elif word == "requester_pays":
-            config["request_payer"] = bool(value)
-        elif word == "token" and scheme == "gs":
-            config.update({"skip_signature": True} if value == "anon" else {"service_account": value})
-        else:
-            plain = next((word.removeprefix(prefix) for prefix in prefixes if word.startswith(prefix)), word)
-            plain = names.get(plain, plain)
-            if plain not in words:
-                known = ", ".join(sorted({*words, *names, *CLIENT, *OWN, "anon"}))
-                raise PlanError(f"storage_options={{{name!r}: ...}}: unknown for {scheme}://; expected some of {known}")
-            if value is not None:
-                config[plain] = value
-    endpoint = config.get("endpoint") or config.get("base_url") or ""
-    if str(endpoint).startswith("http://"):
-        client.setdefault("allow_http", True)
-    return config, client
+    return flat
 
 
+_EVERYWHERE = {"anon": "skip_signature", "requester_pays": "request_payer"}
 _NAMES: dict[str, tuple[dict[str, str], tuple[str, ...], set[str]]] = {
-    "s3": (_S3, ("aws_",), _S3_WORDS),
-    "gs": ({}, ("google_",), _GCS_WORDS),
-    "az": (_AZURE, ("azure_storage_", "azure_"), _AZURE_WORDS),
+    "s3": ({**_S3, **_EVERYWHERE}, ("aws_",), _S3_WORDS),
+    "gs": (_EVERYWHERE, ("google_",), _GCS_WORDS),
+    "az": ({**_AZURE, **_EVERYWHERE}, ("azure_storage_", "azure_"), _AZURE_WORDS),
     "http": ({}, (), set()),
 }

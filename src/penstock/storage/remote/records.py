@@ -88,7 +88,7 @@ class RemoteRecords(RecordReader):
         """Begin to fetch the records at `rows`, without waiting."""
         fetcher().announce([extent for extent in self._extents(rows) if extent is not None])
 
-    def _extents(self, rows: Rows) -> list[Extent | None]:
+    def _extents(self, rows: Rows) -> Sequence[Extent | None]:
         """Return the extent of each record; `None` for one without bytes, and one outside its file."""
         files = np.searchsorted(self._starts, rows, side="right") - 1
         begins, ends = np.empty(len(rows), np.int64), np.empty(len(rows), np.int64)

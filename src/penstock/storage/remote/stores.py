@@ -186,7 +186,7 @@ class _FileSystem:
         fsspec = require("fsspec", extra="remote", purpose=f"reading {shown_url(access.root)}")
         given = {name: value for name, value in access.options.items() if name not in OWN}
         try:
-            if kind not in ("memory",):
+            if kind != "memory":
                 given.update(skip_instance_cache=True, use_listings_cache=False)
             self._files: Any = fsspec.filesystem(kind, **given)
         except ImportError as error:
