@@ -74,8 +74,17 @@ class ObjectServer:
         self._random = random.Random(self.faults.seed)
 
     async def start(self) -> None:
-        server = await asyncio.start_server(self._connected, "127.0.0.1", 0, limit=1 << 16)
-        self.port = server.sockets[0].getsockname()[1]
+        self._server = await asyncio.start_server(self._connected, "127.0.0.1", 0, limit=1 << 16)
+        self.port = self._server.sockets[0].getsockname()[1]
+
+    async def stop(self) -> None:
+        """Close all connections."""
+        self._server.close()
+        tasks = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        await asyncio.sleep(0)  # transports close in the next turn of the loop
 
     async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         with suppress(ConnectionError, asyncio.IncompleteReadError, asyncio.CancelledError):
@@ -223,10 +232,8 @@ class Running:
         self._loop.run_until_complete(self.server.start())
         self._started.set()
         self._loop.run_forever()
-        tasks = asyncio.all_tasks(self._loop)
-        for task in tasks:
-            task.cancel()
-        self._loop.run_until_complete(asyncio.gather(*tasks, return_exceptions=True))
+        self._loop.run_until_complete(self.server.stop())
+        self._loop.run_until_complete(self._loop.shutdown_asyncgens())
         self._loop.close()
 
     def __enter__(self) -> ObjectServer:

@@ -52,7 +52,8 @@ def read_text(
 ) -> Dataset[Any]:
     r"""Read the lines of text files as `str`, without their ends, file after file, with random access.
 
-    `paths` is a path or a pattern, whose matches are sorted, or a list of them, which keeps its order and duplicates.
+    `paths` is a path or a pattern, whose matches are sorted, or a list of them, which keeps its order and duplicates;
+    URLs, with `storage_options` for their stores, are in docs/remote.md.
 
     A line ends with `\n` or `\r\n`, or with the file; a `\r` alone is an ordinary character, and so are the other line
     separators of Unicode. A byte order mark is dropped, and so are the first `skip_lines` lines of each file and,
@@ -105,8 +106,8 @@ def read_json(
     `str`. Other values are as `json.loads` returns them. A missing or null column takes its value from `nulls`; without
     one, a missing column of `columns` or `types` raises a `DataError`.
 
-    Blank lines are skipped. A line that is not a JSON object raises a `DataError` with its file, line and column. Paths
-    and indexes are as in `read_text`; compressed files are read in order.
+    Blank lines are skipped. A line that is not a JSON object raises a `DataError` with its file, line and column. Paths,
+    URLs and indexes are as in `read_text`; compressed files are read in order.
 
     >>> import pathlib, tempfile
     >>> file = pathlib.Path(tempfile.mkdtemp()) / "a.jsonl"

@@ -28,7 +28,8 @@ def read_tfrecord(
 ) -> Dataset[bytes]:
     """Read the records of TFRecord files as `bytes`, file after file, with random access.
 
-    `paths` is a path or a pattern, whose matches are sorted, or a list of them, which keeps its order and duplicates.
+    `paths` is a path or a pattern, whose matches are sorted, or a list of them, which keeps its order and duplicates;
+    URLs, with `storage_options` for their stores, are in docs/remote.md.
 
     The first time, each file is scanned once for the positions of its records; the index is kept next to the file, and
     rebuilt when the file has changed. Thus `shuffle()` mixes all records of all files, `ds[i]` is one read, and a
@@ -92,7 +93,8 @@ def read_fixed_length(
     whose size does not fit raises a `DataError` now.
 
     With a `compression` (as in `read_tfrecord`; `"auto"` looks at the first bytes of each file, which records of
-    uncompressed files may also have), files that are compressed as a whole are read as a stream.
+    uncompressed files may also have), files that are compressed as a whole are read as a stream. URLs, with
+    `storage_options` for their stores, are in docs/remote.md.
 
     >>> import numpy as np, tempfile
     >>> path = tempfile.mkdtemp() + "/points.bin"

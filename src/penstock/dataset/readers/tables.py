@@ -29,7 +29,8 @@ def read_parquet(
 ) -> Dataset[dict[str, Any]]:
     """Read the rows of Parquet files as dicts, with random access, file after file.
 
-    `paths` is a path or a pattern, whose matches are sorted, or a list of them, which keeps its order and duplicates.
+    `paths` is a path or a pattern, whose matches are sorted, or a list of them, which keeps its order and duplicates;
+    URLs, with `storage_options` for their stores, are in docs/remote.md.
 
     Numbers and booleans are scalars of their type, dates and times are `datetime64` or `timedelta64` (in UTC if they
     have a time zone), decimals `float64`, text `str`, binary values `bytes`. Structs become dicts, lists arrays, lists
@@ -123,7 +124,7 @@ def read_csv(  # noqa: PLR0913 - files are written in many ways
 ) -> Dataset[dict[str, Any]]:
     r"""Read the rows of CSV files as dicts, with random access; quoted fields may contain delimiters and line breaks.
 
-    Paths are as in `read_parquet`. The first record of each file has the names of the columns, unless `names` are
+    Paths and URLs are as in `read_parquet`. The first record of each file has the names of the columns, unless `names` are
     given: then every record is a row. Lines end with `\n`, `\r\n` or `\r`; empty lines are skipped. A field that begins
     with a `quote` ends with the next quote; two quotes in a row stand for one.
 

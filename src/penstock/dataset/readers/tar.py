@@ -33,7 +33,8 @@ def read_tar(
     `DataError` when it is read, unless the extension is written `"txt?"`; `"jpg;png"` takes the first that exists,
     and a dict names the entries: `{"image": "jpg;png", "label": "cls"}`.
 
-    `paths` is a path or a pattern, whose matches are sorted, or a list of them, which keeps its order and duplicates.
+    `paths` is a path or a pattern, whose matches are sorted, or a list of them, which keeps its order and duplicates;
+    URLs, with `storage_options` for their stores, are in docs/remote.md.
 
     `decode=True` decodes text (`txt`), numbers (`cls`), `json`, `npy` and `npz`, also when compressed (`json.gz`), and
     leaves other files, such as images, for `ps.image.decode`. A dict maps each extension to its decoder: a function of

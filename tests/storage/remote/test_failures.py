@@ -1,0 +1,71 @@
+"""The classification of failures, by errors as stores and their libraries raise them."""
+
+from __future__ import annotations
+
+import pytest
+
+from penstock.core.errors import DataError, PlanError
+from penstock.storage.remote.failures import (
+    ChangedError,
+    ForkedError,
+    Kind,
+    NoRangesError,
+    ShortError,
+    classify,
+    failed,
+)
+
+XML = "Generic S3 error: Server returned non-2xx status code: {status} X: <Error><Code>{code}</Code></Error>"
+
+
+def chained(outer, inner):
+    """Return an error raised because of another."""
+    try:
+        try:
+            raise inner
+        except Exception as error:
+            raise outer from error
+    except Exception as error:  # noqa: BLE001 - what was raised
+        return error
+
+
+ERRORS = {
+    "code": (OSError(XML.format(status=403, code="SignatureDoesNotMatch")), Kind.WRONG_KEYS),
+    "code before type": (FileNotFoundError(XML.format(status=404, code="NoSuchBucket")), Kind.NO_CONTAINER),
+    "slow down": (OSError(XML.format(status=503, code="SlowDown")), Kind.SLOW_DOWN),
+    "expired": (OSError(XML.format(status=400, code="ExpiredToken")), Kind.EXPIRED),
+    "status": (OSError("Server returned non-2xx status code: 500 X"), Kind.SERVER),
+    "429": (OSError("status code: 429 X"), Kind.SLOW_DOWN),
+    "boto": (OSError("An error occurred (InvalidAccessKeyId) when calling the GetObject operation"), Kind.WRONG_KEYS),
+    "type": (PermissionError("no"), Kind.DENIED),
+    "inner": (chained(OSError("failed"), TimeoutError("slow")), Kind.TIMEOUT),
+    "refused": (OSError("HTTP error: error sending request. retry_timeout: 180s kind: Connect"), Kind.CONNECTION),
+    "body": (OSError("error decoding response body"), Kind.CONNECTION),
+    "name of a key": (FileNotFoundError("Object at location timeout-503.jpg not found"), Kind.MISSING),
+    "numbers": (OSError("GET http://h/404.jpg elapsed: 503.1ms, kind: Request"), Kind.CONNECTION),
+    "changed": (ChangedError(), Kind.CHANGED),
+    "short": (ShortError(), Kind.SHORT),
+    "ranges": (NoRangesError(), Kind.NO_RANGES),
+    "forked": (ForkedError(), Kind.FORKED),
+    "unknown": (ValueError("odd"), Kind.OTHER),
+}
+
+
+@pytest.mark.parametrize("name", ERRORS)
+def test_the_reason_of_a_failure(name):
+    error, kind = ERRORS[name]
+    assert classify(error).kind is kind
+
+
+@pytest.mark.parametrize("kind", Kind)
+def test_each_kind_has_a_sentence_and_a_type(kind):
+    error = failed(classify(ValueError("s3cr3t"))._replace(kind=kind), "s3://data/k", 3, 2.0)
+    assert isinstance(error, OSError | DataError | PlanError)
+    assert "s3://data/k" in str(error)
+    assert "s3cr3t" not in str(error)
+    assert "{" not in str(error) or kind is Kind.REGION
+
+
+def test_the_text_of_an_error_is_never_quoted():
+    error = classify(OSError("GET https://h/k?X-Amz-Signature=5ec key=5ec"))
+    assert "5ec" not in error.details
