@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from glob import glob, has_magic
-from typing import Any, NoReturn, TypeAlias
+from typing import Any, Literal, NoReturn, TypeAlias
 
 from penstock.core.checks import check_list, check_path
 from penstock.core.errors import PlanError
-from penstock.storage.remote.file import is_url
+from penstock.storage.remote.file import is_url, shown_url
 
 INDEX_FOLDER = ".penstock"
 """The name of the hidden folders of index files, next to data."""
@@ -18,6 +18,8 @@ INDEX_SUFFIX = ".psindex"
 INDEX_MAGIC = b"PSINDEX\n"
 """The first bytes of index files."""
 
+StorageOptions: TypeAlias = Mapping[str, Any] | None | Literal[False]
+"""The `storage_options=` of a call that takes URLs; `False` of one that reads only local files."""
 Pattern: TypeAlias = str | bytes | os.PathLike[str]
 
 
@@ -25,17 +27,17 @@ def list_files(
     patterns: Pattern | Sequence[Pattern],
     call: str = "list_files",
     name: str = "paths",
-    storage_options: Mapping[str, Any] | None = None,
+    storage_options: StorageOptions = None,
 ) -> list[str]:
     """Return the paths of the matching files, sorted, each once; see `find_files`."""
-    return sorted(map(str, set(find_files(patterns, call, name, storage_options))))
+    return sorted(set(find_files(patterns, call, name, storage_options)))
 
 
 def find_files(
     patterns: Pattern | Sequence[Pattern],
     call: str,
     name: str = "paths",
-    storage_options: Mapping[str, Any] | None = None,
+    storage_options: StorageOptions = False,
 ) -> list[str]:
     """Return the paths of the matching files: the matches of each pattern sorted, pattern after pattern as given.
 
@@ -47,13 +49,14 @@ def find_files(
     error that names the argument of the `call`.
 
     A URL is an object of a store, a pattern of objects or, with a final slash, all objects below it; its store is
-    opened with the `storage_options`. The results are then `RemoteFile`s.
+    opened with the `storage_options`. The results are then `RemoteFile`s. If the options are `False`, the call reads
+    only local files, and a URL raises a `PlanError`.
     """
     urls = urls_of(call, patterns, storage_options, name)
     if urls is not None:
         from penstock.storage.remote.listing import find_objects
 
-        return find_objects(urls, storage_options)
+        return find_objects(urls, storage_options or None)
     if isinstance(patterns, (str, bytes, os.PathLike)):
         return sorted(_matches(os.fsdecode(patterns)))
     if not isinstance(patterns, Sequence) or isinstance(patterns, bytearray):
@@ -103,13 +106,15 @@ def is_index(path: str) -> bool:
         return False
 
 
-def urls_of(
-    call: str, patterns: Any, storage_options: Mapping[str, Any] | None, name: str = "paths"
-) -> list[str] | None:
+def urls_of(call: str, patterns: Any, storage_options: StorageOptions, name: str = "paths") -> list[str] | None:
     """Return the URLs that are given, or `None` if paths of the local file system are; refuse both together."""
     one = isinstance(patterns, (str, bytes, os.PathLike))
     given: list[Any] = [patterns] if one or not isinstance(patterns, Sequence) else list(patterns)
     urls = [each for each in given if is_url(each)]
+    if storage_options is False:
+        if urls:
+            raise PlanError(f"{shown_url(urls[0])!r} is a URL; {call} reads only files of the local file system")
+        return None
     if storage_options is not None and not isinstance(storage_options, Mapping):
         raise TypeError(f"{call}(storage_options=): expected a dict, not {type(storage_options).__name__}")
     if urls and len(urls) == len(given):

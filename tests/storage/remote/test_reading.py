@@ -22,7 +22,6 @@ CONTENTS = [RNG.bytes(int(size)) for size in RNG.integers(0, 3000, 120)]
 @pytest.fixture
 def files(folder):
     """The files of the store, in all formats."""
-    np.testing.assert_equal(len(CONTENTS), 120)
     ps.Dataset.from_source(CONTENTS).write_tfrecord(folder / "a.tfrecord", max_bytes=50_000, index=False)
     samples = [{"__key__": f"k/{i}", "bin": content, "cls": i % 7} for i, content in enumerate(CONTENTS)]
     ps.Dataset.from_source(samples).write_tar(folder / "t.tar", max_bytes=50_000)
@@ -95,9 +94,6 @@ def test_a_state_of_one_continues_the_other(both):
     other = local.iterator()
     other.load_state_dict(it.state_dict())
     assert same(list(other), list(it))
-    if len(both[0].take(1).element_spec or ()) >= 0 and hasattr(both[0], "__len__"):
-        again = both[1].shuffle(20, seed=5).map(repr).batch(4).iterator()
-        again.load_state_dict(other.state_dict())
 
 
 @pytest.mark.parametrize("name", ["tfrecord", "tar", "folder", "json"])
@@ -284,11 +280,10 @@ def test_signed_urls_and_plain_http(files, options, server):
 
 
 def test_images_and_examples_parse_as_from_files(files, options, folder):
-    pytest.importorskip("PIL")
-    Image = __import__("PIL.Image").Image
+    image = pytest.importorskip("PIL.Image")
     (folder / "pic").mkdir()
     for i in range(5):
-        Image.fromarray(RNG.integers(0, 255, (20, 30, 3), np.uint8)).save(folder / "pic" / f"{i}.jpg")
+        image.fromarray(RNG.integers(0, 255, (20, 30, 3), np.uint8)).save(folder / "pic" / f"{i}.jpg")
     examples = [ps.records.encode_example({"x": np.arange(3) + i}) for i in range(40)]
     ps.Dataset.from_source(examples).write_tfrecord(folder / "e.tfrecord", index=False)
     for at, given in ((f"{folder}/", {}), (URL, {"storage_options": options})):

@@ -182,5 +182,5 @@ class ReadMethods(Handle[T_co]):
         ['a.txt', 'b.txt']
         """
         found = storage.paths.list_files(file_pattern, name="file_pattern", storage_options=storage_options)
-        paths = sources.arrays.slices(found)
+        paths = sources.arrays.slices([str.__str__(path) for path in found])
         return reading(replace(paths, name=f"list_files({file_pattern!r})"))

@@ -106,8 +106,8 @@ def read_json(
     `str`. Other values are as `json.loads` returns them. A missing or null column takes its value from `nulls`; without
     one, a missing column of `columns` or `types` raises a `DataError`.
 
-    Blank lines are skipped. A line that is not a JSON object raises a `DataError` with its file, line and column. Paths,
-    URLs and indexes are as in `read_text`; compressed files are read in order.
+    Blank lines are skipped. A line that is not a JSON object raises a `DataError` with its file, line and column.
+    Paths, URLs and indexes are as in `read_text`; compressed files are read in order.
 
     >>> import pathlib, tempfile
     >>> file = pathlib.Path(tempfile.mkdtemp()) / "a.jsonl"
