@@ -10,7 +10,7 @@ from penstock.image.operation import ImageOperation
 from penstock.ops.elementwise.map import Map
 from penstock.ops.read.source import Read
 from penstock.plan.node import Node
-from penstock.storage.remote.file import is_remote
+from penstock.storage.remote.file import are_remote
 
 
 def fuse_image_chain(node: Node) -> Node | None:
@@ -33,7 +33,7 @@ def read_in_kernel(node: Node) -> Node | None:
     moves, below = rewrite.moves.taken_off(node.input)
     if not isinstance(below, Read) or not isinstance(below.source, sources.files.FileBytes) or below.source.unread:
         return None
-    if is_remote(below.source.paths[:1]):
+    if are_remote(below.source.paths):
         return None
     if node.on != (None if below.source.labels is None else below.source.key):
         return None

@@ -16,7 +16,7 @@ from penstock.plan.graph import with_inputs
 from penstock.plan.node import Node
 from penstock.records.parser import RecordParser
 from penstock.records.reading import ReadAndParse
-from penstock.storage.remote.file import is_remote
+from penstock.storage.remote.file import are_remote
 
 
 def parse_in_kernel(node: Node) -> Node | None:
@@ -35,7 +35,7 @@ def parse_in_kernel(node: Node) -> Node | None:
     source: Any = getattr(below, "source", None)
     if not isinstance(below, Read) or getattr(source, "joined", None) is not False or getattr(source, "unread", False):
         return None
-    reads = hasattr(source, "unread") and not is_remote(source.paths[:1])
+    reads = hasattr(source, "unread") and not are_remote(source.paths)
     if batch is not None and type(node) is Map and reads and not parser.lists:
         unread = replace(source, unread=True)
         numbers = with_inputs(batch, (rewrite.moves.put_on(Read(unread), inside),))

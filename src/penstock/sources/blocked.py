@@ -24,7 +24,7 @@ from penstock.sources.block_advice import BlockAdvice
 from penstock.sources.block_parts import column_parts, given, picked
 from penstock.sources.powers import paths_of
 from penstock.storage.recent import Recent
-from penstock.storage.remote.file import is_remote
+from penstock.storage.remote.file import are_remote
 
 CACHE_BYTES = 1 << 30
 """Default size, in bytes, of a source's cache of decoded blocks."""
@@ -279,7 +279,7 @@ class BlockedSource:
     @cached_property
     def _advice(self) -> BlockAdvice | None:
         extents = getattr(self.store, "extents", None)
-        return None if extents is None else BlockAdvice(extents, always=is_remote(self.paths[:1]))
+        return None if extents is None else BlockAdvice(extents, always=are_remote(self.paths))
 
     @cached_property
     def _recent(self) -> Recent[DecodedBlock | Loose]:

@@ -12,7 +12,7 @@ from penstock.core.errors import DataError, PlanError
 from penstock.core.lazy import require
 from penstock.kernels.files import WRITTEN_TO
 from penstock.storage.local import advise_extents
-from penstock.storage.remote.file import RemoteFile, is_remote
+from penstock.storage.remote.file import RemoteFile, are_remote
 
 SUFFIXES: Mapping[str, str] = {
     "gz": "gzip", "bz2": "bz2", "xz": "xz", "zst": "zstd", "zstd": "zstd", "lz4": "lz4",
@@ -72,7 +72,7 @@ def compressions_of(
     if given != "auto":
         return [given] * len(paths)
     look = look or (lambda path: compression_of(first_bytes(path)))
-    if is_remote(paths):
+    if are_remote(paths):
         advise_extents((path, 0, _HEAD_BYTES) for path in paths)
     found = list(map(look, paths))
     named = [_named(path) if how is None else None for path, how in zip(paths, found, strict=True)]

@@ -17,10 +17,10 @@ from numpy.typing import NDArray
 from penstock.core.digest import digest
 from penstock.core.errors import DataError
 from penstock.kernels.records import ScanError
-from penstock.storage.local import size_of
+from penstock.storage.local import file_size
 from penstock.storage.paths import INDEX_FOLDER, INDEX_SUFFIX, is_index
 from penstock.storage.progress import Progress
-from penstock.storage.remote.file import RemoteFile, is_remote
+from penstock.storage.remote.file import RemoteFile, are_remote
 from penstock.storage.sidecar import Sidecar, Stamp
 from penstock.storage.state import FileState
 
@@ -88,14 +88,14 @@ def index_files(
     found = [None if refresh else load(path, kind) for path in paths]
     missing = [i for i, sidecar in enumerate(found) if sidecar is None]
     if missing:
-        sizes = {i: size_of(paths[i]) for i in missing if not tolerant or _exists(paths[i])}
+        sizes = {i: file_size(paths[i]) for i in missing if not tolerant or _exists(paths[i])}
         with Progress(f"indexing {len(missing):,} file{'s' * (len(missing) > 1)}", sum(sizes.values())) as progress:
 
             def make(i: int) -> Sidecar:
                 make_one = partial(_make, progress=progress, save=save)
                 return _unless_wrong(make_one, kind, paths[i], kind) if tolerant else make_one(paths[i], kind)
 
-            if workers is None and is_remote(paths):
+            if workers is None and are_remote(paths):
                 workers = _DOWNLOADS
             for i, sidecar in zip(missing, _side_by_side(make, missing, workers), strict=True):
                 found[i] = sidecar

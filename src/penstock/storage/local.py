@@ -10,7 +10,7 @@ from typing import TypeAlias, cast
 import numpy as np
 
 from penstock.kernels import advise_files, advise_ranges, read_regular_files
-from penstock.storage.remote.file import RemoteFile, is_remote
+from penstock.storage.remote.file import RemoteFile, are_remote
 
 _FLAGS = os.O_RDONLY | os.O_CLOEXEC
 _NEAR = 1 << 16  # bytes between two parts that are read as one
@@ -24,10 +24,10 @@ def read_whole(paths: list[str]) -> list[bytes]:
 
     An `OSError` keeps its type, and has the path as `filename` and its index in `paths` as `element`.
     """
-    if is_remote(paths):
+    if are_remote(paths):
         from penstock.storage.remote.fetcher import fetcher
 
-        return [bytes(content) for content in fetcher().read([(path, 0, size_of(path)) for path in paths])]
+        return [bytes(content) for content in fetcher().read([(path, 0, file_size(path)) for path in paths])]
     contents = read_regular_files(paths)
     for index, content in enumerate(contents):
         if content is None:  # empty, special and missing files
@@ -39,7 +39,7 @@ def read_whole(paths: list[str]) -> list[bytes]:
     return cast("list[bytes]", contents)
 
 
-def size_of(path: str) -> int:
+def file_size(path: str) -> int:
     """Return the size of a local or remote file, in bytes."""
     return path.size if isinstance(path, RemoteFile) else os.path.getsize(path)
 
@@ -87,8 +87,8 @@ def _rest(descriptor: int) -> bytes:
 
 def advise_whole(paths: list[str]) -> None:
     """Ask the system to begin to read whole files, without waiting."""
-    if is_remote(paths):
-        advise_extents((path, 0, size_of(path)) for path in paths)
+    if are_remote(paths):
+        advise_extents((path, 0, file_size(path)) for path in paths)
     else:
         advise_files(paths)
 
@@ -99,10 +99,10 @@ def advise_extents(extents: Iterable[Extent]) -> None:
     Errors of a file are raised when it is read.
     """
     extents = list(extents)
-    if is_remote(path for path, _, _ in extents):
+    if are_remote([path for path, _, _ in extents[:1]]):
         from penstock.storage.remote.fetcher import fetcher
 
-        fetcher().announce([(path, begin, min(end, size_of(path))) for path, begin, end in extents])
+        fetcher().announce([(path, begin, min(end, file_size(path))) for path, begin, end in extents])
         return
     for path, of_file in groupby(sorted(extents), key=lambda extent: extent[0]):
         begins, ends = zip(*_joined(of_file), strict=True)

@@ -18,7 +18,7 @@ INDEX_SUFFIX = ".psindex"
 INDEX_MAGIC = b"PSINDEX\n"
 """The first bytes of index files."""
 
-StorageOptions: TypeAlias = Mapping[str, Any] | None | Literal[False]
+StorageOptions: TypeAlias = Mapping[str, Any] | Literal[False] | None
 """The `storage_options=` of a call that takes URLs; `False` of one that reads only local files."""
 Pattern: TypeAlias = str | bytes | os.PathLike[str]
 

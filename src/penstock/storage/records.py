@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from penstock.core.arrays import Rows
 from penstock.kernels.records import Framing, RecordReader
-from penstock.storage.remote.file import is_remote
+from penstock.storage.remote.file import are_remote
 
 
 def open_records(
@@ -21,7 +21,7 @@ def open_records(
     faults: Mapping[int, Exception] | None = None,
 ) -> RecordReader:
     """Return the reader of records of local files, or of remote objects."""
-    if is_remote(paths):
+    if are_remote(paths):
         from penstock.storage.remote.records import RemoteRecords
 
         return RemoteRecords(paths, begins, ends, sizes, framing=framing, verify=verify, faults=faults)

@@ -32,6 +32,7 @@ class Faults:
     reset: float = 0.0  # in the middle of the content
     truncate: float = 0.0  # half the content, then an orderly end
     stall: float = 0.0  # half the content, then nothing until the client gives up
+    every: int = 0  # each such request fails in turn by another of these kinds
     late: float = 0.0  # `late_seconds` before the answer
     late_seconds: float = 0.5
     status: int = 0  # of every answer, with this `code`
@@ -157,7 +158,10 @@ class ObjectServer:
             with open(place, "rb") as file:
                 content = os.pread(file.fileno(), end - begin, begin)
             stats.bytes += len(content)
-            kinds = ("error", "slow_down", "reset", "truncate", "stall")
+            kinds = ("error", "reset", "truncate", "slow_down", "stall")
+            if faults.every and stats.gets % faults.every == 0:
+                stats.faults += 1
+                return await self._fail(kinds[stats.faults % 4], writer, status, content, told)
             for kind in kinds:
                 draw -= getattr(faults, kind)
                 if draw < 0:

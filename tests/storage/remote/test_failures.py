@@ -7,8 +7,8 @@ import pytest
 from penstock.core.errors import DataError, PlanError
 from penstock.storage.remote.failures import (
     ChangedError,
+    FailureKind,
     ForkedError,
-    Kind,
     NoRangesError,
     ShortError,
     classify,
@@ -30,24 +30,30 @@ def chained(outer, inner):
 
 
 ERRORS = {
-    "code": (OSError(XML.format(status=403, code="SignatureDoesNotMatch")), Kind.WRONG_KEYS),
-    "code before type": (FileNotFoundError(XML.format(status=404, code="NoSuchBucket")), Kind.NO_CONTAINER),
-    "slow down": (OSError(XML.format(status=503, code="SlowDown")), Kind.SLOW_DOWN),
-    "expired": (OSError(XML.format(status=400, code="ExpiredToken")), Kind.EXPIRED),
-    "status": (OSError("Server returned non-2xx status code: 500 X"), Kind.SERVER),
-    "429": (OSError("status code: 429 X"), Kind.SLOW_DOWN),
-    "boto": (OSError("An error occurred (InvalidAccessKeyId) when calling the GetObject operation"), Kind.WRONG_KEYS),
-    "type": (PermissionError("no"), Kind.DENIED),
-    "inner": (chained(OSError("failed"), TimeoutError("slow")), Kind.TIMEOUT),
-    "refused": (OSError("HTTP error: error sending request. retry_timeout: 180s kind: Connect"), Kind.CONNECTION),
-    "body": (OSError("error decoding response body"), Kind.CONNECTION),
-    "name of a key": (FileNotFoundError("Object at location timeout-503.jpg not found"), Kind.MISSING),
-    "numbers": (OSError("GET http://h/404.jpg elapsed: 503.1ms, kind: Request"), Kind.CONNECTION),
-    "changed": (ChangedError(), Kind.CHANGED),
-    "short": (ShortError(), Kind.SHORT),
-    "ranges": (NoRangesError(), Kind.NO_RANGES),
-    "forked": (ForkedError(), Kind.FORKED),
-    "unknown": (ValueError("odd"), Kind.OTHER),
+    "code": (OSError(XML.format(status=403, code="SignatureDoesNotMatch")), FailureKind.WRONG_KEYS),
+    "code before type": (FileNotFoundError(XML.format(status=404, code="NoSuchBucket")), FailureKind.NO_CONTAINER),
+    "slow down": (OSError(XML.format(status=503, code="SlowDown")), FailureKind.SLOW_DOWN),
+    "expired": (OSError(XML.format(status=400, code="ExpiredToken")), FailureKind.EXPIRED),
+    "status": (OSError("Server returned non-2xx status code: 500 X"), FailureKind.SERVER),
+    "429": (OSError("status code: 429 X"), FailureKind.SLOW_DOWN),
+    "boto": (
+        OSError("An error occurred (InvalidAccessKeyId) when calling the GetObject operation"),
+        FailureKind.WRONG_KEYS,
+    ),
+    "type": (PermissionError("no"), FailureKind.DENIED),
+    "inner": (chained(OSError("failed"), TimeoutError("slow")), FailureKind.TIMEOUT),
+    "refused": (
+        OSError("HTTP error: error sending request. retry_timeout: 180s kind: Connect"),
+        FailureKind.CONNECTION,
+    ),
+    "body": (OSError("error decoding response body"), FailureKind.CONNECTION),
+    "name of a key": (FileNotFoundError("Object at location timeout-503.jpg not found"), FailureKind.MISSING),
+    "numbers": (OSError("GET http://h/404.jpg elapsed: 503.1ms, kind: Request"), FailureKind.CONNECTION),
+    "changed": (ChangedError(), FailureKind.CHANGED),
+    "short": (ShortError(), FailureKind.SHORT),
+    "ranges": (NoRangesError(), FailureKind.NO_RANGES),
+    "forked": (ForkedError(), FailureKind.FORKED),
+    "unknown": (ValueError("odd"), FailureKind.OTHER),
 }
 
 
@@ -57,13 +63,13 @@ def test_the_reason_of_a_failure(name):
     assert classify(error).kind is kind
 
 
-@pytest.mark.parametrize("kind", Kind)
+@pytest.mark.parametrize("kind", FailureKind)
 def test_each_kind_has_a_sentence_and_a_type(kind):
     error = failed(classify(ValueError("s3cr3t"))._replace(kind=kind), "s3://data/k", 3, 2.0)
     assert isinstance(error, OSError | DataError | PlanError)
     assert "s3://data/k" in str(error)
     assert "s3cr3t" not in str(error)
-    assert "{" not in str(error) or kind is Kind.REGION
+    assert "{" not in str(error) or kind is FailureKind.REGION
 
 
 def test_the_text_of_an_error_is_never_quoted():

@@ -6,16 +6,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.storage.remote.fetcher import LARGEST, Fetcher, _cut_out, plan
-from penstock.storage.remote.file import Access, Found, RemoteFile
+from penstock.storage.remote.fetcher import LARGEST_REQUEST, Fetcher, _cut_out, plan_requests
+from penstock.storage.remote.file import Access, ObjectInfo, RemoteFile
 from penstock.storage.remote.listing import find_objects
-from penstock.storage.remote.pace import FIRST, LEAST, MOST, Pace
+from penstock.storage.remote.pace import FIRST_LIMIT, LEAST_LIMIT, MOST_LIMIT, Pace
 
-FILE = RemoteFile("s3://data/k", Access("s3://data", {"cache_bytes": 0}), Found("k", 1 << 40, None))
+FILE = RemoteFile("s3://data/k", Access("s3://data", {"cache_bytes": 0}), ObjectInfo("k", 1 << 40, None))
 
 
 def pieces_of(extents):
-    return {(piece.begin, piece.end): piece for _, cut in plan(extents) for piece in cut}
+    return {(piece.begin, piece.end): piece for _, cut in plan_requests(extents) for piece in cut}
 
 
 def test_near_extents_share_a_request():
@@ -25,21 +25,21 @@ def test_near_extents_share_a_request():
 
 
 def test_large_extents_are_cut():
-    sizes = [end - begin for begin, end in pieces_of([(FILE, 5, 5 + 2 * LARGEST + 1)])]
-    assert sizes == [LARGEST, LARGEST, 1]
+    sizes = [end - begin for begin, end in pieces_of([(FILE, 5, 5 + 2 * LARGEST_REQUEST + 1)])]
+    assert sizes == [LARGEST_REQUEST, LARGEST_REQUEST, 1]
 
 
 def test_requests_are_in_the_order_of_the_extents():
     far = 1 << 30
     order = [(FILE, 3 * far, 3 * far + 9), (FILE, 0, 9), (FILE, 2 * far, 2 * far + 9)]
-    assert [cut[0].begin for _, cut in plan(order)] == [3 * far, 0, 2 * far]
+    assert [cut[0].begin for _, cut in plan_requests(order)] == [3 * far, 0, 2 * far]
 
 
 @given(st.lists(st.tuples(st.integers(0, 60_000), st.integers(0, 9000)), max_size=30))
 def test_extents_are_cut_out_of_their_requests_without_much_waste(spans):
     content = bytes(i * 31 % 256 for i in range(70_000))
     extents = [(FILE, begin, begin + size) for begin, size in spans]
-    planned = plan(extents)
+    planned = plan_requests(extents)
     wanted = set()
     for extent, cut in planned:
         for piece in cut:
@@ -104,14 +104,14 @@ def test_late_requests_are_made_again(file, server):
 def test_refusals_halve_the_requests_at_once():
     pace = Pace()
     pace.refused()
-    assert pace.limit == FIRST // 2
+    assert pace.limit == FIRST_LIMIT // 2
     pace.refused()  # those under way are refused together
-    assert pace.limit == FIRST // 2
+    assert pace.limit == FIRST_LIMIT // 2
     pace._refused -= 5
     for _ in range(20):
         pace._refused -= 5
         pace.refused()
-    assert pace.limit == LEAST
+    assert pace.limit == LEAST_LIMIT
 
 
 def test_the_requests_at_once_rise_with_the_rate(monkeypatch):
@@ -121,14 +121,14 @@ def test_the_requests_at_once_rise_with_the_rate(monkeypatch):
     for _ in range(100_000):  # a store whose rate is that of the requests at once
         clock[0] += 0.05 / pace.limit
         pace.done(1 << 16, 0.05, busy=True)
-    assert pace.limit == MOST
+    assert pace.limit == MOST_LIMIT
     pace = Pace()
     for _ in range(3000):  # a line that is full at 24 requests
         clock[0] += 0.05 / min(pace.limit, 24)
         pace.done(1 << 16, 0.05, busy=True)
-    assert 24 <= pace.limit < MOST
+    assert 24 <= pace.limit < MOST_LIMIT
     pace = Pace()
     for _ in range(10_000):  # nothing waits: the rate says nothing
         clock[0] += 0.05 / pace.limit
         pace.done(1 << 16, 0.05, busy=False)
-    assert pace.limit == FIRST
+    assert pace.limit == FIRST_LIMIT

@@ -6,7 +6,7 @@ import pickle
 
 import pytest
 
-from penstock.storage.remote.file import Access, Found, RemoteFile, is_remote, is_url, shown_url
+from penstock.storage.remote.file import Access, ObjectInfo, RemoteFile, are_remote, is_url, shown_url
 
 SHOWN = {
     "https://me:pa55@host/a.tar": "https://host/a.tar",
@@ -25,19 +25,22 @@ def test_a_url_is_shown_without_credentials(url):
 
 def test_a_remote_file_is_a_path_that_knows_its_object():
     access = Access("s3://data", {"secret": "5ec"})
-    file = RemoteFile("s3://data/k", access, Found("k", 7, '"tag"'))
+    file = RemoteFile("s3://data/k", access, ObjectInfo("k", 7, '"tag"'))
     again = pickle.loads(pickle.dumps(file))
     assert (again, again.key, again.size, again.tag, again.access) == (file, "k", 7, '"tag"', access)
     assert again.access.options == {"secret": "5ec"}
     assert "5ec" not in repr(file) + repr(access) + file.identity
     assert access != Access("s3://data", {"secret": "other"})
-    assert is_remote(["a", file])
-    assert not is_remote(["s3://data/k"])
+    assert are_remote([file, file])
+    assert not are_remote(["s3://data/k"])
+    assert not are_remote([])
 
 
 def test_the_identity_of_a_file_changes_with_its_content():
     access = Access("s3://data", {})
-    made = [RemoteFile("s3://data/k", access, Found("k", size, tag)) for size, tag in ((7, "a"), (7, "b"), (8, "a"))]
+    made = [
+        RemoteFile("s3://data/k", access, ObjectInfo("k", size, tag)) for size, tag in ((7, "a"), (7, "b"), (8, "a"))
+    ]
     assert len({file.identity for file in made}) == 3
 
 

@@ -100,7 +100,7 @@ def test_a_state_of_one_continues_the_other(both):
 def test_failures_of_the_store_do_not_change_the_elements(name, files, options, server):
     local, remote = READERS[name](f"{files}/"), READERS[name](URL, storage_options=options)
     list(remote)  # with an index
-    server.told(seed=1, error=0.02, reset=0.02, truncate=0.02, slow_down=0.01, latency=0.001)
+    server.told(every=3 if name == "folder" else 20)
     for seed in range(3):
         order = remote.shuffle(seed=seed).batch(5) if name != "json" else remote.shuffle(seed=seed)
         expected = local.shuffle(seed=seed).batch(5) if name != "json" else local.shuffle(seed=seed)
@@ -133,7 +133,7 @@ def test_indexes_are_made_once(files, options, server):
     len(READERS["tfrecord"](URL, storage_options=options))
     server.told()
     assert len(READERS["tfrecord"](URL, storage_options=options)) == len(CONTENTS)
-    assert server.stats.gets == 0
+    assert server.stats.bytes <= 16 * len(list(files.glob("*.tfrecord")))  # their first bytes
 
 
 def test_an_object_replaced_under_its_index_is_named(files, options):

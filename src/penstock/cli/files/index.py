@@ -13,7 +13,7 @@ from penstock.cli.terminal import Terminal
 from penstock.ops.read.source import Read
 from penstock.plan.graph import post_order
 from penstock.storage.indexing import IndexKind, cached_index_path, index_path
-from penstock.storage.local import size_of
+from penstock.storage.local import file_size
 from penstock.storage.remote.file import RemoteFile
 from penstock.storage.remote.indexes import remote_index_path
 
@@ -21,7 +21,7 @@ from penstock.storage.remote.indexes import remote_index_path
 def index(patterns: Sequence[str], terminal: Terminal, *, name: str | None = None, force: bool = False) -> bool:
     """Index the files that match, and describe each format; return whether all files could be indexed."""
     for known, paths in group_files(patterns, name):
-        total = sum(map(size_of, paths))
+        total = sum(map(file_size, paths))
         began = perf_counter()
         dataset = known.read(paths)
         source = source_of(dataset)

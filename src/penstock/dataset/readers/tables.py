@@ -125,8 +125,8 @@ def read_csv(  # noqa: PLR0913 - files are written in many ways
     r"""Read the rows of CSV files as dicts, with random access; quoted fields may contain delimiters and line breaks.
 
     Paths and URLs are as in `read_parquet`. The first record of each file has the names of the columns, unless `names`
-    are given: then every record is a row. Lines end with `\n`, `\r\n` or `\r`; empty lines are skipped. A field that begins
-    with a `quote` ends with the next quote; two quotes in a row stand for one.
+    are given: then every record is a row. Lines end with `\n`, `\r\n` or `\r`; empty lines are skipped. A field that
+    begins with a `quote` ends with the next quote; two quotes in a row stand for one.
 
     A column's type is the one in `types` (`str`, `bytes`, a NumPy dtype, or a type of `pyarrow` or its name), or the
     type of its values in the first block that has any (text, if the first 64 blocks have none). A value that does not

@@ -26,7 +26,7 @@ from penstock.sources.arrow.tables import (
     table_of,
 )
 from penstock.sources.blocked import BlockedSource, DecodedColumn
-from penstock.storage.local import Extent, read_extent, size_of
+from penstock.storage.local import Extent, file_size, read_extent
 from penstock.storage.recent import Recent
 from penstock.storage.remote.fetcher import fetcher
 from penstock.storage.remote.file import RemoteFile
@@ -189,7 +189,7 @@ def footer(path: str) -> Footer:
 def _consistent(path: str, metadata: Any) -> NDArray[np.bool_]:
     """Return the column chunks that agree with the schema; none if the footer cannot be followed."""
     shape = metadata.num_row_groups, metadata.num_columns
-    end = size_of(path) - _TAIL
+    end = file_size(path) - _TAIL
     found = consistent_chunks(read_extent(path, end - metadata.serialized_size, end))
     return found.reshape(shape) if found.size == shape[0] * shape[1] else np.zeros(shape, np.bool_)
 

@@ -49,26 +49,21 @@ class CachedFile:
         weakref.finalize(self, _close, self._file, self._journal)
         with suppress(OSError):  # file systems without locks: files in use may be deleted, which costs a second fetch
             fcntl.flock(self._file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        if os.fstat(self._file).st_size < size:
+        if (found := os.fstat(self._file).st_size) < size:
             os.ftruncate(self._file, size)
+        elif torn := (found - size) % _ENTRY.size:  # an entry that a crash left incomplete: entries after it are whole
+            os.write(self._journal, bytes(_ENTRY.size - torn))
         with suppress(OSError):
             os.utime(self._file)  # the time of the last use
         self._load()
 
     def covers(self, begin: int, end: int) -> bool:
         """Return whether all bytes of a range are here."""
-        with self._lock:
-            if self._parts(begin, end) is not None:
-                return True
-            if os.fstat(self._file).st_size < self._at + _ENTRY.size:
-                return False
-            self._load()  # written by others since
-            return self._parts(begin, end) is not None
+        return self._known(begin, end) is not None
 
     def read(self, begin: int, end: int) -> bytes | None:
         """Return the bytes of a range; `None` if some are missing or damaged."""
-        with self._lock:
-            parts = self._parts(begin, end)
+        parts = self._known(begin, end)
         if parts is None:
             return None
         for part in parts:
@@ -82,12 +77,23 @@ class CachedFile:
         end, at = begin + len(content), 0
         while at < len(content):
             at += os.pwrite(self._file, content[at:], begin + at)
-        numbers = _NUMBERS.pack(begin, end, crc32c(content))
+        checksum = crc32c(content)
+        numbers = _NUMBERS.pack(begin, end, checksum)
         entry = _ENTRY.pack(*_NUMBERS.unpack(numbers), crc32c(numbers))
         if os.write(self._journal, entry) != len(entry):
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), self.path)
         with self._lock:
+            self._add((begin, end, checksum))
             self._sound.add((begin, end))
+
+    def _known(self, begin: int, end: int) -> list[_Range] | None:
+        """Return ranges, written by any process, that cover a range together, or `None`."""
+        with self._lock:
+            parts = self._parts(begin, end)
+            if parts is None and os.fstat(self._file).st_size >= self._at + _ENTRY.size:
+                self._load()  # written by others since
+                parts = self._parts(begin, end)
+            return parts
 
     def _parts(self, begin: int, end: int) -> list[_Range] | None:
         """Return known ranges that cover a range together, or `None`."""

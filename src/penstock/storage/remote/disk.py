@@ -15,7 +15,7 @@ from penstock.core.errors import CacheWarning
 from penstock.storage.remote.cached_file import CachedFile
 from penstock.storage.remote.file import RemoteFile
 
-DEFAULT_BYTES = 32 << 30
+DEFAULT_CACHE_BYTES = 32 << 30
 """The bytes that the cache of a host may take, unless `storage_options=` has `cache_bytes`."""
 _SUFFIX = ".psobject"
 _OPEN = 256  # files that a process keeps open
@@ -178,7 +178,7 @@ def _disk_cache(folder: str, most: int, process: int) -> DiskCache:
 def disk_cache_of(file: RemoteFile) -> DiskCache | None:
     """Return the cache for an object, or `None` if its `storage_options=` switch it off."""
     options = file.access.options
-    most = int(options.get("cache_bytes", DEFAULT_BYTES))
+    most = int(options.get("cache_bytes", DEFAULT_CACHE_BYTES))
     if most <= 0:
         return None
     folder = options.get("cache_dir") or os.path.join(cache_root(), "objects")

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from penstock.core.errors import DataError, PlanError
 
 
-class Kind(Enum):
+class FailureKind(Enum):
     """The kind of a failure."""
 
     MISSING = "missing"
@@ -39,13 +39,13 @@ class Kind(Enum):
         return self in _PASSING
 
 
-_PASSING = {Kind.SLOW_DOWN, Kind.TIMEOUT, Kind.CONNECTION, Kind.SERVER, Kind.SHORT}
+_PASSING = {FailureKind.SLOW_DOWN, FailureKind.TIMEOUT, FailureKind.CONNECTION, FailureKind.SERVER, FailureKind.SHORT}
 
 
-class Failure(NamedTuple):
+class StoreFailure(NamedTuple):
     """The kind of a failure, and its details in words: they never quote the text of the error, which may hold keys."""
 
-    kind: Kind
+    kind: FailureKind
     details: str
 
 
@@ -65,88 +65,95 @@ class ForkedError(Exception):
     """A store was used in the parent process before this one was forked."""
 
 
-_OWN: dict[type[BaseException], Kind] = {
-    ChangedError: Kind.CHANGED,
-    ShortError: Kind.SHORT,
-    NoRangesError: Kind.NO_RANGES,
-    ForkedError: Kind.FORKED,
+_OWN: dict[type[BaseException], FailureKind] = {
+    ChangedError: FailureKind.CHANGED,
+    ShortError: FailureKind.SHORT,
+    NoRangesError: FailureKind.NO_RANGES,
+    ForkedError: FailureKind.FORKED,
 }
 # Codes in the answers of S3, Google and Azure, in lower case.
 _CODES = {
-    **dict.fromkeys(("nosuchbucket", "containernotfound", "notfoundbucket"), Kind.NO_CONTAINER),
-    **dict.fromkeys(("expiredtoken", "tokenrefreshrequired", "requestexpired", "expiredtokenexception"), Kind.EXPIRED),
+    **dict.fromkeys(("nosuchbucket", "containernotfound", "notfoundbucket"), FailureKind.NO_CONTAINER),
+    **dict.fromkeys(
+        ("expiredtoken", "tokenrefreshrequired", "requestexpired", "expiredtokenexception"), FailureKind.EXPIRED
+    ),
     **dict.fromkeys(
         ("invalidaccesskeyid", "signaturedoesnotmatch", "invalidtoken", "authenticationfailed", "invalidsecurity"),
-        Kind.WRONG_KEYS,
+        FailureKind.WRONG_KEYS,
     ),
-    **dict.fromkeys(("nosuchkey", "blobnotfound", "nosuchversion"), Kind.MISSING),
+    **dict.fromkeys(("nosuchkey", "blobnotfound", "nosuchversion"), FailureKind.MISSING),
     **dict.fromkeys(
         ("slowdown", "throttling", "throttlingexception", "toomanyrequests", "serverbusy", "requestlimitexceeded"),
-        Kind.SLOW_DOWN,
+        FailureKind.SLOW_DOWN,
     ),
-    **dict.fromkeys(("permanentredirect", "authorizationheadermalformed", "illegallocationconstraint"), Kind.REGION),
-    "preconditionfailed": Kind.CHANGED,
-    "conditionnotmet": Kind.CHANGED,
-    "invalidrange": Kind.OUTSIDE,
-    "requesttimeout": Kind.TIMEOUT,
-    "internalerror": Kind.SERVER,
-    "serviceunavailable": Kind.SERVER,
-    "accessdenied": Kind.DENIED,
+    **dict.fromkeys(
+        ("permanentredirect", "authorizationheadermalformed", "illegallocationconstraint"), FailureKind.REGION
+    ),
+    "preconditionfailed": FailureKind.CHANGED,
+    "conditionnotmet": FailureKind.CHANGED,
+    "invalidrange": FailureKind.OUTSIDE,
+    "requesttimeout": FailureKind.TIMEOUT,
+    "internalerror": FailureKind.SERVER,
+    "serviceunavailable": FailureKind.SERVER,
+    "accessdenied": FailureKind.DENIED,
 }
 _STATUSES = {
-    401: Kind.WRONG_KEYS, 403: Kind.DENIED, 404: Kind.MISSING, 408: Kind.TIMEOUT, 412: Kind.CHANGED,
-    416: Kind.OUTSIDE, 429: Kind.SLOW_DOWN, 500: Kind.SERVER, 502: Kind.SERVER, 503: Kind.SERVER, 504: Kind.SERVER,
+    401: FailureKind.WRONG_KEYS, 403: FailureKind.DENIED, 404: FailureKind.MISSING, 408: FailureKind.TIMEOUT, 412: FailureKind.CHANGED,
+    416: FailureKind.OUTSIDE, 429: FailureKind.SLOW_DOWN, 500: FailureKind.SERVER, 502: FailureKind.SERVER, 503: FailureKind.SERVER, 504: FailureKind.SERVER,
 }  # fmt: skip
-_TYPES: tuple[tuple[str, Kind], ...] = (
-    ("UnauthenticatedError", Kind.NO_KEYS),
-    ("NoCredentialsError", Kind.NO_KEYS),
-    ("PreconditionError", Kind.CHANGED),
-    ("FileExpired", Kind.CHANGED),
-    ("NotSupportedError", Kind.NO_RANGES),
-    ("UnknownConfigurationKeyError", Kind.OPTION),
-    ("PermissionDeniedError", Kind.DENIED),
-    ("PermissionError", Kind.DENIED),
-    ("FileNotFoundError", Kind.MISSING),
-    ("TimeoutError", Kind.TIMEOUT),
-    ("ConnectionError", Kind.CONNECTION),
-    ("ClientConnectionError", Kind.CONNECTION),
-    ("ClientPayloadError", Kind.CONNECTION),
-    ("IncompleteReadError", Kind.CONNECTION),
+_TYPES: tuple[tuple[str, FailureKind], ...] = (
+    ("UnauthenticatedError", FailureKind.NO_KEYS),
+    ("NoCredentialsError", FailureKind.NO_KEYS),
+    ("PreconditionError", FailureKind.CHANGED),
+    ("FileExpired", FailureKind.CHANGED),
+    ("NotSupportedError", FailureKind.NO_RANGES),
+    ("UnknownConfigurationKeyError", FailureKind.OPTION),
+    ("PermissionDeniedError", FailureKind.DENIED),
+    ("PermissionError", FailureKind.DENIED),
+    ("FileNotFoundError", FailureKind.MISSING),
+    ("TimeoutError", FailureKind.TIMEOUT),
+    ("ConnectionError", FailureKind.CONNECTION),
+    ("ClientConnectionError", FailureKind.CONNECTION),
+    ("ClientPayloadError", FailureKind.CONNECTION),
+    ("IncompleteReadError", FailureKind.CONNECTION),
 )
 # Phrases in the texts of errors, without URLs, in lower case.
-_PHRASES: tuple[tuple[str, Kind], ...] = (
-    (r"token (has |is )?expired|request has expired|invalid_grant", Kind.EXPIRED),
-    (r"no ?credentials|unable to locate credentials|missing.{0,20}cred|metadata (server|token|endpoint)", Kind.NO_KEYS),
-    (r"received redirect without location", Kind.REGION),
-    (r"etag.{0,30}(changed|mismatch|match)", Kind.CHANGED),
-    (r"kind: timeout|timed out|operation timed|deadline has elapsed", Kind.TIMEOUT),
+_PHRASES: tuple[tuple[str, FailureKind], ...] = (
+    (r"token (has |is )?expired|request has expired|invalid_grant", FailureKind.EXPIRED),
+    (
+        r"no ?credentials|unable to locate credentials|missing.{0,20}cred|metadata (server|token|endpoint)",
+        FailureKind.NO_KEYS,
+    ),
+    (r"received redirect without location", FailureKind.REGION),
+    (r"etag.{0,30}(changed|mismatch|match)", FailureKind.CHANGED),
+    (r"kind: timeout|timed out|operation timed|deadline has elapsed", FailureKind.TIMEOUT),
     (
         (
             r"kind: (connect|request|interrupted|decode|body)|connect|reset|broken pipe|dns|incomplete|end of file|"
             r"unexpected eof|closed|error decoding|error sending request|error reading|body error"
         ),
-        Kind.CONNECTION,
+        FailureKind.CONNECTION,
     ),
 )
 _CODE = re.compile(r"<Code>(\w{1,64})</Code>|\((\w{1,64})\) when calling")
 _STATUS = re.compile(r"\bstatus(?: code)?: ([1-5]\d\d)\b", re.IGNORECASE)
 _NOISE = re.compile(r"https?://\S+|retry_timeout: \S+|elapsed: \S+|path: \S+|location \S+", re.IGNORECASE)
-_REFINED = {Kind.NO_KEYS, Kind.EXPIRED, Kind.REGION}
+_REFINED = {FailureKind.NO_KEYS, FailureKind.EXPIRED, FailureKind.REGION}
 
 
-def classify(error: BaseException) -> Failure:
+def classify(error: BaseException) -> StoreFailure:
     """Return why a request failed, from the types and texts of an error and of all errors that led to it.
 
     The code of the store's answer decides, else the type of an error, else a status, else phrases in the texts.
 
     >>> classify(OSError("status code: 503 <Code>SlowDown</Code>"))
-    Failure(kind=<Kind.SLOW_DOWN: 'slow down'>, details='SlowDown, status 503')
+    StoreFailure(kind=<FailureKind.SLOW_DOWN: 'slow down'>, details='SlowDown, status 503')
     """
     chain = list(_chain(error))
     texts = [_NOISE.sub("", str(each)) for each in chain]
     own = next((kind for each in chain if (kind := _OWN.get(type(each))) is not None), None)
     if own is not None:
-        return Failure(own, "")
+        return StoreFailure(own, "")
     codes = [found[1] or found[2] for text in texts for found in _CODE.finditer(text)]
     statuses = [int(found[1]) for text in texts for found in _STATUS.finditer(text)]
     statuses += [each.status for each in chain if isinstance(getattr(each, "status", None), int)]  # type: ignore[attr-defined]
@@ -162,7 +169,7 @@ def classify(error: BaseException) -> Failure:
         next((_STATUSES[status] for status in statuses if status in _STATUSES), None),
         phrase,
     ]
-    return Failure(next((kind for kind in found if kind is not None), Kind.OTHER), details)
+    return StoreFailure(next((kind for kind in found if kind is not None), FailureKind.OTHER), details)
 
 
 def _chain(error: BaseException) -> Iterator[BaseException]:
@@ -178,13 +185,13 @@ def _chain(error: BaseException) -> Iterator[BaseException]:
         left += [other for other in (each.__cause__, each.__context__) if other is not None]
 
 
-def failed(failure: Failure, what: str, tries: int = 1, seconds: float = 0.0) -> Exception:
+def failed(failure: StoreFailure, what: str, tries: int = 1, seconds: float = 0.0) -> Exception:
     """Return the error to raise for an object, or an operation, after so many tries.
 
     An `OSError` has the URL as `filename`; changed data, and a server that cannot be read from, is a `DataError`.
     """
     told = f" ({failure.details})" if failure.details else ""
-    if failure.kind is Kind.OPTION:
+    if failure.kind is FailureKind.OPTION:
         return PlanError(f"{what}: the store does not know one of the given storage_options=")
     if failure.kind in _DATA:
         return DataError(f"{what}: {_DATA[failure.kind].format(told=told)}")
@@ -194,45 +201,48 @@ def failed(failure: Failure, what: str, tries: int = 1, seconds: float = 0.0) ->
 
 
 _DATA = {
-    Kind.CHANGED: "the object was replaced since the dataset was made{told}; make the dataset again",
-    Kind.OUTSIDE: "the object is shorter than when the dataset was made{told}; make the dataset again",
-    Kind.NO_RANGES: "the server returns only whole files, not ranges of bytes{told}; download the file once, or serve "
+    FailureKind.CHANGED: "the object was replaced since the dataset was made{told}; make the dataset again",
+    FailureKind.OUTSIDE: "the object is shorter than when the dataset was made{told}; make the dataset again",
+    FailureKind.NO_RANGES: "the server returns only whole files, not ranges of bytes{told}; download the file once, or serve "
     "it by a server with ranges",
 }
 _OTHERS = {
-    Kind.MISSING: (errno.ENOENT, "there is no such object{told}; check the name"),
-    Kind.NO_CONTAINER: (
+    FailureKind.MISSING: (errno.ENOENT, "there is no such object{told}; check the name"),
+    FailureKind.NO_CONTAINER: (
         errno.ENOENT,
         "there is no such bucket or container{told}; check the name, and endpoint_url= of a store of your own",
     ),
-    Kind.DENIED: (errno.EACCES, "access is denied{told}; give storage_options= with keys that may read it"),
-    Kind.WRONG_KEYS: (
+    FailureKind.DENIED: (errno.EACCES, "access is denied{told}; give storage_options= with keys that may read it"),
+    FailureKind.WRONG_KEYS: (
         errno.EACCES,
         "the credentials are wrong{told}; check the keys in storage_options= or in the environment",
     ),
-    Kind.NO_KEYS: (
+    FailureKind.NO_KEYS: (
         errno.EACCES,
         "there are no credentials{told}; give storage_options= with keys, or anon=True for a public store",
     ),
-    Kind.EXPIRED: (
+    FailureKind.EXPIRED: (
         errno.EACCES,
         "the credentials have expired, and asking for them again gave no valid ones{told}; renew the token or the URL",
     ),
-    Kind.REGION: (errno.EIO, "the bucket is in another region{told}; give storage_options={{'region': ...}}"),
-    Kind.FORKED: (
+    FailureKind.REGION: (errno.EIO, "the bucket is in another region{told}; give storage_options={{'region': ...}}"),
+    FailureKind.FORKED: (
         errno.EIO,
         "the store was already used before this process was forked; start processes by 'spawn' or 'forkserver'",
     ),
-    Kind.SLOW_DOWN: (
+    FailureKind.SLOW_DOWN: (
         errno.EIO,
         "the store refuses requests as too many{told}{tried}; read with fewer processes",
     ),
-    Kind.TIMEOUT: (errno.ETIMEDOUT, "the store does not answer in time{told}{tried}; check the network"),
-    Kind.CONNECTION: (
+    FailureKind.TIMEOUT: (errno.ETIMEDOUT, "the store does not answer in time{told}{tried}; check the network"),
+    FailureKind.CONNECTION: (
         errno.ECONNABORTED,
         "the connection fails{told}{tried}; check the URL and the network",
     ),
-    Kind.SERVER: (errno.EIO, "the store fails{told}{tried}; try again later"),
-    Kind.SHORT: (errno.EIO, "the store returns fewer bytes than requested{told}{tried}; check proxies on the way"),
-    Kind.OTHER: (errno.EIO, "the request failed{told}{tried}"),
+    FailureKind.SERVER: (errno.EIO, "the store fails{told}{tried}; try again later"),
+    FailureKind.SHORT: (
+        errno.EIO,
+        "the store returns fewer bytes than requested{told}{tried}; check proxies on the way",
+    ),
+    FailureKind.OTHER: (errno.EIO, "the request failed{told}{tried}"),
 }

@@ -15,15 +15,15 @@ import numpy as np
 
 from penstock.storage.local import Extent
 from penstock.storage.remote.disk import DiskCache, disk_cache_of
-from penstock.storage.remote.failures import Failure, Kind, classify, failed
+from penstock.storage.remote.failures import FailureKind, StoreFailure, classify, failed
 from penstock.storage.remote.file import RemoteFile
 from penstock.storage.remote.pace import Pace
 from penstock.storage.remote.stores import opened_store, store_of
 
-LARGEST = 16 << 20
+LARGEST_REQUEST = 16 << 20
 """The most bytes of one request."""
 ANNOUNCED = 128 << 20
-"""The most bytes fetched ahead of being asked for."""
+"""The most bytes fetched ahead of being answer_of for."""
 RETRY_SECONDS = 300.0
 """How long a request is tried again, unless `storage_options=` has `retry_seconds`."""
 _GAP, _SHARE = 4096, 8  # bytes between two extents fetched as one: so many, and this part of those before
@@ -32,7 +32,7 @@ _FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 10.0  # seconds between tries
 
 
 @dataclass
-class Counts:
+class FetchCounts:
     """What a process fetched so far: numbers, bytes, and seconds."""
 
     requests: int = 0
@@ -43,15 +43,15 @@ class Counts:
     cached_bytes: int = 0
     waited: float = 0.0
 
-    def __sub__(self, other: Counts) -> Counts:
-        return Counts(*(getattr(self, each.name) - getattr(other, each.name) for each in fields(self)))
+    def __sub__(self, other: FetchCounts) -> FetchCounts:
+        return FetchCounts(*(getattr(self, each.name) - getattr(other, each.name) for each in fields(self)))
 
-    def copy(self) -> Counts:
+    def copy(self) -> FetchCounts:
         """Return these counts, as they are now."""
-        return self - Counts()
+        return self - FetchCounts()
 
 
-class Piece:
+class RangeRequest:
     """A range of an object that one request fetches. The lock of the fetcher guards all but `done` and its results."""
 
     __slots__ = (
@@ -77,14 +77,14 @@ class Piece:
         self.left = 0  # announced extents that nobody has read yet
         self.done = threading.Event()
         self.content: memoryview | None = None
-        self.failure: tuple[Failure, int, float] | None = None
+        self.failure: tuple[StoreFailure, int, float] | None = None
 
     @property
     def nbytes(self) -> int:
         return self.end - self.begin
 
 
-Cut = tuple[Piece, ...]
+Requests = tuple[RangeRequest, ...]
 """The pieces that an extent is cut out of, in order."""
 
 
@@ -97,14 +97,14 @@ class Fetcher:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._known: dict[Extent, tuple[Cut, int]] = {}  # announced extents, and how often
-        self._held: dict[Piece, None] = {}  # announced pieces, oldest first
+        self._known: dict[Extent, tuple[Requests, int]] = {}  # announced extents, and how often
+        self._held: dict[RangeRequest, None] = {}  # announced pieces, oldest first
         self._bytes = 0  # of them
-        self._urgent: deque[Piece] = deque()
-        self._coming: deque[Piece] = deque()
+        self._urgent: deque[RangeRequest] = deque()
+        self._coming: deque[RangeRequest] = deque()
         self._threads = 0
         self.pace = Pace()
-        self.counts = Counts()
+        self.counts = FetchCounts()
 
     def announce(self, extents: Iterable[Extent]) -> None:
         """Begin to fetch extents that will be read, in this order, without waiting."""
@@ -118,7 +118,7 @@ class Fetcher:
                     self._known[extent] = known[0], known[1] + 1
                 elif extent[2] > extent[1]:
                     new.append(extent)
-        planned = plan(new)
+        planned = plan_requests(new)
         with self._lock:
             for extent, cut in planned:
                 if extent in self._known:
@@ -140,14 +140,15 @@ class Fetcher:
 
         The error has the index of its extent as `element`.
         """
-        cuts: dict[int, Cut] = {}
+        cuts: dict[int, Requests] = {}
         with self._lock:
             for i, extent in enumerate(extents):
                 if (known := self._known.get(extent)) is not None:
                     cuts[i] = self._taken(extent, *known)
-        missing = list({extents[i]: None for i in range(len(extents)) if i not in cuts})
-        found = dict(plan(missing))
-        made = [cuts.get(i) or found.get(extents[i], ()) for i in range(len(extents))]
+        empty = {i for i, (_, begin, end) in enumerate(extents) if end <= begin}
+        missing = list({extents[i]: None for i in range(len(extents)) if i not in cuts and i not in empty})
+        found = dict(plan_requests(missing))
+        made = [cuts.get(i) or (() if i in empty else found[extents[i]]) for i in range(len(extents))]
         wanted = list(dict.fromkeys(piece for cut in made for piece in cut if not piece.done.is_set()))
         if wanted:
             self._wait(wanted)
@@ -161,7 +162,7 @@ class Fetcher:
             contents.append(_cut_out(extent, cut))
         return contents
 
-    def _taken(self, extent: Extent, cut: Cut, uses: int) -> Cut:
+    def _taken(self, extent: Extent, cut: Requests, uses: int) -> Requests:
         """Return the pieces of an announced extent, and forget them if this was its last use."""
         if uses > 1:
             self._known[extent] = cut, uses - 1
@@ -175,7 +176,7 @@ class Fetcher:
         return cut
 
     def _make_room(self) -> None:
-        """Forget announced pieces that nobody asked for in a long time, as after an iterator that was left."""
+        """Forget announced pieces that nobody answer_of for in a long time, as after an iterator that was left."""
         old = monotonic() - _FORGOTTEN
         if self._bytes < ANNOUNCED:
             return
@@ -186,7 +187,7 @@ class Fetcher:
                 self._bytes -= piece.nbytes
             self._known = {key: kept for key, kept in self._known.items() if forgotten.isdisjoint(kept[0])}
 
-    def _wait(self, wanted: list[Piece]) -> None:
+    def _wait(self, wanted: list[RangeRequest]) -> None:
         """Wait until these pieces are done; repeat the request of one that is late."""
         began = monotonic()
         with self._lock:
@@ -207,14 +208,14 @@ class Fetcher:
         with self._lock:
             self.counts.waited += monotonic() - began
 
-    def _repeat(self, piece: Piece) -> None:
+    def _repeat(self, piece: RangeRequest) -> None:
         with self._lock:
             self.pace.repeated()
             self.counts.hedged += 1
             self._threads += 1
         threading.Thread(target=self._repeated, args=(piece,), name="penstock-fetch").start()
 
-    def _repeated(self, piece: Piece) -> None:
+    def _repeated(self, piece: RangeRequest) -> None:
         try:
             content = self._requested(piece)
         except Exception:  # noqa: BLE001 - the first request goes on, and has its own tries
@@ -225,7 +226,7 @@ class Fetcher:
 
     def _start_threads(self) -> None:
         """Start threads for what waits, up to the number of requests at once."""
-        count = min(len(self._urgent) + len(self._coming), self.pace.limit) - self._threads
+        count = min(len(self._urgent) + len(self._coming), self.pace.limit - self._threads)
         for _ in range(count):
             self._threads += 1
             threading.Thread(target=self._work, name="penstock-fetch").start()
@@ -234,7 +235,7 @@ class Fetcher:
         while (piece := self._next()) is not None:
             self._fetch(piece)
 
-    def _next(self) -> Piece | None:
+    def _next(self) -> RangeRequest | None:
         """Return the next piece to fetch; `None` if this thread is to end."""
         with self._lock:
             while (self._urgent or self._coming) and self._threads <= self.pace.limit:
@@ -243,12 +244,12 @@ class Fetcher:
                     piece.started = monotonic()
                     return piece
                 if not piece.started:  # the interpreter ends
-                    piece.failure = Failure(Kind.OTHER, "the interpreter ends"), 1, 0.0
+                    piece.failure = StoreFailure(FailureKind.OTHER, "the interpreter ends"), 1, 0.0
                     piece.done.set()
             self._threads -= 1
             return None
 
-    def _fetch(self, piece: Piece) -> None:
+    def _fetch(self, piece: RangeRequest) -> None:
         """Fetch a piece, trying again as long as that may help."""
         cache = disk_cache_of(piece.file)
         if piece.is_cached and cache is not None and (content := cache.read(piece.file, piece.begin, piece.end)):
@@ -270,7 +271,7 @@ class Fetcher:
                 self._finish(piece, content)
                 return
             passed = monotonic() - began
-            anew = failure.kind is Kind.EXPIRED and not has_asked_anew
+            anew = failure.kind is FailureKind.EXPIRED and not has_asked_anew
             if anew:
                 has_asked_anew = True
                 opened_store.cache_clear()  # opened again, a store asks for credentials again
@@ -279,13 +280,13 @@ class Fetcher:
                 return
             with self._lock:
                 self.counts.retried += 1
-                if failure.kind is Kind.SLOW_DOWN:
+                if failure.kind is FailureKind.SLOW_DOWN:
                     self.pace.refused()
             if not anew:
                 piece.done.wait(random.uniform(pause / 2, pause))  # noqa: S311 - not for secrets
                 pause = min(2 * pause, _LONGEST_PAUSE)
 
-    def _requested(self, piece: Piece) -> memoryview:
+    def _requested(self, piece: RangeRequest) -> memoryview:
         began = monotonic()
         content = store_of(piece.file.access).read(piece.file.key, piece.begin, piece.end, piece.file.tag)
         seconds = monotonic() - began
@@ -297,24 +298,24 @@ class Fetcher:
             self._start_threads()
         return content
 
-    def _finish(self, piece: Piece, content: memoryview) -> None:
+    def _finish(self, piece: RangeRequest, content: memoryview) -> None:
         if not piece.done.is_set():
             piece.content, piece.finished = content, monotonic()
             piece.done.set()
 
-    def _fail(self, piece: Piece, failure: Failure, seconds: float) -> None:
+    def _fail(self, piece: RangeRequest, failure: StoreFailure, seconds: float) -> None:
         if not piece.done.is_set():
             piece.failure, piece.finished = (failure, piece.tries, seconds), monotonic()
             piece.done.set()
 
 
-def plan(extents: Sequence[Extent]) -> list[tuple[Extent, Cut]]:
+def plan_requests(extents: Sequence[Extent]) -> list[tuple[Extent, Requests]]:
     """Return the pieces to fetch for each extent: near extents of a file share a piece, large ones are cut in several.
 
-    A piece has at most `LARGEST` bytes, and little that no extent asks for. Pieces are in the order of the extents that
+    A piece has at most `LARGEST_REQUEST` bytes, and little that no extent asks for. Pieces are in the order of the extents that
     need them first. Extents on the local disk have pieces of their own.
     """
-    cuts: dict[Extent, Cut] = {}
+    cuts: dict[Extent, Requests] = {}
     group: list[Extent] = []
     low = high = useful = 0
 
@@ -322,7 +323,9 @@ def plan(extents: Sequence[Extent]) -> list[tuple[Extent, Cut]]:
         if group:
             path = group[0][0]
             assert isinstance(path, RemoteFile)  # noqa: S101 - for the type checker
-            pieces = tuple(Piece(path, at, min(at + LARGEST, high)) for at in range(low, high, LARGEST))
+            pieces = tuple(
+                RangeRequest(path, at, min(at + LARGEST_REQUEST, high)) for at in range(low, high, LARGEST_REQUEST)
+            )
             cuts.update(dict.fromkeys(group, pieces))
         group.clear()
 
@@ -331,11 +334,11 @@ def plan(extents: Sequence[Extent]) -> list[tuple[Extent, Cut]]:
         assert isinstance(path, RemoteFile)  # noqa: S101 - for the type checker
         cache: DiskCache | None = disk_cache_of(path)
         if cache is not None and cache.covers(path, begin, end):
-            steps = range(begin, end, LARGEST)
-            cuts[extent] = tuple(Piece(path, at, min(at + LARGEST, end), is_cached=True) for at in steps)
+            steps = range(begin, end, LARGEST_REQUEST)
+            cuts[extent] = tuple(RangeRequest(path, at, min(at + LARGEST_REQUEST, end), is_cached=True) for at in steps)
             continue
         near = group and group[0][0] == path and begin - high <= _GAP + useful // _SHARE
-        if not near or max(end, high) - low > LARGEST:
+        if not near or max(end, high) - low > LARGEST_REQUEST:
             end_group()
             low, high, useful = begin, begin, 0
         group.append(extent)
@@ -345,7 +348,7 @@ def plan(extents: Sequence[Extent]) -> list[tuple[Extent, Cut]]:
     return [(extent, cuts[extent]) for extent in dict.fromkeys(extents)]
 
 
-def _cut_out(extent: Extent, cut: Cut) -> memoryview:
+def _cut_out(extent: Extent, cut: Requests) -> memoryview:
     _, begin, end = extent
     parts = [
         piece.content[max(begin - piece.begin, 0) : end - piece.begin]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, Self
 from urllib.parse import parse_qsl, quote_plus, urlsplit, urlunsplit
 
@@ -46,7 +46,7 @@ class Access:
         return Access, (self.root, self._options)
 
 
-class Found(NamedTuple):
+class ObjectInfo(NamedTuple):
     """An object of a store: its key, its size in bytes, and the tag of its content (ETag or version), if any."""
 
     key: str
@@ -68,7 +68,7 @@ class RemoteFile(str):
     size: int
     tag: str | None
 
-    def __new__(cls, url: str, access: Access, found: Found) -> Self:
+    def __new__(cls, url: str, access: Access, found: ObjectInfo) -> Self:
         made = super().__new__(cls, url)
         made.access = access
         made.key, made.size, made.tag = found
@@ -80,7 +80,7 @@ class RemoteFile(str):
         return f"{str.__str__(self)}\0{self.size}\0{self.tag or ''}"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return RemoteFile, (str.__str__(self), self.access, Found(self.key, self.size, self.tag))
+        return RemoteFile, (str.__str__(self), self.access, ObjectInfo(self.key, self.size, self.tag))
 
 
 def is_url(path: object) -> bool:
@@ -92,9 +92,9 @@ def is_url(path: object) -> bool:
     return isinstance(path, str) and _URL.match(path) is not None and not path.lower().startswith("file://")
 
 
-def is_remote(paths: Iterable[str]) -> bool:
-    """Return whether any of these paths is of a remote object."""
-    return any(isinstance(path, RemoteFile) for path in paths)
+def are_remote(paths: Sequence[str]) -> bool:
+    """Return whether these paths are of remote objects; readers take only paths of one kind together."""
+    return len(paths) > 0 and isinstance(paths[0], RemoteFile)
 
 
 def shown_url(url: str) -> str:

@@ -9,8 +9,8 @@ from time import monotonic
 from typing import Any, TypeVar
 
 from penstock.core.errors import DataError, PlanError
-from penstock.storage.remote.failures import Kind, classify, failed
-from penstock.storage.remote.file import Access, Found, RemoteFile, shown_url
+from penstock.storage.remote.failures import FailureKind, classify, failed
+from penstock.storage.remote.file import Access, ObjectInfo, RemoteFile, shown_url
 from penstock.storage.remote.stores import opened_store, scheme_of, split_url, store_of, url_of
 
 T = TypeVar("T")
@@ -24,7 +24,7 @@ def find_objects(urls: Sequence[str], options: Mapping[str, Any] | None) -> list
 
     `*`, `?` and `[...]` match inside one name, `**` any depth; names that begin with a dot match only a pattern that
     does. A URL that ends with a slash is a prefix: all objects below it. A single URL is one object, whose size is
-    asked for; a pattern is listed once. Raises a `FileNotFoundError` for a URL without an object.
+    answer_of for; a pattern is listed once. Raises a `FileNotFoundError` for a URL without an object.
     """
 
     def find(url: str) -> Sequence[RemoteFile]:
@@ -52,7 +52,7 @@ def _objects(url: str, options: Mapping[str, Any] | None) -> list[RemoteFile]:
             raise _nothing(url, access, key)
         return found
     try:
-        found_one = asked(lambda: store_of(access).head(key), url_of(access, key))
+        found_one = answer_of(lambda: store_of(access).head(key), url_of(access, key))
     except FileNotFoundError as error:
         below = [] if scheme_of(url) == "http" else find_below(f"{url}/", options)
         if below:
@@ -109,11 +109,11 @@ def _expression(pattern: str) -> re.Pattern[str]:
     return re.compile(whole, re.DOTALL)
 
 
-def _listed(access: Access, prefix: str, url: str) -> list[Found]:
-    return asked(lambda: list(store_of(access).list(prefix)), shown_url(url))
+def _listed(access: Access, prefix: str, url: str) -> list[ObjectInfo]:
+    return answer_of(lambda: list(store_of(access).list(prefix)), shown_url(url))
 
 
-def _sorted(access: Access, found: Iterable[Found]) -> list[RemoteFile]:
+def _sorted(access: Access, found: Iterable[ObjectInfo]) -> list[RemoteFile]:
     objects = sorted(found, key=lambda each: each.key)
     return [RemoteFile(url_of(access, each.key), access, each) for each in objects if not each.key.endswith("/")]
 
@@ -128,8 +128,8 @@ def _nothing(url: str, access: Access, prefix: str, names: Sequence[str] = ()) -
     return FileNotFoundError(f"no object matches {shown_url(url)!r}: looked in {place}{what}")
 
 
-def asked(request: Callable[[], T], what: str, tries: int = 5) -> T:
-    """Return the result of a small request; try again after a passing failure, or with credentials asked for anew."""
+def answer_of(request: Callable[[], T], what: str, tries: int = 5) -> T:
+    """Return the result of a small request; try again after a passing failure, or with credentials answer_of for anew."""
     number, began = 0, monotonic()
     while True:
         number += 1
@@ -139,7 +139,7 @@ def asked(request: Callable[[], T], what: str, tries: int = 5) -> T:
             raise
         except Exception as error:  # noqa: BLE001 - any library's
             failure = classify(error)
-        if failure.kind is Kind.EXPIRED and number == 1:
+        if failure.kind is FailureKind.EXPIRED and number == 1:
             opened_store.cache_clear()
         elif number == tries or not failure.kind.is_passing:
             raise failed(failure, what, number, monotonic() - began)

@@ -12,7 +12,7 @@ from typing import Any, BinaryIO
 
 from penstock.storage.local import Extent
 from penstock.storage.remote.disk import cache_root
-from penstock.storage.remote.fetcher import LARGEST, fetcher
+from penstock.storage.remote.fetcher import LARGEST_REQUEST, fetcher
 from penstock.storage.remote.file import RemoteFile
 
 _STEP = 8 << 20  # bytes fetched as one when a file is read in order
@@ -86,7 +86,7 @@ class RemoteReader(io.RawIOBase):
         """Return the bytes from `begin` to the end of the step of `end`; announce the steps after it."""
         tail = next((content[begin - at :] for at, content in self._held if at <= begin <= at + len(content)), None)
         parts = [] if tail is None else [tail]
-        extents = steps_of(self.file, begin + sum(map(len, parts)))
+        extents = extents_in_order(self.file, begin + sum(map(len, parts)))
         count = next((i for i, extent in enumerate(extents) if extent[1] >= end), len(extents))
         later = [extent for extent in extents[count : count + _AHEAD] if extent[1] >= self._announced]
         if later:
@@ -96,7 +96,7 @@ class RemoteReader(io.RawIOBase):
         return parts[0] if len(parts) == 1 else memoryview(b"".join(parts))
 
 
-def steps_of(file: RemoteFile, begin: int = 0) -> list[Extent]:
+def extents_in_order(file: RemoteFile, begin: int = 0) -> list[Extent]:
     """Return the extents of a file from `begin` on, each up to the next multiple of the size of a step."""
     bounds = [begin, *range((begin // _STEP + 1) * _STEP, file.size, _STEP), file.size]
     return [(file, low, high) for low, high in pairwise(bounds) if low < high]
@@ -116,8 +116,8 @@ def local_copy(file: RemoteFile, seen: Callable[[int], None] = lambda position: 
     except OSError:
         folder = tempfile.gettempdir()
     with tempfile.NamedTemporaryFile(prefix="penstock-", suffix=".part", dir=folder) as copy:
-        extents = steps_of(file)
-        ahead = max(4 * LARGEST // _STEP, 1)
+        extents = extents_in_order(file)
+        ahead = max(4 * LARGEST_REQUEST // _STEP, 1)
         for i, extent in enumerate(extents):
             if i == 0:
                 fetcher().announce(extents[:ahead])

@@ -23,9 +23,9 @@ _AZURE_WORDS = {
     *("endpoint", "use_emulator", "skip_signature", "container_name", "use_azure_cli", "federated_token_file"),
     *("bearer_token", "token", "msi_endpoint", "object_id", "use_fabric_endpoint", "authority_host"),
 }
-CLIENT = {"allow_http", "allow_invalid_certificates", "proxy_url", "timeout", "connect_timeout", "user_agent"}
+CLIENT_OPTIONS = {"allow_http", "allow_invalid_certificates", "proxy_url", "timeout", "connect_timeout", "user_agent"}
 """Options of the HTTP client, the same for all stores."""
-OWN = {"retry_seconds", "cache_dir", "cache_bytes"}
+OWN_OPTIONS = {"retry_seconds", "cache_dir", "cache_bytes"}
 """Options of Penstock itself, the same for all stores."""
 
 
@@ -40,7 +40,7 @@ def translated(scheme: str, given: Mapping[str, Any]) -> tuple[dict[str, Any], d
     client: dict[str, Any] = {}
     for name, value in _flat(given).items():
         word = name.lower()
-        if word in CLIENT:
+        if word in CLIENT_OPTIONS:
             client[word] = value
         elif word == "headers" and scheme == "http":
             client["default_headers"] = value
@@ -52,7 +52,7 @@ def translated(scheme: str, given: Mapping[str, Any]) -> tuple[dict[str, Any], d
             plain = next((word.removeprefix(prefix) for prefix in prefixes if word.startswith(prefix)), word)
             plain = names.get(plain, plain)
             if plain not in words:
-                known = ", ".join(sorted({*words, *names, *CLIENT, *OWN}))
+                known = ", ".join(sorted({*words, *names, *CLIENT_OPTIONS, *OWN_OPTIONS}))
                 raise PlanError(f"storage_options={{{name!r}: ...}}: unknown for {scheme}://; expected some of {known}")
             config[plain] = value
     endpoint = config.get("endpoint") or config.get("base_url") or ""
@@ -70,7 +70,7 @@ def _flat(given: Mapping[str, Any]) -> dict[str, Any]:
         elif name == "config_kwargs" and isinstance(value, Mapping):
             style = (value.get("s3") or {}).get("addressing_style")
             flat["virtual_hosted_style_request"] = style == "virtual"
-        elif name not in OWN:
+        elif name not in OWN_OPTIONS:
             flat[str(name)] = value
     return flat
 

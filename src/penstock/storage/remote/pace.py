@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from time import monotonic
 
-FIRST, STEP, MOST, LEAST = 16, 8, 128, 2  # requests at once
+FIRST_LIMIT, LIMIT_STEP, MOST_LIMIT, LEAST_LIMIT = 16, 8, 128, 2  # requests at once
 _RISE, _FALL = 1.05, 0.8  # of the rate, from which on more requests help, or fewer do
 _QUIET = 8  # windows without a rise, after which more requests are tried again
 _CALM = 10.0  # seconds after a refusal without second requests
@@ -16,13 +16,13 @@ _SHORTEST = 0.02  # seconds before a second request
 
 
 class Pace:
-    """The number of requests at once: more by `STEP` as long as the rate rises with them, half after a refusal.
+    """The number of requests at once: more by `LIMIT_STEP` as long as the rate rises with them, half after a refusal.
 
     Only times in which all these requests were under way count. Call under a lock.
     """
 
     def __init__(self) -> None:
-        self.limit = FIRST
+        self.limit = FIRST_LIMIT
         self.rate = 0.0
         """Bytes a second in the last window in which all requests were under way."""
         self.rises = True
@@ -54,21 +54,21 @@ class Pace:
             self.rate = self._bytes / max(now - self._began, 1e-6)
             if self.rate > _RISE * self._best:
                 self._best, self.rises, self._quiet = self.rate, True, 0
-                self.limit = min(self.limit + STEP, MOST)
+                self.limit = min(self.limit + LIMIT_STEP, MOST_LIMIT)
             elif self.rate < _FALL * self._best:
                 self._best, self.rises = self.rate, False  # the network has changed
             else:
                 self.rises = False
                 self._quiet += 1
                 if self._quiet % _QUIET == 0:
-                    self.limit = min(self.limit + STEP, MOST)
+                    self.limit = min(self.limit + LIMIT_STEP, MOST_LIMIT)
         self._began, self._count, self._bytes, self._busy = now, 0, 0, True
 
     def refused(self) -> None:
         """Halve the number of requests: the store refuses some as too many."""
         now = monotonic()
         if now - self._refused > 1.0:  # the requests under way are refused together
-            self.limit = max(self.limit // 2, LEAST)
+            self.limit = max(self.limit // 2, LEAST_LIMIT)
             self._best = 0.0
             self._refused = now
         self._began, self._count, self._bytes = now, 0, 0

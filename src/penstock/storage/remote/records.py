@@ -88,7 +88,7 @@ class RemoteRecords(RecordReader):
         """Begin to fetch the records at `rows`, without waiting."""
         fetcher().announce([extent for extent in self._extents(rows) if extent is not None])
 
-    def _extents(self, rows: Rows) -> Sequence[Extent | None]:
+    def _extents(self, rows: Rows) -> list[Extent | None]:
         """Return the extent of each record; `None` for one without bytes, and one outside its file."""
         files = np.searchsorted(self._starts, rows, side="right") - 1
         begins, ends = np.empty(len(rows), np.int64), np.empty(len(rows), np.int64)
@@ -97,11 +97,11 @@ class RemoteRecords(RecordReader):
             numbers = rows[there] - self._starts[file]
             begins[there] = _picked(self._begins[file], numbers)
             ends[there] = _picked(self._ends[file], numbers)
-        paths, sizes = self._paths, self._sizes
-        return [
-            (paths[file], begin, end) if 0 <= begin < end <= sizes[file] else None
-            for file, begin, end in zip(files.tolist(), begins.tolist(), ends.tolist(), strict=True)
-        ]
+        found: list[Extent | None] = []
+        for file, begin, end in zip(files.tolist(), begins.tolist(), ends.tolist(), strict=True):
+            path: str = self._paths[file]
+            found.append((path, begin, end) if 0 <= begin < end <= self._sizes[file] else None)
+        return found
 
     def _contents(self, rows: Rows) -> list[memoryview]:
         """Return the content of each record, checked and without its frame."""

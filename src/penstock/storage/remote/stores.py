@@ -11,8 +11,8 @@ from urllib.parse import unquote, urlsplit
 from penstock.core.errors import PlanError
 from penstock.core.lazy import require
 from penstock.storage.remote.failures import ChangedError, ForkedError, NoRangesError, ShortError
-from penstock.storage.remote.file import Access, Found, shown_url
-from penstock.storage.remote.options import OWN, translated
+from penstock.storage.remote.file import Access, ObjectInfo, shown_url
+from penstock.storage.remote.options import OWN_OPTIONS, translated
 
 _SCHEMES = {
     "s3": "s3", "s3a": "s3",
@@ -24,14 +24,14 @@ _ONE_REQUEST = "180s"  # the longest a request may take, with its body
 _SILENCE = "20s"  # the longest that a connection may be silent
 
 
-class Store(Protocol):
+class ObjectStore(Protocol):
     """A store of objects by key. Any thread may call; errors are those of the library below, see `failures`."""
 
-    def head(self, key: str, /) -> Found:
+    def head(self, key: str, /) -> ObjectInfo:
         """Return the size and tag of an object."""
         ...
 
-    def list(self, prefix: str, /) -> Iterator[Found]:
+    def list(self, prefix: str, /) -> Iterator[ObjectInfo]:
         """Yield the objects below a prefix, in any order."""
         ...
 
@@ -42,13 +42,6 @@ class Store(Protocol):
     def write(self, key: str, path: str, /) -> None:
         """Write a local file as an object, which appears under its key only once it is complete."""
         ...
-
-
-class Place(Protocol):
-    """A URL taken apart."""
-
-    access: Access
-    key: str
 
 
 def scheme_of(url: str) -> str:
@@ -88,20 +81,20 @@ def url_of(access: Access, key: str) -> str:
 
 
 @lru_cache(maxsize=64)
-def opened_store(access: Access, process: int) -> Store:
+def opened_store(access: Access, process: int) -> ObjectStore:
     """Return the store of an access, opened once in each process."""
     kind = scheme_of(access.root)
     if kind in _SCHEMES.values():
-        return _ObjectStore(access, kind, process)
+        return _Obstore(access, kind, process)
     return _FileSystem(access, kind)
 
 
-def store_of(access: Access) -> Store:
+def store_of(access: Access) -> ObjectStore:
     """Return the store of an access, for this process."""
     return opened_store(access, os.getpid())
 
 
-class _ObjectStore:
+class _Obstore:
     """A store of obstore."""
 
     def __init__(self, access: Access, kind: str, process: int) -> None:
@@ -111,19 +104,19 @@ class _ObjectStore:
         self._shown = shown_url(access.root)
         self._check = _Forks(process)
 
-    def head(self, key: str) -> Found:
+    def head(self, key: str) -> ObjectInfo:
         self._check()
         if not key:  # a URL that is a store of its own answers no HEAD if it is signed for GET
             result = self._obstore.get(self._store, key, options={"range": (0, 1)})
-            return Found(key, result.meta["size"], result.meta["e_tag"])
+            return ObjectInfo(key, result.meta["size"], result.meta["e_tag"])
         found = self._obstore.head(self._store, key)
-        return Found(key, found["size"], found["e_tag"] or found["version"])
+        return ObjectInfo(key, found["size"], found["e_tag"] or found["version"])
 
-    def list(self, prefix: str) -> Iterator[Found]:
+    def list(self, prefix: str) -> Iterator[ObjectInfo]:
         self._check()
         for page in self._obstore.list(self._store, prefix or None, chunk_size=1000):
             for each in page:
-                yield Found(each["path"], each["size"], each["e_tag"] or each["version"])
+                yield ObjectInfo(each["path"], each["size"], each["e_tag"] or each["version"])
 
     def read(self, key: str, begin: int, end: int, tag: str | None) -> memoryview:
         self._check()
@@ -184,7 +177,7 @@ class _FileSystem:
 
     def __init__(self, access: Access, kind: str) -> None:
         fsspec = require("fsspec", extra="remote", purpose=f"reading {shown_url(access.root)}")
-        given = {name: value for name, value in access.options.items() if name not in OWN}
+        given = {name: value for name, value in access.options.items() if name not in OWN_OPTIONS}
         try:
             if kind != "memory":
                 given.update(skip_instance_cache=True, use_listings_cache=False)
@@ -196,10 +189,10 @@ class _FileSystem:
         self._root = "" if kind != "memory" else "/"
         self._known: dict[str, tuple[int, str | None]] = {}
 
-    def head(self, key: str) -> Found:
+    def head(self, key: str) -> ObjectInfo:
         return _found(key, self._files.info(self._root + key))
 
-    def list(self, prefix: str) -> Iterator[Found]:
+    def list(self, prefix: str) -> Iterator[ObjectInfo]:
         files: dict[str, dict[str, Any]] = self._files.find(self._root + prefix, detail=True)
         for name, info in files.items():
             yield _found(name.removeprefix(self._root), info)
@@ -221,12 +214,12 @@ class _FileSystem:
         self._files.put_file(path, self._root + key)
 
 
-def _found(key: str, info: Mapping[str, Any]) -> Found:
+def _found(key: str, info: Mapping[str, Any]) -> ObjectInfo:
     if info.get("type") == "directory":
         raise FileNotFoundError(key)
     tags = ("ETag", "etag", "blob_id", "md5Hash", "generation", "mtime", "LastModified", "last_modified", "created")
     tag = next((str(info[name]) for name in tags if info.get(name)), None)
-    return Found(key, int(info.get("size") or 0), tag)
+    return ObjectInfo(key, int(info.get("size") or 0), tag)
 
 
 class _Forks:
