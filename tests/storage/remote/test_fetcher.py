@@ -15,7 +15,7 @@ FILE = RemoteFile("s3://data/k", Access("s3://data", {"cache_bytes": 0}), Object
 
 
 def pieces_of(extents):
-    return {(piece.begin, piece.end): piece for _, cut in plan_requests(extents) for piece in cut}
+    return {(piece.begin, piece.end): piece for cut in plan_requests(extents).values() for piece in cut}
 
 
 def test_near_extents_share_a_request():
@@ -32,7 +32,7 @@ def test_large_extents_are_cut():
 def test_requests_are_in_the_order_of_the_extents():
     far = 1 << 30
     order = [(FILE, 3 * far, 3 * far + 9), (FILE, 0, 9), (FILE, 2 * far, 2 * far + 9)]
-    assert [cut[0].begin for _, cut in plan_requests(order)] == [3 * far, 0, 2 * far]
+    assert [cut[0].begin for cut in plan_requests(order).values()] == [3 * far, 0, 2 * far]
 
 
 @given(st.lists(st.tuples(st.integers(0, 60_000), st.integers(0, 9000)), max_size=30))
@@ -41,7 +41,8 @@ def test_extents_are_cut_out_of_their_requests_without_much_waste(spans):
     extents = [(FILE, begin, begin + size) for begin, size in spans]
     planned = plan_requests(extents)
     wanted = set()
-    for extent, cut in planned:
+    for (_, begin, end), cut in planned.items():
+        extent = FILE, begin, end
         for piece in cut:
             piece.content = memoryview(content)[piece.begin : piece.end]
         assert _cut_out(extent, cut) == content[extent[1] : extent[2]]

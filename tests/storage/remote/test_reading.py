@@ -100,7 +100,7 @@ def test_a_state_of_one_continues_the_other(both):
 def test_failures_of_the_store_do_not_change_the_elements(name, files, options, server):
     local, remote = READERS[name](f"{files}/"), READERS[name](URL, storage_options=options)
     list(remote)  # with an index
-    server.told(every=3 if name == "folder" else 20)
+    server.told(every=20 if name == "tfrecord" else 3)
     for seed in range(3):
         order = remote.shuffle(seed=seed).batch(5) if name != "json" else remote.shuffle(seed=seed)
         expected = local.shuffle(seed=seed).batch(5) if name != "json" else local.shuffle(seed=seed)
@@ -170,7 +170,6 @@ def test_a_file_cut_short_is_read_up_to_there(files, options):
         ps.read_tfrecord(f"{files}/*.tfrecord"),
         ps.read_tfrecord(f"{URL}*.tfrecord", storage_options=options),
     )
-    assert len(local) == len(remote)
     assert list(local.ignore_errors()) == list(remote.ignore_errors())
     with pytest.raises(DataError, match=r"s3://data/a-00002.*cut short"):
         list(remote)

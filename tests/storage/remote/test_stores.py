@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import socket
 import subprocess
@@ -9,7 +10,7 @@ import subprocess
 import pytest
 
 import penstock as ps
-from penstock.core.errors import MissingDependencyError, PlanError
+from penstock.core.errors import DataError, MissingDependencyError, PlanError
 from penstock.storage.remote.listing import _expression, find_objects
 from penstock.storage.remote.options import translated
 
@@ -32,7 +33,7 @@ def test_a_replaced_object_of_fsspec_is_named():
     store.pipe("/stores/changed.txt", b"one\n")
     ds = ps.read_files("memory://stores/changed.txt", storage_options={"cache_bytes": 0})
     store.pipe("/stores/changed.txt", b"two\n")
-    with pytest.raises(ps.DataError, match="replaced since"):
+    with pytest.raises(DataError, match="replaced since"):
         list(ds)
 
 
@@ -78,6 +79,7 @@ def test_nginx(tmp_path):
         f"{kind}_temp_path {tmp_path}/{kind};" for kind in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
     )
     (tmp_path / "nginx.conf").write_text(
+        f"{'user root; ' if os.getuid() == 0 else ''}\n"
         f"daemon off; pid {tmp_path}/pid; error_log {tmp_path}/log; events {{}}\n"
         f"http {{ access_log off; {paths} server {{ listen 127.0.0.1:{port}; root {tmp_path}/www;\n"
         "location /whole/ { alias " + f"{tmp_path}/www/; max_ranges 0; }} }} }}\n"
@@ -88,7 +90,7 @@ def test_nginx(tmp_path):
     try:
         ds = ps.read_text(f"http://127.0.0.1:{port}/a.txt", storage_options={"cache_bytes": 0})
         assert list(ds) == ["one", "two"] * 1000
-        with pytest.raises(ps.DataError, match="only whole files"):
+        with pytest.raises(DataError, match="only whole files"):
             list(ps.read_files(f"http://127.0.0.1:{port}/whole/a.txt", storage_options={"cache_bytes": 0}))
     finally:
         running.terminate()

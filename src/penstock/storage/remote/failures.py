@@ -11,7 +11,7 @@ from typing import NamedTuple
 from penstock.core.errors import DataError, PlanError
 
 
-class FailureKind(Enum):
+class Reason(Enum):
     """The kind of a failure."""
 
     MISSING = "missing"
@@ -39,13 +39,13 @@ class FailureKind(Enum):
         return self in _PASSING
 
 
-_PASSING = {FailureKind.SLOW_DOWN, FailureKind.TIMEOUT, FailureKind.CONNECTION, FailureKind.SERVER, FailureKind.SHORT}
+_PASSING = {Reason.SLOW_DOWN, Reason.TIMEOUT, Reason.CONNECTION, Reason.SERVER, Reason.SHORT}
 
 
 class StoreFailure(NamedTuple):
     """The kind of a failure, and its details in words: they never quote the text of the error, which may hold keys."""
 
-    kind: FailureKind
+    kind: Reason
     details: str
 
 
@@ -65,80 +65,79 @@ class ForkedError(Exception):
     """A store was used in the parent process before this one was forked."""
 
 
-_OWN: dict[type[BaseException], FailureKind] = {
-    ChangedError: FailureKind.CHANGED,
-    ShortError: FailureKind.SHORT,
-    NoRangesError: FailureKind.NO_RANGES,
-    ForkedError: FailureKind.FORKED,
+_OWN: dict[type[BaseException], Reason] = {
+    ChangedError: Reason.CHANGED,
+    ShortError: Reason.SHORT,
+    NoRangesError: Reason.NO_RANGES,
+    ForkedError: Reason.FORKED,
 }
 # Codes in the answers of S3, Google and Azure, in lower case.
 _CODES = {
-    **dict.fromkeys(("nosuchbucket", "containernotfound", "notfoundbucket"), FailureKind.NO_CONTAINER),
+    **dict.fromkeys(("nosuchbucket", "containernotfound", "notfoundbucket"), Reason.NO_CONTAINER),
     **dict.fromkeys(
-        ("expiredtoken", "tokenrefreshrequired", "requestexpired", "expiredtokenexception"), FailureKind.EXPIRED
+        ("expiredtoken", "tokenrefreshrequired", "requestexpired", "expiredtokenexception"), Reason.EXPIRED
     ),
     **dict.fromkeys(
         ("invalidaccesskeyid", "signaturedoesnotmatch", "invalidtoken", "authenticationfailed", "invalidsecurity"),
-        FailureKind.WRONG_KEYS,
+        Reason.WRONG_KEYS,
     ),
-    **dict.fromkeys(("nosuchkey", "blobnotfound", "nosuchversion"), FailureKind.MISSING),
+    **dict.fromkeys(("nosuchkey", "blobnotfound", "nosuchversion"), Reason.MISSING),
     **dict.fromkeys(
         ("slowdown", "throttling", "throttlingexception", "toomanyrequests", "serverbusy", "requestlimitexceeded"),
-        FailureKind.SLOW_DOWN,
+        Reason.SLOW_DOWN,
     ),
-    **dict.fromkeys(
-        ("permanentredirect", "authorizationheadermalformed", "illegallocationconstraint"), FailureKind.REGION
-    ),
-    "preconditionfailed": FailureKind.CHANGED,
-    "conditionnotmet": FailureKind.CHANGED,
-    "invalidrange": FailureKind.OUTSIDE,
-    "requesttimeout": FailureKind.TIMEOUT,
-    "internalerror": FailureKind.SERVER,
-    "serviceunavailable": FailureKind.SERVER,
-    "accessdenied": FailureKind.DENIED,
+    **dict.fromkeys(("permanentredirect", "authorizationheadermalformed", "illegallocationconstraint"), Reason.REGION),
+    "preconditionfailed": Reason.CHANGED,
+    "conditionnotmet": Reason.CHANGED,
+    "invalidrange": Reason.OUTSIDE,
+    "requesttimeout": Reason.TIMEOUT,
+    "internalerror": Reason.SERVER,
+    "serviceunavailable": Reason.SERVER,
+    "accessdenied": Reason.DENIED,
 }
 _STATUSES = {
-    401: FailureKind.WRONG_KEYS, 403: FailureKind.DENIED, 404: FailureKind.MISSING, 408: FailureKind.TIMEOUT, 412: FailureKind.CHANGED,
-    416: FailureKind.OUTSIDE, 429: FailureKind.SLOW_DOWN, 500: FailureKind.SERVER, 502: FailureKind.SERVER, 503: FailureKind.SERVER, 504: FailureKind.SERVER,
+    401: Reason.WRONG_KEYS, 403: Reason.DENIED, 404: Reason.MISSING, 408: Reason.TIMEOUT, 412: Reason.CHANGED,
+    416: Reason.OUTSIDE, 429: Reason.SLOW_DOWN, 500: Reason.SERVER, 502: Reason.SERVER, 503: Reason.SERVER,
+    504: Reason.SERVER,
 }  # fmt: skip
-_TYPES: tuple[tuple[str, FailureKind], ...] = (
-    ("UnauthenticatedError", FailureKind.NO_KEYS),
-    ("NoCredentialsError", FailureKind.NO_KEYS),
-    ("PreconditionError", FailureKind.CHANGED),
-    ("FileExpired", FailureKind.CHANGED),
-    ("NotSupportedError", FailureKind.NO_RANGES),
-    ("UnknownConfigurationKeyError", FailureKind.OPTION),
-    ("PermissionDeniedError", FailureKind.DENIED),
-    ("PermissionError", FailureKind.DENIED),
-    ("FileNotFoundError", FailureKind.MISSING),
-    ("TimeoutError", FailureKind.TIMEOUT),
-    ("ConnectionError", FailureKind.CONNECTION),
-    ("ClientConnectionError", FailureKind.CONNECTION),
-    ("ClientPayloadError", FailureKind.CONNECTION),
-    ("IncompleteReadError", FailureKind.CONNECTION),
+_TYPES: tuple[tuple[str, Reason], ...] = (
+    ("UnauthenticatedError", Reason.NO_KEYS),
+    ("NoCredentialsError", Reason.NO_KEYS),
+    ("PreconditionError", Reason.CHANGED),
+    ("FileExpired", Reason.CHANGED),
+    ("NotSupportedError", Reason.NO_RANGES),
+    ("UnknownConfigurationKeyError", Reason.OPTION),
+    ("PermissionDeniedError", Reason.DENIED),
+    ("PermissionError", Reason.DENIED),
+    ("FileNotFoundError", Reason.MISSING),
+    ("TimeoutError", Reason.TIMEOUT),
+    ("ConnectionError", Reason.CONNECTION),
+    ("ClientConnectionError", Reason.CONNECTION),
+    ("ClientPayloadError", Reason.CONNECTION),
+    ("IncompleteReadError", Reason.CONNECTION),
 )
 # Phrases in the texts of errors, without URLs, in lower case.
-_PHRASES: tuple[tuple[str, FailureKind], ...] = (
-    (r"token (has |is )?expired|request has expired|invalid_grant", FailureKind.EXPIRED),
+_PHRASES: tuple[tuple[str, Reason], ...] = (
+    (r"token (has |is )?expired|request has expired|invalid_grant", Reason.EXPIRED),
     (
         r"no ?credentials|unable to locate credentials|missing.{0,20}cred|metadata (server|token|endpoint)",
-        FailureKind.NO_KEYS,
+        Reason.NO_KEYS,
     ),
-    (r"received redirect without location", FailureKind.REGION),
-    (r"etag.{0,30}(changed|mismatch|match)", FailureKind.CHANGED),
-    (r"kind: timeout|timed out|operation timed|deadline has elapsed", FailureKind.TIMEOUT),
+    (r"received redirect without location", Reason.REGION),
+    (r"etag.{0,30}(changed|mismatch|match)", Reason.CHANGED),
+    (r"kind: timeout|timed out|operation timed|deadline has elapsed", Reason.TIMEOUT),
     (
         (
             r"kind: (connect|request|interrupted|decode|body)|connect|reset|broken pipe|dns|incomplete|end of file|"
             r"unexpected eof|closed|error decoding|error sending request|error reading|body error"
         ),
-        FailureKind.CONNECTION,
+        Reason.CONNECTION,
     ),
 )
 _CODE = re.compile(r"<Code>(\w{1,64})</Code>|\((\w{1,64})\) when calling")
 _STATUS = re.compile(r"\bstatus(?: code)?: ([1-5]\d\d)\b", re.IGNORECASE)
 _NOISE = re.compile(r"https?://\S+|retry_timeout: \S+|elapsed: \S+|path: \S+|location \S+", re.IGNORECASE)
-_REFINED = {FailureKind.NO_KEYS, FailureKind.EXPIRED, FailureKind.REGION}
+_REFINED = {Reason.NO_KEYS, Reason.EXPIRED, Reason.REGION}
 
 
 def classify(error: BaseException) -> StoreFailure:
@@ -147,7 +146,7 @@ def classify(error: BaseException) -> StoreFailure:
     The code of the store's answer decides, else the type of an error, else a status, else phrases in the texts.
 
     >>> classify(OSError("status code: 503 <Code>SlowDown</Code>"))
-    StoreFailure(kind=<FailureKind.SLOW_DOWN: 'slow down'>, details='SlowDown, status 503')
+    StoreFailure(kind=<Reason.SLOW_DOWN: 'slow down'>, details='SlowDown, status 503')
     """
     chain = list(_chain(error))
     texts = [_NOISE.sub("", str(each)) for each in chain]
@@ -169,7 +168,7 @@ def classify(error: BaseException) -> StoreFailure:
         next((_STATUSES[status] for status in statuses if status in _STATUSES), None),
         phrase,
     ]
-    return StoreFailure(next((kind for kind in found if kind is not None), FailureKind.OTHER), details)
+    return StoreFailure(next((kind for kind in found if kind is not None), Reason.OTHER), details)
 
 
 def _chain(error: BaseException) -> Iterator[BaseException]:
@@ -191,7 +190,7 @@ def failed(failure: StoreFailure, what: str, tries: int = 1, seconds: float = 0.
     An `OSError` has the URL as `filename`; changed data, and a server that cannot be read from, is a `DataError`.
     """
     told = f" ({failure.details})" if failure.details else ""
-    if failure.kind is FailureKind.OPTION:
+    if failure.kind is Reason.OPTION:
         return PlanError(f"{what}: the store does not know one of the given storage_options=")
     if failure.kind in _DATA:
         return DataError(f"{what}: {_DATA[failure.kind].format(told=told)}")
@@ -201,48 +200,48 @@ def failed(failure: StoreFailure, what: str, tries: int = 1, seconds: float = 0.
 
 
 _DATA = {
-    FailureKind.CHANGED: "the object was replaced since the dataset was made{told}; make the dataset again",
-    FailureKind.OUTSIDE: "the object is shorter than when the dataset was made{told}; make the dataset again",
-    FailureKind.NO_RANGES: "the server returns only whole files, not ranges of bytes{told}; download the file once, or serve "
-    "it by a server with ranges",
+    Reason.CHANGED: "the object was replaced since the dataset was made{told}; make the dataset again",
+    Reason.OUTSIDE: "the object is shorter than when the dataset was made{told}; make the dataset again",
+    Reason.NO_RANGES: "the server returns only whole files, not ranges of bytes{told}; download the file once, or "
+    "serve it by a server with ranges",
 }
 _OTHERS = {
-    FailureKind.MISSING: (errno.ENOENT, "there is no such object{told}; check the name"),
-    FailureKind.NO_CONTAINER: (
+    Reason.MISSING: (errno.ENOENT, "there is no such object{told}; check the name"),
+    Reason.NO_CONTAINER: (
         errno.ENOENT,
         "there is no such bucket or container{told}; check the name, and endpoint_url= of a store of your own",
     ),
-    FailureKind.DENIED: (errno.EACCES, "access is denied{told}; give storage_options= with keys that may read it"),
-    FailureKind.WRONG_KEYS: (
+    Reason.DENIED: (errno.EACCES, "access is denied{told}; give storage_options= with keys that may read it"),
+    Reason.WRONG_KEYS: (
         errno.EACCES,
         "the credentials are wrong{told}; check the keys in storage_options= or in the environment",
     ),
-    FailureKind.NO_KEYS: (
+    Reason.NO_KEYS: (
         errno.EACCES,
         "there are no credentials{told}; give storage_options= with keys, or anon=True for a public store",
     ),
-    FailureKind.EXPIRED: (
+    Reason.EXPIRED: (
         errno.EACCES,
         "the credentials have expired, and asking for them again gave no valid ones{told}; renew the token or the URL",
     ),
-    FailureKind.REGION: (errno.EIO, "the bucket is in another region{told}; give storage_options={{'region': ...}}"),
-    FailureKind.FORKED: (
+    Reason.REGION: (errno.EIO, "the bucket is in another region{told}; give storage_options={{'region': ...}}"),
+    Reason.FORKED: (
         errno.EIO,
         "the store was already used before this process was forked; start processes by 'spawn' or 'forkserver'",
     ),
-    FailureKind.SLOW_DOWN: (
+    Reason.SLOW_DOWN: (
         errno.EIO,
         "the store refuses requests as too many{told}{tried}; read with fewer processes",
     ),
-    FailureKind.TIMEOUT: (errno.ETIMEDOUT, "the store does not answer in time{told}{tried}; check the network"),
-    FailureKind.CONNECTION: (
+    Reason.TIMEOUT: (errno.ETIMEDOUT, "the store does not answer in time{told}{tried}; check the network"),
+    Reason.CONNECTION: (
         errno.ECONNABORTED,
         "the connection fails{told}{tried}; check the URL and the network",
     ),
-    FailureKind.SERVER: (errno.EIO, "the store fails{told}{tried}; try again later"),
-    FailureKind.SHORT: (
+    Reason.SERVER: (errno.EIO, "the store fails{told}{tried}; try again later"),
+    Reason.SHORT: (
         errno.EIO,
         "the store returns fewer bytes than requested{told}{tried}; check proxies on the way",
     ),
-    FailureKind.OTHER: (errno.EIO, "the request failed{told}{tried}"),
+    Reason.OTHER: (errno.EIO, "the request failed{told}{tried}"),
 }

@@ -10,12 +10,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
 from functools import lru_cache
 from time import monotonic
+from typing import TypeAlias
 
 import numpy as np
 
 from penstock.storage.local import Extent
-from penstock.storage.remote.disk import DiskCache, disk_cache_of
-from penstock.storage.remote.failures import FailureKind, StoreFailure, classify, failed
+from penstock.storage.remote.disk import disk_cache_of
+from penstock.storage.remote.failures import Reason, StoreFailure, classify, failed
 from penstock.storage.remote.file import RemoteFile
 from penstock.storage.remote.pace import Pace
 from penstock.storage.remote.stores import opened_store, store_of
@@ -23,7 +24,7 @@ from penstock.storage.remote.stores import opened_store, store_of
 LARGEST_REQUEST = 16 << 20
 """The most bytes of one request."""
 ANNOUNCED = 128 << 20
-"""The most bytes fetched ahead of being answer_of for."""
+"""The most bytes fetched ahead of being asked for."""
 RETRY_SECONDS = 300.0
 """How long a request is tried again, unless `storage_options=` has `retry_seconds`."""
 _GAP, _SHARE = 4096, 8  # bytes between two extents fetched as one: so many, and this part of those before
@@ -84,8 +85,11 @@ class RangeRequest:
         return self.end - self.begin
 
 
-Requests = tuple[RangeRequest, ...]
+Requests: TypeAlias = tuple[RangeRequest, ...]
 """The pieces that an extent is cut out of, in order."""
+
+
+_Key: TypeAlias = tuple[str, int, int]  # content of a file, begin and end
 
 
 class Fetcher:
@@ -97,7 +101,7 @@ class Fetcher:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._known: dict[Extent, tuple[Requests, int]] = {}  # announced extents, and how often
+        self._known: dict[_Key, tuple[Requests, int]] = {}  # announced extents, and how often
         self._held: dict[RangeRequest, None] = {}  # announced pieces, oldest first
         self._bytes = 0  # of them
         self._urgent: deque[RangeRequest] = deque()
@@ -114,14 +118,15 @@ class Fetcher:
                 return
             new: list[Extent] = []
             for extent in extents:
-                if (known := self._known.get(extent)) is not None:
-                    self._known[extent] = known[0], known[1] + 1
+                key = _key(extent)
+                if (known := self._known.get(key)) is not None:
+                    self._known[key] = known[0], known[1] + 1
                 elif extent[2] > extent[1]:
                     new.append(extent)
         planned = plan_requests(new)
         with self._lock:
-            for extent, cut in planned:
-                if extent in self._known:
+            for key, cut in planned.items():
+                if key in self._known:
                     continue
                 fresh = [piece for piece in cut if piece not in self._held]
                 size = sum(piece.nbytes for piece in fresh)
@@ -132,7 +137,7 @@ class Fetcher:
                 self._coming.extend(fresh)
                 for piece in cut:
                     piece.left += 1
-                self._known[extent] = cut, 1
+                self._known[key] = cut, 1
             self._start_threads()
 
     def read(self, extents: Sequence[Extent]) -> list[memoryview]:
@@ -141,14 +146,16 @@ class Fetcher:
         The error has the index of its extent as `element`.
         """
         cuts: dict[int, Requests] = {}
+        keys = list(map(_key, extents))
         with self._lock:
-            for i, extent in enumerate(extents):
-                if (known := self._known.get(extent)) is not None:
-                    cuts[i] = self._taken(extent, *known)
+            for i, key in enumerate(keys):
+                if (known := self._known.get(key)) is not None:
+                    cut = self._taken(key, *known)
+                    if not any(piece.failure is not None and not piece.failure[0].kind.is_passing for piece in cut):
+                        cuts[i] = cut  # otherwise asked for again: the reason may be gone
         empty = {i for i, (_, begin, end) in enumerate(extents) if end <= begin}
-        missing = list({extents[i]: None for i in range(len(extents)) if i not in cuts and i not in empty})
-        found = dict(plan_requests(missing))
-        made = [cuts.get(i) or (() if i in empty else found[extents[i]]) for i in range(len(extents))]
+        found = plan_requests([extent for i, extent in enumerate(extents) if i not in cuts and i not in empty])
+        made = [cuts.get(i) or (() if i in empty else found[keys[i]]) for i in range(len(extents))]
         wanted = list(dict.fromkeys(piece for cut in made for piece in cut if not piece.done.is_set()))
         if wanted:
             self._wait(wanted)
@@ -162,12 +169,12 @@ class Fetcher:
             contents.append(_cut_out(extent, cut))
         return contents
 
-    def _taken(self, extent: Extent, cut: Requests, uses: int) -> Requests:
+    def _taken(self, key: _Key, cut: Requests, uses: int) -> Requests:
         """Return the pieces of an announced extent, and forget them if this was its last use."""
         if uses > 1:
-            self._known[extent] = cut, uses - 1
+            self._known[key] = cut, uses - 1
             return cut
-        del self._known[extent]
+        del self._known[key]
         for piece in cut:
             piece.left -= 1
             if piece.left == 0 and piece in self._held:
@@ -176,7 +183,7 @@ class Fetcher:
         return cut
 
     def _make_room(self) -> None:
-        """Forget announced pieces that nobody answer_of for in a long time, as after an iterator that was left."""
+        """Forget announced pieces that nobody asked for in a long time, as after an iterator that was left."""
         old = monotonic() - _FORGOTTEN
         if self._bytes < ANNOUNCED:
             return
@@ -244,7 +251,7 @@ class Fetcher:
                     piece.started = monotonic()
                     return piece
                 if not piece.started:  # the interpreter ends
-                    piece.failure = StoreFailure(FailureKind.OTHER, "the interpreter ends"), 1, 0.0
+                    piece.failure = StoreFailure(Reason.OTHER, "the interpreter ends"), 1, 0.0
                     piece.done.set()
             self._threads -= 1
             return None
@@ -271,7 +278,7 @@ class Fetcher:
                 self._finish(piece, content)
                 return
             passed = monotonic() - began
-            anew = failure.kind is FailureKind.EXPIRED and not has_asked_anew
+            anew = failure.kind is Reason.EXPIRED and not has_asked_anew
             if anew:
                 has_asked_anew = True
                 opened_store.cache_clear()  # opened again, a store asks for credentials again
@@ -280,7 +287,7 @@ class Fetcher:
                 return
             with self._lock:
                 self.counts.retried += 1
-                if failure.kind is FailureKind.SLOW_DOWN:
+                if failure.kind is Reason.SLOW_DOWN:
                     self.pace.refused()
             if not anew:
                 piece.done.wait(random.uniform(pause / 2, pause))  # noqa: S311 - not for secrets
@@ -309,43 +316,55 @@ class Fetcher:
             piece.done.set()
 
 
-def plan_requests(extents: Sequence[Extent]) -> list[tuple[Extent, Requests]]:
-    """Return the pieces to fetch for each extent: near extents of a file share a piece, large ones are cut in several.
+def _key(extent: Extent) -> _Key:
+    path, begin, end = extent
+    assert isinstance(path, RemoteFile)  # noqa: S101 - for the type checker
+    return path.content_key, begin, end
 
-    A piece has at most `LARGEST_REQUEST` bytes, and little that no extent asks for. Pieces are in the order of the extents that
-    need them first. Extents on the local disk have pieces of their own.
+
+def plan_requests(extents: Sequence[Extent]) -> dict[_Key, Requests]:
+    """Return the requests for each extent: near extents of a file share one, large ones have several.
+
+    A request has at most `LARGEST_REQUEST` bytes, and little that no extent asks for. Requests are in the order of the
+    extents that need them first. Extents on the local disk have requests of their own.
     """
-    cuts: dict[Extent, Requests] = {}
-    group: list[Extent] = []
+    of_key = {_key(extent): extent for extent in extents}
+    cuts: dict[_Key, Requests] = {}
+    group: list[_Key] = []
     low = high = useful = 0
 
     def end_group() -> None:
         if group:
-            path = group[0][0]
-            assert isinstance(path, RemoteFile)  # noqa: S101 - for the type checker
-            pieces = tuple(
-                RangeRequest(path, at, min(at + LARGEST_REQUEST, high)) for at in range(low, high, LARGEST_REQUEST)
-            )
-            cuts.update(dict.fromkeys(group, pieces))
+            cuts.update(dict.fromkeys(group, _requests(of_key[group[0]][0], low, high)))
         group.clear()
 
-    for extent in sorted(set(extents)):
-        path, begin, end = extent
-        assert isinstance(path, RemoteFile)  # noqa: S101 - for the type checker
-        cache: DiskCache | None = disk_cache_of(path)
-        if cache is not None and cache.covers(path, begin, end):
-            steps = range(begin, end, LARGEST_REQUEST)
-            cuts[extent] = tuple(RangeRequest(path, at, min(at + LARGEST_REQUEST, end), is_cached=True) for at in steps)
+    for key in sorted(of_key):
+        path = of_key[key][0]
+        content, begin, end = key
+        if _is_on_disk(of_key[key]):
+            cuts[key] = _requests(path, begin, end, is_cached=True)
             continue
-        near = group and group[0][0] == path and begin - high <= _GAP + useful // _SHARE
+        near = group and group[0][0] == content and begin - high <= _GAP + useful // _SHARE
         if not near or max(end, high) - low > LARGEST_REQUEST:
             end_group()
             low, high, useful = begin, begin, 0
-        group.append(extent)
+        group.append(key)
         high = max(high, end)
         useful += end - begin
     end_group()
-    return [(extent, cuts[extent]) for extent in dict.fromkeys(extents)]
+    return {key: cuts[key] for key in of_key}
+
+
+def _is_on_disk(extent: Extent) -> bool:
+    path, begin, end = extent
+    cache = disk_cache_of(path) if isinstance(path, RemoteFile) else None
+    return cache is not None and isinstance(path, RemoteFile) and cache.covers(path, begin, end)
+
+
+def _requests(path: str, low: int, high: int, *, is_cached: bool = False) -> Requests:
+    assert isinstance(path, RemoteFile)  # noqa: S101 - for the type checker
+    steps = range(low, high, LARGEST_REQUEST)
+    return tuple(RangeRequest(path, at, min(at + LARGEST_REQUEST, high), is_cached=is_cached) for at in steps)
 
 
 def _cut_out(extent: Extent, cut: Requests) -> memoryview:

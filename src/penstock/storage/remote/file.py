@@ -7,12 +7,17 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, Self
 from urllib.parse import parse_qsl, quote_plus, urlsplit, urlunsplit
 
+from penstock.core.digest import digest
+
 _URL = re.compile("[A-Za-z][A-Za-z0-9+.-]*://")
 _SECRET = re.compile(
     "x-(amz|goog|ms|oss|cos)-.*|signature|sig|se|sp|sv|sr|st|ske|skoid|sks|skt|sktid|skv|expires|awsaccesskeyid|"
     "googleaccessid|policy|key-pair-id|.*(token|secret|password|credential|api_?key|auth).*|key",
     re.IGNORECASE,
 )
+
+
+_ENDPOINTS = ("endpoint_url", "endpoint", "aws_endpoint_url", "base_url", "account_name", "azure_storage_account_name")
 
 
 class Access:
@@ -22,22 +27,32 @@ class Access:
     them, because another process opens the store again.
     """
 
-    __slots__ = ("_options", "root")
+    __slots__ = ("_options", "root", "token")
 
     def __init__(self, root: str, options: Mapping[str, Any]) -> None:
         self.root = root
         self._options = dict(options)
+        self.token = digest(repr((root, sorted(self._options.items()))).encode("utf-8", "surrogateescape"), size=8)
+        """A digest that tells this access from others in this process."""
 
     @property
     def options(self) -> dict[str, Any]:
         """Return the options, with their credentials."""
         return dict(self._options)
 
+    @property
+    def endpoint(self) -> str:
+        """The server or account that the options name, if any: the same URL is another object there."""
+        inner = self._options.get("client_kwargs")
+        given = {**self._options, **(inner if isinstance(inner, Mapping) else {})}
+        found = [given[name] for name in _ENDPOINTS if given.get(name)]
+        return shown_url(str(found[0])) if found else ""
+
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Access) and (self.root, self._options) == (other.root, other._options)
 
     def __hash__(self) -> int:
-        return hash((self.root, tuple(sorted(self._options))))
+        return hash(self.token)
 
     def __repr__(self) -> str:
         return f"Access({shown_url(self.root)!r}, {sorted(self._options)})"
@@ -61,23 +76,26 @@ class RemoteFile(str):
     found. A reader refuses an object that has another tag.
     """
 
-    __slots__ = ("access", "key", "size", "tag")
+    __slots__ = ("access", "content_key", "key", "size", "tag")
 
     access: Access
     key: str
     size: int
     tag: str | None
+    content_key: str
+    """A text that differs between contents, and between stores; only for this process."""
 
     def __new__(cls, url: str, access: Access, found: ObjectInfo) -> Self:
         made = super().__new__(cls, url)
         made.access = access
         made.key, made.size, made.tag = found
+        made.content_key = f"{made.identity}\0{access.token}"
         return made
 
     @property
     def identity(self) -> str:
         """A text that differs between different contents: the URL, size and tag of the object."""
-        return f"{str.__str__(self)}\0{self.size}\0{self.tag or ''}"
+        return f"{str.__str__(self)}\0{self.size}\0{self.tag or ''}\0{self.access.endpoint}"
 
     def __reduce__(self) -> tuple[Any, ...]:
         return RemoteFile, (str.__str__(self), self.access, ObjectInfo(self.key, self.size, self.tag))

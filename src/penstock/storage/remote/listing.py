@@ -9,7 +9,7 @@ from time import monotonic
 from typing import Any, TypeVar
 
 from penstock.core.errors import DataError, PlanError
-from penstock.storage.remote.failures import FailureKind, classify, failed
+from penstock.storage.remote.failures import Reason, classify, failed
 from penstock.storage.remote.file import Access, ObjectInfo, RemoteFile, shown_url
 from penstock.storage.remote.stores import opened_store, scheme_of, split_url, store_of, url_of
 
@@ -24,7 +24,7 @@ def find_objects(urls: Sequence[str], options: Mapping[str, Any] | None) -> list
 
     `*`, `?` and `[...]` match inside one name, `**` any depth; names that begin with a dot match only a pattern that
     does. A URL that ends with a slash is a prefix: all objects below it. A single URL is one object, whose size is
-    answer_of for; a pattern is listed once. Raises a `FileNotFoundError` for a URL without an object.
+    asked for; a pattern is listed once. Raises a `FileNotFoundError` for a URL without an object.
     """
 
     def find(url: str) -> Sequence[RemoteFile]:
@@ -129,7 +129,7 @@ def _nothing(url: str, access: Access, prefix: str, names: Sequence[str] = ()) -
 
 
 def answer_of(request: Callable[[], T], what: str, tries: int = 5) -> T:
-    """Return the result of a small request; try again after a passing failure, or with credentials answer_of for anew."""
+    """Return the result of a small request; try again after a passing failure, or with credentials asked for anew."""
     number, began = 0, monotonic()
     while True:
         number += 1
@@ -139,7 +139,7 @@ def answer_of(request: Callable[[], T], what: str, tries: int = 5) -> T:
             raise
         except Exception as error:  # noqa: BLE001 - any library's
             failure = classify(error)
-        if failure.kind is FailureKind.EXPIRED and number == 1:
+        if failure.kind is Reason.EXPIRED and number == 1:
             opened_store.cache_clear()
         elif number == tries or not failure.kind.is_passing:
             raise failed(failure, what, number, monotonic() - began)

@@ -108,15 +108,15 @@ class _Obstore:
         self._check()
         if not key:  # a URL that is a store of its own answers no HEAD if it is signed for GET
             result = self._obstore.get(self._store, key, options={"range": (0, 1)})
-            return ObjectInfo(key, result.meta["size"], result.meta["e_tag"])
+            return ObjectInfo(key, result.meta["size"], _tag_of(result.meta))
         found = self._obstore.head(self._store, key)
-        return ObjectInfo(key, found["size"], found["e_tag"] or found["version"])
+        return ObjectInfo(key, found["size"], _tag_of(found))
 
     def list(self, prefix: str) -> Iterator[ObjectInfo]:
         self._check()
         for page in self._obstore.list(self._store, prefix or None, chunk_size=1000):
             for each in page:
-                yield ObjectInfo(each["path"], each["size"], each["e_tag"] or each["version"])
+                yield ObjectInfo(each["path"], each["size"], _tag_of(each))
 
     def read(self, key: str, begin: int, end: int, tag: str | None) -> memoryview:
         self._check()
@@ -124,8 +124,7 @@ class _Obstore:
         if tag is not None and tag.startswith('"'):
             wanted["if_match"] = tag
         result = self._obstore.get(self._store, key, options=wanted)
-        found = result.meta["e_tag"]
-        if tag is not None and found is not None and found != tag and result.meta["version"] != tag:
+        if tag is not None and _tag_of(result.meta) != tag:
             raise ChangedError
         if tuple(result.range) != (begin, end):
             raise ShortError
@@ -138,6 +137,12 @@ class _Obstore:
         self._check()
         with open(path, "rb") as file:
             self._obstore.put(self._store, key, file, chunk_size=8 << 20)
+
+
+def _tag_of(meta: Mapping[str, Any]) -> str | None:
+    """Return the tag of an object: its ETag, or else the version or the time of the last change."""
+    changed = meta["last_modified"]
+    return meta["e_tag"] or meta["version"] or (None if changed is None else changed.isoformat())
 
 
 def _open(stores: Any, access: Access, kind: str) -> Any:
@@ -218,7 +223,8 @@ def _found(key: str, info: Mapping[str, Any]) -> ObjectInfo:
     if info.get("type") == "directory":
         raise FileNotFoundError(key)
     tags = ("ETag", "etag", "blob_id", "md5Hash", "generation", "mtime", "LastModified", "last_modified", "created")
-    tag = next((str(info[name]) for name in tags if info.get(name)), None)
+    told = next((info[name] for name in tags if info.get(name)), None)
+    tag = None if told is None else told.isoformat() if hasattr(told, "isoformat") else str(told)
     return ObjectInfo(key, int(info.get("size") or 0), tag)
 
 
