@@ -139,6 +139,7 @@ class ObjectServer:
     async def _get(self, writer, place, size, headers, told) -> bool:
         faults, stats = self.faults, self.stats
         stats.gets += 1
+        number = stats.gets
         draw = self._random.random()
         is_late = self._random.random() < faults.late
         self._now += 1
@@ -159,7 +160,7 @@ class ObjectServer:
                 content = os.pread(file.fileno(), end - begin, begin)
             stats.bytes += len(content)
             kinds = ("error", "reset", "truncate", "slow_down", "stall")
-            if faults.every and stats.gets % faults.every == 0:
+            if faults.every and number % faults.every == 0:
                 stats.faults += 1
                 return await self._fail(kinds[stats.faults % 4], writer, status, content, told)
             for kind in kinds:

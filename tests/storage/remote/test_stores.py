@@ -11,8 +11,7 @@ import pytest
 
 import penstock as ps
 from penstock.core.errors import DataError, MissingDependencyError, PlanError
-from penstock.storage.remote.listing import _expression, find_objects
-from penstock.storage.remote.options import translated
+from penstock.storage.remote.listing import find_objects
 
 
 def test_file_systems_of_fsspec():
@@ -95,32 +94,6 @@ def test_nginx(tmp_path):
     finally:
         running.terminate()
         running.communicate()
-
-
-@pytest.mark.parametrize(
-    ("pattern", "matching", "others"),
-    [
-        ("a/*.tar", ["a/x.tar", "a/.tar"[:-4] + "y.tar"], ["a/b/x.tar", "a/.x.tar", "a/x.tar.gz"]),
-        ("**/*.tar", ["x.tar", "a/b/x.tar"], [".a/x.tar", "a/.x.tar"]),
-        ("a/**", ["a/x", "a/b/x"], ["a/.b/x", "b/x"]),
-        ("x[0-9]?.t", ["x1a.t"], ["xaa.t", "x1.t"]),
-        ("x[!0-9].t", ["xa.t"], ["x1.t"]),
-        (".h/*", [".h/x"], ["h/x"]),
-    ],
-)
-def test_patterns_match_like_those_of_files(pattern, matching, others):
-    assert all(map(_expression(pattern).fullmatch, matching))
-    assert not any(map(_expression(pattern).fullmatch, others))
-
-
-def test_options_of_both_spellings():
-    assert translated("s3", {"aws_access_key_id": "a", "AWS_REGION": "r"})[0] == {"access_key_id": "a", "region": "r"}
-    assert translated("s3", {"anon": True, "use_ssl": False}) == ({"skip_signature": True}, {"allow_http": True})
-    assert translated("gs", {"token": "anon"})[0] == {"skip_signature": True}
-    assert translated("az", {"account_name": "n", "sas_token": "t"})[0] == {"account_name": "n", "sas_token": "t"}
-    assert translated("http", {"headers": {"A": "b"}})[1] == {"default_headers": {"A": "b"}}
-    with pytest.raises(PlanError, match="'kee'"):
-        translated("s3", {"kee": 1})
 
 
 def test_the_extra_is_named_when_the_library_is_missing(monkeypatch):

@@ -123,6 +123,7 @@ _PHRASES: tuple[tuple[str, Reason], ...] = (
         r"no ?credentials|unable to locate credentials|missing.{0,20}cred|metadata (server|token|endpoint)",
         Reason.NO_KEYS,
     ),
+    (r"non-partial response", Reason.NO_RANGES),
     (r"received redirect without location", Reason.REGION),
     (r"etag.{0,30}(changed|mismatch|match)", Reason.CHANGED),
     (r"kind: timeout|timed out|operation timed|deadline has elapsed", Reason.TIMEOUT),

@@ -148,11 +148,14 @@ class Fetcher:
         cuts: dict[int, Requests] = {}
         keys = list(map(_key, extents))
         with self._lock:
+            taken: dict[_Key, Requests] = {}
             for i, key in enumerate(keys):
-                if (known := self._known.get(key)) is not None:
+                if key in taken:
+                    cuts[i] = taken[key]
+                elif (known := self._known.get(key)) is not None:
                     cut = self._taken(key, *known)
                     if not any(piece.failure is not None and not piece.failure[0].kind.is_passing for piece in cut):
-                        cuts[i] = cut  # otherwise asked for again: the reason may be gone
+                        cuts[i] = taken[key] = cut  # otherwise asked for again: the reason may be gone
         empty = {i for i, (_, begin, end) in enumerate(extents) if end <= begin}
         found = plan_requests([extent for i, extent in enumerate(extents) if i not in cuts and i not in empty])
         made = [cuts.get(i) or (() if i in empty else found[keys[i]]) for i in range(len(extents))]

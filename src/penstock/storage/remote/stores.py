@@ -43,6 +43,10 @@ class ObjectStore(Protocol):
         """Write a local file as an object, which appears under its key only once it is complete."""
         ...
 
+    def delete(self, key: str, /) -> None:
+        """Delete an object."""
+        ...
+
 
 def scheme_of(url: str) -> str:
     """Return the kind of a URL's store: `s3`, `gs`, `az`, `http`, or the scheme itself for fsspec."""
@@ -138,6 +142,10 @@ class _Obstore:
         with open(path, "rb") as file:
             self._obstore.put(self._store, key, file, chunk_size=8 << 20)
 
+    def delete(self, key: str) -> None:
+        self._check()
+        self._obstore.delete(self._store, key)
+
 
 def _tag_of(meta: Mapping[str, Any]) -> str | None:
     """Return the tag of an object: its ETag, or else the version or the time of the last change."""
@@ -218,13 +226,16 @@ class _FileSystem:
     def write(self, key: str, path: str) -> None:
         self._files.put_file(path, self._root + key)
 
+    def delete(self, key: str) -> None:
+        self._files.rm_file(self._root + key)
+
 
 def _found(key: str, info: Mapping[str, Any]) -> ObjectInfo:
     if info.get("type") == "directory":
         raise FileNotFoundError(key)
     tags = ("ETag", "etag", "blob_id", "md5Hash", "generation", "mtime", "LastModified", "last_modified", "created")
     told = next((info[name] for name in tags if info.get(name)), None)
-    tag = None if told is None else told.isoformat() if hasattr(told, "isoformat") else str(told)
+    tag = None if told is None else str(told.timestamp() if hasattr(told, "timestamp") else told)
     return ObjectInfo(key, int(info.get("size") or 0), tag)
 
 
