@@ -29,6 +29,7 @@ def photos(tmp_path, monkeypatch):
         file.parent.mkdir(parents=True, exist_ok=True)
         Image.fromarray(image).save(file)
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
 
 
 @pytest.mark.usefixtures("photos")

@@ -22,11 +22,12 @@ from penstock.elements.sparse import Sparse
 from penstock.plan.types import INFINITE, UNKNOWN
 
 if TYPE_CHECKING:
-    from penstock import audio, feed, image, records
+    from penstock import audio, executors, feed, image, records
     from penstock import testing as testing
     from penstock import tf_data as tf_data
     from penstock.core.events import RunEvent
     from penstock.core.on_error import ErrorBudget
+    from penstock.core.verdicts import Verdict
     from penstock.dataset.check import Check, StageCheck
     from penstock.dataset.iterator import Iterator
     from penstock.dataset.readers.arrays import read_hdf5, read_numpy, read_zarr
@@ -68,8 +69,10 @@ __all__ = [
     "StageCheck",
     "Stats",
     "Switch",
+    "Verdict",
     "audio",
     "errors",
+    "executors",
     "feed",
     "image",
     "on_error",
@@ -95,6 +98,7 @@ __all__ = [
 
 _PLACES = {
     "audio": "penstock.audio",
+    "executors": "penstock.executors",
     "feed": "penstock.feed",
     "image": "penstock.image",
     "records": "penstock.records",
@@ -114,6 +118,7 @@ _PLACES = {
     "read_litdata": "penstock.dataset.readers.shards",
     "read_mds": "penstock.dataset.readers.shards",
     "Switch": "penstock.dataset.switch",
+    "Verdict": "penstock.core.verdicts",
     "read_arrow": "penstock.dataset.readers.tables",
     "read_csv": "penstock.dataset.readers.tables",
     "read_parquet": "penstock.dataset.readers.tables",

@@ -128,4 +128,4 @@ def run_sharing(
     except Exception as error:
         unsendable(error, work.plan)
         raise
-    return packet, rest, observer.drain(), (os.getpid(), holding.nbytes)
+    return packet, bytearray() if rest is None else rest.tobytes(), observer.drain(), (os.getpid(), holding.nbytes)
