@@ -34,6 +34,9 @@ def test_a_replaced_object_of_fsspec_is_named():
     store.pipe("/stores/changed.txt", b"two\n")
     with pytest.raises(DataError, match="replaced since"):
         list(ds)
+    assert list(ps.read_files("memory://stores/changed.txt", storage_options={"cache_bytes": 0})) == [b"two\n"]
+    store.pipe("/stores/changed.txt", b"six\n")
+    assert list(ps.read_files("memory://stores/changed.txt", storage_options={"cache_bytes": 0})) == [b"six\n"]
 
 
 def test_moto():

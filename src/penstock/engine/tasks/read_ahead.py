@@ -50,17 +50,14 @@ class ReadAhead:
         `fetched` is the number of bytes of a row that come from a remote store; 0 if all data is local.
         """
         self._fetched = size * fetched  # bytes of a position
+        self.fetches = fetched > 0
+        """True if rows come from a remote store."""
         self._few, self._most = max(FEW_ROWS // size, 1), max(MOST_ROWS // size, 1)  # positions
         self._asked = 0  # the position in the last call of `after`
         self._quiet: float = QUIET  # tasks since the last one that read
         self._told = 0  # the first position not announced yet
         self._bytes = 0.0  # bytes read from the disk for one position, in recent tasks
         self._spacing_of: Callable[[], float] = spacing
-
-    @property
-    def fetches(self) -> bool:
-        """True if rows come from a remote store."""
-        return self._fetched > 0
 
     @cached_property
     def _spacing(self) -> float:

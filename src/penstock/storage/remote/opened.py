@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import os
 import tempfile
@@ -115,6 +116,10 @@ def local_copy(file: RemoteFile, seen: Callable[[int], None] = lambda position: 
             folder = tempfile.gettempdir()
     except OSError:
         folder = tempfile.gettempdir()
+    free = os.statvfs(folder)
+    if free.f_bavail * free.f_frsize < file.size:
+        words = f"no room for a copy of {file} ({file.size:,} bytes), which its index is made from; give cache_dir="
+        raise OSError(errno.ENOSPC, words, os.fspath(folder))
     with tempfile.NamedTemporaryFile(prefix="penstock-", suffix=".part", dir=folder) as copy:
         extents = extents_in_order(file)
         ahead = max(4 * LARGEST_REQUEST // _STEP, 1)

@@ -71,11 +71,31 @@ def split_url(url: str, options: Mapping[str, Any] | None) -> tuple[Access, str]
             return Access(url, given), ""
         return Access(f"{parts.scheme}://{parts.netloc}", given), unquote(parts.path.lstrip("/"))
     if kind not in _SCHEMES.values():
-        return Access(f"{scheme}://", given), rest
+        return _split_other(url, scheme, given)
     container, _, key = rest.partition("/")
     if not container:
         raise PlanError(f"{shown_url(url)}: expected a bucket or container after {scheme}://")
     return Access(f"{scheme}://{container}", given), key
+
+
+def _split_other(url: str, scheme: str, options: Mapping[str, Any]) -> tuple[Access, str]:
+    """Return the access and key of a URL for a file system of fsspec, which takes options from the URL, too."""
+    files = _file_system(scheme)
+    inner: dict[str, Any] = files._get_kwargs_from_urls(url)  # noqa: SLF001 - as `fsspec.core.url_to_fs`
+    host = urlsplit(url).netloc.rpartition("@")[2] if inner else ""
+    key: str = files._strip_protocol(url)  # noqa: SLF001 - as above
+    return Access(f"{scheme}://{host}", {**inner, **options}), key.lstrip("/")
+
+
+def _file_system(scheme: str) -> Any:
+    """Return the class of a file system of fsspec; raise a `PlanError` if there is none."""
+    fsspec = require("fsspec", extra="remote", purpose=f"reading {scheme}://")
+    try:
+        return fsspec.get_filesystem_class(scheme)
+    except ImportError as error:
+        raise PlanError(f"{scheme}:// needs another package: {error}") from None
+    except ValueError:
+        raise PlanError(f"{scheme}://: no library here knows this kind of URL") from None
 
 
 def url_of(access: Access, key: str) -> str:
@@ -189,18 +209,14 @@ class _FileSystem:
     """A file system of fsspec."""
 
     def __init__(self, access: Access, kind: str) -> None:
-        fsspec = require("fsspec", extra="remote", purpose=f"reading {shown_url(access.root)}")
+        files = _file_system(kind)
         given = {name: value for name, value in access.options.items() if name not in OWN_OPTIONS}
-        try:
-            if kind != "memory":
-                given.update(skip_instance_cache=True, use_listings_cache=False)
-            self._files: Any = fsspec.filesystem(kind, **given)
-        except ImportError as error:
-            raise PlanError(f"{kind}:// needs another package: {error}") from None
-        except ValueError as error:
-            raise PlanError(f"{kind}://: no library here knows this kind of URL ({error})") from None
-        self._root = "" if kind != "memory" else "/"
-        self._known: dict[str, tuple[int, str | None]] = {}
+        if kind != "memory":
+            given.update(skip_instance_cache=True, use_listings_cache=False)
+        self._files: Any = files(**given)
+        whole: str = files._strip_protocol(f"{kind}://a/b")  # noqa: SLF001 - as above
+        self._root = "/" if whole.startswith("/") else ""
+        self._known: dict[str, str | None] = {}  # tags
 
     def head(self, key: str) -> ObjectInfo:
         return _found(key, self._files.info(self._root + key))
@@ -211,10 +227,9 @@ class _FileSystem:
             yield _found(name.removeprefix(self._root), info)
 
     def read(self, key: str, begin: int, end: int, tag: str | None) -> memoryview:
-        if tag is not None:
-            if key not in self._known:  # libraries have no conditional reads: looked at once in each process
-                self._known[key] = self.head(key)[1:]
-            if self._known[key][1] != tag:
+        if tag is not None and self._known.get(key) != tag:  # there are no conditional reads: asked once a process
+            self._known[key] = self.head(key).tag
+            if self._known[key] != tag:
                 raise ChangedError
         content = memoryview(self._files.cat_file(self._root + key, start=begin, end=end))
         if len(content) > end - begin:
