@@ -51,7 +51,7 @@ def test_moto():
             "s3", endpoint_url=url, aws_access_key_id="a", aws_secret_access_key="b", region_name="us-east-1"
         )
         client.create_bucket(Bucket="data")
-        names = ["a/1.txt", "a/b/2.txt", "a/.hidden", "odd name+é#1.txt"]
+        names = ["a/1.txt", "a/b/2.txt", "a/.hidden", "odd name+é#1.txt", "x[1].bin"]
         for name in names:
             client.put_object(Bucket="data", Key=name, Body=name.encode())
         given = {"key": "a", "secret": "b", "client_kwargs": {"endpoint_url": url, "region_name": "us-east-1"}}
@@ -62,6 +62,7 @@ def test_moto():
         assert list(ps.Dataset.list_files("s3://data/**/*.txt", storage_options=given)) == [
             "s3://data/a/1.txt", "s3://data/a/b/2.txt", "s3://data/odd name+é#1.txt",
         ]  # fmt: skip
+        assert list(ps.read_files("s3://data/x[1].bin", storage_options=given)) == [b"x[1].bin"]
         with pytest.raises(FileNotFoundError, match="no such bucket"):
             ps.read_files("s3://other/*", storage_options=given)
     finally:

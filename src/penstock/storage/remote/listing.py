@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from time import monotonic
 from typing import Any, TypeVar
 
@@ -44,7 +45,11 @@ def find_below(url: str, options: Mapping[str, Any] | None) -> list[RemoteFile]:
 
 def _objects(url: str, options: Mapping[str, Any] | None) -> list[RemoteFile]:
     access, key = split_url(url, options)
-    if key and _MAGIC.search(key) and not (scheme_of(url) == "http" and "?" not in key and "*" not in key):
+    if _MAGIC.search(key) and not (scheme_of(url) == "http" and "*" not in key):
+        if "*" not in key:  # an existing name is taken literally
+            with suppress(FileNotFoundError):
+                named = answer_of(lambda: store_of(access).head(key), url_of(access, key))
+                return [RemoteFile(url_of(access, key), access, named)]
         return _matches(url, access, key)
     if key.endswith("/") or (not key and scheme_of(url) != "http"):
         found = find_below(url, options)
