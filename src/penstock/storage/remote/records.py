@@ -99,8 +99,8 @@ class RemoteRecords(RecordReader):
             ends[there] = _picked(self._ends[file], numbers)
         found: list[Extent | None] = []
         for file, begin, end in zip(files.tolist(), begins.tolist(), ends.tolist(), strict=True):
-            path: str = self._paths[file]
-            found.append((path, begin, end) if 0 <= begin < end <= self._sizes[file] else None)
+            path, size = self._paths[int(file)], self._sizes[int(file)]
+            found.append((path, begin, end) if 0 <= begin < end <= size else None)
         return found
 
     def _contents(self, rows: Rows) -> list[memoryview]:
