@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import pickle
+import threading
 import traceback
 
 import numpy as np
@@ -116,10 +117,18 @@ def test_executors_give_the_same(files, options):
         assert same(list(run), expected)
 
 
+def end_fetching():
+    """Wait for the threads that write to the cache."""
+    for thread in threading.enumerate():
+        if thread.name == "penstock-fetch":
+            thread.join()
+
+
 def test_the_cache_serves_later_epochs_and_processes(files, options, server, cache):
     options = {**options, "cache_bytes": 1 << 30}
     first = list(READERS["tfrecord"](URL, storage_options=options))
     assert first == CONTENTS
+    end_fetching()
     server.told()
     again = READERS["tfrecord"](URL, storage_options=options).shuffle(seed=1)
     it = again.iterator()
@@ -207,6 +216,7 @@ def test_credentials_appear_nowhere(files, options, server, cache):
     shown += [repr(path) for path in ds._plan.input.source.paths]
     assert not any(secret in text or "AKIDTEST" in text for text in shown)
     list(it)
+    end_fetching()
     for folder, _, names in os.walk(cache):
         for name in names:
             with open(os.path.join(folder, name), "rb") as file:

@@ -276,9 +276,9 @@ class Fetcher:
             except Exception as error:  # noqa: BLE001 - any library's
                 failure = classify(error)
             else:
+                self._finish(piece, content)
                 if cache is not None:
                     cache.write(piece.file, piece.begin, content)
-                self._finish(piece, content)
                 return
             passed = monotonic() - began
             anew = failure.kind is Reason.EXPIRED and not has_asked_anew
