@@ -9,6 +9,7 @@ from penstock.image.fused import FusedImage, fuse
 from penstock.image.operation import ImageOperation
 from penstock.ops.elementwise.map import Map
 from penstock.ops.read.source import Read
+from penstock.plan.graph import end_of
 from penstock.plan.node import Node
 from penstock.storage.remote.file import are_remote
 
@@ -30,7 +31,7 @@ def read_in_kernel(node: Node) -> Node | None:
     """`files.map(decode ; f) -> paths.map(read ; decode ; f)` if one kernel reads, decodes and does the rest."""
     if not isinstance(node, Map) or not isinstance(node.function, FusedImage):
         return None
-    moves, below = rewrite.moves.taken_off(node.input)
+    moves, below = end_of(node.input, rewrite.moves.MOVES)
     if not isinstance(below, Read) or not isinstance(below.source, sources.files.FileBytes) or below.source.unread:
         return None
     if are_remote(below.source.paths):
