@@ -9,7 +9,7 @@ import pytest
 
 from penstock.core.errors import CacheWarning
 from penstock.storage.remote.cached_file import CachedFile
-from penstock.storage.remote.disk import DiskCache
+from penstock.storage.remote.disk import DiskCache, disk_cache_of
 from penstock.storage.remote.file import Access, ObjectInfo, RemoteFile
 
 SIZE = 1 << 16
@@ -107,3 +107,9 @@ def test_the_floor_of_free_space_is_kept(tmp_path, monkeypatch):
     monkeypatch.setattr(cache, "_short_of_space", lambda size: size)
     cache.write(object_of("a"), 0, content_of(0))
     assert not cache.covers(object_of("a"), 0, 1)
+
+
+def test_objects_without_a_tag_are_not_kept():
+    access = Access("s3://data", {})
+    assert disk_cache_of(RemoteFile("s3://data/k", access, ObjectInfo("k", 1, None))) is None
+    assert disk_cache_of(RemoteFile("s3://data/k", access, ObjectInfo("k", 1, "1"))) is not None

@@ -176,7 +176,12 @@ def _disk_cache(folder: str, most: int, process: int) -> DiskCache:
 
 
 def disk_cache_of(file: RemoteFile) -> DiskCache | None:
-    """Return the cache for an object, or `None` if its `storage_options=` switch it off."""
+    """Return the cache for an object, or `None` if its `storage_options=` switch it off.
+
+    An object without a tag is not kept: nothing would tell its content from another.
+    """
+    if file.tag is None:
+        return None
     options = file.access.options
     most = int(options.get("cache_bytes", DEFAULT_CACHE_BYTES))
     if most <= 0:

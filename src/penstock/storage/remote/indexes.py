@@ -28,6 +28,8 @@ def remote_index_path(file: RemoteFile, kind: IndexKind) -> str:
 
 def load_remote(file: RemoteFile, kind: IndexKind) -> Sidecar | None:
     """Return the kept index of an object, or `None` if there is none that is sound."""
+    if file.tag is None:  # nothing tells this content from another
+        return None
     try:
         sidecar = Sidecar.load(remote_index_path(file, kind))
     except (OSError, DataError):  # missing or damaged: made again and replaced
@@ -48,7 +50,7 @@ def make_remote(file: RemoteFile, kind: IndexKind, seen: Callable[[int], None], 
             error.args = (str(error).replace(path, file),)
             raise
     sidecar = Sidecar(kind.format, dict(kind.parameters), stamp, arrays)
-    if not save:
+    if not save or file.tag is None:
         return sidecar
     place = remote_index_path(file, kind)
     with suppress(OSError):  # a read-only folder, a full disk: the index lives as long as the process
