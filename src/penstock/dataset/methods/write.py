@@ -13,7 +13,6 @@ from penstock.core.errors import PlanError
 from penstock.dataset.handle import T_co
 from penstock.dataset.iterate import Iterate
 from penstock.plan.types import INFINITE
-from penstock.storage.paths import urls_of
 
 if TYPE_CHECKING:
     from penstock.dataset.iterator import Iterator
@@ -193,6 +192,8 @@ def _written(
     **remotely: Any,
 ) -> list[str]:
     """Return the names of the files that `write` writes, to a local path or to a URL, there with other settings."""
+    from penstock.storage.paths import urls_of  # with the writers, not with every import
+
     if urls_of(call, path, storage_options, "path") is None:
         return write(path)
     from penstock.storage.remote.writing import write_to_url

@@ -18,7 +18,7 @@ from penstock.storage.local import Extent
 from penstock.storage.remote.disk import disk_cache_of
 from penstock.storage.remote.failures import Reason, StoreFailure, classify, failed
 from penstock.storage.remote.file import RemoteFile
-from penstock.storage.remote.pace import Pace
+from penstock.storage.remote.pace import RequestPace
 from penstock.storage.remote.stores import opened_store, store_of
 
 LARGEST_REQUEST = 16 << 20
@@ -107,7 +107,7 @@ class Fetcher:
         self._urgent: deque[RangeRequest] = deque()
         self._coming: deque[RangeRequest] = deque()
         self._threads = 0
-        self.pace = Pace()
+        self.pace = RequestPace()
         self.counts = FetchCounts()
 
     def announce(self, extents: Iterable[Extent]) -> None:

@@ -15,7 +15,7 @@ _HEDGED = 0.05  # the largest share of second requests
 _SHORTEST = 0.02  # seconds before a second request
 
 
-class Pace:
+class RequestPace:
     """The number of requests at once: more by `LIMIT_STEP` as long as the rate rises with them, half after a refusal.
 
     Only times in which all these requests were under way count. Call under a lock.
