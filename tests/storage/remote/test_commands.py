@@ -36,7 +36,7 @@ def test_index(capsys, cache):
 def test_inspect_and_peek(capsys):
     assert main(["inspect", "s3://data/*.tfrecord"]) == 0
     assert "30" in "".join(capsys.readouterr())
-    assert main(["peek", "s3://data/*.tfrecord", "--count", "2"]) == 0
+    assert main(["peek", "s3://data/*.tfrecord", "--elements", "2"]) == 0
     assert "s3://data/a-00000-of-00003.tfrecord, record 1" in "".join(capsys.readouterr())
 
 

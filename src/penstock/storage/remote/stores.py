@@ -184,6 +184,8 @@ def _open(stores: Any, access: Access, kind: str) -> Any:
         if root.startswith("http://"):
             client["allow_http"] = True
         return stores.HTTPStore.from_url(root, client_options=client, retry_config=retry)
+    if os.environ.get("AWS_ENDPOINT_URL", "").startswith("http://") or "AWS_ALLOW_HTTP" in os.environ:
+        client.setdefault("allow_http", True)  # given options hide what the library takes from there
     given: dict[str, Any] = {"client_options": client, "retry_config": retry}
     if profile is not None and kind == "s3":
         boto3 = require("boto3", extra="remote", purpose="storage_options={'profile': ...}")
