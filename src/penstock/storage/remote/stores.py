@@ -75,7 +75,10 @@ def split_url(url: str, options: Mapping[str, Any] | None) -> tuple[Access, str]
     container, _, key = rest.partition("/")
     if not container:
         raise PlanError(f"{shown_url(url)}: expected a bucket or container after {scheme}://")
-    return Access(f"{scheme}://{container}", given), key
+    access = Access(f"{scheme}://{container}", given)
+    if kind == "s3" and not access.endpoint and (endpoint := os.environ.get("AWS_ENDPOINT_URL")):
+        access = Access(access.root, {**given, "endpoint_url": endpoint})  # the same URL is another object there
+    return access, key
 
 
 def _split_other(url: str, scheme: str, options: Mapping[str, Any]) -> tuple[Access, str]:
@@ -184,7 +187,7 @@ def _open(stores: Any, access: Access, kind: str) -> Any:
         if root.startswith("http://"):
             client["allow_http"] = True
         return stores.HTTPStore.from_url(root, client_options=client, retry_config=retry)
-    if os.environ.get("AWS_ENDPOINT_URL", "").startswith("http://") or "AWS_ALLOW_HTTP" in os.environ:
+    if "AWS_ALLOW_HTTP" in os.environ:
         client.setdefault("allow_http", True)  # given options hide what the library takes from there
     given: dict[str, Any] = {"client_options": client, "retry_config": retry}
     if profile is not None and kind == "s3":
