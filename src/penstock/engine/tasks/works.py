@@ -18,7 +18,7 @@ from penstock.engine.tasks.task import Job, Made, Result, Task
 from penstock.ops.group.batching import batching_of
 from penstock.plan.flow import Piece
 from penstock.plan.node import Node
-from penstock.plan.quota import here, under_quota
+from penstock.plan.quota import of_thread, under_quota
 
 if TYPE_CHECKING:
     from penstock.engine.tasks.parts import Parts
@@ -51,7 +51,7 @@ class Work:
 
     def make(self, task: Task) -> Made:
         """Make the items of a task, or the part of a batch that it asks for."""
-        if task.quota is None and here.nbytes is None and self._around is None:
+        if task.quota is None and of_thread.nbytes is None and self._around is None:
             return Made(*self.meter.measure(self._made, task))
         with under_quota(task.quota), nullcontext() if self._around is None else self._around(task):
             return Made(*self.meter.measure(self._made, task))
