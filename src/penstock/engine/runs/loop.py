@@ -52,7 +52,9 @@ class Loop:
         self._slots = stage.slots()
         self._memory = Room(stage, self._slots)
         listens = stage.work.tell is not None
-        self._read_ahead = ReadAhead(size=stage.item_rows, spacing=stage.spacing) if listens else None
+        self._read_ahead = (
+            ReadAhead(size=stage.item_rows, spacing=stage.spacing, fetched=stage.fetched_bytes()) if listens else None
+        )
         self._workers: Workers | None = None  # tasks run here
         self._gathering = stage.gathering(self._memory.item_bytes)
         self._failure: Exception | None = None  # raised once the window is empty
@@ -258,6 +260,8 @@ class Loop:
                 return task
             return task._replace(given=given.over(duplicate(given.chunk)))  # elements may have to be made again
         ahead, slot = self._read_ahead, None
+        if ahead is not None and ahead.fetches and self._workers is not None and not self._workers.shares_gil:
+            ahead = None  # another process would fetch what it does not read
         upcoming = None if ahead is None else ahead.after(task.high, self._feed.end, rows_of)
         if self._slots is not None and not isinstance(self._workers, NativeThread):
             slot = self._slots.take(len(given), last=task.high >= self._feed.end)
