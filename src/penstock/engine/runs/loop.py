@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from contextlib import suppress
 from functools import cached_property
@@ -14,6 +15,7 @@ import numpy as np
 from penstock.core.errors import WorkerError
 from penstock.elements.chunks.chunk import Fresh
 from penstock.elements.chunks.variants import duplicate
+from penstock.engine import runs
 from penstock.engine.runs.replay import replayed
 from penstock.engine.runs.room import Room
 from penstock.engine.tasks.cost import Cost
@@ -28,8 +30,10 @@ from penstock.plan.flow import AskedFlow, Flow, Piece, empty_piece
 
 if TYPE_CHECKING:
     from penstock.engine.runs.feeds import Feed
+    from penstock.engine.runs.moving import Mover
     from penstock.engine.runs.stage import Stage
     from penstock.engine.tasks.parts import Parts
+    from penstock.engine.tuning.hill_climb import HillClimb
     from penstock.engine.workers.producer import Producer
     from penstock.engine.workers.window import Window
 
@@ -54,6 +58,8 @@ class Loop:
         self._read_ahead = ReadAhead(size=stage.item_rows, spacing=stage.spacing) if listens else None
         self._workers: Workers | None = None  # tasks run here
         self._gathering = stage.gathering(self._memory.item_bytes)
+        self._may_move = self._session.may_move and stage.turns == 1
+        self._mover: Mover | None = None
         self._failure: Exception | None = None  # raised once the window is empty
         self._fed = False  # the feed has ended
 
@@ -155,7 +161,21 @@ class Loop:
             now = perf_counter_ns()
             if self._tuner.retuned(now, process_time_ns(), now - asked) is not None:
                 self._session.resize()
+        if self._may_move:
+            climb = self._tuner.climb
+            if climb is not None and (climb.holds_gil or climb.one_thread or climb.elsewhere):
+                self._consider(climb, job.task.high)
         return job
+
+    def _consider(self, climb: HillClimb, done: int) -> None:
+        """Let processes make the next jobs, or threads again, if that is better."""
+        mover = self._mover = self._mover or runs.moving.Mover(self._stage, climb)
+        left = math.inf if self._feed.rows_of is None else self._feed.end - done
+        if self._workers is not None and (coming := mover.look(self._workers, left, self._window.tasks)) is not None:
+            self._workers = coming
+            self._slots = self._stage.slots()
+            self._memory.write_to(self._slots)
+        self._may_move = not mover.has_ended
 
     def _fill(self, current: Workers) -> None:
         """Begin jobs while there is room for them."""
