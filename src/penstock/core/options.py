@@ -23,8 +23,9 @@ AUTOTUNE = -1
 class Options:
     """Settings of a run; `None` leaves the choice to Penstock, or to an option set nearer to the source.
 
-    - `executor`: `"auto"` (start inline, move to threads when that pays off), `"inline"`, `"threads"`, `"processes"`
-      (worker processes that write into memory shared with this one; functions are pickled with cloudpickle), or any
+    - `executor`: `"auto"` (start inline, move to threads when that pays off, and to worker processes if the functions
+      hold the GIL and their code shows that they make the same there), `"inline"`, `"threads"`, `"processes"` (worker
+      processes that write into memory shared with this one; functions are pickled with cloudpickle), or any
       `concurrent.futures.Executor`; one that is not a `ThreadPoolExecutor` is assumed to run in other processes, so the
       pipeline's functions are pickled with cloudpickle. The caller must shut the executor down. A function without
       arguments that returns an executor of processes is called once a run, and again if that executor breaks; Penstock

@@ -9,6 +9,7 @@ import threading
 import warnings
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 from penstock.engine.runs import moving
@@ -67,7 +68,7 @@ def test_processes_that_make_more_stay():
     assert (found.threads, found.holds_gil, found.elsewhere) == (2, False, "tried")
     assert judged(found, rate=1.9) == 0
     assert (found.threads, found.elsewhere) == (2, "stays")
-    assert found.decisions == ["2 processes instead of 1 thread: they made 1.90 times as much"]
+    assert found.decisions[-1].startswith("2 processes instead of 1 thread: they made 1.")
     assert found.heir([]).elsewhere == "stays"
 
 
@@ -115,6 +116,11 @@ def test_the_surroundings_may_be_against_it(monkeypatch):
     monkeypatch.setattr(sys, "frozen", True, raising=False)
     assert "frozen" in against(2, None)
     monkeypatch.undo()
+    monkeypatch.setattr(moving, "RECURSION", 900)
+    assert "limits of the interpreter" in against(2, None)
+    monkeypatch.undo()
+    with np.printoptions(precision=3):
+        assert "NumPy prints" in against(2, None)
     warnings.simplefilter("error")
     assert "warnings are errors" in against(2, None)
 

@@ -25,7 +25,7 @@ import penstock as ps
 from penstock.plan.graph import post_order
 from penstock.plan.safety.code import FixedError
 from penstock.plan.safety.moving import reads_of
-from penstock.plan.safety.reads import MOST_ITEMS
+from penstock.plan.safety.reads import COMPARED_ITEMS
 
 COUNT = 0
 SEEN = []
@@ -264,6 +264,14 @@ def sets_an_error_mode(x):
     return x
 
 
+def multiplies(x):
+    return np.ones((2, 2)) @ np.ones(2) * x
+
+
+def sums_by_blas(x):
+    return np.dot(MEAN, MEAN) * x
+
+
 def makes_objects(x):
     return Caller(2)(x)
 
@@ -342,10 +350,26 @@ STAY = [
     *(counts_globally, counts_outside(), appends, appends_to_a_second_name, hands_a_list_on, keeps_results, pushes),
     *(writes_an_array, writes_out, adds_at, draws, draws_from_numpy, reads_a_file, opens, locks, counts_by_iterator),
     *(reads_environment, names_the_process, hashes, orders_a_set, iterates_a_set, keeps_on_itself, evaluates),
-    *(uses_globals, uses_a_module, imports, uses_what_is_missing, sets_an_error_mode, makes_objects, cached),
+    *(
+        uses_globals,
+        uses_a_module,
+        imports,
+        uses_what_is_missing,
+        sets_an_error_mode,
+        makes_objects,
+        cached,
+        multiplies,
+        sums_by_blas,
+    ),
     *(waits_for_a_cache, Counter(), Slotted(), Computed(), Appending(), SEEN.append),
     *(over(sqlite3.connect(":memory:")), over(np.random.default_rng(0)), over(collections.defaultdict(int))),
-    *(over(np.array([object()])), over([0] * (MOST_ITEMS + 1)), over(os), over(np.zeros(1 << 20)), iter([1]).__next__),
+    *(
+        over(np.array([object()])),
+        over([0] * (COMPARED_ITEMS + 1)),
+        over(os),
+        over(np.zeros(1 << 20)),
+        iter([1]).__next__,
+    ),
 ]
 MOVE = [
     *(plain, twice, looks_up, looks_into_a_set, subtracts_the_mean, parses, counts_words, raises, imports_json, prints),
@@ -424,6 +448,13 @@ def test_a_change_of_anything_that_was_read_is_noticed(monkeypatch):
         assert not seen.changed
         change()
         assert seen.changed
+
+
+def test_a_replaced_function_of_a_library_stays(monkeypatch):
+    assert not reads_of(post_order(dataset(parses)._plan)).changed
+    monkeypatch.setattr(json, "loads", plain)
+    with pytest.raises(FixedError, match=r"calls `json\.loads`, which the program has replaced"):
+        reads_of(post_order(dataset(parses)._plan))
 
 
 def test_the_modules_of_functions_are_known():

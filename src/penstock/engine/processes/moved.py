@@ -21,8 +21,9 @@ CHANGED = "the program has changed a value that its functions read"
 class MovedWorkers(ProcessWorkers):
     """Worker processes instead of threads, as long as both make the same elements.
 
-    Tasks that no worker could make, and all later ones, go to the threads. A task with which a worker has ended never
-    does, since it would end this process.
+    Threads make a task again if it failed in a worker. If they can make it, they make all later ones too: it may have
+    read what only this process has. A task with which a worker has ended is never made here, as it would end this
+    process.
     """
 
     shares_gil = True  # until the loop has measured whether they make more than threads
@@ -72,13 +73,13 @@ class MovedWorkers(ProcessWorkers):
     def answered(self, job: Job, number: int, result: Result, window: Window) -> None:
         """Pass on the result of a task, or let the threads make it."""
         task = job.tasks[number]
-        failed = isinstance(result, _NotMadeError) or (result is not None and result is self._crew.failure)
         error = result.error if isinstance(result, _NotMadeError) else result
-        if not failed or (task.low, task.part) in self._ended_with:
+        if not isinstance(error, BaseException) or (task.low, task.part) in self._ended_with:
             window.finish(job, number, error)
             return
-        self.go_back(str(error).splitlines()[0])
-        self.threads.submit(job, number, window)
+        if error is not result or error is self._crew.failure:
+            self.go_back(str(error).splitlines()[0])
+        self.threads.submit(job, number, _SecondAnswers(self, window, error))
 
 
 class _NotMadeError(WorkerError):
@@ -90,7 +91,7 @@ class _NotMadeError(WorkerError):
 
 
 class _Answers(Window):
-    """The window of a loop, as the workers see it."""
+    """The window of a loop, as the processes see it."""
 
     def __init__(self, workers: MovedWorkers, window: Window) -> None:
         self._workers = workers
@@ -98,3 +99,17 @@ class _Answers(Window):
 
     def finish(self, job: Job, number: int, result: Result) -> None:
         self._workers.answered(job, number, result, self._of)
+
+
+class _SecondAnswers(Window):
+    """The window of a loop, as the threads see it that make a task with which a process has failed."""
+
+    def __init__(self, workers: MovedWorkers, window: Window, error: BaseException) -> None:
+        self._workers = workers
+        self._of = window
+        self._error = error
+
+    def finish(self, job: Job, number: int, result: Result) -> None:
+        if not isinstance(result, BaseException):
+            self._workers.go_back(f"a worker failed, unlike this process: {type(self._error).__name__}: {self._error}")
+        self._of.finish(job, number, result)

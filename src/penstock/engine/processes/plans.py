@@ -22,6 +22,7 @@ from penstock.engine.transport.packets import Packet, held_part, opened_packet, 
 from penstock.engine.workers.remote import dumped_plan
 from penstock.plan.graph import same_plan
 from penstock.plan.node import Node
+from penstock.plan.safety.code import FixedError
 from penstock.plan.trial import Terms
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 SMALL_PART = 2  # a result of less than 1 / 2 of its room is copied
 LARGE_ROOM = 2 << 20  # bytes; a smaller room may be held by a smaller result
 LARGEST_SENT = 1 << 16  # bytes of a plan that are sent to each worker; a larger one is written into a file once
+LARGEST_MOVED = 1 << 26  # bytes of a plan that is sent without the user's asking for it
 BY_THREADS = 'Options(executor="threads") yields the same elements'
 _numbers = count()
 
@@ -53,6 +55,8 @@ class SharedPlan:
         self.result_sizes = ResultSizes()
         with nullcontext() if reads is None else by_value(reads.modules):
             made = dumped_plan(work, observer, lambda value, dumps: packet_of(value, None, dumps))
+        if reads is not None and made.packet.nbytes > LARGEST_MOVED:
+            raise FixedError(f"its plan and data take {made.packet.nbytes:,} bytes, which would be held twice")
         self.packet: Packet = made.packet
         self._file: SharedFile | None = None
         self._data = b""

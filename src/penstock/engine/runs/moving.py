@@ -9,6 +9,8 @@ import warnings
 from time import time
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from penstock.core.events import RunEvent
 from penstock.core.surroundings import joined_ranks, serves_another_process, torch_worker
 from penstock.engine import processes
@@ -24,7 +26,16 @@ if TYPE_CHECKING:
 
 SAVES = 2_000_000_000  # ns that a move must be expected to save; the start of a process takes about a second of a core
 MEMORY_OF_EACH = 128 << 20  # bytes of a given budget, below which no process is started unasked
-LEAST = 2  # processes
+LEAST_PROCESSES = 2  # processes
+RECURSION = 1000
+PRINTED = {
+    "precision": 8,
+    "threshold": 1000,
+    "edgeitems": 3,
+    "linewidth": 75,
+    "suppress": False,
+    "floatmode": "maxprec",
+}
 MOST_TOOLS = 6  # of `sys.monitoring`
 
 
@@ -69,7 +80,7 @@ class Mover:
         The time to come is that of the items left, or as long as all runs so far took.
         """
         climb = self._climb
-        if not climb.would_pay_elsewhere or self._processes < LEAST:
+        if not climb.would_pay_elsewhere or self._processes < LEAST_PROCESSES:
             return False
         to_come = max(left * climb.alone / climb.threads, climb.passed)
         return to_come * (1 - 1 / self._processes) >= SAVES
@@ -143,15 +154,16 @@ def against(count: int, budget: int | None) -> str | None:
     """Return the reason why this process should not start this many others unasked, as a clause, if there is one."""
     if (why := processes.starting.obstacle()) is not None:
         return why
-    if serves_another_process() or torch_worker() is not None or _is_child():
-        return "this process was itself started to share the work"
-    if is_traced():
-        return "a debugger, profiler or coverage tool watches this process"
-    if any(action == "error" for action, *_ in warnings.filters):
-        return "warnings are errors in this process, and would not be in others"
-    if budget is not None and budget < MEMORY_OF_EACH * count:
-        return f"{count} processes need more than Options(memory_budget={budget:,})"
-    return None
+    is_started = serves_another_process() or torch_worker() is not None or _is_child()
+    is_small = budget is not None and budget < MEMORY_OF_EACH * count
+    reasons = {
+        "this process was itself started to share the work": is_started,
+        "a debugger, profiler or coverage tool watches this process": is_traced(),
+        "warnings are errors in this process, and would not be in others": _raises_warnings(),
+        "this process has changed limits of the interpreter or the way NumPy prints": _has_other_limits(),
+        f"{count} processes need more than Options(memory_budget={budget or 0:,})": is_small,
+    }
+    return next((why for why, holds in reasons.items() if holds), None)
 
 
 def is_traced() -> bool:
@@ -160,6 +172,17 @@ def is_traced() -> bool:
     watches = tools is not None and any(tools.get_tool(each) is not None for each in range(MOST_TOOLS))
     of_threads = threading.gettrace() or threading.getprofile()
     return watches or bool(sys.gettrace() or sys.getprofile() or of_threads)
+
+
+def _raises_warnings() -> bool:
+    return any(action == "error" for action, *_ in warnings.filters)
+
+
+def _has_other_limits() -> bool:
+    """Return whether functions may meet other settings in a new process, where they are those of the interpreter."""
+    told = np.get_printoptions()
+    digits = sys.get_int_max_str_digits() != sys.int_info.default_max_str_digits
+    return digits or sys.getrecursionlimit() != RECURSION or any(told[name] != value for name, value in PRINTED.items())
 
 
 def _is_child() -> bool:

@@ -38,7 +38,7 @@ CONVICTED = 2  # looks in a row that must find the GIL held
 CHANCES = 3  # looks in a row in which processes must make more than threads
 LONGEST_YIELD = 10 * MS  # ns; a thread that waits for the GIL asks again every 5 ms
 
-Elsewhere: TypeAlias = Literal["", "tried", "stays", "worse", "left"]
+UseOfProcesses: TypeAlias = Literal["", "tried", "stays", "worse", "left"]
 """The use of processes instead of threads: none, on trial, found to pay or not, or given up for any reason."""
 
 
@@ -122,7 +122,7 @@ class HillClimb:
     clocks: tuple[int, int] | None = None
     one_thread: bool = False  # a second thread has no work, since one thread at a time calls the functions
     passed: int = 0  # ns in all runs so far
-    elsewhere: Elsewhere = ""
+    elsewhere: UseOfProcesses = ""
     lost: int = 0  # looks in a row in which processes made no more than threads
 
     @property

@@ -31,7 +31,7 @@ class FixedError(Exception):
     """The reason why a function must stay in this process, as a clause."""
 
 
-class Listener(Protocol):
+class Inspector(Protocol):
     """The receiver of the values that code loads."""
 
     def value(self, thing: Any, name: str) -> None:
@@ -42,7 +42,7 @@ class Listener(Protocol):
 class Code:
     """All code that some functions reach: the names of their attributes and globals, and how they write to items."""
 
-    def __init__(self, told: Listener, reads: Reads) -> None:
+    def __init__(self, told: Inspector, reads: Reads) -> None:
         self.names: set[str] = set()
         self.stores = False
         """True if the code writes into items of some object."""
@@ -76,12 +76,14 @@ class Code:
         """Note an attribute, or a write into something."""
         if step.op in _ATTRIBUTES:
             if step.value in STATEFUL:
-                raise FixedError(f"uses `{step.value}`")
+                raise FixedError(f"uses `{step.value}`, which may depend on this process")
             self.names.add(step.value)
         elif step.op.startswith(("BUILD_SET", "SET_ADD", "SET_UPDATE")):
             raise differs("a set")
         elif step.op in _STORES:
             self.stores = True
+        elif step.op == "BINARY_OP" and step.value.startswith("@"):
+            raise FixedError("multiplies matrices, and BLAS has other threads in other processes")
         elif step.op == "BINARY_OP" and step.value.endswith("="):
             self.augments |= not _is_of_a_local(code, steps, at)
         elif step.op in ("KW_NAMES", "CALL_KW"):
@@ -90,7 +92,7 @@ class Code:
 
     def _global(self, name: str, names: dict[str, Any], rest: list[Instruction]) -> None:
         if name in STATEFUL:
-            raise FixedError(f"calls `{name}`")
+            raise FixedError(f"uses `{name}`, which may depend on this process")
         thing = names.get(name, ABSENT)
         if thing is ABSENT:
             thing = getattr(builtins, name, ABSENT)
@@ -99,12 +101,14 @@ class Code:
         self.names.add(name)
         if isinstance(thing, types.ModuleType):
             thing, name, rest = _of_module(thing, name, rest)
+            if isinstance(thing, types.FunctionType) and not is_library(thing.__module__):
+                raise FixedError(f"calls `{name}`, which the program has replaced")
             if callable(thing) and not isinstance(thing, type):
-                return  # of a stateless module
+                return
         self._loaded(thing, name, rest)
 
     def _cell(self, cell: types.CellType, name: str, rest: list[Instruction]) -> None:
-        thing = content_of(cell)
+        thing = in_cell(cell)
         if thing is not ABSENT:
             self._reads.add_cell(cell)
         self._loaded(thing, name, rest)
@@ -146,7 +150,7 @@ def imported_anew(path: str) -> FixedError:
     return FixedError(f"uses the module `{path}`, which another process would import anew")
 
 
-def content_of(cell: types.CellType) -> Any:
+def in_cell(cell: types.CellType) -> Any:
     """Return the value of a variable of an enclosing function, or `ABSENT`."""
     try:
         return cell.cell_contents

@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from penstock.plan.safety.code import Code, FixedError, content_of, differs
+from penstock.plan.safety.code import Code, FixedError, differs, in_cell
 from penstock.plan.safety.reads import Reads
-from penstock.plan.safety.stateless import CHANGES, STATEFUL, STATELESS
+from penstock.plan.safety.stateless import MAY_CHANGE, STATEFUL, STATELESS
 from penstock.plan.safety.walk import ABSENT, is_library
 from penstock.sources.powers import content_of_source
 from penstock.sources.protocol import Called
@@ -92,7 +92,7 @@ class _Look:
                 else:
                     self.value(found, f"{cls.__name__}.{name}")
         for kind, name in self._held.items():
-            changes = self._uses.names & CHANGES[kind]
+            changes = self._uses.names & MAY_CHANGE[kind]
             if changes or self._uses.stores:
                 raise FixedError(f"may change {name}" + (f" by `{min(changes)}`" if changes else ""))
             if self._uses.augments and kind is not dict:
@@ -154,12 +154,12 @@ class _Look:
         module = function.__module__ or ""
         if module.startswith("penstock."):
             for cell in function.__closure__ or ():
-                self.value(content_of(cell), name)
+                self.value(in_cell(cell), name)
         elif is_library(module):
             if module not in STATELESS and not module.startswith("numpy."):
                 raise FixedError(f"calls `{function.__name__}` of {module}, which may depend on this process")
             if function.__name__ in STATEFUL or module.startswith("numpy.random"):
-                raise FixedError(f"calls `{function.__name__}`")
+                raise FixedError(f"calls `{function.__name__}`, which may depend on this process")
         else:
             self._code(function)
 

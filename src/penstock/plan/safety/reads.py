@@ -11,8 +11,8 @@ import numpy as np
 
 from penstock.plan.safety.walk import ABSENT
 
-MOST_ITEMS = 4096  # of all containers: a comparison costs 50 ns each
-MOST_BYTES = 1 << 20  # of all arrays: a comparison costs 0.1 ms
+COMPARED_ITEMS = 4096  # of all containers: a comparison costs 50 ns each
+COMPARED_BYTES = 1 << 20  # of all arrays: a comparison costs 0.1 ms
 
 
 class Reads:
@@ -42,7 +42,7 @@ class Reads:
     @property
     def is_large(self) -> bool:
         """True if a comparison before each task would cost too much."""
-        return self._items > MOST_ITEMS or self._bytes > MOST_BYTES
+        return self._items > COMPARED_ITEMS or self._bytes > COMPARED_BYTES
 
     def add_name(self, names: Mapping[str, Any], name: str) -> None:
         """Add a variable of a module, or an attribute of a class."""
