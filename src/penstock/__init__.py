@@ -22,7 +22,7 @@ from penstock.elements.sparse import Sparse
 from penstock.plan.types import INFINITE, UNKNOWN
 
 if TYPE_CHECKING:
-    from penstock import audio, feed, image, records
+    from penstock import audio, executors, feed, image, records
     from penstock import testing as testing
     from penstock import tf_data as tf_data
     from penstock.core.events import RunEvent
@@ -70,6 +70,7 @@ __all__ = [
     "Switch",
     "audio",
     "errors",
+    "executors",
     "feed",
     "image",
     "on_error",
@@ -95,6 +96,7 @@ __all__ = [
 
 _PLACES = {
     "audio": "penstock.audio",
+    "executors": "penstock.executors",
     "feed": "penstock.feed",
     "image": "penstock.image",
     "records": "penstock.records",

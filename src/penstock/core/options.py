@@ -14,7 +14,7 @@ from penstock.core.renamed import hint_of
 if TYPE_CHECKING:
     from concurrent.futures import Executor
 
-EXECUTORS = ("auto", "inline", "threads", "processes")  # by name
+EXECUTORS = ("auto", "inline", "threads", "processes", "ray")  # by name
 AUTOTUNE = -1
 """Let Penstock measure and choose, for any argument that is a count of calls or buffered elements."""
 
@@ -25,8 +25,9 @@ class Options:
 
     - `executor`: `"auto"` (start inline, move to threads when that pays off, and to worker processes if the functions
       hold the GIL and their code shows that they make the same there), `"inline"`, `"threads"`, `"processes"` (worker
-      processes that write into memory shared with this one; functions are pickled with cloudpickle), or any
-      `concurrent.futures.Executor`; one that is not a `ThreadPoolExecutor` is assumed to run in other processes, so the
+      processes that write into memory shared with this one; functions are pickled with cloudpickle), `"ray"` (a Ray
+      cluster, as `ps.executors.ray()` uses it), or any `concurrent.futures.Executor`; one that is not a
+      `ThreadPoolExecutor` is assumed to run in other processes, so the
       pipeline's functions are pickled with cloudpickle. The caller must shut the executor down. A function without
       arguments that returns an executor of processes is called once a run, and again if that executor breaks; Penstock
       shuts down the executors it makes.
@@ -86,8 +87,8 @@ class Options:
     def __post_init__(self) -> None:
         if isinstance(self.executor, str) and self.executor not in EXECUTORS:
             raise ValueError(
-                f"Options(executor={self.executor!r}): expected 'auto', 'inline', 'threads', 'processes' "
-                "or a concurrent.futures.Executor"
+                f"Options(executor={self.executor!r}): expected 'auto', 'inline', 'threads', 'processes', "
+                "'ray' or a concurrent.futures.Executor"
             )
         if isinstance(self.executor, type):
             name = self.executor.__name__

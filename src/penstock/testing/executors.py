@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
+import tempfile
+import threading
 from collections.abc import Callable
 from concurrent.futures import Executor
 from itertools import islice
@@ -10,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from penstock.core.errors import WorkerDiedError
 from penstock.core.options import Options
 from penstock.dataset.dataset import Dataset
 from penstock.testing.laws import difference, multiset, same, verify_resume
@@ -17,14 +22,16 @@ from penstock.testing.laws import difference, multiset, same, verify_resume
 ExecutorCheck = Callable[[Executor], None]
 
 
-def verify_executor(executor: Executor) -> None:
+def verify_executor(executor: Executor, *, survives: bool = False) -> None:
     """Run every check of `CHECKS` on an open executor; an `AssertionError` names the one that fails.
+
+    With `survives`, run those of `DEATH_CHECKS` too: the executor has workers that are replaced when they end.
 
     >>> from concurrent.futures import ThreadPoolExecutor
     >>> with ThreadPoolExecutor(2) as pool:
     ...     verify_executor(pool)
     """
-    for check in CHECKS:
+    for check in CHECKS + (DEATH_CHECKS if survives else ()):
         try:
             check(executor)
         except Exception as error:
@@ -105,11 +112,61 @@ def stays_open(executor: Executor) -> None:
         raise AssertionError("the executor no longer works")
 
 
+def leaves_no_thread(executor: Executor) -> None:
+    """Check that iterators that were exhausted, closed or failed leave no thread more than the first one did."""
+    ds = _by(Dataset.range(40).map(abs), executor)
+    list(ds)
+    before = threading.active_count()
+    for _ in range(5):
+        list(ds)
+        with ds.iterator() as it:
+            next(it)
+        hands_errors_on(executor)
+    if threading.active_count() > before + THREADS_ENDING:
+        raise AssertionError(f"{threading.active_count() - before} threads more: {threading.enumerate()}")
+
+
+def outlives_a_worker(executor: Executor) -> None:
+    """Check that a worker that ends in the middle of a task changes nothing; workers must share this host's files."""
+    with tempfile.TemporaryDirectory() as folder:
+
+        def ends_once(x: np.int64) -> np.int64:
+            if x == 20:
+                with contextlib.suppress(FileExistsError):
+                    os.mkdir(os.path.join(folder, "ended"))
+                    os._exit(3)
+            return x * 2
+
+        made = list(_by(Dataset.range(40).map(ends_once), executor))
+    if made != list(range(0, 80, 2)):
+        raise AssertionError(f"after the end of a worker came {made}")
+
+
+def names_a_deadly_element(executor: Executor) -> None:
+    """Check that an element that ends each of its workers is an error that names its row."""
+
+    def deadly(x: np.int64) -> np.int64:
+        if x == 5:
+            os._exit(3)
+        return x
+
+    try:
+        made = list(_by(Dataset.range(9).map(deadly), executor))
+    except WorkerDiedError as error:
+        if error.row != 5:
+            raise AssertionError(f"row {error.row} was blamed, not row 5") from error
+    else:
+        raise AssertionError(f"the deadly element was lost: {made}")
+
+
 CHECKS: tuple[ExecutorCheck, ...] = (
     *(yields_what_inline_yields, takes_functions_that_no_module_has, hands_errors_on, resumes, serves_out_of_order),
-    stays_open,
+    *(stays_open, leaves_no_thread),
 )
 """Functions of an open executor; `pytest.mark.parametrize("check", CHECKS)` makes a test of each."""
+DEATH_CHECKS: tuple[ExecutorCheck, ...] = (outlives_a_worker, names_a_deadly_element)
+"""Checks of an executor that replaces workers that end."""
+THREADS_ENDING = 2  # that may still be at their end
 
 
 def _by(dataset: Dataset[Any], executor: Executor) -> Dataset[Any]:

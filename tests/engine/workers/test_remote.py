@@ -14,7 +14,7 @@ from penstock.elements.chunks.chunk import Items
 from penstock.engine.tasks.observer import Unobserved
 from penstock.engine.tasks.task import Task
 from penstock.engine.tasks.works import PieceWork, RowWork
-from penstock.engine.workers.remote import LARGEST_CARRIED, pickled_plan, run_remotely
+from penstock.engine.workers.remote import LARGEST_CARRIED, OtherHostError, pickled_plan, run_remotely
 from penstock.plan.flow import Piece
 from penstock.watch.counters import ROWS as COUNTED
 from penstock.watch.counters import Counters
@@ -58,7 +58,7 @@ def test_a_large_plan_travels_once_in_a_file_without_a_name():
 
 def test_the_file_of_another_plan_is_not_taken_for_that_of_this_one():
     plan, other = pickled(large(), Unobserved()), pickled(large(30_000), Unobserved())
-    with pytest.raises(FileNotFoundError, match="does not hold the plan"):
+    with pytest.raises(OtherHostError):
         dataclasses.replace(travelled(plan), path=other.path).load()
     plan.remove()
     other.remove()

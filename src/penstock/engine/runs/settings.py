@@ -7,7 +7,7 @@ import sys
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from penstock import engine
+from penstock import engine, executors
 from penstock.core.budget import Budget
 from penstock.core.options import AUTOTUNE, Options
 from penstock.core.surroundings import is_worker_process, serves_another_process
@@ -101,6 +101,9 @@ def settings_of(plan: Node) -> Settings:
         executor, workers = (
             ("inline", None) if is_worker_process() else (executor, workers or math.ceil(available_cores()))
         )
+    elif executor == "ray":
+        executor = executors.on_ray.default_executor()
+    workers = workers or getattr(executor, "workers", None)
     shares_memory = not _is_remote(executor)
     kept_here = executor != "inline" and shares_memory and _has_function_of_one_thread(nodes)
     is_within = shares_memory and (_is_in_a_turn() or _is_in_a_task_of(executor))

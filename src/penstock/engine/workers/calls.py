@@ -51,6 +51,7 @@ class Call:
     pack: Packing = Pickled
     suspect: Suspect | None = None
     sent: Sent | None = None
+    was_lost: bool = False
 
     def begin(self, executor: Executor) -> Future[Any]:
         """Send the task, and return its future; raise a `BrokenExecutor` if the executor is broken."""
@@ -80,6 +81,13 @@ class Call:
             self.absorb(counted)
         self.done(result)
         return True
+
+    def lost(self, death: Death) -> Result | None:
+        """Learn that a worker ended with this very task; as `died`, but the first loss says nothing of its elements."""
+        if not self.was_lost:
+            self.was_lost, self.sent = True, None
+            return None
+        return self.died(death)
 
     def died(self, death: Death) -> Result | None:
         """Learn how a worker died while it made this call alone; return a result, or `None` to make the task next."""

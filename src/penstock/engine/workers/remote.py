@@ -8,7 +8,7 @@ import signal
 import threading
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache, lru_cache, partial
 from multiprocessing import connection
 from typing import Any, TypeVar
@@ -19,12 +19,15 @@ from penstock.core.pickling import dumps
 from penstock.engine.tasks.observer import Observer
 from penstock.engine.tasks.task import Made, Result, Task
 from penstock.engine.tasks.works import Rebuildable, Work
+from penstock.executors.protocol import KeptOnce
 from penstock.plan.graph import post_order
 from penstock.plan.node import Node
 from penstock.plan.trial import on_trial
 
 T = TypeVar("T")
 LARGEST_CARRIED = 1 << 16  # bytes of a pickled plan that may travel with every task
+OTHER_HOSTS = "other hosts"
+"""The answer of a worker that cannot open the file with the plan, and the way of the plan from then on."""
 
 
 @dataclass(frozen=True)
@@ -32,13 +35,16 @@ class PickledPlan:
     """A pickled work: its bytes, or the path of the file that holds them after a `key` that no other file has.
 
     The file has no name in any folder: others open it through the process that made it, and it vanishes with that
-    process, however it ends. Where the system has no `/proc`, the file has a name until `remove`.
+    process, however it ends. Where the system has no `/proc`, the file has a name until `remove`. An executor that
+    carries bytes to its hosts by itself has `kept` them instead.
     """
 
     data: bytes | None
     path: str = ""
     key: bytes = b""
     file: Any = field(default=None, compare=False, repr=False)
+    kept: Any = field(default=None, compare=False, repr=False)
+    routes: dict[Any, PickledPlan] = field(default_factory=dict, compare=False, repr=False)
 
     def load(self) -> Any:
         """Return the unpickled object."""
@@ -46,10 +52,31 @@ class PickledPlan:
 
         if self.data is not None:
             return cloudpickle.loads(self.data)
-        with open(self.path, "rb") as file:
-            if file.read(len(self.key)) != self.key:  # on another host, a process of the same number
-                raise FileNotFoundError(f"{self.path} does not hold the plan: the workers run on another host")
-            return cloudpickle.load(file)
+        if self.kept is not None:
+            return cloudpickle.loads(self.kept.load())
+        try:
+            with open(self.path, "rb") as file:
+                if file.read(len(self.key)) == self.key:
+                    return cloudpickle.load(file)
+        except OSError as error:
+            raise OtherHostError from error
+        raise OtherHostError  # a process of the same number
+
+    def to(self, executor: object) -> PickledPlan:
+        """Return the same plan as it travels to the workers of an executor."""
+        if self.file is None or OTHER_HOSTS in self.routes:
+            return self.routes.get(OTHER_HOSTS, self)
+        if isinstance(executor, KeptOnce) and id(executor) not in self.routes:
+            self.routes[id(executor)] = replace(self, file=None, kept=executor.keep(self._bytes()))
+        return self.routes.get(id(executor), self)
+
+    def leave_host(self) -> None:
+        """Send the bytes with each task, since a worker runs on another host."""
+        if self.file is not None and not self.file.closed:
+            self.routes[OTHER_HOSTS] = replace(self, file=None, data=self._bytes())
+
+    def _bytes(self) -> bytes:
+        return os.pread(self.file.fileno(), os.fstat(self.file.fileno()).st_size, len(self.key))
 
     def remove(self) -> None:
         """Delete the file, if any."""
@@ -64,7 +91,11 @@ class PickledPlan:
             self.file.close()
 
     def __reduce__(self) -> Any:
-        return PickledPlan, (self.data, self.path, self.key)
+        return PickledPlan, (self.data, self.path, self.key, None, self.kept)
+
+
+class OtherHostError(Exception):
+    """The file at its path is not that of the plan: this worker runs on another host."""
 
 
 def _in_file(data: bytes) -> PickledPlan:
@@ -128,12 +159,16 @@ class Pickled:
     def __init__(self, plan: PickledPlan, task: Task, executor: Any = None) -> None:
         self.function = run_remotely
         self.processes: dict[int, Any] = {}  # none of which writes into our memory
-        self.args: tuple[Any, ...] = plan, task._replace(slot=None)
+        self._plan = plan
+        self.args: tuple[Any, ...] = plan.to(executor), task._replace(slot=None)
         if isinstance(getattr(executor, "_processes", None), dict):
             self.args += (Siblings(executor),)
 
-    def opened(self, answer: Any) -> tuple[Result, Any]:
-        """Return the result, and the counts of the observer."""
+    def opened(self, answer: Any) -> tuple[Result, Any] | None:
+        """Return the result, and the counts of the observer; `None` if the worker could not open the plan."""
+        if answer == OTHER_HOSTS:
+            self._plan.leave_host()
+            return None
         return answer if isinstance(answer, tuple) else (answer, None)
 
 
@@ -147,10 +182,13 @@ class Siblings:
         return tuple, (list(self._processes or ()),)
 
 
-def run_remotely(plan: PickledPlan, task: Task, siblings: Any = ()) -> tuple[Made, Any]:
-    """Make a task in the worker's process; return its result and the counts of its observer."""
+def run_remotely(plan: PickledPlan, task: Task, siblings: Any = ()) -> tuple[Made, Any] | str:
+    """Make a task in the worker's process; return its result and the counts of its observer, or `OTHER_HOSTS`."""
     end_with_parent(siblings)
-    work, observer = loaded(plan)
+    try:
+        work, observer = loaded(plan)
+    except OtherHostError:
+        return OTHER_HOSTS
     with on_trial(task.trial, work.plan):
         return work.make(task), observer.drain()
 

@@ -23,6 +23,7 @@ from penstock.engine.workers.departures import Departures
 from penstock.engine.workers.executors import is_remote
 from penstock.engine.workers.lifetime import LAST_WAIT
 from penstock.engine.workers.suspects import BY_OTHERS, Death
+from penstock.executors.protocol import is_lost_worker
 
 FRUITLESS = 6  # executors that break one after another, without a task done, before the run fails
 FRUITLESS_KILLED = 64  # the same, of executors whose workers others may have killed
@@ -99,7 +100,7 @@ class ReplaceableExecutor:
                 call.done(failure)
             return
         if broken:
-            self._report(broken, suspects)
+            self._report(broken, suspects, f"a new {self.name}")
         for call in calls:
             self._send(call, executor)
 
@@ -137,6 +138,9 @@ class ReplaceableExecutor:
         if isinstance(result, BrokenExecutor):
             self._broke(call, executor, result, begun=True)
             return
+        if isinstance(result, BaseException) and is_lost_worker(result):
+            self._lost(call, executor, result)
+            return
         opened = (result, None) if isinstance(result, BaseException) else call.opened(result)
         if opened is None:
             self._send(call, executor)
@@ -150,6 +154,18 @@ class ReplaceableExecutor:
                 self._suspects.appendleft(call)
         if was_alone or self._suspects:
             self._go_on()
+
+    def _lost(self, call: Call, executor: Executor, error: BaseException) -> None:
+        """Make a call again whose worker ended, while the executor goes on with the others."""
+        self._report(str(error), [call], "another worker")
+        result = call.lost(Death(str(error)))
+        if result is None and not self._closed:
+            self._send(call, executor)
+            return
+        with self._lock:
+            self._under_way.pop(call, None)
+        if result is not None:
+            call.done(result)
 
     def _broke(self, call: Call, executor: Executor, error: BrokenExecutor, *, begun: bool) -> None:
         """Put a call under suspicion, unless it is known to be deadly by now."""
@@ -189,13 +205,13 @@ class ReplaceableExecutor:
         by_others = bool(_processes(executor)) and not is_known and self._oom_kills == before
         return Death(f"{type(executor).__name__} broke: {told}", by_others=by_others)
 
-    def _report(self, broken: str, suspects: list[Call]) -> None:
+    def _report(self, broken: str, suspects: list[Call], successor: str) -> None:
         rows, operation = None, ""
         if suspects:
             rows = min(call.task.low for call in suspects), max(call.task.high for call in suspects)
             operation = suspects[0].work.plan.label()
         under_way = "" if rows is None else f" while items {rows[0]} to {rows[1]} of {operation} were under way"
-        words = f"{broken}{under_way}; the run continues on a new {self.name}, with the same items"
+        words = f"{broken}{under_way}; the run continues on {successor}, with the same items"
         self._note(RunEvent(time(), "broken", operation, rows, words))
         logging.getLogger("penstock").warning("%s", words)
 

@@ -1,0 +1,43 @@
+"""What an executor may tell and offer beyond `concurrent.futures.Executor`."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol, runtime_checkable
+
+
+class LostWorkerError(RuntimeError):
+    """The worker that made a task ended; the executor itself goes on, with another worker.
+
+    A future that fails with this error has its task made again. With a `concurrent.futures.BrokenExecutor` instead,
+    the whole executor counts as lost.
+
+    >>> str(ps.executors.LostWorkerError("worker 17 of host a ended"))
+    'worker 17 of host a ended'
+    """
+
+
+@runtime_checkable
+class KeptOnce(Protocol):
+    """An executor that can carry bytes to each of its hosts once, for any number of tasks.
+
+    Without it, a plan of more than 64 KiB lies in a file of this host; workers of another host, who cannot open that
+    file, receive the plan with each task.
+    """
+
+    def keep(self, data: bytes) -> Any:
+        """Return an object that travels with a task in few bytes, and whose `load()` returns the bytes in a worker."""
+        ...
+
+
+LOST_ABROAD = {
+    ("distributed", "KilledWorker"),
+    ("distributed", "FutureCancelledError"),
+    ("distributed", "CommClosedError"),
+}
+"""Errors of other libraries' executors that tell of a lost worker: the top module and the name of the class."""
+
+
+def is_lost_worker(error: BaseException) -> bool:
+    """Return whether the future of a task failed because the worker that made it ended."""
+    kind = type(error)
+    return isinstance(error, LostWorkerError) or (kind.__module__.partition(".")[0], kind.__name__) in LOST_ABROAD

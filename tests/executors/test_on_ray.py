@@ -1,0 +1,140 @@
+"""Pipelines on a Ray cluster of two nodes that these tests start."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import penstock as ps
+from penstock.testing.executors import CHECKS, DEATH_CHECKS
+
+os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+for name, value in {
+    "period_ms": "300",
+    "timeout_ms": "1000",
+    "failure_threshold": "5",
+    "initial_delay_ms": "0",
+}.items():
+    os.environ.setdefault(f"RAY_health_check_{name}", value)
+ray = pytest.importorskip("ray")
+pytest.importorskip("ray.cluster_utils")
+
+D = ps.Dataset
+NODE = {"num_cpus": 1, "object_store_memory": 80 << 20}
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    made = ray.cluster_utils.Cluster(initialize_head=True, head_node_args={"num_cpus": 0, "include_dashboard": False})
+    made.add_node(**NODE)
+    made.add_node(**NODE)
+    ray.init(address=made.address, logging_level="error", log_to_driver=False)
+    yield made
+    ray.shutdown()
+    made.shutdown()
+
+
+@pytest.fixture
+def executor(cluster):
+    with ps.executors.ray() as made:
+        yield made
+
+
+def by(ds, executor):
+    return ds.with_options(ps.Options(executor=executor))
+
+
+@pytest.mark.parametrize("check", CHECKS + DEATH_CHECKS, ids=lambda check: check.__name__)
+def test_the_executor_passes_every_check(check, executor):
+    check(executor)
+
+
+def test_the_name_uses_the_cluster_that_the_process_is_connected_to(cluster):
+    pids = {int(pid) for pid in by(D.range(64).map(lambda x: os.getpid()), "ray")}
+    assert os.getpid() not in pids
+    assert ps.executors.ray().workers == 2
+    assert ps.executors.ray(num_cpus=0.5).workers == 4
+
+
+def test_elements_can_be_written_to_as_inline(executor):
+    ds = D.range(6).map(lambda x: {"image": np.full((100, 100), x), "text": "a"})
+    for element in by(ds, executor):
+        element["image"] += 1
+    for batch in by(ds.batch(3), executor):
+        batch["image"] += 1
+
+
+def test_an_exception_keeps_its_class_and_what_it_holds(executor):
+    class TwoArgumentsError(Exception):
+        def __init__(self, one, two):
+            super().__init__(f"{one} {two}")
+            self.two = two
+
+        def __reduce__(self):
+            return TwoArgumentsError, (self.args[0].split()[0], self.two)
+
+    def fails(x):
+        raise TwoArgumentsError("row", int(x))
+
+    with pytest.raises(TwoArgumentsError) as caught:
+        list(by(D.range(3).map(fails), executor))
+    assert caught.value.two == 0
+
+
+def test_an_element_that_ends_its_worker_is_skipped_if_the_policy_says_so(executor):
+    ds = D.range(12).map(lambda x: os._exit(3) if x == 5 else x, on_error=ps.on_error.skip())
+    assert list(by(ds, executor)) == [*range(5), *range(6, 12)]
+
+
+def test_workers_killed_from_outside_change_nothing(executor, tmp_path):
+    killed = tmp_path / "killed"
+
+    def once(x):
+        if x in (10, 30) and not Path(f"{killed}{x}").exists():
+            Path(f"{killed}{x}").touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+        return x * 2
+
+    it = by(D.range(50).map(once).batch(5), executor).iterator()
+    assert [batch.tolist() for batch in it] == [list(range(start, start + 10, 2)) for start in range(0, 100, 10)]
+    assert len(it.stats().events) >= 2
+
+
+def test_a_node_that_dies_changes_nothing(cluster, executor):
+    node = cluster.add_node(**NODE)
+    ds = D.range(60).map(lambda x: (time.sleep(0.02), np.full(1000, x))[1])
+    received = []
+    with by(ds, executor).iterator() as it:
+        for element in it:
+            received.append(int(element[0]))
+            if len(received) == 10:
+                cluster.remove_node(node, allow_graceful=False)
+    assert received == list(range(60))
+
+
+def test_an_iterator_that_is_closed_early_leaves_the_executor_usable(executor):
+    with by(D.range(1000).map(lambda x: x + 1), executor).iterator() as it:
+        next(it)
+    assert executor.submit(len, "abc").result() == 3
+
+
+def test_an_executor_that_was_shut_down_says_so(cluster):
+    executor = ps.executors.ray()
+    executor.shutdown()
+    with pytest.raises(ps.errors.WorkerError, match=r"accepted no task .* after shutdown"):
+        list(by(D.range(3).map(abs), executor))
+
+
+def test_a_state_saved_on_the_cluster_continues_inline(executor):
+    ds = D.range(100).shuffle(seed=1).map(lambda x: x + 1)
+    with by(ds, executor).iterator(epoch=0) as it:
+        first = [int(next(it)) for _ in range(30)]
+        state = it.state_dict()
+    with ds.iterator(epoch=0) as it:
+        it.load_state_dict(state)
+        assert first + list(map(int, it)) == list(map(int, ds.iterator(epoch=0)))
