@@ -149,6 +149,30 @@ def test_later_epochs_begin_in_the_same_processes():
     assert [event.kind for event in again.stats().events] == ["moved"]
 
 
+@pytest.mark.usefixtures("moves_anything")
+def test_later_epochs_make_nothing_here():
+    ds = D.range(60).map(pid, vectorized=False)
+    assert os.getpid() in list(ds)
+    assert os.getpid() not in list(ds.iterator(epoch=1))
+
+
+@pytest.mark.usefixtures("moves")
+def test_no_cycle_keeps_the_processes(monkeypatch):
+    monkeypatch.setattr(moving, "worker_processes", lambda: 3)
+    ds = D.range(60).map(square, vectorized=False)
+    it = ds.iterator()
+    list(it)
+    crew = it._run._carry_over._pool.crew
+    gc.collect()
+    gc.disable()
+    try:
+        del it, ds
+        crew._thread.join(60)
+        assert not crew._thread.is_alive()
+    finally:
+        gc.enable()
+
+
 @pytest.mark.usefixtures("moves")
 def test_an_epoch_after_a_change_sees_the_change(monkeypatch):
     ds = D.range(60).map(by_table)

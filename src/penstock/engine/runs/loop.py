@@ -112,6 +112,8 @@ class Loop:
         if self._gathering is None and not self._session.is_inline(self._tuner):
             coming = self._session.workers(self._stage.work, self._tuner, self._stage.observer)
             self._workers = coming if coming.ready else None
+            if self._may_move and (climb := self._tuner.climb) is not None and climb.elsewhere:
+                self._consider(climb)  # the run before has moved
         elif current is not None and not current.gathers and not len(self._window):
             self._workers = self._gathering = None
         elif current is None and self._gathering is not None and self._tuner.worth_beside(self._group(beside=True)):
@@ -164,10 +166,10 @@ class Loop:
         if self._may_move:
             climb = self._tuner.climb
             if climb is not None and (climb.holds_gil or climb.one_thread or climb.elsewhere):
-                self._consider(climb, job.task.high)
+                self._consider(climb, job.task.high)  # once the GIL is known to be held
         return job
 
-    def _consider(self, climb: HillClimb, done: int) -> None:
+    def _consider(self, climb: HillClimb, done: int = 0) -> None:
         """Let processes make the next jobs, or threads again, if that is better."""
         mover = self._mover = self._mover or runs.moving.Mover(self._stage, climb)
         left = math.inf if self._feed.rows_of is None else self._feed.end - done

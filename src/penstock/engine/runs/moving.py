@@ -6,6 +6,8 @@ import math
 import sys
 import threading
 import warnings
+from collections import deque
+from functools import partial
 from time import time
 from typing import TYPE_CHECKING
 
@@ -99,7 +101,9 @@ class Mover:
             return self._stay(str(error))
         except Exception as error:  # noqa: BLE001 - of pickle; threads need none
             return self._stay(f"it cannot be pickled: {type(error).__name__}: {error}")
-        moved.instead_of(threads, moved.plan.reads or reads, self._note_return)
+        note = partial(_note, session.events, stage.work.plan.label())  # no cycle, which would keep the processes
+        again = f"threads call the functions of {self._label} again: "
+        moved.instead_of(threads, moved.plan.reads or reads, lambda why: note("stayed", again + why))
         return moved
 
     def _made(self, moved: MovedWorkers, under_way: int) -> Workers:
@@ -137,11 +141,12 @@ class Mover:
             f'and Options(executor="auto") leaves them in threads because {why}',
         )
 
-    def _note_return(self, why: str) -> None:
-        self._note("stayed", f"threads call the functions of {self._label} again: {why}")
-
     def _note(self, kind: str, words: str) -> None:
-        self._stage.session.events.append(RunEvent(time(), kind, self._stage.work.plan.label(), None, words))
+        _note(self._stage.session.events, self._stage.work.plan.label(), kind, words)
+
+
+def _note(events: deque[RunEvent], operation: str, kind: str, words: str) -> None:
+    events.append(RunEvent(time(), kind, operation, None, words))
 
 
 def worker_processes() -> int:
