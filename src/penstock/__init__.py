@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from penstock import tf_data as tf_data
     from penstock.core.events import RunEvent
     from penstock.core.on_error import ErrorBudget
+    from penstock.core.verdicts import Verdict
     from penstock.dataset.check import Check, StageCheck
     from penstock.dataset.iterator import Iterator
     from penstock.dataset.readers.arrays import read_hdf5, read_numpy, read_zarr
@@ -68,6 +69,7 @@ __all__ = [
     "StageCheck",
     "Stats",
     "Switch",
+    "Verdict",
     "audio",
     "errors",
     "executors",
@@ -116,6 +118,7 @@ _PLACES = {
     "read_litdata": "penstock.dataset.readers.shards",
     "read_mds": "penstock.dataset.readers.shards",
     "Switch": "penstock.dataset.switch",
+    "Verdict": "penstock.core.verdicts",
     "read_arrow": "penstock.dataset.readers.tables",
     "read_csv": "penstock.dataset.readers.tables",
     "read_parquet": "penstock.dataset.readers.tables",

@@ -179,15 +179,15 @@ def test_a_consumer_that_takes_items_ahead_reports_where_it_stands(ds):
     next(it)
     after_first = it.position()
     rest = [next(it), next(it)]
-    it.report(after_first)
+    it.report_position(after_first)
     again = ds.iterator()
     again.load_state_dict(it.state_dict())
     assert ds.state_dict() == it.state_dict()
     assert [next(again), next(again)] == rest
     assert it.position() != after_first  # where the iterator itself stands
-    it.report(None)
+    it.report_position(None)
     assert it.state_dict()["row"] == 3
-    it.report(after_first)
+    it.report_position(after_first)
     it.load_state_dict(again.state_dict())
     assert it.state_dict()["row"] == 3
 

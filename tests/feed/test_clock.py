@@ -6,6 +6,7 @@ import re
 
 import pytest
 
+from penstock.core.verdicts import Verdict
 from penstock.feed.clock import ArrivalClock, DeviceTimes, EventClock
 
 
@@ -68,20 +69,37 @@ def test_another_pass_begins_anew():
 
 
 @pytest.mark.parametrize(
-    ("waited", "moving", "input_waited", "says"),
+    ("waited", "moving", "input_waited", "kind", "says"),
     [
-        (0.01, 0.9, 0.5, "Step-bound: cuda:0 waited 1.0 % of the time for its batches. It took 10 steps/s; transfers"),
-        (0.5, 0.1, 0.4, "Input-bound: cuda:0 waited 50 % of the time for its batches. The decoder."),
-        (0.5, 0.8, 0.1, "Transfer-bound: cuda:0 waited 50 % of .* 80 % of the time, at 12.5 GB/s. Send fewer bytes"),
+        (
+            0.01,
+            0.9,
+            0.5,
+            "step",
+            "Step-bound: cuda:0 waited 1.0 % of the time for its batches. It took 10 steps/s; transfers",
+        ),
+        (0.5, 0.1, 0.4, "storage", "Input-bound: cuda:0 waited 50 % of the time for its batches. The decoder."),
+        (
+            0.5,
+            0.8,
+            0.1,
+            "transfer",
+            "Transfer-bound: cuda:0 waited 50 % of .* 80 % of the time, at 12.5 GB/s. Send fewer bytes",
+        ),
     ],
 )
-def test_the_verdict_says_what_the_device_waits_for(waited, moving, input_waited, says):
+def test_the_verdict_says_what_the_device_waits_for(waited, moving, input_waited, kind, says):
     times = DeviceTimes("cuda:0", steps=10, seconds=1.0, waited=waited, moving=moving, nbytes=10**10)
-    assert re.match(says, times.verdict(input_waited, lambda: "The decoder."))
+    found = times.verdict(input_waited, lambda: Verdict("The decoder.", "storage"))
+    assert re.match(says, found)
+    assert found.kind == kind
 
 
 def test_a_few_steps_say_nothing():
-    assert DeviceTimes("cuda:0", 2, 0.5).verdict(0, str) == "Too early to say: 2 steps in 0.50 s on cuda:0."
+    assert (
+        DeviceTimes("cuda:0", 2, 0.5).verdict(0, lambda: Verdict(""))
+        == "Too early to say: 2 steps in 0.50 s on cuda:0."
+    )
 
 
 class Array:
@@ -111,4 +129,4 @@ def test_without_events_arrivals_are_counted(monkeypatch, ready, input_waited, s
     for _ in range(4):
         clock.asked()
         clock.handed_out({"x": Array(ready=ready), "s": "text"})
-    assert re.match(says, clock.verdict(input_waited, lambda: "The decoder."))
+    assert re.match(says, clock.verdict(input_waited, lambda: Verdict("The decoder.", "storage")))

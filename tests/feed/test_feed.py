@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pytest
 
 from penstock import Dataset
-from penstock.core.errors import ClosedError
+from penstock.core.errors import ClosedError, PlanError
 from penstock.feed.feed import FedIterator, FrameworkFeed, Here
 from penstock.feed.towers import Stacked
 
@@ -236,3 +238,19 @@ def test_the_batches_before_a_failure_are_a_short_stack(depth):
     assert it.state_dict()["row"] == 6
     with pytest.raises(ValueError, match="six"):
         next(it)
+
+
+def test_a_feed_is_watched_as_its_source_is(tmp_path):
+    prometheus = pytest.importorskip("prometheus_client")
+    registry = prometheus.CollectorRegistry()
+    it = FedIterator(Dataset.range(12).batch(4).iterator(), Here(np.asarray), depth=2)
+    it.trace(tmp_path / "run.json")
+    it.to_tensorboard(tmp_path)
+    it.to_prometheus("train", registry=registry)
+    next(it)
+    assert registry.get_sample_value("penstock_items_total", {"pipeline": "train"}) >= 1
+    assert len(list(it)) == 2
+    assert sum(event.get("cat") == "wait" for event in json.loads((tmp_path / "run.json").read_text())) >= 1
+    assert (tmp_path / "penstock").is_dir()
+    with pytest.raises(PlanError, match="to_opentelemetry"):
+        it.to_opentelemetry()

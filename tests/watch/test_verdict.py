@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import pickle
+from time import sleep
+
+import numpy as np
 import pytest
 
 import penstock as ps
+from penstock.core.verdicts import Verdict
 from penstock.watch.stats import OperationStats, Stats
 from penstock.watch.verdict import verdict
 
 
-def operation(name, wall):
-    return OperationStats(name=name, calls=10, rows=1000, wall=wall, cpu=wall, wait=0.0, bytes=0)
+def operation(name, wall, wait=0.0, **told):
+    return OperationStats(name=name, calls=10, rows=1000, wall=wall, cpu=wall - wait, wait=wait, bytes=0, **told)
 
 
 def stats(**changed):
@@ -81,7 +86,7 @@ def test_the_verdict_advises_a_change(changed, advice):
 def test_a_run_that_is_not_input_bound_shows_the_ceiling():
     text = verdict(stats(waited=0.2, stepped=9.8, work=2.0))
     assert text == (
-        "Not input-bound: the consumer waited 2.0 % of the time. It took 10 batches/s; the pipeline could make "
+        "Step-bound: the consumer waited 2.0 % of the time. It took 10 batches/s; the pipeline could make "
         "100 batches/s (on 2 threads), then limited by map(decode)."
     )
 
@@ -106,3 +111,143 @@ def test_the_last_event_ends_with_the_innermost_line_of_its_stack():
     stack = "nothing moves; thread main is in:\n  File 'a.py', line 1, in f\n    g()\n  File 'b.py', line 2\n    read()"
     event = ps.RunEvent(0.0, "stuck", "map(f)", None, stack)
     assert verdict(stats(events=(event,))).endswith("The event of the run: nothing moves; thread main is in: read().")
+
+
+# Kinds
+
+
+READS = (operation("read_files", 15.0, wait=12.0, reads=True), operation("map(decode)", 5.0))
+
+
+@pytest.mark.parametrize(
+    ("changed", "kind", "named"),
+    [
+        ({}, "input", "Input-bound"),
+        ({"waited": 0.2, "stepped": 9.8, "holds_gil": True}, "step", "Step-bound"),
+        ({"holds_gil": True}, "gil", "GIL-bound"),
+        ({"operations": READS}, "storage", "Storage-bound"),
+        ({"operations": READS, "holds_gil": True}, "gil", "GIL-bound"),
+        ({"short": 40, "work": 8.0, "budget": 10**6}, "memory", "Memory-bound"),
+        ({"short": 40, "work": 18.0, "budget": 10**6}, "input", "Input-bound"),  # all workers are busy
+        ({"short": 20, "work": 8.0}, "input", "Input-bound"),  # now and then
+        ({"items": 0}, "early", "Too early"),
+        ({"seconds": 0.01}, "early", "Too early"),
+    ],
+)
+def test_each_kind_is_named(changed, kind, named):
+    if "seconds" in changed:
+        changed = {"waited": changed["seconds"], "stepped": 0.0}
+    found = verdict(stats(**changed))
+    assert found.kind == kind
+    assert found.startswith(named)
+
+
+def test_a_verdict_has_parts():
+    found = verdict(stats())
+    assert (found.operation, found.next_operation) == ("map(decode)", "read_files")
+    assert found.operation_ceiling == pytest.approx(2 * 1000 / 15)
+    assert found.ceiling == pytest.approx(2 * 100 / 20)
+    assert "the next limit is read_files, at 500 rows/s" in found
+    assert found.change in found
+    assert type(pickle.loads(pickle.dumps(found))) is Verdict
+    assert vars(pickle.loads(pickle.dumps(found))) == vars(found)
+
+
+@pytest.mark.parametrize(
+    ("changed", "gain"),
+    [
+        # 100 batches in 10 s; the consumer alone could take 100 in 4 s, 2.5 times as many
+        ({"holds_gil": True, "work": 20.0, "blocked": 10.0}, 2.0),  # 2 cores x 100 / 10 s = 20 a second
+        ({"workers": 1, "mode": "1 thread", "work": 10.0}, 2.0),
+        ({"workers": 1, "mode": "1 thread", "work": 10.0, "cores": 64.0}, 2.5),  # then the step is the limit
+        ({"blocked": 19.0}, 2.0),
+        ({"blocked": 12.0}, 2.0),
+        ({"starved": 10.0}, 2.0),
+        ({}, 1 / (1 - 0.75 / 2)),  # with the limiting operation in half of its time
+        ({"mode": "inline", "workers": 1, "work": 10.0}, 1.0),  # nobody knows
+        ({"short": 40, "work": 8.0, "budget": 10**6}, 2.5),
+        ({"waited": 0.2, "stepped": 9.8}, 1.0),
+    ],
+)
+def test_the_gain_of_the_change_is_predicted(changed, gain):
+    found = verdict(stats(**changed))
+    assert found.gain == pytest.approx(gain)
+    assert ("times as fast" in found) is (gain > 1)
+    assert ("then your own step is the limit" in found) is (gain == 2.5)
+
+
+def test_a_sequential_operation_is_the_limit_before_one_that_all_workers_share():
+    of_one = operation("from_generator(f)", 8.0, sequential=True)
+    found = verdict(stats(operations=(of_one, operation("map(decode)", 12.0))))
+    assert found.operation == "from_generator(f)"  # 8 s of one thread, against 6 s of each worker
+    assert found.operation_ceiling == pytest.approx(1000 / 8)
+    assert "one element after another" in found
+    assert found.gain == pytest.approx(2 * 100 / 8 / 10)
+
+
+# Each kind in a run
+
+
+def finished(ds, **options):
+    with ds.with_options(ps.Options(**options)).iterator() as it:
+        for _ in it:
+            pass
+        return it.verdict()
+
+
+def busy(x):
+    return sum(range(20_000 + int(x)))
+
+
+class Slow:
+    """A source that takes its time, as a remote disk does."""
+
+    def __len__(self):
+        return 64
+
+    def __getitem__(self, row):
+        sleep(0.004)
+        return row
+
+
+def test_a_slow_consumer_is_step_bound():
+    with ps.Dataset.range(4000).batch(4).iterator() as it:
+        for _ in it:
+            sleep(0.02)
+            if it.verdict().kind == "step":  # soon, since only the first batch is waited for
+                break
+        assert it.verdict().kind == "step"
+
+
+def test_work_on_one_core_is_input_bound():
+    found = finished(ps.Dataset.range(300).map(busy).batch(4), executor="inline")
+    assert (found.kind, found.operation) == ("input", "map(busy)")
+
+
+def test_a_slow_source_is_storage_bound():
+    found = finished(ps.Dataset.from_source(Slow()).batch(4), executor="threads", workers=2)
+    assert (found.kind, found.operation) == ("storage", "from_source(Slow)")
+    assert "Options(workers=4)" in found
+    assert found.gain > 1
+
+
+def test_a_small_memory_budget_is_memory_bound():
+    def slow(x):
+        sleep(0.01)
+        return np.full(1 << 18, x, np.uint8)
+
+    ds = ps.Dataset.range(48).map(slow).batch(1)
+    found = finished(ds, executor="threads", workers=8, memory_budget=1 << 20)
+    assert found.kind == "memory"
+    assert "raise Options(memory_budget=)" in found
+
+
+def test_functions_found_to_hold_the_gil_are_gil_bound():
+    ds = ps.Dataset.range(300).map(busy).batch(4).with_options(ps.Options(executor="threads", workers=2))
+    with ds.iterator() as it:
+        for _ in it:
+            pass
+        it._run.tuner.climb.holds_gil = True  # as several looks in a row would find on an idle machine
+        found = it.verdict()
+    assert found.kind == "gil"
+    assert "Options(executor='processes')" in found

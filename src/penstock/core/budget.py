@@ -34,6 +34,8 @@ class Budget:
         """The facts that the user should know, each once."""
         self.unsaid: list[str] = []
         """The notes that no warning has told yet."""
+        self.short = 0
+        """The number of times that work ahead found no room."""
         self.processes = 1
         """The number of processes that are handed in, which share what caches may keep."""
         self.lock = threading.Lock()

@@ -16,6 +16,7 @@ from penstock import plan as plans
 from penstock.core.blame import note_blames
 from penstock.core.closing import Closing
 from penstock.core.errors import PlanError
+from penstock.dataset.watching import Watching
 from penstock.engine.cursors.cursor import Cursor
 from penstock.engine.runs.carry_over import CarryOver
 from penstock.engine.runs.failures import over
@@ -36,7 +37,7 @@ T = TypeVar("T")
 LOOK_AFTER = 100_000_000  # ns until a run first looks at what holds memory; shorter runs never do
 
 
-class Iterator(Closing, Generic[T]):
+class Iterator(Watching, Closing, Generic[T]):
     """One pass over a dataset.
 
     To stop early, use the iterator in a `with` block or `close()` it; the end of the epoch also closes it. Several
@@ -69,6 +70,7 @@ class Iterator(Closing, Generic[T]):
         self._options = passes.options
         self._lock = threading.RLock()  # a signal handler may request the position during `next`
         plans.fingerprint.settle(passes.plan)
+        self._viewers: watch.viewers.Viewers | None = None
         self._waits = epoch is None  # until its first `next`, which begins the pass
         self._start(passes.upcoming() if epoch is None else passes.beginning(epoch))
 
@@ -77,7 +79,7 @@ class Iterator(Closing, Generic[T]):
         self._cursor = self._began = cursor
         self._items: deque[T] | Ahead = deque()
         self._dropped = 0  # items of the run that will not be received
-        self._counters = Counters()
+        self._counters = Counters() if self._viewers is None else self._viewers.counters()
         self._run: Run | None = None  # begun by the first `next`
         self._watched: watch.stuck.Watched | None = None
         self._stop: weakref.finalize[..., Any] | None = None
@@ -136,6 +138,8 @@ class Iterator(Closing, Generic[T]):
             watched.asked = 0
             self._last = perf_counter_ns()
             self._waited += self._last - asked
+            if self._viewers is not None:
+                self._let_look(self._viewers, asked)
         if items is None:
             self._passes.end()
             if self._warn is not None and self._received == self._cursor.row == 0:
@@ -267,7 +271,7 @@ class Iterator(Closing, Generic[T]):
             return replace(cursor, ended=ended)
 
     def position(self) -> Cursor:
-        """Return the position after the item received last, as a value for `report`."""
+        """Return the position after the item received last, as a value for `report_position`."""
         with self._lock:
             reported, self._reported = self._reported, None
             try:
@@ -275,7 +279,7 @@ class Iterator(Closing, Generic[T]):
             finally:
                 self._reported = reported
 
-    def report(self, position: Cursor | None) -> None:
+    def report_position(self, position: Cursor | None) -> None:
         """Let states, of the dataset too, tell this position: for a consumer that takes items before it needs them.
 
         `None` tells the position after the item received last again.
@@ -283,7 +287,7 @@ class Iterator(Closing, Generic[T]):
         >>> it = Dataset.range(9).iterator()
         >>> x, after_x = next(it), it.position()
         >>> ahead = next(it)
-        >>> it.report(after_x)
+        >>> it.report_position(after_x)
         >>> it.state_dict()["row"]
         1
         """
@@ -322,28 +326,6 @@ class Iterator(Closing, Generic[T]):
                 self._passes.take_over(cursor)
                 self._passes.begin(self, cursor)
 
-    def stats(self) -> watch.stats.Stats:
-        """Return the counts since the iterator was made or a state was loaded; as text, `Stats` is a table.
-
-        >>> it = Dataset.range(10).filter(lambda x: x % 2 == 0).batch(2).iterator()
-        >>> len(next(it)), it.stats().items, it.stats().rows
-        (2, 1, 2)
-        """
-        waited, last = self._waited, self._last
-        stepped = (perf_counter_ns() if self._run and self._run.ended is None else last) - self._first - waited
-        times = (waited, max(stepped, 0) if last else 0)
-        memory = self._carry_over.memory
-        return watch.report.stats_of(self._run, self._counters, memory, self._received, times, self._growth)
-
-    def verdict(self) -> str:
-        """Return the limit of this run in words: who waits, for which operation, its ceiling, and what to change.
-
-        >>> it = iter(Dataset.range(3))
-        >>> it.verdict()
-        'Too early to say: 0 elements in 0.00 s.'
-        """
-        return watch.verdict.verdict(self.stats())
-
     def close(self) -> None:
         """Stop at once. Closing again does nothing; `state_dict()` still returns the position."""
         if self._run is not None and self._run.ended is None:
@@ -352,6 +334,8 @@ class Iterator(Closing, Generic[T]):
         self._end()  # without the lock, which a `next` that waits holds
         with self._lock:
             self._drop(len(self._items))
+        if self._viewers is not None:
+            self._viewers.close(self.stats())
 
     def _end(self) -> None:
         if self._stop is not None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from time import perf_counter
 from typing import Any, Protocol, TypeAlias
 
+from penstock.core.verdicts import Verdict
 from penstock.elements.nested.structure import flatten
 
 _BOUND = 0.05  # share of the time that a device waits before anything but its steps is called the limit
@@ -30,7 +31,7 @@ class Clock(Protocol):
         """Note that the consumer gets one."""
         ...
 
-    def verdict(self, input_waited: float, of_input: Callable[[], str]) -> str:
+    def verdict(self, input_waited: float, of_input: Callable[[], Verdict]) -> Verdict:
         """Return the limit in words; `input_waited` seconds went into waiting for the pipeline, as `of_input` says."""
         ...
 
@@ -51,7 +52,7 @@ class DeviceTimes:
         """Return the share of its time that the device waits for batches."""
         return self.waited / self.seconds if self.seconds else 0.0
 
-    def verdict(self, input_waited: float, of_input: Callable[[], str]) -> str:
+    def verdict(self, input_waited: float, of_input: Callable[[], Verdict]) -> Verdict:
         """Return the limit in words; see `Clock.verdict`."""
         if self.steps < _LEAST_STEPS or self.seconds < _LEAST_SECONDS:
             return _too_early(self.steps, self.seconds, self.name)
@@ -60,12 +61,19 @@ class DeviceTimes:
         if self.moving and self.nbytes:
             moves += f", at {self.nbytes / self.moving / 1e9:.3g} GB/s"
         if self.wait_share < _BOUND:
-            return f"Step-bound: {waits}. It took {self.steps / self.seconds:.3g} steps/s; {moves}."
+            return Verdict(f"Step-bound: {waits}. It took {self.steps / self.seconds:.3g} steps/s; {moves}.", "step")
         if input_waited >= self.moving:
-            return f"Input-bound: {waits}. {of_input()}"
-        return (
-            f"Transfer-bound: {waits}; {moves}. Send fewer bytes, such as uint8 that finish= casts on the device, or "
-            "begin transfers earlier with depth=3."
+            found = of_input()
+            return found.reworded(
+                f"Input-bound: {waits}. {found}", "input" if found.kind in ("early", "step") else None
+            )
+        change = (
+            "Send fewer bytes, such as uint8 that finish= casts on the device, or begin transfers earlier with depth=3."
+        )
+        ceiling = self.steps / max(self.moving, 1e-9)
+        gain = 1 / max(1 - self.wait_share, 1e-3)
+        return Verdict(
+            f"Transfer-bound: {waits}; {moves}. {change}", "transfer", ceiling=ceiling, change=change, gain=gain
         )
 
 
@@ -118,7 +126,7 @@ class EventClock:
         self._read()
         return self._sums
 
-    def verdict(self, input_waited: float, of_input: Callable[[], str]) -> str:
+    def verdict(self, input_waited: float, of_input: Callable[[], Verdict]) -> Verdict:
         return self.times().verdict(input_waited, of_input)
 
     def _read(self) -> None:
@@ -163,7 +171,7 @@ class ArrivalClock:
         leaves = flatten(batch)[0]
         self._late += not all(leaf.is_ready() for leaf in leaves if hasattr(leaf, "is_ready") and not leaf.is_deleted())
 
-    def verdict(self, input_waited: float, of_input: Callable[[], str]) -> str:
+    def verdict(self, input_waited: float, of_input: Callable[[], Verdict]) -> Verdict:
         seconds, steps = self._last - self._began, self._steps
         if steps < _LEAST_STEPS or seconds < _LEAST_SECONDS:
             return _too_early(steps, seconds, self._name)
@@ -172,11 +180,14 @@ class ArrivalClock:
         late = self._late / steps
         moves = f"{_percent(late)} of the batches were still on their way to {self._name} when they were handed out"
         bound = "Step-bound" if late < _BOUND else "Step-bound or transfer-bound"
-        return f"{bound}: the pipeline was waited for {_percent(input_waited / seconds)} of the time; {moves}."
+        return Verdict(
+            f"{bound}: the pipeline was waited for {_percent(input_waited / seconds)} of the time; {moves}.",
+            "step" if late < _BOUND else "transfer",
+        )
 
 
-def _too_early(steps: int, seconds: float, name: str) -> str:
-    return f"Too early to say: {steps} steps in {seconds:.2f} s on {name}."
+def _too_early(steps: int, seconds: float, name: str) -> Verdict:
+    return Verdict(f"Too early to say: {steps} steps in {seconds:.2f} s on {name}.")
 
 
 def _percent(share: float) -> str:

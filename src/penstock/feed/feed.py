@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import weakref
 from collections import deque
@@ -13,6 +14,7 @@ import numpy as np
 
 from penstock.core.arrays import Reserve
 from penstock.core.closing import Closing
+from penstock.core.verdicts import Verdict
 from penstock.elements.nested.structure import flatten, paths, unflatten
 from penstock.elements.ragged import Ragged
 from penstock.elements.sparse import Sparse
@@ -28,7 +30,7 @@ class ElementIterator(Protocol):
     def state_dict(self) -> dict[str, Any]: ...
     def load_state_dict(self, state: dict[str, Any] | list[dict[str, Any]], /) -> None: ...
     def stats(self) -> Any: ...
-    def verdict(self) -> str: ...
+    def verdict(self) -> Verdict: ...
     def close(self) -> None: ...
 
 
@@ -37,7 +39,11 @@ class AheadIterator(ElementIterator, Protocol):
 
     def ledger(self) -> dict[str, Any]: ...
     def position(self) -> Any: ...
-    def report(self, position: Any, /) -> None: ...
+    def report_position(self, position: Any, /) -> None: ...
+    def trace(self, path: Any, /) -> None: ...
+    def to_tensorboard(self, to: Any, /) -> None: ...
+    def to_prometheus(self, pipeline: str = ..., *, registry: Any = ...) -> None: ...
+    def to_opentelemetry(self, pipeline: str = ..., *, meter: Any = ...) -> None: ...
 
 
 class Iterable(Protocol):
@@ -135,7 +141,7 @@ class FedIterator(Closing):
             finally:
                 self._placement.release(placed)
                 if self._takes_ahead:
-                    self._source.report(position)
+                    self._source.report_position(position)
             if clock is not None:
                 clock.handed_out(batch)
             return batch
@@ -144,7 +150,7 @@ class FedIterator(Closing):
         """Return the exception that says why there is no step."""
         failure, self._failure = self._failure, None
         if failure is None:
-            self._source.report(None)
+            self._source.report_position(None)
             return StopIteration()
         self._over = False  # what is asked for after a failure is an error of the source
         return failure
@@ -152,7 +158,7 @@ class FedIterator(Closing):
     def _place_ahead(self) -> None:
         """Begin transfers until `depth` are under way, or the source ends."""
         if self._takes_ahead and not self._is_begun:
-            self._source.report(self._source.position())
+            self._source.report_position(self._source.position())
             self._is_begun = True
         while not self._over and len(self._placed) < self._depth:
             self._take()
@@ -197,9 +203,25 @@ class FedIterator(Closing):
         """Return the counts so far, with those of elements taken ahead; see `Iterator.stats`."""
         return self._source.stats()
 
-    def verdict(self) -> str:
+    def verdict(self) -> Verdict:
         """Return what limits this run: the pipeline, transfers to the device, or the steps; see `Iterator.verdict`."""
         return _verdict(self._placement, self._source)
+
+    def trace(self, path: str | os.PathLike[str]) -> None:
+        """Write a trace of this pass; see `Iterator.trace`."""
+        self._source.trace(path)
+
+    def to_tensorboard(self, to: Any) -> None:
+        """Write the figures of this pass for TensorBoard; see `Iterator.to_tensorboard`."""
+        self._source.to_tensorboard(to)
+
+    def to_prometheus(self, pipeline: str = "penstock", *, registry: Any = None) -> None:
+        """Let Prometheus scrape the counts of this pass; see `Iterator.to_prometheus`."""
+        self._source.to_prometheus(pipeline, registry=registry)
+
+    def to_opentelemetry(self, pipeline: str = "penstock", *, meter: Any = None) -> None:
+        """Let OpenTelemetry observe the counts of this pass; see `Iterator.to_opentelemetry`."""
+        self._source.to_opentelemetry(pipeline, meter=meter)
 
     def close(self) -> None:
         """Stop at once."""
@@ -212,7 +234,7 @@ class FedIterator(Closing):
             self._placement.release(self._placed.popleft()[0])
 
 
-def _verdict(placement: Placement, source: ElementIterator) -> str:
+def _verdict(placement: Placement, source: ElementIterator) -> Verdict:
     clock = placement.clock
     return source.verdict() if clock is None else clock.verdict(source.stats().waited, source.verdict)
 
@@ -273,7 +295,7 @@ class FrameworkFeed(SharedPasses):
         """Return the counts of the pass begun last; see `Iterator.stats`."""
         return self._told().stats()
 
-    def verdict(self) -> str:
+    def verdict(self) -> Verdict:
         """Return what limited the pass begun last; see `Iterator.verdict`."""
         return _verdict(self._placement, self._told())
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from penstock.core.errors import MissingDependencyError
 from penstock.core.lazy import require
+from penstock.core.verdicts import Verdict
 from penstock.elements.spec import Spec
 from penstock.feed.feed import Iterable
 from penstock.feed.keras_batches import BatchForm, KerasPasses
@@ -107,7 +108,7 @@ class KerasFeed:
         """Return the counts of the last pass; see `Iterator.stats`."""
         return self._passes.last().stats()
 
-    def verdict(self) -> str:
+    def verdict(self) -> Verdict:
         """Return what limited the last pass; see `Iterator.verdict`."""
         return self._passes.last().verdict()
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from penstock.core.errors import ElementError, PlanError
 from penstock.core.lazy import require
+from penstock.core.verdicts import Verdict
 from penstock.elements.nested.nesting import part_in
 from penstock.elements.nested.structure import flatten, paths, unflatten
 from penstock.elements.ragged import Ragged
@@ -320,7 +321,7 @@ class Batches:
         """Return the counts of the pass; see `Iterator.stats`."""
         return self._passes.last().stats()
 
-    def verdict(self) -> str:
+    def verdict(self) -> Verdict:
         """Return what limits the pass; see `Iterator.verdict`."""
         return self._passes.last().verdict()
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from functools import partial
 from time import perf_counter_ns, thread_time_ns
@@ -29,6 +30,7 @@ from penstock.watch.containers import Containers
 if TYPE_CHECKING:
     from penstock.core.events import RunEvent
     from penstock.engine.runs.run import Run
+    from penstock.engine.tasks.task import Task
 
 Cell = list[int]
 """Counts of one operation and thread: calls, rows, wall ns, CPU ns, bytes, input elements, and failed elements."""
@@ -47,19 +49,23 @@ class NodeOutline(NamedTuple):
     text: str
     traits: Traits
     internal: bool
+    reads: bool
 
     @classmethod
     def of(cls, node: Node | NodeOutline) -> NodeOutline:
         """Return the outline of a node."""
-        return cls(node.label(), node.traits, node.internal)
+        if isinstance(node, NodeOutline):
+            return node
+        return cls(node.label(), node.traits, node.internal, not node.inputs)
 
     def label(self) -> str:
         """Return the operation as `explain()` names it."""
         return self.text
 
 
-Outline: TypeAlias = dict[int, tuple[NodeOutline, list[int], bool]]
-"""Operations by number: each node in outline, the numbers of its inputs, and whether its time contains theirs."""
+Outline: TypeAlias = dict[int, tuple[NodeOutline, list[int], bool, bool]]
+"""Operations by number: each node in outline, the numbers of its inputs, whether its time contains theirs, and whether
+it is sequential."""
 
 
 class Counted(NamedTuple):
@@ -77,6 +83,7 @@ class OperationCounters:
     node: Node | NodeOutline
     inputs: list[OperationCounters]
     contains_inputs: bool  # whether the time includes that of the inputs
+    sequential: bool = False  # makes one piece after another
     cells: dict[int, Cell] = field(default_factory=dict)
     each: int = 0  # bytes of the element sampled last
 
@@ -139,7 +146,9 @@ class Counters:
         if operation is None:
             inputs = [self._operations[number] for number in of.inputs]
             contains_inputs = of.kind == "program" or of.node.traits.calls_input
-            operation = self._operations[of.number] = OperationCounters(of.node, inputs, contains_inputs)
+            operation = self._operations[of.number] = OperationCounters(
+                of.node, inputs, contains_inputs, of.kind == "flow"
+            )
         if of.kind == "flow":
             return partial(self._measured_flow, operation, function)
         if of.kind == "program":
@@ -186,6 +195,10 @@ class Counters:
         finally:
             close(flow)
 
+    def around_tasks(self, plan: Node) -> Callable[[Task], AbstractContextManager[object]] | None:
+        """Return `None`: what counts is inside of tasks."""
+        return None
+
     def count(self, number: int, rows: int, nbytes: int, wall: int, cpu: int) -> None:
         """Count rows of an operation that were made by no wrapped function."""
         cell = self._operations[number].cell()
@@ -220,16 +233,17 @@ class Counters:
                 NodeOutline.of(operation.node),
                 [numbers[each] for each in operation.inputs],
                 operation.contains_inputs,
+                operation.sequential,
             )
             for number, operation in sorted(self._operations.items())
         }
 
     def adopt(self, outline: Outline) -> None:
         """Prepare for the counts of operations that another process measures."""
-        for number, (node, inputs, contains_inputs) in outline.items():
+        for number, (node, inputs, contains_inputs, sequential) in outline.items():
             if number not in self._operations:
                 below = [self._operations[each] for each in inputs]
-                self._operations[number] = OperationCounters(node, below, contains_inputs)
+                self._operations[number] = OperationCounters(node, below, contains_inputs, sequential)
 
     def watch(self, run: Run, awaited: Callable[[], int], note: Callable[[RunEvent], object]) -> watch.stuck.Watched:
         """Look at a run that this thread makes for a consumer in another process, as long as the result is kept."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 from penstock.core.budget import Budget
 from penstock.engine.memory.pool import Memory
@@ -21,6 +22,7 @@ from penstock.watch.counters import (
     WALL,
     Cell,
     Counters,
+    NodeOutline,
     OperationCounters,
 )
 from penstock.watch.leaks import MemoryGrowth
@@ -70,6 +72,7 @@ def stats_of(
         alone=() if run is None else tuple(map(str, safety.calls.all_alone(post_order(run.plan)))),
         events=() if run is None else tuple(run.events),
         starting=0.0 if run is None else run.starting * NS,
+        short=0 if run is None else run.budget.short,
     )
 
 
@@ -96,7 +99,9 @@ def _operations(counters: Counters) -> tuple[OperationStats, ...]:
                 cell[at] -= sum(spent[each][below] for each in operation.inputs)
         given = sum(each[ROWS] for each in inputs) if inputs else cell[GIVEN]
         left_out = max(given - cell[ROWS], 0) if operation.node.traits.selects else 0
-        own.append(_stats(operation.node.label(), cell, left_out))
+        reads = NodeOutline.of(operation.node).reads
+        made = _stats(operation.node.label(), cell, left_out)
+        own.append(replace(made, reads=reads, sequential=operation.sequential))
     return tuple(own)
 
 
@@ -123,8 +128,10 @@ def _as_written(counters: Counters, operations: tuple[OperationStats, ...]) -> t
 
 def _together(parts: list[OperationStats]) -> OperationStats:
     """Return the stats of the last of these operations, with the time of all."""
-    sums = {name: sum(getattr(part, name) for part in parts) for name in ("wall", "cpu", "wait", "left_out", "failed")}
-    return replace(parts[-1], **sums)
+    sums: dict[str, Any] = {
+        name: sum(getattr(part, name) for part in parts) for name in ("wall", "cpu", "wait", "left_out", "failed")
+    }
+    return replace(parts[-1], **sums, reads=any(part.reads for part in parts))
 
 
 def _stats(name: str, cell: Cell, left_out: int = 0) -> OperationStats:

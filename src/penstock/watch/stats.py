@@ -27,6 +27,9 @@ class OperationStats:
     `failed` counts elements that failed and were left out or replaced, as `on_error=` or `ignore_errors()` requires. If
     elements are made again because another element of their task failed, they count again.
 
+    `reads` is true of a source, and `sequential` of an operation that makes one element after another, which one thread
+    at a time runs.
+
     >>> it = Dataset.range(4).map(lambda x: 6 // (x - 1), on_error="skip").iterator()
     >>> len(list(it)), [(each.rows, each.failed) for each in it.stats().operations]
     (3, [(4, 0), (3, 1)])
@@ -41,6 +44,8 @@ class OperationStats:
     bytes: int
     left_out: int = 0
     failed: int = 0
+    reads: bool = False
+    sequential: bool = False
 
 
 @dataclass(frozen=True)
@@ -72,7 +77,7 @@ class Stats:
     - `events`: what happened to the run, such as workers that died or waits without end.
     - `operations`: from the sources up.
     - `budget`: the bytes of `Options(memory_budget=)`; `held`: what the parts of a run that is under way hold of them;
-      `notes`: what the run could not do within them.
+      `notes`: what the run could not do within them; `short`: how often work ahead found no room in them.
     - `growing`: what keeps growing while the run goes on, with figures: objects that functions refer to, batches that
       the consumer keeps, keys and groups.
 
@@ -110,6 +115,7 @@ class Stats:
     notes: tuple[str, ...] = ()
     growing: tuple[str, ...] = ()
     starting: float = 0.0
+    short: int = 0
 
     def __str__(self) -> str:
         return stats_text(self)
@@ -146,8 +152,12 @@ class Stats:
 
     @property
     def limit(self) -> OperationStats | None:
-        """Return the operation that takes the most time, if any."""
-        return max(self.operations, key=lambda operation: operation.wall, default=None)
+        """Return the operation that limits the run, if any: the one that takes the most time of those who run it."""
+        return max(self.operations, key=self.occupied, default=None)
+
+    def occupied(self, operation: OperationStats) -> float:
+        """Return the seconds for which an operation occupies all those who may run it: one thread, or all workers."""
+        return operation.wall / (1 if operation.sequential else max(self.workers, 1))
 
 
 def stats_text(stats: Stats) -> str:

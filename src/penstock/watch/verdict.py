@@ -1,71 +1,211 @@
-"""The limit of a run as text: who waits, how long, for which operation, and what to change."""
+"""The limit of a run as text: who waits, how long, for which operation, what to change, and what that is worth."""
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
+from penstock.core.verdicts import Verdict, VerdictKind
 from penstock.engine.runs.settings import ISOLATED
 from penstock.plan.safety.calls import HERE
 from penstock.watch.stats import LEAST_STARTING, OperationStats, Stats
 
 LEAST_SECONDS = 0.05
-MUCH = 0.3  # share of the time waited from which on the start of a process is told
+MUCH_STARTING = 0.3  # share of the time waited from which on the start of a process is told
 INPUT_BOUND = 0.05  # share of its time that a consumer waits before the input is called the limit
+MOST_WAITING = 0.5  # share of an operation's time, or of all tasks', that it waits
+OFTEN_SHORT = 0.3  # times per item that work ahead found no room in the memory budget
+BUSY_SHARE = 0.7  # share of the workers' time below which they are called idle
+MUCH_STARVED = 0.3  # share of the time of tasks that other processes used the cores
+GAIN_TOLD = 1.05  # gain
+KIND_NAMES: dict[VerdictKind, str] = {
+    "input": "Input-bound",
+    "storage": "Storage-bound",
+    "gil": "GIL-bound",
+    "memory": "Memory-bound",
+}
 
 
-def verdict(stats: Stats) -> str:
+class NextChange(NamedTuple):
+    """A change in words, and the items per second that the pipeline could make after it (0 if nobody knows)."""
+
+    words: str
+    ceiling: float = 0.0
+
+
+def verdict(stats: Stats) -> Verdict:
     """Return what limits the run that `stats` counted, whether memory grows, and the last event, if any."""
     growing = "".join(f" Memory grows: {each}." for each in stats.growing)
-    limit_of = _limit(stats) + _start(stats) + growing
+    found = _limit(stats)
+    limit_of = found + _start(stats) + growing
     if not stats.events:
-        return limit_of
+        return found.reworded(limit_of)
     lines = str(stats.events[-1]).splitlines()
     last = lines[0] if len(lines) == 1 else f"{lines[0]} {lines[-1].strip()}"  # without the middle of a stack
     number = len(stats.events)
-    return f"{limit_of} {'The event' if number == 1 else f'The last of {number} events'} of the run: {last}."
+    return found.reworded(
+        f"{limit_of} {'The event' if number == 1 else f'The last of {number} events'} of the run: {last}."
+    )
 
 
-def _limit(stats: Stats) -> str:
+def verdict_kind(stats: Stats) -> VerdictKind:
+    """Return the kind of limit."""
     limit = stats.limit
     if stats.items == 0 or limit is None or stats.seconds < LEAST_SECONDS:
-        return f"Too early to say: {_count(stats.items, stats.unit)} in {stats.seconds:.2f} s."
+        return "early"
     if stats.wait_share < INPUT_BOUND:
-        return (
-            f"Not input-bound: the consumer waited {_percent(stats.wait_share)} of the time. "
+        return "step"
+    return "input" if _limited_by_turns(stats) is not None else _kind_of_input(limit, stats)
+
+
+def _kind_of_input(limit: OperationStats, stats: Stats) -> VerdictKind:
+    if stats.holds_gil:
+        return "gil"
+    if stats.short >= OFTEN_SHORT * stats.items and stats.work < BUSY_SHARE * stats.workers * stats.seconds:
+        return "memory"
+    return "storage" if limit.reads and limit.wait > MOST_WAITING * limit.wall else "input"
+
+
+def _limit(stats: Stats) -> Verdict:
+    kind, limit = verdict_kind(stats), stats.limit
+    if kind == "early" or limit is None:
+        return Verdict(f"Too early to say: {_count(stats.items, stats.unit)} in {stats.seconds:.2f} s.")
+    behind = _next_limit(stats, limit)
+    following = "" if behind is None else behind.name
+    its_ceiling = ceiling_of(limit, stats)
+    if kind == "step":
+        text = (
+            f"Step-bound: the consumer waited {_percent(stats.wait_share)} of the time. "
             f"It took {_rate(stats.rate, stats.unit)}; the pipeline could make {_rate(stats.ceiling, stats.unit)} "
             f"({_where(stats)}), then limited by {limit.name}."
         )
-    return (
-        f"Input-bound: the consumer waited {_percent(stats.wait_share)} of the time. "
+        return Verdict(
+            text,
+            kind,
+            operation=limit.name,
+            operation_ceiling=its_ceiling,
+            next_operation=following,
+            ceiling=stats.ceiling,
+        )
+    change = _change(kind, limit, stats)
+    gain, then = _gain(change, stats)
+    text = (
+        f"{KIND_NAMES[kind]}: the consumer waited {_percent(stats.wait_share)} of the time. "
         f"The limit is {limit.name}, with {_percent(_share(limit, stats))} of the work; "
-        f"its ceiling is {_rate(_ceiling(limit, stats), 'row')} ({_where(stats)}). {_advice(stats)}"
+        f"its ceiling is {_rate(its_ceiling, 'row')} ({_where(stats)})"
     )
+    if behind is not None:
+        text += f", and the next limit is {behind.name}, at {_rate(ceiling_of(behind, stats), 'row')}"
+    text += f". {change.words}"
+    if gain >= GAIN_TOLD:
+        text += f" That should be {_times(gain)} as fast{then}."
+    return Verdict(
+        text,
+        kind,
+        operation=limit.name,
+        operation_ceiling=its_ceiling,
+        next_operation=following,
+        ceiling=stats.ceiling,
+        change=change.words,
+        gain=gain,
+    )
+
+
+def _next_limit(stats: Stats, limit: OperationStats) -> OperationStats | None:
+    """Return the operation that would limit the run without the limiting one."""
+    others = [each for each in stats.operations if each is not limit and each.wall > 0]
+    return max(others, key=stats.occupied, default=None)
+
+
+def _gain(change: NextChange, stats: Stats) -> tuple[float, str]:
+    """Return the factor that a change raises the rate by, and the limit after it, in words.
+
+    The consumer's own step is a limit that no change of the pipeline moves.
+    """
+    if not change.ceiling or not stats.rate:
+        return 1.0, ""
+    of_step = stats.items / stats.stepped if stats.stepped else float("inf")
+    gain = min(change.ceiling, of_step) / stats.rate
+    return max(gain, 1.0), "; then your own step is the limit" if of_step <= change.ceiling else ""
 
 
 def _start(stats: Stats) -> str:
     """Return how long the start of a process took, if that is much of the time that the consumer waited."""
-    if stats.starting < max(LEAST_STARTING, MUCH * stats.waited):
+    if stats.starting < max(LEAST_STARTING, MUCH_STARTING * stats.waited):
         return ""
     return f" It waited {stats.starting:.2f} s for the start of the process, which later epochs use again."
 
 
-def _advice(stats: Stats) -> str:
-    if (turns := _limited_by_turns(stats)) is not None:
-        return (
-            f"{turns}. Give each call or each thread its own object (threading.local()), or pass thread_safe=True if "
-            "several threads are safe."
-        )
-    if stats.holds_gil:
-        return (
-            "Its functions hold the GIL, so more threads do not help: call them on whole columns with "
-            "map(..., vectorized=True), or let processes call them, with Options(executor='processes')."
-        )
-    if stats.chosen and stats.is_inline:
-        return "The run is inline, as configured: Options(executor='auto') may use other cores."
-    if stats.starved > 0.3 * stats.work:
-        share = _percent(stats.starved / stats.work)
-        return f"Other processes used the cores for {share} of the time: check what else runs."
-    if stats.blocked > 0.5 * stats.work:
-        return f"It mostly waits: more calls at a time hide that, with Options(workers={2 * max(stats.workers, 1)})."
-    return _advice_on_cores(stats)
+def _change(kind: VerdictKind, limit: OperationStats, stats: Stats) -> NextChange:
+    """Return the one change to make next."""
+    found = (advice(kind, limit, stats) for advice in NEXT_CHANGES)
+    return next(filter(None, found), None) or _change_of_cores(limit, stats)
+
+
+def _of_one_core(stats: Stats) -> float:
+    """Return the items per second that one core could make, if no task waited."""
+    return stats.items / max(stats.work - stats.blocked, 1e-9)
+
+
+def _own_objects(kind: VerdictKind, limit: OperationStats, stats: Stats) -> NextChange | None:
+    if (turns := _limited_by_turns(stats)) is None:
+        return None
+    words = (
+        f"{turns}. Give each call or each thread its own object (threading.local()), or pass thread_safe=True if "
+        "several threads are safe."
+    )
+    return NextChange(words, stats.cores * _of_one_core(stats))
+
+
+def _no_gil(kind: VerdictKind, limit: OperationStats, stats: Stats) -> NextChange | None:
+    words = (
+        "Its functions hold the GIL, so more threads do not help: call them on whole columns with "
+        "map(..., vectorized=True), or let processes call them, with Options(executor='processes')."
+    )
+    return NextChange(words, stats.cores * _of_one_core(stats)) if kind == "gil" else None
+
+
+def _more_memory(kind: VerdictKind, limit: OperationStats, stats: Stats) -> NextChange | None:
+    words = (
+        f"The memory budget of {stats.budget / 1e6:,.0f} MB has no room for more work ahead, so that workers are "
+        "idle: raise Options(memory_budget=), or make batches smaller."
+    )
+    return NextChange(words, stats.ceiling) if kind == "memory" else None
+
+
+def _not_inline(kind: VerdictKind, limit: OperationStats, stats: Stats) -> NextChange | None:
+    words = "The run is inline, as configured: Options(executor='auto') may use other cores."
+    return NextChange(words, stats.cores * _of_one_core(stats)) if stats.chosen and stats.is_inline else None
+
+
+def _fewer_others(kind: VerdictKind, limit: OperationStats, stats: Stats) -> NextChange | None:
+    if stats.starved <= MUCH_STARVED * stats.work:
+        return None
+    share = stats.starved / stats.work
+    words = f"Other processes used the cores for {_percent(share)} of the time: check what else runs."
+    return NextChange(words, stats.ceiling / (1 - min(share, 0.99)))
+
+
+def _less_in_order(kind: VerdictKind, limit: OperationStats, stats: Stats) -> NextChange | None:
+    words = (
+        "It makes one element after another, in order: make it cheaper, or give it less to do, by moving work into a "
+        "map() after it."
+    )
+    return NextChange(words, _if_halved(limit, stats)) if limit.sequential else None
+
+
+def _more_calls(kind: VerdictKind, limit: OperationStats, stats: Stats) -> NextChange | None:
+    if kind != "storage" and stats.blocked <= MOST_WAITING * stats.work:
+        return None
+    waits, kept = "It mostly waits", ""
+    if kind == "storage":
+        waits, kept = "It mostly waits for its source", ", or keep what was read with cache()"
+    more = 2 * max(stats.workers, 1)
+    words = f"{waits}: more calls at a time hide that, with Options(workers={more}){kept}."
+    return NextChange(words, min(2 * stats.ceiling, stats.cores * _of_one_core(stats)))
+
+
+NEXT_CHANGES = (_own_objects, _no_gil, _more_memory, _not_inline, _fewer_others, _less_in_order, _more_calls)
+"""Functions that return a change if it is the one to make; the first one counts."""
 
 
 def _limited_by_turns(stats: Stats) -> str | None:
@@ -74,16 +214,27 @@ def _limited_by_turns(stats: Stats) -> str | None:
     return next((operation for operation in stats.alone if sign in operation), None)
 
 
-def _advice_on_cores(stats: Stats) -> str:
+def _change_of_cores(limit: OperationStats, stats: Stats) -> NextChange:
     if stats.is_inline:
-        return (
+        words = (
             "Batches this cheap stay inline; functions of whole columns make them cheaper still: those of NumPy "
             "arithmetic alone, or map(..., vectorized=True)."
         )
+        return NextChange(words)
     if stats.workers < stats.cores:
         asked = f"Only {stats.workers} of {stats.cores:g} cores are requested"
-        return f"{asked}: raise Options(workers=) or num_parallel_calls."
-    return f"All {stats.cores:g} cores are busy: make the operation cheaper, or use more cores."
+        words = f"{asked}: raise Options(workers=) or num_parallel_calls."
+        return NextChange(words, stats.ceiling * stats.cores / stats.workers)
+    words = f"All {stats.cores:g} cores are busy: make the operation cheaper, or use more cores."
+    return NextChange(f"{words[:-1]} (in half of its time, for example).", _if_halved(limit, stats))
+
+
+def _if_halved(limit: OperationStats, stats: Stats) -> float:
+    """Return the items per second that the pipeline could make if the limiting operation took half of its time."""
+    share = _share(limit, stats)
+    if limit.sequential:
+        return 2 * stats.items / limit.wall if limit.wall else 0.0
+    return stats.ceiling / (1 - share / 2)
 
 
 def _share(operation: OperationStats, stats: Stats) -> float:
@@ -91,8 +242,10 @@ def _share(operation: OperationStats, stats: Stats) -> float:
     return operation.wall / total if total else 0.0
 
 
-def _ceiling(operation: OperationStats, stats: Stats) -> float:
-    return stats.workers * operation.rows / operation.wall if operation.wall else 0.0
+def ceiling_of(operation: OperationStats, stats: Stats) -> float:
+    """Return the rows per second that an operation could make, if the workers did nothing else."""
+    workers = 1 if operation.sequential else stats.workers
+    return workers * operation.rows / operation.wall if operation.wall else 0.0
 
 
 def _where(stats: Stats) -> str:
@@ -103,6 +256,10 @@ def _where(stats: Stats) -> str:
 
 def _percent(share: float) -> str:
     return f"{100 * share:.1f} %" if share < 0.1 else f"{100 * share:.0f} %"
+
+
+def _times(gain: float) -> str:
+    return f"about {gain:.1f} times" if gain < 10 else f"about {gain:.0f} times"
 
 
 def _rate(rate: float, unit: str) -> str:

@@ -150,12 +150,12 @@ def test_a_consumer_that_takes_steps_ahead_tells_the_position_of_those_it_handed
 
     def handed_out(rank):
         it, ahead, states, ledgers = job.iterators[rank], [], [], []
-        it.report(it.position())
+        it.report_position(it.position())
         for _ in range(5):
             while len(ahead) < 3:
                 ahead.append((next(it), it.position()))
             _, position = ahead.pop(0)
-            it.report(position)
+            it.report_position(position)
             states.append(it.state_dict())
             ledgers.append(it.ledger()["spans"])
         return states, ledgers

@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import errno
 import os
+import subprocess
+import sys
 
 import pytest
 
@@ -72,3 +74,17 @@ def test_the_descriptor_is_closed_with_the_file():
     assert "memfd:penstock" in os.readlink(at)
     del file
     assert not os.path.exists(at) or "memfd:penstock" not in os.readlink(at)
+
+
+def test_the_descriptor_stays_open_at_the_end_of_the_interpreter():
+    """A thread that starts a process then would pass it whatever got the number."""
+    program = """
+import os, weakref
+from penstock.engine.memory.shared_file import SharedFile
+class Last: pass
+last, files = Last(), []
+weakref.finalize(last, lambda: print(os.fstat(files[0].fd).st_size))  # is called after those that are made later
+files.append(SharedFile(1 << 20, 1 << 12))
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=90, check=False)
+    assert (done.stdout, done.stderr) == ("1048576\n", "")

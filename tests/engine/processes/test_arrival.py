@@ -35,7 +35,7 @@ def test_a_task_arrives_as_it_was_sent(arena, shares):
 def test_elements_that_a_function_keeps_are_its_own(arena):
     sent = sending(Task(0, 1, Piece(Items([np.full(3000, 5)]), np.arange(1))), 0, arena, 0)
     (kept,) = arrived(sent.travelling, sent.tail, arena).given.chunk.elements()
-    sent.given[:] = 0
+    sent.room[:] = 0
     assert kept.tolist() == [5] * 3000
 
 
@@ -43,6 +43,22 @@ def test_elements_that_a_function_keeps_are_its_own(arena):
 def test_a_result_comes_back_by_the_room_or_beside_it(arena, room):
     sent = sending(Task(0, 1, Piece(Items([]), np.arange(1))), 0, arena, room)
     made = Made(Piece(Items([np.arange(5000)]), np.arange(1)), TOOK)
-    packet, tail = result_packet(made, sent.travelling.room, arena)
-    assert bool(len(tail)) == (room < 50_000)
+    packet, rest = result_packet(made, sent.travelling.room, arena)
+    assert (rest is not None) == (room < 50_000)
+    tail = bytearray() if rest is None else bytearray(b"".join(rest.pieces()))
+    assert rest is None or tail == rest.tobytes()
     assert sent.opened(packet, tail).piece.chunk.elements()[0].tolist() == list(range(5000))
+
+
+@pytest.mark.parametrize("room", [0, 100_000])
+def test_a_result_takes_the_place_of_what_the_task_was_given(arena, room):
+    sent = sending(Task(0, 1, Piece(Items([np.full(5000, 5)]), np.arange(1))), 0, arena, room)
+    before = arena.live_bytes
+    assert before < max(45_000, room + 1000)
+    task = arrived(sent.travelling, sent.tail, arena)
+    made = Made(Piece(Items([task.given.chunk.elements()[0] + 1]), np.arange(1)), TOOK)
+    packet, rest = result_packet(made, sent.travelling.room, arena)
+    assert rest is None or rest.packet.nbytes > sent.room.nbytes
+    tail = bytearray() if rest is None else rest.tobytes()
+    assert sent.opened(packet, tail).piece.chunk.elements()[0].tolist() == [6] * 5000
+    assert arena.live_bytes == before

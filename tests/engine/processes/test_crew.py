@@ -32,7 +32,10 @@ def _exists(descriptor):
 
 
 class Killer(threading.Thread):
-    """Kills a worker that takes tasks every 50 ms, up to 300 of them."""
+    """Kills a worker that takes tasks every 50 ms, up to 300 of them, for half a minute at most.
+
+    On a busy machine a worker takes seconds to start, so that many more would take longer than a test may.
+    """
 
     def __init__(self, pool):
         super().__init__()
@@ -41,8 +44,8 @@ class Killer(threading.Thread):
         self._is_done = threading.Event()
 
     def run(self):
-        draws = random.Random(1)
-        while len(self.killed) < 300 and not self._is_done.wait(0.05):
+        draws, end = random.Random(1), time.monotonic() + 30
+        while len(self.killed) < 300 and time.monotonic() < end and not self._is_done.wait(0.05):
             if pids := self._crew.pids:
                 pid = draws.choice(pids)
                 with suppress(ProcessLookupError):  # it has just been replaced

@@ -35,12 +35,12 @@ class Sent:
 
 def test_a_worker_takes_one_task_ahead_and_each_plan_once(member):
     ticket = Sent()
-    assert not member.has_place
+    assert not member.has_place()
     member.ready = True
     for _ in range(TASKS_AHEAD):
-        assert member.has_place
+        assert member.has_place()
         member.give(ticket)
-    assert not member.has_place
+    assert not member.has_place()
     assert ticket.times == 1
     member.forget(5)
     member.forget(5)

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import socket
 import subprocess
 import sys
 
@@ -109,3 +110,37 @@ def test_a_program_without_standard_streams_starts_workers(closed, tmp_path):
     path.write_text(SETUP + WITHOUT_STREAMS)
     done = subprocess.run([sys.executable, path, out, *closed], check=False, timeout=PATIENCE)
     assert (done.returncode, out.read_text()) == (0, "0")
+
+
+def served(setup, arena, channel):
+    """Run a worker with these descriptors, and return the finished process."""
+    made = f"""
+import os
+told = dict(parent=os.getppid(), argv=[], channel={channel}, level=30, arena={arena}, caches=0, kept=0)
+from importlib import import_module
+import_module("{setup.program}").serve(told)
+"""
+    passed = [channel, *([] if arena is None else arena[:1])]
+    return subprocess.run(
+        [sys.executable, "-c", made], pass_fds=passed, capture_output=True, text=True, timeout=PATIENCE, check=False
+    )
+
+
+@pytest.mark.parametrize("program", [starting.MAKES_TASKS, starting.MAKES_RUNS])
+@pytest.mark.parametrize("is_arena_gone", [False, True])
+def test_a_worker_that_was_let_go_before_it_began_ends_silently(program, is_arena_gone):
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        ours.close()
+        done = served(
+            PoolSetup(1, program=program), [theirs.fileno(), 1 << 20] if is_arena_gone else None, theirs.fileno()
+        )
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+def test_a_worker_that_cannot_map_the_arena_says_so():
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        done = served(PoolSetup(1), [theirs.fileno(), 1 << 20], theirs.fileno())
+    assert done.returncode
+    assert "Mapping" in done.stderr

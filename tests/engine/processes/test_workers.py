@@ -229,7 +229,7 @@ def test_prints_and_logs_reach_the_parent_with_the_number_of_the_worker(capsys, 
 
     with caplog.at_level(logging.INFO):
         made(D.range(2).map(telling).batch(1))
-        deadline, out, err = time.monotonic() + 20, "", ""
+        deadline, out, err = time.monotonic() + 60, "", ""
         while time.monotonic() < deadline and not (out.count("\n") >= 2 and err.count("\n") >= 2):
             read = capsys.readouterr()
             out, err = out + read.out, err + read.err

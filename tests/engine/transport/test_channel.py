@@ -91,3 +91,12 @@ def test_the_end_of_the_other_side_is_seen(ends):
         next(messages)
     with pytest.raises(OSError, match="pipe"):
         parent.send(("task", 1))
+
+
+def test_a_channel_has_ended_even_if_messages_wait_in_it(ends):
+    parent, worker = ends
+    parent.send(("task", 1), b"x")
+    assert not worker.has_ended
+    parent.end()
+    assert worker.has_ended
+    assert next(worker.receive()).head == ("task", 1)

@@ -282,6 +282,35 @@ def test_a_worker_that_starts_while_its_pool_breaks_ends():
     assert pool.late.exitcode == -signal.SIGTERM  # at once, not killed after some seconds of patience
 
 
+class Forgetful(ProcessPoolExecutor):
+    """Takes its second call after it has broken, as if that had been checked just before: the call is never made."""
+
+    def __init__(self):
+        super().__init__(1, mp_context=SPAWN)
+        self.calls = 0
+
+    def submit(self, fn, /, *args):
+        self.calls += 1
+        if self.calls != 2:
+            return super().submit(fn, *args)
+        (process,) = self._processes.values()
+        process.kill()
+        self._executor_manager_thread.join(60)
+        broken, self._broken, self._shutdown_thread = self._broken, False, False
+        try:
+            return super().submit(fn, *args)
+        finally:
+            self._broken, self._shutdown_thread = broken, True
+
+
+def test_a_call_that_a_pool_forgets_while_it_breaks_is_made_again():
+    with Forgetful() as pool:
+        it = by(D.range(200).batch(4), pool).iterator()
+        assert [int(x) for batch in it for x in batch] == list(range(200))
+    assert pool.calls >= 2
+    assert [event.kind for event in it.stats().events] == ["broken"]
+
+
 def initialized():
     os.environ["FAULTS"] = "set"
 

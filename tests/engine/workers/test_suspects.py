@@ -248,7 +248,7 @@ def test_a_pool_that_others_break_again_and_again_condemns_no_element():
 
         def submit(self, function, *args):
             future = super().submit(function, *args)
-            for pid in list(self._processes) if len(pools) < 8 else ():
+            for pid in list(self._processes or ()) if len(pools) < 8 else ():
                 with suppress(ProcessLookupError):
                     os.kill(pid, END)
             return future

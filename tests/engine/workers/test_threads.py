@@ -48,7 +48,7 @@ def test_the_number_of_threads_can_change():
         threads.resize(2)
         assert meeting(threads, 2)
     for worker in workers:
-        worker.join(10)
+        worker.join(60)
     assert not any(worker.is_alive() for worker in workers)
 
 
@@ -69,13 +69,13 @@ def test_a_shutdown_does_not_wait_for_a_task_that_sleeps():
         return wake.wait(30)
 
     asleep, waiting = threads.submit(sleep), threads.submit(int)
-    assert begun.wait(10)
+    assert begun.wait(60)
     threads.shutdown(wait=False, cancel_futures=True)
     assert waiting.cancelled()
     assert not asleep.done()
     wake.set()
     assert asleep.result(10)
-    threads.join(10)
+    threads.join(60)
     assert not any(thread.is_alive() for thread in threads._threads)
 
 
@@ -85,18 +85,18 @@ def test_threads_told_to_end_while_busy_also_end_after_a_shutdown():
     barrier = threading.Barrier(5)
 
     def sleep():
-        barrier.wait(10)
+        barrier.wait(60)
         wake.wait(30)
 
     for _ in range(4):
         threads.submit(sleep)
-    barrier.wait(10)
+    barrier.wait(60)
     threads.resize(1)
     workers = list(threads._threads)
     threads.shutdown(wait=False, cancel_futures=True)
     wake.set()
     for worker in workers:
-        worker.join(10)
+        worker.join(60)
     assert not any(worker.is_alive() for worker in workers)
 
 
@@ -109,7 +109,7 @@ def test_waiting_for_threads_has_one_deadline():
     threads.join(0)
     assert any(thread.is_alive() for thread in threads._threads)
     wake.set()
-    threads.join(10)
+    threads.join(60)
     assert not any(thread.is_alive() for thread in threads._threads)
 
 

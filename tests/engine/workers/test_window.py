@@ -58,7 +58,7 @@ def test_a_job_waits_for_all_its_tasks():
     waiter.start()
     assert popped == []
     window.finish(whole, 0, MADE)
-    waiter.join(10)
+    waiter.join(60)
     assert popped == [whole]
 
 
@@ -85,7 +85,7 @@ def test_closing_wakes_the_consumer_and_cancels_tasks_that_have_not_begun():
     waiter = threading.Thread(target=wait)
     waiter.start()
     window.close()
-    waiter.join(10)
+    waiter.join(60)
     assert len(outcome) == 1
     assert len(window) == 0
     assert future.cancelled()
@@ -132,16 +132,16 @@ def test_in_a_forked_child_a_window_is_empty_and_its_lock_free():
     def hold():
         with window._lock:
             held.set()
-            release.wait(10)
+            release.wait(60)
 
     holder = threading.Thread(target=hold)
     holder.start()
-    assert held.wait(10)
+    assert held.wait(60)
     window.after_fork()
     window.push(job_of(7))
     assert len(window) == 1
     release.set()
-    holder.join(10)
+    holder.join(60)
 
 
 @pytest.mark.parametrize("ordered", [True, False])

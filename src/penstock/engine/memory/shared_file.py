@@ -37,6 +37,7 @@ class SharedFile:
             os.unlink(path)
             self.fd = handle
         self._close = weakref.finalize(self, os.close, self.fd)
+        self._close.atexit = False  # a thread may be passing it to a process, and another file would get its number
         try:
             os.truncate(self.fd, self.size)
             self._seal()

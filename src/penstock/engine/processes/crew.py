@@ -53,6 +53,7 @@ class Crew:
         self._members: list[Member] = []
         self._errands: deque[Callable[[], object]] = deque()
         self._sources: dict[int, Callable[[], None]] = {}
+        self._holds = False  # tickets that may not begin yet
         self._numbers = 0  # workers started so far
         self._bad_starts = self._killed_starts = 0
         self._oom_kills = oom_kills()
@@ -83,6 +84,11 @@ class Crew:
     def submit(self, ticket: Ticket) -> None:
         """Make a ticket after those that wait."""
         self._errand(partial(self._accept, ticket))
+
+    def admit(self) -> None:
+        """Look again at tickets that may not begin, if there are some, now that there may be more room."""
+        if self._holds:
+            self._errand(self._dispatch)
 
     def open(self, line: RunLine) -> None:
         """Hand a line to a worker, which makes a run, now or once one is ready."""
@@ -244,8 +250,11 @@ class Crew:
         member.resident, member.held = told[1]
         ticket = member.done()
         self._bad_starts = self._killed_starts = 0
-        self._dispatch()
-        self._first(ticket.answer(kind, told[2], told[3], message.tail))
+        if ticket.may_begin is None:
+            self._dispatch()
+        again = ticket.answer(kind, told[2], told[3], message.tail)
+        self._dispatch()  # now that the result is counted
+        self._first(again)
 
     def _first(self, tickets: list[Ticket]) -> None:
         """Make these tickets before those that wait."""
@@ -257,17 +266,35 @@ class Crew:
             self._dispatch()
 
     def _dispatch(self) -> None:
-        """Send waiting tickets to the workers with the fewest."""
-        while self._waiting:
-            free = [member for member in self._members if member.has_place]
-            if not free:
+        """Send waiting tickets that may begin to the workers with the fewest."""
+        while self._waiting and any(member.has_place() for member in self._members):
+            ticket = self._admitted()
+            if ticket is None:
                 return
-            ticket = self._waiting.popleft()
-            if ticket.dropped:
-                continue
+            free = [member for member in self._members if member.has_place(ahead=not ticket.waits_alone)]
+            if not free:
+                self._waiting.appendleft(ticket)
+                return
             member = min(free, key=lambda each: len(each.tickets))
             if not member.give(ticket):
                 self._epoll.modify(member.channel.fileno(), select.EPOLLIN | select.EPOLLOUT)
+
+    def _admitted(self) -> Ticket | None:
+        """Take out the first ticket that may begin, and those that were dropped before it."""
+        held: list[Ticket] = []
+        found = None
+        self._holds = True  # before the first look: who makes room later sees it, and asks to look again
+        while self._waiting and found is None:
+            ticket = self._waiting.popleft()
+            if ticket.dropped:
+                continue
+            if ticket.may_begin is None or ticket.may_begin():
+                found = ticket
+            else:
+                held.append(ticket)
+        self._holds = bool(held)
+        self._waiting.extendleft(reversed(held))
+        return found
 
     # Deaths
 

@@ -49,10 +49,9 @@ class Member:
         """The worker in words."""
         return f"worker {self.number} (process {self.pid})"
 
-    @property
-    def has_place(self) -> bool:
-        """True if the worker may be sent another task."""
-        return self.ready and len(self.tickets) < TASKS_AHEAD
+    def has_place(self, *, ahead: bool = True) -> bool:
+        """Return whether the worker may be sent another task, to make at once or perhaps `ahead` of that."""
+        return self.ready and len(self.tickets) < (TASKS_AHEAD if ahead else 1)
 
     @property
     def is_making(self) -> bool:

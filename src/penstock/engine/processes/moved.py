@@ -11,6 +11,7 @@ from penstock.engine.processes.workers import ProcessWorkers
 from penstock.engine.tasks.task import Job, Result, Task
 from penstock.engine.workers.protocol import Workers
 from penstock.engine.workers.window import Window
+from penstock.plan.quota import QuotaExceeded
 
 if TYPE_CHECKING:
     from penstock.plan.safety.reads import Reads
@@ -74,7 +75,8 @@ class MovedWorkers(ProcessWorkers):
         """Pass on the result of a task, or let the threads make it."""
         task = job.tasks[number]
         error = result.error if isinstance(result, _NotMadeError) else result
-        if not isinstance(error, BaseException) or (task.low, task.part) in self._ended_with:
+        is_final = isinstance(error, QuotaExceeded) or (task.low, task.part) in self._ended_with
+        if not isinstance(error, BaseException) or is_final:
             window.finish(job, number, error)
             return
         if error is not result or error is self._crew.failure:
@@ -100,16 +102,22 @@ class _Answers(Window):
         self._workers = workers
         self._of = window
 
+    @property
+    def is_bounded(self) -> bool:
+        return self._of.is_bounded
+
+    def admits(self, job: Job) -> bool:
+        return self._of.admits(job)
+
     def finish(self, job: Job, number: int, result: Result) -> None:
         self._workers.answered(job, number, result, self._of)
 
 
-class _SecondAnswers(Window):
+class _SecondAnswers(_Answers):
     """The window of a loop, as the threads see it that make a task with which a process has failed."""
 
     def __init__(self, workers: MovedWorkers, window: Window, error: BaseException) -> None:
-        self._workers = workers
-        self._of = window
+        super().__init__(workers, window)
         self._error = error
 
     def finish(self, job: Job, number: int, result: Result) -> None:

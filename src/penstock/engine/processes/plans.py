@@ -103,6 +103,7 @@ class Travelling(NamedTuple):
     part: tuple[int, int] | None
     room: tuple[int, int]
     trial: Terms | None
+    quota: int | None
 
 
 @dataclass
@@ -112,8 +113,7 @@ class Sending:
     travelling: Travelling
     tail: bytearray
     held: list[tuple[int, np.ndarray]]  # offset and array, of the slot
-    room: np.ndarray | None  # for results that are not in the slot
-    given: np.ndarray | None
+    room: np.ndarray | None  # for results that are not in the slot; first it holds what the task is given
 
     def opened(self, packet: Packet, tail: bytearray) -> Any:
         """Return the result that a worker packed: views of the slot and of the room, or of the tail of the answer."""
@@ -129,11 +129,12 @@ def sending(task: Task, plan: int, arena: Arena | None, room_bytes: int) -> Send
     """Return a task with its memory as offsets; memory that is not in the arena is replaced by some that is."""
     held: list[tuple[int, np.ndarray]] = []
     slot = None if task.slot is None else [_leaf(array, arena, held) for array in task.slot]
-    given, tail, block = _given(task, arena)
-    room = arena.block(room_bytes) if arena is not None and room_bytes else None
+    given, tail, room = _given(task, arena, room_bytes)
+    if room is None and arena is not None and room_bytes:
+        room = arena.block(room_bytes)
     place = (0, 0) if room is None or arena is None else (arena.place_of(room) or 0, room.nbytes)
-    made = Travelling(plan, task.low, task.high, given, slot, task.upcoming, task.part, place, task.trial)
-    return Sending(made, tail, held, room, block)
+    made = Travelling(plan, task.low, task.high, given, slot, task.upcoming, task.part, place, task.trial, task.quota)
+    return Sending(made, tail, held, room)
 
 
 def _leaf(
@@ -151,14 +152,21 @@ def _leaf(
 
 
 def _given(
-    task: Task, arena: Arena | None
+    task: Task, arena: Arena | None, room_bytes: int
 ) -> tuple[tuple[Rows, Packet | None, int | None], bytearray, np.ndarray | None]:
-    """Return the input of a task, the bytes of it that travel in the message, and its memory in the arena."""
+    """Return the input of a task, the bytes of it that travel in the message, and its memory in the arena.
+
+    That memory has room for the result too, which is written after the worker has taken a copy of the input.
+    """
     piece = task.given
     if not len(piece.chunk):
         return (piece.ids, None, None), bytearray(), None
     made = packet_of(piece)
-    block = None if arena is None or made.packet.nbytes <= IN_A_MESSAGE else arena.block(made.packet.nbytes)
+    nbytes, block = made.packet.nbytes, None
+    if arena is not None and nbytes > IN_A_MESSAGE:
+        block = arena.block(max(nbytes, room_bytes))
+        if block is None and nbytes < room_bytes:
+            block = arena.block(nbytes)
     if block is None or arena is None:
         return (piece.ids, made.packet, None), made.tobytes(), None
     made.write(block)

@@ -10,8 +10,8 @@ import pickle
 import signal
 import socket
 import sys
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Generator
+from contextlib import contextmanager, suppress
 from typing import Any, TypeVar, cast
 
 import numpy as np
@@ -41,6 +41,19 @@ def begun(told: dict[str, Any]) -> Channel:
     logging.getLogger().addHandler(LogSender(channel))
     logging.getLogger().setLevel(told["level"])
     return channel
+
+
+@contextmanager
+def until_let_go(channel: Channel) -> Generator[None]:
+    """Serve within; end silently, whatever failed, if the parent has closed the channel.
+
+    What a process needs may be gone once nobody waits for it: the memory that it shares, or files that it imports.
+    """
+    try:
+        yield
+    except BaseException:
+        if not channel.has_ended:
+            raise
 
 
 class ReceivedPlans:

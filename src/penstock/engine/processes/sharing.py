@@ -128,7 +128,7 @@ def run_sharing(
     except Exception as error:
         unsendable(error, work.plan)
         raise
-    return packet, rest, observer.drain(), (os.getpid(), holding.nbytes)
+    return packet, bytearray() if rest is None else rest.tobytes(), observer.drain(), (os.getpid(), holding.nbytes)
 
 
 def held_by_pools(sharing: list[Sharing]) -> int:

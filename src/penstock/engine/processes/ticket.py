@@ -47,12 +47,25 @@ class Ticket:
     If two workers end with the task, or others kill several, `task` is one step after another of its `Suspect`.
     """
 
-    def __init__(self, client: Client, task: Task, arena: Arena | None, done: Callable[[Result, Any], None]) -> None:
-        """Prepare the task; `done(result, counted)` is called once, in any thread."""
+    def __init__(
+        self,
+        client: Client,
+        task: Task,
+        arena: Arena | None,
+        done: Callable[[Result, Any], None],
+        may_begin: Callable[[], bool] | None = None,
+    ) -> None:
+        """Prepare the task; `done(result, counted)` is called once, in any thread.
+
+        Under a given budget, no worker gets the task until it `may_begin`, and none before it has made its last one,
+        unless the slot says how large the result is.
+        """
         self.number = next(_numbers)
         self.client = client
         self.task = task
         self.dropped = False
+        self.may_begin = may_begin
+        self.waits_alone = may_begin is not None and task.slot is None
         self._done = done
         self._arena = arena
         self._deaths = self._killed = 0  # workers that ended with the task, by their own doing and by others
@@ -121,16 +134,20 @@ class Ticket:
         self.client.note("died", self.task, f"{death.how}; it was making {self.what}{then}", death.wrote)
         if self._suspect is not None:
             return self._next(self._suspect.died(death))
-        if is_whole:
-            return [self]
-        self._suspect = Suspect(self.client.plan.work, self.task)
+        if not is_whole:
+            self._suspect = Suspect(self.client.plan.work, self.task)
         return self._next(None)
 
     def _next(self, whole: Result | None, counted: Any = None) -> list[Ticket]:
-        """Finish with the result of the whole task, or return this ticket with the next step of its suspect."""
-        if whole is None and self._suspect is not None:
+        """Finish with the result of the whole task, or return this ticket with what is to be made next.
+
+        That is the task or a step of its suspect, with memory of its own: the worker may have begun to write its result
+        over what it was given.
+        """
+        if whole is None:
             try:
-                self.task = self._suspect.task
+                if self._suspect is not None:
+                    self.task = self._suspect.task
                 self._sending = sending(
                     self.task, self.client.plan.number, self._arena, self.client.plan.result_sizes.room
                 )

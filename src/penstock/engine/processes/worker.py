@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import gc
 import logging
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import Any
 
@@ -15,7 +14,7 @@ from penstock.engine.memory.arena import Mapping
 from penstock.engine.memory.freed import Holding, give_back, resident_bytes
 from penstock.engine.processes.arrival import arrived, result_packet
 from penstock.engine.processes.plans import Travelling
-from penstock.engine.processes.serving import ReceivedPlans, begun
+from penstock.engine.processes.serving import ReceivedPlans, begun, until_let_go
 from penstock.engine.tasks.observer import Observer
 from penstock.engine.tasks.works import Work
 from penstock.engine.transport.channel import Channel, Message
@@ -40,8 +39,8 @@ def serve(told: dict[str, Any]) -> None:
     """Serve until the parent closes the channel; `told` is what the parent says about itself."""
     serve_another_process("tasks")
     channel = begun(told)
-    arena = None if told["arena"] is None else Mapping(*told["arena"])
-    with suppress(EOFError, OSError):  # the parent has closed the channel, or has died
+    with until_let_go(channel):
+        arena = None if told["arena"] is None else Mapping(*told["arena"])
         for name in LOADED_FIRST:
             import_module(name)
         channel.send(("ready",))
@@ -97,13 +96,13 @@ class Server:
         for note in self._budget.said():
             logging.getLogger("penstock").warning("%s", note)
         try:
-            packet, tail = result_packet(made, task.room, self._arena)
+            packet, rest = result_packet(made, task.room, self._arena)
         except Exception as error:  # noqa: BLE001 - the consumer raises it
             self._answer("not packed", number, pickled_error(error), observer.drain())
             return
-        self._answer("made", number, packet, observer.drain(), tail)
+        self._answer("made", number, packet, observer.drain(), () if rest is None else [*rest.pieces()])
 
-    def _answer(self, kind: str, number: int, result: Any, counted: Any, tail: bytes | bytearray = b"") -> None:
+    def _answer(self, kind: str, number: int, result: Any, counted: Any, tail: Sequence[memoryview] = ()) -> None:
         """Send a result, with the memory that this process has, which nobody can tell once it has ended."""
         self._channel.send((kind, number, (resident_bytes()[0], self._holding.nbytes), result, counted), tail)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import math
 from collections.abc import Callable
+from functools import partial
 from time import time
 from typing import Any
 
@@ -82,12 +83,17 @@ class ProcessWorkers:
             window.finish(job, number, result)
 
         try:
-            ticket = Ticket(self, job.tasks[number], self._arena, done)
+            may_begin = partial(window.admits, job) if window.is_bounded else None
+            ticket = Ticket(self, job.tasks[number], self._arena, done, may_begin)
         except Exception as error:  # noqa: BLE001 - an element that cannot be pickled; the consumer raises it
             window.finish(job, number, self.explained(error, "not packed"))
             return
         job.futures.append(ticket)
         self._crew.submit(ticket)
+
+    def admit(self) -> None:
+        """Let the crew look again at tasks that wait for room."""
+        self._crew.admit()
 
     def most_seconds(self, task: Task | None) -> float:
         """Return the seconds that one element may take, or a task: if longer, one of its elements takes too long."""

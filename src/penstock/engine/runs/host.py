@@ -17,7 +17,7 @@ from penstock.engine.memory.arenas import new_arena
 from penstock.engine.memory.lent import WHOLE_PIECE, Loan
 from penstock.engine.memory.pool import SharedMemory
 from penstock.engine.processes.result_sizes import IN_A_MESSAGE
-from penstock.engine.processes.serving import ReceivedPlans, begun
+from penstock.engine.processes.serving import ReceivedPlans, begun, until_let_go
 from penstock.engine.runs.ahead import AheadOfConsumer
 from penstock.engine.runs.carry_over import CarryOver
 from penstock.engine.runs.run import Run
@@ -40,7 +40,7 @@ def serve(told: dict[str, Any]) -> None:
     serve_another_process("runs")
     channel = begun(told)
     host = Host()
-    with suppress(EOFError, OSError):  # the parent has closed the channel, or has died
+    with until_let_go(channel):
         channel.send(("ready",))
         for message in channel.receive():
             host.take(message)

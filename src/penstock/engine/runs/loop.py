@@ -27,6 +27,7 @@ from penstock.engine.workers.inline import NativeThread
 from penstock.engine.workers.protocol import Workers
 from penstock.plan.blame import blame_given
 from penstock.plan.flow import AskedFlow, Flow, Piece, empty_piece
+from penstock.plan.quota import QuotaExceeded
 
 if TYPE_CHECKING:
     from penstock.engine.runs.feeds import Feed
@@ -157,6 +158,8 @@ class Loop:
 
     def _popped(self, current: Workers | None) -> Job:
         asked = perf_counter_ns()
+        if current is not None:
+            current.admit()  # the oldest job waits no longer
         job = self._window.pop()
         self._memory.hold(job.nbytes - job.nbytes // max(job.items, 1))  # all but the first
         if current is not None and current.shares_gil:
@@ -258,6 +261,8 @@ class Loop:
         """Give a job its tasks: several if it is one expensive batch."""
         if self._workers is not None:
             job.nbytes = self._memory.taken(job, gathered=isinstance(self._workers, NativeThread))
+            if not isinstance(self._workers, NativeThread) and (quota := self._memory.quota(job)) is not None:
+                job.task = job.task._replace(quota=quota)
         task, parts = self._prepared(job.task), self._parts(job)
         if parts is None:
             job.set_tasks([task])
@@ -359,6 +364,8 @@ class Loop:
     def _replayed(self, job: Job) -> Flow:
         """Yield the items of a failed job before the one at fault, then raise the failure."""
         stage = self._stage
+        if isinstance(job.failure(), QuotaExceeded):
+            self._tuner.alone_by_size = True
         of_rows_below = not stage.top and self._feed.rows_of is not None
         at_fault = yield from replayed(job, stage.work, lone_too=of_rows_below)
         if at_fault is None:

@@ -19,6 +19,8 @@ LOOKED_AT = 8  # of the later jobs, one in this many is looked at for the sizes 
 IN_HAND = 2  # times the bytes of an item that a task takes: a batch beside its elements, an element beside its argument
 IN_HAND_ELSEWHERE = 4  # the same in another process: the result is also beside its packed form, there and here
 GIVEN_ELSEWHERE = 3  # times the bytes of given elements: here, on their way, and in the other process
+SURPRISE = 4  # times the expected bytes, above which the items of a job are made one by one
+TASK_SHARE = 64  # a job may make this part of the budget, however small its items were before
 UPROAR = 2  # times the largest size before
 FORGET = 9  # a size larger than all later ones counts for half as much after 355 jobs: it shrinks by 1 / 2**9 each
 
@@ -77,6 +79,15 @@ class Room:
         made = (1 if gathered else self._in_hand) * job.items * (self.item_bytes or 0)
         return made + self._of_given * given
 
+    def quota(self, job: Job) -> int | None:
+        """Return the bytes that an operation may make in a job of several items before it ends; `None` if any.
+
+        Items that are a few times as large as all before, or small, do not end it.
+        """
+        if not self._given or job.items <= 1:
+            return None
+        return max(SURPRISE * job.items * (self.item_bytes or 0), self._share // TASK_SHARE)
+
     def foresee(self, window: Window) -> None:
         """Take items to be as large as the largest that was made, even if it waits behind others."""
         largest, window.largest = window.largest, 0
@@ -87,7 +98,10 @@ class Room:
         """Return the number of further items that there is room for, beside those of the jobs under way."""
         items, nbytes = window.items, window.nbytes
         left = min(self.account.left, self._share - nbytes - self.held)
-        return min(max(left, 0) // max(self.reserved(1, gathered=gathered), 1), max(self.calm - items, 0))
+        fitting = max(left, 0) // max(self.reserved(1, gathered=gathered), 1)
+        if not fitting:
+            self.account.budget.short += 1
+        return min(fitting, max(self.calm - items, 0))
 
     def for_items_here(self) -> int:
         """Return the number of items that may be made in the thread that asks for them.

@@ -96,6 +96,11 @@ class Run:
         return max(self._session.tuners, key=lambda tuner: tuner.item_wall, default=Tuner(None))
 
     @property
+    def tuners(self) -> list[Tuner]:
+        """The tuners of all stages."""
+        return list(self._session.tuners)
+
+    @property
     def budget(self) -> Budget:
         """The memory budget, and what each part of the run holds of it."""
         return self._session.budget

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from penstock.core.arrays import Rows
     from penstock.core.events import RunEvent
     from penstock.elements.chunks.chunk import Chunk
+    from penstock.engine.tasks.task import Task
     from penstock.plan.node import Node
     from penstock.plan.types import Program
 
@@ -43,6 +44,10 @@ class Observer(Protocol):
         The functions of the inputs were wrapped before. `None` stands for a flow that only passes on what wrapped
         functions make, in this thread or others.
         """
+        ...
+
+    def around_tasks(self, plan: Node, /) -> Callable[[Task], AbstractContextManager[object]] | None:
+        """Return a function whose contexts surround the tasks that make items of a plan; `None` for none."""
         ...
 
     def count(self, number: int, rows: int, nbytes: int, wall: int, cpu: int, /) -> None:
@@ -78,6 +83,9 @@ class Unobserved:
 
     def wrap(self, of: Occurrence | None, function: F, /) -> F:
         return function
+
+    def around_tasks(self, plan: Node, /) -> Callable[[Task], AbstractContextManager[object]] | None:
+        return None
 
     def count(self, number: int, rows: int, nbytes: int, wall: int, cpu: int, /) -> None:
         pass

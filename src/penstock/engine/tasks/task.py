@@ -27,7 +27,8 @@ class Task(NamedTuple):
 
     The result is written into `slot` if it fits. `part` is set if the task makes only these elements of a batch. The
     task first announces the rows `upcoming`, which later tasks read, to the source. `trial` is set if workers have
-    ended with these items.
+    ended with these items. Under a given budget a task of several items has a `quota` of bytes: it ends with
+    `QuotaExceeded` if an operation makes more.
     """
 
     low: int
@@ -37,6 +38,7 @@ class Task(NamedTuple):
     upcoming: Rows | None = None
     part: tuple[int, int] | None = None
     trial: Terms | None = None
+    quota: int | None = None
 
 
 @dataclass(slots=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from functools import cached_property
 from typing import TYPE_CHECKING, Protocol
 
@@ -17,6 +18,7 @@ from penstock.engine.tasks.task import Job, Made, Result, Task
 from penstock.ops.group.batching import batching_of
 from penstock.plan.flow import Piece
 from penstock.plan.node import Node
+from penstock.plan.quota import here, under_quota
 
 if TYPE_CHECKING:
     from penstock.engine.tasks.parts import Parts
@@ -44,10 +46,14 @@ class Work:
         self._allocate = allocate
         self._observer = observer
         self._meter = Meter()
+        self._around = observer.around_tasks(plan)
 
     def make(self, task: Task) -> Made:
         """Make the items of a task, or the part of a batch that it asks for."""
-        return Made(*self._meter.measure(self._made, task))
+        if task.quota is None and here.nbytes is None and self._around is None:
+            return Made(*self._meter.measure(self._made, task))
+        with under_quota(task.quota), nullcontext() if self._around is None else self._around(task):
+            return Made(*self._meter.measure(self._made, task))
 
     def tried(self, task: Task) -> Result:
         """Make a task in the consumer's thread; return an exception, which the loop raises in its turn."""

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import os
 import pickle
+import select
 import socket
 import struct
 import threading
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple
 
@@ -44,17 +45,19 @@ class Channel:
     def fileno(self) -> int:
         return self._socket.fileno()
 
-    def send(self, head: Any, tail: bytes | bytearray | memoryview = b"", descriptor: int = -1) -> bool:
-        """Send a message, perhaps with a file descriptor; return whether all of it has gone out.
+    def send(
+        self, head: Any, tail: bytes | bytearray | memoryview | Sequence[memoryview] = b"", descriptor: int = -1
+    ) -> bool:
+        """Send a message, perhaps with a tail in pieces or a file descriptor; return whether all of it has gone out.
 
         Raise an `OSError` if the other side is gone.
         """
         data = head if isinstance(head, bytes) else pickle.dumps(head, protocol=5)
-        first = memoryview(LENGTHS.pack(len(data), len(tail)) + data)
+        pieces = [memoryview(tail)] if isinstance(tail, bytes | bytearray | memoryview) else tail
+        first = memoryview(LENGTHS.pack(len(data), sum(each.nbytes for each in pieces)) + data)
         with self._lock:
             self._unsent.append((first, descriptor))
-            if len(tail):
-                self._unsent.append((memoryview(tail), -1))
+            self._unsent.extend((each, -1) for each in pieces if each.nbytes)
             return self._flush()
 
     def flush(self) -> bool:
@@ -95,6 +98,13 @@ class Channel:
                 return
             if not count:
                 raise EOFError("the other side has closed")
+
+    @property
+    def has_ended(self) -> bool:
+        """True if the other side has closed, whether or not all that it sent was received."""
+        poll = select.poll()
+        poll.register(self._socket, select.POLLRDHUP)
+        return bool(poll.poll(0))
 
     def end(self) -> None:
         """Let the other side see the end of the channel."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
@@ -46,6 +46,14 @@ class Unsent:
         for begin, data in self.parts:
             size = memoryview(data).nbytes
             block[begin : begin + size] = np.frombuffer(data, np.uint8)
+
+    def pieces(self) -> Iterator[memoryview]:
+        """Yield everything in order, without a copy."""
+        end = 0
+        for begin, data in self.parts:
+            yield memoryview(bytes(begin - end))
+            yield (piece := memoryview(data).cast("B"))
+            end = begin + piece.nbytes
 
     def tobytes(self) -> bytearray:
         """Return everything as new bytes."""

@@ -62,6 +62,7 @@ class Tuner:
     most_grouped: int = MOST_GROUPED
     group: int = 1
     group_beside: int = 1
+    alone_by_size: bool = False  # tasks of several items have made too much, so each makes one
     seemed_to_pay: bool = False  # to split the first batch, by the task before
     decisions: list[str] = field(default_factory=list)
 
@@ -170,7 +171,7 @@ class Tuner:
         its bytes, and starts there if only native code runs. Once settled it changes only if it is clearly too small or
         too large: changing back and forth would take memory of several sizes.
         """
-        if self.looks == 0 or self.item_mean <= 0:
+        if self.looks == 0 or self.item_mean <= 0 or self.alone_by_size:
             return 1
         if beside:
             most = max(BESIDE_ROWS // self.item_rows, 1)

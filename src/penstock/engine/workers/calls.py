@@ -38,8 +38,8 @@ Packing: TypeAlias = Callable[[PickledPlan, Task, Executor], Sent]
 class Call:
     """A task to be made elsewhere; `done` receives its result, `absorb` before that the counts of the observer there.
 
-    `pack` makes the task ready to be sent, each time anew. Once a worker has died while only this call was under way,
-    `task` is one step after another of its `suspect`.
+    `pack` makes the task ready to be sent, each time anew. Under a given budget a call waits until it `may_begin`.
+    Once a worker has died while only this call was under way, `task` is one step after another of its `suspect`.
     """
 
     plan: PickledPlan
@@ -49,12 +49,15 @@ class Call:
     done: Callable[[Result], None]
     absorb: Callable[[Any], None]
     pack: Packing = Pickled
+    may_begin: Callable[[], bool] | None = None
     suspect: Suspect | None = None
     sent: Sent | None = None
+    future: Future[Any] | None = None
     was_lost: bool = False
 
     def begin(self, executor: Executor) -> Future[Any]:
         """Send the task, and return its future; raise a `BrokenExecutor` if the executor is broken."""
+        self.future = None
         try:
             self.sent = sent = self.pack(self.plan, self.task, executor)
         except Exception as error:  # noqa: BLE001 - of an element that cannot be pickled; the consumer raises it

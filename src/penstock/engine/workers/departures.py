@@ -49,12 +49,14 @@ class Departures:
 
     def _wait(self, key: int, processes: list[Any], then: Callable[[], None]) -> None:
         deadline = monotonic() + TIME_TO_LEAVE
-        for each in processes:
-            with suppress(ProcessLookupError):  # has ended
-                _await_end(each, max(deadline - monotonic(), 0))
-        with self._lock:
-            del self._held[key]
-        then()
+        try:
+            for each in processes:
+                with suppress(ProcessLookupError, ValueError):  # has ended, and may be closed
+                    _await_end(each, max(deadline - monotonic(), 0))
+        finally:
+            with self._lock:
+                del self._held[key]
+            then()
 
 
 def _await_end(process: Any, patience: float) -> None:

@@ -76,6 +76,9 @@ class ThreadWorkers:
             result = error
         window.finish(job, number, result)
 
+    def admit(self) -> None:
+        """Do nothing: the jobs that the loop begins are few enough, since results are not copied."""
+
     def close(self) -> None:
         pass  # threads belong to the run or to the caller
 
@@ -100,7 +103,13 @@ class RemoteWorkers:
     def submit(self, job: Job, number: int, window: Window) -> None:
         done = partial(window.finish, job, number)
         task = job.tasks[number]
-        self._executor.submit(Call(self._plan, self.work, job, task, done, self.observer.absorb, self._pack))
+        may_begin = partial(window.admits, job) if window.is_bounded else None
+        call = Call(self._plan, self.work, job, task, done, self.observer.absorb, self._pack, may_begin)
+        self._executor.submit(call)
+
+    def admit(self) -> None:
+        """Send the calls that may begin now."""
+        self._executor.admit()
 
     def close(self) -> None:
         self._plan.remove()

@@ -41,5 +41,8 @@ class NativeThread:
             job.sized = True  # as reserved: the batches are yet to be made
             window.finish(job, number, Made(Piece(queue, task.given.ids), (0, Cost(0, 0))))
 
+    def admit(self) -> None:
+        """Do nothing: no task waits."""
+
     def close(self) -> None:
         self._gathering.close()

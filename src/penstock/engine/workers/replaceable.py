@@ -19,7 +19,7 @@ from penstock.core.errors import WorkerError
 from penstock.core.events import RunEvent
 from penstock.engine.memory.cgroups import oom_kills
 from penstock.engine.workers.calls import Call, result_of
-from penstock.engine.workers.departures import Departures
+from penstock.engine.workers.departures import TIME_TO_LEAVE, Departures
 from penstock.engine.workers.executors import is_remote
 from penstock.engine.workers.lifetime import LAST_WAIT
 from penstock.engine.workers.suspects import BY_OTHERS, Death
@@ -45,8 +45,9 @@ class ReplaceableExecutor:
         self._executor: Executor | None = None if is_factory else given
         self._given = self._executor
         self._note = note
+        self._workers = workers
         self._lock = threading.RLock()  # never held while calling an executor, whose own locks guard its callbacks
-        self._under_way: dict[Call, None] = {}
+        self._under_way: dict[Call, Executor] = {}
         self._suspects: deque[Call] = deque()
         self._waiting: deque[Call] = deque()
         self._alone: Call | None = None
@@ -66,6 +67,11 @@ class ReplaceableExecutor:
             if self._suspects or self._alone is not None:
                 return
         self._go_on()
+
+    def admit(self) -> None:
+        """Begin calls that wait, if they may."""
+        if self._waiting:
+            self._go_on()
 
     def close(self) -> None:
         """Take no more calls, and shut down the present executor unless the caller owns it."""
@@ -94,7 +100,7 @@ class ReplaceableExecutor:
                 self._suspects.clear()
                 self._waiting.clear()
             else:
-                calls, failure = self._taken(), None
+                calls, failure = self._taken(executor), None
         if executor is None:
             for call in calls:
                 call.done(failure)
@@ -112,14 +118,31 @@ class ReplaceableExecutor:
         self.name, self._broken = type(executor).__name__, ""
         return executor
 
-    def _taken(self) -> deque[Call]:
+    def _taken(self, executor: Executor) -> deque[Call]:
         """Take out the calls to begin now."""
         if self._suspects:
             self._alone = self._suspects.popleft()
             calls = deque([self._alone])
         else:
-            calls, self._waiting = self._waiting, deque()
-        self._under_way.update(dict.fromkeys(calls))
+            calls = self._admitted(executor)
+        self._under_way.update(dict.fromkeys(calls, executor))
+        return calls
+
+    def _admitted(self, executor: Executor) -> deque[Call]:
+        """Take out the calls that wait; under a given budget those that may begin, one for each worker."""
+        workers = getattr(executor, "_max_workers", self._workers)
+        places = workers - sum(call.may_begin is not None for call in self._under_way)
+        calls: deque[Call] = deque()
+        held: deque[Call] = deque()
+        for call in self._waiting:
+            if call.may_begin is None:
+                calls.append(call)
+            elif places > 0 and call.may_begin():
+                calls.append(call)
+                places -= 1
+            else:
+                held.append(call)
+        self._waiting = held
         return calls
 
     def _send(self, call: Call, executor: Executor) -> None:
@@ -130,10 +153,15 @@ class ReplaceableExecutor:
             return
         finally:
             _end_late_workers(executor)
+        call.future = future
         call.job.futures.append(future)
         future.add_done_callback(partial(self._ended, call, executor))
+        if getattr(executor, "_broken", False) and not future.done():
+            self._doubt(executor)
 
     def _ended(self, call: Call, executor: Executor, future: Future[Any]) -> None:
+        if not self._claimed(call, future):
+            return
         result = result_of(future, call.job)
         if isinstance(result, BrokenExecutor):
             self._broke(call, executor, result, begun=True)
@@ -152,7 +180,7 @@ class ReplaceableExecutor:
             was_alone, self._alone = self._alone is call, None if self._alone is call else self._alone
             if not is_over and not self._closed:
                 self._suspects.appendleft(call)
-        if was_alone or self._suspects:
+        if was_alone or self._suspects or self._waiting:
             self._go_on()
 
     def _lost(self, call: Call, executor: Executor, error: BaseException) -> None:
@@ -166,6 +194,7 @@ class ReplaceableExecutor:
             self._under_way.pop(call, None)
         if result is not None:
             call.done(result)
+        self._go_on()
 
     def _broke(self, call: Call, executor: Executor, error: BrokenExecutor, *, begun: bool) -> None:
         """Put a call under suspicion, unless it is known to be deadly by now."""
@@ -189,11 +218,42 @@ class ReplaceableExecutor:
                 self._fruitless, self._killed = min(self._fruitless, FRUITLESS - 1), 0
             if result is None:  # the one that was alone is the first to be made by a fresh executor
                 (self._suspects.appendleft if was_alone else self._suspects.append)(call)
-        if is_first and executor is not self._given:
-            _shut_down(executor)
+        if is_first:
+            self._doubt(executor)
+            if executor is not self._given:
+                _shut_down(executor)
         if result is not None:
             call.done(result)
         self._go_on()
+
+    def _claimed(self, call: Call, future: Future[Any] | None) -> bool:
+        """Return whether the caller, and no other thread, is to take what the future of a call ended with."""
+        with self._lock:
+            is_mine = future is not None and call.future is future
+            if is_mine:
+                call.future = None
+            return is_mine
+
+    def _doubt(self, executor: Executor) -> None:
+        """Begin to wait for the calls that a broken pool forgets.
+
+        A pool fails its calls without a lock. One that another thread adds meanwhile is never made, and may end the
+        thread that fails the others.
+        """
+        if isinstance(executor, ProcessPoolExecutor):
+            fails_calls = vars(executor)["_executor_manager_thread"]
+            with suppress(RuntimeError):  # at the end of the interpreter
+                _thread.start_new_thread(self._recover, (executor, fails_calls))
+
+    def _recover(self, executor: Executor, fails_calls: threading.Thread | None) -> None:
+        """Make the calls again that a broken pool has not failed once its thread, which does that, is over."""
+        if fails_calls is not None:
+            fails_calls.join(TIME_TO_LEAVE)
+        with self._lock:
+            begun = [(call, call.future) for call, where in self._under_way.items() if where is executor]
+        for call, future in begun:
+            if future is not None and not future.done() and self._claimed(call, future):
+                self._broke(call, executor, BrokenExecutor("a process of the pool ended"), begun=True)
 
     def _death_of(self, executor: Executor, error: BrokenExecutor, call: Call) -> Death:
         """Return how an executor broke; others did it unless the process that made the suspect ended by itself."""

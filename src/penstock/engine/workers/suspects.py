@@ -56,7 +56,7 @@ class Suspect:
 
     def __init__(self, work: Rebuildable, task: Task) -> None:
         self._work = work
-        self._whole = task._replace(slot=None, upcoming=None)
+        self._whole = task._replace(slot=None, upcoming=None, quota=None)
         self._elements = Elements(work, self._whole)
         self._at = 0
         self._made: list[Made] = []

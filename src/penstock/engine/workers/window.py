@@ -48,6 +48,21 @@ class Window:
         """True if the next job is not done yet."""
         return self._next_done() is None
 
+    @property
+    def is_bounded(self) -> bool:
+        """True if the user has given the budget, so that workers begin no task beyond it."""
+        return self._account.budget.given
+
+    def admits(self, job: Job) -> bool:
+        """Return whether workers may begin a job: the oldest always, others while all that is made fits the budget.
+
+        Jobs reserved room for what was expected of them. If those before have made more, the others wait.
+        """
+        with self._lock:
+            if self._closed or not self._jobs or job is self._jobs[0]:
+                return True
+        return self._account.budget.left >= 0
+
     def push(self, job: Job) -> None:
         """Add a job whose tasks are about to begin."""
         with self._lock:  # a thread may add jobs while others are taken out

@@ -23,6 +23,7 @@ from penstock.ops.group.batching import batching_of
 from penstock.plan.blame import BLAMED, blame
 from penstock.plan.functions import ChunkFunction, ColumnFunction, TracedFunction
 from penstock.plan.node import Node
+from penstock.plan.quota import within_quota
 from penstock.plan.safety.writing import elements_for
 
 RETURNED_NONE = "return the element (a forgotten `return`?)"
@@ -104,7 +105,9 @@ def _collected(node: Node, results: Iterator[Any], rows: Rows, out: list[np.ndar
     if out is not None and batching_of(node) is None:  # batches are not copied once more
         results = placed_as_made(results, out, len(rows))
     try:
-        made.extend(results)  # keeps the results before an exception, so len(made) is the failing element
+        made.extend(
+            within_quota(results, len(rows))
+        )  # keeps the results before an exception, so len(made) is the failing element
     except BLAMED as error:
         blame(error, node, int(rows[len(made)]))
         raise

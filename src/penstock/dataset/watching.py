@@ -1,0 +1,166 @@
+"""The part of an iterator that watches its run: stats, the verdict, and files that show them."""
+
+from __future__ import annotations
+
+import os
+import weakref
+from collections.abc import Callable
+from time import perf_counter_ns
+from typing import TYPE_CHECKING, Any
+
+from penstock import watch
+from penstock.core.errors import PlanError
+
+if TYPE_CHECKING:
+    from penstock.core.verdicts import Verdict
+    from penstock.engine.cursors.cursor import Cursor
+    from penstock.engine.runs.carry_over import CarryOver
+    from penstock.engine.runs.run import Run
+    from penstock.watch.counters import Counters
+    from penstock.watch.export.tensorboard import ScalarWriter
+    from penstock.watch.leaks import MemoryGrowth
+    from penstock.watch.viewers import Viewer, Viewers
+
+
+class Watching:
+    """`stats`, `verdict`, and files and programs that show the run of an iterator."""
+
+    _began: Cursor
+    _carry_over: CarryOver
+    _counters: Counters
+    _growth: MemoryGrowth | None
+    _run: Run | None
+    _viewers: Viewers | None
+    _received: int
+    _waited: int
+    _first: int
+    _last: int
+
+    def stats(self) -> watch.stats.Stats:
+        """Return the counts since the iterator was made or a state was loaded; as text, `Stats` is a table.
+
+        >>> it = Dataset.range(10).filter(lambda x: x % 2 == 0).batch(2).iterator()
+        >>> len(next(it)), it.stats().items, it.stats().rows
+        (2, 1, 2)
+        """
+        waited, last = self._waited, self._last
+        stepped = (perf_counter_ns() if self._run and self._run.ended is None else last) - self._first - waited
+        times = (waited, max(stepped, 0) if last else 0)
+        memory = self._carry_over.memory
+        return watch.report.stats_of(self._run, self._counters, memory, self._received, times, self._growth)
+
+    def verdict(self) -> Verdict:
+        """Return the limit of this run in words: who waits, for which operation, its ceiling, and what to change.
+
+        The parts are attributes of the text: see `Verdict`.
+
+        >>> it = iter(Dataset.range(3))
+        >>> it.verdict()
+        'Too early to say: 0 elements in 0.00 s.'
+        """
+        return watch.verdict.verdict(self.stats())
+
+    def trace(self, path: str | os.PathLike[str]) -> None:
+        """Write a trace of this pass for https://ui.perfetto.dev or `chrome://tracing`; call it before the first item.
+
+        The trace shows tasks and their operations on the threads and processes that make them, the consumer's waits
+        and steps, memory, the tuner's decisions and events. A name that ends with `.gz` is packed. The file grows
+        twice a second and is readable at any moment, also after the process was killed. If it cannot be written, the
+        log says so and the run goes on. Calls of an operation below 20 µs are left out.
+
+        >>> import json, os, tempfile
+        >>> it = Dataset.range(8).batch(4).iterator()
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = os.path.join(folder, "run.json")
+        ...     it.trace(path)
+        ...     batches = list(it)
+        ...     with open(path) as file:
+        ...         events = json.load(file)
+        >>> sum(event.get("cat") == "wait" for event in events) > 0
+        True
+        """
+        self._add_viewer("trace", lambda: watch.trace.viewer.TraceViewer(path), spans=True)
+
+    def to_tensorboard(self, to: str | os.PathLike[str] | ScalarWriter) -> None:
+        """Write the figures of this pass for TensorBoard, once a second; call it before the first item.
+
+        `to` is the folder that TensorBoard is started with, or one of its runs: the figures are in `penstock` inside of
+        it, a run beside your own scalars. Or pass your `SummaryWriter`, of PyTorch or tensorboardX, to have them among
+        yours. The curves are items and rows per second, the share of its time that the consumer waits, tasks under
+        way, workers, memory, and each operation's share of the work; the texts are the tuner's decisions, events and,
+        at the end, the verdict. Nothing has to be installed. If the file cannot be written, the log says so and the run
+        goes on.
+
+        >>> import os, tempfile
+        >>> it = Dataset.range(8).batch(4).iterator()
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     it.to_tensorboard(folder)
+        ...     batches = list(it)
+        ...     os.listdir(folder)
+        ['penstock']
+        """
+        writes = isinstance(to, str | os.PathLike) or callable(getattr(to, "add_scalar", None))
+        if not writes:
+            raise TypeError(f"to_tensorboard(): expected a folder or a SummaryWriter, not {type(to).__name__}")
+        self._add_viewer("to_tensorboard", lambda: watch.export.tensorboard.TensorBoardViewer(to))
+
+    def to_prometheus(self, pipeline: str = "penstock", *, registry: Any = None) -> None:
+        """Let Prometheus scrape the counts of this pass, labeled `pipeline`, from a registry of its library.
+
+        Without a `registry` it is the library's own, as `prometheus_client.start_http_server(8000)` serves it. The
+        series end with the pass. Without prometheus_client a `MissingDependencyError` is raised.
+
+        >>> from prometheus_client import CollectorRegistry, generate_latest
+        >>> registry, it = CollectorRegistry(), Dataset.range(8).batch(4).iterator()
+        >>> it.to_prometheus("train", registry=registry)
+        >>> batch = next(it)
+        >>> print(generate_latest(registry).decode())
+        # HELP penstock_items_total Items received by the consumer
+        # TYPE penstock_items_total counter
+        penstock_items_total{pipeline="train"} 1.0
+        ...
+        """
+        stats = self._weak_stats()
+        self._add_viewer("to_prometheus", lambda: watch.export.prometheus.PrometheusViewer(stats, pipeline, registry))
+
+    def to_opentelemetry(self, pipeline: str = "penstock", *, meter: Any = None) -> None:
+        """Let OpenTelemetry observe the counts of this pass, with the attribute `pipeline`, by its library.
+
+        Without a `meter` it is `opentelemetry.metrics.get_meter("penstock")`. The pass is observed until it is over.
+        Without opentelemetry-api a `MissingDependencyError` is raised.
+
+        >>> it = Dataset.range(8).batch(4).iterator()
+        >>> it.to_opentelemetry("train")  # doctest: +SKIP
+        """
+        stats = self._weak_stats()
+        self._add_viewer(
+            "to_opentelemetry", lambda: watch.export.opentelemetry.OpenTelemetryViewer(stats, pipeline, meter)
+        )
+
+    def _add_viewer(self, call: str, make: Callable[[], Viewer], *, spans: bool = False) -> None:
+        """Make a viewer that looks at the run from its beginning, perhaps with spans."""
+        if self._run is not None:
+            raise PlanError(f"{call}(): the pass has begun; call it before the first item is taken")
+        if self._viewers is None:
+            self._viewers = watch.viewers.Viewers()
+            weakref.finalize(self, self._viewers.close)
+        self._viewers.add(make())
+        if spans and self._viewers.spans is None:
+            self._counters = self._viewers.counters(with_spans=True)
+
+    def _let_look(self, viewers: Viewers, asked: int) -> None:
+        """Let the viewers look at the moment in which items arrived, or the run ended."""
+        run, began = self._run, self._began
+        if run is not None:
+            first = began.epoch * max(run.plan.length, 0) + began.row
+            viewers.look(watch.viewers.Moment(asked, self._last, self._received, first, run.unit, self.stats, run))
+
+    def _weak_stats(self) -> Callable[[], watch.stats.Stats | None]:
+        """Return a function that returns the counts as long as the iterator exists."""
+        found = weakref.ref(self)
+
+        def stats() -> watch.stats.Stats | None:
+            iterator = found()
+            return None if iterator is None else iterator.stats()
+
+        return stats

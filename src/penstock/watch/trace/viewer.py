@@ -1,0 +1,140 @@
+"""The viewer that writes a trace: tasks and operations on their threads, the consumer's waits and steps, decisions."""
+
+from __future__ import annotations
+
+import os
+import threading
+from time import perf_counter_ns, time
+from typing import TYPE_CHECKING, Any
+
+from penstock.watch.stats import count
+from penstock.watch.trace.file import GrowingFile
+from penstock.watch.viewers import Moment, News, Pace
+
+if TYPE_CHECKING:
+    from penstock.watch.stats import Stats
+    from penstock.watch.trace.spans import Span
+
+FLUSH_PAUSE = 500_000_000  # ns between two additions to the file
+SAMPLE_PAUSE = 10_000_000  # ns between two samples of memory and of tasks under way
+MOST_TRACED = 1_000_000  # of a trace; a viewer takes gigabytes of memory for more
+TRACE_FULL = "the trace {} is full at {:,} events, and the run goes on without it"
+
+TraceEvent = dict[str, Any]
+
+
+class TraceViewer:
+    """A viewer that writes a file for Perfetto and Chrome: a track for each thread of each process."""
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self._file = GrowingFile(path)
+        self._events: list[TraceEvent] = []
+        self._spans: list[Span] = []
+        self._written = 0
+        self._process = os.getpid()
+        self._consumer = 0  # the thread of it
+        self._tracks: dict[tuple[int, int], int] = {}  # by process and thread
+        self._named: set[int] = set()  # processes
+        self._last: tuple[int, int] | None = None  # the time of the moment before, and the items received then
+        self._flush, self._sample = Pace(FLUSH_PAUSE), Pace(SAMPLE_PAUSE)
+        self._news = News()
+        self._epoch = perf_counter_ns() - int(time() * 1e9)  # of the clock of events
+
+    @property
+    def failed(self) -> str:
+        """The reason why the trace is not written, in words."""
+        return self._file.failed
+
+    def look(self, moment: Moment, spans: list[Span]) -> None:
+        if self._file.failed:
+            return
+        self._spans += spans
+        if not self._consumer:
+            self._consumer = threading.get_ident()
+            self._flush.is_due(moment.now)
+        thread, first = threading.get_ident(), moment.received
+        if self._last is not None:
+            begin, before = self._last
+            what = count(first - before, moment.unit)
+            self._add_span(f"step with {what}", "step", thread, begin, moment.asked - begin, {"first": before})
+        self._last = moment.now, first
+        wait = f"wait for {moment.unit} {first}"
+        self._add_span(wait, "wait", thread, moment.asked, moment.now - moment.asked, {})
+        if self._sample.is_due(moment.now):
+            self._take_sample(moment)
+        if self._flush.is_due(moment.now):
+            self._write()
+
+    def close(self, last: Stats | None, spans: list[Span]) -> None:
+        """Write what is left, and close the file."""
+        self._spans += spans
+        self._write()
+        self._file.close()
+
+    def _take_sample(self, moment: Moment) -> None:
+        run, at = moment.run, moment.now
+        self._add_counter("under way", at, {"tasks": run.pieces_ahead})
+        self._add_counter("memory held (MB)", at, {kind: held / 1e6 for kind, held in run.budget.held.items()})
+        self._add_counter("threads", at, {"threads": run.tuner.threads})
+        for decision in self._news.decisions(run):
+            self._add_instant(decision, "decision", at, {})
+        for event in self._news.events(run):
+            told = {"operation": event.operation, "words": event.words}
+            self._add_instant(event.kind, "event", int(event.time * 1e9) + self._epoch, told)
+
+    def _write(self) -> None:
+        spans, self._spans = self._spans, []
+        workers = {(span.process, span.thread) for span in spans if span.kind in ("task", "part")}
+        for span in spans:
+            track = self._track(span.process, span.thread, self._name_of(span, workers))
+            told: TraceEvent = {"rows": span.rows} | ({"first item": span.item} if span.item >= 0 else {})
+            self._events.append(_complete(span.name, span.kind, span.process, track, span.begin, span.took, told))
+        events, self._events = self._events, []
+        room = MOST_TRACED - self._written
+        self._written += len(events)
+        self._file.add(events[:room])
+        if len(events) > room:
+            self._file.stop(TRACE_FULL.format(self._file.path, MOST_TRACED))
+
+    def _add_span(self, name: str, kind: str, thread: int, begin: int, took: int, told: TraceEvent) -> None:
+        track = self._track(self._process, thread, "consumer" if thread == self._consumer else "another consumer")
+        self._events.append(_complete(name, kind, self._process, track, begin, took, told))
+
+    def _add_counter(self, name: str, at: int, values: dict[str, float]) -> None:
+        self._events.append({"name": name, "ph": "C", "pid": self._process, "ts": at / 1000, "args": values})
+
+    def _add_instant(self, name: str, kind: str, at: int, told: TraceEvent) -> None:
+        track = self._track(self._process, self._consumer, "consumer")
+        self._events.append(
+            {"name": name, "cat": kind, "ph": "i", "s": "g", "pid": self._process, "tid": track, "ts": at / 1000}
+            | {"args": told}
+        )
+
+    def _name_of(self, span: Span, workers: set[tuple[int, int]]) -> str:
+        if not span.thread:
+            return "native thread"
+        if span.process == self._process and span.thread == self._consumer:
+            return "consumer"
+        return "worker" if (span.process, span.thread) in workers else "thread"
+
+    def _track(self, process: int, thread: int, name: str) -> int:
+        """Return the number of the track of a thread, which is named when it comes first."""
+        found = self._tracks.get((process, thread))
+        if found is not None:
+            return found
+        number = self._tracks[process, thread] = len(self._tracks) + 1
+        here = process == self._process
+        if process not in self._named:
+            self._named.add(process)
+            self._add_name("process_name", process, 0, f"{'consumer' if here else 'worker process'} {process}")
+        alone = thread == self._consumer or not thread
+        self._add_name("thread_name", process, number, name if alone and here else f"{name} {number}")
+        return number
+
+    def _add_name(self, what: str, process: int, track: int, name: str) -> None:
+        self._events.append({"name": what, "ph": "M", "pid": process, "tid": track, "args": {"name": name}})
+
+
+def _complete(name: str, kind: str, process: int, track: int, begin: int, took: int, told: TraceEvent) -> TraceEvent:
+    at = {"ts": begin / 1000, "dur": took / 1000, "pid": process, "tid": track}
+    return {"name": name, "cat": kind, "ph": "X", **at, "args": told}

@@ -1,0 +1,132 @@
+"""Spans of tasks and operations, recorded in every kind of worker."""
+
+from __future__ import annotations
+
+import copy
+import os
+import pickle
+import threading
+from collections import deque
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+
+from penstock import Dataset, Options
+from penstock.watch.counters import Counters
+from penstock.watch.trace.spans import SHORTEST_SPAN, CountedSpans, OpenSpan, Span, SpanCounters
+
+
+def slow(x):
+    return sum(range(20_000)) + x  # more than 20 µs
+
+
+def spans_of(ds):
+    """Return the spans of one pass, as a viewer sees them."""
+    seen: list[Span] = []
+
+    class Collector:
+        def look(self, moment, spans):
+            seen.extend(spans)
+
+        def close(self, last, spans):
+            seen.extend(spans)
+
+    with ds.iterator() as it:
+        it._add_viewer("collect", Collector, spans=True)
+        made = [np.asarray(each).tolist() for each in it]
+    return made, seen
+
+
+@pytest.mark.parametrize("executor", ["inline", "threads"])
+def test_every_task_is_a_span_with_its_items_and_operations_inside(executor):
+    ds = Dataset.range(24).map(slow).batch(4).with_options(Options(executor=executor, rewrite=False))
+    made, spans = spans_of(ds)
+    assert made == [np.asarray(each).tolist() for each in ds.iterator(epoch=0)]
+    tasks = [span for span in spans if span.kind in ("task", "part")]
+    maps = [span for span in spans if span.name == "map(slow)"]
+    assert {span.name for span in tasks} == {"batch(4)"}
+    assert {span.process for span in spans} == {os.getpid()}
+    assert sum(span.rows for span in maps) == 24
+    for inner in maps:
+        assert any(
+            task.thread == inner.thread and task.begin <= inner.begin and inner.took <= task.took for task in tasks
+        )
+
+
+def test_tasks_of_worker_processes_come_with_their_process():
+    ds = Dataset.range(400).map(slow).batch(4).with_options(Options(executor="processes", workers=1))
+    processes: set[int] = set()
+    for _ in range(20):  # until the worker, which starts meanwhile, takes tasks
+        _, spans = spans_of(ds)
+        processes |= {span.process for span in spans if span.kind == "task"}
+        if processes != {os.getpid()}:
+            break
+    assert len(processes - {os.getpid()}) == 1
+
+
+def test_a_task_of_a_stream_and_its_flows_are_spans():
+    ds = Dataset.from_generator(lambda: map(slow, range(6))).map(slow).batch(2)
+    _, spans = spans_of(ds.with_options(Options(executor="inline")))
+    assert {"from_generator(lambda)", "batch(2)", "map(slow)"} <= {span.name for span in spans}
+
+
+def test_results_are_the_same_and_nothing_is_recorded_without_a_viewer():
+    ds = Dataset.range(9).batch(2)
+    it = ds.iterator()
+    list(it)
+    assert type(it._counters) is Counters
+    assert it._run._observer.around_tasks(ds._plan) is None
+
+
+def test_counters_in_another_process_record_too():
+    counters = pickle.loads(pickle.dumps(SpanCounters()))
+    assert type(counters) is SpanCounters
+    assert type(copy.copy(counters)) is SpanCounters
+    with counters.around_tasks(Dataset.range(3)._plan)(task := _Task()):
+        assert task.low == 5
+    drained = counters.drain()
+    assert [(span.kind, span.rows, span.item) for span in drained.spans] == [("task", 3, 5)]
+    assert counters.drain().spans == []
+    here = SpanCounters()
+    here.absorb(drained)
+    assert here.taken() == drained.spans
+
+
+def test_spans_of_another_clock_end_when_they_arrive():
+    far = Span("task", "map(f)", 1, 1, 10**18, 1000, 4, 0)
+    counters = SpanCounters()
+    counters.absorb(CountedSpans(Counters().drain(), [far]))
+    (span,) = counters.taken()
+    assert span.begin < far.begin
+
+
+def test_short_calls_of_operations_are_left_out():
+    spans: deque[Span] = deque()
+    with OpenSpan(spans, "operation", "map(f)") as note:
+        note(np.arange(2), None)
+    assert not spans or spans[0].took >= SHORTEST_SPAN
+
+
+def test_threads_may_record_while_others_take():
+    counters = SpanCounters()
+    around = counters.around_tasks(Dataset.range(3)._plan)
+
+    def record(_):
+        for _ in range(500):
+            with around(_Task()):
+                pass
+
+    with ThreadPoolExecutor(4) as pool:
+        asked = [pool.submit(record, number) for number in range(4)]
+        taken = counters.taken()
+        [each.result() for each in asked]
+    taken += counters.taken()
+    assert len(taken) == 2000
+    assert len({span.thread for span in taken} - {threading.get_ident()}) >= 1
+
+
+class _Task:
+    low = 5
+    part = None
+    given = (1, 2, 3)
