@@ -166,10 +166,9 @@ class Loop:
             now = perf_counter_ns()
             if self._tuner.retuned(now, process_time_ns(), now - asked) is not None:
                 self._session.resize()
-        if self._may_move:
-            climb = self._tuner.climb
-            if climb is not None and (climb.holds_gil or climb.one_thread or climb.elsewhere):
-                self._consider(climb, job.task.high)  # once the GIL is known to be held
+        climb = self._tuner.climb if self._may_move else None
+        if climb is not None and (climb.holds_gil or climb.one_thread or climb.elsewhere):
+            self._consider(climb, job.task.high)
         return job
 
     def _consider(self, climb: HillClimb, done: int = 0) -> None:
