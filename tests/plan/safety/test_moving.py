@@ -9,6 +9,7 @@ import io
 import itertools
 import json
 import math
+import operator
 import os
 import random
 import re
@@ -20,6 +21,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from numpy.linalg import norm
 
 import penstock as ps
 from penstock.plan.graph import post_order
@@ -71,6 +73,20 @@ class Caller:
 
     def __call__(self, x):
         return x * self.factor
+
+
+CALLER = Caller(2)
+
+
+class Shown:
+    """An object that counts how often it was shown."""
+
+    def __call__(self, x):
+        return f"{self!r}"
+
+    def __repr__(self):
+        SEEN.append(1)
+        return "shown"
 
 
 @dataclass(frozen=True)
@@ -272,6 +288,24 @@ def sums_by_blas(x):
     return np.dot(MEAN, MEAN) * x
 
 
+def calls_by_name(x):
+    operator.methodcaller("append", x)(SEEN)
+    return x
+
+
+def takes_a_norm(x):
+    return norm(MEAN) * x
+
+
+def begins_again(x):
+    CALLER.__init__(x)
+    return x
+
+
+def reads_a_path(x):
+    return Path("a").read_text()
+
+
 def makes_objects(x):
     return Caller(2)(x)
 
@@ -359,7 +393,7 @@ STAY = [
         makes_objects,
         cached,
         multiplies,
-        sums_by_blas,
+        *(sums_by_blas, calls_by_name, takes_a_norm, begins_again, reads_a_path, Shown(), over(Shown())),
     ),
     *(waits_for_a_cache, Counter(), Slotted(), Computed(), Appending(), SEEN.append),
     *(over(sqlite3.connect(":memory:")), over(np.random.default_rng(0)), over(collections.defaultdict(int))),

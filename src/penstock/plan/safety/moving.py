@@ -6,6 +6,7 @@ modules. Doubt means no. Nothing is run.
 
 from __future__ import annotations
 
+import dataclasses
 import datetime as dt
 import enum
 import functools
@@ -32,10 +33,10 @@ _CONSTANTS = (*_VALUES, slice, np.generic, np.dtype, np.ufunc, re.Pattern, pathl
 _TIMES = (dt.date, dt.time, dt.timedelta, dt.timezone)
 _NATIVE = (types.BuiltinFunctionType, types.MethodDescriptorType, types.WrapperDescriptorType)
 _OWN_STATE = ("__reduce__", "__reduce_ex__", "__getstate__", "__setstate__", "__getattr__", "__getattribute__")
-GENERATED = "<string>"  # the file of the methods of a dataclass, which change nothing
+GENERATED = ("<string>", dataclasses.__file__)  # the files of the methods of a dataclass, which change nothing
 _NOT_CALLED = frozenset(
     [
-        *("__init__", "__new__", "__del__", "__repr__", "__init_subclass__", "__class_getitem__"),
+        *("__init__", "__new__", "__del__", "__init_subclass__", "__class_getitem__"),
         *("__setattr__", "__delattr__", "__replace__"),
     ]
 )
@@ -87,7 +88,7 @@ class _Look:
                 found = found.__func__ if isinstance(found, staticmethod | classmethod) else found
                 found = found.fget if isinstance(found, property) else found
                 if isinstance(found, types.FunctionType):
-                    if found.__code__.co_filename != GENERATED:
+                    if found.__code__.co_filename not in GENERATED:
                         self._code(found)
                 else:
                     self.value(found, f"{cls.__name__}.{name}")
@@ -158,7 +159,7 @@ class _Look:
         elif is_library(module):
             if module not in STATELESS and not module.startswith("numpy."):
                 raise FixedError(f"calls `{function.__name__}` of {module}, which may depend on this process")
-            if function.__name__ in STATEFUL or module.startswith("numpy.random"):
+            if function.__name__ in STATEFUL or module.startswith(("numpy.random", "numpy.linalg")):
                 raise FixedError(f"calls `{function.__name__}`, which may depend on this process")
         else:
             self._code(function)
@@ -200,13 +201,14 @@ class _Look:
             self._reads.modules.add(cls.__module__)
 
     def _own(self, thing: Any, name: str) -> None:
-        """Look behind an object of Penstock: the user's function in it, or what a source calls."""
+        """Look behind an object of Penstock: at the functions in it, or at what a source calls."""
         called = getattr(thing, "called", None)
-        function = getattr(thing, "function", None)
         if isinstance(called, Called):
             self._called(called, name)
-        elif callable(function):
-            self.value(function, name)
+            return
+        for each in (getattr(thing, "function", None), *getattr(thing, "__dict__", {}).values()):
+            if callable(each):
+                self.value(each, name)
 
     def _object(self, thing: Any, name: str) -> None:
         cls = type(thing)

@@ -22,21 +22,12 @@ STATEFUL = frozenset(
         *("load", "save", "savez", "savetxt", "loadtxt", "genfromtxt", "fromfile", "abspath", "realpath", "exists"),
         *("__dict__", "__globals__", "__closure__", "__defaults__", "__code__", "__builtins__", "__setattr__"),
         *("__delattr__", "gi_frame", "cache_info", "cache_clear"),
+        *("__init__", "__new__", "__init_subclass__", "methodcaller", "attrgetter", "set_printoptions"),
+        *("isfile", "isdir", "getsize", "expanduser", "expandvars", "relpath", "read_text", "read_bytes", "resolve"),
+        *("write_text", "write_bytes", "unlink", "mkdir", "touch", "cwd", "stat", "iterdir", "glob", "rglob"),
         # sums in BLAS depend on its number of threads, which is one in workers
-        *(
-            "dot",
-            "vdot",
-            "inner",
-            "matmul",
-            "tensordot",
-            "einsum",
-            "convolve",
-            "correlate",
-            "cov",
-            "corrcoef",
-            "polyfit",
-            "linalg",
-        ),
+        *("dot", "vdot", "inner", "matmul", "tensordot", "einsum", "convolve", "correlate", "cov", "corrcoef"),
+        *("polyfit", "linalg"),
     ]
 )
 """Names of functions and attributes that reach more than their arguments show."""
@@ -49,7 +40,6 @@ MAY_CHANGE: dict[type, frozenset[str]] = {
         ]
     ),
     dict: frozenset(["update", "pop", "popitem", "clear", "setdefault", "setitem", "delitem", "__setitem__", "ior"]),
-    set: frozenset(["add", "update", "pop", "remove", "discard", "clear", "ior", "iand", "isub", "ixor"]),
     np.ndarray: frozenset(
         [
             *("fill", "sort", "put", "resize", "partition", "setfield", "byteswap", "setflags", "itemset", "at"),
