@@ -85,9 +85,10 @@ bench: $(VENV)/installed-bench ## Run the benchmarks: make bench ARGS="images --
 
 gpu-check: environment ## Check and measure the feeds on this machine's GPU: make gpu-check ARGS="--batch 128".
 	$(call say,Installing PyTorch and JAX for CUDA)
-	@$(PIP) "torch>=2.2" "jax[cuda13]"
+	@$(PIP) "torch>=2.2" "jax[cuda13]" "nvidia-nvimgcodec-cu13[all]>=0.9" "cupy-cuda13x>=14"
 	$(call say,Checking the feeds on the GPU and measuring a step with and without them)
 	@$(BIN)/python -m bench.feeding $(ARGS)
+	@$(BIN)/python -m bench.feeding.images
 
 environment: $(VENV)/installed-dev ## Make .venv with the package and the developers' tools.
 

@@ -125,7 +125,13 @@ def test_native_kernels_do_not_include_python_headers() -> None:
 
 def test_every_optional_library_is_banned_from_module_level() -> None:
     banned = set(PYPROJECT["tool"]["ruff"]["lint"]["flake8-tidy-imports"]["banned-module-level-imports"])
-    imported_as = {"pillow": "PIL", "scikit-learn": "sklearn", "opentelemetry-api": "opentelemetry"}
+    imported_as = {
+        "pillow": "PIL",
+        "scikit-learn": "sklearn",
+        "nvidia-nvimgcodec-cu13": "nvidia",
+        "cupy-cuda13x": "cupy",
+        "opentelemetry-api": "opentelemetry",
+    }
     extras = PYPROJECT["project"]["optional-dependencies"]
     wanted = chain.from_iterable(lines for extra, lines in extras.items() if extra != "dev")
     names = {re.split(r"[\[<>=~! ;]", line)[0] for line in wanted} - {"penstock"}

@@ -27,6 +27,7 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=60, help="steps in a round (default: 60)")
     parser.add_argument("--rounds", type=int, default=5, help="rounds, of which the median counts (default: 5)")
     parser.add_argument("--workers", type=int, default=8, help="workers of a DataLoader (default: 8)")
+    parser.add_argument("--flip", action="store_true", help="flip images on the CPU: 150 KB of strided copies each")
     arguments = parser.parse_args()
     work = Work(
         arguments.device,
@@ -36,6 +37,7 @@ def main() -> None:
         arguments.steps,
         arguments.rounds,
         arguments.workers,
+        arguments.flip,
     )
     for name, check in (("torch", torch_steps.check), ("jax", jax_steps.check)):
         if name in arguments.frameworks.split(","):

@@ -44,13 +44,14 @@ class Rows(torch.utils.data.Dataset):
     """The same images for a DataLoader, a batch at a time, which is its fastest way."""
 
     def __init__(self, work: Work) -> None:
-        self.data = work.data
+        self.data, self.flip = work.data, work.flip
 
     def __len__(self) -> int:
         return len(self.data["label"])
 
     def __getitems__(self, rows: list[int]) -> dict[str, torch.Tensor]:
-        image = self.data["image"][rows][:, :, ::-1]
+        image = self.data["image"][rows]
+        image = image[:, :, ::-1] if self.flip else image
         return {
             "image": torch.from_numpy(np.ascontiguousarray(image)),
             "label": torch.from_numpy(self.data["label"][rows]),

@@ -26,6 +26,7 @@ class Work:
     steps: int
     rounds: int
     workers: int
+    flip: bool = False
 
     @cached_property
     def data(self) -> dict[str, np.ndarray]:
@@ -36,8 +37,9 @@ class Work:
         }
 
     def dataset(self) -> ps.Dataset:
-        """Return shuffled batches of flipped images, without end."""
-        ds = ps.Dataset.from_tensor_slices(self.data).shuffle(seed=0).map(flipped)
+        """Return shuffled batches of images, flipped on the CPU with `flip`, without end."""
+        ds = ps.Dataset.from_tensor_slices(self.data).shuffle(seed=0)
+        ds = ds.map(flipped) if self.flip else ds
         return ds.batch(self.batch, drop_remainder=True).repeat()
 
     @property
@@ -45,7 +47,17 @@ class Work:
         return self.batch * (self.size * self.size * 3 + 4)
 
     def times(self, sources: dict[str, Callable[[], Iterator[Any]]], step: Callable[[Any], None], wait) -> dict:
-        """Return the median seconds of a step with each source of batches, the sources in turn in every round."""
+        """Return the median seconds of a step with each source of batches, the sources in turn in every round.
+
+        The last source is a peer's, whose processes go on loading for a while: it has rounds of its own, at the end.
+        """
+        *ours, peer = sources
+        return {
+            **self._in_turn({name: sources[name] for name in ours}, step, wait),
+            **self._in_turn({peer: sources[peer]}, step, wait),
+        }
+
+    def _in_turn(self, sources: dict[str, Callable[[], Iterator[Any]]], step: Callable[[Any], None], wait) -> dict:
         found: dict[str, list[float]] = {name: [] for name in sources}
         opened = {name: source() for name, source in sources.items()}
         for number in range(self.rounds + 1):

@@ -4,6 +4,7 @@
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
 #include <cstring>
 #include <string>
 #include <tuple>
@@ -225,6 +226,60 @@ std::tuple<Sizes, Outcome> measure_images(const nb::list& values, const OpTable&
   return {sizes, outcome};
 }
 
+// One image per row: top, left, height, width and flip of the source; whether it is resampled, the filter, antialias,
+// height and width; top, left, height, width and flip of the window into the resampled image.
+constexpr size_t kGeometryFields = 15;
+
+using GeometryTable = nb::ndarray<int64_t, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+
+// Writes the geometry of each image, from the headers alone; zeros for images left to the caller.
+Outcome follow_images(const nb::list& values, const OpTable& ops, const DrawTable& draws, bool exif, int64_t max_pixels,
+                      const GeometryTable& out) {
+  const float identity[6] = {1, 1, 1, 0, 0, 0};
+  const size_t shape[2] = {2, 3};
+  const ImageProgram program =
+      make_program(ops, 3, false, exif, max_pixels, 0, false, Affine(identity, 2, shape, nb::handle()));
+  const Contents contents(values, false);
+  check_draws(contents, ops, draws);
+  if (out.shape(0) != contents.size() || out.shape(1) != kGeometryFields) {
+    throw nb::value_error("out: expected 15 fields for each value");
+  }
+  Outcome outcome{{}, -1, 0, ""};
+  nb::gil_scoped_release unlocked;
+  ImageRunner& runner = ImageRunner::of_this_thread();
+  for (size_t i = 0; i < contents.size(); ++i) {
+    kernels::Geometry g{};
+    const auto [data, size] = contents[i];
+    const ImageStatus status = runner.follow(program, data, size, draws_of(draws, i), &g);
+    const kernels::CropBox &box = g.source.box, &window = g.resampled ? g.window.box : g.source.box;
+    const int64_t row[kGeometryFields] = {box.top,
+                                          box.left,
+                                          box.height,
+                                          box.width,
+                                          g.source.flipped,
+                                          g.resampled,
+                                          static_cast<int64_t>(g.filter),
+                                          g.antialias,
+                                          g.resized_height,
+                                          g.resized_width,
+                                          g.resampled ? window.top : 0,
+                                          g.resampled ? window.left : 0,
+                                          window.height,
+                                          window.width,
+                                          g.resampled && g.window.flipped};
+    std::copy(row, row + kGeometryFields, out.data() + i * kGeometryFields);
+    if (status == ImageStatus::elsewhere) {
+      std::get<0>(outcome).push_back(static_cast<int64_t>(i));
+    } else if (status != ImageStatus::done) {
+      std::get<1>(outcome) = static_cast<int64_t>(i);
+      std::get<2>(outcome) = static_cast<int>(status);
+      std::get<3>(outcome) = runner.error();
+      break;
+    }
+  }
+  return outcome;
+}
+
 void resize_pixels(const Pixels& pixels, int filter, bool antialias,
                    const nb::ndarray<uint8_t, nb::ndim<3>, nb::c_contig, nb::device::cpu>& out) {
   for (size_t d = 0; d < 3; ++d) {
@@ -248,6 +303,8 @@ void bind_image(nb::module_& module) {
   module.def("run_images", run_images, "values"_a, "ops"_a, "draws"_a, "channels"_a, "exact"_a, "exif"_a,
              "max_pixels"_a, "type"_a, "planar"_a, "affine"_a, "out"_a.noconvert(), "files"_a);
   module.def("measure_images", measure_images, "values"_a, "ops"_a, "draws"_a, "exif"_a, "max_pixels"_a, "files"_a);
+  module.def("follow_images", follow_images, "values"_a, "ops"_a, "draws"_a, "exif"_a, "max_pixels"_a,
+             "out"_a.noconvert());
   module.def("resize_pixels", resize_pixels, "pixels"_a.noconvert(), "filter"_a, "antialias"_a, "out"_a.noconvert());
   module.def("exif_orientation", [](const nb::bytes& data) {
     return kernels::exif_orientation(static_cast<const uint8_t*>(data.data()), data.size());

@@ -57,6 +57,13 @@ ImageStatus ImageRunner::measure(const ImageProgram& program, const uint8_t* dat
   return status;
 }
 
+ImageStatus ImageRunner::follow(const ImageProgram& program, const uint8_t* data, size_t size, const uint64_t* draws,
+                                Geometry* geometry) {
+  const ImageStatus status = open(program, data, size, draws);
+  *geometry = status == ImageStatus::done ? geometry_ : Geometry{};
+  return status;
+}
+
 ImageStatus ImageRunner::run(const ImageProgram& program, const uint8_t* data, size_t size, const uint64_t* draws,
                              int64_t height, int64_t width, void* out) {
   const ImageStatus status = open(program, data, size, draws);

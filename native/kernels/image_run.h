@@ -37,6 +37,10 @@ class ImageRunner {
   ImageStatus measure(const ImageProgram& program, const uint8_t* data, size_t size, const uint64_t* draws,
                       int64_t* height, int64_t* width);
 
+  // The geometry of the result, from the header alone; valid after `done`, until the next call.
+  ImageStatus follow(const ImageProgram& program, const uint8_t* data, size_t size, const uint64_t* draws,
+                     Geometry* geometry);
+
   // Writes the result, height x width pixels in the program's format, at `out`.
   ImageStatus run(const ImageProgram& program, const uint8_t* data, size_t size, const uint64_t* draws, int64_t height,
                   int64_t width, void* out);

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 
 from penstock.feed.ring import PinnedBlock
 
@@ -59,6 +59,9 @@ class FakeStreams:
         event = FakeEvent(self)
         event.finish()
         return event
+
+    def here(self):
+        return nullcontext()
 
     @contextmanager
     def beside_steps(self):

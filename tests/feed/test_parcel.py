@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import penstock as ps
+from penstock.elements.encoded import EncodedImage
 from penstock.feed.parcel import cargo_of, is_numeric, parcel_of
 
 
@@ -22,6 +23,15 @@ def opened(cargo, arrays):
     return [cargo.memory[at : at + a.nbytes].view(a.dtype.newbyteorder("=")).reshape(a.shape) for a, at in pairs]
 
 
+def test_images_are_decoded_where_they_are_in_the_batch():
+    images = np.array([EncodedImage(b"a", (), ()), EncodedImage(b"b", (), ())])
+    parcel = parcel_of({"x": np.zeros(2), "image": images, "words": np.array(["a", "b"], object)})
+    assert len(parcel.encoded) == 1
+    made = parcel.opened(parcel.arrays, lambda leaf, arrays: arrays[0], lambda leaf: [each.data for each in leaf])
+    assert made["image"] == [b"a", b"b"]
+    assert made["words"].tolist() == ["a", "b"]
+
+
 def test_a_batch_comes_out_as_it_went_in():
     batch = {
         "x": np.arange(6.0).reshape(2, 3),
@@ -34,7 +44,7 @@ def test_a_batch_comes_out_as_it_went_in():
     }
     parcel = parcel_of(batch)
     assert parcel.paths().count('["deep"]') == 3
-    made = parcel.opened([array + 1 for array in parcel.arrays], lambda leaf, arrays: (type(leaf), arrays))
+    made = parcel.opened([array + 1 for array in parcel.arrays], lambda leaf, arrays: (type(leaf), arrays), len)
     assert made["names"] is batch["names"]
     assert made["words"] is batch["words"]
     assert made["n"][1:] == ("text", None)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from penstock import Dataset
-from penstock.rewrite.moves import put_on, taken_off
+from penstock.plan.graph import end_of
+from penstock.rewrite.moves import MOVES, put_on
 
 DS = Dataset.range(20).map(abs)
 
@@ -13,15 +14,15 @@ def moved(ds):
 
 
 def test_only_moves_are_removed():
-    moves, below = taken_off(moved(DS)._plan)
+    moves, below = end_of(moved(DS)._plan, MOVES)
     assert [move.name for move in moves] == ["slice", "exclude", "shard", "repeat", "skip", "take", "shuffle"]
     assert below is DS._plan
-    assert taken_off(DS._plan) == ([], DS._plan)
+    assert end_of(DS._plan, MOVES) == ([], DS._plan)
 
 
 def test_moves_are_applied_to_another_node():
     other = Dataset.range(100, 120)
-    moves, _ = taken_off(moved(DS)._plan)
+    moves, _ = end_of(moved(DS)._plan, MOVES)
     assert put_on(other._plan, moves) == moved(other)._plan
     assert put_on(DS._plan, moves) == moved(DS)._plan
     assert put_on(DS._plan, []) is DS._plan

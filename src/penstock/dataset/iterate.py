@@ -208,8 +208,9 @@ class Iterate(Handle[T_co]):
         On the CPU, tensors share the memory of the batch, without a copy. To a CUDA device each batch travels as one
         copy, out of pinned memory that the pipeline writes into, beside the steps: of the `depth` batches placed at a
         time (2 by default), one is handed out while the others are on their way. Memory is never used again too early,
-        however long a batch is kept. Text, bytes and objects are unchanged. The feed can be iterated once per pass, and
-        its iterators have the methods for cursors; a state is the position of the batches handed out.
+        however long a batch is kept. Text, bytes and objects are unchanged; images of `ps.image.decode(device="cuda")`
+        are decoded on the device. The feed can be iterated once per pass, and its iterators have the methods for
+        cursors; a state is the position of the batches handed out.
 
         - Of several devices, `split=True` cuts each batch, and `round_robin=True` deals whole batches; a step is a list
           with a batch for each device. Parts differ by at most one row; the last step may have fewer batches.

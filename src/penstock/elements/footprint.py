@@ -34,11 +34,10 @@ def memory_of(chunk: Chunk) -> int:
     >>> memory_of(Items([{"x": np.zeros(1000)}, {"x": np.zeros(2000)}])) // 1000
     24
     """
-    if isinstance(chunk, Kept) or not len(chunk):
-        return 0
     if isinstance(chunk, Columns):
-        return sum(map(_memory_of_column, chunk.columns))
-    return _of_some(chunk.values, 0)
+        return sum(map(_memory_of_column, chunk.columns)) if len(chunk) else 0
+    values = chunk.values
+    return 0 if isinstance(chunk, Kept) or not values else _of_some(values, 0)
 
 
 def memory_of_value(value: Any, depth: int = 0) -> int:
@@ -116,7 +115,7 @@ def _of_some(values: Any, depth: int) -> int:
     """Return the bytes of all values, or a multiple of those of some of them, evenly spaced."""
     count, most = len(values), REPRESENTING[depth]
     if count <= most:
-        return _of_all(values, depth)
+        return sum([memory_of_value(value, depth) for value in values])
     if isinstance(values, list | tuple | np.ndarray):
         some = cast("Sequence[Any]", values)[:: count // most | 1]  # odd, as small and large ones may take turns
     else:

@@ -135,9 +135,7 @@ class Stored:
 
     def load(self) -> bytes:
         """Return the bytes."""
-        import ray
-
-        return ray.get(self._reference)
+        return require("ray", extra="ray", purpose="a worker of a Ray cluster").get(self._reference)
 
 
 class _RayFuture(Future[Any]):

@@ -15,9 +15,11 @@ import numpy as np
 from penstock.core.arrays import Reserve
 from penstock.core.closing import Closing
 from penstock.core.verdicts import Verdict
+from penstock.elements.encoded import encoded_images
 from penstock.elements.nested.structure import flatten, paths, unflatten
 from penstock.elements.ragged import Ragged
 from penstock.elements.sparse import Sparse
+from penstock.feed import images
 from penstock.feed.parcel import NUMBERS, each_converted, is_numeric
 from penstock.feed.protocol import Finish, Placement
 
@@ -94,7 +96,11 @@ class Here:
     def _converted(self, leaf: Any) -> Any:
         if isinstance(leaf, Ragged | Sparse):
             return self._convert(leaf) if leaf.dtype.kind in NUMBERS else leaf
-        return self._convert(np.asarray(leaf)) if is_numeric(leaf) else leaf
+        if is_numeric(leaf):
+            return self._convert(np.asarray(leaf))
+        if encoded_images(leaf):
+            raise images.not_on("the CPU")
+        return leaf
 
 
 class FedIterator(Closing):
@@ -138,10 +144,14 @@ class FedIterator(Closing):
             placed, position = self._placed.popleft()
             try:
                 batch = self._placement.wait(placed)
+            except Exception:
+                self._source.close()
+                self._drop()  # what was placed after a failure is not handed out
+                raise
             finally:
                 self._placement.release(placed)
-                if self._takes_ahead:
-                    self._source.report_position(position)
+            if self._takes_ahead:
+                self._source.report_position(position)
             if clock is not None:
                 clock.handed_out(batch)
             return batch

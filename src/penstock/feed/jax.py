@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
+from concurrent.futures import Future
 from functools import partial
 from operator import mod
 from typing import Any, TypeAlias
@@ -17,10 +18,11 @@ from penstock.core.lazy import require
 from penstock.elements.nested.structure import flatten, unflatten
 from penstock.elements.ragged import Ragged, make_ragged
 from penstock.elements.sparse import Sparse
+from penstock.feed import images
 from penstock.feed.arrangement import Arrangement
 from penstock.feed.clock import ArrivalClock
 from penstock.feed.feed import Allocating, Convert, FrameworkFeed, Here
-from penstock.feed.parcel import Cargo, cargo_of, each_converted, parcel_of
+from penstock.feed.parcel import Cargo, Parcel, cargo_of, each_converted, parcel_of
 from penstock.feed.protocol import Finish, Placement
 
 NARROWED = {"int64": "int32", "uint64": "uint32", "float64": "float32", "complex128": "complex64"}
@@ -100,25 +102,35 @@ class Sharded:
         self._across = not sharding.is_fully_addressable
         device = next(iter(sharding.device_set))
         self._splits = ByteSplits(jax, sharding) if len(sharding.device_set) == 1 and device.platform != "cpu" else None
+        self._decoder: Any = None  # of images, once there are any
         self.allocate = None
         self.clock = ArrivalClock(f"{device.platform}:{device.id}" if len(sharding.device_set) == 1 else "the devices")
 
     def place(self, batches: list[Any]) -> Any:
         parcel = parcel_of(batches[0])
+        if not parcel.encoded:
+            return self._begun(parcel)
+        if self._decoder is None:
+            self._decoder = self._opened()
+        return images.beside(partial(self._begun, parcel))
+
+    def _begun(self, parcel: Parcel) -> Any:
         arrays = each_converted(partial(narrowed, self._jax), parcel.arrays, parcel.paths)
         owners = [leaf for leaf, count in zip(parcel.leaves, parcel.counts, strict=True) for _ in range(count)]
-        placed = None if self._splits is None else self._splits.placed(arrays)
+        placed = None if self._splits is None or parcel.encoded else self._splits.placed(arrays)
         if placed is None:
             given = zip(arrays, parcel.paths(), owners, strict=True)
             placed = [self._put(array, path, owner) for array, path, owner in given]
-        batch = parcel.opened(placed, self._joined)
+        batch = parcel.opened(placed, self._joined, self._decoded)
         return batch if self._finish is None else self._finish(batch)
 
     def wait(self, placed: Any) -> Any:
-        return placed
+        return placed.result() if isinstance(placed, Future) else placed
 
     def release(self, placed: Any) -> None:
-        """Do nothing: JAX holds the memory of the host until it is done with it."""
+        """Wait for the thread of a batch with images; JAX holds the memory of the host until it is done with it."""
+        if isinstance(placed, Future):
+            placed.exception()
 
     def _put(self, array: NDArray[Any], path: str, owner: Any) -> Any:
         jax, sharding = self._jax, self._sharding
@@ -136,6 +148,17 @@ class Sharded:
             return jax.device_put(array, sharding)
         except ValueError as error:
             raise ElementError(_undivided(jax, sharding, path, array)) from error
+
+    def _opened(self) -> images.ImageDecoder:
+        device = next(iter(self._sharding.device_set))
+        if device.platform not in {"cuda", "gpu"} or len(self._sharding.device_set) > 1:
+            raise images.not_on(str(self._sharding))
+        return images.ImageDecoder(device.local_hardware_id, "to_jax()")
+
+    def _decoded(self, leaf: Any) -> Any:
+        """Return the pixels of encoded images, made on the only device of the sharding."""
+        made = self._decoder.array(images.batch_of(leaf), require("jax.dlpack", extra="jax", purpose="to_jax()"))
+        return made if isinstance(leaf, np.ndarray) else made[0]
 
     def _joined(self, leaf: Any, arrays: list[Any]) -> Any:
         if isinstance(leaf, Ragged):

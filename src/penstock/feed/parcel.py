@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import accumulate, islice
 from typing import Any, TypeAlias
 
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 
 from penstock.core.arrays import Reserve
 from penstock.core.blame import Blame, add_blame, note_blames
+from penstock.elements.encoded import encoded_images
 from penstock.elements.nested.structure import Structure, flatten, paths, unflatten
 from penstock.elements.ragged import Ragged
 from penstock.elements.sparse import Sparse
@@ -36,13 +38,19 @@ class Parcel:
     counts: list[int]  # arrays of each leaf
     structure: Structure
 
-    def opened(self, arrays: Iterable[Any], join: Join) -> Any:
-        """Return the batch of these arrays instead."""
+    @cached_property
+    def encoded(self) -> list[int]:
+        """The numbers of the leaves with images that are to be decoded on the device."""
+        return [at for at, leaf in enumerate(self.leaves) if not self.counts[at] and encoded_images(leaf)]
+
+    def opened(self, arrays: Iterable[Any], join: Join, decode: Callable[[Any], Any]) -> Any:
+        """Return the batch of these arrays instead; `decode` makes an array of a leaf with encoded images."""
         given = iter(arrays)
         pairs = zip(self.leaves, self.counts, strict=True)
-        return unflatten(
-            self.structure, [join(leaf, list(islice(given, count))) if count else leaf for leaf, count in pairs]
-        )
+        made = [join(leaf, list(islice(given, count))) if count else leaf for leaf, count in pairs]
+        for at in self.encoded:
+            (made[at],) = each_converted(decode, [made[at]], lambda at=at: [paths(self.structure)[at]])
+        return unflatten(self.structure, made)
 
     def paths(self) -> list[str]:
         """Return the path to the leaf of each array."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from concurrent.futures import Future
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -15,6 +17,7 @@ from penstock.core.lazy import require
 from penstock.elements.nested.structure import flatten, unflatten
 from penstock.elements.ragged import Ragged
 from penstock.elements.sparse import Sparse
+from penstock.feed import images
 from penstock.feed.arrangement import Arrangement
 from penstock.feed.clock import EventClock
 from penstock.feed.feed import Allocating, Convert, FrameworkFeed, Here
@@ -90,6 +93,8 @@ class TorchTransfer:
     memory: Any
     ready: Any
     host: Cargo | None
+    computed: bool = False  # perhaps with tensors besides those in `memory`
+    moved: tuple[Any, Any] | None = None  # the events around the copy
 
 
 class OnDevice:
@@ -112,44 +117,72 @@ class OnDevice:
         self._ring = None if streams is None else Ring(streams.pinned)
         self.allocate = None if self._ring is None else self._ring.allocate
         self.clock = EventClock(str(device), streams.noted) if timed and streams is not None else None
+        self._decoder: Any = None  # of images, once there are any
 
-    def place(self, batches: list[Any]) -> TorchTransfer:
+    def place(self, batches: list[Any]) -> TorchTransfer | Future[TorchTransfer]:
         parcel = parcel_of(batches[0], deep_ragged=False)
+        if parcel.encoded and self._decoder is None:
+            self._decoder = self._opened()
         if self._streams is None or self._ring is None:
-            host = cargo_of(parcel.arrays, lambda nbytes: np.empty(nbytes, np.uint8))
-            memory = self._torch.from_numpy(host.memory).to(self._device)
-            batch = parcel.opened(self._tensors(memory, host, parcel), self._joined)
-            return TorchTransfer(batch if self._finish is None else self._finish(batch), memory, None, None)
-        streams, host = self._streams, cargo_of(parcel.arrays, self._ring.allocate)
+            return self._moved_at_once(parcel)
+        streams, ring = self._streams, self._ring
+        if not parcel.encoded:
+            return self._noted(self._begun(parcel, streams, ring))
+        here = streams.here()
+
+        def decoded() -> TorchTransfer:
+            with here:
+                return self._begun(parcel, streams, ring)
+
+        return images.beside(decoded)
+
+    def _moved_at_once(self, parcel: Parcel) -> TorchTransfer:
+        host = cargo_of(parcel.arrays, lambda nbytes: np.empty(nbytes, np.uint8))
+        memory = self._torch.from_numpy(host.memory).to(self._device)
+        batch = parcel.opened(self._tensors(memory, host, parcel), self._joined, self._decoded)
+        return TorchTransfer(batch if self._finish is None else self._finish(batch), memory, None, None)
+
+    def _begun(self, parcel: Parcel, streams: CudaStreams, ring: Ring) -> TorchTransfer:
+        host = cargo_of(parcel.arrays, ring.allocate)
         block = block_under(host.memory)
         if block is None:  # made elsewhere, in one block that is not pinned
-            host = Cargo(_copied(host.memory, self._ring), host.begins)
+            host = Cargo(_copied(host.memory, ring), host.begins)
             block = block_under(host.memory)
         assert block is not None  # noqa: S101 - ours
         low = host.memory.ctypes.data - block.address
         with streams.beside_steps():
+            memory, source = streams.empty(host.memory.nbytes), block.buffer[low : low + host.memory.nbytes]
             began, sent = streams.event(), streams.event()
             began.record()
-            memory = streams.empty(host.memory.nbytes)
-            streams.copy(memory, block.buffer[low : low + host.memory.nbytes])
+            streams.copy(memory, source)
             sent.record()
             block.transfers.append(sent)
-            batch = parcel.opened(self._tensors(memory, host, parcel), self._joined)
-            ready = sent
+            batch, ready = parcel.opened(self._tensors(memory, host, parcel), self._joined, self._decoded), sent
+            computed = self._finish is not None or bool(parcel.encoded)
             if self._finish is not None:
-                batch, ready = self._finish(batch), streams.event()
+                batch = self._finish(batch)
+            if computed:
+                ready = streams.event()
                 ready.record()
-        if self.clock is not None:
-            self.clock.moved(began, sent, host.memory.nbytes)
-        return TorchTransfer(batch, memory, ready, host)
+        return TorchTransfer(batch, memory, ready, host, computed, (began, sent))
 
-    def wait(self, placed: TorchTransfer) -> Any:
+    def _noted(self, transfer: TorchTransfer) -> TorchTransfer:
+        if self.clock is not None and transfer.moved is not None and transfer.host is not None:
+            self.clock.moved(*transfer.moved, transfer.host.memory.nbytes)
+        return transfer
+
+    def wait(self, placed: TorchTransfer | Future[TorchTransfer]) -> Any:
+        transfer = self._noted(placed.result()) if isinstance(placed, Future) else placed
         if self._streams is not None:
-            made = [] if self._finish is None else _tensors_in(self._torch, placed.batch)
-            self._streams.hand_over([placed.memory, *made], placed.ready)
-        return placed.batch
+            made = _tensors_in(self._torch, transfer.batch) if transfer.computed else []
+            self._streams.hand_over([transfer.memory, *made], transfer.ready)
+        return transfer.batch
 
-    def release(self, placed: TorchTransfer) -> None:
+    def release(self, placed: TorchTransfer | Future[TorchTransfer]) -> None:
+        if isinstance(placed, Future):
+            if placed.exception() is not None:  # once its thread is done
+                return
+            placed = placed.result()
         placed.host = placed.memory = placed.batch = None
 
     def _tensors(self, memory: Any, host: Cargo, parcel: Parcel) -> list[Any]:
@@ -161,6 +194,18 @@ class OnDevice:
             else torch.empty(array.shape, dtype=dtype, device=self._device)
             for array, dtype, begin in zip(parcel.arrays, dtypes, host.begins, strict=True)
         ]
+
+    def _opened(self) -> images.ImageDecoder:
+        if self._device.type != "cuda":
+            raise images.not_on(str(self._device))
+        return images.ImageDecoder(self._device.index, "to_torch()")
+
+    def _decoded(self, leaf: Any) -> Any:
+        """Return the pixels of encoded images, made in the current stream."""
+        torch, device, batch = self._torch, self._device, images.batch_of(leaf)
+        made = torch.empty(batch.shape, dtype=_dtype(torch, batch.dtype), device=device)
+        self._decoder.write(batch, made.data_ptr(), torch.cuda.current_stream(device).cuda_stream)
+        return made if isinstance(leaf, np.ndarray) else made[0]
 
     def _joined(self, leaf: Any, arrays: list[Any]) -> Any:
         torch = self._torch
@@ -180,7 +225,7 @@ class CudaStreams:
     def __init__(self, torch: Any, device: Any) -> None:
         self._torch = torch
         self._device = device
-        self._copying: Any = None
+        self._idle: list[Any] = []  # streams of copies
 
     def pinned(self, nbytes: int) -> PinnedBlock:
         """Return a new block of pinned memory; threads of the pipeline ask for it, and must not open another device."""
@@ -202,13 +247,24 @@ class CudaStreams:
         made.record(self._torch.cuda.current_stream(self._device))
         return made
 
-    def beside_steps(self) -> Any:
-        """Return a context whose work runs in the stream of copies, which waits for no step."""
+    def here(self) -> Any:
+        """Return a context for another thread in which this thread's stream is the consumer's."""
+        return self._torch.cuda.stream(self._torch.cuda.current_stream(self._device))
+
+    @contextmanager
+    def beside_steps(self) -> Generator[None]:
+        """Do the work of the context in a stream of copies, which waits for no step and no other thread."""
         cuda = self._torch.cuda
-        if self._copying is None:
-            self._copying = cuda.Stream(self._device)
-            self._copying.wait_stream(cuda.current_stream(self._device))  # what finish= uses was made there before
-        return cuda.stream(self._copying)
+        try:
+            copying = self._idle.pop()
+        except IndexError:  # all are in use
+            copying = cuda.Stream(self._device)
+            copying.wait_stream(cuda.current_stream(self._device))  # what finish= uses was made there before
+        try:
+            with cuda.stream(copying):
+                yield
+        finally:
+            self._idle.append(copying)
 
     def copy(self, to: Any, source: Any) -> None:
         """Begin to copy pinned memory to the device."""

@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from penstock.core.errors import ElementError
+from penstock.elements.encoded import EncodedImage
 from penstock.plan.operation import Operation
+
+if TYPE_CHECKING:
+    from numpy.random import Generator
 
 
 class ImageOperation(Operation):
     """One step from file bytes to the pixels for a model. Subclasses are frozen dataclasses.
 
     Native kernels expand the draw of an operation with `random` by splitmix64. Call the lower-case factories instead of
-    the classes: they check the arguments.
+    the classes: they check the arguments. An image that a feed is to decode takes note of the operation instead.
     """
+
+    def __call__(self, value: Any, *, rng: Generator | None = None) -> Any:
+        draw = self._draw(rng) if self.random else 0
+        return value.then(self, draw) if isinstance(value, EncodedImage) else self.apply(value, draw)
 
     def apply(self, image: Any, draw: int) -> NDArray[Any]:  # pyright: ignore[reportIncompatibleMethodOverride] - a name
         """Return the result for one image, given one 64-bit draw."""

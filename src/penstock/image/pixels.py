@@ -15,6 +15,7 @@ from penstock.core.checks import is_one_of
 from penstock.core.errors import ElementError
 from penstock.elements.spec import ArraySpec, Spec
 from penstock.image.operation import ImageOperation, check_image
+from penstock.image.sizes import ENCODED
 from penstock.kernels import image as kernel
 
 FloatName = Literal["float32", "float16"]
@@ -59,6 +60,8 @@ class Normalize(ImageOperation):
         return np.stack([1.0 / (unit * std), -mean / std]).astype(np.float32)
 
     def spec(self, spec: Spec) -> Spec | None:
+        if spec == ENCODED:
+            return spec
         if not isinstance(spec, ArraySpec) or len(spec.shape) != 3:
             return None
         return ArraySpec(spec.shape, np.dtype(self.dtype))
@@ -75,6 +78,8 @@ class ToChw(ImageOperation):
         return np.ascontiguousarray(check_image("to_chw", image).transpose(2, 0, 1))
 
     def spec(self, spec: Spec) -> Spec | None:
+        if spec == ENCODED:
+            return spec
         if not isinstance(spec, ArraySpec) or len(spec.shape) != 3:
             return None
         height, width, channels = spec.shape

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from penstock.core.checks import check_count
 from penstock.core.errors import ElementError
-from penstock.elements.spec import ArraySpec, Spec
+from penstock.elements.encoded import EncodedImage
+from penstock.elements.spec import ArraySpec, ObjectSpec, Spec
+
+ENCODED = ObjectSpec(EncodedImage)
+"""The spec of images that a feed decodes, with whatever operations."""
 
 MAX_PIXELS = 178_956_970
 """The default limit of pixels of an image: 512 MiB with three channels."""
@@ -37,6 +41,8 @@ def check_fits(name: str, box: tuple[int, int], image: tuple[int, int], at: tupl
 
 def sized(spec: Spec, height: int | None, width: int | None) -> Spec | None:
     """Return the spec of an image like `spec` of another size; `None` if `spec` is not the spec of an image."""
+    if spec == ENCODED:
+        return spec
     if not isinstance(spec, ArraySpec) or len(spec.shape) != 3:
         return None
     return ArraySpec((height, width, spec.shape[2]), spec.dtype)

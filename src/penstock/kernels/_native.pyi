@@ -119,6 +119,14 @@ def run_images(
 def measure_images(
     values: list[Any], ops: NDArray[np.float64], draws: NDArray[np.uint64], exif: bool, max_pixels: int, files: bool
 ) -> tuple[list[tuple[int, int]], tuple[list[int], int, int, str]]: ...
+def follow_images(
+    values: list[Any],
+    ops: NDArray[np.float64],
+    draws: NDArray[np.uint64],
+    exif: bool,
+    max_pixels: int,
+    out: NDArray[np.int64],
+) -> tuple[list[int], int, int, str]: ...
 def resize_pixels(pixels: NDArray[np.uint8], filter: int, antialias: bool, out: NDArray[np.uint8]) -> None: ...
 def exif_orientation(data: bytes, /) -> int: ...
 def random_resized_crop_box(

@@ -132,6 +132,18 @@ def measure_images(
     return sizes, Outcome(*outcome)
 
 
+def follow_images(
+    program: ImageProgram, values: list[Any], draws: NDArray[np.uint64]
+) -> tuple[NDArray[np.int64], Outcome]:
+    """Return the geometry of each image, from the headers alone, and the images without one.
+
+    Row i, of 15: top, left, height, width and flip of the source box; whether it is resampled, the filter, antialias,
+    height and width; top, left, height, width and flip of the window into that.
+    """
+    table = np.zeros((len(values), 15), np.int64)
+    return table, Outcome(*_native.follow_images(values, program.table, draws, program.exif, program.max_pixels, table))
+
+
 def resize_pixels(
     image: NDArray[Any], size: tuple[int, int], interpolation: str = "bilinear", *, antialias: bool = True
 ) -> NDArray[Any]:

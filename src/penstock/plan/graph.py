@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import Field, fields, replace
 from itertools import zip_longest
+from types import UnionType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from penstock.plan.functions import UNDECLARED, TracedFunction, is_declared
@@ -63,10 +64,13 @@ def upstream(node: Node, *, past: Callable[[Node], bool]) -> Iterator[Node]:
             coming += reversed(read.inputs)
 
 
-def end_of(plan: Node) -> tuple[list[RowMap], Node]:
-    """Return the nodes at the end of a plan that only move rows, the last one first, and the node below them."""
+def end_of(plan: Node, kinds: type[RowMap] | UnionType = RowMap) -> tuple[list[RowMap], Node]:
+    """Return the nodes at the end of a plan that only move rows, the last one first, and the node below them.
+
+    `kinds` are the classes of nodes that count; all are subclasses of `RowMap`.
+    """
     moves: list[RowMap] = []
-    while isinstance(plan, RowMap):
+    while isinstance(plan, RowMap) and isinstance(plan, kinds):
         moves.append(plan)
         plan = plan.input
     return moves, plan

@@ -14,22 +14,22 @@ class QuotaExceeded(BaseException):
     """An operation has made more bytes than its task of several elements may, and not all elements yet."""
 
 
-class _Here(threading.local):
+class _QuotaOfThread(threading.local):
     nbytes: int | None = None
 
 
-here = _Here()
+of_thread = _QuotaOfThread()
 """The quota of the task that the calling thread makes."""
 
 
 @contextmanager
 def under_quota(nbytes: int | None) -> Generator[None]:
     """Let the calling thread make a task, each operation of which may make this many bytes before its last element."""
-    before, here.nbytes = here.nbytes, nbytes
+    before, of_thread.nbytes = of_thread.nbytes, nbytes
     try:
         yield
     finally:
-        here.nbytes = before
+        of_thread.nbytes = before
 
 
 def within_quota(made: Iterator[Any], count: int) -> Iterable[Any]:
@@ -41,7 +41,7 @@ def within_quota(made: Iterator[Any], count: int) -> Iterable[Any]:
     ...
     penstock.plan.quota.QuotaExceeded
     """
-    return made if here.nbytes is None else _counted(made, count, here.nbytes)
+    return made if of_thread.nbytes is None else _counted(made, count, of_thread.nbytes)
 
 
 def _counted(made: Iterator[Any], count: int, most: int) -> Iterator[Any]:

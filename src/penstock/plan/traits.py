@@ -21,7 +21,7 @@ class Traits:
     of_rank: bool = False
     """Keeps the rows of one rank, `batch` of which in all ranks are a global batch."""
     keeps_made: bool = False
-    """Yields again what its input has made once."""
+    """Keeps the elements of its input, and yields the same objects again in later passes."""
     forgives: bool = False
     """Drops the elements that fail below it."""
     calls_input: bool = False

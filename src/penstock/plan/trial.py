@@ -30,9 +30,10 @@ class Spot(NamedTuple):
 
 @dataclass(frozen=True)
 class Terms:
-    """What a task on trial must know: the file that is told its process and spot, and the spots that end processes.
+    """The file in which a task on trial writes its process and spot, and the spots at which processes have ended.
 
-    The file at `path` has the `name`, which no other file has. `deadly` has the words that say how the processes ended.
+    The file at `path` is written to only if it has the name `name`, since another host may have another file there.
+    `deadly` describes, for each spot, how the processes ended.
     """
 
     path: str

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import UnionType
+
 from penstock.ops.order.every import Every
 from penstock.ops.order.exclude import Exclude
 from penstock.ops.order.ranks import RankRows, WholeBatches
@@ -11,22 +13,14 @@ from penstock.ops.order.shuffle import Shuffle
 from penstock.ops.order.skip import Skip
 from penstock.ops.order.take import Take
 from penstock.plan.graph import with_inputs
-from penstock.plan.node import Node
+from penstock.plan.node import Node, RowMap
 
-MOVES = Every | Exclude | RankRows | Repeat | Shard | Shuffle | Skip | Take | WholeBatches
-
-
-def taken_off(node: Node) -> tuple[list[Node], Node]:
-    """Return the operations at the end of the plan that only move elements, last first, and the node below them."""
-    moves: list[Node] = []
-    while isinstance(node, MOVES):
-        moves.append(node)
-        node = node.input
-    return moves, node
+MOVES: UnionType = Every | Exclude | RankRows | Repeat | Shard | Shuffle | Skip | Take | WholeBatches
+"""The operations that the rules of this package move."""
 
 
-def put_on(node: Node, moves: list[Node]) -> Node:
-    """Return the same operations over another node."""
+def put_on(node: Node, moves: list[RowMap]) -> Node:
+    """Return the operations that `graph.end_of` found, over another node."""
     for move in reversed(moves):
         node = with_inputs(move, (node,))
     return node

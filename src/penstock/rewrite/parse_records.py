@@ -12,7 +12,7 @@ from penstock.ops import group
 from penstock.ops.elementwise.map import Map
 from penstock.ops.group.batch import Batch
 from penstock.ops.read.source import Read
-from penstock.plan.graph import with_inputs
+from penstock.plan.graph import end_of, with_inputs
 from penstock.plan.node import Node
 from penstock.records.parser import RecordParser
 from penstock.records.reading import ReadAndParse
@@ -28,9 +28,9 @@ def parse_in_kernel(node: Node) -> Node | None:
     if not isinstance(node, Map) or node.on is not None or not isinstance(node.function, RecordParser):
         return None
     parser = node.function
-    above, below = rewrite.moves.taken_off(node.input)
+    above, below = end_of(node.input, rewrite.moves.MOVES)
     batch = below if isinstance(below, Batch) and not below.pads else None
-    inside, below = rewrite.moves.taken_off(batch.input) if batch is not None else ([], below)
+    inside, below = end_of(batch.input, rewrite.moves.MOVES) if batch is not None else ([], below)
     source: Any = getattr(below, "source", None)
     if not isinstance(below, Read) or getattr(source, "joined", None) is not False or getattr(source, "unread", False):
         return None

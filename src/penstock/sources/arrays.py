@@ -16,6 +16,7 @@ from penstock.core.errors import ElementError
 from penstock.elements.chunks.chunk import Column, Columns
 from penstock.elements.chunks.sharing import gathered
 from penstock.elements.chunks.stacking import FILL
+from penstock.elements.chunks.unstacking import check_lengths
 from penstock.elements.nested import structure as structures
 from penstock.elements.nested.structure import Structure
 from penstock.elements.ragged import Ragged
@@ -85,12 +86,7 @@ def slices(tensors: Any) -> ArraySource:
     if not leaves:
         raise ElementError(f"from_tensor_slices({structure!r}): there is no array to slice")
     columns = [_column(leaf, path) for leaf, path in zip(leaves, paths, strict=True)]
-    for column, path in zip(columns, paths, strict=True):
-        if len(column) != len(columns[0]):
-            raise ElementError(
-                f"from_tensor_slices: {path} has {len(column)} rows and {paths[0]} has {len(columns[0])}; "
-                "every array needs the same length along its first dimension"
-            )
+    check_lengths("from_tensor_slices", columns, paths)
     return ArraySource(structure, columns)
 
 

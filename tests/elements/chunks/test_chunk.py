@@ -10,10 +10,17 @@ from hypothesis import strategies as st
 
 from penstock.core.errors import ElementError
 from penstock.elements.chunks.chunk import Columns, Fresh, Items, concat
+from penstock.elements.chunks.to_arrays import stack_all
 from penstock.elements.nested.structure import LEAF, flatten
 from penstock.elements.ragged import Ragged
 from penstock.elements.sparse import Sparse
 from penstock.testing.laws import difference
+
+
+def stacked(chunk, out=None, rows=None):
+    """Return an array for each leaf of a chunk."""
+    rows = np.arange(len(chunk)) if rows is None else rows
+    return stack_all(chunk, rows, out=out, allocate=np.empty)[1]
 
 
 class Point(NamedTuple):
@@ -110,7 +117,7 @@ def test_numbers_become_python_numbers_if_no_dtype_is_lost(dtype):
     chunk = Columns(LEAF, [np.zeros(2, dtype)], 2)
     pythons = np.dtype(dtype) in (np.dtype(np.int64), np.dtype(np.float64), np.dtype(bool))
     assert all(isinstance(x, np.generic) is not pythons for x in [*chunk.elements(), chunk.element(1)])
-    assert Items(chunk.elements()).arrays()[0].dtype == np.dtype(dtype).newbyteorder("=")
+    assert stacked(Items(chunk.elements()))[0].dtype == np.dtype(dtype).newbyteorder("=")
 
 
 def test_concatenation_keeps_equal_columns_and_falls_back_to_elements():
@@ -126,7 +133,7 @@ def test_concatenation_keeps_equal_columns_and_falls_back_to_elements():
 def test_leaves_are_stacked_into_their_memory():
     chunk = Items([{"b": i, "a": np.full(2, i)} for i in range(3)])
     out = [np.empty((3, 2), np.int64), np.empty(3, np.int64)]
-    arrays = chunk.arrays(out, rows=np.arange(3))
+    arrays = stacked(chunk, out)
     assert arrays[0] is out[0]
     assert arrays[1] is out[1]
     assert out[0].tolist() == [[0, 0], [1, 1], [2, 2]]
@@ -152,7 +159,7 @@ def test_different_structures_name_both_and_both_rows(elements, message):
 
 def test_an_error_of_stacking_names_the_leaf_below_the_element():
     with pytest.raises(ElementError, match=r'rows 7 and 9 differ at \["x"\]\[0\]: shape \(2,\) against \(3,\)'):
-        Items([{"x": [np.zeros(2)]}, {"x": [np.zeros(3)]}]).arrays(rows=[7, 9])
+        stacked(Items([{"x": [np.zeros(2)]}, {"x": [np.zeros(3)]}]), rows=np.array([7, 9]))
 
 
 def test_an_element_beyond_the_chunk_is_an_index_error():

@@ -9,7 +9,7 @@ import penstock as ps
 from penstock.elements.chunks.chunk import Columns, Items
 from penstock.elements.nested.structure import LEAF
 from penstock.engine.memory.pool import Memory, each_alone
-from penstock.engine.memory.slots import Slots, moved_into
+from penstock.engine.memory.slots import NO_PLACE, Slots, moved_into
 from penstock.engine.tasks.observer import Unobserved
 from penstock.engine.tasks.task import Task
 from penstock.engine.tasks.works import RowWork
@@ -39,6 +39,19 @@ def test_the_plan_determines_the_shape_and_bytes_of_a_batch():
     slots = slots_of(D.from_tensor_slices({"x": np.zeros((9, 4), np.float32), "y": np.arange(9)}).batch(3))
     assert slots.item_bytes == 3 * (16 + 8)
     assert shapes(slots.take(2, last=False)) == [((2, 3, 4), np.float32), ((2, 3), np.int64)]
+
+
+def test_leaves_of_objects_have_no_place():
+    ragged = ps.Ragged.from_rows([[1.0] * 4, [], [2.0], [3.0]])
+    ds = D.from_tensor_slices({"r": ragged, "s": ["a", "b", "c", "d"], "x": np.arange(4)}).ragged_batch(2)
+    asked = []
+    slots = Slots(ds._plan, lambda kinds: asked.extend(kinds) or [np.empty(*kind) for kind in kinds])
+    slots.learn(RowWork(ds._plan, np.empty, Unobserved()).make(Task(0, 1, Piece(Items([]), np.arange(1)))).piece.chunk)
+    r, s, x = slots.take(3, last=False)
+    assert r is s is NO_PLACE
+    assert asked == [((3, 2), np.int64)]
+    assert x.shape == (3, 2)
+    assert [same(made, made) for i, made in enumerate(ds)] == [True, True]
 
 
 def test_shapes_unknown_to_the_plan_are_learned_from_the_batch_before():
@@ -149,7 +162,7 @@ def test_an_epoch_may_have_other_shapes_than_the_one_before():
 
 
 def test_only_leaves_that_are_elsewhere_are_copied_into_a_slot():
-    slot = [np.zeros((2, 3)), np.zeros((2, 4), np.int64), np.empty(2, object)]
+    slot = [np.zeros((2, 3)), np.zeros((2, 4), np.int64), NO_PLACE]
     slot[0][:] = 7
     batches = [(slot[0][i], np.arange(4) + i, "text") for i in range(2)]
     made = moved_into(Items(batches), slot)

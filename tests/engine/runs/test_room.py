@@ -103,11 +103,14 @@ def test_an_item_larger_than_all_is_noted_once(room):
     assert "takes about 1,001 bytes" in note
 
 
-def test_a_job_counts_what_was_made_and_what_it_was_given():
+def test_a_job_counts_what_was_made_and_what_it_was_given(room):
     given = Piece(Items([np.zeros(300, np.uint8)]), np.arange(1))
     job = Job(Task(0, 1, given), lambda count: count)
     job.set_tasks([job.task])
-    job.nbytes = 1000
-    job.finish(0, Made(Piece(Items([np.zeros(50, np.uint8)]), np.arange(1)), (0, None)))
-    assert job.settle() == 350 - 1000
-    assert (job.nbytes, job.settle()) == (350, 0)
+    job.nbytes = room.taken(job, gathered=False) + 1000
+    window = Window(ordered=True)
+    window.push(job)
+    window.finish(job, 0, Made(Piece(Items([np.zeros(50, np.uint8)]), np.arange(1)), (0, None)))
+    assert window.nbytes == 350
+    assert window.pop().nbytes == 350
+    assert window.nbytes == 0

@@ -9,7 +9,7 @@ import penstock as ps
 from penstock.core.errors import ElementError
 from penstock.elements.chunks.chunk import Items
 from penstock.engine.memory.pool import each_alone
-from penstock.engine.memory.slots import Slots
+from penstock.engine.memory.slots import NO_PLACE, Slots
 from penstock.engine.tasks.observer import Unobserved
 from penstock.engine.tasks.parts import batch_parts
 from penstock.engine.tasks.task import Job, Task
@@ -112,6 +112,15 @@ def test_parts_are_written_into_the_slot(parts, remainder, item):
     (batch,) = made_in(parts, ds, item, slot)[0].elements()
     assert same(batch, ds[item])
     assert np.shares_memory(batch["x"], slot[0]) or item == 1 or remainder == "pad"
+
+
+def test_leaves_without_a_place_are_joined_beside_those_in_the_slot():
+    ds = D.range(10).map(lambda x: (np.full(3, x), str(x), x), vectorized=False).batch(10)
+    slot = [np.zeros((1, 10, 3), np.int64), NO_PLACE, np.zeros((1, 10), np.int32)]
+    (batch,) = made_in(3, ds, 0, slot)[0].elements()
+    assert same(batch, ds[0])
+    assert np.shares_memory(batch[0], slot[0])
+    assert not slot[2].any()
 
 
 def test_parts_that_do_not_fit_the_slot_use_new_memory():

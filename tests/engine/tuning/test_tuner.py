@@ -206,3 +206,23 @@ def test_groups_for_the_native_thread_may_be_larger():
     assert [tuner.group_items() for _ in range(9)][-1] == 32
     assert tuner.group_items(beside=True) == 128  # the power of two that takes less than 4 ms
     assert tuner.group_items() == 32
+
+
+def beside_others(tuner, cost):
+    """Return the mean cost of an item after tasks like this one ran beside others."""
+    tuner.start_threads()
+    for _ in range(200):
+        tuner.observe(cost, 1)
+    return tuner.item_mean
+
+
+def test_waiting_for_the_gil_does_not_make_tasks_longer():
+    waits_for_gil = Cost(10 * MS, MS, 0, yields=3)
+    assert beside_others(looked(MS), waits_for_gil) == pytest.approx(MS)
+    assert beside_others(looked(3 * MS, cpu=MS), waits_for_gil) == pytest.approx(3 * MS)  # it waits as much by itself
+
+
+def test_other_waits_of_tasks_beside_others_count():
+    assert beside_others(looked(MS), Cost(10 * MS, MS, 0, yields=3, reads=8)) == pytest.approx(10 * MS, 0.01)
+    assert beside_others(looked(MS), Cost(200 * MS, MS, 0, yields=3)) == pytest.approx(200 * MS, 0.01)
+    assert beside_others(Tuner(2), Cost(10 * MS, MS, 0, yields=3)) == pytest.approx(10 * MS, 0.01)  # none ran alone

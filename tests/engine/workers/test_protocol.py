@@ -17,7 +17,7 @@ from penstock.engine.tasks.observer import Unobserved
 from penstock.engine.tasks.task import Job, Made, Task
 from penstock.engine.tasks.works import RowWork
 from penstock.engine.workers.executors import RemoteWorkers, ThreadWorkers
-from penstock.engine.workers.inline import NativeThread
+from penstock.engine.workers.native_thread import NativeThread
 from penstock.engine.workers.replaceable import ReplaceableExecutor
 from penstock.engine.workers.threads import Threads
 from penstock.engine.workers.window import Window

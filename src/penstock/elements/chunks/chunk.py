@@ -9,9 +9,9 @@ from typing import Any, TypeAlias, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from penstock.core.arrays import Allocate, Rows
+from penstock.core.arrays import Rows
 from penstock.elements.chunks.sharing import gathered, sealed_rows, travelling, with_own_containers, with_sealed_arrays
-from penstock.elements.chunks.stacking import Origin, RowNames, Stack, stack
+from penstock.elements.chunks.stacking import Origin, RowNames, Stack
 from penstock.elements.nested import structure as structures
 from penstock.elements.nested.structure import LEAF, Structure
 from penstock.elements.ragged import Ragged
@@ -90,28 +90,6 @@ class Columns:
     def to_columns(self, rows: RowNames | None = None, *, operation: str = "batch") -> Columns:
         """Return the chunk itself."""
         return self
-
-    def arrays(
-        self,
-        out: Sequence[NDArray[Any]] | None = None,
-        *,
-        rows: RowNames | None = None,
-        allocate: Allocate = np.empty,
-        operation: str = "batch",
-    ) -> list[Stack]:
-        """Return each column as one array, in `out[leaf]` where it fits there; see `stacking.stack`."""
-        paths = structures.paths(self.structure)
-        return [
-            stack(
-                column,
-                None if out is None else out[leaf],
-                path=paths[leaf],
-                rows=rows,
-                allocate=allocate,
-                operation=operation,
-            )
-            for leaf, column in enumerate(self.columns)
-        ]
 
 
 def taken(column: Stack, positions: Rows) -> Stack:
@@ -199,18 +177,6 @@ class Items:
             return Columns(LEAF, [values], len(values))
         flat = _flat_columns(values)
         return flat if flat is not None else _nested_columns(values, Origin(rows=rows, operation=operation))
-
-    def arrays(
-        self,
-        out: Sequence[NDArray[Any]] | None = None,
-        *,
-        rows: RowNames | None = None,
-        allocate: Allocate = np.empty,
-        operation: str = "batch",
-    ) -> list[Stack]:
-        """Return one array per leaf, in `out[leaf]` where it fits there; see `stacking.stack`."""
-        columns = self.to_columns(rows, operation=operation)
-        return columns.arrays(out, rows=rows, allocate=allocate, operation=operation)
 
 
 class Fresh(Items):

@@ -17,8 +17,6 @@ from penstock.elements.sparse import Sparse
 from penstock.elements.spec import ArraySpec, LeafSpec, ObjectSpec, RaggedSpec, SparseSpec, is_array_like, leaf_spec
 from penstock.kernels import copy_numbers
 
-"""Function that allocates memory of a shape and dtype, as `np.empty` does."""
-
 Stack: TypeAlias = NDArray[Any] | Ragged | Sparse
 """The values of one leaf along a leading dimension: `k` of them, or the values of a batch."""
 

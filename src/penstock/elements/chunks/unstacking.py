@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -52,6 +53,23 @@ def _listed(column: NDArray[Any]) -> Column:
     return column.tolist() if column.ndim == 1 and column.dtype.kind in "OUS" else column
 
 
+def check_lengths(operation: str, columns: Sequence[Column], paths: Sequence[str]) -> None:
+    """Raise an `ElementError` that names the first column whose length differs from that of column 0, if any.
+
+    >>> check_lengths("unbatch", [[1, 2], [3]], ['["x"]', '["y"]'])
+    Traceback (most recent call last):
+        ...
+    penstock.core.errors.ElementError: unbatch: ["y"] has 1 rows and ["x"] has 2; every leaf needs the same length \
+    along its first dimension
+    """
+    for column, path in zip(columns, paths, strict=True):
+        if len(column) != len(columns[0]):
+            raise ElementError(
+                f"{operation}: {path} has {len(column)} rows and {paths[0]} has {len(columns[0])}; "
+                "every leaf needs the same length along its first dimension"
+            )
+
+
 def _taken_apart(batch: Any, index: int) -> Columns:
     leaves, structure = flatten(batch)
     names = paths(structure)
@@ -59,12 +77,7 @@ def _taken_apart(batch: Any, index: int) -> Columns:
         if not leaves:
             raise ElementError(f"unbatch: {structure!r} has no leaf, so the number of elements is unknown")
         columns = [_rows(leaf, path) for leaf, path in zip(leaves, names, strict=True)]
-        for column, path in zip(columns, names, strict=True):
-            if len(column) != len(columns[0]):
-                raise ElementError(
-                    f"unbatch: {path} has {len(column)} rows and {names[0]} has {len(columns[0])}; "
-                    "every leaf needs the same length along its first dimension"
-                )
+        check_lengths("unbatch", columns, names)
     except ElementError as error:
         error.__dict__["element"] = index
         raise

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import compress
 from math import prod
 from operator import is_
 from typing import Any, TypeAlias, cast
@@ -22,7 +23,11 @@ from penstock.plan.graph import end_of
 from penstock.plan.node import Node
 
 Slot: TypeAlias = list[np.ndarray]
-"""The memory of some items, one array of shape (items, ...) for each leaf."""
+"""The memory of some items, one array of shape (items, ...) for each leaf; `NO_PLACE` for a leaf of objects."""
+
+NO_PLACE = np.empty(0, object)
+"""The array in a slot where no value fits: lists, texts and ragged rows come in arrays of their own."""
+NO_PLACE.flags.writeable = False
 
 
 @dataclass(frozen=True)
@@ -81,8 +86,10 @@ class Slots:
         self._is_given = True
         count = max(items, self._items) if last else items
         self._items = items
-        memory = self._allocate([((count, *leaf.shape), leaf.dtype) for leaf in self._shapes])
-        return [array[:items] for array in memory]
+        has_place = [not leaf.dtype.hasobject for leaf in self._shapes]
+        kinds = [((count, *leaf.shape), leaf.dtype) for leaf in compress(self._shapes, has_place)]
+        memory = iter(self._allocate(kinds))
+        return [next(memory)[:items] if has else NO_PLACE for has in has_place]
 
     def learn(self, chunk: Chunk, slot: Slot | None = None) -> None:
         """Note the shapes of batches made, perhaps in a `slot`; the last batch of an epoch may be shorter."""
@@ -113,7 +120,10 @@ def moved_into(chunk: Chunk, slot: Slot) -> Chunk:
     """
     if isinstance(chunk, Columns) and len(chunk.columns) == len(slot) and all(map(is_, chunk.columns, slot)):
         return chunk
-    return Items([_moved(batch, [memory[i] for memory in slot]) for i, batch in enumerate(chunk.held())])
+    moved = [
+        _moved(batch, [memory[i] if len(memory) else memory for memory in slot]) for i, batch in enumerate(chunk.held())
+    ]
+    return Items(moved)
 
 
 def _moved(batch: Any, places: list[Any]) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import faulthandler
+import gc
 import logging
 import mmap
 import os
@@ -12,10 +13,11 @@ import socket
 import sys
 from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
-from typing import Any, TypeVar, cast
+from typing import Any, Generic, TypeVar, cast
 
 import numpy as np
 
+from penstock.engine.memory.freed import give_back
 from penstock.engine.transport.channel import Channel, Message
 from penstock.engine.transport.packets import opened_packet
 
@@ -56,22 +58,36 @@ def until_let_go(channel: Channel) -> Generator[None]:
             raise
 
 
-class ReceivedPlans:
-    """The plans that were received, each of which is loaded when it is first needed."""
+class ReceivedPlans(Generic[T]):
+    """The plans that were received, each of which `load` turns into an object when it is first needed."""
 
-    def __init__(self) -> None:
+    def __init__(self, load: Callable[..., T]) -> None:
+        self.loads = 0
+        """The number of plans loaded so far."""
+        self._load = load
         self._messages: dict[int, Message] = {}
+        self._loaded: dict[int, T] = {}
 
-    def add(self, message: Message) -> None:
-        """Keep a plan."""
-        self._messages[message.head[1]] = message
+    def take(self, message: Message) -> bool:
+        """Keep the plan in a message, or let go of one; return whether the message is about plans."""
+        kind, number = message.head[:2]
+        if kind == "plan":
+            self._messages[number] = message
+        elif kind == "forget":
+            self._messages.pop(number, None)
+            if self._loaded.pop(number, None) is not None:
+                gc.collect()  # its caches
+                give_back()
+        return kind in ("plan", "forget")
 
-    def forget(self, number: int) -> None:
-        """Let go of a plan."""
-        self._messages.pop(number, None)
+    def loaded(self, number: int) -> T:
+        """Return the object made of a plan; the message is kept no longer, unless loading fails."""
+        if number not in self._loaded:
+            self._loaded[number] = self._made(number)
+            self.loads += 1
+        return self._loaded[number]
 
-    def load(self, number: int, make: Callable[..., T]) -> T:
-        """Return what `make` makes of the content of a plan, which is kept no longer, unless that fails."""
+    def _made(self, number: int) -> T:
         message = self._messages.pop(number)
         _, _, packet, has_file = message.head
         block: Any = message.tail
@@ -80,7 +96,7 @@ class ReceivedPlans:
             block = np.frombuffer(mmap.mmap(message.descriptor, size, access=mmap.ACCESS_COPY), np.uint8)
             os.close(message.descriptor)
         try:
-            return make(*opened_packet(packet, block))
+            return self._load(*opened_packet(packet, block))
         except BaseException:
             self._messages[number] = message._replace(tail=block, head=(*message.head[:3], False))
             raise

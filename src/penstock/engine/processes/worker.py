@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import logging
 from collections.abc import Callable, Sequence
 from importlib import import_module
@@ -11,7 +10,7 @@ from typing import Any
 from penstock.core.budget import UNLIMITED, Budget
 from penstock.core.surroundings import serve_another_process
 from penstock.engine.memory.arena import Mapping
-from penstock.engine.memory.freed import Holding, give_back, resident_bytes
+from penstock.engine.memory.freed import Holding, resident_bytes
 from penstock.engine.processes.arrival import arrived, result_packet
 from penstock.engine.processes.plans import Travelling
 from penstock.engine.processes.serving import ReceivedPlans, begun, until_let_go
@@ -59,27 +58,18 @@ class Server:
         self._channel = channel
         self._budget = Budget(UNLIMITED, given=False, cache_limit=cache_bytes)
         self._arena = arena
-        self._plans = ReceivedPlans()
-        self._works: dict[int, tuple[Work, Observer]] = {}
+        self._plans = ReceivedPlans(self._loaded)
         self._holding = Holding(kept_bytes)
-        self._loads = 0  # of plans
 
     def take(self, message: Message) -> None:
         """Do what a message says."""
-        kind, number = message.head[:2]
-        if kind == "plan":
-            self._plans.add(message)
-        elif kind == "forget":
-            self._plans.forget(number)
-            self._works.pop(number, None)
-            gc.collect()  # its caches
-            give_back()
-        else:
-            self._make(number, message.head[2], message.tail)
+        if not self._plans.take(message):
+            number, task = message.head[1:3]
+            self._make(number, task, message.tail)
 
     def tidy(self) -> None:
         """Between two messages, give back freed memory, and note what is held."""
-        self._holding.look(self._loads)
+        self._holding.look(self._plans.loads)
 
     def _make(self, number: int, task: Travelling, tail: bytearray) -> None:
         try:
@@ -107,11 +97,10 @@ class Server:
         self._channel.send((kind, number, (resident_bytes()[0], self._holding.nbytes), result, counted), tail)
 
     def _work(self, number: int) -> tuple[Work, Observer]:
-        if number not in self._works:
-            self._works[number] = self._plans.load(number, self._loaded)
-            self._loads += 1
+        before, found = self._plans.loads, self._plans.loaded(number)
+        if self._plans.loads > before:
             self._channel.send(("loaded", number))
-        return self._works[number]
+        return found
 
     def _loaded(
         self, kind: Callable[..., Work], plan: Node, numbered_from: int, observer: Observer

@@ -93,9 +93,10 @@ class Elsewhere:
         self._opened_at = 0  # when the line was opened, ns
 
     def pieces(self) -> Flow:
-        """Yield the pieces. If the process dies, another one goes on from the state after the last of them.
+        """Yield the pieces of the run in order.
 
-        It makes items one by one at first. If two die with the same one, that is an error.
+        If the process dies, another one continues after the last piece received, at first with one item at a time. If
+        two processes in a row die while they make the same item, a `WorkerDiedError` is raised.
         """
         one_by_one, deaths, died_at = False, 0, -1
         while True:

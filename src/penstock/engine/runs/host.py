@@ -51,29 +51,21 @@ class Host:
 
     def __init__(self) -> None:
         self.lending = Lending()
-        self._plans = ReceivedPlans()
-        self._loaded: dict[int, tuple[Node, Observer, CarryOver]] = {}
+        self._plans = ReceivedPlans(self._loaded)
         self._lines = 0
 
     def take(self, message: Message) -> None:
         """Do what a message says."""
-        kind, number = message.head[:2]
-        if kind == "plan":
-            self._plans.add(message)
-        elif kind == "forget":
-            self._plans.forget(number)
-            self._loaded.pop(number, None)
-        else:
-            self._begin(number, message.head[2], message.descriptor)
+        if not self._plans.take(message):
+            number, order = message.head[1:3]
+            self._begin(number, order, message.descriptor)
 
     def _begin(self, plan: int, order: RunOrder, descriptor: int) -> None:
         self._lines += 1
         line = Channel(socket.socket(fileno=descriptor), waits=True)
         self.lending.make_arena(order.settings.memory_budget)
         try:
-            if plan not in self._loaded:
-                self._loaded[plan] = self._plans.load(plan, self._load)
-            loaded = self._loaded[plan]
+            loaded = self._plans.loaded(plan)
         except BaseException as error:  # noqa: BLE001 - the consumer raises it
             with suppress(OSError):
                 line.send(("not loaded", pickled_error(error)))
@@ -81,7 +73,7 @@ class Host:
             return
         HostedRun(self.lending, self._lines, line, order, *loaded).start()
 
-    def _load(
+    def _loaded(
         self, kind: type[WholePlan], plan: Node, numbered_from: int, observer: Observer
     ) -> tuple[Node, Observer, CarryOver]:
         return plan, observer, CarryOver(SharedMemory(self.lending.arena))

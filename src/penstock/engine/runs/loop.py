@@ -21,9 +21,9 @@ from penstock.engine.runs.room import Room
 from penstock.engine.tasks.cost import Cost
 from penstock.engine.tasks.gathering import Gathered
 from penstock.engine.tasks.read_ahead import ReadAhead
-from penstock.engine.tasks.task import Job, Made, Result, Task
+from penstock.engine.tasks.task import Job, Made, Result, Task, bytes_made
 from penstock.engine.tuning.tuner import LONG_LOOK
-from penstock.engine.workers.inline import NativeThread
+from penstock.engine.workers.native_thread import NativeThread
 from penstock.engine.workers.protocol import Workers
 from penstock.plan.blame import blame_given
 from penstock.plan.flow import AskedFlow, Flow, Piece, empty_piece
@@ -319,7 +319,7 @@ class Loop:
         job.set_tasks(done)
         job.noted = len(results)
         for number, result in enumerate(results):
-            job.finish(number, result)
+            job.finish(number, result, bytes_made(result))
 
     # Results
 

@@ -74,7 +74,7 @@ class Room:
 
     def taken(self, job: Job, *, gathered: bool) -> int:
         """Return the bytes that a job takes while it is made, and those of the elements that it is given."""
-        given = memory_of(job.task.given.chunk)
+        job.given_bytes = given = memory_of(job.task.given.chunk)
         self._given_bytes = max(given // max(job.items, 1), self._given_bytes - (self._given_bytes >> FORGET))
         made = (1 if gathered else self._in_hand) * job.items * (self.item_bytes or 0)
         return made + self._of_given * given

@@ -43,16 +43,17 @@ class Stage:
         self.live = live
         self.top = top
         self.observer = observer = session.observer
+        self.tuner = session.tuner(of_stream=not top)
         self.work: Work
         if top:
             fills_slots = session.has_given_slots
             self.work = RowWork(plan, session.allocate, observer, numbered_from, fills_slots=fills_slots)
         else:
             self.work = PieceWork(plan, session.allocate, observer, numbered_from)
+        self.work.meter = self.tuner.meter  # one for all datasets of a kind, most of which have only a few tasks
         self.turns = session.turns
         self.batching = batching_of(plan) if top else None
         self.item_rows = self.batching.size if isinstance(self.batching, Grouping) else 1
-        self.tuner = session.tuner(of_stream=not top)
         self.tuner.item_rows = self.item_rows
         self.failed_at = 0
         """The number of the item that failed last."""

@@ -60,19 +60,22 @@ class Parts:
     def joined(self, job: Job) -> Chunk | None:
         """Return the batch of a job from its finished parts; `None` if the parts do not fit together."""
         parts: list[Any] = [result.piece.chunk for result in job.results if isinstance(result, Made)]
-        whole = self._in_place(job, parts)
-        if whole is None and all(_fit(parts[0], other) for other in parts[1:]):
-            arrays = [
-                join_stacks(columns, self.allocate) for columns in zip(*(part.columns for part in parts), strict=True)
-            ]
-            whole = Columns(parts[0].structure, [*arrays], sum(map(len, parts)))
-        if whole is None:
+        if not all(_fit(parts[0], other) for other in parts[1:]):
             return None
-        batch: Chunk = whole
+        count = sum(map(len, parts))
+        places = [self._memory(task) for task in job.tasks]
+        whole = None if job.tasks[0].slot is None else self.batch.memory_of_elements(job.tasks[0].slot, 1, count)
+        arrays: list[Any] = []
+        for leaf, columns in enumerate(zip(*(part.columns for part in parts), strict=True)):
+            if whole is not None and all(_is_at(leaf, *each) for each in zip(columns, places, strict=True)):
+                arrays.append(whole[leaf])
+            else:
+                arrays.append(join_stacks(columns, self.allocate))
+        batch: Chunk = Columns(parts[0].structure, arrays, count)
         ids = job.task.given.ids
         for step in self.steps:
             if step.change is not None:
-                batch = step.change(batch, ids, ids, cast("Slot", whole.columns))
+                batch = step.change(batch, ids, ids, arrays)
         return batch
 
     def _memory(self, task: Task) -> Slot | None:
@@ -82,18 +85,6 @@ class Parts:
         low, high = task.part
         memory = self.batch.memory_of_elements(task.slot, 1, high)
         return None if memory is None else [array[low:high] for array in memory]
-
-    def _in_place(self, job: Job, parts: list[Any]) -> Columns | None:
-        """Return the elements of all parts, if each of them was written into the slot."""
-        slot, last = job.tasks[0].slot, job.tasks[-1].part
-        if slot is None or last is None:
-            return None
-        for part, task in zip(parts, job.tasks, strict=True):
-            memory = self._memory(task)
-            if memory is None or len(memory) != len(part.columns) or not all(map(_is_there, part.columns, memory)):
-                return None
-        whole: Any = self.batch.memory_of_elements(slot, 1, last[1])
-        return Columns(parts[0].structure, whole, last[1])
 
 
 def batch_parts(plan: Node, allocate: Allocate, observer: Observer, numbered_from: int = 0) -> Parts | None:
@@ -113,8 +104,12 @@ def batch_parts(plan: Node, allocate: Allocate, observer: Observer, numbered_fro
     return Parts(moves, batch, allocate, program, tuple(steps))
 
 
-def _is_there(array: Stack, memory: np.ndarray) -> bool:
-    return isinstance(array, np.ndarray) and array.shape == memory.shape and array.ctypes.data == memory.ctypes.data
+def _is_at(leaf: int, array: Stack, places: Slot | None) -> bool:
+    """Return whether the array of a leaf is in its place, if the leaves have places."""
+    if places is None or leaf >= len(places) or not isinstance(array, np.ndarray):
+        return False
+    place = places[leaf]
+    return array.shape == place.shape and array.ctypes.data == place.ctypes.data
 
 
 def _fit(one: Any, other: Any) -> bool:

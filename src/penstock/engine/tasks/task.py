@@ -75,6 +75,13 @@ Result: TypeAlias = Made | BaseException | Any
 """The result of a task, or the exception that ended it."""
 
 
+def bytes_made(result: Result) -> int:
+    """Return the bytes of the items of a result; 0 for those of an exception."""
+    if isinstance(result, Made):
+        return memory_of(result.piece.chunk)
+    return sum(map(bytes_made, result.made)) if isinstance(result, Redone) else 0
+
+
 class Job:
     """Consecutive items under way: the `task` of a feed, run as it is or cut into several.
 
@@ -86,7 +93,9 @@ class Job:
         "announces",
         "failed",
         "futures",
+        "given_bytes",
         "items",
+        "made_bytes",
         "mark_after",
         "missing",
         "nbytes",
@@ -103,6 +112,8 @@ class Job:
         self.mark_after = mark_after
         self.announces = announces
         self.nbytes = 0  # reserved, then made; the elements that it is given included
+        self.given_bytes = 0  # of these elements, if tasks are made elsewhere
+        self.made_bytes = 0  # by the tasks done so far
         self.sized = False  # true if these are final
         self.noted = 0  # tasks, from the first on, whose cost the tuner knows
         self.failed = False
@@ -136,9 +147,10 @@ class Job:
             return max(self.items, 1)
         return len(task.given) / sum(len(each.given) for each in self.tasks)
 
-    def finish(self, number: int, result: Result) -> None:
-        """Store the result of a task."""
+    def finish(self, number: int, result: Result, nbytes: int = 0) -> None:
+        """Store the result of a task, and count its bytes."""
         self.results[number] = result
+        self.made_bytes += nbytes
         self.missing -= 1
         if isinstance(result, BaseException):
             self.failed = True
@@ -148,9 +160,7 @@ class Job:
         if self.sized:
             return 0
         before, self.sized = self.nbytes, True
-        made = [each for result in self.results for each in (result.made if isinstance(result, Redone) else [result])]
-        self.nbytes = sum([memory_of(each.piece.chunk) for each in made if isinstance(each, Made)])
-        self.nbytes += memory_of(self.task.given.chunk)
+        self.nbytes = self.given_bytes + self.made_bytes
         return self.nbytes - before
 
     def failure(self) -> BaseException | None:

@@ -18,7 +18,7 @@ from penstock.engine.tasks.task import Job, Made, Result, Task
 from penstock.ops.group.batching import batching_of
 from penstock.plan.flow import Piece
 from penstock.plan.node import Node
-from penstock.plan.quota import here, under_quota
+from penstock.plan.quota import of_thread, under_quota
 
 if TYPE_CHECKING:
     from penstock.engine.tasks.parts import Parts
@@ -45,15 +45,16 @@ class Work:
         self.tell = telling(plan)
         self._allocate = allocate
         self._observer = observer
-        self._meter = Meter()
         self._around = observer.around_tasks(plan)
+        self.meter = Meter()
+        """The meter of its tasks; works of one kind may share one, so that few tasks are measured in full."""
 
     def make(self, task: Task) -> Made:
         """Make the items of a task, or the part of a batch that it asks for."""
-        if task.quota is None and here.nbytes is None and self._around is None:
-            return Made(*self._meter.measure(self._made, task))
+        if task.quota is None and of_thread.nbytes is None and self._around is None:
+            return Made(*self.meter.measure(self._made, task))
         with under_quota(task.quota), nullcontext() if self._around is None else self._around(task):
-            return Made(*self._meter.measure(self._made, task))
+            return Made(*self.meter.measure(self._made, task))
 
     def tried(self, task: Task) -> Result:
         """Make a task in the consumer's thread; return an exception, which the loop raises in its turn."""
@@ -106,7 +107,9 @@ class RowWork(Work):
         rows = task.given.ids
         if task.part is not None and self.parts is not None:
             return Piece(self.parts.made(task), rows)
-        chunk = self._placed(self._program(rows, task.slot), task.slot)
+        chunk = self._program(rows, task.slot)
+        if self.fills_slots:
+            chunk = self._placed(chunk, task.slot)
         return Piece(chunk if self._makes_batches else Fresh(chunk.elements()), rows)
 
     def joined(self, job: Job) -> Piece | None:

@@ -12,7 +12,7 @@ import math
 from dataclasses import dataclass, field, replace
 
 from penstock.engine.memory.slots import SlotsBefore
-from penstock.engine.tasks.cost import Cost
+from penstock.engine.tasks.cost import Cost, Meter
 from penstock.engine.tuning.budget import available_cores
 from penstock.engine.tuning.hill_climb import MS, HillClimb, threads_for
 
@@ -39,6 +39,7 @@ UNUSUAL = 4  # a task counts for at most this multiple of the mean
 PLAINLY = 3  # this multiple of the work of a task is too much
 SETTLED = 64  # looks after which a group that is nearly large enough stays as it is
 ALONE = 0.9  # share of a task that only one thread at a time may do; above it, a second thread has no work
+LONG_WAIT = 100  # times its CPU time; a task blocked for longer waits for something else than the GIL
 RECENT_TASKS = 16  # tasks in the mean
 WARM = 2  # looks, one of which is not the first, which has files to open and memory to touch
 
@@ -65,6 +66,7 @@ class Tuner:
     alone_by_size: bool = False  # tasks of several items have made too much, so each makes one
     seemed_to_pay: bool = False  # to split the first batch, by the task before
     decisions: list[str] = field(default_factory=list)
+    meter: Meter = field(default_factory=Meter, init=False, repr=False, compare=False)  # new in each run
 
     def observe(self, cost: Cost, items: float) -> None:
         """Add the cost of a task that made this many items (a fraction if several tasks share one)."""
@@ -73,7 +75,7 @@ class Tuner:
         self.item_wall = per_item if self.looks == 0 else min(per_item, 1.25 * self.item_wall)
         if self.looking:  # first calls would raise the mean
             self.item_mean = self.item_wall
-        steady = min(max(cost.wall - cost.starved, 0) / items, UNUSUAL * self.item_mean)
+        steady = min(self._work(cost) / items, UNUSUAL * self.item_mean)
         recent = RECENT_TASKS if self.looks >= SETTLED else min(max(self.looks - LOOKS + 1, 1), RECENT_TASKS)
         self.item_mean += (steady - self.item_mean) / recent
         self.deviation += (abs(steady - self.item_mean) - self.deviation) / recent
@@ -84,6 +86,18 @@ class Tuner:
         if self.climb is None and cost.cpu:
             self.waiting = min(self.waiting, cost.blocked / cost.cpu if cost.yields else 0.0)
         self.looks += 1
+
+    def _work(self, cost: Cost) -> float:
+        """Return the time that a task takes by itself, without waiting for a core, ns.
+
+        Beside other tasks it also waits for the GIL, and on a busy machine the holder of the GIL waits for a core. So
+        time blocked counts only in proportion to that of tasks that ran alone, unless it must have another reason.
+        """
+        work = max(cost.wall - cost.starved, 0)
+        waits_elsewhere = cost.reads > 0 or cost.blocked > LONG_WAIT * cost.cpu
+        if self.climb is None or math.isinf(self.waiting) or waits_elsewhere:
+            return work
+        return min(work, (1 + self.waiting) * cost.cpu)
 
     def long_groups(self) -> None:
         """Size groups for elements of a stream, not for whole batches."""

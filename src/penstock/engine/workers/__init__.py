@@ -1,17 +1,27 @@
-"""Workers: the consumer's thread, other threads, or any executor; and the window of jobs under way."""
+"""Workers: threads, a native thread, or any executor; and the window of jobs under way."""
 
 from typing import TYPE_CHECKING
 
 from penstock.core.lazy import files_on_demand
 
-__all__ = ["departures", "executors", "inline", "lifetime", "producer", "remote", "replaceable", "threads", "window"]
+__all__ = [
+    "departures",
+    "executors",
+    "lifetime",
+    "native_thread",
+    "producer",
+    "remote",
+    "replaceable",
+    "threads",
+    "window",
+]
 
 if TYPE_CHECKING:
     from penstock.engine.workers import (
         departures,
         executors,
-        inline,
         lifetime,
+        native_thread,
         producer,
         remote,
         replaceable,

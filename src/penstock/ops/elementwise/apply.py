@@ -114,10 +114,11 @@ def _collected(node: Node, results: Iterator[Any], rows: Rows, out: list[np.ndar
     if len(made) < len(rows):  # `extend` took the function's StopIteration for the end of the elements
         raise _blamed(RuntimeError(_STOPPED), node, int(rows[len(made)]))
     items = Items(made)
-    if type(None) in items.types:
+    types = items.types
+    if type(None) in types:
         at = next(index for index, element in enumerate(made) if element is None)
         raise _blamed(ElementError(_returned_none(node)), node, int(rows[at]))
-    if GeneratorType in items.types and node.name == "map":
+    if GeneratorType in types and node.name == "map":
         at = next(index for index, element in enumerate(made) if type(element) is GeneratorType)
         raise _blamed(ElementError(_RETURNED_GENERATOR), node, int(rows[at]))
     return items

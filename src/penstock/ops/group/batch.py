@@ -48,7 +48,8 @@ class Batch(Grouping):
             structure, arrays = self._stacked(chunk, rows, out, allocate, to_largest=len(batches) == 1)
         except ElementError:  # elements of one batch do not fit together, or those of several, which may fit separately
             return super().collect_all(groups, None, allocate)
-        if len(batches) and bool((counts == counts[0]).all()):
+        are_full = len(rows) == len(batches) * self.size  # as no batch is larger
+        if len(batches) and (are_full or bool((counts == counts[0]).all())):
             return self.folded(structure, arrays, int(counts[0]), len(batches), allocate)
         return self._cut(structure, arrays, counts, allocate)
 

@@ -9,7 +9,7 @@ from penstock.engine.tasks.gathering import Gathered, gathering_of
 from penstock.engine.tasks.observer import Unobserved
 from penstock.engine.tasks.task import Job, Made, Task
 from penstock.engine.tasks.works import RowWork
-from penstock.engine.workers.inline import NativeThread
+from penstock.engine.workers.native_thread import NativeThread
 from penstock.engine.workers.window import Window
 from penstock.plan.flow import Piece
 

@@ -1,4 +1,4 @@
-"""Batches gathered by a native thread next to the consumer."""
+"""The workers that gather batches by a native thread next to the consumer."""
 
 from __future__ import annotations
 
