@@ -16,7 +16,7 @@ ifeq ($(origin CXX),default)
 CXX := $(or $(shell command -v c++ || command -v g++ || command -v clang++),c++)
 endif
 CXX_FILES := $(shell find native bench -name '*.cc' -o -name '*.h' 2>/dev/null)
-BUILD_TOOLS := "scikit-build-core>=0.11" "nanobind>=2.7" "cmake>=3.24" "ninja>=1.11"
+BUILD_TOOLS := "scikit-build-core>=0.11" "nanobind>=2.7" "numpy>=2" "cmake>=3.24" "ninja>=1.11"
 SANITIZED := build/sanitized
 
 # Tests start Python some hundred times: without bytecode files, each start would compile the package again.
@@ -136,7 +136,7 @@ $(BIN)/python: | system
 	@$(PYTHON) -m venv $(VENV)
 
 $(VENV)/tools-installed: pyproject.toml | $(BIN)/python
-	$(call say,Installing the build tools: scikit-build-core$(,) nanobind$(,) cmake$(,) ninja)
+	$(call say,Installing the build tools: scikit-build-core$(,) nanobind$(,) NumPy$(,) cmake$(,) ninja)
 	@$(PIP) $(BUILD_TOOLS)
 	@touch $@
 

@@ -14,7 +14,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-NEEDS = {"feeds.md": ("torch", "jax")}  # frameworks that a page is about
+NEEDS = {"feeds.md": ("torch", "jax"), "remote.md": ("fsspec",)}  # frameworks that a page is about
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
 
@@ -29,6 +29,7 @@ def photos(tmp_path, monkeypatch):
         file.parent.mkdir(parents=True, exist_ok=True)
         Image.fromarray(image).save(file)
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
 
 
 @pytest.mark.usefixtures("photos")

@@ -33,6 +33,10 @@ TESTED_ELSEWHERE: dict[str, str] = {
     "__init__.py": "the public names: test_house.py itself",
     "engine/processes/serving.py": "in the processes of tests/engine/processes/test_worker.py",
     "engine/runs/host.py": "in the process of tests/engine/runs/test_elsewhere.py",
+    "storage/records.py": "as remote and as local files by tests/storage/remote/test_reading.py",
+    "storage/remote/indexes.py": "by tests/storage/remote/test_reading.py",
+    "storage/remote/records.py": "by tests/storage/remote/test_reading.py",
+    "watch/fetches.py": "by tests/storage/remote/test_reading.py",
     "engine/runs/told.py": "in the process of tests/engine/runs/test_elsewhere.py",
 }
 

@@ -8,6 +8,7 @@ from bench.job import Job
 from bench.workloads import (
     arrays,
     cache,
+    dicts,
     feed,
     images,
     lines,
@@ -29,6 +30,7 @@ WORKLOADS = {
     "arrays": arrays,
     "cache": cache,
     "overhead": overhead,
+    "dicts": dicts,
     "streams": streams,
     "tokens": tokens,
     "records": records,

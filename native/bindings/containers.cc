@@ -1,7 +1,9 @@
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <utility>
 
+#include "bindings/arrays.h"
 #include "bindings/module.h"
 
 namespace nb = nanobind;
@@ -10,17 +12,19 @@ namespace penstock::bindings {
 
 namespace {
 
+constexpr Py_ssize_t kAhead = 64;       // dicts whose parts are requested from memory at once
 constexpr std::size_t kTypesKnown = 8;  // more types than these among the leaves of one call are looked up again
 
-// Replaces leaves by other values, inside new containers.
+// Replaces leaves by other values, inside new containers; with `seal`, plain arrays by read-only views.
 class Remaking {
  public:
-  Remaking(nb::handle change_of, bool always) : change_of_(change_of), always_(always) {}
+  Remaking(nb::handle change_of, bool always, bool seal) : change_of_(change_of), always_(always), seal_(seal) {}
 
   // Returns a new reference to the replacement of the value: the value itself if nothing in it changes.
   nb::object remade(nb::handle value) {
     PyObject* const it = value.ptr();
     if (stays(it)) return nb::borrow(value);
+    if (seal_ && is_plain_array(it)) return read_only_array(it);
     if (PyDict_CheckExact(it)) return within([&] { return remade_dict(it); });
     if (PyList_CheckExact(it)) return within([&] { return remade_list(it); });
     if (PyTuple_CheckExact(it)) return within([&] { return remade_tuple(it); });
@@ -31,9 +35,38 @@ class Remaking {
     return nb::steal(made);
   }
 
+  // Asks the processor for the parts of the next dicts of a list, which may lie anywhere in memory: for all at once,
+  // because the dicts would otherwise wait for memory one after another. No Python code runs meanwhile.
+  static void prefetch([[maybe_unused]] PyObject* list, [[maybe_unused]] Py_ssize_t i) {
+#if !defined(Py_LIMITED_API) && !defined(Py_GIL_DISABLED)
+    const Py_ssize_t end = std::min(i + kAhead, PyList_GET_SIZE(list));
+    for (Py_ssize_t k = i; k < end; ++k) __builtin_prefetch(PyList_GET_ITEM(list, k));
+    for (Py_ssize_t k = i; k < end; ++k) {
+      PyObject* const it = PyList_GET_ITEM(list, k);
+      if (!PyDict_CheckExact(it)) return;
+      const auto* const keys = reinterpret_cast<const char*>(reinterpret_cast<PyDictObject*>(it)->ma_keys);
+      for (int line = 0; line < 4; ++line) __builtin_prefetch(keys + 64 * line);
+    }
+    const auto each_value = [&](const auto& visit) {
+      for (Py_ssize_t k = i; k < end; ++k) {
+        PyObject *key = nullptr, *value = nullptr;
+        for (Py_ssize_t at = 0; PyDict_Next(PyList_GET_ITEM(list, k), &at, &key, &value);) visit(value);
+      }
+    };
+    each_value([](PyObject* value) {
+      __builtin_prefetch(value);
+      __builtin_prefetch(reinterpret_cast<const char*>(value) + 64);
+    });
+    each_value([](PyObject* value) {
+      if (is_plain_array(value)) prefetch_data(value);
+    });
+#endif
+  }
+
   // Returns the list itself if no value in it changes, otherwise a new one: the caller's list is never modified.
   nb::object remade_values(PyObject* list) {
     for (Py_ssize_t i = 0; i < PyList_Size(list); ++i) {
+      if (seal_ && i % kAhead == 0) prefetch(list, i);
       const nb::object old = item_of(list, i);
       if (!old.is_valid()) break;  // another thread has shortened the list
       if (stays(old.ptr())) continue;
@@ -70,6 +103,7 @@ class Remaking {
     const Py_ssize_t size = PyList_Size(made.ptr());
     if (value.is_valid() && i < size) PyList_SetItem(made.ptr(), i++, value.release().ptr());  // takes it
     for (; i < size; ++i) {
+      if (seal_ && i % kAhead == 0) prefetch(made.ptr(), i);
       PyObject* const old = PyList_GetItem(made.ptr(), i);
       if (stays(old)) continue;
       nb::object other = remade(old);
@@ -153,13 +187,13 @@ class Remaking {
   }
 
   nb::handle change_of_;
-  bool always_;
+  bool always_, seal_;
   std::array<nb::object, kTypesKnown> types_, changes_;
   std::size_t known_ = 0;
 };
 
-nb::object remade(const nb::list& values, const nb::callable& change_of, bool always) {
-  return Remaking(change_of, always).remade_values(values.ptr());
+nb::object remade(const nb::list& values, const nb::callable& change_of, bool always, bool seal) {
+  return Remaking(change_of, always, seal).remade_values(values.ptr());
 }
 
 }  // namespace

@@ -13,6 +13,7 @@ NB_MODULE(_native, module) {
   penstock::bindings::bind_cached_rows(module);
   penstock::bindings::bind_clocks(module);
   penstock::bindings::bind_dicts(module);
+  penstock::bindings::bind_arrays(module);
   penstock::bindings::bind_containers(module);
   penstock::bindings::bind_files(module);
   penstock::bindings::bind_audio(module);

@@ -14,6 +14,7 @@ void bind_pool(nanobind::module_& module);
 void bind_cached_rows(nanobind::module_& module);
 void bind_clocks(nanobind::module_& module);
 void bind_dicts(nanobind::module_& module);
+void bind_arrays(nanobind::module_& module);
 void bind_containers(nanobind::module_& module);
 void bind_files(nanobind::module_& module);
 void bind_audio(nanobind::module_& module);

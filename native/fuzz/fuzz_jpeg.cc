@@ -1,5 +1,6 @@
 // Our decoder of baseline files and libjpeg-turbo give the same pixels, or both refuse with the same words. The last 16
-// bytes choose the region, the scale, and a change of the file's Huffman codes, table numbers or restart markers.
+// bytes choose the region, the scale, whether another file is encoded instead, with codes that no encoder writes, and
+// changes of the file's Huffman codes, headers, restart markers or scan.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -10,6 +11,7 @@
 
 #include "fuzz/demand.h"
 #include "kernels/jpeg.h"
+#include "tests/encode.h"
 
 using namespace penstock::kernels;
 using penstock::fuzz::demand;
@@ -47,7 +49,9 @@ std::vector<std::pair<size_t, size_t>> segments(const Bytes& file, uint8_t marke
   return found;
 }
 
-// Makes one code of a table longer or shorter, or gives it another symbol: the scan then has other values.
+void set(Bytes& file, size_t at, size_t value) { file[at] = static_cast<uint8_t>(value); }
+
+// Makes one code of a table longer or shorter, gives it another symbol, takes or gives one, or makes the table another.
 void change_code(Bytes& file, Choices& choices) {
   const auto tables = segments(file, 0xC4);
   if (tables.empty()) return;
@@ -55,15 +59,29 @@ void change_code(Bytes& file, Choices& choices) {
   if (end - begin < 18) return;
   uint8_t* const counts = file.data() + begin;  // of length l at l
   const size_t length = 1 + choices.below(16), other = std::clamp<size_t>(length + choices.below(3) - 1, 1, 16);
-  switch (choices.below(3)) {
+  const auto symbol = [&] { return begin + 17 + choices.below(end - begin - 17); };
+  switch (choices.below(6)) {
     case 0:
       if (counts[length] > 0) --counts[length], ++counts[other];
       break;
     case 1:
-      file[begin + 17 + choices.below(end - begin - 17)] = static_cast<uint8_t>(choices.below(256));
+      set(file, symbol(), choices.below(256));
       break;
+    case 2:
+      std::swap(file[symbol()], file[symbol()]);
+      break;
+    case 3:  // the file then says more or fewer codes than it has
+      set(file, begin + length, counts[length] + choices.below(3) - 1);
+      break;
+    case 4: {  // one code more, in a longer segment
+      const size_t at = symbol(), size = end - begin + 3;
+      ++counts[length];
+      set(file, begin - 2, size >> 8), set(file, begin - 1, size & 255);
+      file.insert(file.begin() + static_cast<std::ptrdiff_t>(at), static_cast<uint8_t>(choices.below(256)));
+      break;
+    }
     default:
-      std::swap(file[begin + 17 + choices.below(end - begin - 17)], file[begin + 17 + choices.below(end - begin - 17)]);
+      set(file, begin, choices.below(2) << 4 | choices.below(4));
   }
 }
 
@@ -71,30 +89,95 @@ void change_scan_header(Bytes& file, Choices& choices) {
   const auto scans = segments(file, 0xDA);
   if (scans.empty() || scans[0].second - scans[0].first < 3) return;
   const auto [begin, end] = scans[0];
-  file[begin + choices.below(end - begin)] = static_cast<uint8_t>(choices.below(4) << 4 | choices.below(4));
+  set(file, begin + choices.below(end - begin), choices.below(4) << 4 | choices.below(4));
+}
+
+// Changes the size of the image by little, or the sampling or table of a component.
+void change_frame(Bytes& file, Choices& choices) {
+  const auto frames = segments(file, 0xC0);
+  if (frames.empty() || frames[0].second - frames[0].first < 9) return;
+  const auto [begin, end] = frames[0];
+  if (choices.below(3) == 0) {
+    const size_t at = begin + 2 + 2 * choices.below(2);
+    set(file, at, file[at] + choices.below(33) - 16);
+  } else {
+    set(file, begin + 6 + choices.below(end - begin - 6), choices.below(3) << 4 | choices.below(3));
+  }
 }
 
 void change_restarts(Bytes& file, Choices& choices) {
-  const auto scans = segments(file, 0xDA);
+  const auto scans = segments(file, 0xDA), intervals = segments(file, 0xDD);
   if (scans.empty()) return;
   const size_t begin = scans[0].second, size = file.size() - begin;
   const auto place = [&](size_t at) { return file.begin() + static_cast<std::ptrdiff_t>(at); };
   if (choices.below(3) == 0) {
+    if (!intervals.empty() && intervals[0].second - intervals[0].first == 2) {
+      set(file, intervals[0].second - 1, choices.below(9));
+      return;
+    }
     const uint8_t interval[] = {0xFF, 0xDD, 0, 4, 0, static_cast<uint8_t>(choices.below(9))};
     file.insert(place(2), std::begin(interval), std::end(interval));
   } else if (size > 2) {
     const uint8_t restart[] = {0xFF, static_cast<uint8_t>(0xD0 + choices.below(8))};
     const size_t at = begin + choices.below(size);
-    if (choices.below(2) == 0) {
+    if (choices.below(3) == 0) {
       file.insert(place(at), std::begin(restart), std::end(restart));
-    } else {
-      for (size_t i = at; i + 1 < file.size(); ++i) {
-        if (file[i] != 0xFF || file[i + 1] < 0xD0 || file[i + 1] > 0xD7) continue;
+      return;
+    }
+    for (size_t i = at; i + 1 < file.size(); ++i) {
+      if (file[i] != 0xFF || file[i + 1] < 0xD0 || file[i + 1] > 0xD7) continue;
+      if (choices.below(3) == 0) {
+        file[i + 1] = restart[1];
+      } else {
         file.erase(place(i), place(i + choices.below(3)));
-        break;
       }
+      break;
     }
   }
+}
+
+// Changes some bits of the scan, puts a marker or a stuffed byte into it, or ends it.
+void change_scan(Bytes& file, Choices& choices) {
+  const auto scans = segments(file, 0xDA);
+  if (scans.empty() || scans[0].second >= file.size()) return;
+  const auto place = [&] { return scans[0].second + choices.below(file.size() - scans[0].second); };
+  const size_t at = place();
+  switch (choices.below(4)) {
+    case 0:
+      for (size_t bits = 1 + choices.below(3); bits > 0; --bits) {
+        const size_t of = place();
+        set(file, of, file[of] ^ 1u << choices.below(8));
+      }
+      break;
+    case 1: {
+      const uint8_t marker[] = {0xFF, static_cast<uint8_t>(choices.below(2) == 0 ? 0 : choices.below(256))};
+      file.insert(file.begin() + static_cast<std::ptrdiff_t>(at), std::begin(marker), std::end(marker));
+      break;
+    }
+    case 2:
+      file.erase(file.begin() + static_cast<std::ptrdiff_t>(at));
+      break;
+    default:
+      file.resize(at);
+  }
+}
+
+void change(Bytes& file, Choices& choices) {
+  using Change = void (*)(Bytes&, Choices&);
+  constexpr Change kChanges[] = {change_code, change_scan_header, change_frame, change_restarts, change_scan};
+  kChanges[choices.below(std::size(kChanges))](file, choices);
+}
+
+Bytes encoded(Choices& choices) {
+  const auto up_to = [&](size_t most) { return 1 + static_cast<int>(choices.below(most)); };
+  penstock::tests::Encoding encoding{up_to(90), up_to(90)};
+  encoding.components = choices.below(5) == 0 ? 1 : 3;
+  encoding.horizontal = up_to(2), encoding.vertical = up_to(2);
+  encoding.quality = up_to(100);
+  encoding.optimized = choices.below(4) == 0;
+  encoding.random_codes = !encoding.optimized && choices.below(3) > 0;
+  if (choices.below(3) == 0) encoding.restart_interval = up_to(9);
+  return penstock::tests::encode(encoding, static_cast<unsigned>(choices.below(1u << 31)));
 }
 
 struct Outcome {
@@ -137,19 +220,8 @@ Outcome outcome_of(JpegReader& reader, const Bytes& file, Choices choices) {
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   static JpegReader ours, alone(true);
   Choices choices(data, size);
-  Bytes file(data, data + size);
-  for (size_t changes = choices.below(4); changes > 0; --changes) {
-    switch (choices.below(3)) {
-      case 0:
-        change_code(file, choices);
-        break;
-      case 1:
-        change_scan_header(file, choices);
-        break;
-      default:
-        change_restarts(file, choices);
-    }
-  }
+  Bytes file = choices.below(3) == 0 ? encoded(choices) : Bytes(data, data + size);
+  for (size_t changes = choices.below(4); changes > 0; --changes) change(file, choices);
   file.shrink_to_fit();
   const Outcome mine = outcome_of(ours, file, choices), theirs = outcome_of(alone, file, choices);
   demand(mine.is_read == theirs.is_read, "read by one of two");

@@ -50,6 +50,7 @@ class BaselineReader::Decoder {
     int64_t emitted = 0;  // the last row not before all rows of MCUs are seen to be sound that libjpeg-turbo would read
     for (int64_t row = 0; row <= last_row_; ++row) {
       if (!(row < first_row_ ? scan_.skip(mcus_x_) : decode_row(row))) break;
+      if (row == last_row_ && !scan_.skip(mcus_x_ * rows_after_)) break;
       if (row < first_row_) continue;
       const int64_t done = (row + 1) * mcu_height_ - (between_rows_ ? 1 : 0) - region.top;
       const int64_t ready = row == last_row_ ? region.height : std::min(done, region.height - 1);
@@ -101,6 +102,10 @@ class BaselineReader::Decoder {
       }
     }
     first_column_ = first_column, columns_ = last_column - first_column + 1;
+    // An only component may say that it is sampled more than once: libjpeg-turbo then reads as many rows at a time.
+    const int64_t at_once = header.num_components == 1 ? header.comp_info[0].v_samp_factor : 1;
+    const int64_t rows = ceil_div(header.image_height, int64_t{8} * scan_.block_rows());
+    rows_after_ = std::min(rows, ceil_div(last_row_ + 1, at_once) * at_once) - (last_row_ + 1);
     for (int i = 0; i < count_; ++i) {
       Plane& plane = planes_[i];
       const int64_t width = mcu_width / plane.expand_x;
@@ -128,48 +133,63 @@ class BaselineReader::Decoder {
   // Transforms the blocks of a component in `count` MCUs, of which the first is the x-th that is kept of this row.
   PENSTOCK_FAST_JPEG bool transform(int component, int64_t row, int64_t x, int64_t count) {
     Plane& plane = planes_[component];
-    const int across = scan_.across(component), blocks = across * scan_.down(component);
+    const int across = scan_.across(component), down = scan_.down(component);
     uint8_t* const begin = plane.row(row * plane.band) + x * across * plane.size;
-    BlockPair pair;
-    ScannedBlock* waiting = nullptr;
+    Waiting waiting;
     for (int m = 0; m < count; ++m) {
-      for (int i = 0; i < blocks; ++i) {
-        ScannedBlock& block = scan_.block(m, component, i);
-        const int64_t mean = int64_t{block.values[0]} * static_cast<uint16_t>(plane.steps[0]);
-        if (block.dc != block.values[0] || mean > kLargestMean || mean < -kLargestMean) return false;
-        uint8_t* const out = begin + (m * across + i % across) * plane.size + i / across * plane.size * plane.stride;
-        if (block.is_flat || plane.size == 1) {
-          const uint8_t sample = flat_sample(static_cast<int>(mean));
-          for (int y = 0; y < plane.size; ++y)
-            std::memset(out + y * plane.stride, sample, static_cast<size_t>(plane.size));
-          continue;
-        }
-        const int place = waiting == nullptr ? 0 : 1;
-        pair.block[place] = block.values, pair.out[place] = out, pair.stride[place] = plane.stride;
-        waiting = &block;
-        if (place == 1) {
-          if (!finish(pair, plane)) return false;
-          waiting = nullptr;
+      for (int i = 0; i < down; ++i) {
+        uint8_t* const out = begin + m * across * plane.size + i * plane.size * plane.stride;
+        for (int j = 0; j < across; ++j) {
+          if (!transform(scan_.block(m, component, i * across + j), plane, out + j * plane.size, waiting)) return false;
         }
       }
     }
-    if (waiting != nullptr) {
-      pair.block[1] = pair.block[0], pair.out[1] = pair.out[0], pair.stride[1] = pair.stride[0];
-      return finish(pair, plane);
-    }
-    return true;
+    const bool any = waiting.count[0] > 0, in_corner = waiting.count[1] > 0;
+    if (!any && !in_corner) return true;
+    BlockPair& pair = waiting.pairs[any ? 0 : 1];
+    const BlockPair& other = waiting.pairs[in_corner ? 1 : 0];  // a block alone is transformed twice
+    pair.block[1] = other.block[0], pair.out[1] = other.out[0];
+    return finish(pair, plane, !any);
   }
 
-  PENSTOCK_FAST_JPEG static bool finish(const BlockPair& pair, const Plane& plane) {
+  // Blocks that wait for another, to be transformed as a pair: of any values, and of values in their corner only.
+  struct Waiting {
+    BlockPair pairs[2];
+    int count[2] = {0, 0};
+  };
+
+  PENSTOCK_FAST_JPEG_INLINE static bool transform(const ScannedBlock& block, const Plane& plane, uint8_t* out,
+                                                  Waiting& waiting) {
+    const int64_t mean = int64_t{block.values[0]} * static_cast<uint16_t>(plane.steps[0]);
+    if (block.dc != block.values[0] || mean > kLargestMean || mean < -kLargestMean) return false;
+    if (block.is_flat() || plane.size == 1) {
+      fill(flat_sample(static_cast<int>(mean)), plane, out);
+      return true;
+    }
+    const int kind = block.is_in_corner() ? 1 : 0, place = waiting.count[kind];
+    BlockPair& pair = waiting.pairs[kind];
+    pair.block[place] = block.values, pair.out[place] = out;
+    waiting.count[kind] = 1 - place;
+    return place == 0 || finish(pair, plane, kind == 1);
+  }
+
+  PENSTOCK_FAST_JPEG_INLINE static void fill(uint8_t sample, const Plane& plane, uint8_t* out) {
+    if (plane.size == 8) {
+      for (int y = 0; y < 8; ++y) std::memset(out + y * plane.stride, sample, 8);
+    } else {
+      for (int y = 0; y < plane.size; ++y) std::memset(out + y * plane.stride, sample, static_cast<size_t>(plane.size));
+    }
+  }
+
+  PENSTOCK_FAST_JPEG static bool finish(const BlockPair& pair, const Plane& plane, bool in_corner) {
     switch (plane.size) {
       case 8:
-        transform_8(pair, plane.steps);
-        return true;
+        return in_corner ? transform_8<true>(pair, plane.stride, plane.steps)
+                         : transform_8<false>(pair, plane.stride, plane.steps);
       case 4:
-        transform_4(pair, plane.steps);
-        return true;
+        return transform_4(pair, plane.stride, plane.steps);
       default:
-        return transform_2(pair, plane.steps);
+        return transform_2(pair, plane.stride, plane.steps);
     }
   }
 
@@ -222,6 +242,7 @@ class BaselineReader::Decoder {
   int count_ = 0;  // of the components that are made pixels
   int row_channels_ = 0;
   int64_t mcus_x_ = 0, mcu_height_ = 0;
+  int64_t rows_after_ = 0;  // of MCUs that are read only to see whether they are sound
   int64_t first_row_ = 0, last_row_ = 0, first_column_ = 0, columns_ = 0;  // of MCUs
   bool between_rows_ = false;                                              // whether chroma lies between rows of pixels
   std::vector<uint8_t> row_, wide_[2];

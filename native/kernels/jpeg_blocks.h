@@ -154,9 +154,9 @@ PENSTOCK_FAST_JPEG_INLINE void store(const AcEntry* entry, uint64_t before, uint
 
 }  // namespace blocks
 
-// Decodes a block into 64 zeros and adds its difference to `dc`. `is_flat` is set if it has no value but that.
+// Decodes a block into 64 zeros and adds its difference to `dc`. No value lies after coefficient `last` of the file.
 PENSTOCK_FAST_JPEG_INLINE bool decode_block(BitWindow& window, const DcTable& dc_table, const AcTable& table,
-                                            int16_t* block, int& dc, bool& is_flat) {
+                                            int16_t* block, int& dc, int& last) {
   uint64_t bits = window.bits;
   const uint8_t* next = window.next;
   uint64_t taken = window.taken;
@@ -183,12 +183,9 @@ PENSTOCK_FAST_JPEG_INLINE bool decode_block(BitWindow& window, const DcTable& dc
     const blocks::Step step = blocks::by_hand<true>(table.search, apart, entry->bits, at, block);
     bits = apart.bits, next = apart.next, taken = apart.taken, position = at;
     if (step == blocks::Step::kBad) return false;
-    if (step == blocks::Step::kEnd) {
-      if (position == 0) position = kBlockEnd;
-      break;
-    }
+    if (step == blocks::Step::kEnd) break;
   }
-  is_flat = position == kBlockEnd;
+  last = static_cast<int>(position % kBlockEnd);
   window = BitWindow{bits, next, static_cast<unsigned>(taken)};
   return true;
 }

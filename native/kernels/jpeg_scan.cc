@@ -188,7 +188,7 @@ PENSTOCK_FAST_JPEG bool Scan::decode_one(int m, int wanted) {
         ScannedBlock& found = block(m, c, i);
         std::memset(found.values, 0, sizeof found.values);
         is_sound =
-            decode_block(window, *component.dc_table, *component.ac_table, found.values, component.dc, found.is_flat);
+            decode_block(window, *component.dc_table, *component.ac_table, found.values, component.dc, found.last);
         found.values[0] = static_cast<int16_t>(component.dc);
         found.dc = component.dc;
       } else {

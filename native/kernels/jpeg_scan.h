@@ -14,8 +14,11 @@ namespace penstock::kernels {
 
 struct ScannedBlock {
   alignas(32) int16_t values[64];
-  int dc;        // as summed up; `values` has its low 16 bits
-  bool is_flat;  // whether there is no other value
+  int dc;    // as summed up; `values` has its low 16 bits
+  int last;  // the coefficient of the file after which all are zero
+
+  bool is_flat() const { return last == 0; }
+  bool is_in_corner() const { return last < 10; }  // all values are in the upper left 4 x 4
 };
 
 // Reads forward only. Whatever is not as it ought to be makes a method return false; then the scan is at no place.

@@ -88,6 +88,19 @@ struct Box {
   }
 };
 
+// What `plain` and `quantise` give for two taps inside of the box; returns the first, or -1.
+int64_t two_taps(const Box& box, int64_t output, int16_t* weights, bool reversed) {
+  const double centre = box.offset + (static_cast<double>(output) + 0.5) * box.step - 0.5;
+  const int64_t at = floor_biased(centre);
+  if (at < 0 || at + 1 >= box.inputs) return -1;
+  const double near = triangle(static_cast<double>(at) - centre), far = triangle(static_cast<double>(at + 1) - centre);
+  const double unit = (1 << kWeightBits) / (near + far);
+  const int64_t weight = floor_biased(near * unit + 0.5);
+  weights[reversed ? 1 : 0] = static_cast<int16_t>(weight);
+  weights[reversed ? 0 : 1] = static_cast<int16_t>(floor_biased((near + far) * unit + 0.5) - weight);
+  return at;
+}
+
 int64_t most_taps(Filter filter, bool antialias, double step) {
   if (filter == Filter::nearest) return 2;
   const double reach = filter == Filter::bilinear ? 1.0 : 2.0;
@@ -152,10 +165,15 @@ void make_taps(Filter filter, bool antialias, const Axis& axis, Taps& taps) {
   for (int64_t i = 0; i < axis.outputs; ++i) {
     const int64_t output = axis.window + (axis.mirror_outputs ? axis.outputs - 1 - i : i);
     double* exact = taps.exact.data();
-    const Span span = filter == Filter::nearest ? box.nearest(output, exact)
-                      : antialias               ? box.smooth(filter, output, exact)
-                                                : box.plain(filter, output, exact);
-    quantise(exact, span.count, taps.weights.data() + i * most, axis.mirror_source);
+    int16_t* const weights = taps.weights.data() + i * most;
+    Span span{-1, 2};
+    if (filter == Filter::bilinear && !antialias) span.first = two_taps(box, output, weights, axis.mirror_source);
+    if (span.first < 0) {
+      span = filter == Filter::nearest ? box.nearest(output, exact)
+             : antialias               ? box.smooth(filter, output, exact)
+                                       : box.plain(filter, output, exact);
+      quantise(exact, span.count, weights, axis.mirror_source);
+    }
     const int64_t first = axis.mirror_source ? static_cast<int64_t>(far) - span.first - span.count
                                              : static_cast<int64_t>(near) + span.first;
     taps.first[i] = static_cast<int32_t>(first);

@@ -1,10 +1,12 @@
 // Writes small JPEG files for the tests: any sampling, gray, colour or CMYK, baseline or progressive.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <random>
+#include <utility>
 #include <vector>
 
 #include <jpeglib.h>  // needs <cstdio> before it
@@ -19,8 +21,9 @@ struct Encoding {
   bool progressive = false;
   int restart_rows = 0;
   int quality = 85;
-  bool optimized = false;    // Huffman codes of its own
-  int restart_interval = 0;  // in MCUs, if not in rows
+  bool optimized = false;     // Huffman codes of its own
+  bool random_codes = false;  // of any lengths: no encoder writes such
+  int restart_interval = 0;   // in MCUs, if not in rows
 };
 
 // Smooth shapes with some noise: what a photo is to a decoder.
@@ -37,6 +40,38 @@ inline std::vector<uint8_t> picture(int height, int width, int channels, unsigne
     }
   }
   return pixels;
+}
+
+// Gives a table random codes for these symbols: a tree grown by splitting random leaves, some of them always the
+// deepest.
+inline void randomize_code(JHUFF_TBL& table, std::vector<uint8_t> symbols, std::mt19937& random) {
+  std::vector<int> lengths{0};
+  const unsigned deepest_of_8 = random() % 9;
+  while (lengths.size() < symbols.size() + 1) {  // the last code, all ones, must have no symbol
+    auto leaf = lengths.begin() + static_cast<std::ptrdiff_t>(random() % lengths.size());
+    if (random() % 8 < deepest_of_8) leaf = std::max_element(lengths.begin(), lengths.end());
+    if (*leaf == 16) leaf = std::min_element(lengths.begin(), lengths.end());
+    const int length = ++*leaf;
+    lengths.push_back(length);
+  }
+  lengths.erase(std::max_element(lengths.begin(), lengths.end()));
+  std::fill(std::begin(table.bits), std::end(table.bits), UINT8{0});
+  for (const int length : lengths) ++table.bits[length];
+  for (size_t i = symbols.size() - 1; i > 0; --i) std::swap(symbols[i], symbols[random() % (i + 1)]);
+  std::copy(symbols.begin(), symbols.end(), table.huffval);
+}
+
+inline void randomize_codes(jpeg_compress_struct& jpeg, unsigned seed) {
+  std::mt19937 random(seed);
+  std::vector<uint8_t> sizes, coefficients{0x00, 0xF0};
+  for (int size = 0; size <= 11; ++size) sizes.push_back(static_cast<uint8_t>(size));
+  for (int run = 0; run < 16; ++run) {
+    for (int size = 1; size <= 10; ++size) coefficients.push_back(static_cast<uint8_t>(run << 4 | size));
+  }
+  for (int i = 0; i < 2; ++i) {
+    randomize_code(*jpeg.dc_huff_tbl_ptrs[i], sizes, random);
+    randomize_code(*jpeg.ac_huff_tbl_ptrs[i], coefficients, random);
+  }
 }
 
 inline std::vector<uint8_t> encode(const Encoding& encoding, unsigned seed) {
@@ -69,6 +104,7 @@ inline std::vector<uint8_t> encode(const Encoding& encoding, unsigned seed) {
     }
   }
   if (encoding.progressive) jpeg_simple_progression(&jpeg);
+  if (encoding.random_codes) randomize_codes(jpeg, seed);
   jpeg.restart_in_rows = encoding.restart_rows;
   jpeg.restart_interval = static_cast<unsigned>(encoding.restart_interval);
   jpeg_start_compress(&jpeg, TRUE);

@@ -47,6 +47,7 @@ Encoding random_encoding(Draws& draws) {
   encoding.horizontal = draws.up_to(2), encoding.vertical = draws.up_to(2);
   encoding.quality = draws.up_to(100);
   encoding.optimized = draws.below(2) == 0;
+  encoding.random_codes = !encoding.optimized && draws.below(2) == 0;
   if (draws.below(4) == 0) encoding.restart_interval = draws.up_to(20);
   return encoding;
 }
@@ -89,12 +90,9 @@ int compare_files(int count) {
   return unaided;
 }
 
-// One bit after another is turned: the pixels are those of libjpeg-turbo, or the error is.
-void compare_damaged() {
+// One bit after another is turned: the pixels of a region are those of libjpeg-turbo, or the error is.
+void compare_damaged(const std::vector<uint8_t>& sound, const Region& region) {
   JpegReader ours, alone(true);
-  Encoding encoding{40, 56};
-  encoding.restart_interval = 5;
-  const std::vector<uint8_t> sound = encode(encoding, 3);
   for (size_t at = 2; at < sound.size(); ++at) {
     std::vector<uint8_t> file(sound);
     file[at] = static_cast<uint8_t>(file[at] ^ 1u << at % 8);
@@ -104,8 +102,11 @@ void compare_damaged() {
       const int which = reader == &alone;
       bool is_read = reader->open(file.data(), file.size(), kMaxPixels);
       if (is_read) {
-        Rows rows{{}, static_cast<size_t>(reader->width() * 3)};
-        is_read = reader->read(1, 3, Region{0, 0, reader->height(), reader->width()}, Rows::take, &rows);
+        Region inside = region;
+        inside.height = std::min(inside.height, reader->height()),
+        inside.width = std::min(inside.width, reader->width());
+        Rows rows{{}, static_cast<size_t>(inside.width * 3)};
+        is_read = reader->read(1, 3, inside, Rows::take, &rows);
         if (is_read) pixels[which] = rows.bytes;
       }
       if (!is_read) errors[which] = reader->error();
@@ -115,12 +116,29 @@ void compare_damaged() {
   }
 }
 
+void compare_damaged_files() {
+  const Region whole{0, 0, 1 << 16, 1 << 16};
+  Encoding encoding{40, 56};
+  encoding.restart_interval = 5;
+  compare_damaged(encode(encoding, 3), whole);
+  Encoding coarse{40, 56};  // one value more or less is a large one, often without others
+  coarse.quality = 1, coarse.random_codes = true;
+  compare_damaged(encode(coarse, 4), whole);
+  Encoding gray{40, 56};
+  gray.components = 1;
+  std::vector<uint8_t> sampled_twice = encode(gray, 5);  // says so, which is allowed and means nothing
+  const uint8_t frame[] = {0xFF, 0xC0};
+  const auto found = std::search(sampled_twice.begin(), sampled_twice.end(), std::begin(frame), std::end(frame));
+  found[11] = 0x22;
+  compare_damaged(sampled_twice, Region{0, 0, 4, 1 << 16});
+}
+
 }  // namespace
 
 int main(int count, char** arguments) {
   const int files = count > 1 ? std::atoi(arguments[1]) : 1000;
   const int unaided = compare_files(files);
   if (BaselineReader::is_supported()) CHECK(unaided > 2 * files);  // the rest is of small or unusual files
-  compare_damaged();
+  compare_damaged_files();
   return 0;
 }

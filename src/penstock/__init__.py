@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from penstock.core.on_error import ErrorBudget
     from penstock.core.verdicts import Verdict
     from penstock.dataset.check import Check, StageCheck
+    from penstock.dataset.diagnose import Diagnosis, diagnose
     from penstock.dataset.iterator import Iterator
     from penstock.dataset.readers.arrays import read_hdf5, read_numpy, read_zarr
     from penstock.dataset.readers.files import read_files, read_image_folder
@@ -53,6 +54,7 @@ __all__ = [
     "ArraySpec",
     "Check",
     "Dataset",
+    "Diagnosis",
     "ErrorBudget",
     "Finding",
     "Iterator",
@@ -71,6 +73,7 @@ __all__ = [
     "Switch",
     "Verdict",
     "audio",
+    "diagnose",
     "errors",
     "executors",
     "feed",
@@ -126,6 +129,7 @@ _PLACES = {
     "read_tar": "penstock.dataset.readers.tar",
     **dict.fromkeys(("ArraySpec", "ObjectSpec", "RaggedSpec", "SparseSpec"), "penstock.elements.spec"),
     **dict.fromkeys(("Check", "StageCheck"), "penstock.dataset.check"),
+    **dict.fromkeys(("Diagnosis", "diagnose"), "penstock.dataset.diagnose"),
     "Finding": "penstock.lint.finding",
     "Iterator": "penstock.dataset.iterator",
     **dict.fromkeys(("OperationStats", "Stats"), "penstock.watch.stats"),

@@ -246,11 +246,13 @@ def test_a_feed_is_watched_as_its_source_is(tmp_path):
     it = FedIterator(Dataset.range(12).batch(4).iterator(), Here(np.asarray), depth=2)
     it.trace(tmp_path / "run.json")
     it.to_tensorboard(tmp_path)
+    it.report(tmp_path / "run.html")
     it.to_prometheus("train", registry=registry)
     next(it)
     assert registry.get_sample_value("penstock_items_total", {"pipeline": "train"}) >= 1
     assert len(list(it)) == 2
     assert sum(event.get("cat") == "wait" for event in json.loads((tmp_path / "run.json").read_text())) >= 1
     assert (tmp_path / "penstock").is_dir()
+    assert (tmp_path / "run.html").read_text().startswith("<!doctype html>")
     with pytest.raises(PlanError, match="to_opentelemetry"):
         it.to_opentelemetry()

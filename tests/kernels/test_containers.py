@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -23,6 +24,26 @@ VALUES = st.recursive(
 )
 
 
+def _array(values, step, write):
+    array = np.array(values, np.int32)[::step]
+    array.flags.writeable = write
+    return array
+
+
+ARRAYS = st.builds(
+    _array,
+    st.lists(st.integers(0, 9), max_size=4),
+    st.sampled_from([1, -1, 2]),
+    st.booleans(),
+)
+
+
+def containers(inner):
+    return st.one_of(
+        st.lists(inner, max_size=3), st.dictionaries(st.text(max_size=2), inner, max_size=3), st.tuples(inner, inner)
+    )
+
+
 def change_of(cls):
     return (lambda value: ("changed", repr(value))) if cls is complex else None
 
@@ -36,6 +57,47 @@ def test_results_equal_those_of_the_plain_twin(values, always):
     assert (made is values) == (wanted is values)
     for new, plain, old in zip(made, wanted, values, strict=True):
         assert (new is old) == (plain is old)
+
+
+@given(st.lists(st.recursive(ARRAYS, containers, max_leaves=6), max_size=4), st.booleans())
+def test_arrays_are_sealed_as_by_the_plain_twin(values, always):
+    def kinds(value):
+        if isinstance(value, dict):
+            return {key: kinds(part) for key, part in value.items()}
+        if isinstance(value, list | tuple):
+            return type(value)(map(kinds, value))
+        flags = value.flags
+        return type(value), value.tolist(), value.strides, value.dtype, flags.writeable, flags.owndata
+
+    before = kinds(values)
+    made = remade(values, change_of, always=always, seal=True)
+    wanted = reference.remade(values, change_of, always=always, seal=True)
+    assert kinds(made) == kinds(wanted)
+    assert kinds(values) == before
+    assert (made is values) == (wanted is values)
+
+
+@pytest.mark.parametrize("count", [1, 63, 64, 65, 200])  # the parts of 64 dicts are prefetched at a time
+def test_any_number_of_dicts_is_sealed(count):
+    values = [{i: np.arange(3) + i, "x": (np.zeros(i), [str(i)])} for i in range(count)]
+    values[-1] = "no dict"
+    made = remade(values, change_of, always=True, seal=True)
+    for i, (new, old) in enumerate(zip(made[:-1], values, strict=False)):
+        assert (list(new), new[i].tolist(), new["x"][1]) == (list(old), old[i].tolist(), old["x"][1])
+        assert not new[i].flags.writeable
+        assert old[i].flags.writeable
+        assert new[i].base is old[i]
+        assert new["x"][1] is not old["x"][1]
+    assert made[-1] == "no dict"
+
+
+def test_sealed_views_keep_their_array_alive():
+    array = np.arange(1000)
+    before = sys.getrefcount(array)
+    (made,) = remade([{"x": array}], change_of, always=False, seal=True)
+    assert sys.getrefcount(array) == before + 1
+    del array
+    assert made["x"].sum() == 499500
 
 
 def test_unchanged_values_are_returned_as_the_same_object():

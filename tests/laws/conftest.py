@@ -12,6 +12,7 @@ import pytest
 
 from penstock.engine.processes.pool import pool_for
 from penstock.engine.processes.starting import MAKES_RUNS, PoolSetup
+from tests.moves import move_at_once
 
 
 class Scrambled(Executor):
@@ -75,6 +76,17 @@ def worker_processes() -> Iterator[str]:
     pool = pool_for(PoolSetup(2), 1 << 28)
     assert pool.crew.begun.wait(60)
     yield "processes"
+    pool.close()
+
+
+@pytest.fixture(scope="module")
+def moves() -> Iterator[None]:
+    """Move every stage of `executor="auto"` to two processes, kept ready, after its first item."""
+    pool = pool_for(PoolSetup(2), 1 << 28)
+    assert pool.crew.begun.wait(60)
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        move_at_once(monkeypatch)
+        yield
     pool.close()
 
 

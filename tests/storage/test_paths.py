@@ -78,7 +78,7 @@ def test_wrong_arguments_are_refused():
     with pytest.raises(PlanError, match="empty"):
         list_files([])
     with pytest.raises(PlanError, match="is a URL"):
-        list_files("gs://bucket/*.jpg")
+        find_files("gs://bucket/*.jpg", "read_arrow")
     with pytest.raises(TypeError, match="not int"):
         list_files(3)
     with pytest.raises(TypeError, match="not bytearray"):

@@ -55,6 +55,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_demo(commands.add_parser("demo", help="train from images, resume, read records, measure", epilog=STATUSES))
     _add_run(commands.add_parser("run", help="iterate a dataset and show what limits it", epilog=STATUSES))
     _add_check(commands.add_parser("check", help="try a dataset and show likely mistakes", epilog=STATUSES))
+    _add_diagnose(commands.add_parser("diagnose", help="measure each operation of a dataset", epilog=STATUSES))
     _add_index(commands.add_parser("index", help="index data files in advance", epilog=STATUSES))
     _add_inspect(
         commands.add_parser("inspect", help="describe the contents of data files, and check them", epilog=STATUSES)
@@ -98,6 +99,16 @@ def _add_check(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("target", metavar="FILE:NAME", help=TARGET)
     parser.add_argument("--rows", type=_positive(int), metavar="N", default=1, help="make N elements (default: 1)")
     parser.set_defaults(do=_check)
+
+
+def _add_diagnose(parser: argparse.ArgumentParser) -> None:
+    parser.description = (
+        "Measure what limits a dataset: as it is, and up to each operation with several numbers of workers. A step of "
+        "training is not part of it: call ps.diagnose(ds, step=) for that."
+    )
+    parser.add_argument("target", metavar="FILE:NAME", help=TARGET)
+    parser.add_argument("--seconds", type=_positive(float), metavar="S", default=30.0, help="in all (default: 30)")
+    parser.set_defaults(do=_diagnose)
 
 
 def _add_files(parser: argparse.ArgumentParser) -> None:
@@ -234,6 +245,12 @@ def _check(asked: argparse.Namespace) -> int:
     from penstock.cli.check import check
 
     return 0 if check(asked.target, Terminal(), rows=asked.rows) else FAILED
+
+
+def _diagnose(asked: argparse.Namespace) -> int:
+    from penstock.cli.diagnose import print_diagnosis
+
+    return 0 if print_diagnosis(asked.target, Terminal(), seconds=asked.seconds) else FAILED
 
 
 def _index(asked: argparse.Namespace) -> int:

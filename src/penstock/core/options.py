@@ -23,13 +23,13 @@ AUTOTUNE = -1
 class Options:
     """Settings of a run; `None` leaves the choice to Penstock, or to an option set nearer to the source.
 
-    - `executor`: `"auto"` (start inline, move to threads when that pays off), `"inline"`, `"threads"`, `"processes"`
-      (worker processes that write into memory shared with this one; functions are pickled with cloudpickle), `"ray"`
-      (a Ray cluster, as `ps.executors.ray()` uses it), or any `concurrent.futures.Executor`; one that is not a
-      `ThreadPoolExecutor` is assumed to run in other processes, so the
-      pipeline's functions are pickled with cloudpickle. The caller must shut the executor down. A function without
-      arguments that returns an executor of processes is called once a run, and again if that executor breaks; Penstock
-      shuts down the executors it makes.
+    - `executor`: `"auto"` (start inline, move to threads when that pays off, and to worker processes if the functions
+      hold the GIL and their code shows that they make the same there), `"inline"`, `"threads"`, `"processes"` (worker
+      processes that write into memory shared with this one; functions are pickled with cloudpickle), `"ray"` (a Ray
+      cluster, as `ps.executors.ray()` uses it), or any `concurrent.futures.Executor`; one that is not a
+      `ThreadPoolExecutor` is assumed to run in other processes, so the pipeline's functions are pickled with
+      cloudpickle. The caller must shut the executor down. A function without arguments that returns an executor of
+      processes is called once a run, and again if that executor breaks; Penstock shuts down the executors it makes.
     - `isolate`: `True` runs the whole pipeline in one process of its own, with these options, so that it never
       holds the GIL of the training loop. The elements and states are the same. Functions are pickled with cloudpickle,
       and what they change is changed in that process. A process that dies is replaced, and the run continues.
@@ -41,8 +41,9 @@ class Options:
     - `memory_budget`: bytes that everything a run holds may take together. Work ahead shrinks, down to one item. Caches
       in memory keep up to half of it, and make further elements anew. A shuffle buffer of a stream, `pack`, groups and
       keys that do not fit raise a `BudgetError`, because they cannot shrink; a single element that does not fit comes
-      alone. `BudgetWarning` and `stats().notes` say so. Default: a quarter of the memory available at the start, apart
-      from caches, which may keep half of that memory; then buffers above the limit only warn.
+      alone. Each worker may have one item beyond it in hand. `BudgetWarning` and `stats().notes` say so. Default: a
+      quarter of the memory available at the start, apart from caches, which may keep half of that memory; then buffers
+      above the limit only warn.
     - `stuck_after`: seconds. If the consumer waits for so long, and nothing moves meanwhile, a warning in the log of
       `"penstock"` and an event in `stats()` name the operation, with the Python stack of the thread that is stuck, and
       again after twice the time. Default: 60; `math.inf` for never.

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import io
 import sys
+import threading
 from collections import ChainMap
+from collections.abc import Generator, Iterable
+from contextlib import contextmanager
 from functools import cache
 from types import CodeType
 from typing import Any, ClassVar
@@ -12,6 +15,7 @@ from typing import Any, ClassVar
 SCRIPT_OF_A_CHILD = "__mp_main__"
 """The name under which a process that `multiprocessing` spawned imports the user's script."""
 FILENAME = 10  # of the arguments of `types.CodeType`
+_by_value = threading.Lock()  # the modules that cloudpickle pickles by value belong to the process
 
 
 def dumps(value: Any, **settings: Any) -> bytes:
@@ -27,6 +31,23 @@ def dumps(value: Any, **settings: Any) -> bytes:
     with io.BytesIO() as file:
         _pickler()(file, **settings).dump(value)
         return file.getvalue()
+
+
+@contextmanager
+def by_value(names: Iterable[str]) -> Generator[None]:
+    """Pickle the functions and classes of these modules by value meanwhile, so that nobody has to import them."""
+    import cloudpickle
+
+    with _by_value:
+        before = cloudpickle.list_registry_pickle_by_value()
+        modules = [sys.modules[name] for name in names if name in sys.modules and name not in before]
+        for module in modules:
+            cloudpickle.register_pickle_by_value(module)
+        try:
+            yield
+        finally:
+            for module in modules:
+                cloudpickle.unregister_pickle_by_value(module)
 
 
 @cache

@@ -11,16 +11,16 @@ ChangeOf: TypeAlias = Callable[[type], Callable[[Any], Any] | None]
 """A function from a type to the function that changes its values, or `None` if they stay."""
 
 
-def remade(values: list[Any], change_of: ChangeOf, *, always: bool) -> list[Any]:
+def remade(values: list[Any], change_of: ChangeOf, *, always: bool, seal: bool = False) -> list[Any]:
     """Return the values with new dicts, lists and tuples, at all depths, wherever something changes.
 
     `change_of(type)` returns the change for values of any other type. With `always`, dicts and lists count as changed.
     If no value changes, the list `values` itself is returned; it is never modified. Nesting that contains itself raises
-    a `RecursionError`.
+    a `RecursionError`. With `seal`, values of exactly `np.ndarray` become read-only views, whatever `change_of` says.
 
     >>> element = {"x": [1, 2.5]}
     >>> (copy,) = remade([element], lambda cls: None, always=True)
     >>> copy == element, copy is element, copy["x"] is element["x"]
     (True, False, False)
     """
-    return _native.remade(values, change_of, always)
+    return _native.remade(values, change_of, always, seal)

@@ -37,7 +37,9 @@ class Framing(IntEnum):
     LINE = 2
 
 
-class _Status(IntEnum):
+class RecordStatus(IntEnum):
+    """The outcome of reading records."""
+
     OK = 0
     CANNOT_OPEN = 1
     OTHER_SIZE = 2
@@ -158,7 +160,7 @@ class RecordReader:
             self._refuse(outcome, rows)
         joined = allocate((int(splits[-1]),), np.dtype(np.uint8))
         outcome = self.native.join(found, joined)
-        if outcome[0] != _Status.OK:
+        if outcome[0] != RecordStatus.OK:
             self._refuse(outcome, rows)
         return joined, splits
 
@@ -186,25 +188,25 @@ class RecordReader:
             where = f"record {record}, at byte {int(self._begins[file][record])} of {path}"
         except IndexError:  # the index itself is invalid
             where = f"record {record} of {path}"
-        if status == _Status.CANNOT_OPEN:
+        if status == RecordStatus.CANNOT_OPEN:
             failure = OSError(detail, os.strerror(detail), path)
             if detail == errno.ENOENT:
                 failure.add_note("the file has been moved or deleted since the dataset was made")
             failure.element = element  # type: ignore[attr-defined] - tells which element failed
             raise failure
-        error = DataError(f"{where}: {_REASONS[_Status(status)].format(now=detail, then=self._sizes[file])}")
+        error = DataError(f"{where}: {_REASONS[RecordStatus(status)].format(now=detail, then=self._sizes[file])}")
         error.element = element
         raise error
 
 
 _REASONS = {
-    _Status.OTHER_SIZE: OTHER_SIZE,
-    _Status.BAD_INDEX: "its index points outside the file; remove the index, and make the dataset again",
-    _Status.TRUNCATED: "the file was cut short, or became unreadable, while it was read",
-    _Status.BAD_LENGTH: "its length field is damaged, or the file was rewritten since it was indexed",
-    _Status.BAD_CHECKSUM: "its content is damaged: the checksum (CRC-32C) does not match; ds.ignore_errors() continues "
-    "with the next record, verify=False reads it as it is",
-    _Status.REWRITTEN: WRITTEN_TO,
+    RecordStatus.OTHER_SIZE: OTHER_SIZE,
+    RecordStatus.BAD_INDEX: "its index points outside the file; remove the index, and make the dataset again",
+    RecordStatus.TRUNCATED: "the file was cut short, or became unreadable, while it was read",
+    RecordStatus.BAD_LENGTH: "its length field is damaged, or the file was rewritten since it was indexed",
+    RecordStatus.BAD_CHECKSUM: "its content is damaged: the checksum (CRC-32C) does not match; ds.ignore_errors() "
+    "continues with the next record, verify=False reads it as it is",
+    RecordStatus.REWRITTEN: WRITTEN_TO,
 }
 
 

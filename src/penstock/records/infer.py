@@ -72,7 +72,7 @@ def _sample(records: Any, count: int) -> Iterable[Any]:
         from penstock.sources.tfrecord.files import tfrecord_files
         from penstock.storage.paths import find_files
 
-        source = tfrecord_files(find_files(paths, "infer_features", "records"))
+        source = tfrecord_files(find_files(paths, "infer_features", "records", None))
         rows = np.unique(np.linspace(0, max(source.length - 1, 0), min(count, source.length)).astype(np.int64))
         return source.read_many(rows).held()
     if is_record(records):

@@ -13,6 +13,7 @@ from penstock.ops.elementwise.map import Map
 from penstock.ops.read.source import Read
 from penstock.plan.graph import end_of
 from penstock.plan.node import Node
+from penstock.storage.remote.file import are_remote
 
 
 def fuse_image_chain(node: Node) -> Node | None:
@@ -43,6 +44,8 @@ def read_in_kernel(node: Node) -> Node | None:
         return None
     moves, below = end_of(node.input, rewrite.moves.MOVES)
     if not isinstance(below, Read) or not isinstance(below.source, sources.files.FileBytes) or below.source.unread:
+        return None
+    if are_remote(below.source.paths):
         return None
     if node.on != (None if below.source.labels is None else below.source.key):
         return None

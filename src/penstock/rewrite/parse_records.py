@@ -16,6 +16,7 @@ from penstock.plan.graph import end_of, with_inputs
 from penstock.plan.node import Node
 from penstock.records.parser import RecordParser
 from penstock.records.reading import ReadAndParse
+from penstock.storage.remote.file import are_remote
 
 
 def parse_in_kernel(node: Node) -> Node | None:
@@ -34,7 +35,8 @@ def parse_in_kernel(node: Node) -> Node | None:
     source: Any = getattr(below, "source", None)
     if not isinstance(below, Read) or getattr(source, "joined", None) is not False or getattr(source, "unread", False):
         return None
-    if batch is not None and type(node) is Map and hasattr(source, "unread") and not parser.lists:
+    reads = hasattr(source, "unread") and not are_remote(source.paths)
+    if batch is not None and type(node) is Map and reads and not parser.lists:
         unread = replace(source, unread=True)
         numbers = with_inputs(batch, (rewrite.moves.put_on(Read(unread), inside),))
         return replace(node, input=rewrite.moves.put_on(numbers, above), function=ReadAndParse(parser, unread))

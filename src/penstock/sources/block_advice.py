@@ -18,11 +18,14 @@ _TOLD = 64  # most recently announced blocks that are remembered
 class BlockAdvice:
     """Announces blocks to the system by their `extents`. Faults of a file are raised when its blocks are read.
 
-    As long as this process reads nothing from a disk, the next blocks are not announced: all data is in memory.
+    As long as this process reads nothing from a disk, the next blocks are not announced: all data is in memory. Those
+    of remote files are `always` announced.
     """
 
-    def __init__(self, extents: Callable[[int], Iterable[Extent]]) -> None:
+    def __init__(self, extents: Callable[[int], Iterable[Extent]], *, always: bool = False) -> None:
         self._extents = extents
+        self._always = always
+        self._decoding: set[int] = set()  # blocks of remote files, which would be fetched twice
         self._told: OrderedDict[int, bool] = OrderedDict()
         self._reads = -1
         self._lock = threading.Lock()
@@ -30,7 +33,7 @@ class BlockAdvice:
     def tell(self, blocks: Iterable[int]) -> int:
         """Announce blocks, except recently announced ones, and return their number of bytes."""
         with self._lock:
-            new = [block for block in blocks if block not in self._told]
+            new = [block for block in blocks if block not in self._told and block not in self._decoding]
             self._told.update(dict.fromkeys(new, True))  # the rows of a block arrive a few at a time
             while len(self._told) > _TOLD:
                 self._told.popitem(last=False)
@@ -44,8 +47,14 @@ class BlockAdvice:
         """Announce a block that this thread is about to decode, so that its parts are read in parallel."""
         with self._lock:
             told = self._told.pop(block, False)
-        if not told and self._is_cold():
+            if self._always:
+                self._decoding.add(block)
+        if not told and not self._always and self._is_cold():
             self.tell([block])
+
+    def decoded(self, block: int) -> None:
+        """Forget that a block is being decoded."""
+        self._decoding.discard(block)
 
     def ahead(self, blocks: Iterable[int]) -> Callable[[int], None]:
         """Announce blocks that are decoded one after another; call the result with each block once it is decoded."""
@@ -63,7 +72,9 @@ class BlockAdvice:
         return decoded
 
     def _is_cold(self) -> bool:
-        """Return whether this process has read from a disk since the previous call."""
+        """Return whether this process has read from a disk since the previous call, or reads remote files."""
+        if self._always:
+            return True
         reads = process_reads()
         with self._lock:
             before, self._reads = self._reads, reads

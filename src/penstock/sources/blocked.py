@@ -24,6 +24,7 @@ from penstock.sources.block_advice import BlockAdvice
 from penstock.sources.block_parts import column_parts, given, picked
 from penstock.sources.powers import paths_of
 from penstock.storage.recent import Recent
+from penstock.storage.remote.file import are_remote
 
 CACHE_BYTES = 1 << 30
 """Default size, in bytes, of a source's cache of decoded blocks."""
@@ -278,16 +279,21 @@ class BlockedSource:
     @cached_property
     def _advice(self) -> BlockAdvice | None:
         extents = getattr(self.store, "extents", None)
-        return None if extents is None else BlockAdvice(extents)
+        return None if extents is None else BlockAdvice(extents, always=are_remote(self.paths))
 
     @cached_property
     def _recent(self) -> Recent[DecodedBlock | Loose]:
         return Recent(self._decoded, self.cache_bytes)
 
     def _decoded(self, number: int) -> DecodedBlock | Loose:
-        if self._advice is not None and self.store.block_bytes is not None:
+        if self._advice is None or self.store.block_bytes is None:
+            made = self.store.decode(number)
+        else:
             self._advice.decoding(number)
-        made = self.store.decode(number)
+            try:
+                made = self.store.decode(number)
+            finally:
+                self._advice.decoded(number)
         return DecodedBlock(made) if isinstance(made, list) else made
 
     @cached_property

@@ -16,8 +16,7 @@ from penstock.core.errors import PlanError
 from penstock.elements.chunks.chunk import Column, Columns
 from penstock.elements.nested.structure import LEAF, Structure, flatten
 from penstock.elements.spec import ArraySpec, ObjectSpec, Spec
-from penstock.kernels import advise_files
-from penstock.storage.local import read_whole
+from penstock.storage.local import advise_whole, read_whole
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,7 +60,7 @@ class FileBytes:
     def advise(self, rows: Rows) -> None:
         """Ask the system to begin to read the files at `rows`."""
         paths = self.paths
-        advise_files([paths[row] for row in rows.tolist()])
+        advise_whole([paths[row] for row in rows.tolist()])
 
     def describe(self, row: int) -> str:
         return self.paths[row]

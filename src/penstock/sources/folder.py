@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from penstock.core.errors import DataError
 from penstock.sources.files import FileBytes
 from penstock.storage.paths import nearest_folder
+from penstock.storage.remote.file import shown_url
+from penstock.storage.remote.listing import find_below
 
 IMAGE_EXTENSIONS = (".jpg", ".jpeg", ".png", ".ppm", ".bmp", ".pgm", ".tif", ".tiff", ".webp", ".gif")
 
@@ -53,6 +56,54 @@ def image_folder(
         )
     shown = f"read_image_folder({(paths[0] if len(paths) == 1 else list(paths))!r})"
     return ImageFolder(images, np.array(labels, np.int64), "image", shown, class_names=tuple(names))
+
+
+def remote_image_folder(
+    urls: Sequence[str],
+    options: Mapping[str, Any] | None,
+    *,
+    extensions: Sequence[str] = IMAGE_EXTENSIONS,
+    allow_empty: bool = False,
+) -> ImageFolder:
+    """Return the source of `ps.read_image_folder` for prefixes of object stores, each listed once."""
+    wanted = tuple("." + extension.lower().lstrip(".") for extension in extensions)
+    of_class: dict[str, list[str]] = {}
+    for url in urls:
+        start = len(shown_url(url).rstrip("/")) + 1
+        of_root: dict[str, list[str]] = {}
+        for file in find_below(url, options):
+            name, _, inner = file[start:].partition("/")
+            if inner:
+                images = of_root.setdefault(name, [])
+                if inner.lower().endswith(wanted):
+                    images.append(file)
+        if not of_root:
+            expected = "expected one folder for each class, like photos/cat/1.jpg"
+            raise DataError(f"read_image_folder: no class folder in {shown_url(url)}; {expected}")
+        for name, images in of_root.items():
+            of_class.setdefault(name, []).extend(sorted(images, key=_as_walked))
+    names = sorted(of_class)
+    empty = next((name for name in names if not of_class[name]), None)
+    if empty is not None and not allow_empty:
+        raise DataError(
+            f"read_image_folder: class folder {empty!r} of {shown_url(urls[0])} has no image ({' '.join(wanted)}); "
+            "remove it, or pass allow_empty=True"
+        )
+    images = [image for name in names for image in of_class[name]]
+    if not images:
+        raise DataError(f"read_image_folder: no image ({' '.join(wanted)}) in {', '.join(map(shown_url, urls))}")
+    labels = np.repeat(np.arange(len(names)), [len(of_class[name]) for name in names])
+    shown = f"read_image_folder({(shown_url(urls[0]) if len(urls) == 1 else list(map(shown_url, urls)))!r})"
+    return ImageFolder(images, labels, "image", shown, class_names=tuple(names))
+
+
+def _as_walked(path: str) -> tuple[object, ...]:
+    """Return a key that sorts paths as a walk finds them: the files of a folder, then those of its subfolders."""
+    *folders, name = path.split("/")
+    key: list[object] = []
+    for folder in folders:
+        key += [1, folder]
+    return (*key, 0, name)
 
 
 def _class_names(root: str) -> list[str]:

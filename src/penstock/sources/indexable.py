@@ -24,6 +24,7 @@ from penstock.elements.sparse import Sparse
 from penstock.elements.spec import Spec
 from penstock.index.blocked import Blocks
 from penstock.kernels import gather
+from penstock.kernels.arrays import items_at
 from penstock.sources.arrays import digest_values
 from penstock.sources.powers import advise_of, blocks_of_source
 from penstock.sources.protocol import Called
@@ -72,6 +73,9 @@ class IndexableSource:
             with self._blamed(rows, "read_many"):
                 made = many(rows)
             return self._chunk(made, len(rows))
+        data: Any = self.data
+        if type(data) is list and (found := items_at(cast("list[Any]", data), rows)) is not None:
+            return Kept(found)
         positions = rows.tolist()
         items = attribute_of(self.data, "__getitems__")
         if items is not None and len(rows):  # some fail on an empty list

@@ -100,6 +100,14 @@ def paths_of(source: object) -> Sequence[str]:
     return attribute_of(source, "paths") or ()
 
 
+def fetched_row_bytes(source: object) -> float:
+    """Return the mean bytes of a row that are fetched from a remote store; 0 for a source of local data."""
+    paths: Sequence[Any] = paths_of(source)
+    if not paths or not hasattr(paths[0], "access"):  # remote files know their size
+        return 0.0
+    return sum(path.size for path in paths) / max(getattr(source, "length", 0), 1)
+
+
 def content_of_source(source: object) -> Callable[[], Any] | None:
     """Return the method of a source that `HasContent`."""
     return attribute_of(source, "content")

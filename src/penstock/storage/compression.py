@@ -11,6 +11,8 @@ from penstock.core.checks import is_one_of
 from penstock.core.errors import DataError, PlanError
 from penstock.core.lazy import require
 from penstock.kernels.files import WRITTEN_TO
+from penstock.storage.local import advise_extents
+from penstock.storage.remote.file import RemoteFile, are_remote
 
 SUFFIXES: Mapping[str, str] = {
     "gz": "gzip", "bz2": "bz2", "xz": "xz", "zst": "zstd", "zstd": "zstd", "lz4": "lz4",
@@ -28,6 +30,7 @@ _MAGIC: Mapping[bytes, str] = {
     b"\x04\x22\x4d\x18": "lz4",
 }
 _AT_ONCE = 1 << 17  # bytes read of a file
+_HEAD_BYTES = 16  # that tell the compression
 _MADE_AT_ONCE = 1 << 16  # bytes of content, lost if damaged inside
 T = TypeVar("T")
 _XZ_MEMORY = 1 << 29  # bytes; `xz -9` needs 65 MiB
@@ -69,6 +72,8 @@ def compressions_of(
     if given != "auto":
         return [given] * len(paths)
     look = look or (lambda path: compression_of(first_bytes(path)))
+    if are_remote(paths):
+        advise_extents((path, 0, _HEAD_BYTES) for path in paths)
     found = list(map(look, paths))
     named = [_named(path) if how is None else None for path, how in zip(paths, found, strict=True)]
     if paths and all(named):
@@ -104,8 +109,12 @@ def named_compression(call: str, given: object) -> str | None:
     return name
 
 
-def first_bytes(path: str, count: int = 16) -> bytes:
+def first_bytes(path: str, count: int = _HEAD_BYTES) -> bytes:
     """Return the first bytes of a file."""
+    if isinstance(path, RemoteFile):
+        from penstock.storage.remote.opened import RemoteReader
+
+        return RemoteReader(path).head(count)
     with open(path, "rb", buffering=0) as file:
         return file.read(count)
 
@@ -120,7 +129,7 @@ def open_decompressed(path: str, compression: str | None = "auto") -> io.Buffere
         compression = compression_of(first_bytes(path))
     elif compression in _MAGIC.values() and compression == _named(path) and compression_of(first_bytes(path)) is None:
         raise _misnamed(path)
-    return _UpToDamage(_Steady(path) if compression is None else _Decompressed(path, compression), _AT_ONCE)
+    return _UpToDamage(_raw(path) if compression is None else _Decompressed(path, compression), _AT_ONCE)
 
 
 def decompress(data: bytes, compression: str, where: str, most: int = _LARGEST) -> bytes:
@@ -190,6 +199,15 @@ class _Steady(io.FileIO):
         return made
 
 
+def _raw(path: str) -> io.RawIOBase:
+    """Return an unbuffered file, opened to read in order."""
+    if isinstance(path, RemoteFile):
+        from penstock.storage.remote.opened import RemoteReader
+
+        return RemoteReader(path)
+    return _Steady(path)
+
+
 class _Decompressed(io.RawIOBase):
     """The content of one or several compressed streams, one after another in a file."""
 
@@ -198,7 +216,7 @@ class _Decompressed(io.RawIOBase):
         self._compression = compression
         self._make = _maker(compression, path)
         self._decompressor: Decompressor | None = None
-        self._file = _Steady(path) if file is None else file
+        self._file = _raw(path) if file is None else file
         self._at_once = _ZSTD_AT_ONCE if compression == "zstd" else _AT_ONCE
         self._read = 0  # bytes of the file
         self._begun = 0  # the beginning of the current stream in the file

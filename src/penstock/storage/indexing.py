@@ -17,13 +17,17 @@ from numpy.typing import NDArray
 from penstock.core.digest import digest
 from penstock.core.errors import DataError
 from penstock.kernels.records import ScanError
+from penstock.storage.local import file_size
 from penstock.storage.paths import INDEX_FOLDER, INDEX_SUFFIX, is_index
 from penstock.storage.progress import Progress
+from penstock.storage.remote.file import RemoteFile, are_remote
 from penstock.storage.sidecar import Sidecar, Stamp
 from penstock.storage.state import FileState
 
 ScanFile = Callable[[str, Callable[[int], None]], Mapping[str, NDArray[Any]]]
 """A function that makes the arrays of a file's index; it takes the path and a callback for the bytes seen so far."""
+
+_DOWNLOADS = 4  # remote files that are indexed at once: each is downloaded in several requests
 
 IsSound = Callable[[Mapping[str, NDArray[Any]], int], bool]
 """A check of loaded arrays against the form of the scan's results, for a file of a given size."""
@@ -84,13 +88,15 @@ def index_files(
     found = [None if refresh else load(path, kind) for path in paths]
     missing = [i for i, sidecar in enumerate(found) if sidecar is None]
     if missing:
-        sizes = {i: os.path.getsize(paths[i]) for i in missing if not tolerant or os.path.exists(paths[i])}
+        sizes = {i: file_size(paths[i]) for i in missing if not tolerant or _exists(paths[i])}
         with Progress(f"indexing {len(missing):,} file{'s' * (len(missing) > 1)}", sum(sizes.values())) as progress:
 
             def make(i: int) -> Sidecar:
                 make_one = partial(_make, progress=progress, save=save)
                 return _unless_wrong(make_one, kind, paths[i], kind) if tolerant else make_one(paths[i], kind)
 
+            if workers is None and are_remote(paths):
+                workers = _DOWNLOADS
             for i, sidecar in zip(missing, _side_by_side(make, missing, workers), strict=True):
                 found[i] = sidecar
     index_of = dict(zip(paths, found, strict=True))
@@ -108,7 +114,7 @@ def _unless_wrong(make: Callable[[str, IndexKind], T], kind: IndexKind, path: st
         arrays = error.arrays if isinstance(error, ScanError) else None
         try:
             state, stamp = FileState.of(path), Stamp.of(path)
-        except OSError:
+        except (DataError, OSError):
             state, stamp = None, Stamp(0, 0, "")
         error.__traceback__ = None  # the error may be kept for long
         return Sidecar(kind.format, dict(kind.parameters), stamp, arrays or kind.nothing, state=state, fault=error)
@@ -147,7 +153,15 @@ def save_index(sidecar: Sidecar, place: str) -> None:
         raise
 
 
+def _exists(path: str) -> bool:
+    return isinstance(path, RemoteFile) or os.path.exists(path)
+
+
 def _load(path: str, kind: IndexKind) -> Sidecar | None:
+    if isinstance(path, RemoteFile):
+        from penstock.storage.remote.indexes import load_remote
+
+        return load_remote(path, kind)
     _hide(path, kind)
     for place in (index_path(path, kind), cached_index_path(path, kind)):
         try:
@@ -174,8 +188,6 @@ def _hide(path: str, kind: IndexKind) -> None:
 
 
 def _make(path: str, kind: IndexKind, progress: Progress, *, save: bool) -> Sidecar:
-    state = FileState.of(path)
-    stamp = Stamp.of(path)
     seen = 0
 
     def tell(position: int) -> None:
@@ -183,6 +195,12 @@ def _make(path: str, kind: IndexKind, progress: Progress, *, save: bool) -> Side
         progress.advance(position - seen)
         seen = position
 
+    if isinstance(path, RemoteFile):
+        from penstock.storage.remote.indexes import make_remote
+
+        return make_remote(path, kind, tell, save=save)
+    state = FileState.of(path)
+    stamp = Stamp.of(path)
     sidecar = Sidecar(kind.format, dict(kind.parameters), stamp, kind.scan(path, tell), state=state)
     tell(stamp.size)
     if not state.is_of(path):

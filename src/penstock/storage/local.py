@@ -9,7 +9,8 @@ from typing import TypeAlias, cast
 
 import numpy as np
 
-from penstock.kernels import advise_ranges, read_regular_files
+from penstock.kernels import advise_files, advise_ranges, read_regular_files
+from penstock.storage.remote.file import RemoteFile, are_remote
 
 _FLAGS = os.O_RDONLY | os.O_CLOEXEC
 _NEAR = 1 << 16  # bytes between two parts that are read as one
@@ -23,6 +24,10 @@ def read_whole(paths: list[str]) -> list[bytes]:
 
     An `OSError` keeps its type, and has the path as `filename` and its index in `paths` as `element`.
     """
+    if are_remote(paths):
+        from penstock.storage.remote.fetcher import fetcher
+
+        return [bytes(content) for content in fetcher().read([(path, 0, file_size(path)) for path in paths])]
     contents = read_regular_files(paths)
     for index, content in enumerate(contents):
         if content is None:  # empty, special and missing files
@@ -32,6 +37,22 @@ def read_whole(paths: list[str]) -> list[bytes]:
                 error.element = index  # pyright: ignore[reportAttributeAccessIssue] - tells which element failed
                 raise
     return cast("list[bytes]", contents)
+
+
+def file_size(path: str) -> int:
+    """Return the size of a local or remote file, in bytes."""
+    return path.size if isinstance(path, RemoteFile) else os.path.getsize(path)
+
+
+def read_extent(path: str, begin: int, end: int) -> bytes:
+    """Return a part of a local or remote file; less, if a local file ends before."""
+    if isinstance(path, RemoteFile):
+        from penstock.storage.remote.fetcher import fetcher
+
+        return bytes(fetcher().read([(path, begin, end)])[0])
+    with open(path, "rb") as file:
+        file.seek(begin)
+        return file.read(end - begin)
 
 
 def read_file(path: str) -> bytes:
@@ -64,11 +85,25 @@ def _rest(descriptor: int) -> bytes:
     return b"".join(parts)
 
 
+def advise_whole(paths: list[str]) -> None:
+    """Ask the system to begin to read whole files, without waiting."""
+    if are_remote(paths):
+        advise_extents((path, 0, file_size(path)) for path in paths)
+    else:
+        advise_files(paths)
+
+
 def advise_extents(extents: Iterable[Extent]) -> None:
     """Ask the system to begin to read parts of files, without waiting.
 
     Errors of a file are raised when it is read.
     """
+    extents = list(extents)
+    if are_remote([path for path, _, _ in extents[:1]]):
+        from penstock.storage.remote.fetcher import fetcher
+
+        fetcher().announce([(path, begin, min(end, file_size(path))) for path, begin, end in extents])
+        return
     for path, of_file in groupby(sorted(extents), key=lambda extent: extent[0]):
         begins, ends = zip(*_joined(of_file), strict=True)
         advise_ranges(path, np.array(begins, np.int64), np.array(ends, np.int64))

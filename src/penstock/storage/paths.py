@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from glob import glob, has_magic
-from typing import NoReturn, TypeAlias
+from typing import Any, Literal, NoReturn, TypeAlias
 
 from penstock.core.checks import check_list, check_path
 from penstock.core.errors import PlanError
+from penstock.storage.remote.file import is_url, shown_url
 
 INDEX_FOLDER = ".penstock"
 """The name of the hidden folders of index files, next to data."""
@@ -17,15 +18,27 @@ INDEX_SUFFIX = ".psindex"
 INDEX_MAGIC = b"PSINDEX\n"
 """The first bytes of index files."""
 
+StorageOptions: TypeAlias = Mapping[str, Any] | Literal[False] | None
+"""The `storage_options=` of a call that takes URLs; `False` of one that reads only local files."""
 Pattern: TypeAlias = str | bytes | os.PathLike[str]
 
 
-def list_files(patterns: Pattern | Sequence[Pattern], call: str = "list_files", name: str = "paths") -> list[str]:
+def list_files(
+    patterns: Pattern | Sequence[Pattern],
+    call: str = "list_files",
+    name: str = "paths",
+    storage_options: StorageOptions = None,
+) -> list[str]:
     """Return the paths of the matching files, sorted, each once; see `find_files`."""
-    return sorted(set(find_files(patterns, call, name)))
+    return sorted(set(find_files(patterns, call, name, storage_options)))
 
 
-def find_files(patterns: Pattern | Sequence[Pattern], call: str, name: str = "paths") -> list[str]:
+def find_files(
+    patterns: Pattern | Sequence[Pattern],
+    call: str,
+    name: str = "paths",
+    storage_options: StorageOptions = False,
+) -> list[str]:
     """Return the paths of the matching files: the matches of each pattern sorted, pattern after pattern as given.
 
     A file that is given twice, or that several patterns of a list match, is there twice. Folders are left out. `*`, `?`
@@ -34,7 +47,16 @@ def find_files(patterns: Pattern | Sequence[Pattern], call: str, name: str = "pa
     patterns of other programs match those of early versions. An existing path is taken literally, and may be `bytes`. A
     pattern without a match raises a `FileNotFoundError` with the place of the search; an invalid pattern raises an
     error that names the argument of the `call`.
+
+    A URL is an object of a store, a pattern of objects or, with a final slash, all objects below it; its store is
+    opened with the `storage_options`. The results are then `RemoteFile`s. If the options are `False`, the call reads
+    only local files, and a URL raises a `PlanError`.
     """
+    urls = urls_of(call, patterns, storage_options, name)
+    if urls is not None:
+        from penstock.storage.remote.listing import find_objects
+
+        return find_objects(urls, storage_options or None)
     if isinstance(patterns, (str, bytes, os.PathLike)):
         return sorted(_matches(os.fsdecode(patterns)))
     if not isinstance(patterns, Sequence) or isinstance(patterns, bytearray):
@@ -84,10 +106,31 @@ def is_index(path: str) -> bool:
         return False
 
 
+def urls_of(call: str, patterns: Any, storage_options: StorageOptions, name: str = "paths") -> list[str] | None:
+    """Return the URLs that are given, or `None` if paths of the local file system are; refuse both together."""
+    one = isinstance(patterns, (str, bytes, os.PathLike))
+    given: list[Any] = [patterns] if one or not isinstance(patterns, Sequence) else list(patterns)
+    urls = [each for each in given if is_url(each)]
+    if storage_options is False:
+        if urls:
+            raise PlanError(f"{shown_url(urls[0])!r} is a URL; {call} reads only files of the local file system")
+        return None
+    if storage_options is not None and not isinstance(storage_options, Mapping):
+        raise TypeError(f"{call}(storage_options=): expected a dict, not {type(storage_options).__name__}")
+    if urls and len(urls) == len(given):
+        return urls
+    if urls:
+        raise PlanError(
+            f"{call}({name}=): URLs and paths of the local file system together; read them one by one, and concatenate "
+            "the datasets"
+        )
+    if storage_options is not None:
+        raise PlanError(f"{call}(storage_options=): these are for URLs, and {name}= has paths of the local file system")
+    return None
+
+
 def _matches(pattern: str) -> list[str]:
-    if "://" in pattern:
-        raise PlanError(f"{pattern!r} is a URL; only files of the local file system can be read")
-    path = os.path.expanduser(pattern)
+    path = os.path.expanduser(pattern.removeprefix("file://"))
     if os.path.isfile(path):
         return [path]
     matches = glob(path, recursive=True) if has_magic(path) else []

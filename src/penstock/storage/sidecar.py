@@ -20,6 +20,7 @@ from penstock.core.errors import DataError
 from penstock.kernels import MappedFile, maps_cut
 from penstock.kernels.records import crc32c
 from penstock.storage.paths import INDEX_MAGIC
+from penstock.storage.remote.file import RemoteFile
 from penstock.storage.state import FileState
 
 _VERSION = 1
@@ -46,9 +47,14 @@ class Stamp:
     @classmethod
     def of(cls, path: str) -> Stamp:
         """Return the current stamp of a file."""
+        if isinstance(path, RemoteFile):
+            from penstock.storage.remote.fetcher import fetcher
+
+            samples = [(path, begin, begin + count) for begin, count in _samples(path.size)]
+            return cls(path.size, 0, _digest(fetcher().read(samples)))
         with open(path, "rb") as file:
             status = os.fstat(file.fileno())
-            return cls(status.st_size, status.st_mtime_ns, _digest(file.fileno(), status.st_size))
+            return cls(status.st_size, status.st_mtime_ns, _digest_of(file.fileno(), status.st_size))
 
     @property
     def is_exact(self) -> bool:
@@ -63,7 +69,7 @@ class Stamp:
         if status.st_mtime_ns == self.mtime_ns:
             return True
         with open(path, "rb") as file:
-            return _digest(file.fileno(), self.size) == self.digest
+            return _digest_of(file.fileno(), self.size) == self.digest
 
 
 @dataclass(frozen=True)
@@ -193,12 +199,27 @@ def _section(path: str, section: dict[str, Any], content: NDArray[np.uint8]) -> 
     return array
 
 
-def _digest(descriptor: int, size: int) -> str:
+def _digest_of(descriptor: int, size: int) -> str:
+    return _digest(os.pread(descriptor, count, begin) for begin, count in _samples(size))
+
+
+def _digest(samples: Iterable[bytes | memoryview]) -> str:
     state = hasher()
-    state.update(os.pread(descriptor, _EDGE, 0))
-    if size > 2 * _EDGE:
-        for sample in range(_SAMPLES):
-            state.update(os.pread(descriptor, _SAMPLE, _EDGE + (size - 2 * _EDGE) * sample // _SAMPLES))
-    if size > _EDGE:
-        state.update(os.pread(descriptor, _EDGE, max(size - _EDGE, _EDGE)))
+    for sample in samples:
+        state.update(sample)
     return state.hexdigest()
+
+
+def _samples(size: int) -> list[tuple[int, int]]:
+    """Return the places and sizes of the samples of a file.
+
+    >>> _samples(100), _samples(70000)
+    ([(0, 100)], [(0, 65536), (65536, 4464)])
+    """
+    places = [(0, min(size, _EDGE))]
+    if size > 2 * _EDGE:
+        places += [(_EDGE + (size - 2 * _EDGE) * sample // _SAMPLES, _SAMPLE) for sample in range(_SAMPLES)]
+    if size > _EDGE:
+        begin = max(size - _EDGE, _EDGE)
+        places.append((begin, size - begin))
+    return places

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, cast
 from penstock.core.errors import DataError
 from penstock.kernels import MappedFile
 from penstock.kernels.files import MAKE_AGAIN, OTHER_SIZE, WRITTEN_TO
+from penstock.storage.remote.file import RemoteFile
 
 _COARSE = 5 if sys.platform == "linux" else time.CLOCK_REALTIME  # the clock of most file systems
 _LONGEST_TICK = 20_000_000  # ns
@@ -32,6 +33,8 @@ class FileState(NamedTuple):
     @classmethod
     def of(cls, path: str) -> FileState:
         """Return the state of a file, such that any later write changes its time."""
+        if isinstance(path, RemoteFile):
+            return RemoteState(path.size, 0, 0, 0)
         status = os.stat(path)
         while 0 <= status.st_mtime_ns - time.clock_gettime_ns(_COARSE) < _LONGEST_TICK:
             time.sleep(0.0005)  # until that clock ticks: an earlier write would get the same time
@@ -69,6 +72,22 @@ class FileState(NamedTuple):
             return self
         is_copy = (now.device, now.inode) != (self.device, self.inode) and now.size == self.size
         return now if is_copy else self
+
+
+class RemoteState(FileState):
+    """The state of a remote object, whose tag is checked by every request: nothing else has to be compared."""
+
+    def is_of(self, path: str) -> bool:
+        return True
+
+    def check(self, path: str) -> None:
+        """Do nothing."""
+
+    def check_open(self, path: str) -> None:
+        """Do nothing."""
+
+    def again(self, path: str) -> FileState:
+        return self
 
 
 _REPLACED = f"the file was replaced by another since the dataset was made; {MAKE_AGAIN}"

@@ -107,7 +107,7 @@ def CsvDataset(  # noqa: N802, PLR0913, PLR0917 - tf.data's name, and its argume
     [(np.int32(1), b'x'), (np.int32(7), b'y')]
     """
     call = "CsvDataset"
-    files = find_files(filenames, call, "filenames")
+    files = find_files(filenames, call, "filenames", None)
     quote = '"' if check_flag(call, "use_quote_delim", use_quote_delim) else None
     head = _records(files[0], compression_type, field_delim, quote, 1)
     count = len(head[0]) if head else 0

@@ -131,6 +131,6 @@ def compression_named(call: str, compression_type: str | None) -> str | None:
 def _paths(call: str, filenames: Any, name: str | None) -> list[str]:
     check_name(name)
     if isinstance(filenames, (str, bytes, os.PathLike)):
-        return find_files(filenames, call, "filenames")
+        return find_files(filenames, call, "filenames", None)
     given = check_list(call, "filenames", filenames, "paths")
-    return find_files(given, call, "filenames") if given else []
+    return find_files(given, call, "filenames", None) if given else []

@@ -26,6 +26,7 @@ from penstock.plan.outcomes import outcomes_here
 from penstock.plan.step import Step
 from penstock.plan.traits import Traits
 from penstock.watch.containers import Containers
+from penstock.watch.fetches import counted_so_far
 
 if TYPE_CHECKING:
     from penstock.core.events import RunEvent
@@ -126,6 +127,8 @@ class Counters:
         """Count from zero; one that is `elsewhere`, in another process, looks also at what functions hold there."""
         self.kept_elsewhere: dict[int, dict[str, int]] = {}
         """The bytes that functions hold in other processes, by process id and a phrase that names the object."""
+        self.fetched_before = counted_so_far()
+        """The counts of requests to remote stores at the beginning."""
         self._elsewhere = elsewhere
         self._containers: Containers | None = None
         self._next = 0  # time of the next look at them

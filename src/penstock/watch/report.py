@@ -25,6 +25,7 @@ from penstock.watch.counters import (
     NodeOutline,
     OperationCounters,
 )
+from penstock.watch.fetches import fetched_since
 from penstock.watch.leaks import MemoryGrowth
 from penstock.watch.stats import PLURALS, HeldStats, OperationStats, Stats
 
@@ -72,6 +73,7 @@ def stats_of(
         alone=() if run is None else tuple(map(str, safety.calls.all_alone(post_order(run.plan)))),
         events=() if run is None else tuple(run.events),
         starting=0.0 if run is None else run.starting * NS,
+        fetched=fetched_since(counters.fetched_before),
         short=0 if run is None else run.budget.short,
     )
 

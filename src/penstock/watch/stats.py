@@ -9,6 +9,7 @@ from penstock.engine.runs.settings import ISOLATED
 
 if TYPE_CHECKING:
     from penstock.core.events import RunEvent
+    from penstock.watch.fetches import FetchStats
 
 PLURALS = {"batch": "batches", "element": "elements"}
 LEAST_STARTING = 0.02
@@ -80,6 +81,7 @@ class Stats:
       `notes`: what the run could not do within them; `short`: how often work ahead found no room in them.
     - `growing`: what keeps growing while the run goes on, with figures: objects that functions refer to, batches that
       the consumer keeps, keys and groups.
+    - `fetched`: requests to remote stores by this process (not by worker processes); `None` if there were none.
 
     As text, for example by `print(it.stats())`, the counts are a table of the operations.
 
@@ -115,6 +117,7 @@ class Stats:
     notes: tuple[str, ...] = ()
     growing: tuple[str, ...] = ()
     starting: float = 0.0
+    fetched: FetchStats | None = None
     short: int = 0
 
     def __str__(self) -> str:
@@ -176,7 +179,8 @@ def stats_text(stats: Stats) -> str:
         share += f", {stats.starting:.2f} s of it for the start of the process"
     shown = [line.rstrip() for line in lines] if stats.operations else []
     memory = [f"memory grows: {each}" for each in stats.growing] + [f"memory: {each}" for each in stats.notes]
-    return "\n".join([f"{whole}; {stats.mode}; {share}", *shown, *memory])
+    remote = [] if stats.fetched is None else [f"storage: {stats.fetched}"]
+    return "\n".join([f"{whole}; {stats.mode}; {share}", *shown, *remote, *memory])
 
 
 def operations_table(stats: Stats) -> list[list[str]]:

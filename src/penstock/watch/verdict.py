@@ -62,7 +62,17 @@ def _kind_of_input(limit: OperationStats, stats: Stats) -> VerdictKind:
         return "gil"
     if stats.short >= OFTEN_SHORT * stats.items and stats.work < BUSY_SHARE * stats.workers * stats.seconds:
         return "memory"
+    if _waits_for_store(stats):
+        return "storage"
     return "storage" if limit.reads and limit.wait > MOST_WAITING * limit.wall else "input"
+
+
+def _waits_for_store(stats: Stats) -> bool:
+    """Return whether tasks mostly wait, and most of the time for a remote store."""
+    fetched = stats.fetched
+    if fetched is None or not fetched.requests:
+        return False
+    return stats.blocked >= MOST_WAITING * stats.work and fetched.waited >= MOST_WAITING * stats.waited
 
 
 def _limit(stats: Stats) -> Verdict:
@@ -193,6 +203,19 @@ def _less_in_order(kind: VerdictKind, limit: OperationStats, stats: Stats) -> Ne
     return NextChange(words, _if_halved(limit, stats)) if limit.sequential else None
 
 
+def _more_requests(kind: VerdictKind, limit: OperationStats, stats: Stats) -> NextChange | None:
+    fetched = stats.fetched
+    if kind != "storage" or fetched is None or not _waits_for_store(stats):
+        return None
+    rate = f", {fetched.rate / 1e6:,.0f} MB/s" if fetched.rate else ""
+    more = "more would help, and follow by themselves" if fetched.rises else "more did not raise the rate"
+    words = (
+        f"It waits for the store: {fetched.milliseconds:,.0f} ms a read, {fetched.at_once} at a time{rate}; {more}. "
+        "Larger elements take fewer reads; later epochs read what the local cache kept."
+    )
+    return NextChange(words)
+
+
 def _more_calls(kind: VerdictKind, limit: OperationStats, stats: Stats) -> NextChange | None:
     if kind != "storage" and stats.blocked <= MOST_WAITING * stats.work:
         return None
@@ -204,7 +227,9 @@ def _more_calls(kind: VerdictKind, limit: OperationStats, stats: Stats) -> NextC
     return NextChange(words, min(2 * stats.ceiling, stats.cores * _of_one_core(stats)))
 
 
-NEXT_CHANGES = (_own_objects, _no_gil, _more_memory, _not_inline, _fewer_others, _less_in_order, _more_calls)
+NEXT_CHANGES = (
+    *(_own_objects, _no_gil, _more_memory, _not_inline, _fewer_others, _less_in_order, _more_requests, _more_calls),
+)
 """Functions that return a change if it is the one to make; the first one counts."""
 
 

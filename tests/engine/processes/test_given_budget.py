@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import multiprocessing
+import threading
 from concurrent.futures import ProcessPoolExecutor
 
 import numpy as np
@@ -69,10 +70,25 @@ def test_what_waits_is_within_the_budget_but_for_an_element_of_each_worker(kind,
     """And the element that the consumer waits for, which is made in any case."""
     ds, sizes = elements_of(runs, kind)
     with pytest.MonkeyPatch.context() as patch:
-        waiting = Waiting(patch)
-        got = [len(x) for x in ds.with_options(options)]
+        waiting, got = Waiting(patch), []
+        for x in ds.prefetch(50).with_options(options):
+            if len(got) % 16 == 8:
+                threading.Event().wait(0.1)  # results wait meanwhile, as many as may begin
+            got.append(len(x))
     assert got == sizes.tolist()
     assert waiting.most <= BUDGET + (WORKERS + 1) * (LARGEST + 1000) * (2 if kind == "given" else 1)  # and its input
+
+
+def test_tasks_that_were_to_make_small_elements_wait_once_those_before_are_large(options):
+    def make(x):
+        threading.Event().wait(0.5 if x == 100 else 0.003)
+        return np.zeros(SMALLEST if x < 100 else LARGEST, np.uint8)
+
+    with pytest.MonkeyPatch.context() as patch:
+        waiting = Waiting(patch)
+        got = [len(x) for x in D.range(160).map(make).prefetch(50).with_options(options)]
+    assert got == [SMALLEST] * 100 + [LARGEST] * 60
+    assert LARGEST < waiting.most <= BUDGET + (WORKERS + 1) * (LARGEST + 1000)
 
 
 def test_a_task_of_elements_that_suddenly_are_large_ends_before_it_makes_them_all(options):

@@ -103,6 +103,17 @@ def test_an_item_larger_than_all_is_noted_once(room):
     assert "takes about 1,001 bytes" in note
 
 
+def test_a_job_of_several_items_has_a_quota_of_a_few_times_what_is_expected(room):
+    def job(items):
+        return Job(Task(0, items, Piece(NOTHING, np.arange(items))), lambda count: count)
+
+    learnt(room, *[1] * 9)
+    assert room.quota(job(1)) is None
+    assert room.quota(job(2)) == 1000 // 64
+    learnt(room, 50)
+    assert room.quota(job(2)) == 4 * 2 * 50
+
+
 def test_a_job_counts_what_was_made_and_what_it_was_given(room):
     given = Piece(Items([np.zeros(300, np.uint8)]), np.arange(1))
     job = Job(Task(0, 1, given), lambda count: count)

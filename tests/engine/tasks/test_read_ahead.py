@@ -18,6 +18,7 @@ from penstock.engine.tasks.cost import Cost
 from penstock.engine.tasks.read_ahead import (
     AHEAD_BYTES,
     BLOCK,
+    FETCHED_AHEAD,
     FEW_ROWS,
     GAIN,
     MOST_ROWS,
@@ -377,3 +378,19 @@ def test_damaged_data_is_reported_by_the_read_and_not_by_the_announcement(cold):
     source = Damaged()
     assert len(list(ps.Dataset.from_source(source).batch(8).with_options(INLINE))) == COUNT // 8
     assert source.rows("told")
+
+
+def test_rows_of_remote_stores_are_always_announced():
+    ahead, told = ReadAhead(size=2, fetched=FETCHED_AHEAD / 200), []
+
+    def rows_of(low, high):
+        told.append((low, high))
+        return np.arange(low, high), high
+
+    for position in range(10, 400, 10):
+        ahead.after(position, 350, rows_of)
+        ahead.observe(WARM, 10)
+    assert told[0] == (10, 110)  # as many positions as have the bytes
+    assert [high for _, high in told] == sorted({high for _, high in told})
+    assert [low for low, _ in told[1:]] == [high for _, high in told[:-1]]  # each once, without a gap
+    assert told[-1][1] == 350

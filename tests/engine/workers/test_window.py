@@ -6,6 +6,7 @@ from concurrent.futures import Future
 import numpy as np
 import pytest
 
+from penstock.core.budget import Budget
 from penstock.core.errors import ClosedError
 from penstock.elements.chunks.chunk import Items
 from penstock.engine.tasks.cost import Cost
@@ -29,6 +30,25 @@ def filled_window(ordered, count=3):
     for job in jobs:
         window.push(job)
     return window, jobs
+
+
+def test_jobs_begin_within_the_budget_and_the_oldest_in_any_case():
+    budget = Budget(100)
+    window = Window(ordered=True, account=budget.account("batches"))
+    first, second = job_of(0), job_of(1)
+    for job in (first, second):
+        job.nbytes = 50  # as expected
+        window.push(job)
+    assert window.is_bounded
+    assert window.admits(second)
+    made = Made(Piece(Items([np.zeros(60, np.uint8)]), np.arange(1)), (1, Cost(1, 1)))
+    window.finish(first, 0, made)
+    assert not window.admits(second)
+    assert window.pop() is first
+    assert window.admits(second)
+    other = budget.account("others")
+    other.add(200)
+    assert window.admits(second)  # the consumer waits for it
 
 
 def test_in_order_the_oldest_job_comes_first():

@@ -48,7 +48,8 @@ def test_a_run_has_curves_and_a_verdict_in_a_folder_beside_the_users(tmp_path):
         b"penstock/work/batch(4)",
     ):
         assert tag in numbers
-    assert b"Too early to say" in verdict
+    assert b"penstock/verdict" in verdict
+    assert it.verdict().encode() in verdict
 
 
 def test_points_come_once_a_second_at_the_step_of_all_epochs(monkeypatch):

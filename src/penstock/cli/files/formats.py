@@ -96,7 +96,7 @@ def group_files(patterns: Sequence[str], name: str | None = None) -> list[tuple[
     """Return the files that match, by format; a folder stands for its files. With `name`, all have that format."""
     try:
         found = list_files([_inside(pattern) for pattern in patterns])
-    except (FileNotFoundError, ValueError) as error:
+    except (OSError, ValueError) as error:
         raise TargetError(str(error)) from None
     groups: dict[str, tuple[Format, list[str]]] = {}
     given = None if name is None else find_format(name)

@@ -13,12 +13,15 @@ from penstock.cli.terminal import Terminal
 from penstock.ops.read.source import Read
 from penstock.plan.graph import post_order
 from penstock.storage.indexing import IndexKind, cached_index_path, index_path
+from penstock.storage.local import file_size
+from penstock.storage.remote.file import RemoteFile
+from penstock.storage.remote.indexes import remote_index_path
 
 
 def index(patterns: Sequence[str], terminal: Terminal, *, name: str | None = None, force: bool = False) -> bool:
     """Index the files that match, and describe each format; return whether all files could be indexed."""
     for known, paths in group_files(patterns, name):
-        total = sum(map(os.path.getsize, paths))
+        total = sum(map(file_size, paths))
         began = perf_counter()
         dataset = known.read(paths)
         source = source_of(dataset)
@@ -61,4 +64,8 @@ def _forget(paths: Sequence[str], kind: IndexKind) -> None:
 
 
 def _places(path: str, kind: IndexKind) -> list[str]:
-    return [place for place in (index_path(path, kind), cached_index_path(path, kind)) if os.path.exists(place)]
+    if isinstance(path, RemoteFile):
+        places = [remote_index_path(path, kind)]
+    else:
+        places = [index_path(path, kind), cached_index_path(path, kind)]
+    return [place for place in places if os.path.exists(place)]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Any
@@ -17,6 +16,7 @@ from penstock.cli.files.stored import unwrap_example
 from penstock.cli.files.words import lines_of
 from penstock.cli.terminal import Terminal
 from penstock.core.errors import DataError
+from penstock.storage.local import file_size
 from penstock.storage.sidecar import check_mapped
 
 _READ_AT_ONCE = 1024  # records
@@ -33,7 +33,7 @@ def inspect(
 
 
 def _show(known: Format, paths: list[str], terminal: Terminal, elements: int, verify: bool) -> bool:
-    total = sum(map(os.path.getsize, paths))
+    total = sum(map(file_size, paths))
     terminal.heading(f"{known.name}: {many(len(paths), 'file')}, {size(total)}")
     try:
         dataset = known.read(paths)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -166,11 +166,13 @@ class ReadMethods(Handle[T_co]):
         return reading(sources.saved.reading.saved(check_path("load", "path", path)))
 
     @staticmethod
-    def list_files(file_pattern: Pattern | Sequence[Pattern]) -> Dataset[str]:
+    def list_files(
+        file_pattern: Pattern | Sequence[Pattern], *, storage_options: Mapping[str, Any] | None = None
+    ) -> Dataset[str]:
         """List the paths that match one or several glob patterns, sorted; `**` crosses folders.
 
         The files are listed now, not while iterating. No match raises a `FileNotFoundError`. (`tf.data` shuffles here;
-        add `.shuffle()`.)
+        add `.shuffle()`.) Objects of remote stores match patterns of URLs; `storage_options` are for their store.
 
         >>> import pathlib, tempfile
         >>> folder = pathlib.Path(tempfile.mkdtemp())
@@ -179,5 +181,6 @@ class ReadMethods(Handle[T_co]):
         >>> [path[-5:] for path in Dataset.list_files(f"{folder}/*.txt")]
         ['a.txt', 'b.txt']
         """
-        paths = sources.arrays.slices(storage.paths.list_files(file_pattern, name="file_pattern"))
+        found = storage.paths.list_files(file_pattern, name="file_pattern", storage_options=storage_options)
+        paths = sources.arrays.slices([str.__str__(path) for path in found])
         return reading(replace(paths, name=f"list_files({file_pattern!r})"))

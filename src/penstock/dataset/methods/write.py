@@ -53,6 +53,7 @@ class Write(Iterate[T_co]):
         overwrite: bool = False,
         index: bool = True,
         compression: str | None = "auto",
+        storage_options: Mapping[str, Any] | None = None,
     ) -> list[str]:
         """Write the elements of one epoch, which must be `bytes`, into TFRecord files, and return the paths in order.
 
@@ -64,6 +65,9 @@ class Write(Iterate[T_co]):
         compression. zstd compresses records by the megabyte, with a table of the frames, so the files keep random
         access, and any other reader of zstd can read them. gzip and zlib, which TensorFlow reads, can only be read in
         order. `max_bytes` counts bytes before compression; the same records give the same files, byte for byte.
+
+        To a URL, whose store is opened with `storage_options`, files are sent once all are complete, without an index;
+        see docs/remote.md.
 
         >>> import tempfile
         >>> folder = tempfile.mkdtemp()
@@ -80,7 +84,10 @@ class Write(Iterate[T_co]):
         how = written_compression(call, compression, path)
         settings = _shared(call, max_bytes, overwrite) | {"index": check_flag(call, "index", index)}
         with self.iterator() as it:
-            return write_record_files(it, path, compression=how, **settings)
+            return _written(
+                lambda to, **more: write_record_files(it, to, compression=how, **settings | more),
+                call, path, storage_options, settings, index=False,
+            )  # fmt: skip
 
     def write_tar(
         self,
@@ -90,6 +97,7 @@ class Write(Iterate[T_co]):
         overwrite: bool = False,
         index: bool = True,
         encoders: Mapping[str, Callable[[Any], Any]] | None = None,
+        storage_options: Mapping[str, Any] | None = None,
     ) -> list[str]:
         """Write the elements of one epoch, which must be dicts, into tar archives, and return the paths in order.
 
@@ -99,8 +107,8 @@ class Write(Iterate[T_co]):
         JSON, arrays as `npy`. `encoders` maps extensions to functions that return `bytes`. Values of `None` are left
         out.
 
-        `max_bytes`, `overwrite` and `index` work as in `write_tfrecord`. The same samples give the same archives, byte
-        for byte: members have mode 0644, and no time or owner.
+        `max_bytes`, `overwrite`, `index` and URLs work as in `write_tfrecord`. The same samples give the same
+        archives, byte for byte: members have mode 0644, and no time or owner.
 
         >>> import tempfile
         >>> folder = tempfile.mkdtemp()
@@ -116,7 +124,11 @@ class Write(Iterate[T_co]):
         given = {} if encoders is None else check_mapping(call, "encoders", encoders)
         settings = _shared(call, max_bytes, overwrite) | {"index": check_flag(call, "index", index)}
         with self.iterator() as it:
-            return write_archives(cast("Iterator[Any]", it), path, encoders=given, **settings)
+            elements = cast("Iterator[Any]", it)
+            return _written(
+                lambda to, **more: write_archives(elements, to, encoders=given, **settings | more),
+                call, path, storage_options, settings, index=False,
+            )  # fmt: skip
 
     def write_parquet(
         self,
@@ -125,6 +137,7 @@ class Write(Iterate[T_co]):
         max_bytes: int | None = None,
         overwrite: bool = False,
         compression: Literal["snappy", "zstd", "gzip", "lz4"] | None = "snappy",
+        storage_options: Mapping[str, Any] | None = None,
     ) -> list[str]:
         """Write the elements of one epoch, which must be dicts, into Parquet files, and return the paths in order.
 
@@ -132,8 +145,8 @@ class Write(Iterate[T_co]):
         dicts become structs. All elements must have the columns and types of the first row group; any other raises an
         `ElementError`. Row groups end at 10,000 rows or 64 MiB.
 
-        `max_bytes` and `overwrite` work as in `write_tfrecord`, but bytes are counted as written to the file, and files
-        are closed only between row groups. Needs pyarrow.
+        `max_bytes`, `overwrite` and URLs work as in `write_tfrecord`, but bytes are counted as written to the file, and
+        files are closed only between row groups. Needs pyarrow.
 
         >>> import tempfile
         >>> path = tempfile.mkdtemp() + "/x.parquet"
@@ -154,7 +167,10 @@ class Write(Iterate[T_co]):
             )
         settings = _shared(call, max_bytes, overwrite)
         with self.iterator() as it:
-            return write_parquet_files(it, path, compression=compression, **settings)
+            return _written(
+                lambda to, **more: write_parquet_files(it, to, compression=compression, **settings | more),
+                call, path, storage_options, settings,
+            )  # fmt: skip
 
     def _check_ends(self, call: str) -> None:
         if self._plan.length == INFINITE:
@@ -165,3 +181,21 @@ def _shared(call: str, max_bytes: Any, overwrite: Any) -> dict[str, Any]:
     """Return the checked arguments that all writers of files have."""
     most = None if max_bytes is None else check_count(call, "max_bytes", max_bytes, least=1)
     return {"max_bytes": most, "overwrite": check_flag(call, "overwrite", overwrite)}
+
+
+def _written(
+    write: Callable[..., list[str]],
+    call: str,
+    path: str,
+    storage_options: Mapping[str, Any] | None,
+    settings: Mapping[str, Any],
+    **remotely: Any,
+) -> list[str]:
+    """Return the names of the files that `write` writes, to a local path or to a URL, there with other settings."""
+    from penstock.storage.paths import urls_of  # with the writers, not with every import
+
+    if urls_of(call, path, storage_options, "path") is None:
+        return write(path)
+    from penstock.storage.remote.writing import write_to_url
+
+    return write_to_url(lambda to: write(to, **remotely), path, storage_options, overwrite=settings["overwrite"])

@@ -26,6 +26,7 @@ def read_text(
     keep_empty: bool = True,
     skip_lines: int = 0,
     compression: str | None = "auto",
+    storage_options: Mapping[str, Any] | None = None,
 ) -> Dataset[str]: ...
 @overload
 def read_text(
@@ -36,6 +37,7 @@ def read_text(
     keep_empty: bool = True,
     skip_lines: int = 0,
     compression: str | None = "auto",
+    storage_options: Mapping[str, Any] | None = None,
 ) -> Dataset[bytes]: ...
 @helpful
 def read_text(
@@ -46,10 +48,12 @@ def read_text(
     keep_empty: bool = True,
     skip_lines: int = 0,
     compression: str | None = "auto",
+    storage_options: Mapping[str, Any] | None = None,
 ) -> Dataset[Any]:
     r"""Read the lines of text files as `str`, without their ends, file after file, with random access.
 
-    `paths` is a path or a pattern, whose matches are sorted, or a list of them, which keeps its order and duplicates.
+    `paths` is a path or a pattern, whose matches are sorted, or a list of them, which keeps its order and duplicates;
+    URLs, with `storage_options` for their stores, are in docs/remote.md.
 
     A line ends with `\n` or `\r\n`, or with the file; a `\r` alone is an ordinary character, and so are the other line
     separators of Unicode. A byte order mark is dropped, and so are the first `skip_lines` lines of each file and,
@@ -75,7 +79,7 @@ def read_text(
     from penstock.sources.text.lines import line_files
 
     files = line_files(
-        find_files(paths, "read_text"),
+        find_files(paths, "read_text", storage_options=storage_options),
         encoding=encoding,
         errors=errors,
         keep_empty=check_flag("read_text", "keep_empty", keep_empty),
@@ -93,6 +97,7 @@ def read_json(
     nulls: Literal["raise"] | Mapping[str, Any] = "raise",
     encoding: str = "utf-8",
     compression: str | None = "auto",
+    storage_options: Mapping[str, Any] | None = None,
 ) -> Dataset[dict[str, Any]]:
     r"""Read the objects of JSON lines files (one object per line) as dicts, in file order, with random access.
 
@@ -101,8 +106,8 @@ def read_json(
     `str`. Other values are as `json.loads` returns them. A missing or null column takes its value from `nulls`; without
     one, a missing column of `columns` or `types` raises a `DataError`.
 
-    Blank lines are skipped. A line that is not a JSON object raises a `DataError` with its file, line and column. Paths
-    and indexes are as in `read_text`; compressed files are read in order.
+    Blank lines are skipped. A line that is not a JSON object raises a `DataError` with its file, line and column.
+    Paths, URLs and indexes are as in `read_text`; compressed files are read in order.
 
     >>> import pathlib, tempfile
     >>> file = pathlib.Path(tempfile.mkdtemp()) / "a.jsonl"
@@ -116,7 +121,8 @@ def read_json(
     """
     from penstock.sources.text.json_lines import json_files
 
-    files = json_files(find_files(paths, "read_json"), columns=columns, types=types, nulls=nulls, encoding=encoding)
+    found = find_files(paths, "read_json", storage_options=storage_options)
+    files = json_files(found, columns=columns, types=types, nulls=nulls, encoding=encoding)
     return lines(files, named_compression("read_json", compression))
 
 

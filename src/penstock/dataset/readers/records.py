@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from numpy.typing import DTypeLike
@@ -20,11 +20,16 @@ from penstock.storage.paths import Pattern, find_files
 
 @helpful
 def read_tfrecord(
-    paths: Pattern | Sequence[Pattern], *, compression: str | None = "auto", verify: bool = True
+    paths: Pattern | Sequence[Pattern],
+    *,
+    compression: str | None = "auto",
+    verify: bool = True,
+    storage_options: Mapping[str, Any] | None = None,
 ) -> Dataset[bytes]:
     """Read the records of TFRecord files as `bytes`, file after file, with random access.
 
-    `paths` is a path or a pattern, whose matches are sorted, or a list of them, which keeps its order and duplicates.
+    `paths` is a path or a pattern, whose matches are sorted, or a list of them, which keeps its order and duplicates;
+    URLs, with `storage_options` for their stores, are in docs/remote.md.
 
     The first time, each file is scanned once for the positions of its records; the index is kept next to the file, and
     rebuilt when the file has changed. Thus `shuffle()` mixes all records of all files, `ds[i]` is one read, and a
@@ -48,7 +53,8 @@ def read_tfrecord(
     (3, b'three')
     """
     check_flag("read_tfrecord", "verify", verify)
-    return tfrecords(find_files(paths, "read_tfrecord"), named_compression("read_tfrecord", compression), verify=verify)
+    files = find_files(paths, "read_tfrecord", storage_options=storage_options)
+    return tfrecords(files, named_compression("read_tfrecord", compression), verify=verify)
 
 
 def tfrecords(files: list[str], compression: str | None, *, verify: bool) -> Dataset[bytes]:
@@ -76,6 +82,7 @@ def read_fixed_length(
     dtype: DTypeLike | None = None,
     shape: Sequence[int] | None = None,
     compression: str | None = None,
+    storage_options: Mapping[str, Any] | None = None,
 ) -> Dataset[Any]:
     """Read consecutive records of `record_bytes` each from files, as `bytes`, or as arrays of `dtype` and `shape`.
 
@@ -86,7 +93,8 @@ def read_fixed_length(
     whose size does not fit raises a `DataError` now.
 
     With a `compression` (as in `read_tfrecord`; `"auto"` looks at the first bytes of each file, which records of
-    uncompressed files may also have), files that are compressed as a whole are read as a stream.
+    uncompressed files may also have), files that are compressed as a whole are read as a stream. URLs, with
+    `storage_options` for their stores, are in docs/remote.md.
 
     >>> import numpy as np, tempfile
     >>> path = tempfile.mkdtemp() + "/points.bin"
@@ -98,7 +106,8 @@ def read_fixed_length(
     """
     call = "read_fixed_length"
     sizes = None if shape is None else check_list(call, "shape", shape, "sizes")
-    files, compressions = find_files(paths, call), named_compression(call, compression)
+    compressions = named_compression(call, compression)
+    files = find_files(paths, call, storage_options=storage_options)
     layout = {"header_bytes": header_bytes, "footer_bytes": footer_bytes, "dtype": dtype, "shape": sizes}
     return fixed_records(call, files, record_bytes, compressions, **layout)
 

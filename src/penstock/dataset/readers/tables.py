@@ -25,10 +25,12 @@ def read_parquet(
     filters: Any = None,
     nulls: Nulls = "raise",
     cache_bytes: int = CACHE_BYTES,
+    storage_options: Mapping[str, Any] | None = None,
 ) -> Dataset[dict[str, Any]]:
     """Read the rows of Parquet files as dicts, with random access, file after file.
 
-    `paths` is a path or a pattern, whose matches are sorted, or a list of them, which keeps its order and duplicates.
+    `paths` is a path or a pattern, whose matches are sorted, or a list of them, which keeps its order and duplicates;
+    URLs, with `storage_options` for their stores, are in docs/remote.md.
 
     Numbers and booleans are scalars of their type, dates and times are `datetime64` or `timedelta64` (in UTC if they
     have a time zone), decimals `float64`, text `str`, binary values `bytes`. Structs become dicts, lists arrays, lists
@@ -64,7 +66,7 @@ def read_parquet(
 
     reads_now = filters is not None or is_one_of(nulls, "drop")
     look = (lambda path: make([path], ())) if reads_now else footer
-    return reading(with_unreadable(find_files(paths, "read_parquet"), make, look))
+    return reading(with_unreadable(find_files(paths, "read_parquet", storage_options=storage_options), make, look))
 
 
 @helpful
@@ -118,12 +120,13 @@ def read_csv(  # noqa: PLR0913 - files are written in many ways
     block_bytes: int = 1 << 20,
     cache_bytes: int = CACHE_BYTES,
     compression: str | None = "auto",
+    storage_options: Mapping[str, Any] | None = None,
 ) -> Dataset[dict[str, Any]]:
     r"""Read the rows of CSV files as dicts, with random access; quoted fields may contain delimiters and line breaks.
 
-    Paths are as in `read_parquet`. The first record of each file has the names of the columns, unless `names` are
-    given: then every record is a row. Lines end with `\n`, `\r\n` or `\r`; empty lines are skipped. A field that begins
-    with a `quote` ends with the next quote; two quotes in a row stand for one.
+    Paths and URLs are as in `read_parquet`. The first record of each file has the names of the columns, unless `names`
+    are given: then every record is a row. Lines end with `\n`, `\r\n` or `\r`; empty lines are skipped. A field that
+    begins with a `quote` ends with the next quote; two quotes in a row stand for one.
 
     A column's type is the one in `types` (`str`, `bytes`, a NumPy dtype, or a type of `pyarrow` or its name), or the
     type of its values in the first block that has any (text, if the first 64 blocks have none). A value that does not
@@ -167,7 +170,7 @@ def read_csv(  # noqa: PLR0913 - files are written in many ways
     if not keeps_ascii(encoding):
         raise ValueError(f"read_csv(encoding={encoding!r}): expected an encoding that extends ASCII; convert the file")
     form = Form(Dialect(delimiter, quote), encoding.lower())
-    files = find_files(paths, "read_csv")
+    files = find_files(paths, "read_csv", storage_options=storage_options)
     given = named_compression("read_csv", compression)
     how = compressions_of(files, given, compression_of_text)
     if any(how):

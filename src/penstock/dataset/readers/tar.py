@@ -23,6 +23,7 @@ def read_tar(
     decode: bool | Mapping[str, Any] = False,
     compression: str | None = "auto",
     thread_safe: bool | None = None,
+    storage_options: Mapping[str, Any] | None = None,
 ) -> Dataset[dict[str, Any]]:
     """Read the samples of WebDataset tar archives, with random access: `{"__key__": str, "jpg": bytes, ...}`.
 
@@ -32,7 +33,8 @@ def read_tar(
     `DataError` when it is read, unless the extension is written `"txt?"`; `"jpg;png"` takes the first that exists,
     and a dict names the entries: `{"image": "jpg;png", "label": "cls"}`.
 
-    `paths` is a path or a pattern, whose matches are sorted, or a list of them, which keeps its order and duplicates.
+    `paths` is a path or a pattern, whose matches are sorted, or a list of them, which keeps its order and duplicates;
+    URLs, with `storage_options` for their stores, are in docs/remote.md.
 
     `decode=True` decodes text (`txt`), numbers (`cls`), `json`, `npy` and `npz`, also when compressed (`json.gz`), and
     leaves other files, such as images, for `ps.image.decode`. A dict maps each extension to its decoder: a function of
@@ -63,7 +65,7 @@ def read_tar(
     decoders = Decoders(decode, check_flag_or_none("read_tar", "thread_safe", thread_safe))
     parts = None if columns is None else parts_of(columns)
     compression = named_compression("read_tar", compression)
-    files = find_files(paths, "read_tar")
+    files = find_files(paths, "read_tar", storage_options=storage_options)
     how = compressions_of(files, compression)
     source = tar_files(files, parts, decoders)
     if not any(how):

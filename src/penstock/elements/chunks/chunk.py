@@ -10,13 +10,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from penstock.core.arrays import Rows
-from penstock.elements.chunks.sharing import gathered, sealed_rows, travelling, with_own_containers, with_sealed_arrays
+from penstock.elements.chunks.sharing import (
+    gathered,
+    sealed_rows,
+    travelling,
+    with_own_containers,
+    with_own_containers_and_sealed_arrays,
+    with_sealed_arrays,
+)
 from penstock.elements.chunks.stacking import Origin, RowNames, Stack
 from penstock.elements.nested import structure as structures
 from penstock.elements.nested.structure import LEAF, Structure
 from penstock.elements.ragged import Ragged
 from penstock.elements.sparse import Sparse
 from penstock.kernels import gather
+from penstock.kernels.arrays import one_type
 from penstock.kernels.dicts import take_dicts_apart
 
 Column: TypeAlias = Stack | list[Any]
@@ -123,7 +131,8 @@ class Items:
     def types(self) -> set[type]:
         """The types of the elements; computed once."""
         if self._types is None:
-            self._types = set(map(type, self.values))
+            cls = one_type(self.values)
+            self._types = set(map(type, self.values)) if cls is None else {cls}
         return self._types
 
     @property
@@ -200,7 +209,7 @@ class Kept(Items):
 
     def elements(self) -> list[Any]:
         """Return the elements in new containers, with read-only arrays."""
-        return with_own_containers(self.held())
+        return with_own_containers_and_sealed_arrays(self.values)
 
     def held(self) -> list[Any]:
         """Return the elements with read-only arrays."""
@@ -265,12 +274,12 @@ def _kind(rows: Ragged | Sparse) -> tuple[Any, ...]:
 def _flat_columns(values: list[Any]) -> Columns | None:
     """Split dicts or tuples of leaves without flattening each; return `None` for elements of any other form."""
     cls = type(values[0])
-    if (cls is not dict and cls is not tuple) or len(set(map(type, values))) > 1:
+    if (cls is not dict and cls is not tuple) or one_type(values) is None:
         return None
     leaves, structure = structures.flatten(values[0])
     if not leaves or len(leaves) != len(values[0]):
         return None
-    columns: list[Column]
+    columns: list[list[Any]]
     if cls is tuple:
         if len(set(map(len, values))) > 1:
             return None
@@ -279,8 +288,8 @@ def _flat_columns(values: list[Any]) -> Columns | None:
         apart = take_dicts_apart(values, list(structure.treespec.entries()))
         if apart is None:
             return None
-        columns = cast("list[Column]", apart)
-    return Columns(structure, columns, len(values)) if all(map(structures.all_leaves, columns)) else None
+        columns = apart
+    return Columns(structure, [*columns], len(values)) if all(map(structures.all_leaves, columns)) else None
 
 
 def _nested_columns(values: list[Any], origin: Origin) -> Columns:

@@ -51,7 +51,18 @@ def with_sealed_arrays(values: list[Any]) -> list[Any]:
     >>> element["x"].flags.writeable, mine.flags.writeable
     (False, True)
     """
-    return remade(values, _sealed_copy, always=False)
+    return remade(values, _sealed_copy, always=False, seal=True)
+
+
+def with_own_containers_and_sealed_arrays(values: list[Any]) -> list[Any]:
+    """Return the elements as by both functions, in one pass.
+
+    >>> mine = [np.zeros(2)]
+    >>> (element,) = with_own_containers_and_sealed_arrays([mine])
+    >>> element is mine, element[0].flags.writeable
+    (False, False)
+    """
+    return remade(values, _own_sealed_copy, always=True, seal=True)
 
 
 def with_own_arrays(values: list[Any]) -> list[Any]:
@@ -78,15 +89,6 @@ def sealed(leaf: Any) -> Any:
     if isinstance(leaf, np.ndarray):
         return read_only(leaf) if leaf.flags.writeable else leaf
     return leaf.frozen() if isinstance(leaf, Ragged | Sparse) else leaf
-
-
-def _sealed_array(array: np.ndarray) -> np.ndarray:
-    """Return the result of `sealed` for an array, in half the time."""
-    if not array.flags.writeable:
-        return array
-    view = array[...]
-    view.setflags(write=False)
-    return view
 
 
 def travelling(values: list[Any]) -> list[Any]:
@@ -169,11 +171,16 @@ def _whole_copy(cls: type) -> Change | None:
 def _sealed_copy(cls: type) -> Change | None:
     if _is_tensor(cls):
         return methodcaller("clone")
-    if cls is np.ndarray:
-        return _sealed_array
     if issubclass(cls, np.ndarray | Ragged | Sparse):
         return sealed
     return _of_container(cls, with_sealed_arrays, always=False)
+
+
+@lru_cache(maxsize=4096)
+def _own_sealed_copy(cls: type) -> Change | None:
+    if _is_tensor(cls) or issubclass(cls, np.ndarray | Ragged | Sparse):
+        return _sealed_copy(cls)
+    return _of_container(cls, with_own_containers_and_sealed_arrays, always=True)
 
 
 def _of_container(cls: type, parts_of: Callable[[list[Any]], list[Any]], *, always: bool) -> Change | None:

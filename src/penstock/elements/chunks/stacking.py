@@ -16,6 +16,7 @@ from penstock.elements.ragged import Ragged
 from penstock.elements.sparse import Sparse
 from penstock.elements.spec import ArraySpec, LeafSpec, ObjectSpec, RaggedSpec, SparseSpec, is_array_like, leaf_spec
 from penstock.kernels import copy_numbers
+from penstock.kernels.arrays import copy_arrays, copy_objects
 
 Stack: TypeAlias = NDArray[Any] | Ragged | Sparse
 """The values of one leaf along a leading dimension: `k` of them, or the values of a batch."""
@@ -26,6 +27,7 @@ RowNames: TypeAlias = Sequence[int] | Rows
 FILL = "fill it by array.filled(value), or keep array.mask as another leaf"
 _OBJECT = np.dtype(object)
 _INT64 = np.dtype(np.int64)
+_TEXTS = (str, bytes)
 _PYTHONS_OWN: dict[type, np.dtype[Any]] = {bool: np.dtype(np.bool_), int: _INT64, float: np.dtype(np.float64)}
 # Types whose values all have one dtype and the shape (): lists of these need no look at each value.
 # Durations are numbers to NumPy, but each has a unit of its own.
@@ -38,6 +40,9 @@ _SCALARS: dict[type, np.dtype[Any]] = {
         if issubclass(cls, (np.bool_, np.number)) and cls is not np.timedelta64
     },
 }
+
+SHAPELESS = frozenset([*_SCALARS, *_TEXTS])
+"""Types whose values are certain to have the shape `()` and, within a type, one dtype or none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,11 +106,13 @@ def stack(
     """
     if isinstance(column, np.ndarray):
         return _stack_array(column, out, allocate)
+    if isinstance(column, list) and (types is None or len(types) == 1):
+        made = _of_one_form(column, out, allocate)
+        if made is not None:
+            return made
     origin = Origin(path, rows, operation)
     if isinstance(column, Ragged | Sparse):
         return _stack_rows(column, out, origin, allocate)
-    if types is None and (made := numbers(column, out, allocate)) is not None:
-        return made
     types = types or set(map(type, column))
     if len(types) == 1:
         (cls,) = types
@@ -115,6 +122,23 @@ def stack(
         make = _as_large_as_the_largest if to_largest and cls is Sparse else _OF_ONE_TYPE.get(cls, _mixed)
         return make(column, out, origin, allocate)
     return _mixed(column, out, origin, allocate)
+
+
+def _of_one_form(column: list[Any], out: NDArray[Any] | None, allocate: Allocate) -> NDArray[Any] | None:
+    """Stack Python numbers, texts, or arrays that need no look at each in Python; `None` for any other values."""
+    first: Any = column[0] if column else None
+    cls = type(first)
+    if cls in _PYTHONS_OWN:
+        return numbers(column, out, allocate)
+    if cls is np.ndarray:
+        if first.dtype.hasobject:
+            return None
+        result = _memory(out, (len(column), *first.shape), first.dtype, allocate)
+        return result if copy_arrays(column, result) else None
+    if cls in _TEXTS:
+        result = _memory(out, (len(column),), _OBJECT, allocate)
+        return result if result.flags.c_contiguous and copy_objects(column, cls, result) else None
+    return None
 
 
 def numbers(values: list[Any], out: NDArray[Any] | None, allocate: Allocate) -> NDArray[Any] | None:

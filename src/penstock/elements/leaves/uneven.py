@@ -13,7 +13,7 @@ from numpy.typing import DTypeLike, NDArray
 from penstock.core.arrays import Allocate
 from penstock.core.errors import ElementError
 from penstock.elements.chunks.chunk import Column
-from penstock.elements.chunks.stacking import Origin, refuse_different, stack
+from penstock.elements.chunks.stacking import SHAPELESS, Origin, refuse_different, stack
 from penstock.elements.chunks.to_arrays import owned
 from penstock.elements.leaves.offsets import begins, spread
 from penstock.elements.leaves.values import empty_value, end_to_end, memory
@@ -21,6 +21,7 @@ from penstock.elements.nested.per_leaf import PartialShape
 from penstock.elements.ragged import Ragged
 from penstock.elements.sparse import Sparse, make_sparse
 from penstock.elements.spec import ArraySpec, LeafSpec, ObjectSpec, SparseSpec, leaf_spec
+from penstock.kernels.arrays import copy_arrays, largest_shape, one_type
 
 
 def pad_column(column: Column, shape: PartialShape | None, fill: Any, origin: Origin, allocate: Allocate) -> Any:
@@ -39,6 +40,8 @@ def pad_column(column: Column, shape: PartialShape | None, fill: Any, origin: Or
         size = None if shape is None else shape[0]
         if size is None or size >= int(column.row_lengths().max(initial=0)):
             return column.to_dense(fill_value(fill, column.flat_values, origin), [size], allocate)
+    if isinstance(column, list) and (alike := largest_shape(column)) is not None and alike[0]:
+        return _padded_alike(column, alike, shape, fill, origin, allocate)
     arrays = _arrays(column, origin)
     if not arrays:
         _check_dimensions(0, shape, origin)
@@ -52,6 +55,33 @@ def pad_column(column: Column, shape: PartialShape | None, fill: Any, origin: Or
     for row, array in zip(out, arrays, strict=True):
         row[slice(len(array)) if array.ndim == 1 else tuple(map(slice, array.shape))] = array
     return out
+
+
+def _padded_alike(
+    arrays: list[NDArray[Any]],
+    alike: tuple[tuple[int, ...], bool],
+    shape: PartialShape | None,
+    fill: Any,
+    origin: Origin,
+    allocate: Allocate,
+) -> Any:
+    """Return contiguous arrays of one dtype as one array, padded; `alike` is their `largest_shape`."""
+    largest, of_one_shape = alike
+    _check_dimensions(len(largest), shape, origin)
+    whole = largest if shape is None else tuple(map(_size, shape, largest))
+    if any(map(int.__gt__, largest, whole)):
+        _whole_shape(_sizes(arrays), shape, origin)  # raises the error
+    if of_one_shape and whole == largest:
+        return stacked(arrays, origin, allocate)
+    out = memory((len(arrays), *whole), arrays[0].dtype, allocate)
+    out[...] = fill_value(fill, next((array for array in arrays if array.size), arrays[0]), origin)
+    if not copy_arrays(arrays, out, pad=True):
+        raise RuntimeError("arrays of one dtype did not fit the memory made for them")
+    return out
+
+
+def _size(size: int | None, largest: int) -> int:
+    return largest if size is None else size
 
 
 def ragged(column: Column, rank: int | None, splits: DTypeLike, origin: Origin, allocate: Allocate) -> Any:
@@ -176,6 +206,8 @@ def _arrays(column: Column, origin: Origin) -> list[NDArray[Any]] | None:
     if isinstance(column, np.ndarray | Sparse):
         return list(column) if isinstance(column, np.ndarray) and column.ndim > 1 else None
     values: list[Any] = list(column)
+    if one_type(values) in SHAPELESS:
+        return None
     if set(map(type, values)) != {np.ndarray} or len({(value.dtype, value.ndim) for value in values}) > 1:
         if not isinstance(_refuse_mixed(values, origin), ArraySpec):
             return None

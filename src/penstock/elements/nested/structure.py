@@ -18,6 +18,7 @@ import numpy as np
 from penstock.elements import nested
 from penstock.elements.ragged import Ragged
 from penstock.elements.sparse import Sparse
+from penstock.kernels.arrays import one_type
 
 if TYPE_CHECKING:
     import optree
@@ -145,8 +146,11 @@ def are_leaves(types: set[type]) -> bool:
     return types <= LEAF_TYPES
 
 
-def all_leaves(values: Iterable[Any]) -> bool:
+def all_leaves(values: list[Any]) -> bool:
     """Return True if each of `values` is a leaf; each type is checked once."""
+    cls = one_type(values)
+    if cls is not None:
+        return cls in LEAF_TYPES or is_leaf(values[0])
     types = set(map(type, values))
     return types <= LEAF_TYPES or all(map(is_leaf, {type(value): value for value in values}.values()))
 

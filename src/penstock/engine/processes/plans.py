@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import dataclass
 from itertools import count
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from penstock.core.arrays import Rows
+from penstock.core.pickling import by_value
 from penstock.engine.memory.arena import Arena, Mapping
 from penstock.engine.memory.shared_file import SharedFile
 from penstock.engine.processes.result_sizes import IN_A_MESSAGE, ResultSizes
@@ -20,11 +22,16 @@ from penstock.engine.transport.packets import Packet, held_part, opened_packet, 
 from penstock.engine.workers.remote import dumped_plan
 from penstock.plan.graph import same_plan
 from penstock.plan.node import Node
+from penstock.plan.safety.code import FixedError
 from penstock.plan.trial import Terms
+
+if TYPE_CHECKING:
+    from penstock.plan.safety.reads import Reads
 
 SMALL_PART = 2  # a result of less than 1 / 2 of its room is copied
 LARGE_ROOM = 2 << 20  # bytes; a smaller room may be held by a smaller result
 LARGEST_SENT = 1 << 16  # bytes of a plan that are sent to each worker; a larger one is written into a file once
+LARGEST_MOVED = 1 << 26  # bytes of a plan that is sent without the user's asking for it
 BY_THREADS = 'Options(executor="threads") yields the same elements'
 _numbers = count()
 
@@ -36,13 +43,20 @@ class SharedPlan:
     change the copy that pickle makes.
     """
 
-    def __init__(self, work: Rebuildable, observer: Observer) -> None:
-        """Pickle the work, with functions by value; the error for a function that cannot be pickled names it."""
+    def __init__(self, work: Rebuildable, observer: Observer, reads: Reads | None = None) -> None:
+        """Pickle the work, with functions by value; the error for a function that cannot be pickled names it.
+
+        Given what its functions read, no worker imports the modules that they are from.
+        """
         self.number = next(_numbers)
         self.work = work
         self.observer = observer
+        self.reads = reads
         self.result_sizes = ResultSizes()
-        made = dumped_plan(work, observer, lambda value, dumps: packet_of(value, None, dumps))
+        with nullcontext() if reads is None else by_value(reads.modules):
+            made = dumped_plan(work, observer, lambda value, dumps: packet_of(value, None, dumps))
+        if reads is not None and made.packet.nbytes > LARGEST_MOVED:
+            raise FixedError(f"its plan and data take {made.packet.nbytes:,} bytes, which would be held twice")
         self.packet: Packet = made.packet
         self._file: SharedFile | None = None
         self._data = b""
@@ -61,6 +75,10 @@ class SharedPlan:
             and mine.numbered_from == work.numbered_from
             and same_plan(mine.plan, work.plan)
         )
+
+    def is_current(self, *, moved: bool) -> bool:
+        """Return whether the plan may be used again; one that was `moved` must read the values that it read then."""
+        return (self.reads is not None and not self.reads.changed) if moved else self.reads is None
 
     def send(self, channel: Channel) -> bool:
         """Send the plan to a worker; return whether all of it has gone out."""

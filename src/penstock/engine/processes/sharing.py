@@ -129,3 +129,11 @@ def run_sharing(
         unsendable(error, work.plan)
         raise
     return packet, bytearray() if rest is None else rest.tobytes(), observer.drain(), (os.getpid(), holding.nbytes)
+
+
+def held_by_pools(sharing: list[Sharing]) -> int:
+    """Return the bytes that the workers of pools that were handed in hold beside their tasks."""
+    held: dict[int, int] = {}
+    for each in sharing:
+        held |= each.held
+    return sum(held.values())

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from penstock.engine.processes.starting import PoolSetup
     from penstock.engine.tasks.observer import Observer
     from penstock.engine.tasks.works import Rebuildable
+    from penstock.plan.safety.reads import Reads
 
 MOST_PLANS = 64  # kept by worker processes; virtual streams have many that differ in a seed
 
@@ -40,14 +41,17 @@ class CarryOver:
         made.allocate_slot, made.has_given_slots = in_one_block(reserve), True
         return made
 
-    def plan(self, work: Rebuildable, observer: Observer) -> SharedPlan:
+    def plan(self, work: Rebuildable, observer: Observer, reads: Reads | None = None) -> SharedPlan:
         """Return the plan of a work for worker processes: that of an earlier run, which they have, if it is the same.
 
-        An error for a function that cannot be pickled comes before any process is started.
+        A plan that was moved is given with what its functions read. An error for a function that cannot be pickled
+        comes before any process is started.
         """
-        found = next((plan for plan in self._plans if plan.is_of(work, observer)), None)
+        moved = reads is not None
+        known = (plan for plan in self._plans if plan.is_of(work, observer) and plan.is_current(moved=moved))
+        found = next(known, None)
         if found is None:
-            found = processes.plans.SharedPlan(work, observer)
+            found = processes.plans.SharedPlan(work, observer, reads)
             self._plans.append(found)
         return found
 

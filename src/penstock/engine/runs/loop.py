@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from contextlib import suppress
 from functools import cached_property
@@ -14,6 +15,7 @@ import numpy as np
 from penstock.core.errors import WorkerError
 from penstock.elements.chunks.chunk import Fresh
 from penstock.elements.chunks.variants import duplicate
+from penstock.engine import runs
 from penstock.engine.runs.replay import replayed
 from penstock.engine.runs.room import Room
 from penstock.engine.tasks.cost import Cost
@@ -29,8 +31,10 @@ from penstock.plan.quota import QuotaExceeded
 
 if TYPE_CHECKING:
     from penstock.engine.runs.feeds import Feed
+    from penstock.engine.runs.moving import Mover
     from penstock.engine.runs.stage import Stage
     from penstock.engine.tasks.parts import Parts
+    from penstock.engine.tuning.hill_climb import HillClimb
     from penstock.engine.workers.producer import Producer
     from penstock.engine.workers.window import Window
 
@@ -52,9 +56,13 @@ class Loop:
         self._slots = stage.slots()
         self._memory = Room(stage, self._slots)
         listens = stage.work.tell is not None
-        self._read_ahead = ReadAhead(size=stage.item_rows, spacing=stage.spacing) if listens else None
+        self._read_ahead = (
+            ReadAhead(size=stage.item_rows, spacing=stage.spacing, fetched=stage.fetched_bytes()) if listens else None
+        )
         self._workers: Workers | None = None  # tasks run here
         self._gathering = stage.gathering(self._memory.item_bytes)
+        self._may_move = self._session.may_move and stage.turns == 1
+        self._mover: Mover | None = None
         self._failure: Exception | None = None  # raised once the window is empty
         self._fed = False  # the feed has ended
 
@@ -107,15 +115,13 @@ class Loop:
         if self._gathering is None and not self._session.is_inline(self._tuner):
             coming = self._session.workers(self._stage.work, self._tuner, self._stage.observer)
             self._workers = coming if coming.ready else None
+            if self._may_move and (climb := self._tuner.climb) is not None and climb.elsewhere:
+                self._consider(climb)  # the run before has moved
         elif current is not None and not current.gathers and not len(self._window):
             self._workers = self._gathering = None
         elif current is None and self._gathering is not None and self._tuner.worth_beside(self._group(beside=True)):
             self._workers = NativeThread(self._stage.work, self._gathering, lambda: self._memory.item_bytes or 0)
             self._session.at_close(self._workers.close)
-
-    def _leave_inline(self) -> Workers:
-        self._workers = self._session.workers(self._stage.work, self._tuner, self._stage.observer)
-        return self._workers
 
     # Jobs
 
@@ -158,7 +164,20 @@ class Loop:
             now = perf_counter_ns()
             if self._tuner.retuned(now, process_time_ns(), now - asked) is not None:
                 self._session.resize()
+        climb = self._tuner.climb if self._may_move else None
+        if climb is not None and (climb.holds_gil or climb.one_thread or climb.elsewhere):
+            self._consider(climb, job.task.high)
         return job
+
+    def _consider(self, climb: HillClimb, done: int = 0) -> None:
+        """Let processes make the next jobs, or threads again, if that is better."""
+        mover = self._mover = self._mover or runs.moving.Mover(self._stage, climb)
+        left = math.inf if self._feed.rows_of is None else self._feed.end - done
+        if self._workers is not None and (coming := mover.look(self._workers, left, self._window.tasks)) is not None:
+            self._workers = coming
+            self._slots = self._stage.slots()
+            self._memory.write_to(self._slots)
+        self._may_move = not mover.has_ended
 
     def _fill(self, current: Workers) -> None:
         """Begin jobs while there is room for them."""
@@ -258,6 +277,8 @@ class Loop:
                 return task
             return task._replace(given=given.over(duplicate(given.chunk)))  # elements may have to be made again
         ahead, slot = self._read_ahead, None
+        if ahead is not None and ahead.fetches and self._workers is not None and not self._workers.shares_gil:
+            ahead = None  # another process would fetch what it does not read
         upcoming = None if ahead is None else ahead.after(task.high, self._feed.end, rows_of)
         if self._slots is not None and not isinstance(self._workers, NativeThread):
             slot = self._slots.take(len(given), last=task.high >= self._feed.end)
@@ -291,7 +312,7 @@ class Loop:
             count = max(2 * LONG_LOOK * count // max(cost.wall, 1), 1)
         else:
             if pays:
-                self._leave_inline()
+                self._workers = self._session.workers(self._stage.work, tuner, self._stage.observer)
             else:
                 tuner.looks = 0  # a few elements say little about a whole batch
             done += parts.cut(task, rows, low, len(rows), tuner.threads if pays else 1)

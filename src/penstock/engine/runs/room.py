@@ -50,6 +50,11 @@ class Room:
         self._jobs = 0  # done
         self._is_noted = False  # that one item exceeds the budget
 
+    def write_to(self, slots: Slots | None) -> None:
+        """Continue with other slots, in memory that processes share."""
+        self._slots = slots
+        self._in_hand, self._of_given = IN_HAND_ELSEWHERE, GIVEN_ELSEWHERE
+
     def _set_size(self, nbytes: int) -> None:
         if self._given and nbytes > UPROAR * (self.item_bytes or 0):
             self.calm = 1

@@ -33,6 +33,8 @@ from penstock.plan.node import Node
 
 if TYPE_CHECKING:
     from penstock.core.events import RunEvent
+    from penstock.engine.processes.moved import MovedWorkers
+    from penstock.engine.processes.plans import SharedPlan
     from penstock.engine.processes.sharing import Sharing
     from penstock.engine.processes.workers import ProcessWorkers
     from penstock.engine.runs.told import RunFacts
@@ -40,8 +42,10 @@ if TYPE_CHECKING:
     from penstock.engine.workers.producer import Producer
     from penstock.engine.workers.replaceable import ReplaceableExecutor
     from penstock.engine.workers.threads import Threads
+    from penstock.plan.safety.reads import Reads
 
 T = TypeVar("T")
+W = TypeVar("W", bound="ProcessWorkers")
 MOST_EVENTS = 100
 NO_PROCESSES = "no worker process can be started, so threads make the same elements: {}"
 
@@ -65,6 +69,7 @@ class Session:
         self._carry_over = carry_over
         self._outer = outer
         self._stages = self._operations = 0
+        self.may_move = settings.begins_inline and not settings.hosted and outer is None  # from threads to processes
         self.turns = 1  # stages of one kind that alternate, and share the items made ahead
         self._threads: Threads | None = None
         self.has_threads = False  # of the session, or of the user's executor
@@ -170,17 +175,32 @@ class Session:
         if (reason := processes.starting.obstacle()) is not None:
             self.note_once(NO_PROCESSES.format(reason))
             return None
+        kind, count = processes.workers.ProcessWorkers, self.settings.workers or 1
+        made = self._in_pool(kind, plan, count, ends_stuck=self.settings.ends_stuck)
+        self._in_processes.append(made)
+        return made if self._can_start(made) else None
+
+    def _in_pool(self, kind: type[W], plan: SharedPlan, count: int, *, ends_stuck: bool) -> W:
+        """Return the workers of a plan in a pool of processes, which are started unless they are there."""
         settings = self.settings
         given = settings.memory_budget if settings.budget_is_given else None
-        setup = processes.starting.PoolSetup(settings.workers or 1, settings.native_threads, given)
+        setup = processes.starting.PoolSetup(count, settings.native_threads, given)
         pool = self._carry_over.pool(setup, settings.memory_budget)
         pool.adopt(plan)
-        made = processes.workers.ProcessWorkers(
-            pool, plan, observer, self.events.append, stuck_after=settings.stuck_after, ends_stuck=settings.ends_stuck
-        )
-        self._in_processes.append(made)
         self.budget.elsewhere = pool.crew.held_bytes
-        return made if self._can_start(made) else None
+        note, stuck_after = self.events.append, settings.stuck_after
+        return kind(pool, plan, plan.observer, note, stuck_after=stuck_after, ends_stuck=ends_stuck)
+
+    def moved(self, work: Work, observer: Observer, count: int, reads: Reads) -> MovedWorkers:
+        """Return processes that could make the tasks of threads, given what their functions read."""
+        plan = self._carry_over.plan(work, observer, reads)
+        return self._in_pool(processes.moved.MovedWorkers, plan, count, ends_stuck=False)  # nor would threads be ended
+
+    def move_to(self, moved: MovedWorkers) -> None:
+        """Note that processes make the tasks of a stage from now on, and allocate slots that they can write to."""
+        self._in_processes.append(moved)
+        if not self.has_given_slots:
+            self.allocate_slot = each_alone(self.memory.allocate_shared)
 
     def _can_start(self, found: ProcessWorkers) -> bool:
         """Return whether processes were started, or may be; note what a user should know about them."""
@@ -210,7 +230,8 @@ class Session:
         self._sharing.append(sharing)
         sharing.expect(self.settings.executor)
         self.budget.processes = getattr(self.settings.executor, "_max_workers", self.settings.workers) or 1
-        self.budget.elsewhere = partial(_held_by_pools, self._sharing)  # no cycle, which would keep the pool
+        # no cycle, which would keep the pool
+        self.budget.elsewhere = partial(processes.sharing.held_by_pools, self._sharing)
         remote = workers.executors.RemoteWorkers(work, self._executor, observer, sharing.pack)
         self._remote.append(remote)
         self.at_close(remote.close)
@@ -352,6 +373,8 @@ class Session:
         if self.told is not None:
             return ISOLATED + self.told.mode
         executor = self.settings.executor
+        if self._in_processes and executor == "auto":
+            return self._in_processes[-1].name
         if self._executor is not None:
             return self._executor.name
         if not isinstance(executor, str):
@@ -360,14 +383,6 @@ class Session:
             return self._in_processes[0].name
         workers = 0 if self._threads is None else self._threads.workers
         return f"{workers} thread{'' if workers == 1 else 's'}" if workers else "inline"
-
-
-def _held_by_pools(sharing: list[Sharing]) -> int:
-    """Return the bytes that the workers of pools that were handed in hold beside their tasks."""
-    held: dict[int, int] = {}
-    for each in sharing:
-        held |= each.held
-    return sum(held.values())
 
 
 def _note_once(noted: set[str], events: deque[RunEvent], words: str) -> None:

@@ -7,7 +7,7 @@ from penstock.engine.runs.feeds import OpenFeed
 from penstock.engine.runs.loop import Loop
 from penstock.engine.runs.session import Session
 from penstock.engine.tasks.gathering import Gathering, gathering_of
-from penstock.engine.tasks.read_ahead import spacing
+from penstock.engine.tasks.read_ahead import fetched_bytes, spacing
 from penstock.engine.tasks.works import PieceWork, RowWork, Work
 from penstock.ops.group.batching import batching_of
 from penstock.ops.group.grouping import Grouping
@@ -79,6 +79,10 @@ class Stage:
         if self.session.has_given_slots and (item_bytes or 0) > CHEAP_TO_COPY:
             return None
         return gathering_of(self.plan, self.session.memory) if allowed else None
+
+    def fetched_bytes(self) -> float:
+        """Return the bytes of a row that come from a remote store, 0 if all data is local."""
+        return 0.0 if self.base is None else fetched_bytes(self.base)
 
     def spacing(self) -> float:
         """Return the number of items per block, 0 if data is not read in blocks."""

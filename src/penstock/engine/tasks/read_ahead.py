@@ -14,7 +14,7 @@ from penstock.core.errors import DataError
 from penstock.engine.tasks.cost import Cost
 from penstock.plan.graph import fold, post_order
 from penstock.plan.node import Node
-from penstock.sources.powers import advise_of, blocks_of_source
+from penstock.sources.powers import advise_of, blocks_of_source, fetched_row_bytes
 
 Tell: TypeAlias = Callable[[Rows], None]
 """Function that announces rows that will be read soon."""
@@ -22,6 +22,7 @@ RowsOf: TypeAlias = Callable[[int, int], tuple[Rows, int]]
 """Function from a first and a last position to the rows for them, and the position at which these rows end."""
 
 AHEAD_BYTES = 32 << 20  # bytes to read from the disk beyond the window
+FETCHED_AHEAD = 96 << 20  # bytes to fetch from a remote store beyond the window
 MOST_ROWS = 1 << 14  # the most rows that one task announces
 FEW_ROWS = 1 << 8  # rows that any task may announce: row numbers take memory, and a read may have been by chance
 GAIN = 8  # a task announces this multiple of its rows until it is far enough ahead; tasks grow
@@ -39,10 +40,18 @@ class ReadAhead:
     tasks without a read. The distance ahead follows from the bytes that tasks read, and each task announces a multiple
     of the rows that it makes. If many rows are read as one block, few tasks read at all: then the chooser counts blocks
     instead of tasks, and announces some rows of each block.
+
+    Rows of remote stores are always announced, by the known bytes of a row.
     """
 
-    def __init__(self, *, size: int = 1, spacing: Callable[[], float] = lambda: 0.0) -> None:
-        """Assume that all data is in memory; a position has `size` rows, and a block has `spacing()` positions."""
+    def __init__(self, *, size: int = 1, spacing: Callable[[], float] = lambda: 0.0, fetched: float = 0.0) -> None:
+        """Assume that all data is in memory; a position has `size` rows, and a block has `spacing()` positions.
+
+        `fetched` is the number of bytes of a row that come from a remote store; 0 if all data is local.
+        """
+        self._fetched = size * fetched  # bytes of a position
+        self.fetches = fetched > 0
+        """True if rows come from a remote store."""
         self._few, self._most = max(FEW_ROWS // size, 1), max(MOST_ROWS // size, 1)  # positions
         self._asked = 0  # the position in the last call of `after`
         self._quiet: float = QUIET  # tasks since the last one that read
@@ -56,7 +65,7 @@ class ReadAhead:
 
     def observe(self, cost: Cost, positions: float) -> None:
         """Add the cost of a task that made this many positions."""
-        if self._quiet >= QUIET and not cost.reads:
+        if self._fetched or (self._quiet >= QUIET and not cost.reads):
             return
         weight = min(positions / self._spacing, 1.0) if self._spacing else 1.0
         if self._quiet >= QUIET:
@@ -66,14 +75,15 @@ class ReadAhead:
 
     def after(self, position: int, end: int, rows_of: RowsOf) -> Rows | None:
         """Return the rows to announce, if any, once tasks have begun for all positions before `position` of `end`."""
-        if self._quiet >= QUIET:
+        if self._quiet >= QUIET and not self._fetched:
             self._asked = position
             return None
         made, self._asked = position - self._asked, position
         low = max(self._told, position)
         step = max(int(self._spacing / SAMPLES), 1)
         most = min(max(self._few, GAIN * made), self._most) if step == 1 else min(self._most, MOST_SAMPLES) * step
-        high = min(position + max(int(AHEAD_BYTES / max(self._bytes, 1.0)), 1), low + most, end)
+        distance = FETCHED_AHEAD / self._fetched if self._fetched else AHEAD_BYTES / max(self._bytes, 1.0)
+        high = min(position + max(int(distance), 1), low + most, end)
         if low >= high:
             return None
         if step == 1:
@@ -91,6 +101,11 @@ def spacing(plan: Node, items: int, size: int) -> float:
     """
     rows, blocks = fold(plan, _blocks_of)
     return min(items / blocks, rows / blocks / size) if blocks else 0.0
+
+
+def fetched_bytes(plan: Node) -> float:
+    """Return the bytes of a row of a source that come from a remote store, at most; 0 if all data is local."""
+    return max((fetched_row_bytes(getattr(node, "source", None)) for node in post_order(plan)), default=0.0)
 
 
 def telling(plan: Node) -> Tell | None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field, replace
+from typing import Literal, TypeAlias
 
 from penstock.engine.tasks.cost import Cost
 
@@ -34,7 +35,11 @@ CLEAR_RATIO = 1.6  # throughput this much above or below the needed one is judge
 PATIENCE = 4  # looks before a failed attempt is repeated, and the factor for each time after
 LONGEST_PATIENCE = 1024
 CONVICTED = 2  # looks in a row that must find the GIL held
+CHANCES = 3  # looks in a row in which processes must make more than threads
 LONGEST_YIELD = 10 * MS  # ns; a thread that waits for the GIL asks again every 5 ms
+
+UseOfProcesses: TypeAlias = Literal["", "tried", "stays", "worse", "left"]
+"""The use of processes instead of threads: none, on trial, found to pay or not, or given up for any reason."""
 
 
 @dataclass
@@ -115,6 +120,10 @@ class HillClimb:
     patience_for_more: int = PATIENCE
     patience_for_fewer: int = PATIENCE
     clocks: tuple[int, int] | None = None
+    one_thread: bool = False  # a second thread has no work, since one thread at a time calls the functions
+    passed: int = 0  # ns in all runs so far
+    elsewhere: UseOfProcesses = ""
+    lost: int = 0  # looks in a row in which processes made no more than threads
 
     @property
     def enough(self) -> int:
@@ -154,6 +163,7 @@ class HillClimb:
         if look.settling or clocks is None:
             return None
         look.passed += now - clocks[0]
+        self.passed += now - clocks[0]
         look.used += used - clocks[1]
         look.waited += waited
         if not self._has_seen_enough(look):
@@ -210,6 +220,8 @@ class HillClimb:
 
     def _judged(self, look: Look, attempt: Attempt) -> int | None:
         """Keep the number of threads that was tried, or return the one before."""
+        if self.elsewhere == "tried":
+            return self._judged_elsewhere(look.rate / attempt.look.rate, attempt)
         self.attempt = None
         ratio, before, tried = look.rate / attempt.look.rate, attempt.before, self.threads
         stays, more = ratio >= attempt.need, tried > before
@@ -232,6 +244,35 @@ class HillClimb:
             self.waiting = 0.0 if more or self.holds_gil else attempt.look.waiting(before)
         self.decisions.append(f"{_threads(before)} stay: {tried} {made}")
         return self._go_on_with(before)
+
+    @property
+    def would_pay_elsewhere(self) -> bool:
+        """True if only processes can keep more than one core busy, as far as is known."""
+        return (self.holds_gil or self.one_thread) and self.attempt is None and self.alone > 0
+
+    def try_elsewhere(self, processes: int, under_way: int) -> None:
+        """Measure from now on how much this many processes make; `under_way` are the tasks that threads still make."""
+        threads_made = Look(made=self.threads, passed=max(round(self.alone), 1))
+        self.attempt = Attempt(self.threads, threads_made, WORTH)
+        self.look = Look(under_way + 2 * processes, LONGEST_LOOK)
+        self.threads, self.elsewhere, self.holds_gil = processes, "tried", False
+
+    def come_back(self) -> None:
+        """Continue with one thread, for good."""
+        self.attempt, self.elsewhere, self.threads = None, "left", 1
+        self.look = Look(self.look.settling)
+
+    def _judged_elsewhere(self, ratio: float, attempt: Attempt) -> None:
+        """Decide whether the processes stay; they may have much to import at first."""
+        what = f"{self.threads} processes"
+        if ratio < attempt.need:
+            self.lost += 1
+            if self.lost == CHANCES:
+                self.elsewhere = "worse"
+                self.decisions.append(f"{_threads(attempt.before)} again: {what} made {ratio:.2f} times as much")
+            return
+        self.attempt, self.elsewhere = None, "stays"
+        self.decisions.append(f"{what} instead of {_threads(attempt.before)}: they made {ratio:.2f} times as much")
 
     def _go_on_with(self, threads: int, lasts: int = SHORTEST_LOOK) -> int:
         self.look = Look(self.threads, lasts)

@@ -168,6 +168,7 @@ class Tuner:
         self.climb = HillClimb(
             cores, chosen, self.item_wall, waiting if fixed else self.waiting, self.decisions, fixed=fixed
         )
+        self.climb.one_thread = useful == 1 and not fixed
         return chosen
 
     def retuned(self, now: int, used: int, waited: int) -> int | None:

@@ -5,14 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 
-def remade(values: list[Any], change_of: Callable[[type], Callable[[Any], Any] | None], *, always: bool) -> list[Any]:
+
+def remade(
+    values: list[Any], change_of: Callable[[type], Callable[[Any], Any] | None], *, always: bool, seal: bool = False
+) -> list[Any]:
     """Return the values with new dicts, lists and tuples, at all depths, wherever something changes.
 
     >>> remade([("a", [1j])], {complex: abs}.get, always=False)
     [('a', [1.0])]
     """
-    made = [_remade(value, change_of, always) for value in values]
+    change = (lambda cls: _read_only if cls is np.ndarray else change_of(cls)) if seal else change_of
+    made = [_remade(value, change, always) for value in values]
     return made if any(new is not old for new, old in zip(made, values, strict=True)) else values
 
 
@@ -30,3 +35,11 @@ def _remade(value: Any, change_of: Callable[[type], Callable[[Any], Any] | None]
         return cls(items) if changed or (always and cls is list) else value
     change = change_of(cls)
     return value if change is None else change(value)
+
+
+def _read_only(array: Any) -> Any:
+    if not array.flags.writeable:
+        return array
+    view = array[...]
+    view.setflags(write=False)
+    return view

@@ -12,6 +12,7 @@ import numpy as np
 from penstock.core.arrays import Allocate, Rows
 from penstock.core.errors import ElementError
 from penstock.elements.chunks.chunk import Chunk, Columns, Items
+from penstock.elements.chunks.stacking import numbers
 from penstock.elements.nested.structure import LEAF
 from penstock.ops.elementwise.apply import Apply, apply_traced, column_wise, drawing, element_wise
 from penstock.plan.blame import blame
@@ -83,8 +84,8 @@ class Filter(Streamed):
                 return column
         values = made.held()
         types = made.types if isinstance(made, Items) else set(map(type, values))
-        if types == {bool}:
-            return np.frombuffer(bytes(values), np.bool_)
+        if types == {bool} and (flags := numbers(values, None, np.empty)) is not None:
+            return flags
         if not types <= {bool, np.bool_}:
             self._check(values, ids)
         return np.array(values, bool)

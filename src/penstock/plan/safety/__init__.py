@@ -1,12 +1,12 @@
-"""Find functions that several threads must not call at once, and restrict each to one thread at a time."""
+"""Find functions that several threads must not call at once, and those that another process may call."""
 
 from typing import TYPE_CHECKING
 
 from penstock.core.lazy import files_on_demand
 
-__all__ = ["calls", "guard"]
+__all__ = ["calls", "guard", "moving"]
 
 if TYPE_CHECKING:
-    from penstock.plan.safety import calls, guard
+    from penstock.plan.safety import calls, guard, moving
 else:
     __getattr__ = files_on_demand(__name__, __all__)

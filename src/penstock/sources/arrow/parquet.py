@@ -26,8 +26,11 @@ from penstock.sources.arrow.tables import (
     table_of,
 )
 from penstock.sources.blocked import BlockedSource, DecodedColumn
-from penstock.storage.local import Extent
+from penstock.storage.local import Extent, file_size, read_extent
 from penstock.storage.recent import Recent
+from penstock.storage.remote.fetcher import fetcher
+from penstock.storage.remote.file import RemoteFile
+from penstock.storage.remote.opened import RemoteReader
 from penstock.storage.state import states_of
 
 _FOOTERS = 64 << 20  # bytes of cached file footers
@@ -95,12 +98,22 @@ class ParquetFiles(TableFiles[RowGroup]):
         ((_, kept),) = self._footer.each([found.file])
         place = f"{path}, row group {found.group}"
         with errors_at(place):
-            table = read_group(path, kept.metadata, found.group, self.table.schema.names, self.sample.coded)
+            source = self._source(block)
+            table = read_group(source, kept.metadata, found.group, self.table.schema.names, self.sample.coded)
             if found.kept is not None:
                 table = table.take(require("pyarrow", extra="arrow", purpose="").array(found.kept))
         self.states[found.file].check(path)
         rows = np.arange(table.num_rows) if found.kept is None else found.kept
         return columns_or_apart(table, self.table, place, rows + _first(kept.metadata, found.group))
+
+    def _source(self, block: int) -> Any:
+        """Return the file of a block; of a remote file, with the bytes of the block, which are read together."""
+        path = self.paths[self.blocks[block].file]
+        if not isinstance(path, RemoteFile):
+            return path
+        extents = self.extents(block)
+        contents = fetcher().read(extents)
+        return RemoteReader(path, [(extent[1], content) for extent, content in zip(extents, contents, strict=True)])
 
     def extents(self, block: int) -> list[Extent]:
         """Return the extents of the columns of a row group."""
@@ -165,7 +178,7 @@ def footer(path: str) -> Footer:
     """Return the metadata of a file's row groups; raise a `DataError` if the file is not Parquet."""
     parquet = require("pyarrow.parquet", extra="arrow", purpose="read_parquet")
     with errors_at(f"{path} cannot be read as Parquet"):
-        metadata = parquet.read_metadata(path)
+        metadata = parquet.read_metadata(_opened(path))
         for group in range(metadata.num_row_groups):
             rows = metadata.row_group(group).num_rows
             if not 0 <= rows < _MOST_ROWS:
@@ -176,23 +189,27 @@ def footer(path: str) -> Footer:
 def _consistent(path: str, metadata: Any) -> NDArray[np.bool_]:
     """Return the column chunks that agree with the schema; none if the footer cannot be followed."""
     shape = metadata.num_row_groups, metadata.num_columns
-    with open(path, "rb") as file:
-        file.seek(-_TAIL - metadata.serialized_size, os.SEEK_END)
-        found = consistent_chunks(file.read(metadata.serialized_size))
+    end = file_size(path) - _TAIL
+    found = consistent_chunks(read_extent(path, end - metadata.serialized_size, end))
     return found.reshape(shape) if found.size == shape[0] * shape[1] else np.zeros(shape, np.bool_)
 
 
-def read_group(path: str, metadata: Any, group: int, columns: Sequence[str], coded: Sequence[str] = ()) -> Any:
+def read_group(file: Any, metadata: Any, group: int, columns: Sequence[str], coded: Sequence[str] = ()) -> Any:
     """Return one row group as a `pyarrow.Table`; checksums of pages, if any, are verified."""
     parquet = require("pyarrow.parquet", extra="arrow", purpose="read_parquet")
     with parquet.ParquetFile(
-        path, metadata=metadata, read_dictionary=list(coded), page_checksum_verification=True, pre_buffer=True
-    ) as file:
-        table = file.read_row_group(group, columns=list(columns), use_threads=False)
+        file, metadata=metadata, read_dictionary=list(coded), page_checksum_verification=True, pre_buffer=True
+    ) as opened:
+        table = opened.read_row_group(group, columns=list(columns), use_threads=False)
     expected = metadata.row_group(group).num_rows
     if table.num_rows != expected:
         raise DataError(f"{table.num_rows:,} rows found, {expected:,} expected by the footer")
     return table
+
+
+def _opened(path: str) -> Any:
+    """Return a file as pyarrow opens it: a path, or a file object of a remote one."""
+    return RemoteReader(path) if isinstance(path, RemoteFile) else path
 
 
 def _schema(path: str, kept: Footer) -> Any:
@@ -272,7 +289,10 @@ def _possible(paths: list[str], footers: list[Footer], wanted: Any) -> set[tuple
             found.update((file, group) for group in range(kept.metadata.num_row_groups))
             continue
         with errors_at(path):
-            fragment = made.make_fragment(os.path.abspath(path), filesystem=local)
+            if isinstance(path, RemoteFile):
+                fragment = made.make_fragment(_opened(path))
+            else:
+                fragment = made.make_fragment(os.path.abspath(path), filesystem=local)
             found.update((file, group.id) for group in fragment.subset(filter=wanted).row_groups)
     return found
 
@@ -284,7 +304,7 @@ def _rows_of(path: str, metadata: Any, group: int, table: Table, wanted: Any) ->
     text = str(wanted)
     named = [] if wanted is None else [name for name in every if name in text] or every
     read = read_group(
-        path, metadata, group, list(dict.fromkeys([*named, *(table.schema.names if table.drops else [])]))
+        _opened(path), metadata, group, list(dict.fromkeys([*named, *(table.schema.names if table.drops else [])]))
     )
     kept = np.arange(read.num_rows)
     if table.drops:
@@ -302,7 +322,7 @@ def _sampled(path: str, kept: Footer, group: int, table: Table) -> RowGroupSampl
     names = table.loose()
     if not names:
         return RowGroupSample(table.fixed_bytes(), ())
-    with errors_at(f"{path}, row group {group}"), parquet.ParquetFile(path, metadata=kept.metadata) as file:
+    with errors_at(f"{path}, row group {group}"), parquet.ParquetFile(_opened(path), metadata=kept.metadata) as file:
         rows = next(file.iter_batches(_SAMPLED, row_groups=[group], columns=names, use_threads=False), None)
         if rows is None or not rows.num_rows:
             return RowGroupSample(table.fixed_bytes(), ())

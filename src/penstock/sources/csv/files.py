@@ -18,7 +18,7 @@ from penstock.sources.csv.columns import RecordBlock, check_same_names, names_in
 from penstock.sources.csv.parsing import Apart, Form, Records, Rowmaker
 from penstock.sources.csv.records import NO_BLOCKS, Dialect, has_blocks, index_of
 from penstock.storage.indexing import IndexKind, index_files
-from penstock.storage.local import Extent
+from penstock.storage.local import Extent, read_extent
 from penstock.storage.sidecar import Sidecar, Stamp
 from penstock.storage.state import FileState
 
@@ -143,9 +143,7 @@ def _kind_of_index(dialect: Dialect, block_bytes: int) -> IndexKind:
 
 
 def _records(path: str, found: BlockExtent) -> Records:
-    with open(path, "rb") as file:
-        file.seek(found.begin)
-        content = file.read(found.end - found.begin)
+    content = read_extent(path, found.begin, found.end)
     if len(content) != found.end - found.begin:
         raise DataError(f"{path}: the file was cut short: bytes {found.begin:,} to {found.end:,} are incomplete")
     return Records(content, found.rows, found.line, found.first)
@@ -153,8 +151,7 @@ def _records(path: str, found: BlockExtent) -> Records:
 
 def _header(path: str, sidecar: Sidecar, form: Form) -> list[str]:
     """Return the names in the first record of a file."""
-    with open(path, "rb") as file:
-        return names_in(file.read(int(sidecar.arrays["head"][0])), path, form)
+    return names_in(read_extent(path, 0, int(sidecar.arrays["head"][0])), path, form)
 
 
 def _stretches(file: int, sidecar: Sidecar, *, headed: bool) -> list[BlockExtent]:

@@ -18,6 +18,7 @@ from penstock.elements.ragged import Ragged, make_ragged
 from penstock.elements.spec import ObjectSpec, Spec
 from penstock.kernels.records import Framing, RecordReader
 from penstock.storage.indexing import IndexKind, index_files
+from penstock.storage.records import open_records
 from penstock.storage.sidecar import Sidecar, check_mapped
 
 
@@ -111,7 +112,7 @@ class RecordFiles(ByReader):
             for file in self.faults:
                 begins[file], ends[file] = np.append(begins[file], nowhere), np.append(ends[file], nowhere)
             check_mapped(self.sidecars)
-            self.opened.reader = RecordReader(
+            self.opened.reader = open_records(
                 self.paths,
                 begins,
                 ends,

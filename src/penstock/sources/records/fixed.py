@@ -20,6 +20,7 @@ from penstock.elements.spec import ArraySpec, ObjectSpec, Spec
 from penstock.kernels.records import RecordReader
 from penstock.sources.records.files import ByReader
 from penstock.sources.stream import content_of_files
+from penstock.storage.records import open_records
 from penstock.storage.state import FileState, OpenedAgain, states_of
 
 
@@ -59,7 +60,7 @@ class FixedFiles(OpenedAgain, ByReader):
 
     def _reader(self, begins: Sequence[range], ends: Sequence[range]) -> RecordReader:
         sizes, times = [state.size for state in self.states], [state.mtime_ns for state in self.states]
-        return RecordReader(self.paths, begins, ends, sizes, times)
+        return open_records(self.paths, begins, ends, sizes, times)
 
     def spec(self) -> Spec:
         return ObjectSpec(bytes) if self.dtype is None else ArraySpec(self.shape, self.dtype.newbyteorder("="))

@@ -22,6 +22,7 @@ from penstock.sources.records.files import content_of
 from penstock.sources.tar.decoders import Decoders
 from penstock.sources.tar.samples import Archive, SampleField, Shape, Where, lacking, of_sample, parts_found
 from penstock.storage.indexing import IndexKind, index_files
+from penstock.storage.records import open_records
 from penstock.storage.sidecar import Sidecar, check_mapped
 from penstock.storage.soundness import Arrays, are_in_order, are_offsets, are_within, has_form, is_sorted
 
@@ -134,7 +135,7 @@ class TarFiles:
     @cached_property
     def reader(self) -> RecordReader:
         """The reader of the members."""
-        return RecordReader(
+        return open_records(
             self.paths,
             [samples.begins for samples in self.samples],
             [samples.ends for samples in self.samples],

@@ -1,0 +1,215 @@
+#include "bindings/arrays.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <utility>
+#include <vector>
+
+#define NPY_NO_DEPRECATED_API NPY_2_0_API_VERSION
+#include <numpy/arrayobject.h>
+
+#include "bindings/buffers.h"
+#include "bindings/module.h"
+#include "kernels/padded.h"
+
+namespace nb = nanobind;
+
+namespace penstock::bindings {
+
+bool is_plain_array(PyObject* it) { return PyArray_CheckExact(it); }
+
+nb::object read_only_array(PyObject* it) {
+  auto* const array = reinterpret_cast<PyArrayObject*>(it);
+  if (!PyArray_ISWRITEABLE(array)) return nb::borrow(it);
+  PyArray_Descr* const dtype = PyArray_DESCR(array);
+  Py_INCREF(reinterpret_cast<PyObject*>(dtype));  // the view takes it
+  nb::object view = nb::steal(PyArray_NewFromDescr(&PyArray_Type, dtype, PyArray_NDIM(array), PyArray_DIMS(array),
+                                                   PyArray_STRIDES(array), PyArray_DATA(array),
+                                                   PyArray_FLAGS(array) & ~NPY_ARRAY_WRITEABLE, nullptr));
+  if (!view.is_valid()) nb::raise_python_error();
+  Py_INCREF(it);  // the view takes it
+  if (PyArray_SetBaseObject(reinterpret_cast<PyArrayObject*>(view.ptr()), it) < 0) nb::raise_python_error();
+  return view;
+}
+
+void prefetch_data(PyObject* array) {
+  const char* const data = PyArray_BYTES(reinterpret_cast<PyArrayObject*>(array));
+  __builtin_prefetch(data);
+  __builtin_prefetch(data + 64);
+}
+
+namespace {
+
+using Sizes = std::vector<npy_intp>;
+
+// Arrays of one dtype and number of dimensions, whose items are copied as bytes; the list keeps them alive.
+struct Alike {
+  std::vector<PyArrayObject*> arrays;
+  PyArray_Descr* dtype = nullptr;
+  int dims = 0;
+  Sizes smallest, largest;
+
+  bool of_one_shape() const { return smallest == largest; }
+};
+
+// Returns whether items are numbers, times or texts of a fixed size, without references, gaps or a dtype of others.
+bool are_plain(const PyArray_Descr* dtype) {
+  const int kind = dtype->type_num;
+  return kind >= 0 && kind <= NPY_HALF && kind != NPY_OBJECT && kind != NPY_VOID;
+}
+
+// Returns true if all values are plain C-contiguous arrays of one dtype and number of dimensions.
+bool find_alike(const nb::list& values, Alike& found) {
+  const std::size_t count = values.size();
+  found.arrays.reserve(count);
+  for (std::size_t i = 0; i < count; ++i) {
+    PyObject* const value = PyList_GetItem(values.ptr(), static_cast<Py_ssize_t>(i));
+    if (value == nullptr) nb::raise_python_error();
+    if (!is_plain_array(value)) return false;
+    auto* const array = reinterpret_cast<PyArrayObject*>(value);
+    const npy_intp* const shape = PyArray_DIMS(array);
+    if (!PyArray_IS_C_CONTIGUOUS(array)) return false;
+    if (i == 0) {
+      found.dtype = PyArray_DESCR(array);
+      found.dims = PyArray_NDIM(array);
+      if (!are_plain(found.dtype)) return false;
+      found.smallest.assign(shape, shape + found.dims);
+      found.largest = found.smallest;
+    } else {
+      PyArray_Descr* const dtype = PyArray_DESCR(array);
+      if (PyArray_NDIM(array) != found.dims) return false;
+      if (dtype != found.dtype && !PyArray_EquivTypes(dtype, found.dtype)) return false;
+      for (std::size_t d = 0; d < found.smallest.size(); ++d) {
+        found.smallest[d] = std::min(found.smallest[d], shape[d]);
+        found.largest[d] = std::max(found.largest[d], shape[d]);
+      }
+    }
+    found.arrays.push_back(array);
+  }
+  return count > 0;
+}
+
+// Returns whether `out` has a row of at least the largest size for each array, in all dimensions.
+bool has_room(PyArrayObject* out, const Alike& found) {
+  if (!PyArray_IS_C_CONTIGUOUS(out) || !PyArray_ISWRITEABLE(out)) return false;
+  if (PyArray_NDIM(out) != found.dims + 1 || PyArray_DIM(out, 0) != static_cast<npy_intp>(found.arrays.size()))
+    return false;
+  if (!PyArray_EquivTypes(PyArray_DESCR(out), found.dtype)) return false;
+  for (int d = 0; d < found.dims; ++d) {
+    if (PyArray_DIM(out, d + 1) < found.largest[static_cast<std::size_t>(d)]) return false;
+  }
+  return true;
+}
+
+PyArrayObject* as_array(nb::handle out) {
+  if (!PyArray_Check(out.ptr())) throw nb::type_error("out must be an array");
+  return reinterpret_cast<PyArrayObject*>(out.ptr());
+}
+
+// Copies each array into its row of `out`, from the start of every dimension; false, with `out` unchanged, if they do
+// not fit.
+bool copy_arrays(const nb::list& values, nb::handle into, bool pad) {
+  PyArrayObject* const out = as_array(into);
+  Alike found;
+  if (!find_alike(values, found) || !has_room(out, found)) return false;
+  const auto dims = static_cast<std::size_t>(found.dims);
+  const npy_intp* const whole = PyArray_DIMS(out) + 1;
+  const bool fills = found.of_one_shape() && std::equal(found.largest.begin(), found.largest.end(), whole);
+  if (!fills && !pad) return false;
+  const std::size_t row = static_cast<std::size_t>(PyArray_NBYTES(out)) / found.arrays.size();
+  const auto width = static_cast<std::size_t>(PyArray_ITEMSIZE(out));
+  run_freely(row * found.arrays.size() >= kLongCallBytes, [&] {
+    char* to = PyArray_BYTES(out);
+    for (PyArrayObject* const array : found.arrays) {
+      if (fills) {
+        std::memmove(to, PyArray_DATA(array), row);
+      } else {
+        copy_into_corner(to, whole, PyArray_BYTES(array), PyArray_DIMS(array), dims, width);
+      }
+      to += row;
+    }
+  });
+  return true;
+}
+
+// Returns the largest size of each dimension, and whether all arrays have it; None if the values are not alike.
+nb::object largest_shape(const nb::list& values) {
+  Alike found;
+  if (!find_alike(values, found)) return nb::none();
+  nb::list shape;
+  for (const npy_intp size : found.largest) shape.append(nb::int_(size));
+  return nb::make_tuple(nb::tuple(shape), found.of_one_shape());
+}
+
+// out[i] = values[i] if all values have exactly this type; false, with `out` unchanged, if not.
+bool copy_objects(const nb::list& values, nb::handle type, nb::handle into) {
+  PyArrayObject* const out = as_array(into);
+  const std::size_t count = values.size();
+  if (!PyArray_IS_C_CONTIGUOUS(out) || !PyArray_ISWRITEABLE(out) || PyArray_TYPE(out) != NPY_OBJECT ||
+      PyArray_NDIM(out) != 1 || PyArray_DIM(out, 0) != static_cast<npy_intp>(count))
+    throw nb::value_error("out must be a one-dimensional array of objects, with one for each value");
+  std::vector<nb::object> held;
+  held.reserve(count);
+  for (std::size_t i = 0; i < count; ++i) {
+    nb::object value = values[i];
+    if (!value.type().is(type)) return false;
+    held.push_back(std::move(value));
+  }
+  auto** const to = static_cast<PyObject**>(PyArray_DATA(out));
+  for (std::size_t i = 0; i < count; ++i) {
+    PyObject* const old = to[i];
+    to[i] = held[i].release().ptr();
+    Py_XDECREF(old);  // may run any code, but `out` is whole
+  }
+  return true;
+}
+
+// Returns the items of a list at these positions, `int64[k]`; None if one is no position of the list.
+nb::object items_at(const nb::list& list, nb::handle positions) {
+  const Buffer buffer(positions);
+  const std::int64_t* const at = buffer.words<std::int64_t>("positions");
+  const std::size_t count = buffer.rows();
+  nb::object made = nb::steal(PyList_New(static_cast<Py_ssize_t>(count)));
+  if (!made.is_valid()) nb::raise_python_error();
+  for (std::size_t i = 0; i < count; ++i) {
+    const auto size = static_cast<std::int64_t>(list.size());  // another thread may shorten it
+    if (at[i] < 0 || at[i] >= size) return nb::none();
+    constexpr std::size_t kAhead = 16;  // items whose counts of references are requested from memory
+    if (i + kAhead < count && at[i + kAhead] >= 0 && at[i + kAhead] < size)
+      __builtin_prefetch(PyList_GetItem(list.ptr(), static_cast<Py_ssize_t>(at[i + kAhead])), 1);
+    nb::object item = list[static_cast<std::size_t>(at[i])];
+    PyList_SetItem(made.ptr(), static_cast<Py_ssize_t>(i), item.release().ptr());  // takes it
+  }
+  return made;
+}
+
+// Returns the type of all values; None if they have several, or there are none.
+nb::object one_type(const nb::list& values) {
+  const std::size_t count = values.size();
+  if (count == 0) return nb::none();
+  const nb::object first = nb::borrow(values[0].type());
+  for (std::size_t i = 1; i < count; ++i) {
+    if (!values[i].type().is(first)) return nb::none();
+  }
+  return first;
+}
+
+int import_numpy() {
+  import_array1(-1);
+  return 0;
+}
+
+}  // namespace
+
+void bind_arrays(nb::module_& module) {
+  if (import_numpy() < 0) nb::raise_python_error();
+  module.def("copy_arrays", copy_arrays);
+  module.def("copy_objects", copy_objects);
+  module.def("items_at", items_at);
+  module.def("largest_shape", largest_shape);
+  module.def("one_type", one_type);
+}
+
+}  // namespace penstock::bindings

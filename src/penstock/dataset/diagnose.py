@@ -1,0 +1,155 @@
+"""A diagnosis in half a minute: a dataset as it is, the step alone, and up to each operation at several widths."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from time import perf_counter
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from penstock.core.checks import check_number
+from penstock.core.options import Options
+from penstock.core.verdicts import Verdict
+from penstock.dataset.dataset import Dataset
+from penstock.engine.tuning.budget import available_cores
+from penstock.ops.buffer.options import WithOptions, options_of
+from penstock.plan.graph import post_order
+from penstock.watch.stats import PLURALS, rate
+
+if TYPE_CHECKING:
+    from penstock.plan.node import Node
+
+T = TypeVar("T")
+
+SHARE_AS_IS = 0.3  # of the time
+SHARE_OF_STEP = 0.1
+MOST_WIDTHS = 4
+
+
+@dataclass(frozen=True)
+class WidthRates:
+    """The elements per second of the pipeline up to and with one operation, by the number of workers."""
+
+    operation: str
+    by_workers: dict[int, float]
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """Rates of a dataset, in items (batches or elements) per second.
+
+    - `rate`: as it is, with the step; `verdict`: what limited that.
+    - `step_rate`: the step alone, on one batch again and again: an upper bound that no pipeline can pass; `None`
+      without a step.
+    - `operations`: from the sources up, the elements per second of the pipeline up to and with each operation, by the
+      number of workers. The operation at which they fall is the one that costs.
+
+    >>> print(diagnose(Dataset.range(64).map(abs).batch(4), seconds=0.3))
+    as it is: ... batches/s
+    ...
+    up to             1 worker...
+    range(64)         ...
+    """
+
+    unit: str
+    rate: float
+    verdict: Verdict
+    step_rate: float | None
+    operations: tuple[WidthRates, ...]
+
+    def __str__(self) -> str:
+        items = PLURALS[self.unit]
+        lines = [f"as it is: {rate(self.rate)} {items}/s"]
+        if self.step_rate is not None:
+            lines.append(f"the step alone, on one {self.unit} again and again: {rate(self.step_rate)} {items}/s")
+        lines += [self.verdict, "", *self._table()]
+        return "\n".join(lines)
+
+    def _table(self) -> list[str]:
+        widths = list(self.operations[0].by_workers) if self.operations else []
+        head = ["up to", *(f"{width} worker{'s' if width > 1 else ''}" for width in widths)]
+        rows = [
+            [each.operation, *(f"{rate(each.by_workers[width])}/s" for width in widths)] for each in self.operations
+        ]
+        sizes = [max(map(len, column)) for column in zip(head, *rows, strict=True)]
+        return [
+            "  ".join([name.ljust(sizes[0]), *(cell.rjust(size) for cell, size in zip(cells, sizes[1:], strict=True))])
+            for name, *cells in [head, *rows]
+        ]
+
+
+def diagnose(ds: Dataset[T], step: Callable[[T], object] | None = None, *, seconds: float = 30.0) -> Diagnosis:
+    """Measure what limits a dataset, in about `seconds`: as it is, its step alone, and up to each operation.
+
+    `step(batch)` is what your loop does with a batch; it should wait for its result, on a GPU by
+    `torch.cuda.synchronize()`. The functions of the dataset are called as in a run, over epoch 0 again and again, and
+    caches are filled. Passes over `ds` go on where they were.
+
+    >>> found = diagnose(Dataset.range(64).batch(4), lambda batch: None, seconds=0.3)
+    >>> found.rate > 0, found.step_rate > found.rate, [each.operation for each in found.operations]
+    (True, True, ['range(64)', 'batch(4)'])
+    """
+    if not isinstance(ds, Dataset):
+        raise TypeError(f"diagnose(): expected a Dataset, not {type(ds).__name__}")
+    if step is not None and not callable(step):
+        raise TypeError(f"diagnose(step=): expected a function of a batch, not {type(step).__name__}")
+    if not check_number("diagnose", "seconds", seconds) > 0:
+        raise ValueError(f"diagnose(seconds={seconds}): expected a number above 0")
+    plan, options = ds._plan, options_of(ds._plan)  # noqa: SLF001 # pyright: ignore[reportPrivateUsage] - ours
+    as_is, verdict, unit, last = _measured(ds, SHARE_AS_IS * seconds, step)
+    step_rate = None if step is None or last is None else _step_rate(step, last[0], SHARE_OF_STEP * seconds)
+    nodes = [node for node in post_order(plan) if not node.internal and not isinstance(node, WithOptions)]
+    widths = _widths()
+    share = (1 - SHARE_AS_IS - SHARE_OF_STEP) * seconds / max(len(nodes) * len(widths), 1)
+    operations = tuple(
+        WidthRates(node.label(), {width: _rate_up_to(node, options, width, share) for width in widths})
+        for node in nodes
+    )
+    return Diagnosis(unit, as_is, verdict, step_rate, operations)
+
+
+def _widths() -> list[int]:
+    """Return the numbers of workers: 1, and up to three larger ones, the last of which is the number of cores.
+
+    >>> _widths()[0]
+    1
+    """
+    cores = max(math.floor(available_cores()), 1)
+    larger = {max(cores >> power, 1) for power in range(MOST_WIDTHS - 1)}
+    return sorted({1, *larger})
+
+
+def _rate_up_to(node: Node, options: Options, width: int, seconds: float) -> float:
+    """Return the elements per second of the plan up to a node."""
+    part: Dataset[Any] = Dataset(node).with_options(options.merged(Options(workers=width)))
+    return _measured(part, seconds)[0]
+
+
+def _measured(
+    ds: Dataset[T], seconds: float, step: Callable[[T], object] | None = None
+) -> tuple[float, Verdict, str, tuple[T] | None]:
+    """Take items for some seconds, at least one; return their rate, the verdict, the unit and the last one."""
+    began, taken, last = perf_counter(), 0, None
+    while True:
+        with ds.iterator(epoch=0) as it:
+            before = taken
+            for item in it:
+                if step is not None:
+                    step(item)
+                taken, last = taken + 1, (item,)
+                if perf_counter() - began >= seconds:
+                    break
+            verdict, unit = it.verdict(), it.stats().unit
+        passed = perf_counter() - began
+        if passed >= seconds or taken == before:
+            return taken / passed, verdict, unit, last
+
+
+def _step_rate(step: Callable[[T], object], item: T, seconds: float) -> float:
+    began, done = perf_counter(), 0
+    while True:
+        step(item)
+        done += 1
+        if (passed := perf_counter() - began) >= seconds:
+            return done / passed

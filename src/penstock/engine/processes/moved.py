@@ -1,0 +1,126 @@
+"""Worker processes that take over from threads while a run is under way, and give way to them again."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from penstock.core.errors import WorkerError
+from penstock.engine.processes.workers import ProcessWorkers
+from penstock.engine.tasks.task import Job, Result, Task
+from penstock.engine.workers.protocol import Workers
+from penstock.engine.workers.window import Window
+from penstock.plan.quota import QuotaExceeded
+
+if TYPE_CHECKING:
+    from penstock.plan.safety.reads import Reads
+
+CHANGED = "the program has changed a value that its functions read"
+
+
+class MovedWorkers(ProcessWorkers):
+    """Worker processes instead of threads, as long as both make the same elements.
+
+    Threads make a task again if it failed in a worker. If they can make it, they make all later ones too: it may have
+    read what only this process has. A task with which a worker has ended is never made here, as it would end this
+    process.
+    """
+
+    shares_gil = True  # until the loop has measured whether they make more than threads
+
+    def instead_of(self, threads: Workers, reads: Reads, note: Callable[[str], None]) -> None:
+        """Go back to these threads once `reads` have changed; `note` is called with the reason, by any thread."""
+        self.threads = threads
+        self.is_back = False
+        self._reads = reads
+        self._note_return = note
+        self._ended_with: set[tuple[int, tuple[int, int] | None]] = set()
+        self._lock = threading.Lock()
+
+    @property
+    def name(self) -> str:
+        return self.threads.name if self.is_back else super().name
+
+    @property
+    def obstacle(self) -> str | None:
+        """The reason why no worker takes tasks, if so."""
+        failure = self._crew.failure
+        return self.no_start or (None if failure is None else str(failure).splitlines()[0])
+
+    def submit(self, job: Job, number: int, window: Window) -> None:
+        if not self.is_back and self._reads.changed:
+            self.go_back(CHANGED)
+        if self.is_back:
+            self.threads.submit(job, number, window)
+        else:
+            super().submit(job, number, _Answers(self, window))
+
+    def go_back(self, why: str) -> None:
+        """Send all later tasks to the threads."""
+        with self._lock:
+            is_back, self.is_back = self.is_back, True
+        if not is_back:
+            self._note_return(why)
+
+    def note(self, kind: str, task: Task, words: str, wrote: str = "") -> None:
+        if kind == "died":
+            self._ended_with.add((task.low, task.part))
+        super().note(kind, task, words, wrote)
+
+    def explained(self, error: BaseException, kind: str) -> BaseException:
+        return _NotMadeError(super().explained(error, kind))
+
+    def answered(self, job: Job, number: int, result: Result, window: Window) -> None:
+        """Pass on the result of a task, or let the threads make it."""
+        task = job.tasks[number]
+        error = result.error if isinstance(result, _NotMadeError) else result
+        is_final = isinstance(error, QuotaExceeded) or (task.low, task.part) in self._ended_with
+        if not isinstance(error, BaseException) or is_final:
+            window.finish(job, number, error)
+            return
+        if error is not result or error is self._crew.failure:
+            self.go_back(str(error).splitlines()[0])
+        try:
+            self.threads.submit(job, number, _SecondAnswers(self, window, error))
+        except RuntimeError as closed:  # the run is over
+            window.finish(job, number, closed)
+
+
+class _NotMadeError(WorkerError):
+    """The error of a task that a worker could not load or send, and has not made."""
+
+    def __init__(self, error: BaseException) -> None:
+        super().__init__(str(error))
+        self.error = error
+
+
+class _Answers(Window):
+    """The window of a loop, as the processes see it."""
+
+    def __init__(self, workers: MovedWorkers, window: Window) -> None:
+        self._workers = workers
+        self._of = window
+
+    @property
+    def is_bounded(self) -> bool:
+        return self._of.is_bounded
+
+    def admits(self, job: Job) -> bool:
+        return self._of.admits(job)
+
+    def finish(self, job: Job, number: int, result: Result) -> None:
+        self._workers.answered(job, number, result, self._of)
+
+
+class _SecondAnswers(_Answers):
+    """The window of a loop, as the threads see it that make a task with which a process has failed."""
+
+    def __init__(self, workers: MovedWorkers, window: Window, error: BaseException) -> None:
+        super().__init__(workers, window)
+        self._error = error
+
+    def finish(self, job: Job, number: int, result: Result) -> None:
+        if not isinstance(result, BaseException):
+            self._workers.go_back(f"a worker failed, unlike this process: {type(self._error).__name__}: {self._error}")
+        self._of.finish(job, number, result)

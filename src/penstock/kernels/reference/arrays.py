@@ -1,0 +1,59 @@
+"""Loops over lists of values, in NumPy and plain Python."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+def copy_arrays(values: list[Any], out: NDArray[Any], *, pad: bool = False) -> bool:
+    """Copy each array into its row of `out`; return whether all have its dtype and fit."""
+    found = largest_shape(values)
+    if found is None or not (out.flags.c_contiguous and out.flags.writeable) or out.dtype != values[0].dtype:
+        return False
+    shape, is_one = found
+    if out.ndim != len(shape) + 1 or len(out) != len(values) or any(map(int.__lt__, out.shape[1:], shape)):
+        return False
+    if not pad and not (is_one and out.shape[1:] == shape):
+        return False
+    for row, value in zip(out if out.ndim > 1 else out[:, None], values, strict=True):
+        row[tuple(map(slice, value.shape))] = value
+    return True
+
+
+def copy_objects(values: list[Any], cls: type, out: NDArray[Any]) -> bool:
+    """Put the values into `out`; return whether all are exactly of this type."""
+    if out.shape != (len(values),) or out.dtype != object:
+        raise ValueError("out must be a one-dimensional array of objects, with one for each value")
+    if set(map(type, values)) - {cls}:
+        return False
+    for i, value in enumerate(values):
+        out[i] = value
+    return True
+
+
+def items_at(values: list[Any], positions: NDArray[np.int64]) -> list[Any] | None:
+    """Return the items of a list at these positions; `None` if it has no item at one of them."""
+    wanted = positions.tolist()
+    return [values[at] for at in wanted] if all(0 <= at < len(values) for at in wanted) else None
+
+
+def largest_shape(values: list[Any]) -> tuple[tuple[int, ...], bool] | None:
+    """Return the largest size of each dimension, and whether every array has it; `None` for other values."""
+    if set(map(type, values)) != {np.ndarray} or not all(value.flags.c_contiguous for value in values):
+        return None
+    if len({value.ndim for value in values}) > 1 or any(value.dtype != values[0].dtype for value in values):
+        return None
+    if values[0].dtype.kind not in "biufcmMSU":
+        return None
+    shapes = [value.shape for value in values]
+    largest = tuple(map(max, *shapes)) if len(shapes) > 1 else shapes[0]
+    return largest, set(shapes) == {largest}
+
+
+def one_type(values: list[Any]) -> type | None:
+    """Return the type of all values; `None` if they have several, or there are none."""
+    types = set(map(type, values))
+    return types.pop() if len(types) == 1 else None

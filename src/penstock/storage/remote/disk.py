@@ -1,0 +1,190 @@
+"""The cache of objects on the local disk: bounded in bytes, shared by all processes, deleting only its own files."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import threading
+import time
+from collections import OrderedDict
+from functools import lru_cache
+from warnings import warn
+
+from penstock.core.digest import digest
+from penstock.core.errors import CacheWarning
+from penstock.storage.remote.cached_file import CachedFile
+from penstock.storage.remote.file import RemoteFile
+
+DEFAULT_CACHE_BYTES = 32 << 30
+"""The bytes that the cache of a host may take, unless `storage_options=` has `cache_bytes`."""
+_SUFFIX = ".psobject"
+_OPEN = 256  # files that a process keeps open
+_FLOOR_BYTES, _FLOOR_SHARE = 5 << 30, 20  # left free on the disk: so many bytes, or this part of it if smaller
+_LOOKS = 64  # the folder is counted again after this part of the limit was written
+
+
+class DiskCache:
+    """The files of a folder, one for each object, named by its URL, size and tag.
+
+    Once `most` bytes are there, files are deleted that no process has open and this process never used, those used
+    longest ago first. If there are none, the cache keeps what it has and takes no more: with an order that is known,
+    and different in every epoch, no other choice keeps more of what will be read. A disk that is full or read-only
+    ends writing with one warning.
+    """
+
+    def __init__(self, folder: str, most: int) -> None:
+        self.folder = folder
+        self._most = most
+        self._lock = threading.Lock()
+        self._open: OrderedDict[str, CachedFile] = OrderedDict()
+        self._taken = 0  # bytes in the folder, when counted, and written since
+        self._next_look = 0  # bytes written since the last count, from which on to count again
+        self._written = 0
+        self._is_off = False
+        self._began = time.time()
+
+    def covers(self, file: RemoteFile, begin: int, end: int) -> bool:
+        """Return whether a range of an object is here."""
+        kept = self._file_of(file, make=False)
+        return kept is not None and kept.covers(begin, end)
+
+    def read(self, file: RemoteFile, begin: int, end: int) -> memoryview | None:
+        """Return a range of an object, or `None` if it is missing or damaged."""
+        kept = self._file_of(file, make=False)
+        content = None if kept is None else kept.read(begin, end)
+        return None if content is None else memoryview(content)
+
+    def write(self, file: RemoteFile, begin: int, content: memoryview) -> None:
+        """Keep a range of an object, if there is room."""
+        if self._is_off or not len(content):
+            return
+        try:
+            if not self._has_room(len(content)):
+                return
+            kept = self._file_of(file, make=True)
+            if kept is not None:
+                kept.write(begin, content)
+        except OSError as error:
+            self._turn_off(error)
+
+    def place_of(self, file: RemoteFile) -> str:
+        """Return the path of the file of an object."""
+        name = digest(file.identity.encode("utf-8", "surrogateescape"), size=16)
+        return os.path.join(self.folder, name[:2], name + _SUFFIX)
+
+    def _file_of(self, file: RemoteFile, *, make: bool) -> CachedFile | None:
+        place = self.place_of(file)
+        with self._lock:
+            if (kept := self._open.get(place)) is not None:
+                self._open.move_to_end(place)
+                return kept
+            if not make and not os.path.exists(place):
+                return None
+            if make:
+                os.makedirs(os.path.dirname(place), exist_ok=True)
+            try:
+                kept = CachedFile(place, file.size)
+            except OSError:
+                if make:
+                    raise
+                return None
+            self._open[place] = kept
+            if len(self._open) > _OPEN:  # its last user closes it
+                self._open.popitem(last=False)
+            return kept
+
+    def _has_room(self, size: int) -> bool:
+        with self._lock:
+            if self._written >= self._next_look:
+                self._taken = sum(blocks for _, blocks, _ in self._files())
+                self._written, self._next_look = 0, max(self._most // _LOOKS, 1)
+            short = self._taken + size - self._most
+            free = self._short_of_space(size)
+            if max(short, free) > 0 and not self._make_room(max(short, free)):
+                return False
+            self._taken += size
+            self._written += size
+            return True
+
+    def _short_of_space(self, size: int) -> int:
+        """Return the bytes that the disk lacks so that its floor stays free after `size` more."""
+        folder = self.folder
+        while not os.path.isdir(folder):
+            folder = os.path.dirname(folder)
+        disk = os.statvfs(folder)
+        floor = min(_FLOOR_BYTES, disk.f_blocks * disk.f_frsize // _FLOOR_SHARE)
+        return floor + size - disk.f_bavail * disk.f_frsize
+
+    def _files(self) -> list[tuple[float, int, str]]:
+        """Return the time of last use, the bytes on disk and the path of each file of the cache."""
+        found: list[tuple[float, int, str]] = []
+        if not os.path.isdir(self.folder):
+            return found
+        for inner in os.scandir(self.folder):
+            if len(inner.name) == 2 and inner.is_dir(follow_symlinks=False):
+                for entry in os.scandir(inner.path):
+                    if entry.name.endswith(_SUFFIX):
+                        try:
+                            status = entry.stat(follow_symlinks=False)
+                        except FileNotFoundError:
+                            continue  # deleted by another process
+                        found.append((status.st_mtime, 512 * status.st_blocks, entry.path))
+        return found
+
+    def _make_room(self, size: int) -> bool:
+        """Delete files that nobody uses until there are `size` more bytes; return whether that succeeded."""
+        for used, taken, path in sorted(self._files()):
+            if size <= 0 or used >= self._began:
+                break
+            if path not in self._open and _is_unused(path):
+                os.unlink(path)
+                self._taken -= taken
+                size -= taken
+        return size <= 0
+
+    def _turn_off(self, error: OSError) -> None:
+        if not self._is_off:
+            self._is_off = True
+            why = os.strerror(error.errno) if error.errno else str(error)
+            warn(f"the cache in {self.folder} takes no more: {why}; objects are read again", CacheWarning, stacklevel=2)
+
+
+def _is_unused(path: str) -> bool:
+    """Return whether no process has a file of the cache open."""
+    try:
+        descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    finally:
+        os.close(descriptor)
+    return True
+
+
+def cache_root() -> str:
+    """Return the folder of this user's caches."""
+    root = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
+    return os.path.join(root, "penstock")
+
+
+@lru_cache(maxsize=16)
+def _disk_cache(folder: str, most: int, process: int) -> DiskCache:
+    return DiskCache(folder, most)
+
+
+def disk_cache_of(file: RemoteFile) -> DiskCache | None:
+    """Return the cache for an object, or `None` if its `storage_options=` switch it off.
+
+    An object without a tag is not kept: nothing would tell its content from another.
+    """
+    if file.tag is None:
+        return None
+    options = file.access.options
+    most = int(options.get("cache_bytes", DEFAULT_CACHE_BYTES))
+    if most <= 0:
+        return None
+    folder = options.get("cache_dir") or os.path.join(cache_root(), "objects")
+    return _disk_cache(os.path.expanduser(os.fspath(folder)), most, os.getpid())

@@ -1,0 +1,248 @@
+"""Why a request failed: one classification of all errors of stores, and one sentence for each kind."""
+
+from __future__ import annotations
+
+import errno
+import re
+from collections.abc import Iterator
+from enum import Enum
+from typing import NamedTuple
+
+from penstock.core.errors import DataError, PlanError
+
+
+class Reason(Enum):
+    """The kind of a failure."""
+
+    MISSING = "missing"
+    NO_CONTAINER = "no container"
+    DENIED = "denied"
+    WRONG_KEYS = "wrong keys"
+    NO_KEYS = "no keys"
+    EXPIRED = "expired"
+    CHANGED = "changed"
+    NO_RANGES = "no ranges"
+    OUTSIDE = "outside"
+    REGION = "region"
+    FORKED = "forked"
+    OPTION = "option"
+    SLOW_DOWN = "slow down"
+    TIMEOUT = "timeout"
+    CONNECTION = "connection"
+    SERVER = "server"
+    SHORT = "short"
+    OTHER = "other"
+
+    @property
+    def is_passing(self) -> bool:
+        """Return whether the same request may succeed later."""
+        return self in _PASSING
+
+
+_PASSING = {Reason.SLOW_DOWN, Reason.TIMEOUT, Reason.CONNECTION, Reason.SERVER, Reason.SHORT}
+
+
+class StoreFailure(NamedTuple):
+    """The kind of a failure, and its details in words: they never quote the text of the error, which may hold keys."""
+
+    kind: Reason
+    details: str
+
+
+class ChangedError(Exception):
+    """An object has another tag or size than when it was found."""
+
+
+class ShortError(Exception):
+    """A response has another number of bytes than requested."""
+
+
+class NoRangesError(Exception):
+    """A server returned the whole object instead of a range."""
+
+
+class ForkedError(Exception):
+    """A store was used in the parent process before this one was forked."""
+
+
+_OWN: dict[type[BaseException], Reason] = {
+    ChangedError: Reason.CHANGED,
+    ShortError: Reason.SHORT,
+    NoRangesError: Reason.NO_RANGES,
+    ForkedError: Reason.FORKED,
+}
+# Codes in the answers of S3, Google and Azure, in lower case.
+_CODES = {
+    **dict.fromkeys(("nosuchbucket", "containernotfound", "notfoundbucket"), Reason.NO_CONTAINER),
+    **dict.fromkeys(
+        ("expiredtoken", "tokenrefreshrequired", "requestexpired", "expiredtokenexception"), Reason.EXPIRED
+    ),
+    **dict.fromkeys(
+        ("invalidaccesskeyid", "signaturedoesnotmatch", "invalidtoken", "authenticationfailed", "invalidsecurity"),
+        Reason.WRONG_KEYS,
+    ),
+    **dict.fromkeys(("nosuchkey", "blobnotfound", "nosuchversion"), Reason.MISSING),
+    **dict.fromkeys(
+        ("slowdown", "throttling", "throttlingexception", "toomanyrequests", "serverbusy", "requestlimitexceeded"),
+        Reason.SLOW_DOWN,
+    ),
+    **dict.fromkeys(("permanentredirect", "authorizationheadermalformed", "illegallocationconstraint"), Reason.REGION),
+    "preconditionfailed": Reason.CHANGED,
+    "conditionnotmet": Reason.CHANGED,
+    "invalidrange": Reason.OUTSIDE,
+    "requesttimeout": Reason.TIMEOUT,
+    "internalerror": Reason.SERVER,
+    "serviceunavailable": Reason.SERVER,
+    "accessdenied": Reason.DENIED,
+}
+_STATUSES = {
+    401: Reason.WRONG_KEYS, 403: Reason.DENIED, 404: Reason.MISSING, 408: Reason.TIMEOUT, 412: Reason.CHANGED,
+    416: Reason.OUTSIDE, 429: Reason.SLOW_DOWN, 500: Reason.SERVER, 502: Reason.SERVER, 503: Reason.SERVER,
+    504: Reason.SERVER,
+}  # fmt: skip
+_TYPES: tuple[tuple[str, Reason], ...] = (
+    ("UnauthenticatedError", Reason.NO_KEYS),
+    ("NoCredentialsError", Reason.NO_KEYS),
+    ("PreconditionError", Reason.CHANGED),
+    ("FileExpired", Reason.CHANGED),
+    ("NotSupportedError", Reason.NO_RANGES),
+    ("UnknownConfigurationKeyError", Reason.OPTION),
+    ("PermissionDeniedError", Reason.DENIED),
+    ("PermissionError", Reason.DENIED),
+    ("FileNotFoundError", Reason.MISSING),
+    ("TimeoutError", Reason.TIMEOUT),
+    ("ConnectionError", Reason.CONNECTION),
+    ("ClientConnectionError", Reason.CONNECTION),
+    ("ClientPayloadError", Reason.CONNECTION),
+    ("IncompleteReadError", Reason.CONNECTION),
+)
+# Phrases in the texts of errors, without URLs, in lower case.
+_PHRASES: tuple[tuple[str, Reason], ...] = (
+    (r"token (has |is )?expired|request has expired|invalid_grant", Reason.EXPIRED),
+    (
+        r"no ?credentials|unable to locate credentials|missing.{0,20}cred|metadata (server|token|endpoint)",
+        Reason.NO_KEYS,
+    ),
+    (r"non-partial response", Reason.NO_RANGES),
+    (r"received redirect without location", Reason.REGION),
+    (r"etag.{0,30}(changed|mismatch|match)", Reason.CHANGED),
+    (r"kind: timeout|timed out|operation timed|deadline has elapsed", Reason.TIMEOUT),
+    (
+        (
+            r"kind: (connect|request|interrupted|decode|body)|connect|reset|broken pipe|dns|incomplete|end of file|"
+            r"unexpected eof|closed|error decoding|error sending request|error reading|body error"
+        ),
+        Reason.CONNECTION,
+    ),
+)
+_CODE = re.compile(r"<Code>(\w{1,64})</Code>|\((\w{1,64})\) when calling")
+_STATUS = re.compile(r"\bstatus(?: code)?: ([1-5]\d\d)\b", re.IGNORECASE)
+_NOISE = re.compile(r"https?://\S+|retry_timeout: \S+|elapsed: \S+|path: \S+|location \S+", re.IGNORECASE)
+_REFINED = {Reason.NO_KEYS, Reason.EXPIRED, Reason.REGION}
+
+
+def classify(error: BaseException) -> StoreFailure:
+    """Return why a request failed, from the types and texts of an error and of all errors that led to it.
+
+    The code of the store's answer decides, else the type of an error, else a status, else phrases in the texts.
+
+    >>> classify(OSError("status code: 503 <Code>SlowDown</Code>"))
+    StoreFailure(kind=<Reason.SLOW_DOWN: 'slow down'>, details='SlowDown, status 503')
+    """
+    chain = list(_chain(error))
+    texts = [_NOISE.sub("", str(each)) for each in chain]
+    own = next((kind for each in chain if (kind := _OWN.get(type(each))) is not None), None)
+    if own is not None:
+        return StoreFailure(own, "")
+    codes = [found[1] or found[2] for text in texts for found in _CODE.finditer(text)]
+    statuses = [int(found[1]) for text in texts for found in _STATUS.finditer(text)]
+    statuses += [each.status for each in chain if isinstance(getattr(each, "status", None), int)]  # type: ignore[attr-defined]
+    details = ", ".join([*codes[:1], *(f"status {status}" for status in statuses[:1])])
+    details = details or type(chain[0]).__name__
+    whole = "\n".join(texts).lower()
+    names = {kind.__name__ for each in chain for kind in type(each).__mro__}
+    phrase = next((kind for pattern, kind in _PHRASES if re.search(pattern, whole)), None)
+    found = [
+        next((_CODES[code.lower()] for code in codes if code.lower() in _CODES), None),
+        phrase if phrase in _REFINED else None,
+        next((kind for name, kind in _TYPES if name in names), None),
+        next((_STATUSES[status] for status in statuses if status in _STATUSES), None),
+        phrase,
+    ]
+    return StoreFailure(next((kind for kind in found if kind is not None), Reason.OTHER), details)
+
+
+def _chain(error: BaseException) -> Iterator[BaseException]:
+    """Yield the error, and all those that led to it, each once."""
+    seen: set[int] = set()
+    left = [error]
+    while left:
+        each = left.pop()
+        if id(each) in seen:
+            continue
+        seen.add(id(each))
+        yield each
+        left += [other for other in (each.__cause__, each.__context__) if other is not None]
+
+
+def failed(failure: StoreFailure, what: str, tries: int = 1, seconds: float = 0.0) -> Exception:
+    """Return the error to raise for an object, or an operation, after so many tries.
+
+    An `OSError` has the URL as `filename`; changed data, and a server that cannot be read from, is a `DataError`.
+    """
+    told = f" ({failure.details})" if failure.details else ""
+    if failure.kind is Reason.OPTION:
+        return PlanError(f"{what}: the store does not know one of the given storage_options=")
+    if failure.kind in _DATA:
+        return DataError(f"{what}: {_DATA[failure.kind].format(told=told)}")
+    number, words = _OTHERS[failure.kind]
+    tried = f" after {tries} tries in {seconds:.0f} s" if tries > 1 else ""
+    return OSError(number, words.format(told=told, tried=tried), str(what))
+
+
+_DATA = {
+    Reason.CHANGED: "the object was replaced since the dataset was made{told}; make the dataset again",
+    Reason.OUTSIDE: "the object is shorter than when the dataset was made{told}; make the dataset again",
+    Reason.NO_RANGES: "the server returns only whole files, not ranges of bytes{told}; download the file once, or "
+    "serve it by a server with ranges",
+}
+_OTHERS = {
+    Reason.MISSING: (errno.ENOENT, "there is no such object{told}; check the name"),
+    Reason.NO_CONTAINER: (
+        errno.ENOENT,
+        "there is no such bucket or container{told}; check the name, and endpoint_url= of a store of your own",
+    ),
+    Reason.DENIED: (errno.EACCES, "access is denied{told}; give storage_options= with keys that may read it"),
+    Reason.WRONG_KEYS: (
+        errno.EACCES,
+        "the credentials are wrong{told}; check the keys in storage_options= or in the environment",
+    ),
+    Reason.NO_KEYS: (
+        errno.EACCES,
+        "there are no credentials{told}; give storage_options= with keys, or anon=True for a public store",
+    ),
+    Reason.EXPIRED: (
+        errno.EACCES,
+        "the credentials have expired, and asking for them again gave no valid ones{told}; renew the token or the URL",
+    ),
+    Reason.REGION: (errno.EIO, "the bucket is in another region{told}; give storage_options={{'region': ...}}"),
+    Reason.FORKED: (
+        errno.EIO,
+        "the store was already used before this process was forked; start processes by 'spawn' or 'forkserver'",
+    ),
+    Reason.SLOW_DOWN: (
+        errno.EIO,
+        "the store refuses requests as too many{told}{tried}; read with fewer processes",
+    ),
+    Reason.TIMEOUT: (errno.ETIMEDOUT, "the store does not answer in time{told}{tried}; check the network"),
+    Reason.CONNECTION: (
+        errno.ECONNABORTED,
+        "the connection fails{told}{tried}; check the URL and the network",
+    ),
+    Reason.SERVER: (errno.EIO, "the store fails{told}{tried}; try again later"),
+    Reason.SHORT: (
+        errno.EIO,
+        "the store returns fewer bytes than requested{told}{tried}; check proxies on the way",
+    ),
+    Reason.OTHER: (errno.EIO, "the request failed{told}{tried}"),
+}

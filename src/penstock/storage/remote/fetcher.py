@@ -1,0 +1,397 @@
+"""Ranges of objects, fetched by threads of their own: those waited for first, then those announced, in order."""
+
+from __future__ import annotations
+
+import os
+import random
+import threading
+from collections import deque
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, fields
+from functools import lru_cache
+from time import monotonic
+from typing import TypeAlias
+
+import numpy as np
+
+from penstock.storage.local import Extent
+from penstock.storage.remote.disk import disk_cache_of
+from penstock.storage.remote.failures import Reason, StoreFailure, classify, failed
+from penstock.storage.remote.file import RemoteFile
+from penstock.storage.remote.pace import RequestPace
+from penstock.storage.remote.stores import opened_store, store_of
+
+LARGEST_REQUEST = 16 << 20
+"""The most bytes of one request."""
+ANNOUNCED = 128 << 20
+"""The most bytes fetched ahead of being asked for."""
+RETRY_SECONDS = 300.0
+"""How long a request is tried again, unless `storage_options=` has `retry_seconds`."""
+_GAP, _SHARE = 4096, 8  # bytes between two extents fetched as one: so many, and this part of those before
+_FORGOTTEN = 120.0  # seconds after which announced bytes make room for others
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 10.0  # seconds between tries
+
+
+@dataclass
+class FetchCounts:
+    """What a process fetched so far: numbers, bytes, and seconds."""
+
+    requests: int = 0
+    bytes: int = 0
+    seconds: float = 0.0
+    retried: int = 0
+    hedged: int = 0
+    cached_bytes: int = 0
+    waited: float = 0.0
+
+    def __sub__(self, other: FetchCounts) -> FetchCounts:
+        return FetchCounts(*(getattr(self, each.name) - getattr(other, each.name) for each in fields(self)))
+
+    def copy(self) -> FetchCounts:
+        """Return these counts, as they are now."""
+        return self - FetchCounts()
+
+
+class RangeRequest:
+    """A range of an object that one request fetches. The lock of the fetcher guards all but `done` and its results."""
+
+    __slots__ = (
+        "begin",
+        "content",
+        "done",
+        "end",
+        "failure",
+        "file",
+        "finished",
+        "is_cached",
+        "left",
+        "started",
+        "tries",
+    )
+
+    def __init__(self, file: RemoteFile, begin: int, end: int, *, is_cached: bool = False) -> None:
+        self.file, self.begin, self.end = file, begin, end
+        self.is_cached = is_cached
+        self.started = 0.0  # time of the first request
+        self.finished = 0.0
+        self.tries = 0
+        self.left = 0  # announced extents that nobody has read yet
+        self.done = threading.Event()
+        self.content: memoryview | None = None
+        self.failure: tuple[StoreFailure, int, float] | None = None
+
+    @property
+    def nbytes(self) -> int:
+        return self.end - self.begin
+
+
+Requests: TypeAlias = tuple[RangeRequest, ...]
+"""The pieces that an extent is cut out of, in order."""
+
+
+_Key: TypeAlias = tuple[str, int, int]  # content of a file, begin and end
+
+
+class Fetcher:
+    """The fetcher of a process: any thread may announce and read extents of remote files.
+
+    Threads live only while there is something to fetch. Bytes that were announced are kept until they are read, up to
+    `ANNOUNCED` bytes together; announcements beyond that are ignored, since extents need not be announced.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._known: dict[_Key, tuple[Requests, int]] = {}  # announced extents, and how often
+        self._held: dict[RangeRequest, None] = {}  # announced pieces, oldest first
+        self._bytes = 0  # of them
+        self._urgent: deque[RangeRequest] = deque()
+        self._coming: deque[RangeRequest] = deque()
+        self._threads = 0
+        self.pace = RequestPace()
+        self.counts = FetchCounts()
+
+    def announce(self, extents: Iterable[Extent]) -> None:
+        """Begin to fetch extents that will be read, in this order, without waiting."""
+        with self._lock:
+            self._make_room()
+            if self._bytes >= ANNOUNCED:
+                return
+            new: list[Extent] = []
+            for extent in extents:
+                key = _key(extent)
+                if (known := self._known.get(key)) is not None:
+                    self._known[key] = known[0], known[1] + 1
+                elif extent[2] > extent[1]:
+                    new.append(extent)
+        planned = plan_requests(new)
+        with self._lock:
+            for key, cut in planned.items():
+                if key in self._known:
+                    continue
+                fresh = [piece for piece in cut if piece not in self._held]
+                size = sum(piece.nbytes for piece in fresh)
+                if self._bytes + size > ANNOUNCED and self._held:
+                    break
+                self._bytes += size
+                self._held.update(dict.fromkeys(fresh))
+                self._coming.extend(fresh)
+                for piece in cut:
+                    piece.left += 1
+                self._known[key] = cut, 1
+            self._start_threads()
+
+    def read(self, extents: Sequence[Extent]) -> list[memoryview]:
+        """Return the bytes of each extent; raise the error of the first that cannot be read.
+
+        The error has the index of its extent as `element`.
+        """
+        cuts: dict[int, Requests] = {}
+        keys = list(map(_key, extents))
+        with self._lock:
+            taken: dict[_Key, Requests] = {}
+            for i, key in enumerate(keys):
+                if key in taken:
+                    cuts[i] = taken[key]
+                elif (known := self._known.get(key)) is not None:
+                    cut = self._taken(key, *known)
+                    if not any(piece.failure is not None and not piece.failure[0].kind.is_passing for piece in cut):
+                        cuts[i] = taken[key] = cut  # otherwise asked for again: the reason may be gone
+        empty = {i for i, (_, begin, end) in enumerate(extents) if end <= begin}
+        found = plan_requests([extent for i, extent in enumerate(extents) if i not in cuts and i not in empty])
+        made = [cuts.get(i) or (() if i in empty else found[keys[i]]) for i in range(len(extents))]
+        wanted = list(dict.fromkeys(piece for cut in made for piece in cut if not piece.done.is_set()))
+        if wanted:
+            self._wait(wanted)
+        contents: list[memoryview] = []
+        for i, (extent, cut) in enumerate(zip(extents, made, strict=True)):
+            broken = next((piece for piece in cut if piece.failure is not None), None)
+            if broken is not None and broken.failure is not None:
+                error = failed(broken.failure[0], broken.file, *broken.failure[1:])
+                error.element = i  # type: ignore[attr-defined] - tells which element failed
+                raise error
+            contents.append(_cut_out(extent, cut))
+        return contents
+
+    def _taken(self, key: _Key, cut: Requests, uses: int) -> Requests:
+        """Return the pieces of an announced extent, and forget them if this was its last use."""
+        if uses > 1:
+            self._known[key] = cut, uses - 1
+            return cut
+        del self._known[key]
+        for piece in cut:
+            piece.left -= 1
+            if piece.left == 0 and piece in self._held:
+                del self._held[piece]
+                self._bytes -= piece.nbytes
+        return cut
+
+    def _make_room(self) -> None:
+        """Forget announced pieces that nobody asked for in a long time, as after an iterator that was left."""
+        old = monotonic() - _FORGOTTEN
+        if self._bytes < ANNOUNCED:
+            return
+        forgotten = {piece for piece in self._held if piece.done.is_set() and piece.finished < old}
+        if forgotten:
+            for piece in forgotten:
+                del self._held[piece]
+                self._bytes -= piece.nbytes
+            self._known = {key: kept for key, kept in self._known.items() if forgotten.isdisjoint(kept[0])}
+
+    def _wait(self, wanted: list[RangeRequest]) -> None:
+        """Wait until these pieces are done; repeat the request of one that is late."""
+        began = monotonic()
+        with self._lock:
+            self._urgent.extend(piece for piece in wanted if not piece.started)
+            self._start_threads()
+        for piece in wanted:
+            while not piece.done.is_set():
+                with self._lock:
+                    late = self.pace.repeat_after(piece.nbytes)
+                    began_at = piece.started
+                if late is None or piece.is_cached:
+                    piece.done.wait()
+                elif not began_at:
+                    piece.done.wait(late)
+                elif not piece.done.wait(max(began_at + late - monotonic(), 0.0)):
+                    self._repeat(piece)
+                    piece.done.wait()
+        with self._lock:
+            self.counts.waited += monotonic() - began
+
+    def _repeat(self, piece: RangeRequest) -> None:
+        with self._lock:
+            self.pace.repeated()
+            self.counts.hedged += 1
+            self._threads += 1
+        threading.Thread(target=self._repeated, args=(piece,), name="penstock-fetch").start()
+
+    def _repeated(self, piece: RangeRequest) -> None:
+        try:
+            content = self._requested(piece)
+        except Exception:  # noqa: BLE001 - the first request goes on, and has its own tries
+            content = None
+        if content is not None:
+            self._finish(piece, content)
+        self._work()
+
+    def _start_threads(self) -> None:
+        """Start threads for what waits, up to the number of requests at once."""
+        count = min(len(self._urgent) + len(self._coming), self.pace.limit - self._threads)
+        for _ in range(count):
+            self._threads += 1
+            threading.Thread(target=self._work, name="penstock-fetch").start()
+
+    def _work(self) -> None:
+        while (piece := self._next()) is not None:
+            self._fetch(piece)
+
+    def _next(self) -> RangeRequest | None:
+        """Return the next piece to fetch; `None` if this thread is to end."""
+        with self._lock:
+            while (self._urgent or self._coming) and self._threads <= self.pace.limit:
+                piece = (self._urgent or self._coming).popleft()
+                if not piece.started and threading.main_thread().is_alive():
+                    piece.started = monotonic()
+                    return piece
+                if not piece.started:  # the interpreter ends
+                    piece.failure = StoreFailure(Reason.OTHER, "the interpreter ends"), 1, 0.0
+                    piece.done.set()
+            self._threads -= 1
+            return None
+
+    def _fetch(self, piece: RangeRequest) -> None:
+        """Fetch a piece, trying again as long as that may help."""
+        cache = disk_cache_of(piece.file)
+        if piece.is_cached and cache is not None and (content := cache.read(piece.file, piece.begin, piece.end)):
+            with self._lock:
+                self.counts.cached_bytes += piece.nbytes
+            self._finish(piece, content)
+            return
+        budget = float(piece.file.access.options.get("retry_seconds", RETRY_SECONDS))
+        began, pause, has_asked_anew = monotonic(), _FIRST_PAUSE, False
+        while not piece.done.is_set():
+            piece.tries += 1
+            try:
+                content = self._requested(piece)
+            except Exception as error:  # noqa: BLE001 - any library's
+                failure = classify(error)
+            else:
+                self._finish(piece, content)
+                if cache is not None:
+                    cache.write(piece.file, piece.begin, content)
+                return
+            passed = monotonic() - began
+            anew = failure.kind is Reason.EXPIRED and not has_asked_anew
+            if anew:
+                has_asked_anew = True
+                opened_store.cache_clear()  # opened again, a store asks for credentials again
+            if not anew and not (failure.kind.is_passing and passed < budget and threading.main_thread().is_alive()):
+                self._fail(piece, failure, passed)
+                return
+            with self._lock:
+                self.counts.retried += 1
+                if failure.kind is Reason.SLOW_DOWN:
+                    self.pace.refused()
+            if not anew:
+                piece.done.wait(random.uniform(pause / 2, pause))  # noqa: S311 - not for secrets
+                pause = min(2 * pause, _LONGEST_PAUSE)
+
+    def _requested(self, piece: RangeRequest) -> memoryview:
+        began = monotonic()
+        content = store_of(piece.file.access).read(piece.file.key, piece.begin, piece.end, piece.file.tag)
+        seconds = monotonic() - began
+        with self._lock:
+            self.pace.done(piece.nbytes, seconds, busy=bool(self._urgent or self._coming))
+            self.counts.requests += 1
+            self.counts.bytes += piece.nbytes
+            self.counts.seconds += seconds
+            self._start_threads()
+        return content
+
+    def _finish(self, piece: RangeRequest, content: memoryview) -> None:
+        if not piece.done.is_set():
+            piece.content, piece.finished = content, monotonic()
+            piece.done.set()
+
+    def _fail(self, piece: RangeRequest, failure: StoreFailure, seconds: float) -> None:
+        if not piece.done.is_set():
+            piece.failure, piece.finished = (failure, piece.tries, seconds), monotonic()
+            piece.done.set()
+
+
+def _key(extent: Extent) -> _Key:
+    path, begin, end = extent
+    assert isinstance(path, RemoteFile)  # noqa: S101 - for the type checker
+    return path.content_key, begin, end
+
+
+def plan_requests(extents: Sequence[Extent]) -> dict[_Key, Requests]:
+    """Return the requests for each extent: near extents of a file share one, large ones have several.
+
+    A request has at most `LARGEST_REQUEST` bytes, and little that no extent asks for. Requests are in the order of the
+    extents that need them first. Extents on the local disk have requests of their own.
+    """
+    of_key = {_key(extent): extent for extent in extents}
+    cuts: dict[_Key, Requests] = {}
+    group: list[_Key] = []
+    low = high = useful = 0
+
+    def end_group() -> None:
+        if group:
+            cuts.update(dict.fromkeys(group, _requests(of_key[group[0]][0], low, high)))
+        group.clear()
+
+    for key in sorted(of_key):
+        path = of_key[key][0]
+        content, begin, end = key
+        if _is_on_disk(of_key[key]):
+            cuts[key] = _requests(path, begin, end, is_cached=True)
+            continue
+        near = group and group[0][0] == content and begin - high <= _GAP + useful // _SHARE
+        if not near or max(end, high) - low > LARGEST_REQUEST:
+            end_group()
+            low, high, useful = begin, begin, 0
+        group.append(key)
+        high = max(high, end)
+        useful += end - begin
+    end_group()
+    return {key: cuts[key] for key in of_key}
+
+
+def _is_on_disk(extent: Extent) -> bool:
+    path, begin, end = extent
+    cache = disk_cache_of(path) if isinstance(path, RemoteFile) else None
+    return cache is not None and isinstance(path, RemoteFile) and cache.covers(path, begin, end)
+
+
+def _requests(path: str, low: int, high: int, *, is_cached: bool = False) -> Requests:
+    assert isinstance(path, RemoteFile)  # noqa: S101 - for the type checker
+    steps = range(low, high, LARGEST_REQUEST)
+    return tuple(RangeRequest(path, at, min(at + LARGEST_REQUEST, high), is_cached=is_cached) for at in steps)
+
+
+def _cut_out(extent: Extent, cut: Requests) -> memoryview:
+    _, begin, end = extent
+    parts = [
+        piece.content[max(begin - piece.begin, 0) : end - piece.begin]
+        for piece in cut
+        if piece.content is not None and piece.begin < end and piece.end > begin
+    ]
+    if len(parts) == 1:
+        return parts[0]
+    joined = np.empty(end - begin, np.uint8)
+    at = 0
+    for part in parts:
+        joined[at : at + len(part)] = part
+        at += len(part)
+    return joined.data
+
+
+@lru_cache(maxsize=4)
+def _fetcher(process: int) -> Fetcher:
+    return Fetcher()
+
+
+def fetcher() -> Fetcher:
+    """Return the fetcher of this process."""
+    return _fetcher(os.getpid())

@@ -1,0 +1,60 @@
+"""Indexes of remote objects: made from a local copy, kept in the cache folder, and found by URL, size and tag."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from penstock.core.digest import digest
+from penstock.core.errors import DataError
+from penstock.storage.remote.disk import cache_root
+from penstock.storage.remote.file import RemoteFile
+from penstock.storage.remote.opened import local_copy
+from penstock.storage.sidecar import Sidecar, Stamp
+
+if TYPE_CHECKING:
+    from penstock.storage.indexing import IndexKind
+
+
+def remote_index_path(file: RemoteFile, kind: IndexKind) -> str:
+    """Return the path of the index of an object: another one for each content of it."""
+    name = digest(file.identity.encode("utf-8", "surrogateescape"), size=8)
+    folder = file.access.options.get("cache_dir") or cache_root()
+    base = os.path.basename(file.rstrip("/")).partition("?")[0][-80:] or "object"
+    return os.path.join(os.path.expanduser(os.fspath(folder)), "index", f"{name}-{kind.named(base)}")
+
+
+def load_remote(file: RemoteFile, kind: IndexKind) -> Sidecar | None:
+    """Return the kept index of an object, or `None` if there is none that is sound."""
+    if file.tag is None:  # nothing tells this content from another
+        return None
+    try:
+        sidecar = Sidecar.load(remote_index_path(file, kind))
+    except (OSError, DataError):  # missing or damaged: made again and replaced
+        return None
+    same = sidecar.format == kind.format and dict(sidecar.parameters) == dict(kind.parameters)
+    sound = same and sidecar.stamp.size == file.size and kind.is_sound(sidecar.arrays, file.size)
+    return sidecar if sound else None
+
+
+def make_remote(file: RemoteFile, kind: IndexKind, seen: Callable[[int], None], *, save: bool) -> Sidecar:
+    """Return the index of an object, made now; errors name the object instead of its copy."""
+    with local_copy(file, seen) as path:
+        stamp = Stamp.of(path)
+        stamp = Stamp(stamp.size, 0, stamp.digest)
+        try:
+            arrays = kind.scan(path, lambda position: None)
+        except DataError as error:
+            error.args = (str(error).replace(path, file),)
+            raise
+    sidecar = Sidecar(kind.format, dict(kind.parameters), stamp, arrays)
+    if not save or file.tag is None:
+        return sidecar
+    place = remote_index_path(file, kind)
+    with suppress(OSError):  # a read-only folder, a full disk: the index lives as long as the process
+        os.makedirs(os.path.dirname(place), exist_ok=True)
+        sidecar.save(place)
+        return Sidecar.load(place)  # mapped, so that the index takes no memory
+    return sidecar

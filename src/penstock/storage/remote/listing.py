@@ -1,0 +1,157 @@
+"""Objects by URL: single ones, those that match a pattern, and those below a prefix, in sorted order."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from time import monotonic
+from typing import Any, TypeVar
+
+from penstock.core.errors import DataError, PlanError
+from penstock.storage.remote.failures import Reason, classify, failed
+from penstock.storage.remote.file import Access, ObjectInfo, RemoteFile, shown_url
+from penstock.storage.remote.stores import opened_store, scheme_of, split_url, store_of, url_of
+
+T = TypeVar("T")
+_AT_ONCE = 32  # requests for the size of an object
+_MAGIC = re.compile(r"[*?\[]")
+_INDEX_SUFFIX = ".psindex"
+
+
+def find_objects(urls: Sequence[str], options: Mapping[str, Any] | None) -> list[str]:
+    """Return the objects of each URL, those of a pattern or a prefix sorted by their names; known ones as they are.
+
+    `*`, `?` and `[...]` match inside one name, `**` any depth; names that begin with a dot match only a pattern that
+    does. A URL that ends with a slash is a prefix: all objects below it. A single URL is one object, whose size is
+    asked for; a pattern is listed once. Raises a `FileNotFoundError` for a URL without an object.
+    """
+
+    def find(url: str) -> Sequence[RemoteFile]:
+        return [url] if isinstance(url, RemoteFile) else _objects(url, options)
+
+    return [file for files in _side_by_side(find, urls) for file in files]
+
+
+def find_below(url: str, options: Mapping[str, Any] | None) -> list[RemoteFile]:
+    """Return all objects below a prefix, sorted, except those with a hidden name in their path below it."""
+    access, key = split_url(url, options)
+    prefix = key.rstrip("/")
+    found = _listed(access, prefix, url)
+    start = len(prefix) + 1 if prefix else 0
+    return _sorted(access, [each for each in found if not _is_hidden(each.key[start:])])
+
+
+def _objects(url: str, options: Mapping[str, Any] | None) -> list[RemoteFile]:
+    access, key = split_url(url, options)
+    if _MAGIC.search(key) and not (scheme_of(url) == "http" and "*" not in key):
+        if "*" not in key:  # an existing name is taken literally
+            with suppress(FileNotFoundError):
+                named = answer_of(lambda: store_of(access).head(key), url_of(access, key))
+                return [RemoteFile(url_of(access, key), access, named)]
+        return _matches(url, access, key)
+    if key.endswith("/") or (not key and scheme_of(url) != "http"):
+        found = find_below(url, options)
+        if not found:
+            raise _nothing(url, access, key)
+        return found
+    try:
+        found_one = answer_of(lambda: store_of(access).head(key), url_of(access, key))
+    except FileNotFoundError as error:
+        below = [] if scheme_of(url) == "http" else find_below(f"{url}/", options)
+        if below:
+            raise FileNotFoundError(
+                f"{url_of(access, key)} is a prefix, not an object; its {len(below):,} objects match "
+                f"{url_of(access, key) + '/**'!r}"
+            ) from None
+        raise error from None
+    return [RemoteFile(url_of(access, key), access, found_one)]
+
+
+def _matches(url: str, access: Access, pattern: str) -> list[RemoteFile]:
+    if scheme_of(url) == "http":
+        raise PlanError(f"{shown_url(url)}: a web server has no listing to match a pattern with; give a list of URLs")
+    literal = pattern[: _MAGIC.search(pattern).start()]  # type: ignore[union-attr] - it has one
+    prefix = literal.rpartition("/")[0]
+    matching = _expression(pattern)
+    found = _listed(access, prefix, url)
+    kept = [each for each in found if matching.fullmatch(each.key) and not each.key.endswith(_INDEX_SUFFIX)]
+    if not kept:
+        raise _nothing(url, access, prefix, [each.key for each in found])
+    return _sorted(access, kept)
+
+
+def _expression(pattern: str) -> re.Pattern[str]:
+    """Return a glob pattern as an expression for whole keys.
+
+    >>> bool(_expression("a/**/*.tar").fullmatch("a/b/c/d.tar")), bool(_expression("a/*.tar").fullmatch("a/b/c.tar"))
+    (True, False)
+    """
+    parts: list[str] = []
+    for name in pattern.split("/"):
+        if name == "**":
+            parts.append(r"(?:(?!\.)[^/]+/)*")
+            continue
+        text = "" if name.startswith(".") else r"(?!\.)"
+        at = 0
+        while at < len(name):
+            end = name.find("]", at + 2) if name[at] == "[" else -1
+            if name[at] == "*":
+                text += "[^/]*"
+            elif name[at] == "?":
+                text += "[^/]"
+            elif end > 0:
+                inside = name[at + 1 : end].replace("\\", r"\\").replace("[", r"\[")
+                text += f"[{'^' + inside[1:] if inside[0] == '!' else inside}]"
+                at = end
+            else:
+                text += re.escape(name[at])
+            at += 1
+        parts.append(text + "/")
+    whole = "".join(parts)
+    whole = whole[:-1] if whole.endswith("/") else whole + r"(?!\.)[^/]+"
+    return re.compile(whole, re.DOTALL)
+
+
+def _listed(access: Access, prefix: str, url: str) -> list[ObjectInfo]:
+    return answer_of(lambda: list(store_of(access).list(prefix)), shown_url(url))
+
+
+def _sorted(access: Access, found: Iterable[ObjectInfo]) -> list[RemoteFile]:
+    objects = sorted(found, key=lambda each: each.key)
+    return [RemoteFile(url_of(access, each.key), access, each) for each in objects if not each.key.endswith("/")]
+
+
+def _is_hidden(path: str) -> bool:
+    return any(name.startswith(".") for name in path.split("/"))
+
+
+def _nothing(url: str, access: Access, prefix: str, names: Sequence[str] = ()) -> FileNotFoundError:
+    place = url_of(access, prefix)
+    what = f", which has {len(names):,} other objects, such as {names[0]!r}" if names else ", where there is none"
+    return FileNotFoundError(f"no object matches {shown_url(url)!r}: looked in {place}{what}")
+
+
+def answer_of(request: Callable[[], T], what: str, tries: int = 5) -> T:
+    """Return the result of a small request; try again after a passing failure, or with credentials asked for anew."""
+    number, began = 0, monotonic()
+    while True:
+        number += 1
+        try:
+            return request()
+        except (PlanError, DataError, ImportError):
+            raise
+        except Exception as error:  # noqa: BLE001 - any library's
+            failure = classify(error)
+        if failure.kind is Reason.EXPIRED and number == 1:
+            opened_store.cache_clear()
+        elif number == tries or not failure.kind.is_passing:
+            raise failed(failure, what, number, monotonic() - began)
+
+
+def _side_by_side(make: Callable[[str], T], urls: Sequence[str]) -> list[T]:
+    if len(urls) < 2:
+        return [make(url) for url in urls]
+    with ThreadPoolExecutor(min(len(urls), _AT_ONCE), "penstock-list") as pool:
+        return list(pool.map(make, urls))

@@ -1,0 +1,84 @@
+"""`storage_options=` in the words of pandas and fsspec, or of polars and obstore, for the store of a URL."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from penstock.core.errors import PlanError
+
+_S3 = {"key": "access_key_id", "secret": "secret_access_key", "endpoint_url": "endpoint", "region_name": "region"}
+_S3_WORDS = {
+    *("access_key_id", "secret_access_key", "token", "session_token", "endpoint", "region", "default_region"),
+    *("skip_signature", "request_payer", "virtual_hosted_style_request", "imdsv1_fallback", "unsigned_payload"),
+    *("bucket", "bucket_name", "s3_express", "sse_kms_key_id", "server_side_encryption", "container_credentials"),
+}
+_GCS_WORDS = {
+    *("service_account", "service_account_path", "service_account_key", "application_credentials"),
+    *("skip_signature", "base_url", "bucket"),
+}
+_AZURE = {"account": "account_name", "key": "account_key", "connection_string": "connection_string"}
+_AZURE_WORDS = {
+    *("account_name", "account_key", "sas_token", "sas_key", "client_id", "client_secret", "tenant_id", "authority_id"),
+    *("endpoint", "use_emulator", "skip_signature", "container_name", "use_azure_cli", "federated_token_file"),
+    *("bearer_token", "token", "msi_endpoint", "object_id", "use_fabric_endpoint", "authority_host"),
+}
+CLIENT_OPTIONS = {"allow_http", "allow_invalid_certificates", "proxy_url", "timeout", "connect_timeout", "user_agent"}
+"""Options of the HTTP client, the same for all stores."""
+OWN_OPTIONS = {"retry_seconds", "cache_dir", "cache_bytes"}
+"""Options of Penstock itself, the same for all stores."""
+
+
+def translated(scheme: str, given: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the options of an obstore store, and those of its client; raise a `PlanError` for an unknown name.
+
+    >>> translated("s3", {"key": "a", "secret": "b", "client_kwargs": {"endpoint_url": "http://localhost:5000"}})
+    ({'access_key_id': 'a', 'secret_access_key': 'b', 'endpoint': 'http://localhost:5000'}, {'allow_http': True})
+    """
+    names, prefixes, words = _NAMES[scheme]
+    config: dict[str, Any] = {}
+    client: dict[str, Any] = {}
+    for name, value in _flat(given).items():
+        word = name.lower()
+        if word in CLIENT_OPTIONS:
+            client[word] = value
+        elif word == "headers" and scheme == "http":
+            client["default_headers"] = value
+        elif word == "use_ssl":
+            client["allow_http"] = not value
+        elif word == "token" and scheme == "gs":
+            config.update({"skip_signature": True} if value == "anon" else {"service_account": value})
+        else:
+            plain = next((word.removeprefix(prefix) for prefix in prefixes if word.startswith(prefix)), word)
+            plain = names.get(plain, plain)
+            if plain not in words:
+                known = ", ".join(sorted({*words, *names, *CLIENT_OPTIONS, *OWN_OPTIONS}))
+                raise PlanError(f"storage_options={{{name!r}: ...}}: unknown for {scheme}://; expected some of {known}")
+            config[plain] = value
+    endpoint = config.get("endpoint") or config.get("base_url") or ""
+    if str(endpoint).startswith("http://"):
+        client.setdefault("allow_http", True)
+    return {name: value for name, value in config.items() if value is not None}, client
+
+
+def _flat(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options with those of fsspec's inner dicts beside the others, without Penstock's own."""
+    flat: dict[str, Any] = {}
+    for name, value in given.items():
+        if name == "client_kwargs" and isinstance(value, Mapping):
+            flat.update(value)
+        elif name == "config_kwargs" and isinstance(value, Mapping):
+            style = (value.get("s3") or {}).get("addressing_style")
+            flat["virtual_hosted_style_request"] = style == "virtual"
+        elif name not in OWN_OPTIONS:
+            flat[str(name)] = value
+    return flat
+
+
+_EVERYWHERE = {"anon": "skip_signature", "requester_pays": "request_payer"}
+_NAMES: dict[str, tuple[dict[str, str], tuple[str, ...], set[str]]] = {
+    "s3": ({**_S3, **_EVERYWHERE}, ("aws_",), _S3_WORDS),
+    "gs": (_EVERYWHERE, ("google_",), _GCS_WORDS),
+    "az": ({**_AZURE, **_EVERYWHERE}, ("azure_storage_", "azure_"), _AZURE_WORDS),
+    "http": ({}, (), set()),
+}

@@ -1,0 +1,215 @@
+"""The page of a report, from facts to HTML; all that comes from data or the user's code is escaped."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from html import escape
+from typing import Any
+
+from penstock.watch.page import drawings
+from penstock.watch.page.facts import Costs, Levels, Timeline
+from penstock.watch.stats import Stats, operations_table, rate
+from penstock.watch.verdict import verdict
+
+STYLE = """
+:root{color-scheme:light dark;--ink:#1d2330;--soft:#5d6678;--paper:#fff;--card:#f5f6f9;--line:#dde1e9;
+  --blue:#2f6fde;--red:#d9483b;--green:#2c9a63;--violet:#8a5bd6;--amber:#c98a12}
+@media(prefers-color-scheme:dark){:root{--ink:#e6e9f0;--soft:#9aa4b8;--paper:#14171d;--card:#1d222b;
+  --line:#323a48;--blue:#6ea2ff;--red:#ff7a6b;--green:#5fcf97;--violet:#b592ff;--amber:#f0b84a}}
+@media print{:root{color-scheme:light;--ink:#000;--soft:#444;--paper:#fff;--card:#fff;--line:#bbb}section{
+  break-inside:avoid}}
+*{box-sizing:border-box}
+body{margin:0;background:var(--paper);color:var(--ink);font:16px/1.5 system-ui,sans-serif}
+main{max-width:820px;margin:0 auto;padding:24px 16px 64px}
+h1{font-size:1.5rem;margin:0}
+h2{font-size:1.1rem;margin:36px 0 10px}
+h3{font-size:.9rem;margin:14px 0 6px;font-family:ui-monospace,monospace}
+small,.soft{color:var(--soft);font-weight:400}
+.verdict{border-left:4px solid var(--blue);background:var(--card);padding:12px 16px;margin:16px 0;border-radius:4px}
+.figures{display:flex;flex-wrap:wrap;gap:10px;margin:16px 0}
+.figures div{background:var(--card);border-radius:6px;padding:10px 14px;flex:1 1 120px}
+.figures b{display:block;font-size:1.25rem}
+svg{width:100%;height:auto;display:block}
+.scroll{overflow-x:auto}
+table{border-collapse:collapse;width:100%;font-size:.85rem}
+td,th{padding:5px 8px;text-align:right;border-bottom:1px solid var(--line);white-space:nowrap}
+td:first-child,th:first-child{text-align:left;min-width:110px;white-space:normal;overflow-wrap:anywhere}
+ul{padding-left:20px}
+li{overflow-wrap:anywhere}
+code{font:.85em ui-monospace,monospace;overflow-wrap:anywhere;white-space:pre-wrap}
+.row{display:flex;flex-wrap:wrap;gap:8px}
+figure{margin:0}
+figure code{display:block}
+img{display:block;max-width:96px;border-radius:4px;image-rendering:pixelated}
+.wave{width:160px;height:40px;background:var(--card)}
+.wave line{stroke:var(--blue)}
+text{fill:var(--ink);font:12px system-ui,sans-serif}
+text.soft{fill:var(--soft);font-size:11px}
+text.strong{font-weight:600;font-size:13px}
+rect.work,rect.task{fill:var(--blue)}
+rect.wait{fill:var(--red)}
+rect.step{fill:var(--green)}
+rect.pipe{fill:var(--line)}
+rect.lane{fill:var(--card)}
+.dot{fill:var(--blue)}
+.curve{fill:none;stroke-width:1.6}
+.c0{stroke:var(--blue)}
+.c1{stroke:var(--red)}
+.c2{stroke:var(--green)}
+.c3{stroke:var(--violet)}
+.c4{stroke:var(--amber)}
+.key.c0{fill:var(--blue)}
+.key.c1{fill:var(--red)}
+.key.c2{fill:var(--green)}
+.key.c3{fill:var(--violet)}
+.key.c4{fill:var(--amber)}
+.square{max-width:300px}
+@media(max-width:520px){.wide{overflow-x:auto}.wide svg{min-width:560px}}
+"""
+
+
+@dataclass
+class ReportFacts:
+    """All that a page shows."""
+
+    title: str
+    stats: Stats
+    timeline: Timeline
+    costs: Costs
+    levels: Levels
+    slowest: list[str] = field(default_factory=list)  # in words
+    samples: str = ""  # HTML
+    order: list[float] = field(default_factory=list)  # positions in the source, of 0 to 1, in the order of the elements
+    mixing: float | None = None
+    findings: list[str] = field(default_factory=list)
+    explained: str = ""
+    environment: dict[str, str] = field(default_factory=dict)
+    is_recorded: bool = True
+
+
+def page(facts: ReportFacts) -> str:
+    """Return the page."""
+    parts = [
+        _top(facts),
+        _section("Plan", _plan(facts.stats)),
+        _section("Who waited for whom", _timeline(facts)),
+        _section("What elements cost", _costs(facts)),
+        _section("Memory", _memory(facts)),
+        _section("Decisions and events", _list([*facts.stats.decisions, *map(str, facts.stats.events)])),
+        _section("Sample elements", facts.samples),
+        _section("Order", _order(facts)),
+        _section("Findings", _list(facts.findings) or "<p>None.</p>"),
+        _section("As written and as run", f"<div class=scroll><code>{escape(facts.explained)}</code></div>"),
+        _section("Environment", _table([[name, value] for name, value in facts.environment.items()])),
+    ]
+    return (
+        '<!doctype html><html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width,initial-scale=1">'
+        f"<title>{escape(facts.title)}</title><style>{STYLE}</style></head><body><main>{''.join(parts)}</main></body></html>"
+    )
+
+
+def _top(facts: ReportFacts) -> str:
+    stats = facts.stats
+    figures = {
+        f"{'batches' if stats.unit == 'batch' else 'elements'} a second": rate(stats.rate),
+        "of the time waited": f"{stats.wait_share:.0%}",
+        "seconds": f"{stats.seconds:,.2f}",
+        "peak of batches": f"{stats.peak_bytes / 1e6:,.1f} MB",
+    }
+    cells = "".join(
+        f"<div><b>{escape(value)}</b><small>{escape(name)}</small></div>" for name, value in figures.items()
+    )
+    return (
+        f"<h1>{escape(facts.title)}</h1>"
+        f"<p class=soft>{stats.items:,} items, {stats.rows:,} rows, {escape(stats.mode)}</p>"
+        f"<p class=verdict>{escape(verdict(stats))}</p><div class=figures>{cells}</div>"
+    )
+
+
+def _section(title: str, content: str) -> str:
+    return f"<section><h2>{escape(title)}</h2>{content}</section>" if content else ""
+
+
+def _list(lines: Sequence[str]) -> str:
+    return f"<ul>{''.join(f'<li>{escape(line)}</li>' for line in lines)}</ul>" if lines else ""
+
+
+def _table(rows: Sequence[Sequence[Any]]) -> str:
+    lines = "".join(f"<tr>{''.join(f'<td>{escape(str(cell))}</td>' for cell in row)}</tr>" for row in rows)
+    return f"<div class=scroll><table>{lines}</table></div>"
+
+
+def _plan(stats: Stats) -> str:
+    if not stats.operations:
+        return "<p>No operation was measured.</p>"
+    total = sum(each.wall for each in stats.operations) or 1.0
+    told = [
+        (each.name[:70], each.wall / total, f"{each.wall / total:.0%} of the work, {each.rows:,} rows")
+        for each in stats.operations
+    ]
+    head, *rows = operations_table(stats)
+    cells = "".join(f"<th>{escape(cell)}</th>" for cell in head)
+    table = _table(rows).replace("<table>", f"<table><tr>{cells}</tr>", 1)
+    return f"<div class=wide>{drawings.plan(told)}</div>{table}"
+
+
+def _timeline(facts: ReportFacts) -> str:
+    line = facts.timeline
+    if not line.lanes:
+        return "" if facts.is_recorded else "<p>Not recorded: call report() before the first item.</p>"
+    kinds = {"waits": "wait", "steps": "step"}
+    lanes = [(lane, kinds.get(lane, "task"), line.shares(lane)) for lane in sorted(line.lanes, key=_rank)]
+    used = max(max((at + 1 for at, share in enumerate(shares) if share), default=1) for _, _, shares in lanes)
+    shown = [(lane, kind, shares[:used]) for lane, kind, shares in lanes]
+    legend = (
+        "<p class=soft>The consumer waits (red) or steps (green); workers are busy (blue). Height is share of time.</p>"
+    )
+    return f"<div class=wide>{drawings.timeline(shown, used * line.width / 1e9)}</div>{legend}"
+
+
+def _rank(lane: str) -> tuple[int, str]:
+    return ({"waits": 0, "steps": 1}.get(lane, 2), lane)
+
+
+def _costs(facts: ReportFacts) -> str:
+    bars = facts.costs.histogram()
+    if not bars:
+        return ""
+    drawn = drawings.histogram([(_time(least), count) for least, count in bars], "Items by what they cost")
+    share = sum(each.took for each in facts.costs.slowest) / (facts.costs.total or 1)
+    most = f"<p>The slowest {len(facts.costs.slowest)} of {facts.costs.tasks:,} tasks took {share:.0%} of the work:</p>"
+    return f"<div class=wide>{drawn}</div>{most}{_list(facts.slowest)}"
+
+
+def _time(seconds: float) -> str:
+    return (
+        f"{seconds:.3g} s"
+        if seconds >= 1
+        else f"{seconds * 1e3:.3g} ms"
+        if seconds >= 1e-3
+        else f"{seconds * 1e6:.3g} µs"
+    )
+
+
+def _memory(facts: ReportFacts) -> str:
+    levels, stats = facts.levels, facts.stats
+    drawn = ""
+    if len(levels.times) > 1:
+        curves = drawings.curves(levels.times, levels.values, "MB", "Memory held over time")
+        drawn = f"<div class=wide>{curves}</div>"
+    told = [*(f"grows: {each}" for each in stats.growing), *stats.notes]
+    return drawn + f"<p>At most {stats.peak_bytes / 1e6:,.1f} MB of batches.</p>" + _list(told)
+
+
+def _order(facts: ReportFacts) -> str:
+    if not facts.order or facts.mixing is None:
+        return ""
+    points = [(at / len(facts.order), position) for at, position in enumerate(facts.order)]
+    text = (
+        f"<p>Mixing: <b>{facts.mixing:.2f}</b> of a uniform shuffle (1 is uniform, 0 is the order of the source), "
+        "by the distance in the source between successive elements.</p>"
+    )
+    drawn = drawings.square(points, "Position in the source (up) of elements as they come (right)")
+    return f"{text}<div class=square>{drawn}</div><p class=soft>Right: as they come. Up: position in the source.</p>"

@@ -1,0 +1,216 @@
+"""The viewer that writes a report: it gathers facts while the run goes on, and writes the page at its end."""
+
+from __future__ import annotations
+
+import logging
+import os
+import platform
+import sys
+import threading
+from collections.abc import Callable
+from html import escape
+from importlib.metadata import version
+from time import strftime
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from penstock import lint
+from penstock import plan as plans
+from penstock.engine.runs.lowering import first_element
+from penstock.engine.tasks.compile import compiled
+from penstock.engine.tasks.observer import Unobserved
+from penstock.ops.group.batching import batching_of
+from penstock.watch.page.document import ReportFacts, page
+from penstock.watch.page.facts import CostlyTask, Costs, Levels, Timeline
+from penstock.watch.page.samples import element_html
+from penstock.watch.stats import cut
+from penstock.watch.viewers import Moment, Pace
+
+if TYPE_CHECKING:
+    from penstock.core.arrays import Rows
+    from penstock.plan.node import Node
+    from penstock.watch.stats import Stats
+    from penstock.watch.trace.spans import Span
+
+LEVEL_PAUSE = 20_000_000  # ns between two looks at memory
+ORDERED = 1500  # elements whose order is drawn
+MOST_IN_PARTS = 256  # items whose parts may come in any order
+LONGEST_NAME = 60  # characters of a record's name
+RECORDS_NAMED = 3  # records of a slow task that are named
+PAGE_FAILED = "the report {} cannot be written, and the run goes on without it: {}"
+
+
+class ReportViewer:
+    """A viewer that writes a page of HTML at the end of a pass."""
+
+    def __init__(self, path: str | os.PathLike[str], plan: Node, explained: Callable[[], str]) -> None:
+        self._path = os.fspath(path)
+        self._plan = plan
+        self._explained = explained
+        self._timeline: Timeline | None = None
+        self._costs, self._levels = Costs(), Levels()
+        self._pace = Pace(LEVEL_PAUSE)
+        self._parts: dict[tuple[str, int], int] = {}  # ns, by operation and item
+        self._lanes: dict[tuple[int, int], str] = {}
+        self._consumer = 0
+        self._last = self._began = 0
+        self._epoch = 0
+        self._stats: Stats | None = None
+
+    def look(self, moment: Moment, spans: list[Span]) -> None:
+        if self._timeline is None:
+            self._began = moment.asked
+            self._timeline = Timeline(moment.asked)
+            self._consumer = threading.get_ident()
+            self._epoch = moment.run.cursor(0).epoch
+        if self._last:
+            self._timeline.add("steps", self._last, moment.asked - self._last)
+        self._last = moment.now
+        self._timeline.add("waits", moment.asked, moment.now - moment.asked)
+        self._take(spans)
+        if self._pace.is_due(moment.now):
+            self._stats = moment.stats()
+            held = {kind: held / 1e6 for kind, held in moment.run.budget.held.items()}
+            held["batches"] = self._stats.live_bytes / 1e6
+            self._levels.add((moment.now - self._began) / 1e9, held)
+
+    def close(self, last: Stats | None, spans: list[Span]) -> None:
+        """Write the page."""
+        self._take(spans)
+        for key in list(self._parts):
+            self._add_whole(key)
+        stats = last or self._stats
+        if stats is not None:
+            write_page(self._path, self._facts(stats))
+
+    def _take(self, spans: list[Span]) -> None:
+        for span in spans:
+            if span.kind == "operation" or self._timeline is None:
+                continue
+            if span.thread != self._consumer or span.process != os.getpid():
+                self._timeline.add(self._lane_of(span), span.begin, span.took)
+            if span.kind == "task":
+                self._costs.add(CostlyTask(span.took, span.name, span.item, span.rows))
+            elif span.kind == "part":  # of one item, which several tasks make
+                key = span.name, span.item
+                self._parts[key] = self._parts.get(key, 0) + span.took
+                if len(self._parts) > MOST_IN_PARTS:
+                    self._add_whole(next(iter(self._parts)))
+
+    def _add_whole(self, key: tuple[str, int]) -> None:
+        name, item = key
+        self._costs.add(CostlyTask(self._parts.pop(key), name, item, 1))
+
+    def _lane_of(self, span: Span) -> str:
+        key = span.process, span.thread
+        return self._lanes.setdefault(key, f"worker {len(self._lanes) + 1}")
+
+    def _facts(self, stats: Stats) -> ReportFacts:
+        facts = facts_of(self._plan, stats, self._explained)
+        facts.timeline = self._timeline or facts.timeline
+        facts.costs, facts.levels = self._costs, self._levels
+        facts.is_recorded = True
+        facts.slowest = [self._words(task) for task in sorted(self._costs.slowest, reverse=True)]
+        return facts
+
+    def _words(self, task: CostlyTask) -> str:
+        items = f"item {task.item}" if task.items == 1 else f"items {task.item} to {task.item + task.items}"
+        words = f"{task.took / 1e6:,.2f} ms: {items} of {task.name}"
+        plan = self._plan
+        if not plan.indexed or task.name != plan.label():
+            return words
+        rows = np.arange(task.item, task.item + task.items, dtype=np.int64) + self._epoch * plan.stride
+        names = [
+            cut(record.name, LONGEST_NAME)
+            for record, _ in zip(plans.locate.records(plan, rows), range(RECORDS_NAMED + 1), strict=False)
+        ]
+        more = ", …" if len(names) > RECORDS_NAMED else ""
+        return f"{words} ({', '.join(names[:RECORDS_NAMED])}{more})"
+
+
+def facts_of(plan: Node, stats: Stats, explained: Callable[[], str]) -> ReportFacts:
+    """Return the facts that need no recording."""
+    order = source_order(plan)
+    return ReportFacts(
+        title=f"Penstock: {plan.label()}",
+        stats=stats,
+        timeline=Timeline(0),
+        costs=Costs(),
+        levels=Levels(),
+        samples=_sample(plan),
+        order=order,
+        mixing=mixing_of(order),
+        findings=[str(finding) for finding in lint.rules.findings(lint.written.Written(plan), lint.rules.OF_PLANS)],
+        explained=explained(),
+        environment=_environment(stats),
+        is_recorded=False,
+    )
+
+
+def write_page(path: str, facts: ReportFacts) -> None:
+    """Write the page, or say in the log why that failed."""
+    try:
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(page(facts))
+    except OSError as error:
+        logging.getLogger("penstock").warning("%s", PAGE_FAILED.format(path, error))
+
+
+def _sample(plan: Node) -> str:
+    """Return the first element, made once more, as HTML."""
+    try:
+        if plan.length == 0:
+            return ""
+        if plan.indexed:
+            element = compiled(plan, np.empty, Unobserved())(np.zeros(1, np.int64)).elements()[0]
+        else:
+            element = first_element(plan)
+        return element_html(element, None if batching_of(plan) is None else 1)
+    except Exception as error:  # noqa: BLE001 - of the user's functions: the page shows it
+        return f"<p>No element could be made: {escape(f'{type(error).__name__}: {error}')}</p>"
+
+
+def source_order(plan: Node) -> list[float]:
+    """Return the positions in its only source, from 0 to 1, of the first elements; nothing if there is no such order.
+
+    >>> from penstock import Dataset
+    >>> source_order(Dataset.range(4).batch(2)._plan)
+    [0.0, 0.25, 0.5, 0.75]
+    """
+    node = plan
+    if not plan.indexed or plan.length <= 0:
+        return []
+    rows: Rows = np.arange(min(plan.length, ORDERED), dtype=np.int64)
+    while inputs := node.inputs:
+        if len(inputs) != 1:
+            return []
+        (rows,) = node.route(rows)
+        node, rows = inputs[0], rows[:ORDERED]
+    length = node.stride
+    return [] if node.length <= 0 else (rows % length / length).tolist()
+
+
+def mixing_of(order: list[float]) -> float | None:
+    """Return the mean distance of successive positions, in units of that of a uniform shuffle (1/3), at most 1.
+
+    >>> mixing_of([0.0, 0.25, 0.5, 0.75])
+    0.75
+    """
+    if len(order) < 2:
+        return None
+    distances = np.abs(np.diff(np.array(order)))
+    return float(min(3 * distances.mean(), 1.0))
+
+
+def _environment(stats: Stats) -> dict[str, str]:
+    return {
+        "written": strftime("%Y-%m-%d %H:%M:%S"),
+        "penstock": version("penstock"),
+        "Python": sys.version.split()[0],
+        "NumPy": np.__version__,
+        "system": f"{platform.system()} {platform.release()}, {platform.machine()}",
+        "cores": f"{stats.cores:g}",
+        "workers": f"{stats.mode}",
+        "memory budget": f"{stats.budget / 1e6:,.0f} MB",
+    }

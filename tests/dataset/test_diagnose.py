@@ -1,0 +1,78 @@
+"""Diagnoses of datasets: rates as they are, of the step alone, and up to each operation."""
+
+from __future__ import annotations
+
+from itertools import count
+
+import pytest
+
+import penstock as ps
+from penstock import Dataset
+from penstock.core.verdicts import Verdict
+from penstock.dataset import diagnose as room
+from penstock.dataset.diagnose import Diagnosis, WidthRates, diagnose
+
+
+def ticking(monkeypatch):
+    """Let every look at the clock take a tenth of a second."""
+    ticks = count()
+    monkeypatch.setattr(room, "perf_counter", lambda: next(ticks) / 10)
+
+
+def test_every_part_is_measured(monkeypatch):
+    ticking(monkeypatch)
+    monkeypatch.setattr(room, "_widths", lambda: [1, 2])
+    seen = []
+    ds = Dataset.range(40).shuffle(seed=0).map(abs).batch(4).with_options(ps.Options(executor="inline"))
+    found = diagnose(ds, seen.append, seconds=30)
+    assert [each.operation for each in found.operations] == ["range(40)", "shuffle(seed=0)", "map(abs)", "batch(4)"]
+    assert {tuple(each.by_workers) for each in found.operations} == {(1, 2)}
+    assert all(value > 0 for each in found.operations for value in each.by_workers.values())
+    assert (found.unit, type(found.verdict)) == ("batch", Verdict)
+    assert found.rate > 0
+    assert found.step_rate > 0
+    assert {len(batch) for batch in seen} == {4}
+    assert ds.epoch == 0  # the next pass is the first
+
+
+def test_a_diagnosis_ends_for_short_empty_and_endless_datasets(monkeypatch):
+    ticking(monkeypatch)
+    monkeypatch.setattr(room, "_widths", lambda: [1])
+    for ds in (Dataset.range(1), Dataset.range(0), Dataset.range(3).repeat(), Dataset.range(3).filter(lambda x: x > 5)):
+        found = diagnose(ds, lambda _: None, seconds=5)
+        assert len(found.operations) >= 1
+    assert found.step_rate is None  # without an element
+
+
+def test_a_diagnosis_prints_as_a_table():
+    rates = (WidthRates("read", {1: 1000.0, 2: 2000.0}), WidthRates("map(f)", {1: 9.5, 2: 9.5}))
+    found = Diagnosis("batch", 4.25, Verdict("Input-bound: x."), 8.0, rates)
+    assert str(found).splitlines() == [
+        "as it is: 4.25 batches/s",
+        "the step alone, on one batch again and again: 8 batches/s",
+        "Input-bound: x.",
+        "",
+        "up to   1 worker  2 workers",
+        "read     1,000/s    2,000/s",
+        "map(f)     9.5/s      9.5/s",
+    ]
+    assert "step alone" not in str(Diagnosis("element", 1.0, Verdict("x"), None, ()))
+
+
+@pytest.mark.parametrize(
+    ("given", "error", "says"),
+    [
+        (([1, 2],), TypeError, "expected a Dataset, not list"),
+        ((Dataset.range(3), 3), TypeError, "expected a function of a batch, not int"),
+    ],
+)
+def test_wrong_arguments_are_refused(given, error, says):
+    with pytest.raises(error, match=says):
+        diagnose(*given)
+    with pytest.raises(ValueError, match="above 0"):
+        diagnose(Dataset.range(3), seconds=0)
+
+
+def test_an_error_of_the_pipeline_is_raised():
+    with pytest.raises(ZeroDivisionError):
+        diagnose(Dataset.range(3).map(lambda x: 1 // x), seconds=1)

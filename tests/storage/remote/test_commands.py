@@ -1,0 +1,52 @@
+"""The commands `index`, `inspect`, `peek` and `convert` with URLs, whose credentials are in the environment."""
+
+from __future__ import annotations
+
+import pytest
+
+import penstock as ps
+from penstock.cli.main import main
+
+
+@pytest.fixture(autouse=True)
+def records(folder, server, monkeypatch):
+    """Records in the store, which the environment names."""
+    for name, value in {
+        "AWS_ENDPOINT_URL": f"http://127.0.0.1:{server.port}",
+        "AWS_ALLOW_HTTP": "true",
+        "AWS_ACCESS_KEY_ID": "AKIDTEST",
+        "AWS_SECRET_ACCESS_KEY": "s3cr3t-value",
+        "AWS_REGION": "us-east-1",
+    }.items():
+        monkeypatch.setenv(name, value)
+    made = ps.Dataset.from_source([b"record %d" % i for i in range(30)])
+    made.write_tfrecord(folder / "a.tfrecord", max_bytes=300, index=False)
+    return list(made)
+
+
+def test_index(capsys, cache):
+    assert main(["index", "s3://data/*.tfrecord"]) == 0
+    printed = "".join(capsys.readouterr())
+    assert "TFRecord: 3 files" in printed
+    assert "30 records" in printed
+    assert len(list(cache.glob("index/*.psindex"))) == 3
+    assert main(["index", "--force", "s3://data/*.tfrecord"]) == 0
+
+
+def test_inspect_and_peek(capsys):
+    assert main(["inspect", "s3://data/*.tfrecord"]) == 0
+    assert "30" in "".join(capsys.readouterr())
+    assert main(["peek", "s3://data/*.tfrecord", "--elements", "2"]) == 0
+    assert "s3://data/a-00000-of-00003.tfrecord, record 1" in "".join(capsys.readouterr())
+
+
+def test_convert(tmp_path, records):
+    assert main(["convert", "s3://data/*.tfrecord", str(tmp_path / "b.tfrecord")]) == 0
+    assert list(ps.read_tfrecord(str(tmp_path / "b*.tfrecord"))) == records
+
+
+def test_a_wrong_name_is_one_line(capsys):
+    assert main(["inspect", "s3://data/nothing"]) == 2
+    printed = "".join(capsys.readouterr())
+    assert "no such object" in printed
+    assert "Traceback" not in printed

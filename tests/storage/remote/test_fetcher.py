@@ -1,0 +1,101 @@
+"""Which requests are made for which extents, and what happens to slow, late and refused ones."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from penstock.storage.remote.fetcher import LARGEST_REQUEST, Fetcher, _cut_out, plan_requests
+from penstock.storage.remote.file import Access, ObjectInfo, RemoteFile
+from penstock.storage.remote.listing import find_objects
+
+FILE = RemoteFile("s3://data/k", Access("s3://data", {"cache_bytes": 0}), ObjectInfo("k", 1 << 40, None))
+
+
+def pieces_of(extents):
+    return {(piece.begin, piece.end): piece for cut in plan_requests(extents).values() for piece in cut}
+
+
+def test_near_extents_share_a_request():
+    assert list(pieces_of([(FILE, 0, 1000), (FILE, 1500, 2000), (FILE, 1 << 20, 2 << 20)])) == [
+        (0, 2000), (1 << 20, 2 << 20),
+    ]  # fmt: skip
+
+
+def test_large_extents_are_cut():
+    sizes = [end - begin for begin, end in pieces_of([(FILE, 5, 5 + 2 * LARGEST_REQUEST + 1)])]
+    assert sizes == [LARGEST_REQUEST, LARGEST_REQUEST, 1]
+
+
+def test_requests_are_in_the_order_of_the_extents():
+    far = 1 << 30
+    order = [(FILE, 3 * far, 3 * far + 9), (FILE, 0, 9), (FILE, 2 * far, 2 * far + 9)]
+    assert [cut[0].begin for cut in plan_requests(order).values()] == [3 * far, 0, 2 * far]
+
+
+@given(st.lists(st.tuples(st.integers(0, 60_000), st.integers(0, 9000)), max_size=30))
+def test_extents_are_cut_out_of_their_requests_without_much_waste(spans):
+    content = bytes(i * 31 % 256 for i in range(70_000))
+    extents = [(FILE, begin, begin + size) for begin, size in spans]
+    planned = plan_requests(extents)
+    wanted = set()
+    for (_, begin, end), cut in planned.items():
+        extent = FILE, begin, end
+        for piece in cut:
+            piece.content = memoryview(content)[piece.begin : piece.end]
+        assert _cut_out(extent, cut) == content[extent[1] : extent[2]]
+        wanted.update(range(extent[1], extent[2]))
+    fetched = sum(end - begin for begin, end in pieces_of(extents))
+    groups = len(extents)
+    assert fetched <= 1.15 * len(wanted) + 4096 * groups
+
+
+@pytest.fixture
+def file(folder, server, options):
+    (folder / "k").write_bytes(bytes(i * 31 % 256 for i in range(200_000)))
+    (found,) = find_objects(["s3://data/k"], options)
+    server.told()
+    return found
+
+
+def test_announced_extents_are_fetched_once(file, server):
+    fetcher, content = Fetcher(), bytes(i * 31 % 256 for i in range(200_000))
+    extents = [(file, begin, begin + 100) for begin in (0, 50_000, 150_000)]
+    fetcher.announce(extents)
+    assert [bytes(each) for each in fetcher.read(extents)] == [content[b:e] for _, b, e in extents]
+    assert server.stats.gets == 3
+    fetcher.announce(extents[:1])
+    fetcher.announce(extents[:1])
+    fetcher.read(extents[:1])
+    fetcher.read(extents[:1])
+    assert server.stats.gets == 4
+    assert not fetcher._known
+    assert not fetcher._held
+    assert fetcher._bytes == 0
+
+
+def test_the_same_extent_twice_and_empty_ones(file):
+    fetcher = Fetcher()
+    found = fetcher.read([(file, 5, 9), (file, 7, 7), (file, 5, 9)])
+    assert [len(each) for each in found] == [4, 0, 4]
+
+
+def test_an_error_has_the_index_of_its_extent(file, server):
+    fetcher = Fetcher()
+    server.told(status=403, code="AccessDenied")
+    with pytest.raises(OSError, match="access is denied") as caught:
+        fetcher.read([(file, 7, 7), (file, 5, 9)])
+    assert caught.value.element == 1
+
+
+def test_late_requests_are_made_again(file, server):
+    fetcher = Fetcher()
+    for begin in range(0, 150_000, 1000):
+        fetcher.read([(file, begin, begin + 900)])
+    server.told(late=1.0, late_seconds=3.0, seed=1)
+    server.faults.late = 0.0
+    fetcher.pace._late = dict.fromkeys(fetcher.pace._late, 0.05)
+    server.faults.late, server.faults.late_seconds = 1.0, 1.0
+    fetcher.read([(file, 151_000, 151_900)])
+    assert fetcher.counts.hedged == 1

@@ -1,0 +1,23 @@
+"""Patterns of URLs match as those of paths do."""
+
+from __future__ import annotations
+
+import pytest
+
+from penstock.storage.remote.listing import _expression
+
+
+@pytest.mark.parametrize(
+    ("pattern", "matching", "others"),
+    [
+        ("a/*.tar", ["a/x.tar", "a/.tar"[:-4] + "y.tar"], ["a/b/x.tar", "a/.x.tar", "a/x.tar.gz"]),
+        ("**/*.tar", ["x.tar", "a/b/x.tar"], [".a/x.tar", "a/.x.tar"]),
+        ("a/**", ["a/x", "a/b/x"], ["a/.b/x", "b/x"]),
+        ("x[0-9]?.t", ["x1a.t"], ["xaa.t", "x1.t"]),
+        ("x[!0-9].t", ["xa.t"], ["x1.t"]),
+        (".h/*", [".h/x"], ["h/x"]),
+    ],
+)
+def test_patterns_match_like_those_of_files(pattern, matching, others):
+    assert all(map(_expression(pattern).fullmatch, matching))
+    assert not any(map(_expression(pattern).fullmatch, others))

@@ -1,0 +1,106 @@
+"""Real stores: those of fsspec, moto's S3 server, and nginx; keys, listings and options as users write them."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import subprocess
+
+import pytest
+
+import penstock as ps
+from penstock.core.errors import DataError, MissingDependencyError, PlanError
+from penstock.storage.remote.listing import find_objects
+
+
+def test_file_systems_of_fsspec():
+    fsspec = pytest.importorskip("fsspec")
+    store = fsspec.filesystem("memory")
+    for i in range(4):
+        store.pipe(f"/stores/d/{i}.txt", b"%d\n" % i * 3)
+    ds = ps.read_text("memory://stores/d/*.txt", storage_options={"cache_bytes": 0})
+    assert list(ds.shuffle(seed=1)) != list(ds)
+    assert sorted(ds) == sorted(str(i) for i in range(4) for _ in range(3))
+    with pytest.raises(PlanError, match="nothing://"):
+        ps.read_text("nothing://a/b")
+
+
+def test_a_replaced_object_of_fsspec_is_named():
+    fsspec = pytest.importorskip("fsspec")
+    store = fsspec.filesystem("memory")
+    store.pipe("/stores/changed.txt", b"one\n")
+    ds = ps.read_files("memory://stores/changed.txt", storage_options={"cache_bytes": 0})
+    store.pipe("/stores/changed.txt", b"two\n")
+    with pytest.raises(DataError, match="replaced since"):
+        list(ds)
+    assert list(ps.read_files("memory://stores/changed.txt", storage_options={"cache_bytes": 0})) == [b"two\n"]
+    store.pipe("/stores/changed.txt", b"six\n")
+    assert list(ps.read_files("memory://stores/changed.txt", storage_options={"cache_bytes": 0})) == [b"six\n"]
+
+
+def test_moto():
+    server = pytest.importorskip("moto.server")
+    boto3 = pytest.importorskip("boto3")
+    running = server.ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+    running.start()
+    try:
+        host, port = running.get_host_and_port()
+        url = f"http://{host}:{port}"
+        client = boto3.client(
+            "s3", endpoint_url=url, aws_access_key_id="a", aws_secret_access_key="b", region_name="us-east-1"
+        )
+        client.create_bucket(Bucket="data")
+        names = ["a/1.txt", "a/b/2.txt", "a/.hidden", "odd name+é#1.txt", "x[1].bin"]
+        for name in names:
+            client.put_object(Bucket="data", Key=name, Body=name.encode())
+        given = {"key": "a", "secret": "b", "client_kwargs": {"endpoint_url": url, "region_name": "us-east-1"}}
+        given["cache_bytes"] = 0
+        assert list(ps.read_files("s3://data/a/", storage_options=given)) == [b"a/1.txt", b"a/b/2.txt"]
+        assert list(ps.read_files("s3://data/a/*", storage_options=given)) == [b"a/1.txt"]
+        assert list(ps.read_files("s3://data/odd*", storage_options=given)) == ["odd name+é#1.txt".encode()]
+        assert list(ps.Dataset.list_files("s3://data/**/*.txt", storage_options=given)) == [
+            "s3://data/a/1.txt", "s3://data/a/b/2.txt", "s3://data/odd name+é#1.txt",
+        ]  # fmt: skip
+        assert list(ps.read_files("s3://data/x[1].bin", storage_options=given)) == [b"x[1].bin"]
+        with pytest.raises(FileNotFoundError, match="no such bucket"):
+            ps.read_files("s3://other/*", storage_options=given)
+    finally:
+        running.stop()
+
+
+def test_nginx(tmp_path):
+    program = shutil.which("nginx", path="/usr/sbin:/usr/bin:/usr/local/bin")
+    if program is None:
+        pytest.skip("nginx is not installed")
+    pytest.importorskip("obstore")
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    (tmp_path / "www").mkdir()
+    (tmp_path / "www" / "a.txt").write_bytes(b"one\ntwo\n" * 1000)
+    paths = " ".join(
+        f"{kind}_temp_path {tmp_path}/{kind};" for kind in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
+    )
+    (tmp_path / "nginx.conf").write_text(
+        f"{'user root; ' if os.getuid() == 0 else ''}\n"
+        f"daemon off; pid {tmp_path}/pid; error_log {tmp_path}/log; events {{}}\n"
+        f"http {{ access_log off; {paths} server {{ listen 127.0.0.1:{port}; root {tmp_path}/www;\n"
+        "location /whole/ { alias " + f"{tmp_path}/www/; max_ranges 0; }} }} }}\n"
+    )
+    running = subprocess.Popen(
+        [program, "-p", str(tmp_path), "-c", str(tmp_path / "nginx.conf")], stderr=subprocess.PIPE
+    )
+    try:
+        ds = ps.read_text(f"http://127.0.0.1:{port}/a.txt", storage_options={"cache_bytes": 0})
+        assert list(ds) == ["one", "two"] * 1000
+        with pytest.raises(DataError, match="only whole files"):
+            list(ps.read_files(f"http://127.0.0.1:{port}/whole/a.txt", storage_options={"cache_bytes": 0}))
+    finally:
+        running.terminate()
+        running.communicate()
+
+
+def test_the_extra_is_named_when_the_library_is_missing(monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, "obstore", None)
+    with pytest.raises(MissingDependencyError, match=r"penstock\[remote\]"):
+        find_objects(["s3://another-bucket/x"], {"region": "missing"})

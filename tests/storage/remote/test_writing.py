@@ -1,0 +1,74 @@
+"""Files written to URLs: all or none, under the names of local files."""
+
+from __future__ import annotations
+
+import pytest
+
+import penstock as ps
+
+fsspec = pytest.importorskip("fsspec")
+OPTIONS = {"cache_bytes": 0}
+
+
+@pytest.fixture
+def store():
+    """The store in memory, empty at first."""
+    made = fsspec.filesystem("memory")
+    made.rm("/written", recursive=True) if made.exists("/written") else None
+    return made
+
+
+def names(store):
+    return sorted(store.find("/written")) if store.exists("/written") else []
+
+
+def test_files_are_sent_and_read_back(store, cache):
+    ds = ps.Dataset.range(40).map(lambda x: b"%d" % x * 9)
+    sent = ds.write_tfrecord("memory://written/a.tfrecord", max_bytes=300, storage_options=OPTIONS)
+    assert sent[0].startswith("memory://written/a-00000-of-")
+    assert names(store) == [name.removeprefix("memory:/") for name in sent]
+    assert list(ps.read_tfrecord(sent, storage_options=OPTIONS)) == list(ds)
+    samples = ds.map(lambda x: {"txt": x})
+    assert samples.write_tar("memory://written/a.tar", storage_options=OPTIONS) == ["memory://written/a.tar"]
+    assert [each["txt"] for each in ps.read_tar("memory://written/a.tar", storage_options=OPTIONS)] == list(ds)
+    assert not list(cache.glob("penstock-*"))
+
+
+def test_existing_objects_are_kept_unless_overwritten(store):
+    ds = ps.Dataset.from_source([b"one"])
+    ds.write_tfrecord("memory://written/a.tfrecord", storage_options=OPTIONS)
+    before = store.cat_file("/written/a.tfrecord")
+    other = ps.Dataset.from_source([b"two"])
+    with pytest.raises(FileExistsError, match=r"memory://written/a\.tfrecord exists already"):
+        other.write_tfrecord("memory://written/a.tfrecord", storage_options=OPTIONS)
+    assert store.cat_file("/written/a.tfrecord") == before
+    other.write_tfrecord("memory://written/a.tfrecord", overwrite=True, storage_options=OPTIONS)
+    assert store.cat_file("/written/a.tfrecord") != before
+
+
+def test_an_error_of_the_elements_sends_nothing(store):
+    def fail(x):
+        if x == 30:
+            raise ValueError("no")
+        return bytes(20)
+
+    with pytest.raises(ValueError, match="no"):
+        ps.Dataset.range(40).map(fail).write_tfrecord("memory://written/a", max_bytes=99, storage_options=OPTIONS)
+    assert names(store) == []
+
+
+def test_an_error_of_the_store_deletes_what_was_sent(store, monkeypatch):
+    put, count = type(store).put_file, []
+
+    def refuse(self, *given, **more):
+        count.append(given)
+        if len(count) > 2:
+            raise PermissionError("no")
+        return put(self, *given, **more)
+
+    monkeypatch.setattr(type(store), "put_file", refuse)
+    with pytest.raises(PermissionError, match="access is denied"):
+        ps.Dataset.range(40).map(lambda x: bytes(20)).write_tfrecord(
+            "memory://written/a", max_bytes=99, storage_options=OPTIONS
+        )
+    assert names(store) == []

@@ -1,0 +1,76 @@
+"""The page of a report: self-contained, escaped, and whole in a browser."""
+
+from __future__ import annotations
+
+import re
+
+from penstock.watch.page.document import ReportFacts, page
+from penstock.watch.page.facts import CostlyTask, Costs, Levels, Timeline
+from tests.chromium import document
+from tests.watch.test_verdict import operation, stats
+
+HOSTILE = "</title><script>document.title = 'broken'</script><img src=x onerror=alert(1)>"
+
+
+def facts(name="map(decode)"):
+    line, costs, levels = Timeline(0), Costs(), Levels()
+    line.add("waits", 0, 5_000_000)
+    line.add(name, 5_000_000, 5_000_000)
+    costs.add(CostlyTask(1000, name, 0, 1))
+    levels.add(0.0, {name: 1.0})
+    levels.add(1.0, {name: 2.0})
+    return ReportFacts(
+        name,
+        stats(operations=(operation(name, 4.0),), notes=(name,), decisions=(name,), growing=(name,)),
+        line,
+        costs,
+        levels,
+        slowest=[name],
+        order=[0.1, 0.9],
+        mixing=0.5,
+        findings=[name],
+        explained=name,
+        environment={name: name},
+    )
+
+
+def test_a_page_has_every_part_and_needs_nothing_else():
+    html = page(facts())
+    for title in (
+        "Plan",
+        "Who waited",
+        "What elements cost",
+        "Memory",
+        "Decisions",
+        "Order",
+        "Findings",
+        "Environment",
+    ):
+        assert f"<h2>{title}" in html
+    assert "Input-bound" in html
+    assert not re.search(r"(src|href)=[\"']?(http|//)|url\(|@import", html)
+    assert "prefers-color-scheme:dark" in html
+    assert "@media print" in html
+
+
+def test_names_from_data_are_escaped():
+    html = page(facts(HOSTILE))
+    assert "<script" not in html
+    assert "<img src=x" not in html
+    assert html.count("&lt;script&gt;") > 5
+
+
+def test_a_page_without_a_recording_says_so():
+    empty = ReportFacts("x", stats(operations=()), Timeline(0), Costs(), Levels(), is_recorded=False)
+    html = page(empty)
+    assert "call report() before the first item" in html
+    assert "No operation was measured" in html
+
+
+def test_chromium_shows_a_hostile_page_as_text(tmp_path):
+    path = tmp_path / "page.html"
+    path.write_text(page(facts(HOSTILE)), "utf-8")
+    shown = document(path, tmp_path / "profile")
+    assert "<title>&lt;/title&gt;&lt;script&gt;" in shown
+    assert shown.count("<svg") == 5
+    assert "</html>" in shown

@@ -1,0 +1,71 @@
+"""Sample elements as HTML."""
+
+from __future__ import annotations
+
+import base64
+import io
+import re
+
+import numpy as np
+import pytest
+
+import penstock as ps
+from penstock.watch.page.samples import element_html, png_bytes, thumbnail
+
+
+@pytest.mark.parametrize(
+    ("element", "has"),
+    [
+        (np.zeros((32, 32, 3), np.uint8), "<img"),
+        (np.zeros((32, 32, 1), np.float32), "<img"),
+        (np.zeros(4000, np.float32), "waveform"),
+        (np.full(4000, np.nan, np.float32), "waveform"),
+        (np.zeros((2, 4000), np.int16), "waveform"),
+        (b"\xff<b>", "&lt;b&gt;"),
+        ("<script>", "&lt;script&gt;"),
+        (np.arange(5), "[0 1 2 3 4]"),
+        (np.zeros((0, 3)), "[]"),
+        ({"<i>": 3}, "&lt;i&gt;"),
+        (("a", [1, 2]), "<code>a</code>"),
+    ],
+)
+def test_each_kind_of_leaf_is_shown(element, has):
+    html = element_html(element)
+    assert has in html
+    assert "<script" not in html
+    assert "<i>" not in html
+
+
+def test_a_batch_shows_its_first_elements():
+    html = element_html({"image": np.zeros((20, 16, 16, 3), np.uint8), "n": np.arange(20)}, rows=1)
+    assert html.count("<img") == 8
+    assert "<figure><code>7</code></figure>" in html
+
+
+def test_ragged_leaves_show_their_lengths():
+    ds = ps.Dataset.from_source([np.arange(3), np.arange(1)]).ragged_batch(2)
+    assert "lengths 3, 1" in element_html(next(iter(ds)), rows=1)
+
+
+def test_a_png_has_the_pixels():
+    image = np.random.default_rng(0).integers(0, 256, (9, 11, 3), np.uint8)
+    pillow = pytest.importorskip("PIL.Image")
+    assert np.array_equal(np.asarray(pillow.open(io.BytesIO(png_bytes(image)))), image)
+    html = element_html(image := np.repeat(image, 2, axis=0))
+    data = base64.b64decode(re.search(r"base64,([^\"]+)", html)[1])
+    assert np.array_equal(np.asarray(pillow.open(io.BytesIO(data))), image)
+
+
+@pytest.mark.parametrize(
+    ("image", "shape", "top"),
+    [
+        (np.full((200, 100, 3), 9, np.uint8), (67, 34, 3), 9),
+        (np.full((10, 10, 1), 0xFFFF, np.uint16), (10, 10, 3), 255),
+        (np.linspace(-3, 3, 300, dtype=np.float32).reshape(10, 10, 3), (10, 10, 3), 255),
+        (np.full((10, 10, 4), np.nan, np.float32), (10, 10, 3), 0),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:All-NaN")
+def test_a_thumbnail_is_small_and_of_bytes(image, shape, top):
+    small = thumbnail(image)
+    assert (small.shape, small.dtype, small.max()) == (shape, np.uint8, top)

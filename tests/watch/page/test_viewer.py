@@ -1,0 +1,85 @@
+"""Reports of runs."""
+
+from __future__ import annotations
+
+import logging
+
+import numpy as np
+import pytest
+
+from penstock import Dataset, Options
+from penstock.watch.page.viewer import mixing_of, source_order
+
+
+def reported(ds, path):
+    with ds.iterator() as it:
+        it.report(path)
+        assert not path.exists()
+        for _ in it:
+            pass
+    return path.read_text("utf-8")
+
+
+@pytest.mark.parametrize("options", [Options(executor="inline"), Options(executor="threads", workers=2)], ids=str)
+def test_a_report_shows_the_run(tmp_path, options):
+    ds = Dataset.from_source([f"photo {n}" for n in range(24)]).shuffle(seed=0).map(str.upper).batch(4)
+    html = reported(ds.with_options(options), tmp_path / "run.html")
+    assert "map(str.upper)" in html or "map(upper)" in html
+    assert ">waits</text>" in html
+    assert "of list" in html  # records of the slowest tasks
+    assert "PHOTO" in html  # of the sample
+    assert "Mixing" in html
+
+
+def test_a_stream_has_a_report_too(tmp_path):
+    html = reported(Dataset.from_generator(lambda: iter(range(8))).map(lambda x: x * 2).batch(2), tmp_path / "run.html")
+    assert "from_generator" in html
+    assert "Mixing" not in html
+
+
+def test_a_report_of_a_pass_under_way_is_written_at_once(tmp_path):
+    it = Dataset.range(24).batch(4).iterator()
+    next(it)
+    it.report(tmp_path / "run.html")
+    assert "call report() before the first item" in (tmp_path / "run.html").read_text("utf-8")
+    assert len(list(it)) == 5
+
+
+def test_a_report_of_a_failed_run_shows_what_was_received(tmp_path):
+    it = Dataset.range(8).map(lambda x: 1 // (4 - x)).batch(1).iterator()
+    it.report(tmp_path / "run.html")
+    with pytest.raises(ZeroDivisionError):
+        list(it)
+    assert "4 items" in (tmp_path / "run.html").read_text("utf-8")
+
+
+def test_a_page_that_cannot_be_written_does_not_end_the_run(tmp_path, caplog):
+    it = Dataset.range(8).iterator()
+    it.report(tmp_path / "none" / "run.html")
+    with caplog.at_level(logging.WARNING):
+        assert len(list(it)) == 8
+    assert "cannot be written, and the run goes on" in caplog.text
+
+
+def test_a_sample_that_cannot_be_made_is_told(tmp_path):
+    calls = []
+
+    def once(x):
+        calls.append(x)
+        if len(calls) > 4:
+            raise ValueError("<only once>")
+        return x
+
+    html = reported(Dataset.range(4).map(once).batch(1).with_options(Options(executor="inline")), tmp_path / "run.html")
+    assert "ValueError: &lt;only once&gt;" in html
+
+
+def test_the_order_is_that_of_the_source():
+    ds = Dataset.range(1000)
+    assert mixing_of(source_order(ds._plan)) < 0.01
+    assert mixing_of(source_order(ds.shuffle(seed=0).batch(7)._plan)) > 0.9
+    assert source_order(ds.concatenate(ds)._plan) == []
+    assert source_order(ds.filter(lambda x: x > 3)._plan) == []
+    assert source_order(Dataset.range(0)._plan) == []
+    assert mixing_of([0.5]) is None
+    assert mixing_of(np.random.default_rng(0).random(5000).tolist()) > 0.9
