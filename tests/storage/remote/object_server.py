@@ -40,6 +40,7 @@ class Faults:
     only: int = 0  # the number of requests that the status is for; 0: all
     no_ranges: bool = False
     weak: bool = False  # ETags
+    folders: bool = False  # listed as empty objects, as consoles make them
 
 
 @dataclass
@@ -204,7 +205,16 @@ class ObjectServer:
         if not os.path.isdir(root):
             return 404, b"<Error><Code>NoSuchBucket</Code></Error>"
         keys = [os.path.relpath(os.path.join(at, name), root) for at, _, names in os.walk(root) for name in names]
+        made = (
+            [os.path.relpath(at, root) + "/" for at, _, _ in os.walk(root) if at != root] if self.faults.folders else []
+        )
         entries = "".join(
+            f"<Contents><Key>{escape(key)}</Key><Size>0</Size><LastModified>2026-01-01T00:00:00.000Z</LastModified>"
+            "<ETag>&quot;d41d8cd98f00b204e9800998ecf8427e&quot;</ETag><StorageClass>STANDARD</StorageClass></Contents>"
+            for key in made
+            if key.startswith(prefix)
+        )
+        entries += "".join(
             f"<Contents><Key>{escape(key)}</Key><Size>{os.path.getsize(os.path.join(root, key))}</Size>"
             f"<LastModified>2026-01-01T00:00:00.000Z</LastModified>"
             f"<ETag>&quot;{self._sum(os.path.join(root, key))}&quot;</ETag>"

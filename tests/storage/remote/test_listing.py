@@ -14,7 +14,12 @@ from penstock.storage.remote.listing import _expression
         ("**/*.tar", ["x.tar", "a/b/x.tar"], [".a/x.tar", "a/.x.tar"]),
         ("a/**", ["a/x", "a/b/x"], ["a/.b/x", "b/x"]),
         ("x[0-9]?.t", ["x1a.t"], ["xaa.t", "x1.t"]),
-        ("x[!0-9].t", ["xa.t"], ["x1.t"]),
+        ("x[!0-9].t", ["xa.t"], ["x1.t", "x/.t"]),
+        ("[^a]x", ["^x", "ax"], ["bx", "/x"]),
+        ("[!]]x", ["ax", "[x"], ["]x"]),
+        ("[]a]x", ["]x", "ax"], ["bx"]),
+        ("x[b-a]", [], ["xa", "xb", "x-"]),
+        (r"[\&&a]x", ["\\x", "&x", "ax"], ["bx"]),
         (".h/*", [".h/x"], ["h/x"]),
     ],
 )

@@ -16,3 +16,10 @@ def test_options_of_both_spellings():
     assert translated("http", {"headers": {"A": "b"}})[1] == {"default_headers": {"A": "b"}}
     with pytest.raises(PlanError, match="'kee'"):
         translated("s3", {"kee": 1})
+
+
+def test_a_line_end_after_a_credential_is_named():
+    with pytest.raises(PlanError, match=r"'token': \.\.\.\}: it has a line end") as caught:
+        translated("s3", {"token": "s3cr3t\n"})
+    assert "s3cr3t" not in str(caught.value)
+    translated("gs", {"service_account_key": '{"a":\n1}'})

@@ -307,3 +307,30 @@ def test_images_and_examples_parse_as_from_files(files, options, folder):
     found = list(images), list(parsed)
     np.testing.assert_equal(found[0], expected[0])
     np.testing.assert_equal(found[1], expected[1])
+
+
+def test_objects_made_for_folders_are_no_files(options, server, folder):
+    for name in ("a/x", "a/b/y", "a/b.c/z", "a/none"):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(b"" if name == "a/none" else name.encode())
+    (folder / "a/empty").mkdir()
+    (folder / "a/x.psindex").write_bytes(b"an index")
+    server.told(folders=True)
+    assert "s3://data/a/empty" not in ps.Dataset.list_files("s3://data/**", storage_options=options)
+    for pattern, names in {
+        "a/": ["a/b.c/z", "a/b/y", "a/none", "a/x"],
+        "a/**": ["a/b.c/z", "a/b/y", "a/none", "a/x"],
+        "a/*": ["a/none", "a/x"],
+        "**/[!.]": ["a/b.c/z", "a/b/y", "a/x"],
+    }.items():
+        found = ps.Dataset.list_files(f"s3://data/{pattern}", storage_options=options)
+        assert list(found) == [f"s3://data/{name}" for name in names]
+
+
+@pytest.mark.parametrize(
+    "url", ["s3://me:s3cr3t@data/a", "s3://me:s3/cr3t@data/a", "http://me:s3/cr3t@host/a", "ftp://me:s3/cr3t@host/a"]
+)
+def test_a_password_in_a_url_is_not_shown(url):
+    with pytest.raises(PlanError) as caught:
+        ps.read_files(url)
+    assert not any(word in str(caught.value) for word in ("s3cr3t", "s3/cr3t", "cr3t", "me:"))

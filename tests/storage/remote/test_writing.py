@@ -72,3 +72,16 @@ def test_an_error_of_the_store_deletes_what_was_sent(store, monkeypatch):
             "memory://written/a", max_bytes=99, storage_options=OPTIONS
         )
     assert names(store) == []
+
+
+def test_an_interrupted_request_leaves_no_object(store, monkeypatch):
+    put = type(store).put_file
+
+    def interrupt(self, *given, **more):
+        put(self, *given, **more)
+        raise KeyboardInterrupt  # once the store has the object, before the call returns
+
+    monkeypatch.setattr(type(store), "put_file", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        ps.Dataset.range(4).map(lambda x: bytes(20)).write_tfrecord("memory://written/a", storage_options=OPTIONS)
+    assert names(store) == []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fnmatch
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -18,6 +19,7 @@ T = TypeVar("T")
 _AT_ONCE = 32  # requests for the size of an object
 _MAGIC = re.compile(r"[*?\[]")
 _INDEX_SUFFIX = ".psindex"
+_END = fnmatch.translate("")[-2:]  # `\Z`, or `\z` from Python 3.14
 
 
 def find_objects(urls: Sequence[str], options: Mapping[str, Any] | None) -> list[str]:
@@ -40,7 +42,8 @@ def find_below(url: str, options: Mapping[str, Any] | None) -> list[RemoteFile]:
     prefix = key.rstrip("/")
     found = _listed(access, prefix, url)
     start = len(prefix) + 1 if prefix else 0
-    return _sorted(access, [each for each in found if not _is_hidden(each.key[start:])])
+    kept = [each for each in found if not (_is_hidden(each.key[start:]) or each.key.endswith(_INDEX_SUFFIX))]
+    return _sorted(access, kept)
 
 
 def _objects(url: str, options: Mapping[str, Any] | None) -> list[RemoteFile]:
@@ -96,14 +99,14 @@ def _expression(pattern: str) -> re.Pattern[str]:
         text = "" if name.startswith(".") else r"(?!\.)"
         at = 0
         while at < len(name):
-            end = name.find("]", at + 2) if name[at] == "[" else -1
+            first = at + (2 if name.startswith("[!", at) else 1)
+            end = name.find("]", first + 1) if name[at] == "[" else -1  # a first "]" is one of the characters
             if name[at] == "*":
                 text += "[^/]*"
             elif name[at] == "?":
                 text += "[^/]"
             elif end > 0:
-                inside = name[at + 1 : end].replace("\\", r"\\").replace("[", r"\[")
-                text += f"[{'^' + inside[1:] if inside[0] == '!' else inside}]"
+                text += "(?!/)" + fnmatch.translate(name[at : end + 1]).removesuffix(_END)
                 at = end
             else:
                 text += re.escape(name[at])
@@ -115,12 +118,39 @@ def _expression(pattern: str) -> re.Pattern[str]:
 
 
 def _listed(access: Access, prefix: str, url: str) -> list[ObjectInfo]:
-    return answer_of(lambda: list(store_of(access).list(prefix)), shown_url(url))
+    found = answer_of(lambda: list(store_of(access).list(prefix)), shown_url(url))
+    return _without_folders(access, prefix, found)
+
+
+def _without_folders(access: Access, prefix: str, found: Sequence[ObjectInfo]) -> list[ObjectInfo]:
+    """Return what is listed without the empty objects that consoles make for folders.
+
+    Their keys end with a slash, which libraries drop: an empty object is a folder if it is the prefix, if others are
+    below it, or if the store has none of that name.
+    """
+    parents = {prefix}
+    for each in found:
+        above = each.key.rpartition("/")[0]
+        while above and above not in parents:
+            parents.add(above)
+            above = above.rpartition("/")[0]
+    files = [each for each in found if each.size or (each.key not in parents and not each.key.endswith("/"))]
+    unsure = [each.key for each in files if not each.size]
+
+    def missing(key: str) -> str | None:
+        try:
+            answer_of(lambda: store_of(access).head(key), url_of(access, key))
+        except FileNotFoundError:
+            return key
+        return None
+
+    folders = set(_side_by_side(missing, unsure))
+    return [each for each in files if each.key not in folders]
 
 
 def _sorted(access: Access, found: Iterable[ObjectInfo]) -> list[RemoteFile]:
     objects = sorted(found, key=lambda each: each.key)
-    return [RemoteFile(url_of(access, each.key), access, each) for each in objects if not each.key.endswith("/")]
+    return [RemoteFile(url_of(access, each.key), access, each) for each in objects]
 
 
 def _is_hidden(path: str) -> bool:

@@ -40,6 +40,10 @@ def translated(scheme: str, given: Mapping[str, Any]) -> tuple[dict[str, Any], d
     client: dict[str, Any] = {}
     for name, value in _flat(given).items():
         word = name.lower()
+        if isinstance(value, str) and not value.isprintable() and word != "service_account_key":
+            raise PlanError(
+                f"storage_options={{{name!r}: ...}}: it has a line end or another control character; strip it"
+            )
         if word in CLIENT_OPTIONS:
             client[word] = value
         elif word == "headers" and scheme == "http":

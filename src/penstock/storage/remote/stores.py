@@ -67,6 +67,7 @@ def split_url(url: str, options: Mapping[str, Any] | None) -> tuple[Access, str]
     kind = scheme_of(url)
     if kind == "http":
         parts = urlsplit(url)
+        _check_port(url)
         if parts.query:
             return Access(url, given), ""
         return Access(f"{parts.scheme}://{parts.netloc}", given), unquote(parts.path.lstrip("/"))
@@ -75,6 +76,8 @@ def split_url(url: str, options: Mapping[str, Any] | None) -> tuple[Access, str]
     container, _, key = rest.partition("/")
     if not container:
         raise PlanError(f"{shown_url(url)}: expected a bucket or container after {scheme}://")
+    if ":" in container:  # a user and password, which must not be shown
+        raise PlanError(f"{scheme}://...: no bucket or container has a ':'; give credentials in storage_options=")
     access = Access(f"{scheme}://{container}", given)
     if kind == "s3" and not access.endpoint and (endpoint := os.environ.get("AWS_ENDPOINT_URL")):
         access = Access(access.root, {**given, "endpoint_url": endpoint})  # the same URL is another object there
@@ -84,10 +87,20 @@ def split_url(url: str, options: Mapping[str, Any] | None) -> tuple[Access, str]
 def _split_other(url: str, scheme: str, options: Mapping[str, Any]) -> tuple[Access, str]:
     """Return the access and key of a URL for a file system of fsspec, which takes options from the URL, too."""
     files = _file_system(scheme)
+    _check_port(url)
     inner: dict[str, Any] = files._get_kwargs_from_urls(url)  # noqa: SLF001 - as `fsspec.core.url_to_fs`
     host = urlsplit(url).netloc.rpartition("@")[2] if inner else ""
     key: str = files._strip_protocol(url)  # noqa: SLF001 - as above
     return Access(f"{scheme}://{host}", {**inner, **options}), key.lstrip("/")
+
+
+def _check_port(url: str) -> None:
+    """Raise a `PlanError` that does not show the URL if its port is no number, as after a password with a slash."""
+    try:
+        _ = urlsplit(url).port
+    except ValueError:
+        scheme = url.partition("://")[0]
+        raise PlanError(f"{scheme}://...: the port is not a number; write a '/' in a password as %2F") from None
 
 
 def _file_system(scheme: str) -> Any:

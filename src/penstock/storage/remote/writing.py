@@ -41,8 +41,8 @@ def write_to_url(
                     raise FileExistsError(f"{shown} exists already; remove it, or pass overwrite=True")
         try:
             for path, each, shown in zip(written, keys, urls, strict=True):
+                sent.append(each)  # before: an interrupted request may still have made it
                 answer_of(lambda each=each, path=path: store.write(each, path), shown)
-                sent.append(each)
         except BaseException:
             if not overwrite:
                 for each in sent:
