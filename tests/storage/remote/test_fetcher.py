@@ -99,3 +99,17 @@ def test_late_requests_are_made_again(file, server):
     server.faults.late, server.faults.late_seconds = 1.0, 1.0
     fetcher.read([(file, 151_000, 151_900)])
     assert fetcher.counts.hedged == 1
+
+
+def test_an_error_of_any_kind_ends_the_wait_for_a_request(file, monkeypatch):
+    class Panic(BaseException):
+        """As the one of libraries in Rust, which is no `Exception`."""
+
+    def panic(*_):
+        raise Panic
+
+    fetcher = Fetcher()
+    monkeypatch.setattr(fetcher, "_requested", panic)
+    for _ in range(2 * fetcher.pace.limit):  # more than there are threads: none may be lost
+        with pytest.raises(OSError, match=r"the request failed \(Panic\)"):
+            fetcher.read([(file, 0, 9)])

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import math
+import os
+from pathlib import Path
+
 import pytest
 
 from penstock.core.errors import PlanError
-from penstock.storage.remote.options import translated
+from penstock.storage.remote.options import translated, with_checked_own
 
 
 def test_options_of_both_spellings():
@@ -23,3 +27,23 @@ def test_a_line_end_after_a_credential_is_named():
         translated("s3", {"token": "s3cr3t\n"})
     assert "s3cr3t" not in str(caught.value)
     translated("gs", {"service_account_key": '{"a":\n1}'})
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("retry_seconds", "5m"), ("retry_seconds", None), ("retry_seconds", -1), ("retry_seconds", math.nan),
+        ("cache_bytes", "10GB"), ("cache_bytes", None), ("cache_bytes", True), ("cache_bytes", math.inf),
+        ("cache_dir", 3),
+    ],
+)  # fmt: skip
+def test_an_own_option_of_another_kind_is_named(name, value):
+    with pytest.raises(PlanError, match=rf"storage_options=\{{'{name}': .*\}}: expected"):
+        with_checked_own({name: value})
+
+
+def test_the_cache_folder_is_absolute(monkeypatch):
+    monkeypatch.setenv("HOME", "/home/me")
+    assert with_checked_own({"cache_dir": "~/c"}) == {"cache_dir": "/home/me/c"}
+    assert with_checked_own({"cache_dir": Path("c")}) == {"cache_dir": os.path.abspath("c")}
+    assert with_checked_own({"cache_dir": None, "retry_seconds": math.inf, "cache_bytes": 1e9})["cache_dir"] is None

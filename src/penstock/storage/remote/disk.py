@@ -33,7 +33,7 @@ class DiskCache:
     """
 
     def __init__(self, folder: str, most: int) -> None:
-        self.folder = folder
+        self.folder = os.path.abspath(folder)
         self._most = most
         self._lock = threading.Lock()
         self._open: OrderedDict[str, CachedFile] = OrderedDict()

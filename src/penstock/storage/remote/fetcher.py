@@ -228,7 +228,7 @@ class Fetcher:
     def _repeated(self, piece: RangeRequest) -> None:
         try:
             content = self._requested(piece)
-        except Exception:  # noqa: BLE001 - the first request goes on, and has its own tries
+        except BaseException:  # noqa: BLE001 - the first request goes on, and has its own tries
             content = None
         if content is not None:
             self._finish(piece, content)
@@ -243,7 +243,10 @@ class Fetcher:
 
     def _work(self) -> None:
         while (piece := self._next()) is not None:
-            self._fetch(piece)
+            try:
+                self._fetch(piece)
+            except BaseException as error:  # noqa: BLE001 - a thread that dies leaves its reader waiting forever
+                self._fail(piece, StoreFailure(Reason.OTHER, type(error).__name__), monotonic() - piece.started)
 
     def _next(self) -> RangeRequest | None:
         """Return the next piece to fetch; `None` if this thread is to end."""

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, Self
 from urllib.parse import parse_qsl, quote_plus, urlsplit, urlunsplit
 
 from penstock.core.digest import digest
+from penstock.storage.remote.options import with_checked_own
 
 _URL = re.compile("[A-Za-z][A-Za-z0-9+.-]*://")
 _SECRET = re.compile(
@@ -31,7 +32,7 @@ class Access:
 
     def __init__(self, root: str, options: Mapping[str, Any]) -> None:
         self.root = root
-        self._options = dict(options)
+        self._options = with_checked_own(options)
         self.token = digest(repr((root, sorted(self._options.items()))).encode("utf-8", "surrogateescape"), size=8)
         """A digest that tells this access from others in this process."""
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import math
+import os
 from collections.abc import Mapping
+from numbers import Real
 from typing import Any
 
 from penstock.core.errors import PlanError
@@ -27,6 +30,27 @@ CLIENT_OPTIONS = {"allow_http", "allow_invalid_certificates", "proxy_url", "time
 """Options of the HTTP client, the same for all stores."""
 OWN_OPTIONS = {"retry_seconds", "cache_dir", "cache_bytes"}
 """Options of Penstock itself, the same for all stores."""
+
+
+def with_checked_own(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return options with those of Penstock itself checked, and the cache folder as an absolute path.
+
+    >>> with_checked_own({"retry_seconds": 5, "key": "a"})
+    {'retry_seconds': 5, 'key': 'a'}
+    """
+    checked = dict(given)
+    for name in ("retry_seconds", "cache_bytes"):
+        value = checked.get(name, 0)
+        if not isinstance(value, Real) or isinstance(value, bool) or not value >= 0:
+            raise PlanError(f"storage_options={{{name!r}: ...}}: expected a number, not below 0")
+    if checked.get("cache_bytes") == math.inf:
+        raise PlanError("storage_options={'cache_bytes': inf}: expected a number of bytes")
+    folder = checked.get("cache_dir")
+    if folder is not None:
+        if not isinstance(folder, str | os.PathLike):
+            raise PlanError("storage_options={'cache_dir': ...}: expected the path of a folder")
+        checked["cache_dir"] = os.path.abspath(os.path.expanduser(os.fspath(folder)))
+    return checked
 
 
 def translated(scheme: str, given: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
