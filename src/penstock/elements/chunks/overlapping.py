@@ -17,8 +17,10 @@ def do_overlap(columns: Iterable[Any]) -> bool:
     >>> do_overlap([column, column.copy(), ["a", "b"]]), do_overlap([column, column[:, ::-1]])
     (False, True)
     """
-    spans = [_span(column) for column in columns if isinstance(column, np.ndarray) and column.size]
-    return len(spans) > 1 and any(low < high for (_, high), (low, _) in pairwise(sorted(spans)))
+    arrays = [column for column in columns if isinstance(column, np.ndarray) and column.size]
+    if len(arrays) < 2:
+        return False
+    return any(low < high for (_, high), (low, _) in pairwise(sorted(map(_span, arrays))))
 
 
 def _span(array: NDArray[Any]) -> tuple[int, int]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from operator import is_not
+
 import numpy as np
 
 from penstock.core.arrays import Allocate
@@ -43,7 +45,7 @@ def stack_all(
         else:
             array = stack(column, memory, path=path, rows=rows, allocate=allocate, types=types, to_largest=to_largest)
         arrays.append(owned(array, allocate))
-    if do_overlap(arrays):
+    if any(map(is_not, arrays, given)) and do_overlap(arrays):
         arrays = [
             array if array is memory or not isinstance(array, np.ndarray) else _copied(array, allocate)
             for array, memory in zip(arrays, given, strict=True)
