@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from penstock.storage.remote.disk import disk_cache_of
 from penstock.storage.remote.fetcher import LARGEST_REQUEST, Fetcher, _cut_out, plan_requests
 from penstock.storage.remote.file import Access, ObjectInfo, RemoteFile
 from penstock.storage.remote.listing import find_objects
@@ -32,6 +33,20 @@ def test_requests_are_in_the_order_of_the_extents():
     far = 1 << 30
     order = [(FILE, 3 * far, 3 * far + 9), (FILE, 0, 9), (FILE, 2 * far, 2 * far + 9)]
     assert [cut[0].begin for cut in plan_requests(order).values()] == [3 * far, 0, 2 * far]
+
+
+def test_near_extents_on_the_local_disk_share_a_request(tmp_path):
+    access = Access("s3://data", {"cache_dir": str(tmp_path)})
+    file = RemoteFile("s3://data/k", access, ObjectInfo("k", 1 << 20, '"tag"'))
+    cache = disk_cache_of(file)
+    assert cache is not None
+    cache.write(file, 1000, memoryview(bytes(500)))
+    kept = pieces_of([(file, at, at + 50) for at in range(1000, 1500, 50)])
+    assert [(span, piece.is_cached) for span, piece in kept.items()] == [((1000, 1500), True)]
+    mixed = pieces_of([(file, at, at + 50) for at in range(900, 1100, 50)])
+    assert {span: piece.is_cached for span, piece in mixed.items()} == {
+        (900, 1000): False, (1000, 1050): True, (1050, 1100): True,
+    }  # fmt: skip
 
 
 @given(st.lists(st.tuples(st.integers(0, 60_000), st.integers(0, 9000)), max_size=30))

@@ -6,7 +6,7 @@ import os
 import random
 import threading
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields
 from functools import lru_cache
 from time import monotonic
@@ -332,33 +332,46 @@ def plan_requests(extents: Sequence[Extent]) -> dict[_Key, Requests]:
     """Return the requests for each extent: near extents of a file share one, large ones have several.
 
     A request has at most `LARGEST_REQUEST` bytes, and little that no extent asks for. Requests are in the order of the
-    extents that need them first. Extents on the local disk have requests of their own.
+    extents that need them first. What is on the local disk is read by requests of its own.
     """
     of_key = {_key(extent): extent for extent in extents}
     cuts: dict[_Key, Requests] = {}
+    absent: list[_Key] = []
+    for group in _near(sorted(of_key)):
+        path, low, high = _span(of_key[group[0]][0], group)
+        if _is_on_disk((path, low, high)):
+            cuts.update(dict.fromkeys(group, _requests(path, low, high, is_cached=True)))
+            continue
+        for key in group:
+            if len(group) > 1 and _is_on_disk(of_key[key]):
+                cuts[key] = _requests(*of_key[key], is_cached=True)
+            else:
+                absent.append(key)
+    for group in _near(absent):
+        cuts.update(dict.fromkeys(group, _requests(*_span(of_key[group[0]][0], group))))
+    return {key: cuts[key] for key in of_key}
+
+
+def _near(keys: Iterable[_Key]) -> Iterator[list[_Key]]:
+    """Yield groups of sorted keys that share a request."""
     group: list[_Key] = []
     low = high = useful = 0
-
-    def end_group() -> None:
-        if group:
-            cuts.update(dict.fromkeys(group, _requests(of_key[group[0]][0], low, high)))
-        group.clear()
-
-    for key in sorted(of_key):
-        path = of_key[key][0]
+    for key in keys:
         content, begin, end = key
-        if _is_on_disk(of_key[key]):
-            cuts[key] = _requests(path, begin, end, is_cached=True)
-            continue
         near = group and group[0][0] == content and begin - high <= _GAP + useful // _SHARE
         if not near or max(end, high) - low > LARGEST_REQUEST:
-            end_group()
-            low, high, useful = begin, begin, 0
+            if group:
+                yield group
+            group, low, high, useful = [], begin, begin, 0
         group.append(key)
         high = max(high, end)
         useful += end - begin
-    end_group()
-    return {key: cuts[key] for key in of_key}
+    if group:
+        yield group
+
+
+def _span(path: str, group: Sequence[_Key]) -> Extent:
+    return path, group[0][1], max(end for _, _, end in group)
 
 
 def _is_on_disk(extent: Extent) -> bool:
