@@ -7,9 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.storage.remote.disk import disk_cache_of
-from penstock.storage.remote.fetcher import LARGEST_REQUEST, Fetcher, _cut_out, plan_requests
+from penstock.storage.remote.fetcher import Fetcher, _cut_out
 from penstock.storage.remote.file import Access, ObjectInfo, RemoteFile
 from penstock.storage.remote.listing import find_objects
+from penstock.storage.remote.ranges import LARGEST_REQUEST, plan_requests
 
 FILE = RemoteFile("s3://data/k", Access("s3://data", {"cache_bytes": 0}), ObjectInfo("k", 1 << 40, None))
 

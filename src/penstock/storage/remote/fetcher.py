@@ -6,28 +6,24 @@ import os
 import random
 import threading
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
 from functools import lru_cache
 from time import monotonic
-from typing import TypeAlias
 
 import numpy as np
 
 from penstock.storage.local import Extent
 from penstock.storage.remote.disk import disk_cache_of
 from penstock.storage.remote.failures import Reason, StoreFailure, classify, failed
-from penstock.storage.remote.file import RemoteFile
 from penstock.storage.remote.pace import RequestPace
+from penstock.storage.remote.ranges import Key, RangeRequest, Requests, key_of, plan_requests
 from penstock.storage.remote.stores import opened_store, store_of
 
-LARGEST_REQUEST = 16 << 20
-"""The most bytes of one request."""
 ANNOUNCED = 128 << 20
 """The most bytes fetched ahead of being asked for."""
 RETRY_SECONDS = 300.0
 """How long a request is tried again, unless `storage_options=` has `retry_seconds`."""
-_GAP, _SHARE = 4096, 8  # bytes between two extents fetched as one: so many, and this part of those before
 _FORGOTTEN = 120.0  # seconds after which announced bytes make room for others
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 10.0  # seconds between tries
 
@@ -52,46 +48,6 @@ class FetchCounts:
         return self - FetchCounts()
 
 
-class RangeRequest:
-    """A range of an object that one request fetches. The lock of the fetcher guards all but `done` and its results."""
-
-    __slots__ = (
-        "begin",
-        "content",
-        "done",
-        "end",
-        "failure",
-        "file",
-        "finished",
-        "is_cached",
-        "left",
-        "started",
-        "tries",
-    )
-
-    def __init__(self, file: RemoteFile, begin: int, end: int, *, is_cached: bool = False) -> None:
-        self.file, self.begin, self.end = file, begin, end
-        self.is_cached = is_cached
-        self.started = 0.0  # time of the first request
-        self.finished = 0.0
-        self.tries = 0
-        self.left = 0  # announced extents that nobody has read yet
-        self.done = threading.Event()
-        self.content: memoryview | None = None
-        self.failure: tuple[StoreFailure, int, float] | None = None
-
-    @property
-    def nbytes(self) -> int:
-        return self.end - self.begin
-
-
-Requests: TypeAlias = tuple[RangeRequest, ...]
-"""The pieces that an extent is cut out of, in order."""
-
-
-_Key: TypeAlias = tuple[str, int, int]  # content of a file, begin and end
-
-
 class Fetcher:
     """The fetcher of a process: any thread may announce and read extents of remote files.
 
@@ -101,7 +57,7 @@ class Fetcher:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._known: dict[_Key, tuple[Requests, int]] = {}  # announced extents, and how often
+        self._known: dict[Key, tuple[Requests, int]] = {}  # announced extents, and how often
         self._held: dict[RangeRequest, None] = {}  # announced pieces, oldest first
         self._bytes = 0  # of them
         self._urgent: deque[RangeRequest] = deque()
@@ -118,7 +74,7 @@ class Fetcher:
                 return
             new: list[Extent] = []
             for extent in extents:
-                key = _key(extent)
+                key = key_of(extent)
                 if (known := self._known.get(key)) is not None:
                     self._known[key] = known[0], known[1] + 1
                 elif extent[2] > extent[1]:
@@ -146,9 +102,9 @@ class Fetcher:
         The error has the index of its extent as `element`.
         """
         cuts: dict[int, Requests] = {}
-        keys = list(map(_key, extents))
+        keys = list(map(key_of, extents))
         with self._lock:
-            taken: dict[_Key, Requests] = {}
+            taken: dict[Key, Requests] = {}
             for i, key in enumerate(keys):
                 if key in taken:
                     cuts[i] = taken[key]
@@ -172,7 +128,7 @@ class Fetcher:
             contents.append(_cut_out(extent, cut))
         return contents
 
-    def _taken(self, key: _Key, cut: Requests, uses: int) -> Requests:
+    def _taken(self, key: Key, cut: Requests, uses: int) -> Requests:
         """Return the pieces of an announced extent, and forget them if this was its last use."""
         if uses > 1:
             self._known[key] = cut, uses - 1
@@ -320,70 +276,6 @@ class Fetcher:
         if not piece.done.is_set():
             piece.failure, piece.finished = (failure, piece.tries, seconds), monotonic()
             piece.done.set()
-
-
-def _key(extent: Extent) -> _Key:
-    path, begin, end = extent
-    assert isinstance(path, RemoteFile)  # noqa: S101 - for the type checker
-    return path.content_key, begin, end
-
-
-def plan_requests(extents: Sequence[Extent]) -> dict[_Key, Requests]:
-    """Return the requests for each extent: near extents of a file share one, large ones have several.
-
-    A request has at most `LARGEST_REQUEST` bytes, and little that no extent asks for. Requests are in the order of the
-    extents that need them first. What is on the local disk is read by requests of its own.
-    """
-    of_key = {_key(extent): extent for extent in extents}
-    cuts: dict[_Key, Requests] = {}
-    absent: list[_Key] = []
-    for group in _near(sorted(of_key)):
-        path, low, high = _span(of_key[group[0]][0], group)
-        if _is_on_disk((path, low, high)):
-            cuts.update(dict.fromkeys(group, _requests(path, low, high, is_cached=True)))
-            continue
-        for key in group:
-            if len(group) > 1 and _is_on_disk(of_key[key]):
-                cuts[key] = _requests(*of_key[key], is_cached=True)
-            else:
-                absent.append(key)
-    for group in _near(absent):
-        cuts.update(dict.fromkeys(group, _requests(*_span(of_key[group[0]][0], group))))
-    return {key: cuts[key] for key in of_key}
-
-
-def _near(keys: Iterable[_Key]) -> Iterator[list[_Key]]:
-    """Yield groups of sorted keys that share a request."""
-    group: list[_Key] = []
-    low = high = useful = 0
-    for key in keys:
-        content, begin, end = key
-        near = group and group[0][0] == content and begin - high <= _GAP + useful // _SHARE
-        if not near or max(end, high) - low > LARGEST_REQUEST:
-            if group:
-                yield group
-            group, low, high, useful = [], begin, begin, 0
-        group.append(key)
-        high = max(high, end)
-        useful += end - begin
-    if group:
-        yield group
-
-
-def _span(path: str, group: Sequence[_Key]) -> Extent:
-    return path, group[0][1], max(end for _, _, end in group)
-
-
-def _is_on_disk(extent: Extent) -> bool:
-    path, begin, end = extent
-    cache = disk_cache_of(path) if isinstance(path, RemoteFile) else None
-    return cache is not None and isinstance(path, RemoteFile) and cache.covers(path, begin, end)
-
-
-def _requests(path: str, low: int, high: int, *, is_cached: bool = False) -> Requests:
-    assert isinstance(path, RemoteFile)  # noqa: S101 - for the type checker
-    steps = range(low, high, LARGEST_REQUEST)
-    return tuple(RangeRequest(path, at, min(at + LARGEST_REQUEST, high), is_cached=is_cached) for at in steps)
 
 
 def _cut_out(extent: Extent, cut: Requests) -> memoryview:

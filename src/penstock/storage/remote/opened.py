@@ -13,8 +13,9 @@ from typing import Any, BinaryIO
 
 from penstock.storage.local import Extent
 from penstock.storage.remote.disk import cache_root
-from penstock.storage.remote.fetcher import LARGEST_REQUEST, fetcher
+from penstock.storage.remote.fetcher import fetcher
 from penstock.storage.remote.file import RemoteFile
+from penstock.storage.remote.ranges import LARGEST_REQUEST
 
 _STEP = 8 << 20  # bytes fetched as one when a file is read in order
 _AHEAD = 4  # steps announced

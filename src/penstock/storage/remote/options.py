@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Mapping
-from numbers import Real
-from typing import Any
+from typing import Any, SupportsFloat
 
 from penstock.core.errors import PlanError
 
@@ -41,7 +40,7 @@ def with_checked_own(given: Mapping[str, Any]) -> dict[str, Any]:
     checked = dict(given)
     for name in ("retry_seconds", "cache_bytes"):
         value = checked.get(name, 0)
-        if not isinstance(value, Real) or isinstance(value, bool) or not value >= 0:
+        if not isinstance(value, SupportsFloat) or isinstance(value, bool) or not float(value) >= 0:
             raise PlanError(f"storage_options={{{name!r}: ...}}: expected a number, not below 0")
     if checked.get("cache_bytes") == math.inf:
         raise PlanError("storage_options={'cache_bytes': inf}: expected a number of bytes")
