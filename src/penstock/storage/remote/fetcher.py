@@ -17,7 +17,7 @@ from penstock.storage.local import Extent
 from penstock.storage.remote.disk import disk_cache_of
 from penstock.storage.remote.failures import Reason, StoreFailure, classify, failed
 from penstock.storage.remote.pace import RequestPace
-from penstock.storage.remote.ranges import Key, RangeRequest, Requests, key_of, plan_requests
+from penstock.storage.remote.ranges import ExtentKey, RangeRequest, Requests, key_of, plan_requests
 from penstock.storage.remote.stores import opened_store, store_of
 
 ANNOUNCED = 128 << 20
@@ -57,7 +57,7 @@ class Fetcher:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._known: dict[Key, tuple[Requests, int]] = {}  # announced extents, and how often
+        self._known: dict[ExtentKey, tuple[Requests, int]] = {}  # announced extents, and how often
         self._held: dict[RangeRequest, None] = {}  # announced pieces, oldest first
         self._bytes = 0  # of them
         self._urgent: deque[RangeRequest] = deque()
@@ -104,7 +104,7 @@ class Fetcher:
         cuts: dict[int, Requests] = {}
         keys = list(map(key_of, extents))
         with self._lock:
-            taken: dict[Key, Requests] = {}
+            taken: dict[ExtentKey, Requests] = {}
             for i, key in enumerate(keys):
                 if key in taken:
                     cuts[i] = taken[key]
@@ -128,7 +128,7 @@ class Fetcher:
             contents.append(_cut_out(extent, cut))
         return contents
 
-    def _taken(self, key: Key, cut: Requests, uses: int) -> Requests:
+    def _taken(self, key: ExtentKey, cut: Requests, uses: int) -> Requests:
         """Return the pieces of an announced extent, and forget them if this was its last use."""
         if uses > 1:
             self._known[key] = cut, uses - 1

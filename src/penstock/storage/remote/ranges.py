@@ -53,26 +53,26 @@ Requests: TypeAlias = tuple[RangeRequest, ...]
 """The pieces that an extent is cut out of, in order."""
 
 
-Key: TypeAlias = tuple[str, int, int]
+ExtentKey: TypeAlias = tuple[str, int, int]
 """The content of a file, begin and end."""
 
 
-def key_of(extent: Extent) -> Key:
+def key_of(extent: Extent) -> ExtentKey:
     """Return what tells an extent of this content from others."""
     path, begin, end = extent
     assert isinstance(path, RemoteFile)  # noqa: S101 - for the type checker
     return path.content_key, begin, end
 
 
-def plan_requests(extents: Sequence[Extent]) -> dict[Key, Requests]:
+def plan_requests(extents: Sequence[Extent]) -> dict[ExtentKey, Requests]:
     """Return the requests for each extent: near extents of a file share one, large ones have several.
 
     A request has at most `LARGEST_REQUEST` bytes, and little that no extent asks for. Requests are in the order of the
     extents that need them first. What is on the local disk is read by requests of its own.
     """
     of_key = {key_of(extent): extent for extent in extents}
-    cuts: dict[Key, Requests] = {}
-    absent: list[Key] = []
+    cuts: dict[ExtentKey, Requests] = {}
+    absent: list[ExtentKey] = []
     for group in _near(sorted(of_key)):
         path, low, high = _span(of_key[group[0]][0], group)
         if _is_on_disk((path, low, high)):
@@ -88,9 +88,9 @@ def plan_requests(extents: Sequence[Extent]) -> dict[Key, Requests]:
     return {key: cuts[key] for key in of_key}
 
 
-def _near(keys: Iterable[Key]) -> Iterator[list[Key]]:
+def _near(keys: Iterable[ExtentKey]) -> Iterator[list[ExtentKey]]:
     """Yield groups of sorted keys that share a request."""
-    group: list[Key] = []
+    group: list[ExtentKey] = []
     low = high = useful = 0
     for key in keys:
         content, begin, end = key
@@ -106,7 +106,7 @@ def _near(keys: Iterable[Key]) -> Iterator[list[Key]]:
         yield group
 
 
-def _span(path: str, group: Sequence[Key]) -> Extent:
+def _span(path: str, group: Sequence[ExtentKey]) -> Extent:
     return path, group[0][1], max(end for _, _, end in group)
 
 
