@@ -89,7 +89,8 @@ def test_two_results_of_the_same_value_are_equal():
 
     made = trace_of(twice, ROWS)
     out = [np.empty_like(ROWS), np.empty_like(ROWS)]
-    for column in made.columns(chunk_of(ROWS), out, np.empty).arrays(out):
+    columns = made.columns(chunk_of(ROWS), out, np.empty)
+    for column in stack_all(columns, np.arange(len(ROWS)), out=out, allocate=np.empty)[1]:
         np.testing.assert_array_equal(column, ROWS * 2)
 
 
