@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from penstock.elements.chunks.to_arrays import stack_all
 from penstock.tracing import program
 from penstock.tracing.program import Frame, UnequalError
 from tests.tracing.comparing import chunk_of, trace_of
