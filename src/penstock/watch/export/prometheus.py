@@ -20,7 +20,7 @@ LABELS = ["pipeline"]
 SAME_NAME = "to_prometheus(): another pass is called %r; the counts are those of the pass that was added last"
 
 
-class Passes:
+class RegisteredPasses:
     """The collector of all passes in one registry: a metric comes once, with a sample for each pipeline."""
 
     def __init__(self, registry: Any) -> None:
@@ -59,14 +59,14 @@ class Passes:
                 del self._viewers[name]
 
 
-_passes: WeakKeyDictionary[Any, Passes] = WeakKeyDictionary()  # by registry
+_passes: WeakKeyDictionary[Any, RegisteredPasses] = WeakKeyDictionary()  # by registry
 _making = threading.Lock()
 
 
-def _passes_of(registry: Any) -> Passes:
+def _passes_of(registry: Any) -> RegisteredPasses:
     with _making:
         if registry not in _passes:
-            _passes[registry] = Passes(registry)
+            _passes[registry] = RegisteredPasses(registry)
         return _passes[registry]
 
 

@@ -12,7 +12,7 @@ from penstock.watch.page.facts import Costs, Levels, Timeline
 from penstock.watch.stats import Stats, cut, operations_table, rate
 from penstock.watch.verdict import verdict
 
-LONGEST_NAME = 56  # characters of an operation's name that fit beside its pipe
+LONGEST_DRAWN = 56  # characters of an operation's name that fit beside its pipe
 STYLE = """
 :root{color-scheme:light dark;--ink:#1d2330;--soft:#5d6678;--paper:#fff;--card:#f5f6f9;--line:#dde1e9;
   --blue:#2f6fde;--red:#d9483b;--green:#2c9a63;--violet:#8a5bd6;--amber:#c98a12}
@@ -147,7 +147,7 @@ def _plan(stats: Stats) -> str:
         return "<p>No operation was measured.</p>"
     total = sum(each.wall for each in stats.operations) or 1.0
     told = [
-        (cut(each.name, LONGEST_NAME), each.wall / total, f"{each.wall / total:.0%} of the work, {each.rows:,} rows")
+        (cut(each.name, LONGEST_DRAWN), each.wall / total, f"{each.wall / total:.0%} of the work, {each.rows:,} rows")
         for each in stats.operations
     ]
     head, *rows = operations_table(stats)

@@ -48,7 +48,7 @@ class ReportViewer:
 
     def __init__(self, path: str | os.PathLike[str], plan: Node, explained: Callable[[], str]) -> None:
         self._path = os.fspath(path)
-        self._said = not may_write(self._path)
+        self._said = not can_write_page(self._path)
         self._plan = plan
         self._explained = explained
         self._timeline: Timeline | None = None
@@ -151,7 +151,7 @@ def facts_of(plan: Node, stats: Stats, explained: Callable[[], str]) -> ReportFa
     )
 
 
-def may_write(path: str) -> bool:
+def can_write_page(path: str) -> bool:
     """Return whether a page can be written there, or say in the log why not, before a long run instead of after it."""
     is_new = not os.path.lexists(path)
     try:
