@@ -225,3 +225,10 @@ def test_fresh_elements_can_be_pickled():
     there = pickle.loads(pickle.dumps(Fresh([{"x": np.arange(3)}])))
     assert type(there) is Fresh
     assert there.elements()[0]["x"].tolist() == [0, 1, 2]
+
+
+def test_joined_chunks_keep_the_byte_order():
+    parts = [Columns(LEAF, [np.arange(low, low + 3).astype(">i2")], 3) for low in (0, 3)]
+    joined = concat(parts)
+    assert joined.columns[0].dtype == np.dtype(">i2")
+    assert joined.elements() == [0, 1, 2, 3, 4, 5]

@@ -86,6 +86,7 @@ def test_floats_are_float64(values):
         ([Color.RED, Color.BLUE], "i8"),
         ([1.5, np.float64(2)], "f8"),
         ([np.datetime64("2026-01-01"), np.datetime64("2026-01-02")], "M8[D]"),
+        ([np.timedelta64(1, "h"), np.timedelta64("NaT", "h")], "m8[h]"),
         ([1, np.int64(2), np.array(3)], "i8"),
     ],
 )

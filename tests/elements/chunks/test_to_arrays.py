@@ -44,6 +44,18 @@ def test_views_of_a_source_are_copied_for_the_consumer():
     assert not np.shares_memory(array, source)
 
 
+@pytest.mark.parametrize("fits", [True, False])
+def test_leaves_of_a_batch_share_no_memory(fits):
+    column = np.arange(6).reshape(2, 3)
+    chunk = Columns(flatten({"x": 0, "y": 0, "z": 0})[1], [column, column[:, ::-1], column[:, 0]], 2)
+    memory = [np.empty_like(column), np.empty(9), np.empty(9)] if fits else None
+    _, (x, y, z) = stack_all(chunk, ROWS, out=memory, allocate=np.empty)
+    x += 10
+    assert (y.tolist(), z.tolist()) == ([[2, 1, 0], [5, 4, 3]], [0, 3])
+    y += 10
+    assert z.tolist() == [0, 3]
+
+
 def test_elements_that_do_not_fit_name_the_leaf_and_the_rows():
     chunk = Items([{"x": np.zeros(2)}, {"x": np.zeros(3)}])
     with pytest.raises(ElementError, match=r'rows 7 and 9 differ at \["x"\]: shape \(2,\) against \(3,\)'):

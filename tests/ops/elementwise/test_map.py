@@ -86,6 +86,29 @@ def test_on_changes_one_part_of_columns_too():
     assert list(made[0]) == ["b", "a"]
 
 
+@pytest.mark.parametrize("executor", ["inline", "threads"])
+def test_writing_into_one_leaf_changes_no_other(executor):
+    def with_first(x):
+        whole = np.arange(3) + x
+        return {"whole": whole, "first": whole[0:1]}
+
+    def zero(whole):
+        whole[:] = 0
+        return whole
+
+    def zeroed(row):
+        zero(row["whole"])
+        return row
+
+    made = Dataset.range(1, 70).map(with_first).with_options(Options(executor=executor))
+    for ds in (made.map(zero, on="whole"), made.map(zeroed)):
+        assert [row["first"].tolist() for row in ds] == [[n] for n in range(1, 70)]
+    for batch in made.batch(3):
+        before = batch["first"].tolist()
+        zero(batch["whole"])
+        assert batch["first"].tolist() == before
+
+
 def test_a_tuple_under_on_is_unpacked():
     assert list(Dataset.from_source([{"p": (1, 2)}]).map(lambda a, b: a + b, on="p")) == [{"p": 3}]
 

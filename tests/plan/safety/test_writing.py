@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from penstock.elements.chunks.chunk import Columns, Items
-from penstock.elements.nested.structure import LEAF
+from penstock.elements.nested.structure import LEAF, flatten
 from penstock.plan.safety.writing import elements_for, may_write
 
 
@@ -102,3 +102,11 @@ def test_rows_of_a_column_are_copied_only_if_shared():
     one, other, _ = elements_of(Columns(LEAF, [repeated], 3))
     assert not np.shares_memory(repeated, one)
     assert not np.shares_memory(one, other)
+
+
+def test_leaves_that_share_memory_are_copied():
+    column = np.zeros((3, 2))
+    chunk = Columns(flatten({"x": 0, "y": 0})[1], [column, column[:, 0]], 3)
+    element = elements_for(in_place)(chunk)[0]
+    assert not np.shares_memory(element["x"], element["y"])
+    assert not np.shares_memory(element["x"], column)

@@ -257,9 +257,9 @@ def _concat_columns(parts: Sequence[Column]) -> Column:
     arrays = [part for part in parts if isinstance(part, np.ndarray)]
     if len(arrays) == len(parts) and len({(array.dtype, array.shape[1:]) for array in arrays}) == 1:
         if all(array.flags.writeable for array in arrays):
-            return np.concatenate(arrays)
+            return np.concatenate(arrays, dtype=arrays[0].dtype)  # else the byte order would be this machine's
         if arrays[0].ndim == 1 or not any(array.flags.writeable for array in arrays):
-            return sealed_rows(np.concatenate(arrays))
+            return sealed_rows(np.concatenate(arrays, dtype=arrays[0].dtype))
     for cls in (Ragged, Sparse):
         rows = [part for part in parts if isinstance(part, cls)]
         if len(rows) == len(parts) and len({_kind(part) for part in rows}) == 1:

@@ -30,10 +30,15 @@ _INT64 = np.dtype(np.int64)
 _TEXTS = (str, bytes)
 _PYTHONS_OWN: dict[type, np.dtype[Any]] = {bool: np.dtype(np.bool_), int: _INT64, float: np.dtype(np.float64)}
 # Types whose values all have one dtype and the shape (): lists of these need no look at each value.
+# Durations are numbers to NumPy, but each has a unit of its own.
 _SCALARS: dict[type, np.dtype[Any]] = {
     **_PYTHONS_OWN,
     complex: np.dtype(np.complex128),
-    **{cls: np.dtype(cls) for cls in np.sctypeDict.values() if issubclass(cls, (np.bool_, np.number))},
+    **{
+        cls: np.dtype(cls)
+        for cls in np.sctypeDict.values()
+        if issubclass(cls, (np.bool_, np.number)) and cls is not np.timedelta64
+    },
 }
 
 SHAPELESS = frozenset([*_SCALARS, *_TEXTS])

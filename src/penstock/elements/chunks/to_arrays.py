@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from operator import is_not
+
 import numpy as np
 
 from penstock.core.arrays import Allocate
 from penstock.elements.chunks.chunk import Chunk, Items
+from penstock.elements.chunks.overlapping import do_overlap
 from penstock.elements.chunks.stacking import Stack, numbers, stack
 from penstock.elements.nested.structure import LEAF, Structure, paths
 from penstock.elements.ragged import Ragged
@@ -24,7 +27,7 @@ def stack_all(
 
     An array that a program has already written into `out` stays there; a leaf that does not match the shape or dtype of
     its memory gets new memory. Arrays that are rows of a `Ragged` must agree in shape, unless `keep_ragged`, and
-    `Sparse` values must agree in shape, unless `to_largest`.
+    `Sparse` values must agree in shape, unless `to_largest`. No two of the arrays share memory.
     """
     if isinstance(chunk, Items) and (out is None or len(out) == 1):
         found = numbers(chunk.values, None if out is None else out[0], allocate)
@@ -42,6 +45,11 @@ def stack_all(
         else:
             array = stack(column, memory, path=path, rows=rows, allocate=allocate, types=types, to_largest=to_largest)
         arrays.append(owned(array, allocate))
+    if any(map(is_not, arrays, given)) and do_overlap(arrays):
+        arrays = [
+            array if array is memory or not isinstance(array, np.ndarray) else _copied(array, allocate)
+            for array, memory in zip(arrays, given, strict=True)
+        ]
     return columns.structure, arrays
 
 
@@ -53,8 +61,10 @@ def owned(array: Stack, allocate: Allocate) -> Stack:
     """
     if not isinstance(array, np.ndarray):
         return array.owned(allocate)
-    if array.flags.writeable:
-        return array
+    return array if array.flags.writeable else _copied(array, allocate)
+
+
+def _copied(array: np.ndarray, allocate: Allocate) -> np.ndarray:
     memory = allocate(array.shape, array.dtype)
     np.copyto(memory, array)
     return memory

@@ -129,7 +129,7 @@ def chunk_of(results: list[Any]) -> tuple[Chunk, Rows]:
         return Items(list(chain.from_iterable(results))), counts
     arrays = [result for result in results if isinstance(result, np.ndarray)]
     if len(arrays) == len(results) and len({(array.dtype, array.shape[1:]) for array in arrays}) == 1:
-        return leaf_column(np.concatenate(arrays) if len(arrays) > 1 else arrays[0]), counts
+        return leaf_column(np.concatenate(arrays, dtype=arrays[0].dtype) if len(arrays) > 1 else arrays[0]), counts
     return Items([element for result in results for element in _elements(result)]), counts
 
 

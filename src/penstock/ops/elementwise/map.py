@@ -11,6 +11,8 @@ import numpy as np
 
 from penstock.core.arrays import Allocate, Rows
 from penstock.elements.chunks.chunk import Chunk, Columns
+from penstock.elements.chunks.overlapping import do_overlap
+from penstock.elements.chunks.variants import duplicate
 from penstock.elements.nested.nesting import PathStep, part_in, part_of_chunk, with_part, with_part_of_chunk
 from penstock.index.blocked import Blocks
 from penstock.ops.elementwise.apply import (
@@ -109,6 +111,8 @@ class Map(Node):
         on = self.on
 
         def change(chunk: Chunk, rows: Rows, out: list[np.ndarray] | None) -> Chunk:
+            if isinstance(chunk, Columns) and do_overlap(chunk.columns):
+                chunk = duplicate(chunk)  # the function may write into the part, and the rest stays as it is
             part, at = part_of_chunk(chunk, on)
             made = apply(part, rows, None if out is None or at is None else _of_part(out, at, chunk))
             return with_part_of_chunk(chunk, on, made)

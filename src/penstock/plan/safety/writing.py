@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from penstock.elements.chunks.chunk import Chunk, Column, Items
+from penstock.elements.chunks.overlapping import do_overlap
 from penstock.elements.chunks.variants import duplicate
 from penstock.plan.safety.instructions import instructions_of
 
@@ -60,10 +61,15 @@ def elements_for(*functions: Any) -> Callable[[Chunk], list[Any]]:
 
 
 def _may_share(chunk: Chunk) -> bool:
-    """Return True if elements may share arrays; a column gives each element a separate part of it."""
+    """Return True if elements, or two leaves of one element, may share memory.
+
+    A column gives each element a separate part of it, but a traced function may return a column and a view of it.
+    """
     if isinstance(chunk, Items):
         return True
-    return any(isinstance(column, list) or _repeats(column) for column in chunk.columns)
+    if any(isinstance(column, list) or _repeats(column) for column in chunk.columns):
+        return True
+    return do_overlap(chunk.columns)
 
 
 def _repeats(column: Column) -> bool:

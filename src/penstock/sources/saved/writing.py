@@ -182,7 +182,8 @@ class ArrayFiles:
         shapes = np.array([array.shape for array in arrays], np.int64).reshape(len(arrays), rank)
         alike = bool((shapes == self._first).all())
         self._shapes.append(np.broadcast_to(self._first, shapes.shape) if alike else shapes)
-        self._values.write(np.concatenate([array.reshape(-1) for array in arrays]))
+        # Without the dtype, NumPy joins in this machine's byte order, and leaves out the padding of structures.
+        self._values.write(np.concatenate([array.reshape(-1) for array in arrays], dtype=self._dtype))
 
     def finish(self) -> SavedLeaf:
         """Complete the files and return their description."""
