@@ -24,6 +24,11 @@ for name, value in {
 ray = pytest.importorskip("ray")
 pytest.importorskip("ray.cluster_utils")
 
+# the cluster starts its processes by a fork, of which JAX warns where another test has loaded it
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:.*os.fork"),
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+]
 D = ps.Dataset
 NODE = {"num_cpus": 1, "object_store_memory": 80 << 20}
 

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from penstock.elements.chunks.chunk import Columns, Items
+from penstock.elements.chunks.to_arrays import stack_all
 from penstock.elements.nested.structure import flatten, unflatten
 from penstock.elements.spec import ArraySpec
 from penstock.tracing import program
@@ -90,11 +91,13 @@ def assert_same_leaf(leaf, wanted):
 
 def assert_stacked(made, chunk, wanted):
     """Assert that results stacked into given memory are equal, with the shapes and dtypes of the spec."""
-    arrays = Items(list(wanted)).to_columns().arrays()
+    _, arrays = stack_all(Items(list(wanted)), np.arange(len(wanted)), out=None, allocate=np.empty)
     for spec, array in zip(flatten(made.made)[0], arrays, strict=True):
         assert not isinstance(spec, ArraySpec) or (spec.shape, spec.dtype) == (array.shape[1:], array.dtype)
     out = [np.empty_like(array, order="C") for array in arrays]
-    for found, array in zip(made.columns(chunk, out, np.empty).arrays(out), arrays, strict=True):
+    columns = made.columns(chunk, out, np.empty)
+    _, stacked = stack_all(columns, np.arange(len(wanted)), out=out, allocate=np.empty)
+    for found, array in zip(stacked, arrays, strict=True):
         assert found.dtype.hasobject or equal(found, array)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from penstock.elements.chunks.to_arrays import stack_all
 from penstock.tracing import program
 from penstock.tracing.program import Frame, UnequalError
 from tests.tracing.comparing import chunk_of, trace_of
@@ -89,7 +90,8 @@ def test_two_results_of_the_same_value_are_equal():
 
     made = trace_of(twice, ROWS)
     out = [np.empty_like(ROWS), np.empty_like(ROWS)]
-    for column in made.columns(chunk_of(ROWS), out, np.empty).arrays(out):
+    columns = made.columns(chunk_of(ROWS), out, np.empty)
+    for column in stack_all(columns, np.arange(len(ROWS)), out=out, allocate=np.empty)[1]:
         np.testing.assert_array_equal(column, ROWS * 2)
 
 

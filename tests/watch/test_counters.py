@@ -313,3 +313,11 @@ def test_batches_made_in_parts_are_counted_as_batches(workers):
         assert len(list(it)) == 4
         rows = [(operation.name.partition("(")[0], operation.rows) for operation in it.stats().operations]
     assert rows == [("range", 80), ("map", 80), ("batch", 4), ("repeat", 4)]
+
+
+def test_each_epoch_in_the_same_worker_processes_is_counted():
+    ds = Dataset.range(24).map(str).batch(4).with_options(Options(executor="processes", workers=1))
+    for _ in range(3):
+        with ds.iterator() as it:
+            assert len(list(it)) == 6
+            assert [operation.rows for operation in it.stats().operations] == [24, 24, 6]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 import penstock as ps
@@ -45,6 +47,8 @@ def test_seconds_are_the_sum_of_waiting_and_stepping():
 def test_the_rate_counts_received_items_and_the_ceiling_possible_ones():
     assert stats().rate == pytest.approx(10)  # 100 items in 10 s
     assert stats().ceiling == pytest.approx(40)  # 2 workers, 0.05 s of work an item
+    fewer = replace(stats(), workers=1, work=40 * stats().work)  # than there were before
+    assert fewer.ceiling == fewer.rate
 
 
 def test_the_limit_is_the_operation_that_takes_the_most():

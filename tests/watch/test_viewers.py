@@ -71,6 +71,25 @@ def test_a_dropped_iterator_closes_its_viewers_and_is_not_kept_by_them():
     assert diary.closed == [None]
 
 
+class Failing(Diary):
+    """A viewer with an error of its own."""
+
+    def look(self, moment, spans):
+        super().look(moment, spans)
+        raise RuntimeError("the disk of the dashboard")
+
+
+def test_an_error_of_a_viewer_is_said_and_does_not_end_the_run(caplog):
+    it, diary = watched(Dataset.range(6).batch(1).with_options(Options(executor="inline")))
+    failing = Failing()
+    it._add_viewer("watch", lambda: failing)
+    assert [batch.tolist() for batch in it] == [[n] for n in range(6)]
+    assert caplog.text.count("watching by Failing failed, and the run goes on without it") == 1
+    assert "the disk of the dashboard" in caplog.text
+    assert (len(failing.received), len(failing.closed)) == (1, 1)
+    assert diary.received[-1] == 6
+
+
 def test_news_come_once():
     event = ps.RunEvent(0.0, "died", "", None, "x")
     run, news = SimpleNamespace(tuners=[Tuner(None, decisions=["a"]), Tuner(None)], events=[event]), News()

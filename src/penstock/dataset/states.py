@@ -16,7 +16,7 @@ from penstock.engine.cursors.summary import PlanSummary, summary_of
 from penstock.engine.runs.settings import settings_of
 from penstock.plan.graph import post_order, rank_rows
 from penstock.plan.node import Node
-from penstock.rewrite.passes import PASSES, PLAIN, rewritten
+from penstock.rewrite.passes import PASSES, PLAIN, Rewritten, rewritten
 from penstock.rewrite.seeds import bind_seeds, draws_for_good, needs_seed
 
 
@@ -31,8 +31,12 @@ class States:
 
     def as_run(self, plan: Node, cursor: Cursor) -> Node:
         """Return the plan to run, this one or one like it, with the seeds of a cursor."""
+        return self.rewritten(plan, cursor).plan
+
+    def rewritten(self, plan: Node, cursor: Cursor) -> Rewritten:
+        """Return the plan to run, with the names of the rewrites."""
         passes = PLAIN if self.options.rewrite is False else PASSES
-        return rewritten(bind_seeds(plan, cursor.seed, cursor.drawn), passes).plan
+        return rewritten(bind_seeds(plan, cursor.seed, cursor.drawn), passes)
 
     def is_over(self, cursor: Cursor) -> bool:
         """Return whether all elements of the cursor's epoch were received, as far as the cursor shows."""

@@ -162,10 +162,12 @@ class Watching:
         '<!doctype html>'
         """
         where, plan = os.fspath(path), self._plan
-        bound = self._passes.states.as_run(plan, self._cursor)
+        states = self._passes.states
+        run = states.rewritten(plan, self._cursor)
+        bound, applied = run.plan, () if states.options.rewrite is False else run.applied
 
         def explained() -> str:
-            return plans.explain.explained(plan, None, ())
+            return plans.explain.explained(plan, bound, applied)
 
         if self._run is None:
             self._add_viewer("report", lambda: watch.page.viewer.ReportViewer(where, bound, explained), spans=True)

@@ -146,7 +146,8 @@ class Stats:
     @property
     def ceiling(self) -> float:
         """Return the items per second that the pipeline could make for a consumer that never stops."""
-        return self.workers * self.items / self.work if self.work else 0.0
+        made = self.workers * self.items / self.work if self.work else 0.0
+        return max(made, self.rate)  # if there were more workers before than now
 
     @property
     def wait_share(self) -> float:

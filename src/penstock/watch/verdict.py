@@ -270,7 +270,8 @@ def _share(operation: OperationStats, stats: Stats) -> float:
 def ceiling_of(operation: OperationStats, stats: Stats) -> float:
     """Return the rows per second that an operation could make, if the workers did nothing else."""
     workers = 1 if operation.sequential else stats.workers
-    return workers * operation.rows / operation.wall if operation.wall else 0.0
+    made = workers * operation.rows / operation.wall if operation.wall else 0.0
+    return max(made, operation.rows / stats.seconds) if stats.seconds else made
 
 
 def _where(stats: Stats) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -16,6 +17,9 @@ if TYPE_CHECKING:
     from penstock.engine.runs.run import Run
     from penstock.watch.stats import Stats
     from penstock.watch.trace.spans import Span, SpanCounters
+
+
+VIEWER_FAILED = "watching by %s failed, and the run goes on without it"
 
 
 @dataclass(frozen=True)
@@ -48,12 +52,16 @@ class Viewer(Protocol):
 
 
 class Viewers:
-    """The viewers of one iterator, which end with its run; a forked child has none."""
+    """The viewers of one iterator, which end with its run; a forked child has none.
+
+    An error of a viewer is said in the log, and that viewer looks no more: watching never ends a run.
+    """
 
     def __init__(self) -> None:
         self.spans: SpanCounters | None = None
         """The counters that record spans, if a viewer needs them."""
         self._all: list[Viewer] = []
+        self._failed: set[int] = set()  # ids of viewers
         self._process = os.getpid()
 
     def add(self, viewer: Viewer) -> None:
@@ -73,7 +81,8 @@ class Viewers:
             return
         spans = self._taken()
         for viewer in self._all:
-            viewer.look(moment, spans)
+            if id(viewer) not in self._failed:
+                self._let(viewer, lambda viewer: viewer.look(moment, spans))
         if moment.run.ended is not None:
             self.close(moment.stats())
 
@@ -84,7 +93,14 @@ class Viewers:
             return
         spans = self._taken()
         for viewer in closing:
-            viewer.close(last, spans)
+            self._let(viewer, lambda viewer: viewer.close(last, spans))
+
+    def _let(self, viewer: Viewer, act: Callable[[Viewer], None]) -> None:
+        try:
+            act(viewer)
+        except Exception:  # such as of a SummaryWriter that was passed
+            self._failed.add(id(viewer))
+            logging.getLogger("penstock").warning(VIEWER_FAILED, type(viewer).__name__, exc_info=True)
 
     def _taken(self) -> list[Span]:
         return [] if self.spans is None else self.spans.taken()

@@ -69,3 +69,13 @@ def test_tensorflow_reads_the_file(tmp_path):
     (value,) = text.summary.value
     assert value.metadata.plugin_data.plugin_name == "text"
     assert tf.make_ndarray(value.tensor).tolist() == [b"**bold**"]
+
+
+def test_names_that_are_not_utf_8_are_escaped(tmp_path):
+    file = EventFile(tmp_path)
+    file.add_scalars({"work/\udcff": 1.0}, 0)
+    file.add_text("words", "of \udcff", 0)
+    file.close()
+    _, numbers, text = records(file.path)
+    assert rb"work/\udcff" in numbers
+    assert rb"of \udcff" in text

@@ -43,6 +43,35 @@ def test_two_pipelines_share_a_registry():
     assert registry.get_sample_value("penstock_items_total", {"pipeline": "train"}) is None
 
 
+def test_a_metric_of_two_pipelines_comes_once_in_every_format():
+    openmetrics = pytest.importorskip("prometheus_client.openmetrics")
+    from prometheus_client.openmetrics.exposition import generate_latest
+    from prometheus_client.openmetrics.parser import text_string_to_metric_families
+
+    assert openmetrics
+    registry = client.CollectorRegistry()
+    train, test = Dataset.range(9).map(str).iterator(), Dataset.range(9).iterator()
+    train.to_prometheus("train\udcff", registry=registry)
+    test.to_prometheus("test", registry=registry)
+    assert (next(train), next(test)) == ("0", 0)
+    assert scraped(registry).count("# TYPE penstock_items_total ") == 1
+    parsed = {family.name: family for family in text_string_to_metric_families(generate_latest(registry).decode())}
+    assert [sample.labels["pipeline"] for sample in parsed["penstock_items"].samples] == ["train\\udcff", "test"]
+
+
+def test_of_two_passes_of_one_name_the_last_counts(caplog):
+    registry = client.CollectorRegistry()
+    first, second = Dataset.range(9).iterator(), Dataset.range(9).iterator()
+    first.to_prometheus("train", registry=registry)
+    assert next(first) == 0
+    second.to_prometheus("train", registry=registry)
+    assert "another pass is called 'train'" in caplog.text
+    assert scraped(registry).count("penstock_items_total{") == 1
+    assert registry.get_sample_value("penstock_items_total", {"pipeline": "train"}) == 0
+    first.close()
+    assert registry.get_sample_value("penstock_items_total", {"pipeline": "train"}) == 0
+
+
 def test_an_iterator_that_is_gone_has_no_counts():
     registry = client.CollectorRegistry()
     it = Dataset.range(9).iterator()

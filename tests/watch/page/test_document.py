@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 from penstock.watch.page.document import ReportFacts, page
 from penstock.watch.page.facts import CostlyTask, Costs, Levels, Timeline
@@ -65,6 +66,30 @@ def test_a_page_without_a_recording_says_so():
     html = page(empty)
     assert "call report() before the first item" in html
     assert "No operation was measured" in html
+
+
+def test_workers_come_in_the_order_of_their_numbers():
+    shown = facts()
+    for number in (10, 2, 1):
+        shown.timeline.add(f"worker {number}", 0, 5_000_000)
+    lanes = re.findall(r"(waits|worker \d+)</text>", page(shown))
+    assert lanes == ["waits", "worker 1", "worker 2", "worker 10"]
+
+
+def test_a_long_name_is_cut_with_a_sign():
+    html = page(facts("map(" + "decode, " * 20 + ")"))
+    assert re.search(r'class="strong">map\([decode, ]+…</text>', html)
+
+
+def test_small_memory_is_shown_in_kilobytes_and_none_without_curves():
+    shown = facts()
+    shown.levels = Levels()
+    for second in (0.0, 1.0):
+        shown.levels.add(second, {"batches": 0.0})
+    shown.stats = replace(shown.stats, peak_bytes=2_340)
+    html = page(shown)
+    assert "At most 2.3 KB of batches" in html
+    assert "Memory held over time" not in html
 
 
 def test_chromium_shows_a_hostile_page_as_text(tmp_path):

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import logging
+import os
+import queue
 
 import numpy as np
 import pytest
 
 from penstock import Dataset, Options
-from penstock.watch.page.viewer import mixing_of, source_order
+from penstock.watch.page import viewer
+from penstock.watch.page.facts import CostlyTask
+from penstock.watch.page.viewer import ReportViewer, mixing_of, source_length, source_order
 
 
 def reported(ds, path):
@@ -58,7 +62,57 @@ def test_a_page_that_cannot_be_written_does_not_end_the_run(tmp_path, caplog):
     it.report(tmp_path / "none" / "run.html")
     with caplog.at_level(logging.WARNING):
         assert len(list(it)) == 8
-    assert "cannot be written, and the run goes on" in caplog.text
+    assert caplog.text.count("cannot be written, and the run goes on") == 1
+
+
+def test_a_page_that_cannot_be_written_is_said_before_the_run(tmp_path, caplog):
+    it = Dataset.range(8).iterator()
+    it.report(tmp_path)
+    assert f"the report {tmp_path} cannot be written" in caplog.text
+    (tmp_path / "kept.html").write_text("of the run before")
+    it.report(tmp_path / "kept.html")
+    assert (tmp_path / "kept.html").read_text() == "of the run before"
+    with pytest.raises(ValueError, match="null"):
+        it.report("run\0.html")
+
+
+def test_names_that_are_not_utf_8_are_shown_escaped(tmp_path):
+    for n in range(4):
+        with open(os.path.join(os.fsencode(tmp_path), b"name \xff %d" % n), "wb") as file:
+            file.write(b"data")
+    html = reported(Dataset.list_files(f"{tmp_path}/name*").map(lambda name: name).batch(2), tmp_path / "run.html")
+    assert "name \\udcff 0" in html
+
+
+def test_a_page_does_not_wait_for_a_sample_without_end(tmp_path, monkeypatch):
+    monkeypatch.setattr(viewer, "SAMPLE_SECONDS", 0.05)
+    live: queue.Queue[int] = queue.Queue()
+
+    def received():
+        while (item := live.get()) is not None:
+            yield item
+
+    for n in range(4):
+        live.put(n)
+    it = Dataset.from_generator(received).batch(2).with_options(Options(executor="inline")).iterator()
+    it.report(tmp_path / "run.html")
+    assert [next(it).tolist(), next(it).tolist()] == [[0, 1], [2, 3]]
+    it.close()
+    live.put(None)
+    assert "No element could be made within 0.05 s" in (tmp_path / "run.html").read_text("utf-8")
+
+
+def test_a_report_shows_the_plan_as_run(tmp_path):
+    ds = Dataset.range(64).skip(2).skip(1).batch(2)
+    assert "merge_skips" in reported(ds, tmp_path / "run.html")
+    assert "rewrites: none" in reported(ds.with_options(Options(rewrite=False)), tmp_path / "plain.html")
+
+
+def test_the_items_of_a_slow_task_are_named_without_the_next(tmp_path):
+    plan = Dataset.range(12).batch(4)._plan
+    words = ReportViewer(tmp_path / "run.html", plan, lambda: "")._words
+    assert "items 0 to 1 of" in words(CostlyTask(1, "batch(4)", 0, 2))
+    assert "item 2 of" in words(CostlyTask(1, "batch(4)", 2, 1))
 
 
 def test_a_sample_that_cannot_be_made_is_told(tmp_path):
@@ -76,10 +130,14 @@ def test_a_sample_that_cannot_be_made_is_told(tmp_path):
 
 def test_the_order_is_that_of_the_source():
     ds = Dataset.range(1000)
-    assert mixing_of(source_order(ds._plan)) < 0.01
-    assert mixing_of(source_order(ds.shuffle(seed=0).batch(7)._plan)) > 0.9
+    shuffled = ds.shuffle(seed=0).batch(7)._plan
+    assert source_length(shuffled) == 1000
+    assert mixing_of(source_order(ds._plan), 1000) == pytest.approx(0)
+    assert mixing_of(source_order(shuffled), 1000) > 0.9
+    assert mixing_of(source_order(Dataset.range(5)._plan), 5) == pytest.approx(0)
     assert source_order(ds.concatenate(ds)._plan) == []
     assert source_order(ds.filter(lambda x: x > 3)._plan) == []
     assert source_order(Dataset.range(0)._plan) == []
-    assert mixing_of([0.5]) is None
-    assert mixing_of(np.random.default_rng(0).random(5000).tolist()) > 0.9
+    assert mixing_of([0.5], 9) is None
+    assert mixing_of([0.0, 0.5], 2) is None
+    assert mixing_of(np.random.default_rng(0).random(5000).tolist(), 5000) > 0.9

@@ -63,6 +63,8 @@ def test_tasks_of_worker_processes_come_with_their_process():
         if processes != {os.getpid()}:
             break
     assert len(processes - {os.getpid()}) == 1
+    _, spans = spans_of(ds)  # of a later pass in the same process
+    assert {span.process for span in spans if span.kind == "task"} == processes - {os.getpid()}
 
 
 def test_a_task_of_a_stream_and_its_flows_are_spans():

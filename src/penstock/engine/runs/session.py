@@ -176,12 +176,15 @@ class Session:
             self.note_once(NO_PROCESSES.format(reason))
             return None
         kind, count = processes.workers.ProcessWorkers, self.settings.workers or 1
-        made = self._in_pool(kind, plan, count, ends_stuck=self.settings.ends_stuck)
+        made = self._in_pool(kind, plan, observer, count, ends_stuck=self.settings.ends_stuck)
         self._in_processes.append(made)
         return made if self._can_start(made) else None
 
-    def _in_pool(self, kind: type[W], plan: SharedPlan, count: int, *, ends_stuck: bool) -> W:
-        """Return the workers of a plan in a pool of processes, which are started unless they are there."""
+    def _in_pool(self, kind: type[W], plan: SharedPlan, observer: Observer, count: int, *, ends_stuck: bool) -> W:
+        """Return the workers of a plan in a pool of processes, which are started unless they are there.
+
+        The observer is of this run; that of the plan may be of an earlier one.
+        """
         settings = self.settings
         given = settings.memory_budget if settings.budget_is_given else None
         setup = processes.starting.PoolSetup(count, settings.native_threads, given)
@@ -189,12 +192,12 @@ class Session:
         pool.adopt(plan)
         self.budget.elsewhere = pool.crew.held_bytes
         note, stuck_after = self.events.append, settings.stuck_after
-        return kind(pool, plan, plan.observer, note, stuck_after=stuck_after, ends_stuck=ends_stuck)
+        return kind(pool, plan, observer, note, stuck_after=stuck_after, ends_stuck=ends_stuck)
 
     def moved(self, work: Work, observer: Observer, count: int, reads: Reads) -> MovedWorkers:
         """Return processes that could make the tasks of threads, given what their functions read."""
         plan = self._carry_over.plan(work, observer, reads)
-        return self._in_pool(processes.moved.MovedWorkers, plan, count, ends_stuck=False)  # nor would threads be ended
+        return self._in_pool(processes.moved.MovedWorkers, plan, observer, count, ends_stuck=False)  # as threads
 
     def move_to(self, moved: MovedWorkers) -> None:
         """Note that processes make the tasks of a stage from now on, and allocate slots that they can write to."""

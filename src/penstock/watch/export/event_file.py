@@ -38,7 +38,7 @@ class EventFile:
     def add_scalars(self, values: Mapping[str, float], step: int) -> None:
         """Add numbers by tag."""
         summary = b"".join(
-            _field(VALUE, _field(TAG, tag.encode()) + _key(SIMPLE_VALUE, FIXED32) + struct.pack("<f", value))
+            _field(VALUE, _field(TAG, _utf_8(tag)) + _key(SIMPLE_VALUE, FIXED32) + struct.pack("<f", value))
             for tag, value in values.items()
         )
         self._add(_int_field(STEP, step) + _field(SUMMARY, summary))
@@ -46,9 +46,9 @@ class EventFile:
     def add_text(self, tag: str, text: str, step: int) -> None:
         """Add a text in Markdown."""
         shape = _field(2, _int_field(1, 1))  # one dimension of size 1
-        tensor = _int_field(DTYPE, DT_STRING) + _field(SHAPE, shape) + _field(STRINGS, text.encode())
+        tensor = _int_field(DTYPE, DT_STRING) + _field(SHAPE, shape) + _field(STRINGS, _utf_8(text))
         metadata = _field(PLUGIN_DATA, _field(PLUGIN_NAME, b"text"))
-        value = _field(TAG, tag.encode()) + _field(TENSOR, tensor) + _field(METADATA, metadata)
+        value = _field(TAG, _utf_8(tag)) + _field(TENSOR, tensor) + _field(METADATA, metadata)
         self._add(_int_field(STEP, step) + _field(SUMMARY, _field(VALUE, value)))
 
     def close(self) -> None:
@@ -74,6 +74,10 @@ def _key(number: int, kind: int) -> bytes:
 
 def _int_field(number: int, value: int) -> bytes:
     return _key(number, VARINT) + _variable_length(value)
+
+
+def _utf_8(text: str) -> bytes:
+    return text.encode("utf-8", "backslashreplace")  # names of files may be any bytes
 
 
 def _field(number: int, content: bytes) -> bytes:

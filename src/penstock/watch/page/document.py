@@ -9,9 +9,10 @@ from typing import Any
 
 from penstock.watch.page import drawings
 from penstock.watch.page.facts import Costs, Levels, Timeline
-from penstock.watch.stats import Stats, operations_table, rate
+from penstock.watch.stats import Stats, cut, operations_table, rate
 from penstock.watch.verdict import verdict
 
+LONGEST_DRAWN = 56  # characters of an operation's name that fit beside its pipe
 STYLE = """
 :root{color-scheme:light dark;--ink:#1d2330;--soft:#5d6678;--paper:#fff;--card:#f5f6f9;--line:#dde1e9;
   --blue:#2f6fde;--red:#d9483b;--green:#2c9a63;--violet:#8a5bd6;--amber:#c98a12}
@@ -116,7 +117,7 @@ def _top(facts: ReportFacts) -> str:
         f"{'batches' if stats.unit == 'batch' else 'elements'} a second": rate(stats.rate),
         "of the time waited": f"{stats.wait_share:.0%}",
         "seconds": f"{stats.seconds:,.2f}",
-        "peak of batches": f"{stats.peak_bytes / 1e6:,.1f} MB",
+        "peak of batches": _size(stats.peak_bytes),
     }
     cells = "".join(
         f"<div><b>{escape(value)}</b><small>{escape(name)}</small></div>" for name, value in figures.items()
@@ -146,7 +147,7 @@ def _plan(stats: Stats) -> str:
         return "<p>No operation was measured.</p>"
     total = sum(each.wall for each in stats.operations) or 1.0
     told = [
-        (each.name[:70], each.wall / total, f"{each.wall / total:.0%} of the work, {each.rows:,} rows")
+        (cut(each.name, LONGEST_DRAWN), each.wall / total, f"{each.wall / total:.0%} of the work, {each.rows:,} rows")
         for each in stats.operations
     ]
     head, *rows = operations_table(stats)
@@ -169,8 +170,8 @@ def _timeline(facts: ReportFacts) -> str:
     return f"<div class=wide>{drawings.timeline(shown, used * line.width / 1e9)}</div>{legend}"
 
 
-def _rank(lane: str) -> tuple[int, str]:
-    return ({"waits": 0, "steps": 1}.get(lane, 2), lane)
+def _rank(lane: str) -> tuple[int, int, str]:
+    return {"waits": 0, "steps": 1}.get(lane, 2), len(lane), lane  # worker 2 before worker 10
 
 
 def _costs(facts: ReportFacts) -> str:
@@ -193,14 +194,18 @@ def _time(seconds: float) -> str:
     )
 
 
+def _size(count: int) -> str:
+    return f"{count / 1e6:,.1f} MB" if count >= 100_000 else f"{count / 1e3:,.1f} KB"
+
+
 def _memory(facts: ReportFacts) -> str:
     levels, stats = facts.levels, facts.stats
     drawn = ""
-    if len(levels.times) > 1:
+    if len(levels.times) > 1 and any(map(any, levels.values.values())):
         curves = drawings.curves(levels.times, levels.values, "MB", "Memory held over time")
         drawn = f"<div class=wide>{curves}</div>"
     told = [*(f"grows: {each}" for each in stats.growing), *stats.notes]
-    return drawn + f"<p>At most {stats.peak_bytes / 1e6:,.1f} MB of batches.</p>" + _list(told)
+    return drawn + f"<p>At most {_size(stats.peak_bytes)} of batches.</p>" + _list(told)
 
 
 def _order(facts: ReportFacts) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextvars
 import logging
 import os
 import platform
@@ -38,6 +39,7 @@ ORDERED = 1500  # elements whose order is drawn
 MOST_IN_PARTS = 256  # items whose parts may come in any order
 LONGEST_NAME = 60  # characters of a record's name
 RECORDS_NAMED = 3  # records of a slow task that are named
+SAMPLE_SECONDS = 10.0  # for which the page waits for a sample, whose source may wait for data without end
 PAGE_FAILED = "the report {} cannot be written, and the run goes on without it: {}"
 
 
@@ -46,6 +48,7 @@ class ReportViewer:
 
     def __init__(self, path: str | os.PathLike[str], plan: Node, explained: Callable[[], str]) -> None:
         self._path = os.fspath(path)
+        self._said = not can_write_page(self._path)
         self._plan = plan
         self._explained = explained
         self._timeline: Timeline | None = None
@@ -82,7 +85,7 @@ class ReportViewer:
             self._add_whole(key)
         stats = last or self._stats
         if stats is not None:
-            write_page(self._path, self._facts(stats))
+            write_page(self._path, self._facts(stats), said=self._said)
 
     def _take(self, spans: list[Span]) -> None:
         for span in spans:
@@ -115,7 +118,7 @@ class ReportViewer:
         return facts
 
     def _words(self, task: CostlyTask) -> str:
-        items = f"item {task.item}" if task.items == 1 else f"items {task.item} to {task.item + task.items}"
+        items = f"item {task.item}" if task.items == 1 else f"items {task.item} to {task.item + task.items - 1}"
         words = f"{task.took / 1e6:,.2f} ms: {items} of {task.name}"
         plan = self._plan
         if not plan.indexed or task.name != plan.label():
@@ -140,7 +143,7 @@ def facts_of(plan: Node, stats: Stats, explained: Callable[[], str]) -> ReportFa
         levels=Levels(),
         samples=_sample(plan),
         order=order,
-        mixing=mixing_of(order),
+        mixing=mixing_of(order, source_length(plan)),
         findings=[str(finding) for finding in lint.rules.findings(lint.written.Written(plan), lint.rules.OF_PLANS)],
         explained=explained(),
         environment=_environment(stats),
@@ -148,17 +151,45 @@ def facts_of(plan: Node, stats: Stats, explained: Callable[[], str]) -> ReportFa
     )
 
 
-def write_page(path: str, facts: ReportFacts) -> None:
-    """Write the page, or say in the log why that failed."""
+def can_write_page(path: str) -> bool:
+    """Return whether a page can be written there, or say in the log why not, before a long run instead of after it."""
+    is_new = not os.path.lexists(path)
     try:
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(page(facts))
+        with open(path, "ab"):
+            pass
+        if is_new:
+            os.remove(path)
     except OSError as error:
         logging.getLogger("penstock").warning("%s", PAGE_FAILED.format(path, error))
+        return False
+    return True
+
+
+def write_page(path: str, facts: ReportFacts, *, said: bool = False) -> None:
+    """Write the page, or say in the log why that failed, unless that was said before."""
+    html = page(facts)
+    try:
+        with open(path, "w", encoding="utf-8", errors="backslashreplace") as file:  # file names may be any bytes
+            file.write(html)
+    except OSError as error:
+        if not said:
+            logging.getLogger("penstock").warning("%s", PAGE_FAILED.format(path, error))
 
 
 def _sample(plan: Node) -> str:
-    """Return the first element, made once more, as HTML."""
+    """Return the first element, made once more, as HTML; a thread makes it, so that the page does not wait for ever."""
+    made: list[str] = []
+    context = contextvars.copy_context()
+    maker = threading.Thread(target=lambda: made.append(context.run(_made_sample, plan)), daemon=True)
+    try:
+        maker.start()
+    except RuntimeError as error:  # at the end of the interpreter
+        return f"<p>No element could be made: {escape(str(error))}</p>"
+    maker.join(SAMPLE_SECONDS)
+    return made[0] if made else f"<p>No element could be made within {SAMPLE_SECONDS:g} s.</p>"
+
+
+def _made_sample(plan: Node) -> str:
     try:
         if plan.length == 0:
             return ""
@@ -178,9 +209,9 @@ def source_order(plan: Node) -> list[float]:
     >>> source_order(Dataset.range(4).batch(2)._plan)
     [0.0, 0.25, 0.5, 0.75]
     """
-    node = plan
     if not plan.indexed or plan.length <= 0:
         return []
+    node = plan
     rows: Rows = np.arange(min(plan.length, ORDERED), dtype=np.int64)
     while inputs := node.inputs:
         if len(inputs) != 1:
@@ -191,16 +222,30 @@ def source_order(plan: Node) -> list[float]:
     return [] if node.length <= 0 else (rows % length / length).tolist()
 
 
-def mixing_of(order: list[float]) -> float | None:
-    """Return the mean distance of successive positions, in units of that of a uniform shuffle (1/3), at most 1.
+def source_length(plan: Node) -> int:
+    """Return the number of positions in the only source of a plan.
 
-    >>> mixing_of([0.0, 0.25, 0.5, 0.75])
-    0.75
+    >>> from penstock import Dataset
+    >>> source_length(Dataset.range(4).batch(2)._plan)
+    4
     """
-    if len(order) < 2:
+    while plan.inputs:
+        plan = plan.inputs[0]
+    return plan.stride
+
+
+def mixing_of(order: list[float], length: int) -> float | None:
+    """Return the mean distance of successive positions in a source: 0 of neighbors, 1 of a uniform shuffle or beyond.
+
+    In rows, that of a uniform shuffle of `length` rows is (length + 1) / 3.
+
+    >>> mixing_of([0.0, 0.25, 0.5, 0.75], 4), mixing_of([0.5, 0.0, 0.75, 0.25], 4)
+    (0.0, 1.0)
+    """
+    if len(order) < 2 or length < 3:
         return None
-    distances = np.abs(np.diff(np.array(order)))
-    return float(min(3 * distances.mean(), 1.0))
+    rows = length * float(np.abs(np.diff(np.array(order))).mean())
+    return min(max((rows - 1) / ((length + 1) / 3 - 1), 0.0), 1.0)
 
 
 def _environment(stats: Stats) -> dict[str, str]:
