@@ -1,4 +1,4 @@
-"""Executors that run tasks on other machines, and what an executor may tell and offer beyond `submit`.
+"""Executors that run tasks on other machines, and the protocol of executors that do more than `submit`.
 
 >>> dir(ps.executors)
 ['KeptOnce', 'LostWorkerError', 'RayExecutor', 'ray']

@@ -1,4 +1,4 @@
-"""What an executor may tell and offer beyond `concurrent.futures.Executor`."""
+"""The errors and methods by which an executor can do more than `concurrent.futures.Executor` asks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What this process fetched from remote stores, for the statistics of a run."""
+"""Counts of what this process fetched from remote stores, for the statistics of a run."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ DEFAULT_CACHE_BYTES = 32 << 30
 """The bytes that the cache of a host may take, unless `storage_options=` has `cache_bytes`."""
 _SUFFIX = ".psobject"
 _OPEN = 256  # files that a process keeps open
-_FLOOR_BYTES, _FLOOR_SHARE = 5 << 30, 20  # left free on the disk: so many bytes, or this part of it if smaller
+_FLOOR_BYTES, _FLOOR_SHARE = 5 << 30, 20  # bytes left free on the disk, or 1 / 20 of it if that is less
 _LOOKS = 64  # the folder is counted again after this part of the limit was written
 
 

@@ -186,7 +186,7 @@ def _chain(error: BaseException) -> Iterator[BaseException]:
 
 
 def failed(failure: StoreFailure, what: str, tries: int = 1, seconds: float = 0.0) -> Exception:
-    """Return the error to raise for an object, or an operation, after so many tries.
+    """Return the error to raise for an object, or an operation, after a number of tries.
 
     An `OSError` has the URL as `filename`; changed data, and a server that cannot be read from, is a `DataError`.
     """

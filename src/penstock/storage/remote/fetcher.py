@@ -30,7 +30,7 @@ _FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 10.0  # seconds between tries
 
 @dataclass
 class FetchCounts:
-    """What a process fetched so far: numbers, bytes, and seconds."""
+    """Counts of what a process has fetched: requests, bytes and seconds."""
 
     requests: int = 0
     bytes: int = 0

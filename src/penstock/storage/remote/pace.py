@@ -26,7 +26,7 @@ class RequestPace:
         self.rate = 0.0
         """Bytes a second in the last window in which all requests were under way."""
         self.rises = True
-        """Whether the last increase raised the rate."""
+        """True if the last increase raised the rate."""
         self._best = 0.0
         self._began, self._count, self._bytes, self._busy = monotonic(), 0, 0, True
         self._quiet = 0

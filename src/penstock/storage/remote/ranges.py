@@ -1,4 +1,4 @@
-"""Which ranges of remote objects are requested together for the extents that readers ask for."""
+"""Plan which ranges of remote objects to request together for the extents that readers ask for."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from penstock.storage.remote.file import RemoteFile
 
 LARGEST_REQUEST = 16 << 20
 """The most bytes of one request."""
-_GAP, _SHARE = 4096, 8  # bytes between two extents fetched as one: so many, and this part of those before
+_GAP, _SHARE = 4096, 8  # most bytes between two extents fetched as one: a number, and 1 / 8 of the bytes before
 
 
 class RangeRequest:
