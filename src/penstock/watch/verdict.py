@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import NamedTuple
 
 from penstock.core.verdicts import Verdict, VerdictKind
@@ -82,20 +83,21 @@ def _limit(stats: Stats) -> Verdict:
     behind = _next_limit(stats, limit)
     following = "" if behind is None else behind.name
     its_ceiling = ceiling_of(limit, stats)
+    verdict = partial(
+        Verdict,
+        kind=kind,
+        operation=limit.name,
+        operation_ceiling=its_ceiling,
+        next_operation=following,
+        ceiling=stats.ceiling,
+    )
     if kind == "step":
         text = (
             f"Step-bound: the consumer waited {_percent(stats.wait_share)} of the time. "
             f"It took {_rate(stats.rate, stats.unit)}; the pipeline could make {_rate(stats.ceiling, stats.unit)} "
             f"({_where(stats)}), then limited by {limit.name}."
         )
-        return Verdict(
-            text,
-            kind,
-            operation=limit.name,
-            operation_ceiling=its_ceiling,
-            next_operation=following,
-            ceiling=stats.ceiling,
-        )
+        return verdict(text)
     change = _change(kind, limit, stats)
     gain, then = _gain(change, stats)
     text = (
@@ -108,16 +110,7 @@ def _limit(stats: Stats) -> Verdict:
     text += f". {change.words}"
     if gain >= GAIN_TOLD:
         text += f" That should be {_times(gain)} as fast{then}."
-    return Verdict(
-        text,
-        kind,
-        operation=limit.name,
-        operation_ceiling=its_ceiling,
-        next_operation=following,
-        ceiling=stats.ceiling,
-        change=change.words,
-        gain=gain,
-    )
+    return verdict(text, change=change.words, gain=gain)
 
 
 def _next_limit(stats: Stats, limit: OperationStats) -> OperationStats | None:
