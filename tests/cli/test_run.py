@@ -6,9 +6,9 @@ import sys
 
 import pytest
 
-from penstock.cli import run as running
 from penstock.cli.run import Limits, run
 from penstock.cli.terminal import Terminal
+from tests.terminals import FakeTerminal, on_terminal
 
 FILE = """
 import penstock as ps
@@ -30,11 +30,6 @@ empty = ps.Dataset.range(0)
 failing = ps.Dataset.range(100).map(check).batch(10)
 interrupted = ps.Dataset.range(100).map(interrupt).batch(10).with_options(ps.Options(executor="inline"))
 """
-
-
-class Screen(io.StringIO):
-    def isatty(self):
-        return True
 
 
 @pytest.fixture(autouse=True)
@@ -92,11 +87,24 @@ def test_the_number_of_workers_can_be_set():
     assert "3 threads" in told("ds", workers=3)[1]
 
 
-def test_live_figures_move_on_a_screen(monkeypatch):
-    monkeypatch.setattr(running, "TICK", 0.0)
-    monkeypatch.setenv("COLUMNS", "200")  # a line is cut to the screen
-    _, text = told("ds", Limits(epochs=2), Screen())
-    assert re.search(r"0 s · epoch 2 of 2 · 1\d batches \(\d+%\) · .* batches/s · .* rows/s · waited \d+%", text)
+def test_live_figures_move_on_a_screen(tmp_path):
+    (tmp_path / "drawn_of_test.py").write_text(
+        "import penstock as ps\n"
+        "from penstock.watch.live.display import display\n"
+        "def drawn(x):\n"
+        "    display.draw()\n"
+        "    return x\n"
+        "ds = ps.Dataset.range(6).map(drawn).batch(2).with_options(ps.Options(executor='inline'))\n"
+    )
+    status, output = on_terminal(["-m", "penstock", "run", "drawn_of_test.py:ds", "--epochs", "2"])
+    assert status == 0
+    shown = re.sub(r"\x1b\[\d+m", "", output)
+    assert re.search(r"epoch 2 of 2  2/3 batches · 66 % · █+░+ · 0:00 · 0:0\d left", shown)
+    assert re.search(r"map\(drawn\) +█", shown)
+    terminal = FakeTerminal(columns=120, rows=60)
+    terminal.write(output)
+    assert not any("epoch" in line for line in terminal.lines)
+    assert "Finished: 6 batches, 12 rows" in "\n".join(terminal.lines)
 
 
 def test_an_exception_is_shown_with_its_notes_and_only_the_users_frames(capsys):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+
 import pytest
 
 import penstock as ps
@@ -21,3 +23,23 @@ def test_calls_that_watch_from_the_beginning_refuse_a_pass_under_way(tmp_path):
     with pytest.raises(ps.errors.PlanError, match=r"trace\(\): the pass has begun"):
         it.trace(tmp_path / "run.json")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_another_thread_sees_that_the_consumer_waits():
+    entered, leave = threading.Event(), threading.Event()
+
+    def stall(x):
+        entered.set()
+        assert leave.wait(60)
+        return x
+
+    it = Dataset.range(1).map(stall).iterator()
+    consumer = threading.Thread(target=lambda: list(it))
+    consumer.start()
+    assert entered.wait(60)
+    first = it.stats()
+    second = it.stats()
+    leave.set()
+    consumer.join()
+    assert 0 < first.waited < second.waited
+    assert first.wait_share == second.wait_share == 1.0

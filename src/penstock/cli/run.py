@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from math import inf
 from time import perf_counter
@@ -10,14 +9,13 @@ from typing import Any
 
 from penstock.cli.failure import print_error
 from penstock.cli.loading import TargetError, load
-from penstock.cli.report import added, count, rate, report
+from penstock.cli.report import added, report
 from penstock.cli.terminal import Terminal
 from penstock.core.options import Options
 from penstock.dataset.dataset import Dataset
 from penstock.plan.types import INFINITE
 from penstock.watch.stats import Stats
 
-TICK = 0.5  # seconds between two live figures
 ENDINGS = {
     "finished": "Finished",
     "stopped": "Stopped at the limit",
@@ -53,16 +51,15 @@ def run(target: str, limits: Limits, terminal: Terminal, *, workers: int | None 
         terminal.show("The dataset never ends: stop with Ctrl-C, --items or --seconds.", 0)
     consumer = Consumer(dataset, limits)
     failure: Exception | None = None
-    with terminal.live() as live:
-        try:
-            ended = consumer.consume(live, terminal.width - 1)
-        except KeyboardInterrupt:
+    try:
+        ended = consumer.consume(terminal)
+    except KeyboardInterrupt:
+        ended = "interrupted"
+    except Exception as error:  # noqa: BLE001 - any error of the pipeline is shown
+        if isinstance(error.__cause__, KeyboardInterrupt):  # Python 3.11 wraps errors raised while a field is named
             ended = "interrupted"
-        except Exception as error:  # noqa: BLE001 - any error of the pipeline is shown
-            if isinstance(error.__cause__, KeyboardInterrupt):  # Python 3.11 wraps errors raised while a field is named
-                ended = "interrupted"
-            else:
-                ended, failure = "failed", error
+        else:
+            ended, failure = "failed", error
     if consumer.stats is None or (consumer.stats.items == 0 and ended != "finished"):
         terminal.show(f"{ENDINGS[ended]}, before the first item.", 0)
     else:
@@ -79,55 +76,23 @@ class Consumer:
         self.stats: Stats | None = None
         self._dataset = dataset
         self._limits = limits
-        self._shown = (perf_counter(), 0, 0)  # the time of the last change of the live figures, with items and rows
 
-    def consume(self, live: Callable[[str], None], width: int) -> str:
-        """Take items, with live figures of at most `width` columns.
-
-        Return whether the items `finished`, or were `stopped` by a limit.
-        """
-        began = perf_counter()
-        due, deadline = began + TICK, began + (self._limits.seconds or inf)
+    def consume(self, terminal: Terminal) -> str:
+        """Take items, which the terminal shows; return whether they `finished`, or were `stopped` by a limit."""
+        deadline = perf_counter() + (self._limits.seconds or inf)
         taken = 0
         for epoch in range(self._limits.epochs):
             before = self.stats
             items = self._dataset.iterator(epoch=epoch)
+            if terminal.moving:
+                title = f"epoch {epoch + 1} of {self._limits.epochs}" if self._limits.epochs > 1 else ""
+                items.live(title, leave=False, file=terminal.stream)
             try:
                 for _ in items:
                     taken += 1
-                    now = perf_counter()
-                    if taken == self._limits.items or now >= deadline:
+                    if taken == self._limits.items or perf_counter() >= deadline:
                         return "stopped"
-                    if now >= due:
-                        live(self._figures(added(before, items.stats()), now, now - began, epoch, width))
-                        due = now + TICK
             finally:
                 items.close()
                 self.stats = added(before, items.stats())
         return "finished"
-
-    def _figures(self, stats: Stats, now: float, seconds: float, epoch: int, width: int) -> str:
-        then, items, rows = self._shown
-        self._shown = (now, stats.items, stats.rows)
-        epochs, length = self._limits.epochs, self._dataset.cardinality()
-        figures = [
-            f"{seconds:.0f} s",
-            f"epoch {epoch + 1} of {epochs}" if epochs > 1 else "",
-            count(stats.items, stats.unit) + (f" ({stats.items / (length * epochs):.0%})" if length > 0 else ""),
-            f"{rate((stats.items - items) / (now - then))} batches/s" if stats.unit == "batch" else "",
-            f"{rate((stats.rows - rows) / (now - then))} rows/s",
-            f"waited {stats.wait_share:.0%}",
-            stats.mode,
-        ]
-        return fitting(list(filter(None, figures)), width)
-
-
-def fitting(figures: list[str], width: int) -> str:
-    """Put figures side by side, as many of the first as fit.
-
-    >>> fitting(["3 s", "12 batches", "2 threads"], 20)
-    '3 s · 12 batches'
-    """
-    while len(figures) > 1 and len(" · ".join(figures)) > width:
-        figures = figures[:-1]
-    return " · ".join(figures)

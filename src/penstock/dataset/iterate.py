@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cached_property
 from itertools import islice
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TextIO, TypeVar, cast
 
 from penstock import dataset, engine, feed
 from penstock.core.arrays import Reserve
 from penstock.core.blame import Blame, ElementPlace, add_blame, copy_hint, note_blames
 from penstock.core.checks import check_count
 from penstock.core.errors import ElementError, PlanError
+from penstock.core.live import LivePasses
 from penstock.dataset.handle import Handle, T_co
 from penstock.elements.steady import RETURNED_NO_STATE, change_of
 from penstock.plan.functions import name_of
@@ -61,6 +62,27 @@ class Iterate(Handle[T_co]):
             raise TypeError(f"iterator(allocate=): expected a function, not {type(allocate).__name__}")
         self._warn_once()
         return self._opened(which, self._carry_over if allocate is None else self._carry_over.into(allocate))
+
+    def progress(
+        self, title: str = "", *, details: bool = False, leave: bool = True, file: TextIO | None = None
+    ) -> LivePasses[T_co]:
+        """Return an iterable over the same elements, each pass of which is shown on the terminal: for any loop.
+
+        A line shows the position in the epoch, the time left, elements per second, and the share of its time that the
+        loop waits for them; with `details=True` several lines also show memory and the work of each operation, as
+        `Iterator.live` does, which describes the other arguments. The line ends with the loop, also by `break` or an
+        exception. After `ds.load_state_dict(state)`, it begins at the position in the state. `len()` is that of the
+        dataset, which also has the position, as in any loop: `ds.state_dict()`.
+
+        >>> import io
+        >>> file, ds = io.StringIO(), Dataset.range(8).batch(2)
+        >>> for batch in ds.progress("train", file=file):
+        ...     if batch[0] == 4:
+        ...         break
+        >>> print(file.getvalue(), end="")
+        train: 3 of 4 batches in 0:00, ... batches/s, waited ... % of the time
+        """
+        return LivePasses[T_co](cast("Dataset[T_co]", self), title, details=details, leave=leave, file=file)
 
     def _opened(self, epoch: int | None, carry_over: engine.runs.carry_over.CarryOver) -> Iterator[T_co]:
         rows = rank_rows(self._plan)

@@ -6,7 +6,7 @@ import os
 import weakref
 from collections.abc import Callable
 from time import perf_counter_ns
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO
 
 from penstock import plan as plans
 from penstock import watch
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from penstock.watch.counters import Counters
     from penstock.watch.export.tensorboard import ScalarWriter
     from penstock.watch.leaks import MemoryGrowth
+    from penstock.watch.live.view import Glance
+    from penstock.watch.stuck import Watched
     from penstock.watch.viewers import Viewer, Viewers
 
 
@@ -37,10 +39,12 @@ class Watching:
     _plan: Node
     _run: Run | None
     _viewers: Viewers | None
+    _watched: Watched | None
     _received: int
     _waited: int
     _first: int
     _last: int
+    _left: int
 
     def stats(self) -> watch.stats.Stats:
         """Return the counts since the iterator was made or a state was loaded; as text, `Stats` is a table.
@@ -50,8 +54,11 @@ class Watching:
         (2, 1, 2)
         """
         waited, last = self._waited, self._last
-        stepped = (perf_counter_ns() if self._run and self._run.ended is None else last) - self._first - waited
-        times = (waited, max(stepped, 0) if last else 0)
+        now = perf_counter_ns() if self._run and self._run.ended is None else last
+        asked = self._watched.asked if self._watched else 0
+        waited += max(now - asked, 0) if asked else 0  # another thread asks while the consumer waits
+        stepped = now - self._first - waited
+        times = (waited, max(stepped, 0) if last or asked else 0)
         memory = self._carry_over.memory
         return watch.report.stats_of(self._run, self._counters, memory, self._received, times, self._growth)
 
@@ -65,6 +72,29 @@ class Watching:
         'Too early to say: 0 elements in 0.00 s.'
         """
         return watch.verdict.verdict(self.stats())
+
+    def live(self, title: str = "", *, details: bool = True, leave: bool = True, file: TextIO | None = None) -> None:
+        """Show this pass on the terminal while it is under way; call it before the first item.
+
+        A few times a second, also while nothing arrives, lines below the cursor show the position in the epoch and the
+        time left, batches (or elements) and rows per second, the share of its time that the consumer waits, memory, a
+        bar for each operation with its share of the work, the limit, and the last event. Rates and shares are those of
+        the last ten seconds. If the consumer waits for long, the lines say for what. With `details=False` there is one
+        line. Prints go above the lines, which are removed when the pass ends, fails or is closed; one line with the
+        totals stays, unless `leave` is false. `file` is `sys.stderr` by default; if it is not a terminal, it gets a
+        line every ten seconds. With `NO_COLOR` in the environment there are no colors.
+
+        >>> import io
+        >>> file, it = io.StringIO(), Dataset.range(8).batch(2).iterator()
+        >>> it.live("train", file=file)
+        >>> batches = list(it)
+        >>> print(file.getvalue(), end="")
+        train: 4 batches in 0:00, ... batches/s, waited ... % of the time
+        """
+        glance = self._weak_glance()
+        self._add_viewer(
+            "live", lambda: watch.live.viewer.LiveViewer(glance, title, details=details, leave=leave, stream=file)
+        )
 
     def trace(self, path: str | os.PathLike[str]) -> None:
         """Write a trace of this pass for https://ui.perfetto.dev or `chrome://tracing`; call it before the first item.
@@ -202,3 +232,23 @@ class Watching:
             return None if iterator is None else iterator.stats()
 
         return stats
+
+    def _weak_glance(self) -> Callable[[], Glance | None]:
+        """Return a function that returns the counts and the place in the epoch, once the pass has begun."""
+        method = weakref.WeakMethod(self._glance)
+
+        def glance() -> Glance | None:
+            found = method()
+            return None if found is None else found()
+
+        return glance
+
+    def _glance(self) -> Glance | None:
+        if not self._first:
+            return None
+        stats, watched, total = self.stats(), self._watched, self._plan.length
+        asked = watched.asked if watched is not None else 0
+        waiting = (perf_counter_ns() - asked) / 1e9 if asked else 0.0
+        at_work = watched.at_work() if watched is not None and waiting > watch.live.view.LONG_WAIT_TOLD else []
+        first = self._began.row if total < 0 else total - self._left
+        return watch.live.view.Glance(stats, first, total, waiting, tuple(at_work))

@@ -8,12 +8,13 @@ import weakref
 from collections import deque
 from collections.abc import Callable
 from math import ceil
-from typing import Any, Protocol, Self, TypeAlias
+from typing import Any, Protocol, Self, TextIO, TypeAlias
 
 import numpy as np
 
 from penstock.core.arrays import Reserve
 from penstock.core.closing import Closing
+from penstock.core.live import LivePasses
 from penstock.core.verdicts import Verdict
 from penstock.elements.encoded import encoded_images
 from penstock.elements.nested.structure import flatten, paths, unflatten
@@ -42,6 +43,9 @@ class AheadIterator(ElementIterator, Protocol):
     def ledger(self) -> dict[str, Any]: ...
     def position(self) -> Any: ...
     def report_position(self, position: Any, /) -> None: ...
+    def live(
+        self, title: str = ..., /, *, details: bool = ..., leave: bool = ..., file: TextIO | None = ...
+    ) -> None: ...
     def trace(self, path: Any, /) -> None: ...
     def report(self, path: Any, /) -> None: ...
     def to_tensorboard(self, to: Any, /) -> None: ...
@@ -218,6 +222,10 @@ class FedIterator(Closing):
         """Return what limits this run: the pipeline, transfers to the device, or the steps; see `Iterator.verdict`."""
         return _verdict(self._placement, self._source)
 
+    def live(self, title: str = "", *, details: bool = True, leave: bool = True, file: TextIO | None = None) -> None:
+        """Show this pass on the terminal while it is under way; see `Iterator.live`."""
+        self._source.live(title, details=details, leave=leave, file=file)
+
     def trace(self, path: str | os.PathLike[str]) -> None:
         """Write a trace of this pass; see `Iterator.trace`."""
         self._source.trace(path)
@@ -305,6 +313,12 @@ class FrameworkFeed(SharedPasses):
         made = FedIterator(source, self._placement, self._depth)
         weakref.finalize(made, source.close)
         return made
+
+    def progress(
+        self, title: str = "", *, details: bool = False, leave: bool = True, file: TextIO | None = None
+    ) -> LivePasses[Any]:
+        """Return an iterable over the same steps, each pass of which is shown; see `Dataset.progress`."""
+        return LivePasses[Any](self, title, details=details, leave=leave, file=file)
 
     def stats(self) -> Any:
         """Return the counts of the pass begun last; see `Iterator.stats`."""

@@ -96,6 +96,10 @@ class Watched:
         """Let the consumer know of an event."""
         (self._note or self.run.events.append)(event)
 
+    def at_work(self) -> list[str]:
+        """Return the operations that threads of this process are in for the run, each once."""
+        return sorted({at.operation for at in self._at_work(_current_frames()) if at.operation})
+
     def _at_work(self, frames: dict[int, FrameType]) -> list[At]:
         """Return the threads that make something for the run; the consumer's own if there is none in this process."""
         at = [at for thread, frame in frames.items() if (at := self._place(thread, frame)) is not None]
