@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 import signal
 
 from hypothesis import HealthCheck, settings
@@ -11,6 +12,8 @@ from hypothesis import HealthCheck, settings
 settings.register_profile("ci", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("dev", deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True)
 settings.load_profile("dev")
+
+os.environ["PENSTOCK_TOP"] = "0"  # threads and sockets of tests are those that they ask for
 
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:  # as in a shell's background; programs of tests would inherit it
     signal.signal(signal.SIGINT, signal.default_int_handler)

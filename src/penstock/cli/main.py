@@ -54,6 +54,7 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
     _add_demo(commands.add_parser("demo", help="train from images, resume, read records, measure", epilog=STATUSES))
     _add_run(commands.add_parser("run", help="iterate a dataset and show what limits it", epilog=STATUSES))
+    _add_top(commands.add_parser("top", help="show and change what runs on this machine", epilog=STATUSES))
     _add_check(commands.add_parser("check", help="try a dataset and show likely mistakes", epilog=STATUSES))
     _add_diagnose(commands.add_parser("diagnose", help="measure each operation of a dataset", epilog=STATUSES))
     _add_index(commands.add_parser("index", help="index data files in advance", epilog=STATUSES))
@@ -89,6 +90,16 @@ def _add_run(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--explain", action="store_true", help="first show the plan, as written and as run")
     parser.set_defaults(do=_run)
+
+
+def _add_top(parser: argparse.ArgumentParser) -> None:
+    parser.description = (
+        "Show the passes of all your processes on this machine, once they have lasted for a second. On a terminal the "
+        "figures move until q is pressed."
+    )
+    parser.add_argument("pid", type=int, nargs="?", metavar="PID", help="a process, whose passes are shown in detail")
+    parser.add_argument("--once", action="store_true", help="print the passes once, as in a file or pipe")
+    parser.set_defaults(do=_top)
 
 
 def _add_check(parser: argparse.ArgumentParser) -> None:
@@ -239,6 +250,12 @@ def _run(asked: argparse.Namespace) -> int:
     limits = Limits(asked.items, asked.seconds, asked.epochs)
     ended = run(asked.target, limits, Terminal(), workers=asked.workers, explain=asked.explain)
     return {"failed": FAILED, "interrupted": INTERRUPTED}.get(ended, 0)
+
+
+def _top(asked: argparse.Namespace) -> int:
+    from penstock.cli.top import show
+
+    return 0 if show(Terminal(), asked.pid) else FAILED
 
 
 def _check(asked: argparse.Namespace) -> int:

@@ -82,6 +82,7 @@ class Iterator(Watching, Closing, Generic[T]):
         self._counters = Counters() if self._viewers is None else self._viewers.counters()
         self._run: Run | None = None  # begun by the first `next`
         self._watched: watch.stuck.Watched | None = None
+        self._published: watch.top.published.Published | None = None
         self._stop: weakref.finalize[..., Any] | None = None
         self._closed = False
         self._reported: Cursor | None = None  # the position to tell, of a consumer that takes items ahead
@@ -166,6 +167,7 @@ class Iterator(Watching, Closing, Generic[T]):
             self._stop()
         self._watched = watch.stuck.Watched(run, self._counters)
         watch.stuck.watchdog.watch(self._watched)
+        self._published = watch.top.published.publisher.publish(run, self._weak_glance())
         self._first = asked
         self._look_at = asked + LOOK_AFTER
 
@@ -176,6 +178,8 @@ class Iterator(Watching, Closing, Generic[T]):
                 self._growth = watch.leaks.MemoryGrowth(self._plan, self._counters)
             self._growth.look(self._last, self._received, run, self._carry_over.memory)
             self._look_at = self._growth.next
+            if self._last - self._first > watch.top.published.SERVED_AFTER:
+                watch.top.published.publisher.serve()
         dataset.handle.warn_of_budget(run.budget.said())
 
     def _next_items(self) -> Any:

@@ -17,6 +17,7 @@ from penstock.core.frames import is_ours
 from penstock.engine.tasks.task import Task
 from penstock.watch import counters as counting
 from penstock.watch.counters import CALLS, Counters, OperationCounters
+from penstock.watch.top.published import publisher
 
 if TYPE_CHECKING:
     from types import FrameType
@@ -210,6 +211,7 @@ class Watchdog:
             self._look()
 
     def _look(self) -> None:
+        publisher.serve()  # also a run that has never made an item
         now, told = monotonic(), set[int]()
         for watched in list(self._watched):
             if watched.due > now or watched.run.ended is not None:

@@ -91,6 +91,11 @@ class Run:
         self.made, self._session.spent = before.made, before.spent
 
     @property
+    def epoch(self) -> int:
+        """The epoch that the run makes."""
+        return self._epoch
+
+    @property
     def tuner(self) -> Tuner:
         """The tuner of the stage that took the most time."""
         return max(self._session.tuners, key=lambda tuner: tuner.item_wall, default=Tuner(None))

@@ -1,0 +1,98 @@
+"""Show the passes that are under way on this machine, and change them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from penstock.cli.files.amounts import size
+from penstock.cli.terminal import Terminal
+from penstock.watch.live.view import Glance, Style, clipped, lines_of_run
+from penstock.watch.stats import PLURALS, rate
+from penstock.watch.top.client import ProcessSeen, processes_seen
+from penstock.watch.verdict import verdict
+
+if TYPE_CHECKING:
+    from penstock.watch.top.message import PassSeen
+
+NO_PASSES = (
+    "No pass is under way. A process is shown once a pass of it has lasted for a second, unless it runs as another\n"
+    "user, in another container, or with PENSTOCK_TOP=0."
+)
+HEADS = ("PID", "program", "pass", "place", "rate", "waiting", "workers", "memory", "limit")
+_WIDEST_PROGRAM = 30  # columns
+_WIDEST_PASS = 18
+
+
+def show(terminal: Terminal, pid: int | None = None) -> bool:
+    """Print the passes of all processes as a table, or those of one with their operations; return whether it exists."""
+    found = processes_seen()
+    if pid is None:
+        terminal.show("\n".join(table_of_passes(found, {}) if found else [NO_PASSES]), 0)
+        return True
+    process = next((each for each in found if each.pid == pid), None)
+    if process is None:
+        terminal.show(f"No process {pid} with a pass under way is found; penstock top --once shows all.", 0)
+        return False
+    terminal.show(f"{process.pid}  {' '.join(process.command)}", 0)
+    if process.failed:
+        terminal.show(process.failed, 0)
+    for each in process.passes:
+        terminal.show("\n".join(details_of(each, None, terminal.width - 1, Style())), 0)
+        terminal.say(verdict(each.glance.stats))
+    return not process.failed
+
+
+def table_of_passes(processes: Sequence[ProcessSeen], before: dict[tuple[str, int], Glance]) -> list[str]:
+    """Return lines of text: a head, and one for each pass, with rates since its moment `before`."""
+    rows: list[tuple[str, ...]] = [HEADS]
+    for process in processes:
+        program = clipped(program_of(process.command), _WIDEST_PROGRAM)
+        if process.failed:
+            rows.append((str(process.pid), process.failed, *[""] * (len(HEADS) - 2)))
+        cells = [_cells(each, before.get((process.path, each.number))) for each in process.passes]
+        rows += [(str(process.pid), program, *each) for each in cells]
+        if not process.passes and not process.failed:
+            rows.append((str(process.pid), program, "between passes", *[""] * (len(HEADS) - 3)))
+    widths = [max(map(len, column)) for column in zip(*[row for row in rows if row[2] or row is HEADS], strict=True)]
+    return ["  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
+
+
+def details_of(seen: PassSeen, before: Glance | None, width: int, style: Style) -> list[str]:
+    """Return the lines of a pass as `it.live()` shows them."""
+    return lines_of_run(f"{seen.name}, epoch {seen.epoch}", seen.glance, before, width, style)
+
+
+def program_of(command: Sequence[str]) -> str:
+    """Return a command without the interpreter and its options.
+
+    >>> program_of(["/usr/bin/python3", "-X", "dev", "train.py", "--fast"])
+    'train.py --fast'
+    >>> program_of(["python", "-m", "penstock", "run", "a.py:ds"])
+    '-m penstock run a.py:ds'
+    """
+    rest = list(command[1:])
+    while rest and rest[0].startswith("-") and rest[0] not in ("-m", "-c"):
+        rest = rest[2 if rest[0] in ("-X", "-W") else 1 :]
+    text = " ".join(rest or command)
+    return "".join(each if each.isprintable() else " " for each in text)
+
+
+def _cells(seen: PassSeen, before: Glance | None) -> list[str]:
+    now, stats = seen.glance, seen.glance.stats
+    seconds = stats.seconds - (before.stats.seconds if before else 0.0)
+    items = stats.items - (before.stats.items if before else 0)
+    waited = stats.waited - (before.stats.waited if before else 0.0)
+    place = f"{now.reached:,}/{now.total:,}" if now.total >= 0 else f"{now.reached:,}"
+    found = verdict(stats)
+    limit = {"early": "", "step": "step"}.get(found.kind, f"{found.kind}: {found.operation}")
+    held = max(stats.live_bytes, sum(each.bytes for each in stats.held))
+    return [
+        clipped(seen.name, _WIDEST_PASS),
+        place,
+        f"{rate(items / seconds)} {PLURALS[stats.unit]}/s" if seconds > 0 else "",
+        f"{100 * min(waited / seconds, 1):.0f} %" if seconds > 0 else "",
+        "paused" if seen.paused else stats.mode,
+        size(held),
+        limit,
+    ]

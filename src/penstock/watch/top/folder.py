@@ -1,0 +1,45 @@
+"""The folder of a user's sockets, one for each process with passes under way; nobody else may enter it."""
+
+from __future__ import annotations
+
+import os
+import stat
+import tempfile
+from collections.abc import Iterator
+
+from penstock.watch.top.published import VARIABLE
+
+SUFFIX = ".sock"
+
+
+def folder_to_serve_in() -> str | None:
+    """Return the first folder that can be used, which is made if necessary; `None` if there is none."""
+    return next((folder for folder in _candidates() if _is_ours(folder, make=True)), None)
+
+
+def sockets() -> Iterator[str]:
+    """Yield the paths of all sockets of this user."""
+    for folder in _candidates():
+        if _is_ours(folder, make=False):
+            names = sorted(os.listdir(folder))
+            yield from (os.path.join(folder, name) for name in names if name.endswith(SUFFIX))
+
+
+def _candidates() -> list[str]:
+    """Return the possible folders: not the one of the login session, which is gone after the logout."""
+    given = os.environ.get(VARIABLE)
+    if given and os.path.isabs(given):
+        return [given]
+    places = ["/tmp", tempfile.gettempdir()]  # noqa: S108 - only in a folder of the user's own
+    return [os.path.join(place, f"penstock-{os.getuid()}") for place in dict.fromkeys(places)]
+
+
+def _is_ours(folder: str, *, make: bool) -> bool:
+    """Return whether a folder, and no link, belongs to this user, and nobody else may enter it."""
+    try:
+        if make and not os.path.lexists(folder):
+            os.mkdir(folder, 0o700)
+        found = os.lstat(folder)
+    except OSError:
+        return False
+    return stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid() and not stat.S_IMODE(found.st_mode) & 0o077

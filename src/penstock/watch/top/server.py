@@ -1,0 +1,150 @@
+"""The thread that tells of the passes of a process, by a socket that only its user can reach."""
+
+from __future__ import annotations
+
+import atexit
+import json
+import os
+import secrets
+import select
+import socket
+import struct
+import sys
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from penstock.watch.top.folder import SUFFIX, folder_to_serve_in
+from penstock.watch.top.message import as_data
+
+if TYPE_CHECKING:
+    from penstock.watch.top.published import Publisher
+
+LOOK_AROUND = 1.0  # seconds between two looks whether passes are under way
+LINGERS = 3  # looks without any, after which the server ends
+MOST_ASKED = 1 << 16  # of a request
+PATIENCE_OF_SERVER = 1.0  # seconds for a request to come
+LAST_JOIN = 1.0  # seconds
+
+
+class TopServer:
+    """A server of one process, which ends when no pass has been under way for some seconds.
+
+    A request is a line of JSON, and so is the answer. A process that cannot have a socket, or a folder for it that is
+    its user's alone, has no server: nobody sees it, and it goes on.
+    """
+
+    def __init__(self, publisher: Publisher) -> None:
+        self._publisher = publisher
+        self._closed = threading.Event()
+        self._wakes, self._woken = socket.socketpair()
+        self._path = ""
+        self.ready = threading.Event()
+        """Set once the socket is there, or it is clear that it will not be."""
+        self.thread = threading.Thread(target=self._work, name="penstock-top", daemon=True)
+
+    def begin(self) -> None:
+        """Begin to answer."""
+        self.thread.start()
+        atexit.register(self.close)
+
+    def close(self) -> None:
+        """End now; the socket is removed."""
+        atexit.unregister(self.close)
+        self._closed.set()
+        with suppress(OSError):
+            self._wakes.send(b"0")
+        if self.thread is not threading.current_thread():
+            self.thread.join(LAST_JOIN)
+
+    def _work(self) -> None:
+        listener = None
+        try:
+            listener = self._opened()
+            self.ready.set()
+            if listener is not None:
+                self._serve(listener)
+        finally:
+            atexit.unregister(self.close)
+            if listener is not None:
+                listener.close()
+                with suppress(OSError):
+                    os.unlink(self._path)
+                if self._publisher.server is self and not self._closed.is_set():
+                    self._publisher.server = None  # a later pass is served again
+            self._wakes.close()
+            self._woken.close()
+
+    def _opened(self) -> socket.socket | None:
+        folder = folder_to_serve_in()
+        if folder is None:
+            return None
+        listener = socket.socket(socket.AF_UNIX)
+        name = os.path.join(folder, f"{os.getpid()}-{secrets.token_hex(4)}")
+        try:
+            listener.bind(name)
+            listener.listen()
+            os.rename(name, name + SUFFIX)  # a socket that is found there takes connections
+        except OSError:  # a path that is too long, a full disk, a file system without sockets
+            listener.close()
+            with suppress(OSError):
+                os.unlink(name)
+            return None
+        self._path = name + SUFFIX
+        return listener
+
+    def _serve(self, listener: socket.socket) -> None:
+        idle = 0
+        while idle < LINGERS and not self._closed.is_set():
+            found, _, _ = select.select([listener, self._woken], [], [], LOOK_AROUND)
+            idle = 0 if self._publisher.under_way() else idle + 1
+            if listener in found and not self._closed.is_set():
+                with suppress(OSError):  # the other end is gone
+                    connection, _ = listener.accept()
+                    with connection:
+                        self._answer(connection)
+
+    def _answer(self, connection: socket.socket) -> None:
+        if _user_of(connection) not in (None, os.getuid()):
+            return
+        connection.settimeout(PATIENCE_OF_SERVER)
+        line = b""
+        while not line.endswith(b"\n"):
+            more = connection.recv(MOST_ASKED)
+            line += more
+            if not more or len(line) > MOST_ASKED:
+                return
+        try:
+            answer = self._answered(json.loads(line))
+        except Exception as error:  # noqa: BLE001 - whatever is asked, the run goes on
+            answer = {"error": f"{type(error).__name__}: {error}"}
+        connection.sendall(json.dumps(answer).encode() + b"\n")
+
+    def _answered(self, request: Any) -> dict[str, Any]:
+        asked = request.get("do") if isinstance(request, dict) else None
+        do = ANSWERS.get(asked) if isinstance(asked, str) else None
+        if do is None:
+            return {"error": f"unknown request {asked!r}"}
+        return do(self._publisher, request)
+
+
+def _shown(publisher: Publisher, request: dict[str, Any]) -> dict[str, Any]:
+    """Return what this process runs, and its passes."""
+    version = vars(sys.modules["penstock"])["__version__"]  # of the floor above
+    passes = [data for each in publisher.under_way() if (data := as_data(each)) is not None]
+    command = [str(each) for each in getattr(sys, "orig_argv", sys.argv)]
+    return {"penstock": version, "pid": os.getpid(), "command": command, "passes": passes}
+
+
+ANSWERS: dict[str, Callable[[Publisher, dict[str, Any]], dict[str, Any]]] = {"show": _shown}
+"""The answer to each request, by its name."""
+
+
+def _user_of(connection: socket.socket) -> int | None:
+    """Return the id of the user at the other end, where the system tells it."""
+    option = getattr(socket, "SO_PEERCRED", None)
+    if option is None:
+        return None
+    credentials = connection.getsockopt(socket.SOL_SOCKET, option, struct.calcsize("3i"))
+    return struct.unpack("3i", credentials)[1]

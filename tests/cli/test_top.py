@@ -1,0 +1,90 @@
+"""The table of passes, and the details of one process."""
+
+from __future__ import annotations
+
+import io
+from dataclasses import replace
+
+import pytest
+
+from penstock.cli import top
+from penstock.cli.main import main
+from penstock.cli.terminal import Terminal
+from penstock.watch.live.view import Glance
+from penstock.watch.top.client import ProcessSeen
+from penstock.watch.top.message import PassSeen
+from tests.watch.live.test_view import stats
+
+
+def a_process(pid=7, **more):
+    glance = Glance(stats(), total=40)
+    seen = ProcessSeen(f"{pid}.sock", pid, ("python", "train.py"), (PassSeen(1, "batch(64)", 2, False, glance),))
+    return replace(seen, **more)
+
+
+@pytest.fixture
+def processes(monkeypatch):
+    found = []
+    monkeypatch.setattr(top, "processes_seen", lambda: found)
+    return found
+
+
+def shown(*given):
+    stream = io.StringIO()
+    return top.show(Terminal(stream), *given), stream.getvalue()
+
+
+def test_a_table_has_a_line_for_each_pass(processes):
+    processes += [a_process(), a_process(8, passes=()), a_process(9, passes=(), failed="does not answer: it hangs")]
+    exists, text = shown()
+    assert exists
+    assert text.splitlines() == [
+        "PID  program   pass            place  rate         waiting  workers    memory  limit",
+        "7    train.py  batch(64)       10/40  2 batches/s  20 %     4 threads  120 MB  input: map(decode)",
+        "8    train.py  between passes",
+        "9    does not answer: it hangs",
+    ]
+
+
+def test_rates_are_those_since_the_look_before():
+    before = {("7.sock", 1): Glance(stats(items=5, waited=0.9, stepped=3.1), total=40)}
+    line = top.table_of_passes([a_process()], before)[1]
+    assert "5 batches/s  10 %" in line
+
+
+def test_a_paused_pass_of_unknown_length():
+    seen = PassSeen(1, "filter(f)", 0, True, Glance(stats()))
+    line = top.table_of_passes([a_process(passes=(seen,))], {})[1]
+    assert "filter(f)  10     2 batches/s  20 %     paused" in line
+
+
+def test_one_process_is_shown_in_detail(processes):
+    processes.append(a_process())
+    exists, text = shown(7)
+    assert exists
+    assert text.startswith("7  python train.py\nbatch(64), epoch 2  10/40 batches")
+    assert "Input-bound: the consumer waited 20 % of the time." in text
+
+
+def test_a_process_that_is_not_there_is_a_failure(processes):
+    assert shown(7) == (False, "No process 7 with a pass under way is found; penstock top --once shows all.\n")
+    processes.append(a_process(failed="does not answer: it hangs", passes=()))
+    exists, text = shown(7)
+    assert not exists
+    assert "does not answer" in text
+
+
+def test_without_any_pass_it_says_when_there_would_be_one(processes):
+    assert "lasted for a second" in shown()[1]
+
+
+def test_commands_are_shown_without_codes_that_move_the_cursor():
+    assert top.program_of(["python", "a\x1b[2J.py", "x\ny"]) == "a [2J.py x y"
+    assert top.program_of(["python"]) == "python"
+
+
+def test_the_command_prints_once(processes, capsys):
+    processes.append(a_process())
+    assert main(["top", "--once"]) == 0
+    assert "batch(64)" in capsys.readouterr().out
+    assert main(["top", "8"]) == 1
