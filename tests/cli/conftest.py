@@ -6,6 +6,10 @@ import sys
 
 import pytest
 
+from tests.watch.top.conftest import folder
+
+__all__ = ["folder"]  # a fixture of tests of `penstock top`
+
 
 @pytest.fixture(autouse=True)
 def _files_are_modules_for_one_test_only():

@@ -18,7 +18,7 @@ from tests.watch.live.test_view import stats
 
 def a_process(pid=7, **more):
     glance = Glance(stats(), total=40)
-    seen = ProcessSeen(f"{pid}.sock", pid, ("python", "train.py"), (PassSeen(1, "batch(64)", 2, False, glance),))
+    seen = ProcessSeen(f"{pid}.sock", pid, ("python", "train.py"), (PassSeen(1, "batch(64)", 2, glance),))
     return replace(seen, **more)
 
 
@@ -53,7 +53,7 @@ def test_rates_are_those_since_the_look_before():
 
 
 def test_a_paused_pass_of_unknown_length():
-    seen = PassSeen(1, "filter(f)", 0, True, Glance(stats()))
+    seen = PassSeen(1, "filter(f)", 0, Glance(stats(), paused=True))
     line = top.table_of_passes([a_process(passes=(seen,))], {})[1]
     assert "filter(f)  10     2 batches/s  20 %     paused" in line
 
@@ -88,3 +88,29 @@ def test_the_command_prints_once(processes, capsys):
     assert main(["top", "--once"]) == 0
     assert "batch(64)" in capsys.readouterr().out
     assert main(["top", "8"]) == 1
+
+
+def test_changes_are_told_and_refusals_are_a_failure(processes, monkeypatch, capsys):
+    processes.append(a_process())
+    asked = []
+
+    def change(path, changes, number):
+        asked.append((path, changes, number))
+        return (["pass 1: paused"], []) if "pause" in changes else ([], ["pass 1: 4 workers: not possible"])
+
+    monkeypatch.setattr(top, "change", change)
+    assert main(["top", "7", "--pause"]) == 0
+    assert main(["top", "7", "--workers", "4", "--memory-budget", "2GB", "--pass", "1"]) == 1
+    assert main(["top", "8", "--resume"]) == 1
+    assert asked == [
+        ("7.sock", {"pause": 1}, None),
+        ("7.sock", {"workers": 4, "memory_budget": 2_000_000_000}, 1),
+    ]
+    assert "not possible" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("arguments", [["--workers", "4"], ["--pause"], ["7", "--pass", "1"], ["7", "--workers", "0"]])
+def test_wrong_arguments_are_refused(arguments, processes):
+    with pytest.raises(SystemExit) as refused:
+        main(["top", *arguments])
+    assert refused.value.code == 2

@@ -111,5 +111,16 @@ def test_threads_count_together():
     assert account.nbytes == budget.held["ahead"] == 8000
 
 
+def test_a_limit_that_is_changed_bounds_work_ahead_and_never_fails_what_may_be_held():
+    budget = Budget(100)
+    buffer = budget.account("shuffle(10)", "buffer")
+    budget.change(20)
+    buffer.hold(90, told)
+    assert (budget.left, budget.limit, budget.limit_ahead) == (-70, 100, 20)
+    budget.change(200)
+    buffer.hold(150, told)
+    assert (budget.left, budget.limit) == (50, 200)
+
+
 def test_outside_of_a_run_there_is_no_limit():
     unlimited().hold(1 << 61, told)

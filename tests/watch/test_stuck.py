@@ -255,3 +255,26 @@ def test_the_thread_ends_before_a_fork_and_begins_again_with_the_next_element(al
     assert alone.thread.is_alive()
     it.close()
     alone.before_fork()
+
+
+def test_a_paused_run_is_not_reported(alone, monkeypatch):
+    gate = Gate()
+    consumer = Consumer(D.range(60).map(sleeper(gate, 22)).batch(4), alone, executor="threads", workers=1)
+    assert gate.reached.acquire(timeout=PATIENCE)
+    consumer.it._run.pause()
+    assert consumer.looks(monkeypatch, 1000) == ()
+    consumer.it._run.resume()
+    assert consumer.told(monkeypatch).kind == "stuck"
+    gate.opened.release()
+    consumer.thread.join(PATIENCE)
+    assert len(consumer.received) == 15
+
+
+def test_the_operations_that_threads_are_in_are_named(alone):
+    gate = Gate()
+    consumer = Consumer(D.range(60).map(sleeper(gate, 22)).batch(4), alone, executor="threads", workers=1)
+    assert gate.reached.acquire(timeout=PATIENCE)
+    assert consumer.it._watched.at_work() == ["map(wait_for_the_network)"]
+    gate.opened.release()
+    consumer.thread.join(PATIENCE)
+    assert consumer.it._watched.at_work() == []

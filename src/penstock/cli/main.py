@@ -99,7 +99,15 @@ def _add_top(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("pid", type=int, nargs="?", metavar="PID", help="a process, whose passes are shown in detail")
     parser.add_argument("--once", action="store_true", help="print the passes once, as in a file or pipe")
-    parser.set_defaults(do=_top)
+    parser.add_argument("--workers", type=_positive(int), metavar="N", help="continue with N tasks at a time")
+    parser.add_argument(
+        "--memory-budget", type=_bytes, metavar="SIZE", help="make no more ahead than fits into these bytes: 2GB"
+    )
+    paused = parser.add_mutually_exclusive_group()
+    paused.add_argument("--pause", action="store_const", const=1, help="begin no task, and let the loops wait")
+    paused.add_argument("--resume", action="store_const", const=1, help="go on")
+    parser.add_argument("--pass", dest="number", type=int, metavar="NUMBER", help="change one pass of the process only")
+    parser.set_defaults(do=_top, refuse=parser.error)
 
 
 def _add_check(parser: argparse.ArgumentParser) -> None:
@@ -253,9 +261,23 @@ def _run(asked: argparse.Namespace) -> int:
 
 
 def _top(asked: argparse.Namespace) -> int:
-    from penstock.cli.top import show
+    from penstock.cli import top
 
-    return 0 if show(Terminal(), asked.pid) else FAILED
+    settings = ("workers", "memory_budget", "pause", "resume")
+    changes = {name: value for name in settings if (value := getattr(asked, name)) is not None}
+    if asked.pid is None and (changes or asked.number is not None):
+        asked.refuse("name the process to change: penstock top PID --workers 4")
+    if asked.number is not None and not changes:
+        asked.refuse("--pass says which pass to change: add --workers, --memory-budget, --pause or --resume")
+    terminal = Terminal()
+    if asked.pid is not None and changes:
+        return 0 if top.change_passes(terminal, asked.pid, changes, asked.number) else FAILED
+    if asked.once or asked.pid is not None or not (terminal.moving and sys.stdin.isatty()):
+        return 0 if top.show(terminal, asked.pid) else FAILED
+    from penstock.cli.top_screen import watch_passes
+
+    watch_passes(terminal)
+    return 0
 
 
 def _check(asked: argparse.Namespace) -> int:

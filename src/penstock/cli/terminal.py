@@ -29,6 +29,11 @@ class Terminal:
         """Return the number of columns of the terminal."""
         return shutil.get_terminal_size((WIDEST, 24)).columns
 
+    @property
+    def height(self) -> int:
+        """Return the number of rows of the terminal."""
+        return shutil.get_terminal_size((WIDEST, 24)).lines
+
     def heading(self, text: str) -> None:
         """Print an emphasized line, after an empty one."""
         self._write(f"\n\x1b[1m{text}\x1b[0m\n" if self.moving else f"\n{text}\n")

@@ -9,7 +9,7 @@ from penstock.cli.files.amounts import size
 from penstock.cli.terminal import Terminal
 from penstock.watch.live.view import Glance, Style, clipped, lines_of_run
 from penstock.watch.stats import PLURALS, rate
-from penstock.watch.top.client import ProcessSeen, processes_seen
+from penstock.watch.top.client import ProcessSeen, change, processes_seen
 from penstock.watch.verdict import verdict
 
 if TYPE_CHECKING:
@@ -19,8 +19,9 @@ NO_PASSES = (
     "No pass is under way. A process is shown once a pass of it has lasted for a second, unless it runs as another\n"
     "user, in another container, or with PENSTOCK_TOP=0."
 )
+NOT_FOUND = "No process {} with a pass under way is found; penstock top --once shows all."
 HEADS = ("PID", "program", "pass", "place", "rate", "waiting", "workers", "memory", "limit")
-_WIDEST_PROGRAM = 30  # columns
+_WIDEST_PROGRAM = 24  # columns
 _WIDEST_PASS = 18
 
 
@@ -32,7 +33,7 @@ def show(terminal: Terminal, pid: int | None = None) -> bool:
         return True
     process = next((each for each in found if each.pid == pid), None)
     if process is None:
-        terminal.show(f"No process {pid} with a pass under way is found; penstock top --once shows all.", 0)
+        terminal.show(NOT_FOUND.format(pid), 0)
         return False
     terminal.show(f"{process.pid}  {' '.join(process.command)}", 0)
     if process.failed:
@@ -41,6 +42,17 @@ def show(terminal: Terminal, pid: int | None = None) -> bool:
         terminal.show("\n".join(details_of(each, None, terminal.width - 1, Style())), 0)
         terminal.say(verdict(each.glance.stats))
     return not process.failed
+
+
+def change_passes(terminal: Terminal, pid: int, changes: dict[str, int], number: int | None = None) -> bool:
+    """Change the passes of a process, or one of them, and print the result; return whether all could be changed."""
+    process = next((each for each in processes_seen() if each.pid == pid), None)
+    if process is None:
+        terminal.show(NOT_FOUND.format(pid), 0)
+        return False
+    done, refused = change(process.path, changes, number)
+    terminal.show("\n".join([*done, *refused]), 0)
+    return not refused
 
 
 def table_of_passes(processes: Sequence[ProcessSeen], before: dict[tuple[str, int], Glance]) -> list[str]:
@@ -92,7 +104,7 @@ def _cells(seen: PassSeen, before: Glance | None) -> list[str]:
         place,
         f"{rate(items / seconds)} {PLURALS[stats.unit]}/s" if seconds > 0 else "",
         f"{100 * min(waited / seconds, 1):.0f} %" if seconds > 0 else "",
-        "paused" if seen.paused else stats.mode,
+        "paused" if now.paused else stats.mode,
         size(held),
         limit,
     ]

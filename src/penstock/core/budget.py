@@ -28,6 +28,8 @@ class Budget:
 
     def __init__(self, limit: int, *, given: bool = True, cache_limit: int | None = None) -> None:
         self.limit = limit
+        self.limit_ahead = limit
+        """The bytes beyond which nothing is made ahead; the limit itself, unless it was changed meanwhile."""
         self.given = given
         self.cache_limit = limit // CACHE_SHARE if given or cache_limit is None else cache_limit
         self.notes: list[str] = []
@@ -58,7 +60,11 @@ class Budget:
         """The bytes that are neither held, here or by worker processes, nor kept for the next batches."""
         held = self.held
         counted = held["ahead"] + held["buffer"] + (held["cache"] if self.given else 0)
-        return self.limit - counted - self.idle() - self.elsewhere()
+        return self.limit_ahead - counted - self.idle() - self.elsewhere()
+
+    def change(self, limit: int) -> None:
+        """Let work ahead keep within a limit from now on; buffers and caches may hold what they could before."""
+        self.limit_ahead, self.limit = limit, max(limit, self.limit)
 
     def note(self, text: str) -> None:
         """Note a fact, unless it was noted before."""

@@ -121,6 +121,8 @@ class Iterator(Watching, Closing, Generic[T]):
             return item
 
     def _refill(self) -> None:
+        if self._run is not None and self._run.controls.asked:
+            self._first += self._run.heed()  # a pause is neither a wait nor a step
         asked = perf_counter_ns()
         if self._run is None:
             self._begin_run(asked)

@@ -66,7 +66,7 @@ def stats_of(
         holds_gil=run is not None and run.tuner.holds_gil,
         decisions=() if run is None else tuple(run.tuner.decisions),
         operations=operations,
-        budget=0 if run is None else run.budget.limit,
+        budget=0 if run is None else run.budget.limit_ahead,
         held=() if run is None else _held(run.budget),
         notes=() if run is None else tuple(run.budget.notes),
         growing=() if run is None or growth is None else growth.found(PLURALS[run.unit]),

@@ -75,7 +75,7 @@ class Watched:
         """
         self.due = now + self.after / LOOKS_WITHIN
         asked = self.asked if self._awaited is None else self._awaited()
-        if not asked or asked != self._seen or late or self.run.is_watched_elsewhere:
+        if not asked or asked != self._seen or late or self.run.is_watched_elsewhere or self.run.controls.paused:
             self._seen, self._state, self._next = asked, (), self.after
             self._waits_since = now
             return None

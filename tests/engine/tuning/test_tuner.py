@@ -226,3 +226,14 @@ def test_other_waits_of_tasks_beside_others_count():
     assert beside_others(looked(MS), Cost(10 * MS, MS, 0, yields=3, reads=8)) == pytest.approx(10 * MS, 0.01)
     assert beside_others(looked(MS), Cost(200 * MS, MS, 0, yields=3)) == pytest.approx(200 * MS, 0.01)
     assert beside_others(Tuner(2), Cost(10 * MS, MS, 0, yields=3)) == pytest.approx(10 * MS, 0.01)  # none ran alone
+
+
+def test_a_number_of_threads_that_is_fixed_meanwhile_stays():
+    tuner = looked(MS)
+    tuner.fix(5)
+    assert tuner.threads == 0, "it is still inline"
+    assert tuner.start_threads() == 5
+    tuner.fix(2)
+    assert tuner.threads == tuner.heir().threads == 2
+    assert tuner.climb.fixed
+    assert tuner.decisions[-1] == "2 threads: as requested meanwhile"

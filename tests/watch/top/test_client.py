@@ -100,3 +100,15 @@ def test_an_answer_of_another_version_is_named(answering, passes):
     answering(json.dumps({"penstock": "99.0", "pid": 77, "command": [], "passes": passes}).encode() + b"\n")
     (seen,) = processes_seen()
     assert seen.failed == "runs Penstock 99.0, whose answer this version cannot read"
+
+
+def test_a_change_of_a_process_that_is_gone_or_silent_says_so(job, folder, answering):
+    (name,) = os.listdir(folder)
+    path = os.path.join(folder, name)
+    assert clients.change(path, {"pause": 1})[1] == []
+    job.kill()
+    job.wait(60)
+    assert clients.change(path, {"pause": 1}) == ([], ["the process has ended"])
+    answering(b"garbage\n")
+    (refused,) = clients.change(os.path.join(folder, "77-x.sock"), {"pause": 1})[1]
+    assert refused.startswith("the process does not answer: ")

@@ -37,7 +37,7 @@ def test_a_pass_arrives_whole():
     glance = replace(glance, stats=more, at_work=("map(str)",), waiting=1.5)
     seen = from_data(json.loads(json.dumps(as_data(Published(it._run, 7, lambda: glance)))))
     assert seen.glance == glance
-    assert (seen.number, seen.name, seen.epoch, seen.paused) == (7, "batch(2)", 3, False)
+    assert (seen.number, seen.name, seen.epoch, seen.glance.paused) == (7, "batch(2)", 3, False)
     assert (seen.glance.first, seen.glance.total, seen.glance.reached) == (0, 5, 2)
 
 

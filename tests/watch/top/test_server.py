@@ -9,9 +9,9 @@ import threading
 
 import pytest
 
-from penstock import Dataset
+from penstock import Dataset, Options
 from penstock.watch.top import server as servers
-from penstock.watch.top.client import ask
+from penstock.watch.top.client import ask, change
 from penstock.watch.top.folder import sockets
 from penstock.watch.top.published import publisher
 
@@ -126,3 +126,47 @@ def test_a_consumer_that_waits_is_seen(serving):
     leave.set()
     consumer.join()
     assert [each["glance"]["waiting"] > 0 for each in passes if each["number"] == it._published.number] == [True]
+
+
+def test_a_pass_is_paused_and_changed(serving):
+    it = Dataset.range(1000).map(str).with_options(Options(executor="threads", workers=2)).batch(2).iterator()
+    next(it)
+    number = it._published.number
+    serving()
+    (path,) = sockets()
+    done, refused = change(path, {"pause": 1}, number)
+    assert (done, refused) == ([f"pass {number}, batch(2): paused"], [])
+    assert it._run.controls.paused
+    assert change(path, {"resume": 1, "workers": 3, "memory_budget": 5000}, number)[1] == []
+    assert not it._run.controls.paused
+    assert len(list(it)) == 499
+    assert it.stats().mode == "3 threads"
+    assert it.stats().budget == 5000
+    assert change(path, {"pause": 1}, number) == ([], [f"pass {number} is over"])
+
+
+def test_changes_that_are_impossible_are_refused_with_the_reason(serving):
+    it = Dataset.range(1000).map(str).with_options(Options(executor="inline")).iterator()
+    next(it)
+    number = it._published.number
+    serving()
+    (path,) = sockets()
+    done, refused = change(path, {"workers": 3, "pause": 1}, number)
+    assert done == [f"pass {number}, map(str): paused"]
+    assert refused[0].endswith("not possible, it is inline, as its options or functions require")
+    assert change(path, {"workers": 0}, number)[1] == ["workers: expected a whole number of at least 1"]
+    assert "error" in ask(path, {"do": "change", "pass": number, "workers": "many"})
+    it.close()
+
+
+def test_all_passes_of_a_process_are_changed_together(serving):
+    passes = [Dataset.range(1000).map(str).iterator() for _ in range(2)]
+    for each in passes:
+        next(each)
+    serving()
+    (path,) = sockets()
+    assert len(change(path, {"pause": 1})[0]) >= 2
+    assert all(each._run.controls.paused for each in passes)
+    change(path, {"resume": 1})
+    for each in passes:
+        assert len(list(each)) == 999

@@ -7,6 +7,7 @@ from penstock.core.lazy import files_on_demand
 __all__ = [
     "ahead",
     "carry_over",
+    "controls",
     "elsewhere",
     "failures",
     "feeds",
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from penstock.engine.runs import (
         ahead,
         carry_over,
+        controls,
         elsewhere,
         failures,
         feeds,

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from collections import deque
+from time import time
 from types import TracebackType
+from typing import TYPE_CHECKING
 
 from penstock.core.blame import Blame, add_blame, hand_on_blames
 from penstock.core.errors import ClosedError
 from penstock.core.frames import is_ours
+
+if TYPE_CHECKING:
+    from penstock.core.events import RunEvent
 
 
 def named_failure(failure: BaseException, what: str, epoch: int, again: str | None) -> BaseException:
@@ -41,3 +47,15 @@ def over(ended: str) -> ClosedError:
     """
     how = "has failed" if ended == "failed" else f"was {ended}"
     return ClosedError(f"this iterator {how}; create a new one, or load a saved state into it")
+
+
+def note_once(noted: set[str], events: deque[RunEvent], words: str) -> None:
+    """Note that a run goes on without something, unless it was noted before."""
+    if words not in noted:
+        import logging  # expensive to load, and rarely needed
+
+        from penstock.core.events import RunEvent
+
+        noted.add(words)
+        events.append(RunEvent(time(), "degraded", "", None, words))
+        logging.getLogger("penstock").warning("%s", words)

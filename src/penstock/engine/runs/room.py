@@ -41,7 +41,7 @@ class Room:
         """The items made since one was much larger than all before: no more are under way, as others may follow it."""
         self.held = 0
         """The bytes of items taken out of the window that wait for the consumer."""
-        self._share = settings.memory_budget // stage.turns
+        self._turns = stage.turns
         self._slots = slots
         self._stage = stage
         self._is_hosted = settings.hosted
@@ -49,6 +49,10 @@ class Room:
         self._given_bytes = 0  # of the largest element of late that a task was given
         self._jobs = 0  # done
         self._is_noted = False  # that one item exceeds the budget
+
+    @property
+    def _share(self) -> int:
+        return self.account.budget.limit_ahead // self._turns
 
     def write_to(self, slots: Slots | None) -> None:
         """Continue with other slots, in memory that processes share."""

@@ -16,6 +16,7 @@ from penstock.engine import memory, runs
 from penstock.engine.cursors.cursor import Cursor
 from penstock.engine.cursors.position import Position, RowPosition, StreamPosition
 from penstock.engine.runs.carry_over import CarryOver
+from penstock.engine.runs.controls import Controls
 from penstock.engine.runs.failures import named_failure, over
 from penstock.engine.runs.feeds import RowFeed
 from penstock.engine.runs.session import Session
@@ -72,7 +73,7 @@ class Run:
         self.ended: str | None = None
         self.made = Totals()
         self.unit = "element" if batching_of(plan) is None else "batch"
-        self._epoch = cursor.epoch
+        self.epoch = cursor.epoch
         self._position: Position = RowPosition(cursor) if plan.indexed else StreamPosition(cursor)
         self._observer = observer
         self._drawn_seed = drawn_seed
@@ -82,6 +83,7 @@ class Run:
         self._elsewhere: Elsewhere | None = None
         self._producer: Producer[Piece] | None = None
         self._flow: Flow = iter(())
+        self.controls = Controls()
         self._session = Session(settings, carry_over, observer)
         self._is_begun = False  # set by the first request for items, so that an interrupt finds all that has begun
         watch_over(self)
@@ -89,11 +91,6 @@ class Run:
     def count_on(self, before: Run) -> None:
         """Add to the counts of a run that has stopped where this one begins."""
         self.made, self._session.spent = before.made, before.spent
-
-    @property
-    def epoch(self) -> int:
-        """The epoch that the run makes."""
-        return self._epoch
 
     @property
     def tuner(self) -> Tuner:
@@ -198,6 +195,47 @@ class Run:
             self.close("exhausted")
         return items
 
+    def pause(self) -> None:
+        """Begin no task from now on, and let the consumer wait, until `resume`; any thread may call both."""
+        self.controls.pause()
+        self._session.look_again()
+
+    def resume(self) -> None:
+        """Go on after `pause`."""
+        self.controls.resume()
+        self._session.look_again()
+
+    def change_workers(self, workers: int) -> str | None:
+        """Ask for a number of threads, from the next items on; return why the run cannot have it, if it cannot."""
+        executor = self.settings.executor
+        if self._elsewhere is not None or self.made_elsewhere or executor == "processes":
+            return "other processes make the elements"
+        if not isinstance(executor, str):
+            return "its executor was passed, and has workers of its own"
+        if executor == "inline":
+            return "it is inline, as its options or functions require"
+        self.controls.change_workers(workers)
+        return None
+
+    def change_budget(self, nbytes: int) -> str | None:
+        """Bound the memory of work ahead; return why that cannot be, if it cannot."""
+        if self._elsewhere is not None:
+            return "another process makes the elements"
+        self.budget.change(nbytes)
+        return None
+
+    def heed(self) -> int:
+        """Do in the consumer's thread what others asked for; return the ns for which the run was paused."""
+        took = self.controls.waited()
+        workers = self.controls.workers
+        if workers is not None and self.settings.workers != workers:
+            self.settings = replace(self.settings, workers=workers)
+            self._session.settings = self.settings
+            for tuner in self._session.tuners:
+                tuner.fix(workers)
+            self._session.resize()
+        return took
+
     def _check_open(self) -> None:
         """Raise a `ClosedError` if another thread has closed the run."""
         if self.ended is not None:
@@ -207,6 +245,7 @@ class Run:
         """Stop at once and drop all waiting work; a task asleep in a user's function is left to end by itself."""
         if self.ended is None:
             self.ended = ended
+        self.controls.resume()
         self._session.close()
         if self._producer is not None:  # closed with the session
             return
@@ -219,6 +258,7 @@ class Run:
         The parent's threads do not exist in the child. A user's executor has no workers there, so the run is inline.
         """
         self._session.after_fork()
+        self.controls.after_fork()
         self._carry_over.memory.after_fork()
         self._producer, self._elsewhere, self._flow = None, None, iter(())
         self._is_begun = False
@@ -232,6 +272,7 @@ class Run:
         self._is_begun = True
         settings, cursor = self.settings, self._position.cursor()
         self._session = session = Session(settings, self._carry_over, self._observer)
+        session.controls = self.controls
         self._producer = None
         if settings.isolate and self._begin_elsewhere(session):
             return
@@ -328,10 +369,10 @@ class Run:
         elif not self.plan.indexed:
             again = AGAIN
         else:
-            where = f"{self._epoch}, {item}" if self._epoch else f"{item}"
+            where = f"{self.epoch}, {item}" if self.epoch else f"{item}"
             seeded = "ds" if self._drawn_seed is None else f"ds.with_options(ps.Options(seed={self._drawn_seed}))"
             again = f"{seeded}[{where}]"
-        return named_failure(failure, f"while making {self.unit} {item}", self._epoch, again)
+        return named_failure(failure, f"while making {self.unit} {item}", self.epoch, again)
 
 
 class _Pause:

@@ -7,7 +7,6 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
-from time import time
 from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import WeakSet
 
@@ -19,6 +18,8 @@ from penstock.engine import processes, workers
 from penstock.engine.memory.freed import KEPT_SHARE, FreedMemory, keep_less
 from penstock.engine.memory.pool import Memory, each_alone
 from penstock.engine.runs.carry_over import CarryOver
+from penstock.engine.runs.controls import Controls
+from penstock.engine.runs.failures import note_once
 from penstock.engine.runs.settings import ISOLATED, Settings
 from penstock.engine.tasks.cost import Cost
 from penstock.engine.tasks.observer import Observer, Unobserved
@@ -60,6 +61,7 @@ class Session:
         self.budget = settings.budget() if outer is None else outer.budget
         self._freed: FreedMemory | None = None
         self.observer = observer
+        self.controls = Controls()  # of the run, which sets it
         self.allocate = carry_over.memory.allocate
         shares = settings.is_remote and not carry_over.has_given_slots
         self.allocate_slot = each_alone(carry_over.memory.allocate_shared) if shares else carry_over.allocate_slot
@@ -79,7 +81,7 @@ class Session:
         self._sharing: list[Sharing] = []
         self._remote: list[RemoteWorkers] = []
         self._in_processes: list[ProcessWorkers] = []
-        self.note_once = partial(_note_once, set[str](), self.events)
+        self.note_once = partial(note_once, set[str](), self.events)
         """Note that the run goes on without something, unless it was noted before."""
         self.starting = 0
         """The ns that the consumer has waited for the start of the process that makes the run."""
@@ -246,9 +248,15 @@ class Session:
             self._outer.resize()
             return
         tuners = [tuner for session in [self, *self._inner] for tuner in session.tuners]
-        wanted = max((tuner.threads for tuner in tuners), default=1)
+        wanted = self.controls.threads_wanted(tuners)
         if self._threads is not None and self._threads.workers != wanted:
             self._threads.resize(wanted)
+
+    def look_again(self) -> None:
+        """Continue with the threads that are wanted now, and let producers look whether they may go on."""
+        self.resize()
+        for producer in list(self._producers):
+            producer.look_again()
 
     @property
     def jobs_ahead(self) -> int:
@@ -312,7 +320,8 @@ class Session:
         """Return a producer that closes with the session; `size` returns the bytes of an item, if they are to count."""
         if self._outer is not None:
             return self._outer.producer(items, has_room, size)
-        producer = workers.producer.Producer(items, has_room, self.account("elements made ahead", "ahead"), size)
+        gated = self.controls.gated(has_room)
+        producer = workers.producer.Producer(items, gated, self.account("elements made ahead", "ahead"), size)
         with self._lock:
             self._producers.add(producer)
         if self._closed:
@@ -384,17 +393,6 @@ class Session:
             return type(executor).__name__
         if self._in_processes and self._threads is None:
             return self._in_processes[0].name
-        workers = 0 if self._threads is None else self._threads.workers
+        wanted = max((tuner.threads for tuner in self.tuners), default=1)
+        workers = 0 if self._threads is None else self._threads.workers or wanted  # none while the run is paused
         return f"{workers} thread{'' if workers == 1 else 's'}" if workers else "inline"
-
-
-def _note_once(noted: set[str], events: deque[RunEvent], words: str) -> None:
-    """Note that a run goes on without something, unless it was noted before."""
-    if words not in noted:
-        import logging  # expensive to load, and rarely needed
-
-        from penstock.core.events import RunEvent
-
-        noted.add(words)
-        events.append(RunEvent(time(), "degraded", "", None, words))
-        logging.getLogger("penstock").warning("%s", words)

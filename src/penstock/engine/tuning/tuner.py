@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from penstock.engine.memory.slots import SlotsBefore
 from penstock.engine.tasks.cost import Cost, Meter
 from penstock.engine.tuning.budget import available_cores
-from penstock.engine.tuning.hill_climb import MS, HillClimb, threads_for
+from penstock.engine.tuning.hill_climb import MS, HillClimb, Look, threads_for
 
 THREAD_PAYS = 300_000  # ns an item; a hand-over between threads costs some 50 µs
 THREADS_STAY = THREAD_PAYS // 2  # ns an item, below which the next run begins inline again
@@ -170,6 +170,13 @@ class Tuner:
         )
         self.climb.one_thread = useful == 1 and not fixed
         return chosen
+
+    def fix(self, workers: int) -> None:
+        """Continue with this many threads, for good."""
+        self.workers = workers
+        if self.climb is not None:
+            self.climb = replace(self.climb, threads=workers, fixed=True, attempt=None, look=Look())
+            self.decisions.append(f"{workers} threads: as requested meanwhile")
 
     def retuned(self, now: int, used: int, waited: int) -> int | None:
         """Return the number of threads to continue with if it changes; called after every few tasks.

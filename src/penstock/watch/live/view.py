@@ -27,7 +27,7 @@ class Glance:
 
     `first` counts the items of the epoch before those received, and `total` all of them (below 0 if unknown or without
     end). `waiting` is the time that the consumer has waited in the request under way, in seconds, for a thread in the
-    operations `at_work`.
+    operations `at_work`. `paused` is true if somebody has paused the run.
     """
 
     stats: Stats
@@ -35,6 +35,7 @@ class Glance:
     total: int = -1
     waiting: float = 0.0
     at_work: tuple[str, ...] = ()
+    paused: bool = False
 
     @property
     def reached(self) -> int:
@@ -201,6 +202,8 @@ def _waited(now: Glance, before: Glance | None) -> Figure:
 
 
 def _long_wait(now: Glance) -> Figure | None:
+    if now.paused:
+        return Figure("paused", YELLOW)
     if now.waiting < LONG_WAIT_TOLD:
         return None
     at = f", in {', '.join(map(_plain, now.at_work))}" if now.at_work else ""

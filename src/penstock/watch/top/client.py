@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import socket
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -12,7 +13,8 @@ from typing import Any
 from penstock.watch.top.folder import sockets
 from penstock.watch.top.message import PassSeen, from_data
 
-PATIENCE_OF_CLIENT = 2.0  # seconds for an answer
+PATIENCE_OF_CLIENT = 1.0  # seconds for an answer
+AT_ONCE = 16  # processes that are asked at the same time
 MOST_ANSWERED = 1 << 24  # bytes of an answer
 OTHER_VERSION = "runs Penstock {}, whose answer this version cannot read"
 
@@ -31,8 +33,26 @@ class ProcessSeen:
 
 def processes_seen() -> list[ProcessSeen]:
     """Return all processes of this user that can be looked at; sockets of dead ones are removed."""
-    found = (_seen(path) for path in sockets())
+    paths = list(sockets())
+    with ThreadPoolExecutor(max(min(len(paths), AT_ONCE), 1)) as pool:  # a process that is stopped holds up no other
+        found = list(pool.map(_seen, paths))
     return sorted((each for each in found if each is not None), key=lambda each: each.pid)
+
+
+def change(path: str, changes: dict[str, int], number: int | None = None) -> tuple[list[str], list[str]]:
+    """Change the passes of a process, or one; return in words what they do from now on, and what they cannot do.
+
+    `changes` has `workers`, `memory_budget` (bytes), `pause` or `resume` (1).
+    """
+    try:
+        answer = ask(path, {"do": "change", "pass": number, **changes})
+    except (OSError, ValueError) as error:
+        return [], [f"the process does not answer: {error}"]
+    if answer is None:
+        return [], ["the process has ended"]
+    if "error" in answer:
+        return [], [str(answer["error"])]
+    return [str(each) for each in answer.get("done", ())], [str(each) for each in answer.get("refused", ())]
 
 
 def ask(path: str, request: dict[str, Any]) -> dict[str, Any] | None:

@@ -24,7 +24,6 @@ class PassSeen:
     number: int
     name: str
     epoch: int
-    paused: bool
     glance: Glance
 
 
@@ -37,7 +36,6 @@ def as_data(published: Published) -> dict[str, Any] | None:
         "number": published.number,
         "name": run.plan.label(),
         "epoch": run.epoch,
-        "paused": False,
         "glance": _finite(asdict(glance)),
     }
 

@@ -19,6 +19,7 @@ from penstock.watch.top.folder import SUFFIX, folder_to_serve_in
 from penstock.watch.top.message import as_data
 
 if TYPE_CHECKING:
+    from penstock.engine.runs.run import Run
     from penstock.watch.top.published import Publisher
 
 LOOK_AROUND = 1.0  # seconds between two looks whether passes are under way
@@ -137,7 +138,34 @@ def _shown(publisher: Publisher, request: dict[str, Any]) -> dict[str, Any]:
     return {"penstock": version, "pid": os.getpid(), "command": command, "passes": passes}
 
 
-ANSWERS: dict[str, Callable[[Publisher, dict[str, Any]], dict[str, Any]]] = {"show": _shown}
+def _changed(publisher: Publisher, request: dict[str, Any]) -> dict[str, Any]:
+    """Change one pass, or all; return in words what each of them does from now on, or why it cannot."""
+    number, asked = request.get("pass"), [(name, request[name]) for name in CHANGES if name in request]
+    wrong = [name for name, value in asked if not isinstance(value, int) or value < 1]
+    if wrong:
+        return {"error": f"{wrong[0]}: expected a whole number of at least 1"}
+    passes = [each for each in publisher.under_way() if number in (None, each.number)]
+    if not passes:
+        return {"error": f"pass {number} is over" if number is not None else "no pass is under way"}
+    done: list[str] = []
+    refused: list[str] = []
+    for each in passes:
+        for name, value in asked:
+            words, change = CHANGES[name]
+            what = f"pass {each.number}, {each.run.plan.label()}: {words.format(value)}"
+            reason = change(each.run, value)
+            (done if reason is None else refused).append(what if reason is None else f"{what}: not possible, {reason}")
+    return {"done": done, "refused": refused}
+
+
+CHANGES: dict[str, tuple[str, Callable[[Run, int], str | None]]] = {
+    "workers": ("{:,} workers from its next items on", lambda run, value: run.change_workers(value)),
+    "memory_budget": ("{:,} bytes for work ahead", lambda run, value: run.change_budget(value)),
+    "pause": ("paused", lambda run, _: run.pause()),
+    "resume": ("goes on", lambda run, _: run.resume()),
+}
+"""The changes by name: in words, and the function that makes them and returns the reason if they are impossible."""
+ANSWERS: dict[str, Callable[[Publisher, dict[str, Any]], dict[str, Any]]] = {"show": _shown, "change": _changed}
 """The answer to each request, by its name."""
 
 
