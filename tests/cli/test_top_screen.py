@@ -10,7 +10,7 @@ from dataclasses import replace
 import pytest
 
 from penstock.cli import top_screen
-from penstock.cli.top_screen import BEGIN, END, HELP, LEAST_BUDGET, TopScreen, keys_of
+from penstock.cli.top_screen import BEGIN, END, HELP, LEAST_BUDGET_SET, TopScreen, keys_of
 from penstock.watch.live.view import Glance, Style, columns
 from penstock.watch.top.message import PassSeen
 from tests.cli.test_top import a_process
@@ -117,7 +117,7 @@ def test_memory_is_halved_and_doubled(asked):
     screen.press("]")
     screen.look([a_process(passes=(a_pass(1, budget=1),))])
     screen.press("[")
-    assert [changes["memory_budget"] for _, _, changes in asked] == [2_000_000_000, 8_000_000_000, LEAST_BUDGET]
+    assert [changes["memory_budget"] for _, _, changes in asked] == [2_000_000_000, 8_000_000_000, LEAST_BUDGET_SET]
 
 
 def test_one_key_pauses_and_goes_on(asked):

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 LOOK_PAUSE_OF_TOP = 1.0  # seconds
 RECENT_LOOKS = 6  # whose rates are shown
-LEAST_BUDGET = 1 << 20  # bytes
+LEAST_BUDGET_SET = 1 << 20  # bytes
 HELP = "up down: select   + -: workers   [ ]: memory for work ahead   p: pause   q: quit"
 KEYS = {"\x1b[A": "up", "\x1bOA": "up", "k": "up", "\x1b[B": "down", "\x1bOB": "down", "j": "down", "q": "quit"}
 BEGIN, END = "\x1b[?1049h\x1b[?25l", "\x1b[?25h\x1b[?1049l"
@@ -91,7 +91,7 @@ class TopScreen:
             return {"workers": max(workers + (1 if key == "+" else -1), 1)}
         if key in ("[", "]"):
             budget = glance.stats.budget
-            return {"memory_budget": max(budget // 2 if key == "[" else budget * 2, LEAST_BUDGET)}
+            return {"memory_budget": max(budget // 2 if key == "[" else budget * 2, LEAST_BUDGET_SET)}
         return {}
 
     def _select(self, step: int) -> None:

@@ -14,7 +14,7 @@ from penstock.watch.top.folder import sockets
 from penstock.watch.top.message import PassSeen, from_data
 
 PATIENCE_OF_CLIENT = 1.0  # seconds for an answer
-AT_ONCE = 16  # processes that are asked at the same time
+ASKED_AT_ONCE = 16  # processes that are asked at the same time
 MOST_ANSWERED = 1 << 24  # bytes of an answer
 OTHER_VERSION = "runs Penstock {}, whose answer this version cannot read"
 
@@ -34,7 +34,9 @@ class ProcessSeen:
 def processes_seen() -> list[ProcessSeen]:
     """Return all processes of this user that can be looked at; sockets of dead ones are removed."""
     paths = list(sockets())
-    with ThreadPoolExecutor(max(min(len(paths), AT_ONCE), 1)) as pool:  # a process that is stopped holds up no other
+    with ThreadPoolExecutor(
+        max(min(len(paths), ASKED_AT_ONCE), 1)
+    ) as pool:  # a process that is stopped holds up no other
         found = list(pool.map(_seen, paths))
     return sorted((each for each in found if each is not None), key=lambda each: each.pid)
 

@@ -140,7 +140,7 @@ def _shown(publisher: Publisher, request: dict[str, Any]) -> dict[str, Any]:
 
 def _changed(publisher: Publisher, request: dict[str, Any]) -> dict[str, Any]:
     """Change one pass, or all; return in words what each of them does from now on, or why it cannot."""
-    number, asked = request.get("pass"), [(name, request[name]) for name in CHANGES if name in request]
+    number, asked = request.get("pass"), [(name, request[name]) for name in CHANGES_OF_RUNS if name in request]
     wrong = [name for name, value in asked if not isinstance(value, int) or value < 1]
     if wrong:
         return {"error": f"{wrong[0]}: expected a whole number of at least 1"}
@@ -151,14 +151,14 @@ def _changed(publisher: Publisher, request: dict[str, Any]) -> dict[str, Any]:
     refused: list[str] = []
     for each in passes:
         for name, value in asked:
-            words, change = CHANGES[name]
+            words, change = CHANGES_OF_RUNS[name]
             what = f"pass {each.number}, {each.run.plan.label()}: {words.format(value)}"
             reason = change(each.run, value)
             (done if reason is None else refused).append(what if reason is None else f"{what}: not possible, {reason}")
     return {"done": done, "refused": refused}
 
 
-CHANGES: dict[str, tuple[str, Callable[[Run, int], str | None]]] = {
+CHANGES_OF_RUNS: dict[str, tuple[str, Callable[[Run, int], str | None]]] = {
     "workers": ("{:,} workers from its next items on", lambda run, value: run.change_workers(value)),
     "memory_budget": ("{:,} bytes for work ahead", lambda run, value: run.change_budget(value)),
     "pause": ("paused", lambda run, _: run.pause()),
