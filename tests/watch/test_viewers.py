@@ -47,6 +47,14 @@ def test_a_viewer_looks_at_every_arrival_and_closes_at_the_end():
     assert len(diary.closed) == 1
 
 
+def test_a_viewer_that_does_not_look_is_only_closed():
+    it, diary = Dataset.range(6).map(str).iterator(), Diary()
+    it._add_viewer("watch", lambda: diary, looks=False)
+    assert len(list(it)) == 6
+    assert diary.received in ([], [6])  # perhaps at the end
+    assert [last.items for last in diary.closed] == [6]
+
+
 def test_a_viewer_closes_with_the_iterator():
     it, diary = watched(Dataset.range(600).batch(2))
     next(it)

@@ -72,7 +72,8 @@ class Iterate(Handle[T_co]):
         loop waits for them; with `details=True` several lines also show memory and the work of each operation, as
         `Iterator.live` does, which describes the other arguments. The line ends with the loop, also by `break` or an
         exception. After `ds.load_state_dict(state)`, it begins at the position in the state. `len()` is that of the
-        dataset, which also has the position, as in any loop: `ds.state_dict()`.
+        dataset, which also has the position, as in any loop: `ds.state_dict()`. One thread at a time may take elements;
+        for several, use `Iterator.live`.
 
         >>> import io
         >>> file, ds = io.StringIO(), Dataset.range(8).batch(2)

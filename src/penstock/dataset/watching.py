@@ -94,7 +94,9 @@ class Watching:
         """
         glance = self._weak_glance()
         self._add_viewer(
-            "live", lambda: watch.live.viewer.LiveViewer(glance, title, details=details, leave=leave, stream=file)
+            "live",
+            lambda: watch.live.viewer.LiveViewer(glance, title, details=details, leave=leave, stream=file),
+            looks=False,
         )
 
     def trace(self, path: str | os.PathLike[str]) -> None:
@@ -206,21 +208,21 @@ class Watching:
             facts = watch.page.viewer.facts_of(bound, self.stats(), explained)
             watch.page.viewer.write_page(where, facts)
 
-    def _add_viewer(self, call: str, make: Callable[[], Viewer], *, spans: bool = False) -> None:
-        """Make a viewer that looks at the run from its beginning, perhaps with spans."""
+    def _add_viewer(self, call: str, make: Callable[[], Viewer], *, spans: bool = False, looks: bool = True) -> None:
+        """Make a viewer that looks at the run from its beginning, perhaps with spans, or only has to be closed."""
         if self._run is not None:
             raise PlanError(f"{call}(): the pass has begun; call it before the first item is taken")
         if self._viewers is None:
             self._viewers = watch.viewers.Viewers()
             weakref.finalize(self, self._viewers.close)
-        self._viewers.add(make())
+        self._viewers.add(make(), looks=looks)
         if spans and self._viewers.spans is None:
             self._counters = self._viewers.counters(with_spans=True)
 
     def _let_look(self, viewers: Viewers, asked: int) -> None:
         """Let the viewers look at the moment in which items arrived, or the run ended."""
         run, began = self._run, self._began
-        if run is not None:
+        if run is not None and (viewers.looking or run.ended is not None):
             first = began.epoch * max(run.plan.length, 0) + began.row
             viewers.look(watch.viewers.Moment(asked, self._last, self._received, first, run.unit, self.stats, run))
 

@@ -60,13 +60,16 @@ class Viewers:
     def __init__(self) -> None:
         self.spans: SpanCounters | None = None
         """The counters that record spans, if a viewer needs them."""
+        self.looking = False
+        """Whether any viewer looks at every arrival of items; the others read the counts when they need them."""
         self._all: list[Viewer] = []
         self._failed: set[int] = set()  # ids of viewers
         self._process = os.getpid()
 
-    def add(self, viewer: Viewer) -> None:
-        """Add a viewer."""
+    def add(self, viewer: Viewer, *, looks: bool = True) -> None:
+        """Add a viewer, one that `looks` or that only has to be closed."""
         self._all.append(viewer)
+        self.looking = self.looking or looks
 
     def counters(self, *, with_spans: bool = False) -> Counters:
         """Return counters for a run that is about to begin."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gc
 import os
+import socket
+import threading
 
 import pytest
 
@@ -65,6 +67,20 @@ def test_nobody_looks_at_a_process_that_is_not_to_be_seen(folder, monkeypatch, r
     publisher.serve()
     assert publisher.server is None
     assert os.listdir(folder) == []
+
+
+@pytest.mark.parametrize("error", [OSError(24, "Too many open files"), RuntimeError("can't start new thread")])
+def test_a_process_without_descriptors_or_threads_runs_as_ever(folder, monkeypatch, error):
+    def fail(*_):
+        raise error
+
+    place, name = (socket, "socketpair") if isinstance(error, OSError) else (threading.Thread, "start")
+    with monkeypatch.context() as patched:
+        patched.setattr(place, name, fail)
+        publisher.serve()
+    assert publisher.server is None
+    publisher.serve()
+    assert publisher.server.ready.wait(60)
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")

@@ -81,15 +81,15 @@ class Display:
         with self._lock:
             views = dict(self._views)
         for view, screen in views.items():
-            lines: list[str] = []
+            lines, now = list[str](), monotonic()
             if screen.moving:
                 lines = view.lines(screen.width, screen.style)
-            elif (now := monotonic()) >= self._due.get(view, now + 1):
-                self._due[view] = now + PRINT_PAUSE
+            elif now >= self._due.get(view, now + 1):
                 lines = [view.line(WIDTH_OF_FILES)]
             with self._lock:
                 if view in self._views:
                     self._lines[view] = lines
+                    self._due[view] = now + PRINT_PAUSE if lines else self._due[view]
         with self._lock:
             self._show()
 
@@ -101,7 +101,11 @@ class Display:
             for screen in list(self._screens):
                 try:
                     self._show_on(screen)
-                except (OSError, ValueError):  # the terminal is gone, or the stream was closed
+                except (
+                    OSError,
+                    ValueError,
+                    RuntimeError,
+                ):  # the terminal is gone, closed, or busy here
                     self._lose(screen)
         finally:
             self._is_showing = False

@@ -44,7 +44,7 @@ class LiveViewer:
         on.add(self, sys.stderr if stream is None else stream)
 
     def look(self, moment: Moment, spans: list[Span]) -> None:
-        """Do nothing: a thread looks at the counts, also while no items arrive."""
+        """Do nothing: a thread looks at the counts, also while no items arrive; see `Viewers.looking`."""
 
     def close(self, last: Stats | None, spans: list[Span]) -> None:
         """Show the pass no more."""

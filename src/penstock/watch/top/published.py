@@ -56,8 +56,11 @@ class Publisher:
             return
         with self._lock:
             if self.server is None:
-                self.server = top.server.TopServer(self)
-                self.server.begin()
+                try:
+                    self.server = top.server.TopServer(self)
+                    self.server.begin()
+                except (OSError, RuntimeError):  # too many open files, or threads: later, perhaps
+                    self.server = None
 
     def before_fork(self) -> None:
         """End the server, so that a child inherits neither its thread nor its socket."""

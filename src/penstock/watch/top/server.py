@@ -47,7 +47,12 @@ class TopServer:
 
     def begin(self) -> None:
         """Begin to answer."""
-        self.thread.start()
+        try:
+            self.thread.start()
+        except RuntimeError:  # too many threads
+            self._wakes.close()
+            self._woken.close()
+            raise
         atexit.register(self.close)
 
     def close(self) -> None:
@@ -81,14 +86,16 @@ class TopServer:
         folder = folder_to_serve_in()
         if folder is None:
             return None
-        listener = socket.socket(socket.AF_UNIX)
         name = os.path.join(folder, f"{os.getpid()}-{secrets.token_hex(4)}")
+        listener = None
         try:
+            listener = socket.socket(socket.AF_UNIX)
             listener.bind(name)
             listener.listen()
             os.rename(name, name + SUFFIX)  # a socket that is found there takes connections
-        except OSError:  # a path that is too long, a full disk, a file system without sockets
-            listener.close()
+        except OSError:  # a path that is too long, a full disk, too many open files, a file system without sockets
+            if listener is not None:
+                listener.close()
             with suppress(OSError):
                 os.unlink(name)
             return None
@@ -96,11 +103,13 @@ class TopServer:
         return listener
 
     def _serve(self, listener: socket.socket) -> None:
-        idle = 0
+        idle, poll = 0, select.poll()  # `select` takes no descriptor above 1023
+        for each in (listener, self._woken):
+            poll.register(each, select.POLLIN)
         while idle < LINGERS and not self._closed.is_set():
-            found, _, _ = select.select([listener, self._woken], [], [], LOOK_AROUND)
+            found = {descriptor for descriptor, _ in poll.poll(1000 * LOOK_AROUND)}
             idle = 0 if self._publisher.under_way() else idle + 1
-            if listener in found and not self._closed.is_set():
+            if listener.fileno() in found and not self._closed.is_set():
                 with suppress(OSError):  # the other end is gone
                     connection, _ = listener.accept()
                     with connection:
