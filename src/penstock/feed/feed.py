@@ -8,7 +8,7 @@ import weakref
 from collections import deque
 from collections.abc import Callable
 from math import ceil
-from typing import Any, Protocol, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, Self, TypeAlias
 
 import numpy as np
 
@@ -22,6 +22,9 @@ from penstock.elements.sparse import Sparse
 from penstock.feed import images
 from penstock.feed.parcel import NUMBERS, each_converted, is_numeric
 from penstock.feed.protocol import Finish, Placement
+
+if TYPE_CHECKING:
+    from penstock.plan.explain import Explanation
 
 
 class ElementIterator(Protocol):
@@ -42,6 +45,7 @@ class AheadIterator(ElementIterator, Protocol):
     def ledger(self) -> dict[str, Any]: ...
     def position(self) -> Any: ...
     def report_position(self, position: Any, /) -> None: ...
+    def explain(self) -> Explanation: ...
     def trace(self, path: Any, /) -> None: ...
     def report(self, path: Any, /) -> None: ...
     def to_tensorboard(self, to: Any, /) -> None: ...
@@ -217,6 +221,10 @@ class FedIterator(Closing):
     def verdict(self) -> Verdict:
         """Return what limits this run: the pipeline, transfers to the device, or the steps; see `Iterator.verdict`."""
         return _verdict(self._placement, self._source)
+
+    def explain(self) -> Explanation:
+        """Return the plan as written and as run, with the figures of this run; see `Iterator.explain`."""
+        return self._source.explain()
 
     def trace(self, path: str | os.PathLike[str]) -> None:
         """Write a trace of this pass; see `Iterator.trace`."""
