@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from penstock import Dataset
 from penstock.plan.explain import ExplainedNode
-from penstock.watch.explained import NAMES, measured_run
+from penstock.watch.explained import FIGURES, measured_run
 
 
 def lines(*names):
@@ -36,4 +36,4 @@ def test_lines_without_figures_are_empty():
     stats = Dataset.range(4).iterator().stats()
     run = measured_run(stats)
     assert run.where == "not begun; 0 elements"
-    assert run.cells(lines("range(4)")) == [("",) * len(NAMES)]
+    assert run.cells(lines("range(4)")) == [("",) * len(FIGURES)]

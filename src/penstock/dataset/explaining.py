@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, overload
 
 from penstock import dataset, dryrun, rewrite
@@ -12,9 +13,13 @@ from penstock.core.errors import PlanError
 from penstock.dataset.handle import Handle, T_co
 from penstock.dataset.places import check_place, epoch_and_row, first_stream, row_of, whole_place
 from penstock.ops import buffer
+from penstock.plan.draws import is_unseeded
+from penstock.plan.graph import post_order
 
 if TYPE_CHECKING:
+    from penstock.dataset.dataset import Dataset
     from penstock.dataset.row_explanation import RowExplanation
+    from penstock.plan.difference import PlanDiff
     from penstock.plan.explain import Explanation
     from penstock.plan.node import Node
 
@@ -84,6 +89,39 @@ class Explaining(Handle[T_co]):
         allowed = buffer.options.options_of(plan).rewrite is not False
         run = rewrite.passes.rewritten(rewrite.seeds.bind_seeds(plan, 0)) if allowed else None
         return plans.explain.explained(plan, run.plan if run else None, run.applied if run else ())
+
+    def diff(self, other: Dataset[Any]) -> PlanDiff:
+        """Return what differs between this dataset and another: operations, arguments, code, data, seeds, options.
+
+        Functions are compared by their code and by the values that they read, with a diff of their source if it can be
+        found; data in memory by its content; files by their names, sizes and times. The result is false if the plans
+        are equal.
+
+        >>> def prepared(scale):
+        ...     return Dataset.range(9).shuffle(seed=scale).map(lambda x: x * scale).batch(2)
+        >>> prepared(2).diff(prepared(3).prefetch(1))
+        - this dataset, + the other one:
+          range(9)
+        - shuffle(seed=2)
+        + shuffle(seed=3)
+            seed: 2 → 3
+        ~ map(lambda)
+            scale (closed over by lambda) is 3 and was 2
+          batch(2)
+        + prefetch(1)  (changes no element)
+        >>> prepared(2).diff(prepared(2))
+        the plans are equal
+        """
+        if not isinstance(other, Handle):
+            raise TypeError(f"diff(): expected a Dataset, not {type(other).__name__}")
+        one, theirs = self._plan, other._plan  # noqa: SLF001 - ours
+        options = buffer.options.options_of(one), buffer.options.options_of(theirs)
+        found = plans.difference.difference(one, theirs, options)
+        drawing = dict.fromkeys(node.label() for node in post_order(one) if is_unseeded(node))
+        if not drawing or self._passes.seed == other._passes.seed:  # noqa: SLF001 - ours
+            return found
+        drawn = f"each dataset draws its own seed for {', '.join(drawing)}"
+        return replace(found, notes=(*found.notes, drawn))
 
     def _row_explained(self, row: Any) -> RowExplanation:
         check_place("explain", "row", row)

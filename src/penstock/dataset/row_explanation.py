@@ -23,9 +23,9 @@ from penstock.plan.explain import DEEPEST_INDENT
 from penstock.plan.locate import place_of, records
 from penstock.plan.node import Node
 
-MOST_ELEMENTS = 3  # of one operation that are shown
-MOST_ROWS = 8  # that are named
-MOST_RECORDS = 3
+_MOST_ELEMENTS = 3  # of one operation that are shown
+_MOST_ROWS = 8  # that are named
+_MOST_RECORDS = 3
 NAMELESS = ("range", "counter", "random")  # sources whose records are numbers
 _WIDEST = 48  # characters of an operation on one line with its elements
 _LONGEST = 100  # characters of the specs and values of an element
@@ -114,9 +114,9 @@ def row_explanation(trace: RowTrace, place: str, found: Sequence[str]) -> RowExp
 
 def named_records(plan: Node, row: int) -> list[str]:
     """Return the names of the first records that a row of an indexed plan is made from, if they have names."""
-    found = list(islice(records(plan, np.array([row], np.int64)), MOST_RECORDS + 1))
+    found = list(islice(records(plan, np.array([row], np.int64)), _MOST_RECORDS + 1))
     names = [record.name for record in found if record.source not in NAMELESS]
-    return names[:MOST_RECORDS] + ["…"] * (len(names) > MOST_RECORDS)
+    return names[:_MOST_RECORDS] + ["…"] * (len(names) > _MOST_RECORDS)
 
 
 def _operations(trace: RowTrace) -> Iterator[OperationOnRow]:
@@ -165,8 +165,8 @@ def _operation(parts: list[RowStage], wanted: int | None) -> OperationOnRow:
         _rows(stage.node, [number for number, _ in made], count),
         count,
         tuple(element for _, element in made),
-        tuple(draws[:MOST_ELEMENTS]),
-        (*failed[:MOST_ELEMENTS], *left_out),
+        tuple(draws[:_MOST_ELEMENTS]),
+        (*failed[:_MOST_ELEMENTS], *left_out),
         next((part.error for part in parts if part.error is not None), None),
         stage.reached or bool(errors),
         stage.followed,
@@ -176,7 +176,7 @@ def _operation(parts: list[RowStage], wanted: int | None) -> OperationOnRow:
 
 def _rows(node: Node, ids: list[int], count: int | None = None) -> str:
     """Return the rows or elements with these ids, the first of `count`; nothing if they are not counted."""
-    places = [place_of(node, number) for number in ids[:MOST_ROWS]]
+    places = [place_of(node, number) for number in ids[:_MOST_ROWS]]
     known = [place for place in places if place is not None]
     if not known or len(known) < len(places):
         return ""
@@ -200,7 +200,7 @@ def _line(operation: OperationOnRow) -> tuple[str, str, list[str]]:
         return name, "", ["not reached"]
     if not operation.elements:
         return name, "", ["no element"]
-    told = [_cut(f"{describe(spec_of(each))}  {summary(each)}") for each in operation.elements[:MOST_ELEMENTS]]
+    told = [_cut(f"{describe(spec_of(each))}  {summary(each)}") for each in operation.elements[:_MOST_ELEMENTS]]
     more = operation.made - len(told)
     return name, operation.rows, told + ([f"… and {more:,} more"] if more > 0 else [])
 

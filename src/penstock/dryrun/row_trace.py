@@ -37,7 +37,7 @@ from penstock.plan.graph import post_order, rebuild, with_depth
 from penstock.plan.node import Node
 from penstock.plan.operation import Operation
 
-MOST_KEPT = 64  # elements of one operation
+_MOST_KEPT = 64  # elements of one operation
 _STAGE = "row trace"
 """The key of a node's stage among its facts."""
 
@@ -76,7 +76,7 @@ class RowStage:
         """Keep the first elements of a chunk."""
         self.begin_again()
         self.reached = True
-        room = max(MOST_KEPT - self.made, 0)
+        room = max(_MOST_KEPT - self.made, 0)
         self.ids += ids[:room].tolist()
         self.elements += [copied(element) for element in chunk.slice(0, room).held()]
         self.made += len(ids)
@@ -282,7 +282,7 @@ class _Follower(Unobserved):
 
     def _record(self, key: int, row: int, generator: RandomGenerator) -> RandomGenerator:
         made = RecordingGenerator(generator.bit_generator, key & (1 << 64) - 1, row)
-        if self._now is not None and len(self._now.draws) < MOST_KEPT:
+        if self._now is not None and len(self._now.draws) < _MOST_KEPT:
             self._now.draws.append(made.draws)
         return made
 
@@ -291,7 +291,7 @@ def _given(node: Node, chunk: Chunk) -> list[Any]:
     """Return copies of the parts that a random operation receives, to tell what its draws decide."""
     if not (isinstance(node, Map) and isinstance(node.function, Operation) and node.function.random):
         return []
-    elements = chunk.slice(0, MOST_KEPT).held()
+    elements = chunk.slice(0, _MOST_KEPT).held()
     return [copied(element if node.on is None else part_in(element, node.on)) for element in elements]
 
 

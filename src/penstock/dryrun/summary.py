@@ -13,7 +13,7 @@ from penstock.elements.sparse import Sparse
 
 MOST_NUMBERS = 6
 MOST_LEAVES = 12
-LONGEST_TEXT = 48  # characters of text, bytes or of the representation of an object
+_LONGEST = 48  # characters of text, bytes or of the representation of an object
 
 
 def summary(element: Any) -> str:
@@ -40,9 +40,9 @@ def _leaf(leaf: Any) -> str:
         return _numbers(leaf)
     if isinstance(leaf, np.generic):
         return repr(leaf.item())
-    if isinstance(leaf, bytes | bytearray | str) and len(leaf) > LONGEST_TEXT:
+    if isinstance(leaf, bytes | bytearray | str) and len(leaf) > _LONGEST:
         unit = "characters" if isinstance(leaf, str) else "bytes"
-        return f"{leaf[: LONGEST_TEXT // 3]!r}… ({len(leaf):,} {unit})"
+        return f"{leaf[: _LONGEST // 3]!r}… ({len(leaf):,} {unit})"
     return _cut(repr(leaf))
 
 
@@ -72,4 +72,4 @@ def _item(value: Any) -> str:
 
 def _cut(text: str) -> str:
     text = " ".join(text.split())
-    return text if len(text) <= LONGEST_TEXT else f"{text[: LONGEST_TEXT - 1]}…"
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"

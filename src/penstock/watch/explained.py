@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from penstock.plan.explain import ExplainedNode
     from penstock.watch.stats import OperationStats, Stats
 
-NAMES = ("rows made", "µs a row", "share", "bytes a row")
+FIGURES = ("rows made", "µs a row", "share", "bytes a row")
 
 
 def measured_run(stats: Stats) -> MeasuredRun:
@@ -22,7 +22,7 @@ def measured_run(stats: Stats) -> MeasuredRun:
     notes += [f"event: {event}" for event in stats.events]
     return MeasuredRun(
         f"{stats.mode}; {count(stats.items, stats.unit)}",
-        NAMES,
+        FIGURES,
         lambda lines: _cells(lines, stats.operations),
         tuple(notes),
     )
@@ -31,7 +31,7 @@ def measured_run(stats: Stats) -> MeasuredRun:
 def _cells(lines: Sequence[ExplainedNode], operations: Sequence[OperationStats]) -> list[tuple[str, ...]]:
     """Return the figures of the operation of each line; the time of its parts, which come before it, is its own."""
     total = sum(operation.wall for operation in operations)
-    cells = [("",) * len(NAMES)] * len(lines)
+    cells = [("",) * len(FIGURES)] * len(lines)
     at, wall = 0, 0.0
     for operation in operations:
         wall += operation.wall
