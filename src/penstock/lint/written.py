@@ -8,6 +8,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from penstock.core.options import Options
+from penstock.lint.moves import MoveCall
 from penstock.ops.buffer.options import options_of
 from penstock.plan.node import Node
 
@@ -41,11 +42,21 @@ class Written(NamedTuple):
 
 
 class Found(NamedTuple):
-    """The operation in question, and the message about it; once for all datasets, if the finding is `of` an object."""
+    """The operation in question, the reason why it is a mistake, and the change to make, with a `fix` that writes it.
+
+    A finding `of` an object is reported once for all datasets.
+    """
 
     node: Node
-    message: str
+    reason: str
+    change: str
     of: Any = None
+    fix: MoveCall | None = None
+
+    @property
+    def message(self) -> str:
+        """The reason and the change as one sentence."""
+        return f"{self.reason}; {self.change}"
 
 
 class Rule(NamedTuple):
