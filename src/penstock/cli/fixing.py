@@ -17,7 +17,7 @@ from penstock.lint.finding import Finding
 from penstock.lint.source_edits import EditError
 
 
-class Change(NamedTuple):
+class TextChange(NamedTuple):
     """A piece of a text that a fix replaces."""
 
     begin: int
@@ -63,7 +63,7 @@ def _fixes_of(path: str, findings: Sequence[Finding], terminal: Terminal) -> Fil
         content = file.read()
     encoding, _ = tokenize.detect_encoding(BytesIO(content).readline)
     before = content.decode(encoding)
-    changes: list[Change] = []
+    changes: list[TextChange] = []
     fixed: list[Finding] = []
     for finding in findings:
         try:
@@ -83,11 +83,11 @@ def _fixes_of(path: str, findings: Sequence[Finding], terminal: Terminal) -> Fil
     return FileFixes(path, before, after, encoding, fixed)
 
 
-def _change(before: str, after: str) -> Change:
+def _change(before: str, after: str) -> TextChange:
     """Return the piece in which two texts differ."""
     begin = _common(before, after)
     rest = _common(before[begin:][::-1], after[begin:][::-1])
-    return Change(begin, len(before) - rest, after[begin : len(after) - rest])
+    return TextChange(begin, len(before) - rest, after[begin : len(after) - rest])
 
 
 def _common(one: str, other: str) -> int:

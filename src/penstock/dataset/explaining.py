@@ -62,8 +62,8 @@ class Explaining(Handle[T_co]):
         ...     return x + rng.integers(10)
         >>> Dataset.range(8).shuffle(seed=3).map(noisy).with_options(ps.Options(seed=0)).explain(row=2)
         row 2:
-          range(8)         row 5  int64  5
-          shuffle(seed=3)  row 2  int64  5
+          range(8)         row 0  int64  0
+          shuffle(seed=3)  row 2  int64  0
           map(noisy)       row 2  int64  ...
                                     Philox(key=[..., 2]): integers(10) = ...
 
@@ -116,7 +116,7 @@ class Explaining(Handle[T_co]):
             raise TypeError(f"diff(): expected a Dataset, not {type(other).__name__}")
         one, theirs = self._plan, other._plan  # noqa: SLF001 - ours
         options = buffer.options.options_of(one), buffer.options.options_of(theirs)
-        found = plans.difference.difference(one, theirs, options)
+        found = plans.difference.plan_difference(one, theirs, options)
         drawing = dict.fromkeys(node.label() for node in post_order(one) if is_unseeded(node))
         if not drawing or self._passes.seed == other._passes.seed:  # noqa: SLF001 - ours
             return found

@@ -36,8 +36,12 @@ class OperationOnRow:
     """What one operation made for an element: the first of its elements, and how many there are.
 
     `rows` tells which ones, if they are known. `draws` are the random generators that it received, with their calls;
-    `left_out` the rows that it dropped. If it is not `reached`, an operation below failed or made no element, or it
-    combines more rows than the one that is followed.
+    `left_out` the rows that it dropped. If it is not `reached`, an operation below failed or made no element; if it is
+    not `followed`, it combines more rows than the one that is.
+
+    >>> source, kept = Dataset.range(8).filter(lambda x: x > 3).explain(input_row=2).operations
+    >>> source.rows, source.elements, kept.elements, kept.left_out
+    ('row 2', (2,), (), ('left out: row 2',))
     """
 
     operation: str
@@ -115,7 +119,7 @@ def row_explanation(trace: RowTrace, place: str, found: Sequence[str]) -> RowExp
 def named_records(plan: Node, row: int) -> list[str]:
     """Return the names of the first records that a row of an indexed plan is made from, if they have names."""
     found = list(islice(records(plan, np.array([row], np.int64)), _MOST_RECORDS + 1))
-    names = [record.name for record in found if record.source not in NAMELESS]
+    names = [record.name for record in found if record.source.partition("(")[0] not in NAMELESS]
     return names[:_MOST_RECORDS] + ["…"] * (len(names) > _MOST_RECORDS)
 
 

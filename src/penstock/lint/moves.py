@@ -5,12 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from penstock.ops.buffer.options import WithOptions
-from penstock.ops.buffer.prefetch import Prefetch
-from penstock.ops.elementwise.map import Map
+from penstock.ops import buffer, elementwise
 from penstock.plan.node import Node
-
-_PLAIN = (Prefetch, WithOptions)  # operations that change no element
 
 
 class MoveCall(NamedTuple):
@@ -40,7 +36,10 @@ def nodes_between(upper: Node, lower: Node) -> Iterator[Node] | None:
 def are_next(upper: Node, lower: Node, *, maps: bool = False, draws: bool = False) -> bool:
     """Return True if nothing between two nodes changes elements; or only functions do, which may draw."""
     between = nodes_between(upper, lower)
-    return between is not None and all(
-        isinstance(node, _PLAIN) or (maps and type(node) is Map and not node.internal and (draws or not node.draws))
-        for node in between
-    )
+    return between is not None and all(_may_stand_between(node, maps, draws) for node in between)
+
+
+def _may_stand_between(node: Node, maps: bool, draws: bool) -> bool:
+    if isinstance(node, buffer.prefetch.Prefetch | buffer.options.WithOptions):  # these change no element
+        return True
+    return maps and type(node) is elementwise.map.Map and not node.internal and (draws or not node.draws)

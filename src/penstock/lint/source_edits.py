@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-Position = tuple[int, int]
+SourceEnd = tuple[int, int]
 """A line, from 1 on, and a column in bytes of UTF-8, as `ast` counts them."""
 
 MOVABLE = frozenset(
@@ -35,7 +35,7 @@ class _Slot(NamedTuple):
 
 
 def with_call_moved(
-    text: str, moved: Position, target: Position, *, before: bool, methods: tuple[str, str] | None = None
+    text: str, moved: SourceEnd, target: SourceEnd, *, before: bool, methods: tuple[str, str] | None = None
 ) -> str:
     r"""Return the source with one call of a chain of methods moved right before another one, or right after it.
 
@@ -72,7 +72,7 @@ def with_call_moved(
     return made
 
 
-def _call_ending_at(tree: ast.AST, end: Position) -> ast.Call:
+def _call_ending_at(tree: ast.AST, end: SourceEnd) -> ast.Call:
     for node in ast.walk(tree):
         if isinstance(node, ast.Call) and (node.end_lineno, node.end_col_offset) == end:
             return node
@@ -180,7 +180,7 @@ def _first_dot(text: str, begin: int, end: int) -> int:
     return at
 
 
-def _offset(text: str, position: Position) -> int:
+def _offset(text: str, position: SourceEnd) -> int:
     """Return the place in the text of a position."""
     line, column = position
     begins = [match.start() for match in _LINES.finditer(text)]

@@ -5,12 +5,14 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from penstock.core.options import Options
-from penstock.lint.moves import MoveCall
 from penstock.ops.buffer.options import options_of
 from penstock.plan.node import Node
+
+if TYPE_CHECKING:
+    from penstock.lint.moves import MoveCall
 
 
 class Written(NamedTuple):

@@ -27,6 +27,10 @@ class OperationDiff:
 
     `details` are lines about what changed: arguments, the code of functions, values that these read, data. One that is
     `moved` is in both, at another place. If it is not `counted`, the operation changes no element.
+
+    >>> first, second = Dataset.range(9).batch(2).diff(Dataset.range(9).batch(3)).operations
+    >>> first.kind, second.kind, second.details
+    ('equal', 'changed', ('size: 2 → 3',))
     """
 
     before: str
@@ -178,7 +182,7 @@ class _Plan:
         return self._known[key][1]
 
 
-def difference(one: Node, other: Node, options: tuple[Options, Options]) -> PlanDiff:
+def plan_difference(one: Node, other: Node, options: tuple[Options, Options]) -> PlanDiff:
     """Return the difference between two plans, and between the options set in them."""
     known: dict[int, tuple[Any, ValueContent]] = {}
     plans = _Plan(one, known), _Plan(other, known)

@@ -9,7 +9,7 @@ import textwrap
 from types import CodeType, FunctionType
 from typing import Any
 
-Span = tuple[int, int, int, int]
+CodeSpan = tuple[int, int, int, int]
 """The first line and column, and the last line and column, of code; columns count bytes."""
 
 
@@ -43,7 +43,7 @@ def _lambda_text(code: CodeType) -> str | None:
     return ast.get_source_segment(text, min(found, key=lambda pair: pair[0])[1]) if found else None
 
 
-def _span_of(code: CodeType) -> Span | None:
+def _span_of(code: CodeType) -> CodeSpan | None:
     """Return the place of the code, as its instructions tell it."""
     known = [place for place in code.co_positions() if None not in place]
     begins = [(line, column) for line, _, column, _ in known if line is not None and column is not None]
@@ -52,7 +52,7 @@ def _span_of(code: CodeType) -> Span | None:
     return (*min(inside), *max(ends)) if inside else None
 
 
-def _contains(body: ast.expr, span: Span | None) -> bool:
+def _contains(body: ast.expr, span: CodeSpan | None) -> bool:
     if span is None:  # an interpreter without positions
         return True
     return (body.lineno, body.col_offset) <= span[:2] and span[2:] <= (body.end_lineno, body.end_col_offset)  # pyright: ignore[reportOperatorIssue]
