@@ -38,10 +38,12 @@ if TYPE_CHECKING:
     from penstock.dataset.readers.shards import read_litdata, read_mds
     from penstock.dataset.readers.tables import read_arrow, read_csv, read_parquet, read_sql
     from penstock.dataset.readers.tar import read_tar
+    from penstock.dataset.row_explanation import OperationOnRow, RowExplanation
     from penstock.dataset.switch import Switch
     from penstock.elements.spec import ArraySpec, ObjectSpec, RaggedSpec, SparseSpec
     from penstock.lint.finding import Finding
     from penstock.ops.group.pack import pack_efficiency
+    from penstock.plan.difference import OperationDiff, PlanDiff
     from penstock.plan.locate import Record
     from penstock.watch.stats import OperationStats, Stats
 
@@ -59,12 +61,16 @@ __all__ = [
     "Finding",
     "Iterator",
     "ObjectSpec",
+    "OperationDiff",
+    "OperationOnRow",
     "OperationStats",
     "Options",
+    "PlanDiff",
     "PlanWarning",
     "Ragged",
     "RaggedSpec",
     "Record",
+    "RowExplanation",
     "RunEvent",
     "Sparse",
     "SparseSpec",
@@ -132,7 +138,9 @@ _PLACES = {
     **dict.fromkeys(("Diagnosis", "diagnose"), "penstock.dataset.diagnose"),
     "Finding": "penstock.lint.finding",
     "Iterator": "penstock.dataset.iterator",
+    **dict.fromkeys(("OperationOnRow", "RowExplanation"), "penstock.dataset.row_explanation"),
     **dict.fromkeys(("OperationStats", "Stats"), "penstock.watch.stats"),
+    **dict.fromkeys(("OperationDiff", "PlanDiff"), "penstock.plan.difference"),
     "Record": "penstock.plan.locate",
     "pack_efficiency": "penstock.ops.group.pack",
 }

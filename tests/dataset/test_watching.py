@@ -43,3 +43,15 @@ def test_another_thread_sees_that_the_consumer_waits():
     consumer.join()
     assert 0 < first.waited < second.waited
     assert first.wait_share == second.wait_share == 1.0
+
+
+def test_a_run_is_explained_with_its_figures():
+    it = Dataset.range(12).skip(1).skip(1).map(str).batch(5).iterator()
+    assert "as run, not begun; 0 elements:" in it.explain()
+    assert len(list(it)) == 2
+    text = it.explain()
+    assert text.index("as written:") < text.index("as run, inline; 2 batches:") < text.index("rewrites: merge_skips")
+    figures = {line.split()[0]: line.split("×")[1].split()[1:] for line in text.splitlines()[8:12]}
+    assert list(figures) == ["range(12)", "skip(2)", "map(str)", "batch(5)"]
+    assert [int(rows) for rows, *_ in figures.values()] == [10, 10, 10, 2]
+    assert sum(int(share) for _, _, share, *_ in figures.values()) in range(98, 103)

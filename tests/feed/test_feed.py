@@ -251,6 +251,7 @@ def test_a_feed_is_watched_as_its_source_is(tmp_path):
     next(it)
     assert registry.get_sample_value("penstock_items_total", {"pipeline": "train"}) >= 1
     assert len(list(it)) == 2
+    assert "as run, inline; 3 batches:" in it.explain()
     assert sum(event.get("cat") == "wait" for event in json.loads((tmp_path / "run.json").read_text())) >= 1
     assert (tmp_path / "penstock").is_dir()
     assert (tmp_path / "run.html").read_text().startswith("<!doctype html>")

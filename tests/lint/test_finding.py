@@ -19,3 +19,24 @@ def test_findings_of_the_same_in_different_plans_are_equal():
     assert finding(one) == finding(other)
     assert finding(one) != finding(one, "something else")
     assert "node" not in repr(finding(one))
+
+
+def test_the_line_and_the_reason_and_the_change_are_told():
+    (found,) = Dataset.range(9).repeat(2).cache().check().findings
+    assert found.message == f"{found.reason}; {found.change}"
+    assert found.change == "write .cache() before .repeat(2)"
+    name, _, line = found.line.rpartition(":")
+    assert __file__.endswith(name)
+    assert int(line) == test_the_line_and_the_reason_and_the_change_are_told.__code__.co_firstlineno + 1
+    assert found.lines == [
+        str(found),
+        f"  at {found.line}; `penstock check --fix` writes it: all elements are the same",
+    ]
+
+
+def test_code_without_a_file_has_no_line():
+    names = {"D": Dataset}
+    exec("ds = D.range(9).repeat(2).cache()", names)
+    (found,) = names["ds"].check().findings
+    assert found.line == ""
+    assert found.lines == [str(found)]

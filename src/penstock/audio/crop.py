@@ -27,7 +27,11 @@ class RandomCrop(Operation):
 
     def apply(self, value: Any, draw: int) -> NDArray[np.float32]:
         samples, frames = _fitting(self, value)
-        return cut_frames(samples, draw * (len(samples) - frames + 1) >> 64, frames)
+        return cut_frames(samples, _first_frame(samples, frames, draw), frames)
+
+    def drawn(self, value: Any, draw: int) -> str:
+        samples, frames = _fitting(self, value)
+        return f"{frames:,} frames from frame {_first_frame(samples, frames, draw):,} on"
 
     def spec(self, spec: Spec) -> Spec | None:
         return with_frames(spec, check_frames(self.name, self.seconds, self.sample_rate))
@@ -76,6 +80,10 @@ def center_crop(seconds: float, sample_rate: int) -> CenterCrop:
     """
     check_frames("center_crop", seconds, sample_rate)
     return CenterCrop(seconds, int(sample_rate))
+
+
+def _first_frame(samples: NDArray[np.float32], frames: int, draw: int) -> int:
+    return draw * (len(samples) - frames + 1) >> 64
 
 
 def cut_frames(samples: NDArray[np.float32], first: int, frames: int) -> NDArray[np.float32]:

@@ -26,8 +26,13 @@ class RandomGain(Operation):
     high: float
 
     def apply(self, value: Any, draw: int) -> NDArray[np.float32]:
-        decibels = self.low + (self.high - self.low) * (draw >> 11) * 2.0**-53
-        return check_samples("random_gain", value) * np.float32(10 ** (decibels / 20))
+        return check_samples("random_gain", value) * np.float32(10 ** (self._decibels(draw) / 20))
+
+    def drawn(self, value: Any, draw: int) -> str:
+        return f"{self._decibels(draw):+.2f} dB"
+
+    def _decibels(self, draw: int) -> float:
+        return self.low + (self.high - self.low) * (draw >> 11) * 2.0**-53
 
     def spec(self, spec: Spec) -> Spec | None:
         return spec

@@ -1,14 +1,21 @@
-"""Try a dataset for one element, and show the result of each operation and likely mistakes."""
+"""Try a dataset for one element, show the result of each operation and likely mistakes, and fix those that are safe."""
 
 from __future__ import annotations
 
+import sys
+
 from penstock.cli.failure import print_error
+from penstock.cli.fixing import fix
 from penstock.cli.loading import TargetError, load
 from penstock.cli.terminal import Terminal
 
 
-def check(target: str, terminal: Terminal, *, rows: int = 1) -> bool:
-    """Check the dataset that `FILE:NAME` names; return true if nothing failed and nothing would warn."""
+def check(target: str, terminal: Terminal, *, rows: int = 1, write: bool = False, diff: bool = False) -> bool:
+    """Check the dataset that `FILE:NAME` names; return true if nothing failed and nothing would warn.
+
+    `write` makes the safe changes that findings ask for, in the files that wrote the operations, and `diff` shows them.
+    Findings that are fixed count no more.
+    """
     try:
         dataset = load(target)
     except TargetError:
@@ -19,4 +26,14 @@ def check(target: str, terminal: Terminal, *, rows: int = 1) -> bool:
     checked = dataset.check(rows)
     for line in str(checked).splitlines():
         (terminal.say if line.startswith("PS") else terminal.show)(line, 0)
-    return checked.ok
+    if not (write or diff):
+        return checked.ok
+    try:
+        fixed = fix(checked.findings, terminal, write=write, diff=diff)
+    except (OSError, UnicodeError) as error:
+        print(f"penstock: a file cannot be fixed: {error}", file=sys.stderr)
+        return False
+    if not fixed:
+        terminal.say("no finding has a safe fix")
+    left = [finding for finding in checked.findings if finding.warns and not (write and finding in fixed)]
+    return not left and all(stage.error is None for stage in checked.stages)

@@ -113,10 +113,13 @@ def _add_top(parser: argparse.ArgumentParser) -> None:
 def _add_check(parser: argparse.ArgumentParser) -> None:
     parser.description = (
         "Make one element of a dataset, and show the result of each operation, likely mistakes and what to write "
-        "instead. The command fails if an operation fails, or if there is a finding that iterating would warn of."
+        "instead. The command fails if an operation fails, or if there is a finding that iterating would warn of, and "
+        "that --fix has not fixed."
     )
     parser.add_argument("target", metavar="FILE:NAME", help=TARGET)
     parser.add_argument("--rows", type=_positive(int), metavar="N", default=1, help="make N elements (default: 1)")
+    parser.add_argument("--fix", action="store_true", help="write the changes that keep the elements (docs/lint.md)")
+    parser.add_argument("--diff", action="store_true", help="show these changes as a diff")
     parser.set_defaults(do=_check)
 
 
@@ -283,7 +286,7 @@ def _top(asked: argparse.Namespace) -> int:
 def _check(asked: argparse.Namespace) -> int:
     from penstock.cli.check import check
 
-    return 0 if check(asked.target, Terminal(), rows=asked.rows) else FAILED
+    return 0 if check(asked.target, Terminal(), rows=asked.rows, write=asked.fix, diff=asked.diff) else FAILED
 
 
 def _diagnose(asked: argparse.Namespace) -> int:

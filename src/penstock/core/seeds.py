@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import threading
+from collections.abc import Callable
 from functools import cache
 from typing import TYPE_CHECKING, Any, Self, cast
 
@@ -72,6 +74,19 @@ def fresh_seed() -> int:
     return int.from_bytes(os.urandom(8), "little") >> 1
 
 
+class Recording(threading.local):
+    """The recorder of the draws that one thread makes by row, while `ds.explain(row=)` follows an element.
+
+    `record(key, row, generator)` returns the generator to use instead, which draws the same.
+    """
+
+    record: Callable[[int, int, Generator], Generator] | None = None
+
+
+recording_here = Recording()
+"""The recorder of the calling thread, mostly none."""
+
+
 def row_generator(key: int, row: int) -> Generator:
     """Return the generator of one row under an operation's key: Philox4x64-10 with key `(key, row)`, counting from 0.
 
@@ -82,7 +97,9 @@ def row_generator(key: int, row: int) -> Generator:
     True
     """
     generator, philox = _numpy_random()
-    return generator(philox(cast("Any", RowKey(key & _WORD, row & _WORD))))
+    made = generator(philox(cast("Any", RowKey(key & _WORD, row & _WORD))))
+    record = recording_here.record
+    return made if record is None else record(key, row, made)
 
 
 class RowKey:

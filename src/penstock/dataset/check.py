@@ -70,7 +70,8 @@ class Check:
         for operation, time, yields in lines:
             rest = f"  {time:>11}  {yields}"
             table += [f"{operation:<{width}}{rest}"] if len(operation) <= width else [operation, " " * width + rest]
-        return "\n".join([*table, *map(str, self.findings), self._summary()])
+        findings = [line for finding in self.findings for line in finding.lines]
+        return "\n".join([*table, *findings, self._summary()])
 
     __repr__ = __str__
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from penstock.dataset.explaining import Explaining
 from penstock.dataset.handle import T_co
 from penstock.dataset.inspect import Inspect
 from penstock.dataset.methods.buffer import BufferMethods
@@ -30,6 +31,7 @@ class Dataset(
     MixtureMethods[T_co],
     BufferMethods[T_co],
     Inspect[T_co],
+    Explaining[T_co],
     Training[T_co],
     Write[T_co],
 ):

@@ -7,13 +7,13 @@ import warnings
 import weakref
 from collections.abc import Iterator
 from dataclasses import dataclass
-from types import CodeType, FunctionType
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar, cast
+from types import FunctionType
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 from penstock import dataset, lint, rewrite
 from penstock.core.attributes import UnknownNameError
 from penstock.core.errors import BudgetWarning, PlanWarning
-from penstock.core.frames import frame_of_user
+from penstock.core.frames import Place, place_of_user
 from penstock.core.renamed import hint_of
 from penstock.core.seeds import fresh_seed
 from penstock.core.surroundings import ONLY_PROCESS, surroundings
@@ -21,6 +21,7 @@ from penstock.dataset.arguments.wrong_names import helpful
 from penstock.dataset.cuts import CutPart, Cuts
 from penstock.plan import safety
 from penstock.plan.node import Node
+from penstock.plan.places import note_place, place_noted
 
 if TYPE_CHECKING:
     from penstock.dataset.dataset import Dataset
@@ -28,14 +29,6 @@ if TYPE_CHECKING:
     from penstock.ops.buffer.cache import Cache
 
 T_co = TypeVar("T_co", covariant=True)
-
-
-class Place(NamedTuple):
-    """A line of the user's code, and the names of its module."""
-
-    code: CodeType
-    line: int
-    names: dict[str, Any]
 
 
 @dataclass
@@ -82,7 +75,8 @@ class Handle(Generic[T_co]):
         self._warned_in: tuple[int, int] | None = None  # the surroundings of the last iteration
         self._warned_of: set[str] = set()  # the facts of runs already warned of
         if transformed:
-            self._use = Use(plan, line_of_caller(), after, part)
+            self._use = Use(plan, place_of_user(), after, part)
+            note_place(plan, self._use.at)
             weakref.finalize(self, _warn_if_discarded, self._use).atexit = False
 
     if not TYPE_CHECKING:
@@ -177,8 +171,7 @@ class Handle(Generic[T_co]):
         for finding in lint.rules.findings(written, rules):
             if finding.of is not None and not safety.guard.tell(finding.of):
                 continue
-            lines = (use.at for use in self._uses() if use.plan is finding.node)
-            _warn(finding, next(lines, None) or line_of_caller())
+            _warn(finding, place_noted(written.plan, finding.node) or place_of_user())
 
     def _uses(self) -> Iterator[Use]:
         """Yield this dataset, the one it was made from, and so on."""
@@ -188,15 +181,9 @@ class Handle(Generic[T_co]):
             use = use.after
 
 
-def line_of_caller() -> Place:
-    """Return the line, outside Penstock, that called the caller of this function."""
-    frame = frame_of_user()
-    return Place(frame.f_code, frame.f_lineno, frame.f_globals)
-
-
 def warn_of_budget(notes: list[str]) -> None:
     """Warn of what a run could not do within its memory budget, at the line that asked for an item."""
-    at = line_of_caller()
+    at = place_of_user()
     for note in notes:
         registry = at.names.setdefault("__warningregistry__", {})
         warnings.warn_explicit(BudgetWarning(note), BudgetWarning, at.code.co_filename, at.line, registry=registry)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, overload
@@ -13,12 +12,13 @@ from penstock import dataset, engine, rewrite
 from penstock import plan as plans
 from penstock.core.blame import hand_on_blames, note_blames, noting_blames
 from penstock.core.cached import cached_property
-from penstock.core.checks import check_count, whole
+from penstock.core.checks import check_count
 from penstock.core.errors import PlanError
 from penstock.core.surroundings import is_asked_by_pytorch, is_read_by_a_dataloader
 from penstock.dataset.handle import Handle, T_co
+from penstock.dataset.places import check_indexed, check_place, epoch_and_row, first_stream, row_of, whole_place
 from penstock.elements.spec import Spec, describe, map_leaves, spec_of
-from penstock.ops import buffer, elementwise, group, order, read
+from penstock.ops import elementwise, group, order, read
 from penstock.plan.functions import ColumnFunction, ElementFunction, is_declared
 from penstock.plan.graph import fold, post_order, rank_rows, with_inputs
 from penstock.plan.node import Node, RowMap
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 class Inspect(Handle[T_co]):
-    """`len`, `cardinality`, `element_spec`, `ds[row]`, `locate`, `explain`, `check`, `fingerprint` and `repr`."""
+    """`len`, `cardinality`, `element_spec`, `ds[row]`, `locate`, `check`, `fingerprint` and `repr`."""
 
     def cardinality(self) -> int:
         """Return the number of elements of one epoch, `INFINITE` (-1), or `UNKNOWN` (-2) if only iterating can show it.
@@ -46,7 +46,7 @@ class Inspect(Handle[T_co]):
         if length < 0:
             instead = "use DataLoader(ds.to_torch(), batch_size=None)" if is_asked_by_pytorch() else None
             if length == UNKNOWN:
-                stream = _first_stream(self._plan).label()
+                stream = first_stream(self._plan).label()
                 instead = instead or "cardinality() returns UNKNOWN"
                 raise TypeError(f"the number of elements of {stream} is known only by iterating; {instead}")
             instead = instead or "cardinality() returns INFINITE"
@@ -98,7 +98,7 @@ class Inspect(Handle[T_co]):
             return self._over(self._sliced(row))
         if is_read_by_a_dataloader():
             self._warn_of_rows()
-        epoch, position = _epoch_and_row(row)
+        epoch, position = epoch_and_row(row)
         return self._element(self._global_row(epoch, position))
 
     @overload
@@ -120,24 +120,24 @@ class Inspect(Handle[T_co]):
         if (row is None) == (step is None):
             raise TypeError("locate(): expected either a row or step=")
         if step is not None:
-            _check_place("locate", "step", step)
+            check_place("locate", "step", step)
             return self._records_of_step(step)
-        _check_place("locate", "row", row)
-        epoch, position = _epoch_and_row(row)
+        check_place("locate", "row", row)
+        epoch, position = epoch_and_row(row)
         rows = np.array([self._global_row(epoch, position)], np.int64)
         return list(plans.locate.records(self._bound(), rows))
 
     def _records_of_step(self, step: Any) -> list[list[Record]]:
-        epoch, position = _epoch_and_row(step)
+        epoch, position = epoch_and_row(step)
         bound, rows = self._bound(), rank_rows(self._plan)
-        _check_indexed(bound, "the records of a step are known only once it is made")
+        check_indexed(bound, "the records of a step are known only once it is made")
         world = 1 if rows is None else rows.world
         whole = bound if rows is None else dataset.ranks.parts.of_rank(bound, 0, 1)
-        at = _row_of(whole, epoch, position) % whole.stride
+        at = row_of(whole, epoch, position) % whole.stride
         found: list[list[Record]] = []
         for rank in range(world):
             plan = bound if rows is None else dataset.ranks.parts.of_rank(bound, rank, world)
-            its_rows = np.array([_whole(epoch) * plan.stride + at][: at < plan.stride], np.int64)
+            its_rows = np.array([whole_place(epoch) * plan.stride + at][: at < plan.stride], np.int64)
             found.append(list(plans.locate.records(plan, its_rows)))
         return found
 
@@ -164,27 +164,6 @@ class Inspect(Handle[T_co]):
         True
         """
         return plans.fingerprint.fingerprint(self._plan)
-
-    def explain(self) -> str:
-        """Return the plan as written and as run, with the applied rewrites, line by line from the sources down.
-
-        >>> print(Dataset.range(8).skip(2).skip(1).batch(2).explain())
-        as written:
-          range(8)              8 × int64
-          skip(2)               6 × int64
-          skip(1)               5 × int64
-          batch(2)              3 × int64[?]
-        as run:
-          range(8)              8 × int64
-          skip(3)               5 × int64
-          batch(2)              3 × int64[?]
-        rewrites: merge_skips
-        order: indexed; any row can be made alone, and skipping costs nothing
-        """
-        plan = self._plan
-        allowed = buffer.options.options_of(plan).rewrite is not False
-        run = rewrite.passes.rewritten(rewrite.seeds.bind_seeds(plan, 0)) if allowed else None
-        return plans.explain.explained(plan, run.plan if run else None, run.applied if run else ())
 
     def check(self, count: int = 1) -> Check:
         """Make the first `count` elements now, and report the result of each operation and likely mistakes.
@@ -220,8 +199,8 @@ class Inspect(Handle[T_co]):
         return rewrite.seeds.bind_seeds(plan, first.seed, first.drawn)
 
     def _global_row(self, epoch: int, position: int) -> int:
-        _check_indexed(self._plan, "a row of it cannot be made alone")
-        return _row_of(self._plan, epoch, position)
+        check_indexed(self._plan, "a row of it cannot be made alone")
+        return row_of(self._plan, epoch, position)
 
     def _element(self, row: int) -> T_co:
         return _made(self._bound(), row)
@@ -236,56 +215,26 @@ class Inspect(Handle[T_co]):
         >>> ds.replay(1).tolist(), ds.replay(1, rank=1).tolist()
         ([4, 5, 6, 7], [6, 7])
         """
-        _check_place("replay", "step", step)
-        epoch, position = _epoch_and_row(step)
+        check_place("replay", "step", step)
+        epoch, position = epoch_and_row(step)
         plan, rows = self._bound(), rank_rows(self._plan)
-        _check_indexed(plan, "a step of it cannot be made alone; load a state saved before the step")
+        check_indexed(plan, "a step of it cannot be made alone; load a state saved before the step")
         world = 1 if rows is None else rows.world
         if rank is not None and check_count("replay", "rank", rank, least=0) >= world:
             raise ValueError(f"replay(rank={rank}): the dataset is divided among {world} ranks")
         if rows is not None:
             plan = dataset.ranks.parts.of_rank(plan, rank or 0, 1 if rank is None else world)
-        return _made(plan, _row_of(plan, epoch, position))
+        return _made(plan, row_of(plan, epoch, position))
 
     def _sliced(self, wanted: slice) -> Node:
         plan = self._plan
-        _check_indexed(plan, "it cannot be sliced; use skip() and take()")
+        check_indexed(plan, "it cannot be sliced; use skip() and take()")
         if plan.length == INFINITE and (
             wanted.stop is None or min(wanted.start or 0, wanted.stop, wanted.step or 1) < 0
         ):
             raise ValueError("a slice of a dataset without end needs a stop, and counts from the front")
         start, stop, step = wanted.indices(plan.stride)
         return order.every.Every(plan, start, step, len(range(start, stop, step)))
-
-
-def _check_place(call: str, name: str, place: Any) -> None:
-    if not isinstance(place, tuple):
-        whole(call, name, place)
-
-
-def _epoch_and_row(row: Any) -> tuple[Any, Any]:
-    if not isinstance(row, tuple):
-        return 0, row
-    if len(row) != 2:
-        raise TypeError(f"ds[{', '.join(map(repr, row))}]: expected a row, or an epoch and a row")
-    return row
-
-
-def _row_of(plan: Node, epoch: Any, position: Any) -> int:
-    """Return the row, counted over all epochs, of a position in an epoch."""
-    at, count = _whole(position), plan.stride
-    if not (-count if plan.length != INFINITE else 0) <= at < count:
-        raise IndexError(f"row {at} of a dataset of {'endless' if plan.length == INFINITE else count} elements")
-    if _whole(epoch) < 0:
-        raise IndexError(f"epoch {epoch}: epochs count from 0")
-    return epoch * count + at % count
-
-
-def _whole(place: Any) -> int:
-    try:
-        return operator.index(place)
-    except TypeError:
-        raise TypeError(f"ds[{place!r}]: expected a whole number, not {type(place).__name__}") from None
 
 
 def _described(plan: Node) -> Node:
@@ -347,17 +296,6 @@ def _batches(plan: Node) -> Iterator[Node]:
             yield node
         elif not isinstance(node, group.unbatch.Unbatch):
             nodes += node.inputs
-
-
-def _check_indexed(plan: Node, but: str) -> None:
-    if not plan.indexed:
-        raise PlanError(f"the result of {_first_stream(plan).label()} is a stream: {but}")
-
-
-def _first_stream(plan: Node) -> Node:
-    """Return the first node, from the sources, at which the plan becomes a stream."""
-    nodes = (node for node in post_order(plan) if not node.internal)
-    return next(node for node in nodes if not node.indexed or node.length == UNKNOWN)
 
 
 def _made(plan: Node, row: int) -> Any:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from penstock.engine.cursors.cursor import Cursor
     from penstock.engine.runs.carry_over import CarryOver
     from penstock.engine.runs.run import Run
+    from penstock.plan.explain import Explanation
     from penstock.plan.node import Node
     from penstock.watch.counters import Counters
     from penstock.watch.export.tensorboard import ScalarWriter
@@ -98,6 +99,31 @@ class Watching:
             lambda: watch.live.viewer.LiveViewer(glance, title, details=details, leave=leave, stream=file),
             looks=False,
         )
+
+    def explain(self) -> Explanation:
+        """Return the plan as written and as run, with what this run has measured of each operation.
+
+        The figures are the rows that an operation made, the time and bytes of a row, without those of its inputs, and
+        its share of all work; then come the tuner's decisions and the events. See `Dataset.explain`.
+
+        >>> it = Dataset.range(8).skip(2).skip(1).batch(2).iterator()
+        >>> batches = list(it)
+        >>> it.explain()
+        as written:
+          range(8)              8 × int64
+          skip(2)               6 × int64
+          skip(1)               5 × int64
+          batch(2)              3 × int64[?]
+        as run, inline; 3 batches:
+                                            rows made  µs a row ...
+          range(8)              8 × int64           5 ...
+          skip(3)               5 × int64           5 ...
+          batch(2)              3 × int64[?]        3 ...
+        rewrites: merge_skips
+        order: indexed; any row can be made alone, and skipping costs nothing
+        """
+        plan, run, applied = self._as_run()
+        return plans.explain.explained(plan, run, applied, watch.explained.measured_run(self.stats()))
 
     def trace(self, path: str | os.PathLike[str]) -> None:
         """Write a trace of this pass for https://ui.perfetto.dev or `chrome://tracing`; call it before the first item.
@@ -194,10 +220,8 @@ class Watching:
         ...         file.read(15)
         '<!doctype html>'
         """
-        where, plan = os.fspath(path), self._plan
-        states = self._passes.states
-        run = states.rewritten(plan, self._cursor)
-        bound, applied = run.plan, () if states.options.rewrite is False else run.applied
+        where = os.fspath(path)
+        plan, bound, applied = self._as_run()
 
         def explained() -> str:
             return plans.explain.explained(plan, bound, applied)
@@ -207,6 +231,12 @@ class Watching:
         else:
             facts = watch.page.viewer.facts_of(bound, self.stats(), explained)
             watch.page.viewer.write_page(where, facts)
+
+    def _as_run(self) -> tuple[Node, Node, tuple[str, ...]]:
+        """Return the plan as written and as run, and the rewrites applied."""
+        states = self._passes.states
+        run = states.rewritten(self._plan, self._cursor)
+        return self._plan, run.plan, () if states.options.rewrite is False else run.applied
 
     def _add_viewer(self, call: str, make: Callable[[], Viewer], *, spans: bool = False, looks: bool = True) -> None:
         """Make a viewer that looks at the run from its beginning, perhaps with spans, or only has to be closed."""

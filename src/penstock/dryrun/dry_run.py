@@ -12,19 +12,19 @@ from typing import Any
 import numpy as np
 
 from penstock.core.arrays import Rows
+from penstock.dryrun.unkept import unkept
 from penstock.elements.chunks.chunk import Chunk
 from penstock.elements.spec import Spec, spec_of
 from penstock.engine.runs.carry_over import CarryOver
 from penstock.engine.runs.feeds import OpenFeed
-from penstock.engine.runs.lowering import Stretch, lowered
+from penstock.engine.runs.lowering import OpenStage, Stretch, lowered
 from penstock.engine.runs.session import Session
 from penstock.engine.runs.settings import settings_of
 from penstock.engine.tasks.compile import compiled, spreading
 from penstock.engine.tasks.observer import Occurrence, Unobserved, called_within
-from penstock.ops.buffer.cache import Cache
 from penstock.plan.flow import MOST_READ, Flow, Mark, Open, close
 from penstock.plan.graph import rebuild, with_depth
-from penstock.plan.node import Node, RowMap
+from penstock.plan.node import Node
 from penstock.plan.types import INFINITE
 
 MOST_SOURCE_ELEMENTS = 10_000  # read of a source, which then counts as exhausted: a filter may drop all of them
@@ -90,7 +90,7 @@ class DryRun:
 
     def _with_stage(self, node: Node) -> Node:
         """Return a copy of the node that knows its stage, whatever its inputs are; without a cache."""
-        made = RowMap(node.input) if isinstance(node, Cache) else replace(node)
+        made = unkept(node)
         self.stages.append(DryRunStage(made))
         made.memo.update({**node.memo, _STAGE: self.stages[-1]})
         return made
@@ -101,7 +101,7 @@ class DryRun:
             if count:
                 compiled(plan, np.empty, session.observer)(np.arange(count, dtype=np.int64))
             return
-        flow = lowered(plan, session, _one_by_one)(0)
+        flow = lowered(plan, session, row_by_row(lambda base: _stage_of(base).is_over))(0)
         try:
             while self.stages[-1].made < rows and next(flow, None) is not None:
                 pass
@@ -109,19 +109,26 @@ class DryRun:
             close(flow)
 
 
-def _one_by_one(stretch: Stretch, open_feed: OpenFeed, session: Session) -> Open:
-    """Return the function that opens the pieces of a stretch; rows are made one by one until their source is over."""
-    spread, base = spreading(stretch.plan, np.empty, session.observer), stretch.base
+def row_by_row(is_over: Callable[[Node], bool]) -> OpenStage:
+    """Return the function that opens the pieces of a stretch, made here; a stretch on rows makes one at a time.
 
-    def pieces(epoch: int, mark: Mark = None) -> Flow:
-        feed, most = open_feed(epoch, mark), MOST_READ if base is None else 1
-        try:
-            while (base is None or not _stage_of(base).is_over) and (job := feed.take(most)) is not None:
-                yield spread(job.task.given)
-        finally:
-            feed.close()
+    The rows end early once they are over for `is_over(node)`, the node that they are rows of.
+    """
 
-    return pieces
+    def open_stage(stretch: Stretch, open_feed: OpenFeed, session: Session) -> Open:
+        spread, base = spreading(stretch.plan, np.empty, session.observer), stretch.base
+
+        def pieces(epoch: int, mark: Mark = None) -> Flow:
+            feed, most = open_feed(epoch, mark), MOST_READ if base is None else 1
+            try:
+                while (base is None or not is_over(base)) and (job := feed.take(most)) is not None:
+                    yield spread(job.task.given)
+            finally:
+                feed.close()
+
+        return pieces
+
+    return open_stage
 
 
 class _Measuring(Unobserved):

@@ -8,7 +8,7 @@ import weakref
 from collections import deque
 from collections.abc import Callable
 from math import ceil
-from typing import Any, Protocol, Self, TextIO, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, Self, TextIO, TypeAlias
 
 import numpy as np
 
@@ -23,6 +23,9 @@ from penstock.elements.sparse import Sparse
 from penstock.feed import images
 from penstock.feed.parcel import NUMBERS, each_converted, is_numeric
 from penstock.feed.protocol import Finish, Placement
+
+if TYPE_CHECKING:
+    from penstock.plan.explain import Explanation
 
 
 class ElementIterator(Protocol):
@@ -46,6 +49,7 @@ class AheadIterator(ElementIterator, Protocol):
     def live(
         self, title: str = ..., /, *, details: bool = ..., leave: bool = ..., file: TextIO | None = ...
     ) -> None: ...
+    def explain(self) -> Explanation: ...
     def trace(self, path: Any, /) -> None: ...
     def report(self, path: Any, /) -> None: ...
     def to_tensorboard(self, to: Any, /) -> None: ...
@@ -225,6 +229,10 @@ class FedIterator(Closing):
     def live(self, title: str = "", *, details: bool = True, leave: bool = True, file: TextIO | None = None) -> None:
         """Show this pass on the terminal while it is under way; see `Iterator.live`."""
         self._source.live(title, details=details, leave=leave, file=file)
+
+    def explain(self) -> Explanation:
+        """Return the plan as written and as run, with the figures of this run; see `Iterator.explain`."""
+        return self._source.explain()
 
     def trace(self, path: str | os.PathLike[str]) -> None:
         """Write a trace of this pass; see `Iterator.trace`."""

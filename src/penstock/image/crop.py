@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+import numpy as np
 from numpy.typing import NDArray
 
 from penstock.core.checks import check_count
@@ -64,7 +65,13 @@ class RandomCrop(ImageOperation):
     def apply(self, image: Any, draw: int) -> NDArray[Any]:
         image = check_image("random_crop", image)
         check_fits("random_crop", self.size, image.shape[:2])
-        return _cut(image, kernel.random_crop_box(image.shape[0], image.shape[1], *self.size, draw))
+        return _cut(image, self._box(image, draw))
+
+    def drawn(self, value: Any, draw: int) -> str:
+        return box_words(self._box(value, draw)) if isinstance(value, np.ndarray) else ""
+
+    def _box(self, image: NDArray[Any], draw: int) -> tuple[int, int, int, int]:
+        return kernel.random_crop_box(image.shape[0], image.shape[1], *self.size, draw)
 
     def spec(self, spec: Spec) -> Spec | None:
         return sized(spec, *self.size)
@@ -114,6 +121,16 @@ def random_crop(size: int | tuple[int, int]) -> RandomCrop:
     (2, 2, 3)
     """
     return RandomCrop(check_size("random_crop", size))
+
+
+def box_words(box: tuple[int, int, int, int]) -> str:
+    """Return the words for a box.
+
+    >>> box_words((1, 2, 30, 40))
+    'box of 30 x 40 pixels at top 1, left 2'
+    """
+    top, left, height, width = box
+    return f"box of {height} x {width} pixels at top {top}, left {left}"
 
 
 def _cut(image: NDArray[Any], box: tuple[int, int, int, int]) -> NDArray[Any]:

@@ -26,6 +26,9 @@ class RandomFlip(ImageOperation):
         image = check_image("random_flip", image)
         return np.ascontiguousarray(image[:, ::-1]) if kernel.random_flip_choice(self.p, draw) else image
 
+    def drawn(self, value: Any, draw: int) -> str:
+        return "flipped" if kernel.random_flip_choice(self.p, draw) else "not flipped"
+
     def spec(self, spec: Spec) -> Spec | None:
         return spec
 

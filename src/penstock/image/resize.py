@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from penstock.core.errors import ElementError
 from penstock.elements.spec import ArraySpec, Spec
+from penstock.image.crop import box_words
 from penstock.image.operation import ImageOperation, check_image
 from penstock.image.sizes import MAX_PIXELS, check_size, sized
 from penstock.kernels import image as kernel
@@ -66,11 +67,15 @@ class RandomResizedCrop(ImageOperation):
 
     def apply(self, image: Any, draw: int) -> NDArray[Any]:
         image = check_image("random_resized_crop", image, np.uint8, np.float32)
-        top, left, height, width = kernel.random_resized_crop_box(
-            image.shape[0], image.shape[1], self.scale, self.ratio, draw
-        )
+        top, left, height, width = self._box(image, draw)
         box = image[top : top + height, left : left + width]
         return kernel.resize_pixels(box, self.size, self.interpolation, antialias=self.antialias)
+
+    def drawn(self, value: Any, draw: int) -> str:
+        return box_words(self._box(value, draw)) if isinstance(value, np.ndarray) else ""
+
+    def _box(self, image: NDArray[Any], draw: int) -> tuple[int, int, int, int]:
+        return kernel.random_resized_crop_box(image.shape[0], image.shape[1], self.scale, self.ratio, draw)
 
     def spec(self, spec: Spec) -> Spec | None:
         return sized(spec, *self.size)

@@ -4,9 +4,22 @@ from typing import TYPE_CHECKING
 
 from penstock.core.lazy import files_on_demand
 
-__all__ = ["buffer", "calls", "finding", "functions", "group", "order", "rules", "runs", "shards", "written"]
+__all__ = [
+    "buffer",
+    "calls",
+    "finding",
+    "fix",
+    "functions",
+    "group",
+    "moves",
+    "order",
+    "rules",
+    "runs",
+    "shards",
+    "written",
+]
 
 if TYPE_CHECKING:
-    from penstock.lint import buffer, calls, finding, functions, group, order, rules, runs, shards, written
+    from penstock.lint import buffer, calls, finding, fix, functions, group, moves, order, rules, runs, shards, written
 else:
     __getattr__ = files_on_demand(__name__, __all__)

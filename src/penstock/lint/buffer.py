@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from penstock.lint.moves import MoveCall, are_next
 from penstock.lint.written import Found, Written
 from penstock.ops.buffer.cache import Cache
 from penstock.ops.elementwise.filter import Filter
@@ -12,6 +13,7 @@ from penstock.ops.elementwise.scan import Scan
 from penstock.ops.group.grouping import Grouping
 from penstock.ops.order.repeat import Repeat
 from penstock.ops.order.shuffle import Shuffle
+from penstock.plan.draws import varies
 from penstock.plan.graph import post_order, upstream
 from penstock.plan.node import Node
 
@@ -23,13 +25,18 @@ def random_function_before_cache(written: Written) -> Iterator[Found]:
     expensive operations that are the same each time (reading, decoding), and augment after the cache.
     """
     for cache in _caches(written.plan):
-        for node in upstream(cache, past=lambda node: not isinstance(node, Cache)):
-            if isinstance(node, Map | Filter | Scan) and node.draws:
-                yield Found(
-                    cache,
-                    f"{cache.label()} comes after {node.label()}, which is random: every epoch repeats the draws "
-                    f"of the first; write .{cache.label()} before .{node.label()}",
-                )
+        below = upstream(cache, past=lambda node: not isinstance(node, Cache))
+        drawing = [node for node in below if isinstance(node, Map | Filter | Scan) and node.draws]
+        lowest = drawing[-1] if drawing else None
+        fix = None if lowest is None else _fix_of_random(cache, lowest)
+        for node in drawing:
+            yield Found(
+                cache,
+                f"{cache.label()} comes after {node.label()}, which is random: every epoch repeats the draws of the "
+                "first",
+                f"write .{cache.label()} before .{node.label()}",
+                fix=fix if node is lowest else None,
+            )
 
 
 def shuffle_before_cache(written: Written) -> Iterator[Found]:
@@ -44,8 +51,9 @@ def shuffle_before_cache(written: Written) -> Iterator[Found]:
             if isinstance(shuffle, Shuffle) and shuffle.reshuffle and id(cache) not in shuffled:
                 yield Found(
                     cache,
-                    f"{cache.label()} comes after {shuffle.label()}: every epoch is in the order of the first; write "
-                    f".{cache.label()} before .{shuffle.label()}",
+                    f"{cache.label()} comes after {shuffle.label()}: every epoch is in the order of the first",
+                    f"write .{cache.label()} before .{shuffle.label()}",
+                    fix=_fix_of_shuffle(cache, shuffle),
                 )
 
 
@@ -59,8 +67,9 @@ def repeat_before_cache(written: Written) -> Iterator[Found]:
             if isinstance(repeat, Repeat) and repeat.count not in (0, 1):
                 yield Found(
                     cache,
-                    f"{cache.label()} comes after {repeat.label()} and keeps every element {repeat.count} times; write "
-                    f".{cache.label()} before .{repeat.label()}",
+                    f"{cache.label()} comes after {repeat.label()} and keeps every element {repeat.count} times",
+                    f"write .{cache.label()} before .{repeat.label()}",
+                    fix=_fix_of_repeat(cache, repeat),
                 )
 
 
@@ -70,3 +79,24 @@ def _caches(plan: Node) -> Iterator[Cache]:
 
 def _shuffles(plan: Node) -> Iterator[Shuffle]:
     return (node for node in post_order(plan) if isinstance(node, Shuffle))
+
+
+def _fix_of_random(cache: Cache, lowest: Node) -> MoveCall | None:
+    """Return the fix that caches before the lowest random function, if rows keep their draws without the cache."""
+    if not cache.input.indexed or not are_next(cache, lowest, maps=True, draws=True):
+        return None
+    return MoveCall(cache, lowest, True, "the first pass is the same, and later ones draw anew")
+
+
+def _fix_of_shuffle(cache: Cache, shuffle: Shuffle) -> MoveCall | None:
+    """Return the fix that shuffles after the cache, which then keeps the results of functions between the two."""
+    if not cache.input.indexed or not are_next(cache, shuffle, maps=True):
+        return None
+    return MoveCall(shuffle, cache, False, "the first pass is the same, and later ones have orders of their own")
+
+
+def _fix_of_repeat(cache: Cache, repeat: Repeat) -> MoveCall | None:
+    """Return the fix that repeats after the cache, if every pass over what is repeated is the same."""
+    if any(varies(node) for node in post_order(repeat.input)) or not are_next(cache, repeat, maps=True):
+        return None
+    return MoveCall(repeat, cache, False, "all elements are the same")

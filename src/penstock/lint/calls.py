@@ -19,6 +19,7 @@ def result_thrown_away(written: Written) -> Iterator[Found]:
     call = "ds[...]" if name == "slice" else f"ds.{name}(...)"
     yield Found(
         written.plan,
-        f"the result of {call} was thrown away. A transformation returns a new dataset and does not change the one it "
-        f"is called on: write `ds = {call}`",
+        f"the result of {call} was thrown away, since a transformation returns a new dataset and does not change the "
+        "one it is called on",
+        f"write `ds = {call}`",
     )

@@ -35,7 +35,7 @@ def global_generator_in_a_function(written: Written) -> Iterator[Found]:
         if (drawn := _drawn_by(function, function.__code__)) is not None:
             yield Found(
                 node,
-                f"{node.label()} calls {drawn}(), which draws from a generator that the whole process shares; "
+                f"{node.label()} calls {drawn}(), which draws from a generator that the whole process shares",
                 "add a parameter `rng` to the function and draw from that",
             )
 
@@ -52,8 +52,8 @@ def in_place_function(written: Written) -> Iterator[Found]:
         if (name := _changed_by(function)) is not None:
             yield Found(
                 node,
-                f"{node.label()} changes its element in place, by an operator such as `{name} += 1`; return a new "
-                f"array, as by `{name} + 1`",
+                f"{node.label()} changes its element in place, by an operator such as `{name} += 1`",
+                f"return a new array, as by `{name} + 1`",
             )
 
 
@@ -69,8 +69,8 @@ def dataset_as_an_element(written: Written) -> Iterator[Found]:
     if isinstance(node, Map) and _is_dataset(node, written) and not _is_dataset(node.input, written):
         yield Found(
             node,
-            f"{node.label()} returns a dataset for each element, and yields the datasets themselves; to yield their "
-            "elements, write flat_map(function) or interleave(function)",
+            f"{node.label()} returns a dataset for each element, and yields the datasets themselves",
+            "to yield their elements, write flat_map(function) or interleave(function)",
         )
 
 
@@ -84,8 +84,8 @@ def every_element_failed(written: Written) -> Iterator[Found]:
     if written.failed and forgiving:
         yield Found(
             forgiving[-1],
-            f"{forgiving[-1].reported_as} left out every element of the epoch, since all failed; without it, "
-            "the first error shows why",
+            f"{forgiving[-1].reported_as} left out every element of the epoch, since all failed",
+            "without it, the first error shows why",
         )
 
 

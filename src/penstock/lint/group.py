@@ -34,7 +34,7 @@ def batch_without_drop_remainder(written: Written) -> Iterator[Found]:
     if shorter:
         yield Found(
             batch,
-            f"{batch.label()}: {shorter}, and a compiled step is compiled again for it; "
+            f"{batch.label()}: {shorter}, and a compiled step is compiled again for it",
             f'to train, write {batch.name}({size}, drop_remainder=True), to evaluate remainder="pad"',
         )
 
@@ -53,7 +53,7 @@ def batch_larger_than_the_data(written: Written) -> Iterator[Found]:
             given = "fewer than that" if length == UNKNOWN else f"{length:,}"
             yield Found(
                 batch,
-                f"{batch.label()} of {given} elements leaves out all of them, so there is no batch; "
+                f"{batch.label()} of {given} elements leaves out all of them, so there is no batch",
                 "write a smaller batch, repeat() before it, or omit drop_remainder",
             )
 
@@ -70,7 +70,8 @@ def unbounded_group_by_window(written: Written) -> Iterator[Found]:
             yield Found(
                 node,
                 f"group_by_window() has windows of {node.size:,} elements, so all its input waits in memory until "
-                "the epoch ends; write a smaller window_size, or group_by_reducer()",
+                "the epoch ends",
+                "write a smaller window_size, or group_by_reducer()",
             )
 
 

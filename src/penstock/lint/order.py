@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from penstock.lint.moves import MoveCall, are_next
 from penstock.lint.written import Found, Written
 from penstock.ops import combine, elementwise, group, order, read
 from penstock.plan.draws import is_unseeded
@@ -26,7 +27,9 @@ def shuffle_after_batch(written: Written) -> Iterator[Found]:
                 yield Found(
                     shuffle,
                     f"{shuffle.label()} comes after {batch.label()} and moves whole batches: the same elements share "
-                    f"a batch in every epoch; write .{shuffle.label()} before .{batch.label()}",
+                    "a batch in every epoch",
+                    f"write .{shuffle.label()} before .{batch.label()}",
+                    fix=_fix_of_batch(shuffle, batch),
                 )
 
 
@@ -47,7 +50,9 @@ def repeat_before_shuffle(written: Written) -> Iterator[Found]:
                 yield Found(
                     shuffle,
                     f"{shuffle.label()} comes after {repeat.label()} and mixes the epochs: some elements come twice "
-                    f"before others come once; write .{shuffle.label()} before .{repeat.label()}",
+                    "before others come once",
+                    f"write .{shuffle.label()} before .{repeat.label()}",
+                    fix=_fix_of_epochs(shuffle, repeat),
                 )
 
 
@@ -68,8 +73,8 @@ def shards_of_different_orders(written: Written) -> Iterator[Found]:
             yield Found(
                 shard,
                 f"{shard.label()} comes after {first.label()} without a seed: every rank shards a different order, "
-                f"and their parts overlap; pass {first.name}() or Options() a seed that is the same on all ranks, or "
-                "shard first",
+                "and their parts overlap",
+                f"pass {first.name}() or Options() a seed that is the same on all ranks, or shard first",
             )
 
 
@@ -86,8 +91,8 @@ def split_of_an_order_that_changes(written: Written) -> Iterator[Found]:
                 yield Found(
                     part,
                     f"{part.label()} is one of several parts of {shuffle.label()}, whose order changes each epoch: "
-                    "elements leak from one part into another; first split(), then shuffle, or write "
-                    "shuffle(reshuffle_each_iteration=False)",
+                    "elements leak from one part into another",
+                    "first split(), then shuffle, or write shuffle(reshuffle_each_iteration=False)",
                 )
                 break
 
@@ -104,8 +109,8 @@ def shuffle_in_a_small_buffer(written: Written) -> Iterator[Found]:
         if window is not None and shuffle.input.indexed and length > window:
             yield Found(
                 shuffle,
-                f"{shuffle.label()} mixes {length:,} elements over a few times {window:,} places; shuffle() without "
-                "a buffer permutes all of them, and costs no more",
+                f"{shuffle.label()} mixes {length:,} elements over a few times {window:,} places",
+                "shuffle() without a buffer permutes all of them, and costs no more",
             )
 
 
@@ -130,8 +135,8 @@ def buffer_smaller_than_a_file(written: Written) -> Iterator[Found]:
             if part is not None:
                 yield Found(
                     shuffle,
-                    f"{shuffle.label()} holds less than {part}, so elements of different parts hardly mix; make the "
-                    "buffer several parts large, or interleave() many of them",
+                    f"{shuffle.label()} holds less than {part}, so elements of different parts hardly mix",
+                    "make the buffer several parts large, or interleave() many of them",
                 )
 
 
@@ -151,7 +156,8 @@ def one_seed_for_all_parts(written: Written) -> Iterator[Found]:
                 yield Found(
                     unfolding,
                     f"{shuffle.label()} in the function of {unfolding.name}() gives every part the same order, in "
-                    "every epoch too; omit its seed, and pass one to Options()",
+                    "every epoch too",
+                    "omit its seed, and pass one to Options()",
                 )
 
 
@@ -177,8 +183,8 @@ def zip_of_different_orders(written: Written) -> Iterator[Found]:
                 yield Found(
                     zipped,
                     f"{zipped.label()} puts {other.label()} and {own.label()} of the same data side by side, each in "
-                    "a different order: rows that belong together are not paired; first zip, then shuffle, or "
-                    "shuffle once",
+                    "a different order: rows that belong together are not paired",
+                    "first zip, then shuffle, or shuffle once",
                 )
                 break
 
@@ -193,7 +199,7 @@ def classes_in_order(written: Written) -> Iterator[Found]:
         return
     for node in post_order(written.plan):
         if isinstance(node, read.source.Read) and len(getattr(node.source, "class_names", ())) > 1:
-            yield Found(node, f"{node.label()} comes sorted by class; to train, write .shuffle() after it")
+            yield Found(node, f"{node.label()} comes sorted by class", "to train, write .shuffle() after it")
 
 
 def _keeps_rows(node: Node) -> bool:
@@ -257,3 +263,20 @@ def _draws_an_order(node: Node) -> bool:
 def _is_plain_batch(node: Node) -> bool:
     """Return whether elements are batched only because they are neighbors, not by a property such as their length."""
     return isinstance(node, group.batch.Batch) and node.name == "batch" and node.size > 1
+
+
+def _fix_of_batch(shuffle: order.shuffle.Shuffle, batch: Node) -> MoveCall | None:
+    """Return the fix that shuffles before the batch, if that leaves no other elements out."""
+    if not isinstance(batch, group.batch.Batch) or shuffle.window is not None or not are_next(shuffle, batch):
+        return None
+    keeps_all = not batch.drop_remainder or (batch.input.length >= 0 and batch.input.length % batch.size == 0)
+    if not batch.input.indexed or batch.pads or not keeps_all:
+        return None
+    return MoveCall(shuffle, batch, True, "an epoch has the same elements, in other batches")
+
+
+def _fix_of_epochs(shuffle: order.shuffle.Shuffle, repeat: Node) -> MoveCall | None:
+    """Return the fix that shuffles before the repeat."""
+    if not are_next(shuffle, repeat, maps=True):
+        return None
+    return MoveCall(shuffle, repeat, True, "all elements come as often, and each epoch has its own order")

@@ -10,6 +10,7 @@ from __future__ import annotations
 from penstock import lint
 from penstock.lint.written import Rule, Written
 from penstock.plan.graph import post_order
+from penstock.plan.places import place_noted
 
 OF_PLANS: tuple[Rule, ...] = (
     Rule("PS101", lambda: lint.order.shuffle_after_batch, ("shuffle", "batch")),
@@ -57,12 +58,27 @@ def findings(written: Written, rules: tuple[Rule, ...] = RULES) -> list[lint.fin
     """Return the findings that the options do not silence, in the order of the codes, one per operation and code."""
     options = written.options
     present = {node.name for node in post_order(written.plan)}
-    found = {
-        (rule.code, message): lint.finding.Finding(
-            rule.code, node.label(), message, rule.warns, rule.explanation, node, of
-        )
+    by_message = {
+        (rule.code, found.message): _finding(rule, found, written)
         for rule in rules
         if present.issuperset(rule.about) and not options.ignores(rule.code)
-        for node, message, of in rule.find(written)
+        for found in rule.find(written)
     }
-    return list(found.values())
+    return list(by_message.values())
+
+
+def _finding(rule: Rule, found: lint.written.Found, written: Written) -> lint.finding.Finding:
+    node, plan = found.node, written.plan
+    return lint.finding.Finding(
+        rule.code,
+        node.label(),
+        found.message,
+        rule.warns,
+        rule.explanation,
+        node,
+        found.of,
+        found.reason,
+        found.change,
+        place_noted(plan, node),
+        lint.fix.fix_of(found.fix, plan),
+    )

@@ -38,8 +38,8 @@ def dataset_in_a_dataloader_worker(written: Written) -> Iterator[Found]:
     yield Found(
         written.plan,
         f"the dataset is iterated in {where}: {times}each pass begins with a copy of the dataset, so that it is epoch "
-        f"0 again unless workers are persistent, and state_dict() of the dataset itself does not move; {INSTEAD} with "
-        "num_workers=0; Options(workers=) sets the number of threads of Penstock",
+        "0 again unless workers are persistent, and state_dict() of the dataset itself does not move",
+        f"{INSTEAD} with num_workers=0; Options(workers=) sets the number of threads of Penstock",
     )
 
 
@@ -54,7 +54,8 @@ def rows_read_by_a_dataloader(written: Written) -> Iterator[Found]:
         yield Found(
             written.plan,
             "a DataLoader reads the dataset row by row as ds[i], which is epoch 0 in every epoch, and makes each row "
-            f"alone; {INSTEAD}, and shard_by_rank() instead of a DistributedSampler",
+            "alone",
+            f"{INSTEAD}, and shard_by_rank() instead of a DistributedSampler",
         )
 
 
@@ -78,7 +79,7 @@ def whole_dataset_on_every_rank(written: Written) -> Iterator[Found]:
         how = "write .shard_by_rank() after the batch, with the batch size of all ranks together"
     else:
         how = "shard_by_rank() was given, or found, a single rank: call it after the ranks have been initialized"
-    yield Found(written.plan, f"the dataset is not sharded, and {who}; {how}")
+    yield Found(written.plan, f"the dataset is not sharded, and {who}", how)
 
 
 def rank_unlike_the_group(written: Written) -> Iterator[Found]:
@@ -97,8 +98,8 @@ def rank_unlike_the_group(written: Written) -> Iterator[Found]:
     yield Found(
         rows,
         f"shard_by_rank() divides the dataset for rank {rows.rank} of {rows.world}, and {joined.source} says that this "
-        f"is rank {joined.rank} of {joined.world}, so parts may be missing, or be made twice; leave out rank= and "
-        "world=, or pass group= if other processes share the data",
+        f"is rank {joined.rank} of {joined.world}, so parts may be missing, or be made twice",
+        "leave out rank= and world=, or pass group= if other processes share the data",
     )
 
 
@@ -113,8 +114,9 @@ def pass_left_early(written: Written) -> Iterator[Found]:
         passes = "a pass over this dataset was" if written.left == 1 else f"{written.left} passes over it were"
         yield Found(
             written.plan,
-            f"{passes} begun and did not reach the end, and each counts as an epoch; to peek at an element write "
-            "next(ds.iterator(epoch=0)) or ds[0], to end every epoch after some steps take(steps)",
+            f"{passes} begun and did not reach the end, and each counts as an epoch",
+            "to peek at an element write next(ds.iterator(epoch=0)) or ds[0], to end every epoch after some steps "
+            "take(steps)",
         )
 
 
@@ -132,13 +134,15 @@ def function_called_by_one_thread(written: Written) -> Iterator[Found]:
     here = [each for each in alone if each.here]  # these keep the whole pipeline in one thread
     for each in here or alone:
         if each.here:
-            cure = "so the whole pipeline runs in that thread. Give each thread its own object (threading.local())"
+            effect = "so the whole pipeline runs in that thread"
+            change = "give each thread its own object (threading.local())"
         else:
-            cure = (
-                "so the threads take turns. Give each call or thread its own object (threading.local()), or pass "
-                "thread_safe=True if several threads are safe, thread_safe=False if one at a time is intended"
+            effect = "so the threads take turns"
+            change = (
+                "give each call or thread its own object (threading.local()), or pass thread_safe=True if several "
+                "threads are safe, thread_safe=False if one at a time is intended"
             )
-        yield Found(each.node, f"{each}; {cure}", each.called)
+        yield Found(each.node, f"{each}; {effect}", change, each.called)
 
 
 def _is_cut_for_workers(plan: Node, worker: Any) -> bool:

@@ -31,7 +31,8 @@ def shard_of_a_whole_stream(written: Written) -> Iterator[Found]:
             yield Found(
                 shard,
                 f"{shard.label()} of a stream makes all elements on each of {shard.num_shards} shards, and keeps its "
-                f"own; {shard.name}(..., streams={8 * shard.num_shards}) makes no others",
+                "own",
+                f"{shard.name}(..., streams={8 * shard.num_shards}) makes no others",
             )
 
 
@@ -49,7 +50,8 @@ def more_streams_than_rows(written: Written) -> Iterator[Found]:
                 yield Found(
                     node,
                     f"{node.label()} cuts the {rows.input.length:,} rows of {rows.input.label()} into {node.streams:,} "
-                    "streams, so some are empty and shards get unequal parts; use no more streams than rows",
+                    "streams, so some are empty and shards get unequal parts",
+                    "use no more streams than rows",
                 )
 
 
@@ -70,7 +72,8 @@ def random_function_after_shard(written: Written) -> Iterator[Found]:
                 yield Found(
                     node,
                     f"{node.label()} comes after {shard.label()} and draws by the position in the shard, "
-                    f"the same on every shard; write .{node.name}(...) before .{shard.label()}, where it costs no more",
+                    "the same on every shard",
+                    f"write .{node.name}(...) before .{shard.label()}, where it costs no more",
                 )
 
 
@@ -91,6 +94,6 @@ def random_function_on_parts(written: Written) -> Iterator[Found]:
             yield Found(
                 node,
                 f"{node.label()} draws the same numbers on every rank, for its part of the global batch, so the global "
-                f"batches depend on the number of ranks; write .{node.name}(...) before the batch, where it draws for "
-                "each row",
+                "batches depend on the number of ranks",
+                f"write .{node.name}(...) before the batch, where it draws for each row",
             )

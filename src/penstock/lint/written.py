@@ -5,11 +5,14 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from penstock.core.options import Options
 from penstock.ops.buffer.options import options_of
 from penstock.plan.node import Node
+
+if TYPE_CHECKING:
+    from penstock.lint.moves import MoveCall
 
 
 class Written(NamedTuple):
@@ -41,11 +44,21 @@ class Written(NamedTuple):
 
 
 class Found(NamedTuple):
-    """The operation in question, and the message about it; once for all datasets, if the finding is `of` an object."""
+    """The operation in question, the reason why it is a mistake, and the change to make, with a `fix` that writes it.
+
+    A finding `of` an object is reported once for all datasets.
+    """
 
     node: Node
-    message: str
+    reason: str
+    change: str
     of: Any = None
+    fix: MoveCall | None = None
+
+    @property
+    def message(self) -> str:
+        """The reason and the change as one sentence."""
+        return f"{self.reason}; {self.change}"
 
 
 class Rule(NamedTuple):

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import NamedTuple, Protocol, runtime_checkable
 
+from penstock.core.shown import ShownAsText
 from penstock.elements.spec import describe
 from penstock.plan import safety
 from penstock.plan.graph import post_order, with_depth
@@ -43,16 +45,36 @@ class ExplainedNode(NamedTuple):
     element: str
 
 
-def explained(plan: Node, run: Node | None, applied: tuple[str, ...]) -> str:
-    """Return the plan as written; and the plan as run with the rewrites applied, if these changed it."""
+class MeasuredRun(NamedTuple):
+    """The figures of a run: where it ran, the names of the columns, their cells for each line of a plan, and notes."""
+
+    where: str
+    names: tuple[str, ...]
+    cells: Callable[[Sequence[ExplainedNode]], list[tuple[str, ...]]]
+    notes: tuple[str, ...] = ()
+
+
+class Explanation(ShownAsText, str):
+    """The text of `ds.explain()`, which a prompt shows with its lines."""
+
+    __slots__ = ()
+
+
+def explained(
+    plan: Node, run: Node | None, applied: tuple[str, ...], measured: MeasuredRun | None = None
+) -> Explanation:
+    """Return the plan as written; and the plan as run, if rewrites changed it or with the figures of a run."""
     parts = ["as written:", *_table(_lines(plan))]
-    if applied and run is not None:
-        parts += ["as run:", *_table(_lines(run)), f"rewrites: {', '.join(dict.fromkeys(applied))}"]
-    else:
-        parts.append("rewrites: none")
+    if measured is not None:
+        lines = _lines(run or plan)
+        parts += [f"as run, {measured.where}:", *_beside(_table(lines), measured, measured.cells(lines))]
+    elif applied and run is not None:
+        parts += ["as run:", *_table(_lines(run))]
+    parts.append(f"rewrites: {', '.join(dict.fromkeys(applied)) or 'none'}")
+    parts += measured.notes if measured is not None else ()
     parts.append(_order(plan))
     parts += map(str, safety.calls.all_alone(post_order(run or plan)))
-    return "\n".join(parts)
+    return Explanation("\n".join(parts))
 
 
 def _order(plan: Node) -> str:
@@ -77,6 +99,20 @@ def _lines(plan: Node) -> list[ExplainedNode]:
         if not node.internal:
             lines.append(ExplainedNode(depth, node.label(), rows, "?" if spec is None else describe(spec)))
     return lines
+
+
+def _beside(table: list[str], measured: MeasuredRun, cells: list[tuple[str, ...]]) -> list[str]:
+    """Return the lines of a table with cells beside them, under a line with the names of the columns."""
+    widths = [max(map(len, column)) for column in zip(measured.names, *cells, strict=True)]
+    lines = [line for line in table if " × " in line]  # a long operation takes a line more
+    wide = max(map(len, lines))
+    beside = iter([_aligned(row, widths) for row in cells])
+    told = [f"{line:<{wide}}  {next(beside)}".rstrip() if " × " in line else line for line in table]
+    return [f"{'':<{wide}}  {_aligned(measured.names, widths)}", *told]
+
+
+def _aligned(cells: Sequence[str], widths: list[int]) -> str:
+    return "  ".join(f"{cell:>{width}}" for cell, width in zip(cells, widths, strict=True))
 
 
 def _table(lines: list[ExplainedNode]) -> list[str]:

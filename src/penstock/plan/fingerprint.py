@@ -58,6 +58,11 @@ def settle(plan: Node) -> None:
             node.memo["told"] = list(plans.identity.identity((node.kind, own)))
 
 
+def node_digest(node: Node) -> str:
+    """Return the digest of one node, without its inputs."""
+    return _digest_of(node.identified)
+
+
 def _digest_of(node: Node) -> str:
     """Return the identity of a node, as of the first request or of `settle`."""
     if "digest" not in node.memo:

@@ -34,6 +34,13 @@ class Operation:
         """Return the spec of the result for an element of the given spec, or `None` if unknown."""
         raise NotImplementedError
 
+    def drawn(self, value: Any, draw: int) -> str:
+        """Return in words what a draw decides for an element, such as the box of a crop; empty if it decides nothing.
+
+        The element is one for which `apply` returns a result.
+        """
+        return ""
+
     def _draw(self, rng: Generator | None) -> int:
         if rng is None:
             from numpy.random import default_rng

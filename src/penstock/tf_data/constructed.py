@@ -8,7 +8,8 @@ from functools import wraps
 from typing import Any
 
 from penstock.core.checks import check_flag
-from penstock.dataset.handle import Handle, line_of_caller
+from penstock.core.frames import place_of_user
+from penstock.dataset.handle import Handle
 from penstock.elements.nested.structure import flatten
 from penstock.tf_data import tensors
 from penstock.tf_data.labelled import check_name
@@ -59,7 +60,7 @@ def has_tensors(call: str, asked: bool | None, given: Any) -> bool:
         return asked
     if not tensors.is_loaded():
         return False
-    if tensors.imports_tensorflow(line_of_caller().names) or tensors.holds_tensors(given):
+    if tensors.imports_tensorflow(place_of_user().names) or tensors.holds_tensors(given):
         return True
     return any(isinstance(leaf, Handle) and getattr(type(leaf), "has_tensors", False) for leaf in flatten(given)[0])
 

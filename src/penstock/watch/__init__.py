@@ -4,9 +4,11 @@ from typing import TYPE_CHECKING
 
 from penstock.core.lazy import files_on_demand
 
-__all__ = ["export", "leaks", "live", "page", "report", "stats", "stuck", "top", "trace", "verdict", "viewers"]
+__all__ = ["explained", "export", "leaks", "live", "page", "report", "stats", "stuck", "top", "trace", "verdict", "viewers"]
 
 if TYPE_CHECKING:
-    from penstock.watch import export, leaks, live, page, report, stats, stuck, top, trace, verdict, viewers
+    from penstock.watch import explained, export, leaks, live, page, report, stats, stuck, top, trace, verdict, viewers
+
+if TYPE_CHECKING:
 else:
     __getattr__ = files_on_demand(__name__, __all__)

@@ -141,3 +141,18 @@ def test_the_order_is_that_of_the_source():
     assert mixing_of([0.5], 9) is None
     assert mixing_of([0.0, 0.5], 2) is None
     assert mixing_of(np.random.default_rng(0).random(5000).tolist(), 5000) > 0.9
+
+
+def test_the_slowest_records_are_named(tmp_path, monkeypatch):
+    monkeypatch.setattr("penstock.watch.trace.spans.LEAST_TIMED", 0)
+    names = [f"photo {n}" for n in range(24)]
+    for ds in (
+        Dataset.from_source(names).shuffle(seed=0).map(str.upper).batch(4),
+        Dataset.from_source(names).shuffle(seed=0).filter(bool).map(str.upper).batch(4),
+    ):
+        html = reported(ds, tmp_path / "run.html")
+        (tmp_path / "run.html").unlink()
+        (told,) = (part for part in html.split("<p>") if "24 records" in part)
+        assert "map(upper)" in told or "map(str.upper)" in told
+        assert " of list " in told
+        assert "Records by what they cost" in html

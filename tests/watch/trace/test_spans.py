@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from penstock import Dataset, Options
+from penstock.engine.tasks.compile import compiled
 from penstock.watch.counters import Counters
 from penstock.watch.trace.spans import SHORTEST_SPAN, CountedSpans, OpenSpan, Span, SpanCounters
 
@@ -44,7 +45,7 @@ def test_every_task_is_a_span_with_its_items_and_operations_inside(executor):
     made, spans = spans_of(ds)
     assert made == [np.asarray(each).tolist() for each in ds.iterator(epoch=0)]
     tasks = [span for span in spans if span.kind in ("task", "part")]
-    maps = [span for span in spans if span.name == "map(slow)"]
+    maps = [span for span in spans if span.name == "map(slow)" and span.kind == "operation"]
     assert {span.name for span in tasks} == {"batch(4)"}
     assert {span.process for span in spans} == {os.getpid()}
     assert sum(span.rows for span in maps) == 24
@@ -132,3 +133,18 @@ class _Task:
     low = 5
     part = None
     given = (1, 2, 3)
+
+
+def test_expensive_elements_are_timed_one_by_one(monkeypatch):
+    counters = SpanCounters()
+    ds = Dataset.range(12).map(lambda x: x, vectorized=False)
+    plan = ds._bound()
+    for least, calls in ((0, 3), (10**12, 1)):  # the first call is timed in any case
+        monkeypatch.setattr("penstock.watch.trace.spans.LEAST_TIMED", least)
+        program = compiled(plan, np.empty, counters)
+        for rows in (range(4), range(4, 8), range(8, 12)):
+            program(np.array(rows))
+        timed = [span for span in counters.taken() if span.kind == "records"]
+        assert [span.times[0] for span in timed] == [[0, 1, 2, 3], [4, 5, 6, 7], [8, 9, 10, 11]][:calls]
+        assert all(len(span.times[1]) == span.rows == 4 for span in timed)
+        assert {span.name for span in timed} == {"map(lambda, vectorized=False)"}

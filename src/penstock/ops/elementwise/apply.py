@@ -25,6 +25,7 @@ from penstock.plan.functions import ChunkFunction, ColumnFunction, TracedFunctio
 from penstock.plan.node import Node
 from penstock.plan.quota import within_quota
 from penstock.plan.safety.writing import elements_for
+from penstock.plan.stopwatch import each_timed
 
 RETURNED_NONE = "return the element (a forgotten `return`?)"
 _STOPPED = "the function raised StopIteration"
@@ -102,6 +103,7 @@ def apply_traced(node: Node, function: TracedFunction, allocate: Allocate) -> Ap
 
 def _collected(node: Node, results: Iterator[Any], rows: Rows, out: list[np.ndarray] | None) -> Items:
     made: list[Any] = []
+    results = each_timed(results)
     if out is not None and batching_of(node) is None:  # batches are not copied once more
         results = placed_as_made(results, out, len(rows))
     try:

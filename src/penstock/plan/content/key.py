@@ -10,7 +10,7 @@ import os
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 from penstock.core.digest import digest
 from penstock.core.errors import PlanError
@@ -54,7 +54,7 @@ class ContentKey:
 
         Streams that one pipeline is cut into do not differ.
         """
-        nearest = min((_changes(other, self.parts) for other in others), key=len, default=[])
+        nearest = min((changed_parts(other, self.parts) for other in others), key=len, default=[])
         return _told(nearest) if nearest else None
 
 
@@ -81,6 +81,28 @@ def content_key(plan: Node, *, operation: str, version: str | None = None) -> Co
     return ContentKey(parts.texts)
 
 
+class ValueContent(NamedTuple):
+    """The content of one field of a node: a digest, named parts that it refers to, and the functions among these."""
+
+    digest: str
+    parts: Mapping[str, str]
+    things: Mapping[str, Any]
+
+    def is_like(self, other: ValueContent) -> bool:
+        """Return True if the content is equal."""
+        return self.digest == other.digest and self.parts == other.parts
+
+
+def content_of_field(name: str, value: Any) -> ValueContent:
+    """Return the content of one field of a node. Objects that cannot be hashed count by their type."""
+    parts = KeyParts()
+    try:
+        told = _PlanParts(parts, "diff()", strict=False).digest(name, value)
+    except RecursionError:
+        told = type(value).__qualname__
+    return ValueContent(told, parts.texts, parts.things)
+
+
 class _PlanParts:
     """Adds the parts of the operations of a plan."""
 
@@ -95,17 +117,23 @@ class _PlanParts:
         told: list[tuple[str, list[int]]] = []
         for node in post_order(plan):
             inputs = [numbers[id(each)] for each in node.inputs]
-            if _only_says_how(node):
+            if only_says_how(node):
                 numbers[id(node)] = inputs[0]
                 continue
             numbers[id(node)] = len(told)
             told.append((self._add(node), inputs))
         return digest(repr(told).encode())
 
+    def digest(self, name: str, value: Any) -> str:
+        """Add the parts of one field of a node; return a digest of what they do not cover."""
+        told = self._digests.of(self._of_source(value) if name == "source" else value).hex()
+        self._parts.complete()
+        return told
+
     def _add(self, node: Node) -> str:
         label = node.label() if len(node.label()) <= 60 else f"{node.label()[:57]}..."
         try:
-            values = [[name, self._of_source(value) if name == "source" else value] for name, value in _own(node)]
+            values = [[name, self._of_source(value) if name == "source" else value] for name, value in own_fields(node)]
             name = self._parts.refer(node, label, lambda name: None)
             self._parts.put(name, self._digests.of([node.kind, values]).hex())
             self._parts.complete()
@@ -134,7 +162,7 @@ class _PlanParts:
             self._parts.add(f"{len(names):,} files in {os.path.commonpath(names)}", told)
 
 
-def _own(node: Node) -> list[tuple[str, Any]]:
+def own_fields(node: Node) -> list[tuple[str, Any]]:
     """Return the fields of a node that its elements depend on, with their values; of one rank, also which it is."""
     of_rank = ("rank", "world") if node.traits.of_rank else ()
     counts = [field.name for field in fields(node) if field.name in of_rank or not _is_left_out(field.metadata)]
@@ -146,12 +174,12 @@ def _is_left_out(metadata: Mapping[str, Any]) -> bool:
     return bool(metadata.get("runs") or metadata.get("nodes"))
 
 
-def _only_says_how(node: Node) -> bool:
+def only_says_how(node: Node) -> bool:
     """Return True if a node only sets how its input is run."""
-    return len(node.inputs) == 1 and not _own(node) and any(field.metadata.get("runs") for field in fields(node))
+    return len(node.inputs) == 1 and not own_fields(node) and any(field.metadata.get("runs") for field in fields(node))
 
 
-def _changes(before: Mapping[str, str], now: Mapping[str, str]) -> list[str]:
+def changed_parts(before: Mapping[str, str], now: Mapping[str, str]) -> list[str]:
     """Return a clause for each part that differs: changed values first, then versions, then what is new or gone."""
     changed = [
         _changed(name, before[name], text)

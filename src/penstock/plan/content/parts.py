@@ -37,6 +37,11 @@ class KeyParts:
         """Add the part that `refer` has named."""
         self.texts[name] = text
 
+    @property
+    def things(self) -> dict[str, Any]:
+        """The things that parts were named for, by name: functions, classes, modules."""
+        return {name: thing for thing, name in self._names.values()}
+
     def complete(self) -> None:
         """Add the parts of everything that other parts refer to."""
         while self._waiting:

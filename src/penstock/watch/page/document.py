@@ -80,6 +80,7 @@ class ReportFacts:
     costs: Costs
     levels: Levels
     slowest: list[str] = field(default_factory=list)  # in words
+    records: list[tuple[str, Costs]] = field(default_factory=list)  # what records cost, and the slowest, in words
     samples: str = ""  # HTML
     order: list[float] = field(default_factory=list)  # positions in the source, of 0 to 1, in the order of the elements
     mixing: float | None = None
@@ -181,7 +182,13 @@ def _costs(facts: ReportFacts) -> str:
     drawn = drawings.histogram([(_time(least), count) for least, count in bars], "Items by what they cost")
     share = sum(each.took for each in facts.costs.slowest) / (facts.costs.total or 1)
     most = f"<p>The slowest {len(facts.costs.slowest)} of {facts.costs.tasks:,} tasks took {share:.0%} of the work:</p>"
-    return f"<div class=wide>{drawn}</div>{most}{_list(facts.slowest)}"
+    return f"<div class=wide>{drawn}</div>{most}{_list(facts.slowest)}{''.join(map(_record_costs, facts.records))}"
+
+
+def _record_costs(told: tuple[str, Costs]) -> str:
+    words, costs = told
+    bars = [(_time(least), count) for least, count in costs.histogram()]
+    return f"<p>{escape(words)}</p><div class=wide>{drawings.histogram(bars, 'Records by what they cost')}</div>"
 
 
 def _time(seconds: float) -> str:

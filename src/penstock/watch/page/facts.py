@@ -7,6 +7,9 @@ import math
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
 BINS = 240  # of a timeline; when a run outgrows them, two become one
 FIRST_WIDTH = 1_000_000  # ns of a bin
 BARS_A_DOUBLING = 4  # bars of a histogram for each doubling of the cost
@@ -76,6 +79,13 @@ class Costs:
             heapq.heappush(self.slowest, task)
         else:
             heapq.heappushpop(self.slowest, task)
+
+    def add_each(self, times: NDArray[np.int64]) -> None:
+        """Add the costs of single items, in ns, each at least 1."""
+        bars, counts = np.unique(np.floor(BARS_A_DOUBLING * np.log2(times)).astype(np.int64), return_counts=True)
+        for bar, count in zip(bars.tolist(), counts.tolist(), strict=True):
+            self.bars[bar] = self.bars.get(bar, 0) + count
+        self.total += int(times.sum())
 
     def histogram(self) -> list[tuple[float, int]]:
         """Return the least cost (s) and the number of items of each bar, without gaps."""

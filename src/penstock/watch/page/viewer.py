@@ -22,8 +22,10 @@ from penstock.engine.runs.lowering import first_element
 from penstock.engine.tasks.compile import compiled
 from penstock.engine.tasks.observer import Unobserved
 from penstock.ops.group.batching import batching_of
+from penstock.plan.graph import all_nodes
 from penstock.watch.page.document import ReportFacts, page
 from penstock.watch.page.facts import CostlyTask, Costs, Levels, Timeline
+from penstock.watch.page.records import RecordCosts
 from penstock.watch.page.samples import element_html
 from penstock.watch.stats import cut
 from penstock.watch.viewers import Moment, Pace
@@ -53,6 +55,7 @@ class ReportViewer:
         self._explained = explained
         self._timeline: Timeline | None = None
         self._costs, self._levels = Costs(), Levels()
+        self._records: dict[str, RecordCosts] = {}  # by operation
         self._pace = Pace(LEVEL_PAUSE)
         self._parts: dict[tuple[str, int], int] = {}  # ns, by operation and item
         self._lanes: dict[tuple[int, int], str] = {}
@@ -89,7 +92,9 @@ class ReportViewer:
 
     def _take(self, spans: list[Span]) -> None:
         for span in spans:
-            if span.kind == "operation" or self._timeline is None:
+            if span.times is not None:
+                self._records.setdefault(span.name, RecordCosts()).add(*span.times)
+            if span.kind in ("operation", "records") or self._timeline is None:
                 continue
             if span.thread != self._consumer or span.process != os.getpid():
                 self._timeline.add(self._lane_of(span), span.begin, span.took)
@@ -114,8 +119,19 @@ class ReportViewer:
         facts.timeline = self._timeline or facts.timeline
         facts.costs, facts.levels = self._costs, self._levels
         facts.is_recorded = True
+        facts.records = [(self._record_words(name, costs), costs.costs) for name, costs in self._records.items()]
         facts.slowest = [self._words(task) for task in sorted(self._costs.slowest, reverse=True)]
         return facts
+
+    def _record_words(self, operation: str, costs: RecordCosts) -> str:
+        node = next((node for node in all_nodes(self._plan) if node.label() == operation), None)
+        base = None if node is None else node if node.indexed else plans.locate.base_of(node)
+
+        def name_of(record: int) -> str:
+            found = [] if base is None else plans.locate.records(base, np.array([record], np.int64))
+            return cut(next((each.name for each in found), f"element {record}"), LONGEST_NAME)
+
+        return costs.sentence(operation, name_of)
 
     def _words(self, task: CostlyTask) -> str:
         items = f"item {task.item}" if task.items == 1 else f"items {task.item} to {task.item + task.items - 1}"

@@ -83,7 +83,7 @@ class TraceViewer:
             self._add_instant(event.kind, "event", int(event.time * 1e9) + self._epoch, told)
 
     def _write(self) -> None:
-        spans, self._spans = self._spans, []
+        spans, self._spans = [span for span in self._spans if span.kind != "records"], []
         workers = {(span.process, span.thread) for span in spans if span.kind in ("task", "part")}
         for span in spans:
             track = self._track(span.process, span.thread, self._name_of(span, workers))

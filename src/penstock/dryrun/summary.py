@@ -1,0 +1,75 @@
+"""One line about an element: short values as they are, long ones by their size and range."""
+
+from __future__ import annotations
+
+from itertools import islice
+from typing import Any
+
+import numpy as np
+
+from penstock.elements.nested.structure import describe_structure, flatten
+from penstock.elements.ragged import Ragged
+from penstock.elements.sparse import Sparse
+
+MOST_NUMBERS = 6
+MOST_LEAVES = 12
+_LONGEST = 48  # characters of text, bytes or of the representation of an object
+
+
+def summary(element: Any) -> str:
+    r"""Return one line about an element, nested like it.
+
+    >>> summary({"image": np.arange(12, dtype=np.uint8).reshape(2, 6), "label": 3, "name": "cat"})
+    '{"image": 0 to 11, mean 5.5, "label": 3, "name": \'cat\'}'
+    >>> summary((np.array([1.5, 2.5]), b"a" * 100))
+    "([1.5, 2.5], b'aaaaaaaaaaaaaaaa'… (100 bytes))"
+    """
+    leaves, structure = flatten(element)
+    if len(leaves) > MOST_LEAVES:
+        return f"{type(element).__name__} of {len(leaves):,} leaves, the first {_leaf(leaves[0])}"
+    return describe_structure(structure, map(_leaf, leaves))
+
+
+def _leaf(leaf: Any) -> str:
+    if isinstance(leaf, Ragged):
+        lengths = np.diff(leaf.row_splits)
+        return f"{len(lengths)} rows of lengths {_numbers(lengths)}"
+    if isinstance(leaf, Sparse):
+        return f"{len(leaf.values)} values, {_numbers(np.asarray(leaf.values))}"
+    if isinstance(leaf, np.ndarray):
+        return _numbers(leaf)
+    if isinstance(leaf, np.generic):
+        return repr(leaf.item())
+    if isinstance(leaf, bytes | bytearray | str) and len(leaf) > _LONGEST:
+        unit = "characters" if isinstance(leaf, str) else "bytes"
+        return f"{leaf[: _LONGEST // 3]!r}… ({len(leaf):,} {unit})"
+    return _cut(repr(leaf))
+
+
+def _numbers(array: np.ndarray) -> str:
+    """Return the numbers of a small array, and the range and mean of a large one."""
+    if array.size <= MOST_NUMBERS or array.dtype.kind not in "biuf":
+        few = list(islice(array.flat, MOST_NUMBERS))
+        if array.size > len(few):
+            return f"{_cut(', '.join(map(_item, few)))}, … ({array.size:,} values)"
+        return " ".join(np.array2string(array, separator=", ", precision=6).split())
+    return f"{int(array.sum()):,} of {array.size:,} true" if array.dtype.kind == "b" else _range(array)
+
+
+def _range(array: np.ndarray) -> str:
+    finite = array[np.isfinite(array)] if array.dtype.kind == "f" else array
+    if not finite.size:
+        return "no finite value"
+    if finite.size == array.size and finite.min() == finite.max():
+        return f"all {_item(finite.flat[0])}"
+    missing = "" if finite.size == array.size else f", {array.size - finite.size:,} not finite"
+    return f"{finite.min():.4g} to {finite.max():.4g}, mean {finite.mean(dtype=np.float64):.4g}{missing}"
+
+
+def _item(value: Any) -> str:
+    return repr(value.item() if isinstance(value, np.generic) else value)
+
+
+def _cut(text: str) -> str:
+    text = " ".join(text.split())
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"

@@ -1,0 +1,71 @@
+"""The change of the user's source that a finding asks for, if it is certain what the changed pipeline makes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from types import CodeType
+
+from penstock.core.frames import Place
+from penstock.lint.moves import MoveCall
+from penstock.lint.source_edits import EditError, with_call_moved
+from penstock.plan.content.origins import distribution_of
+from penstock.plan.node import Node
+from penstock.plan.places import place_noted
+
+
+@dataclass(frozen=True)
+class Fix:
+    """A call to move in one file: `effect` says what stays the same and what changes.
+
+    >>> ds = Dataset.range(9).repeat(2).cache()
+    >>> print(ds.check().findings[0].fix.effect)
+    all elements are the same
+    """
+
+    effect: str
+    moved: Place
+    target: Place
+    before: bool
+    methods: tuple[str, str]
+
+    @property
+    def file(self) -> str:
+        """Return the name of the file, as its code tells it."""
+        return self.moved.code.co_filename
+
+    def applied(self, text: str) -> str:
+        """Return the changed source, given that of the file; an `EditError` says why it cannot be changed."""
+        module = str(self.moved.names.get("__name__"))
+        if distribution_of(module) is not None:
+            raise EditError(f"{module} belongs to an installed package")
+        if self.moved.code is not self.target.code:
+            raise EditError("the calls are in different functions or files")
+        ends = self.moved.end, self.target.end
+        if ends[0] is None or ends[1] is None:
+            raise EditError("the interpreter does not tell the columns of calls")
+        if not _has_code(text, self.moved.code):
+            raise EditError("the file has changed since it was loaded")
+        return with_call_moved(text, ends[0], ends[1], before=self.before, methods=self.methods)
+
+
+def fix_of(move: MoveCall | None, plan: Node) -> Fix | None:
+    """Return the fix that a move in a plan is; `None` if the code that wrote it is not known."""
+    if move is None:
+        return None
+    moved, target = (place_noted(plan, node) for node in (move.moved, move.target))
+    methods = move.moved.name, move.target.name
+    return None if moved is None or target is None else Fix(move.effect, moved, target, move.before, methods)
+
+
+def _has_code(text: str, code: CodeType) -> bool:
+    """Return True if a source compiles to a module with this code, at the same places."""
+    try:
+        coming = [compile(text, code.co_filename, "exec", dont_inherit=True)]
+    except (SyntaxError, ValueError):
+        return False
+    while coming:
+        made = coming.pop()
+        if made == code and list(made.co_positions()) == list(code.co_positions()):
+            return True
+        coming += [constant for constant in made.co_consts if isinstance(constant, CodeType)]
+    return False

@@ -1,0 +1,45 @@
+"""Changes that a fix makes: calls of a pipeline that move past their neighbors, and what stays the same."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from penstock.ops import buffer, elementwise
+from penstock.plan.node import Node
+
+
+class MoveCall(NamedTuple):
+    """Move the call of an operation to right before that of `target`, or right after it.
+
+    `effect` says what stays the same, and what changes.
+    """
+
+    moved: Node
+    target: Node
+    before: bool
+    effect: str
+
+
+def nodes_between(upper: Node, lower: Node) -> Iterator[Node] | None:
+    """Return the nodes between two nodes, if each of them has a single input; else `None`."""
+    found: list[Node] = []
+    node = upper
+    while len(node.inputs) == 1:
+        (node,) = node.inputs
+        if node is lower:
+            return iter(found)
+        found.append(node)
+    return None
+
+
+def are_next(upper: Node, lower: Node, *, maps: bool = False, draws: bool = False) -> bool:
+    """Return True if nothing between two nodes changes elements; or only functions do, which may draw."""
+    between = nodes_between(upper, lower)
+    return between is not None and all(_may_stand_between(node, maps, draws) for node in between)
+
+
+def _may_stand_between(node: Node, maps: bool, draws: bool) -> bool:
+    if isinstance(node, buffer.prefetch.Prefetch | buffer.options.WithOptions):  # these change no element
+        return True
+    return maps and type(node) is elementwise.map.Map and not node.internal and (draws or not node.draws)

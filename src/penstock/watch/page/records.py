@@ -1,0 +1,64 @@
+"""What single records cost in one operation: the distribution, and the slowest."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from penstock.watch.page.facts import Costs
+
+SLOWEST_RECORDS = 20  # that are kept
+SHOWN_RECORDS = 5
+FAR_FROM_MEAN = 5  # times the mean: records from there on are told as a share of all time
+LEAST_SHARE = 0.1  # of the time: what less takes is not worth a sentence
+
+
+@dataclass
+class RecordCosts:
+    """The times of records, by their ids, in an amount of memory that does not grow with their number.
+
+    >>> costs = RecordCosts()
+    >>> costs.add([7, 8, 9], [1000, 1000, 98_000])
+    >>> costs.sentence("map(f)", lambda record: f"file {record}")
+    'the slowest of 3 records in map(f): file 9 98.0 µs, file 8 1.0 µs, file 7 1.0 µs'
+    """
+
+    costs: Costs = field(default_factory=Costs)  # of which only the bars and the total are used
+    count: int = 0
+    slowest: list[tuple[int, int]] = field(default_factory=list)  # a heap of times and ids
+
+    def add(self, ids: Sequence[int], times: Sequence[int]) -> None:
+        """Add the times (ns) of some records."""
+        taken = np.maximum(np.asarray(times, np.int64), 1)
+        self.count += len(taken)
+        self.costs.add_each(taken)
+        least = self.slowest[0][0] if len(self.slowest) == SLOWEST_RECORDS else -1
+        for at in np.flatnonzero(taken > least).tolist():
+            entry = int(taken[at]), int(ids[at])
+            if len(self.slowest) < SLOWEST_RECORDS:
+                heapq.heappush(self.slowest, entry)
+            else:
+                heapq.heappushpop(self.slowest, entry)
+
+    def sentence(self, operation: str, name_of: Callable[[int], str]) -> str:
+        """Return the slowest records by name, with the share of the time that those far from the mean took."""
+        mean = self.costs.total / max(self.count, 1)
+        far = [took for took, _ in self.slowest if took > FAR_FROM_MEAN * mean]
+        share = sum(far) / max(self.costs.total, 1)
+        named = ", ".join(
+            f"{name_of(record)} {_time(took)}" for took, record in sorted(self.slowest, reverse=True)[:SHOWN_RECORDS]
+        )
+        if share < LEAST_SHARE:
+            return f"the slowest of {self.count:,} records in {operation}: {named}"
+        many = f"{len(far)} of {self.count:,} records take" if len(far) > 1 else f"1 of {self.count:,} records takes"
+        return f"{many} {share:.0%} of the time of {operation}: {named}"
+
+
+def _time(took: int) -> str:
+    for unit, size in (("s", 1e9), ("ms", 1e6)):
+        if took >= size:
+            return f"{took / size:,.1f} {unit}"
+    return f"{took / 1e3:,.1f} µs"

@@ -1,0 +1,39 @@
+"""Moves of calls past their neighbors."""
+
+from __future__ import annotations
+
+from penstock import Dataset, Options
+from penstock.lint.moves import are_next, nodes_between
+from penstock.plan.graph import post_order
+
+BASE = Dataset.range(9)
+
+
+def noisy(x, *, rng):
+    return x + rng.normal()
+
+
+def ends(ds):
+    return ds._plan, BASE._plan
+
+
+def test_operations_between_two_are_found_on_one_path_only():
+    ds = BASE.skip(1).take(3)
+    assert [node.name for node in nodes_between(*ends(ds.batch(2)))] == ["take", "skip"]
+    zipped = Dataset.zip(BASE, Dataset.range(3))
+    assert nodes_between(*ends(zipped)) is None
+    assert nodes_between(BASE._plan, ds._plan) is None
+    first = next(iter(post_order(zipped._plan)))
+    assert first is BASE._plan
+
+
+def test_settings_never_stand_between_and_functions_only_where_they_may():
+    settings = BASE.prefetch(2).with_options(Options(workers=2))
+    assert are_next(*ends(settings.batch(2)))
+    mapped = settings.map(abs).batch(2)
+    assert not are_next(*ends(mapped))
+    assert are_next(*ends(mapped), maps=True)
+    drawing = BASE.map(noisy).batch(2)
+    assert not are_next(*ends(drawing), maps=True)
+    assert are_next(*ends(drawing), maps=True, draws=True)
+    assert not are_next(*ends(BASE.enumerate().batch(2)), maps=True)
