@@ -38,11 +38,13 @@ if TYPE_CHECKING:
     from penstock.dataset.readers.shards import read_litdata, read_mds
     from penstock.dataset.readers.tables import read_arrow, read_csv, read_parquet, read_sql
     from penstock.dataset.readers.tar import read_tar
+    from penstock.dataset.show import show
     from penstock.dataset.switch import Switch
     from penstock.elements.spec import ArraySpec, ObjectSpec, RaggedSpec, SparseSpec
     from penstock.lint.finding import Finding
     from penstock.ops.group.pack import pack_efficiency
     from penstock.plan.locate import Record
+    from penstock.watch.sheet.contact_sheet import ContactSheet
     from penstock.watch.stats import OperationStats, Stats
 
 __version__ = "0.1.0"
@@ -53,6 +55,7 @@ __all__ = [
     "UNKNOWN",
     "ArraySpec",
     "Check",
+    "ContactSheet",
     "Dataset",
     "Diagnosis",
     "ErrorBudget",
@@ -97,6 +100,7 @@ __all__ = [
     "read_tfrecord",
     "read_zarr",
     "records",
+    "show",
 ]
 
 _PLACES = {
@@ -130,11 +134,13 @@ _PLACES = {
     **dict.fromkeys(("ArraySpec", "ObjectSpec", "RaggedSpec", "SparseSpec"), "penstock.elements.spec"),
     **dict.fromkeys(("Check", "StageCheck"), "penstock.dataset.check"),
     **dict.fromkeys(("Diagnosis", "diagnose"), "penstock.dataset.diagnose"),
+    "ContactSheet": "penstock.watch.sheet.contact_sheet",
     "Finding": "penstock.lint.finding",
     "Iterator": "penstock.dataset.iterator",
     **dict.fromkeys(("OperationStats", "Stats"), "penstock.watch.stats"),
     "Record": "penstock.plan.locate",
     "pack_efficiency": "penstock.ops.group.pack",
+    "show": "penstock.dataset.show",
 }
 """The modules of names that are imported on first use."""
 

@@ -15,6 +15,7 @@ from penstock.dataset.methods.ranks import RankMethods
 from penstock.dataset.methods.read import ReadMethods
 from penstock.dataset.methods.uneven import UnevenMethods
 from penstock.dataset.methods.write import Write
+from penstock.dataset.preview import Preview
 from penstock.dataset.training import Training
 
 
@@ -30,6 +31,7 @@ class Dataset(
     MixtureMethods[T_co],
     BufferMethods[T_co],
     Inspect[T_co],
+    Preview[T_co],
     Training[T_co],
     Write[T_co],
 ):

@@ -66,6 +66,14 @@ class Watching:
         """
         return watch.verdict.verdict(self.stats())
 
+    def _repr_html_(self) -> str:
+        """Return the counts as of now; displaying them takes no element."""
+        return watch.notebook.frame.never_failing(self._html, lambda: repr(self))
+
+    def _html(self) -> str:
+        stats = self.stats()
+        return watch.notebook.counts.stats_html(stats, repr(self).strip("<>"), watch.verdict.verdict(stats))
+
     def trace(self, path: str | os.PathLike[str]) -> None:
         """Write a trace of this pass for https://ui.perfetto.dev or `chrome://tracing`; call it before the first item.
 
