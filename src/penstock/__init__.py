@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from penstock.core.on_error import ErrorBudget
     from penstock.core.verdicts import Verdict
     from penstock.dataset.check import Check, StageCheck
+    from penstock.dataset.describing.description import Description, LeafDescription
     from penstock.dataset.diagnose import Diagnosis, diagnose
     from penstock.dataset.iterator import Iterator
     from penstock.dataset.readers.arrays import read_hdf5, read_numpy, read_zarr
@@ -57,10 +58,12 @@ __all__ = [
     "Check",
     "ContactSheet",
     "Dataset",
+    "Description",
     "Diagnosis",
     "ErrorBudget",
     "Finding",
     "Iterator",
+    "LeafDescription",
     "ObjectSpec",
     "OperationStats",
     "Options",
@@ -133,6 +136,7 @@ _PLACES = {
     "read_tar": "penstock.dataset.readers.tar",
     **dict.fromkeys(("ArraySpec", "ObjectSpec", "RaggedSpec", "SparseSpec"), "penstock.elements.spec"),
     **dict.fromkeys(("Check", "StageCheck"), "penstock.dataset.check"),
+    **dict.fromkeys(("Description", "LeafDescription"), "penstock.dataset.describing.description"),
     **dict.fromkeys(("Diagnosis", "diagnose"), "penstock.dataset.diagnose"),
     "ContactSheet": "penstock.watch.sheet.contact_sheet",
     "Finding": "penstock.lint.finding",

@@ -4,9 +4,31 @@ from typing import TYPE_CHECKING
 
 from penstock.core.lazy import files_on_demand
 
-__all__ = ["arguments", "check", "handle", "iterator", "passes", "ranks", "residence", "states", "watching"]
+__all__ = [
+    "arguments",
+    "check",
+    "describing",
+    "handle",
+    "iterator",
+    "passes",
+    "ranks",
+    "residence",
+    "states",
+    "watching",
+]
 
 if TYPE_CHECKING:
-    from penstock.dataset import arguments, check, handle, iterator, passes, ranks, residence, states, watching
+    from penstock.dataset import (
+        arguments,
+        check,
+        describing,
+        handle,
+        iterator,
+        passes,
+        ranks,
+        residence,
+        states,
+        watching,
+    )
 else:
     __getattr__ = files_on_demand(__name__, __all__)

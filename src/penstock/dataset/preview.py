@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import os
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from penstock import dataset, engine, watch
-from penstock.core.checks import check_count
+from penstock.core.checks import check_count, check_flag, check_path
+from penstock.core.errors import PlanError
 from penstock.core.options import Options
 from penstock.dataset.handle import Handle, T_co
 from penstock.ops import buffer, group, order
+from penstock.plan.types import INFINITE
 
 if TYPE_CHECKING:
+    from penstock.dataset.describing.description import Description
     from penstock.watch.page.patience import Collector
     from penstock.watch.sheet.head import Head
 
@@ -35,6 +39,53 @@ class Preview(Handle[T_co]):
         made = watch.sheet.head.Head(self._first(count))
         made.batched = self._ends_in_batches
         return made
+
+    def describe(
+        self,
+        *,
+        limit: int | None = None,
+        checkpoint: str | os.PathLike[str] | None = None,
+        progress: bool | Callable[[int, int | None], object] | None = None,
+    ) -> Description:
+        """Return statistics of every leaf, of all elements of epoch 0 or the first `limit`, from one pass.
+
+        The pass runs with the options of the dataset: the workers that make the elements also count them. For each leaf
+        it finds the number of values and of missing ones (`None`, or a key that is not there), dtypes and shapes, the
+        minimum, maximum, mean and standard deviation of numbers, NaN and infinities, lengths of texts, lists and
+        arrays, and how often each class occurs. The items of lists, and of arrays of objects such as batches of text,
+        are described together, at a path that ends with `[*]`. Of a batch, the numbers of all rows count, but shapes
+        and lengths are those of the batch: describe a dataset before `batch()` to see those of the elements.
+
+        Integers are added exactly, floats in `float64` in the order of the elements: the result is the same for any
+        executor and number of workers, unless the plan is `deterministic=False`.
+
+        With a `checkpoint`, the path of a file, a pass that was interrupted by any error continues where it stopped
+        when `describe` is called again, also in another process, and ends with exactly the same result. The file is
+        removed at the end. `progress` is called with the elements done and the number of all, or `None` if nobody knows
+        it; by default a line on stderr shows both if that is a terminal (`False`: never, `True`: always). A dataset
+        without end needs a `limit`.
+
+        >>> words = Dataset.from_source([{"word": "a", "n": 3}, {"word": "bcd", "n": 5}, {"word": None, "n": 4}])
+        >>> words.describe()
+        3 elements
+        leaf  spec   missing  min  mean  max  std     lengths        classes
+        n     int64  0        3    4     5    0.8165                 3
+        word  str    1                                1…3, mean 2    2
+        n: 3 (1, 33 %), 4 (1, 33 %), 5 (1, 33 %)
+        word: a (1, 50 %), bcd (1, 50 %)
+        """
+        most = None if limit is None else check_count("describe", "limit", limit, least=0)
+        path = None if checkpoint is None else check_path("describe", "checkpoint", checkpoint)
+        if not (progress is None or callable(progress)):
+            progress = check_flag("describe", "progress", progress)
+        length = self._plan.length
+        if most is None and length == INFINITE:
+            raise PlanError("describe(): this dataset never ends; pass limit=, or take() a part of it")
+        total = most if length < 0 else length if most is None else min(length, most)
+        room = dataset.describing
+        shown = room.progress.progress_of(progress, "describe")
+        describing = room.describe.DescribingPass(self._plan, self._passes.seed, most, path)
+        return describing.run(room.progress.Pacer(shown, total))
 
     def _first(self, count: int) -> Iterator[T_co]:
         """Yield the first elements, made inline; nothing of the source is read beyond them."""

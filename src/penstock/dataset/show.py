@@ -7,19 +7,18 @@ from typing import Any, Literal
 
 from penstock.core.checks import check_count, check_flag, check_flag_or_none, is_one_of
 from penstock.dataset.dataset import Dataset
-from penstock.elements.nested.structure import flatten
 from penstock.ops.group.batching import batching_of
 from penstock.watch.sheet.cards import Manner, Naming, naming_of
 from penstock.watch.sheet.contact_sheet import ContactSheet, sheet_of
 from penstock.watch.sheet.overlays import BOX_FORMATS
 from penstock.watch.sheet.roles import are_boxes, are_masks, leaves_of, path_of
-from penstock.watch.sheet.taking import elements_in, is_batch, rows_of
+from penstock.watch.sheet.taking import elements_in, rows_of
 
 Names = Sequence[str] | Mapping[int, str] | Callable[[int], Any]
 """The names of numbers: in order, by number, or from a function."""
 
 
-def show(
+def show(  # noqa: PLR0913 - one for each role of a part
     batch: Any,
     n: int = 16,
     *,
@@ -57,7 +56,9 @@ def show(
     `class_names` and `token_names` are the names of numbers, in a list or dict, or from a function such as
     `tokenizer.decode`. By default, classes have the `class_names` of the dataset, if `batch` is one that has any.
 
-    >>> sheet = show({"image": np.zeros((2, 32, 32, 3), np.uint8), "label": np.array([1, 0])}, class_names=["cat", "dog"])
+    >>> sheet = show(
+    ...     {"image": np.zeros((2, 32, 32, 3), np.uint8), "label": np.array([1, 0])}, class_names=["cat", "dog"]
+    ... )
     >>> sheet
     2 of 2 elements
     0: image uint8[32, 32, 3] 0…0 · label 1
@@ -121,7 +122,7 @@ def _check_asked(asked: Mapping[str, str | int], element: Any) -> None:
         path = path_of(key, leaves)
         if path is None:
             there = ", ".join(path or "the element itself" for path in list(leaves)[:20]) or "nothing"
-            raise KeyError(f"show({role}={key!r}): an element has no such part, or several; there is {there}")
+            raise ValueError(f"show({role}={key!r}): an element has no such part, or several; there is {there}")
         fits, expected = _SHAPES.get(role, (None, ""))
         if fits is not None and not fits(leaves[path]):
             shape = getattr(leaves[path], "shape", type(leaves[path]).__name__)

@@ -26,7 +26,7 @@ STYLE = f"""
 .penstock .cards{{display:flex;flex-wrap:wrap;gap:12px;align-items:flex-start;margin:6px 0}}
 .penstock .card{{background:var(--card);border-radius:6px;padding:6px;max-width:340px;font-size:12px}}
 .penstock .card svg{{border-radius:3px;margin:0 auto}}
-.penstock .card code{{overflow:hidden;max-height:8em}}
+.penstock .card code{{display:inline}}
 .penstock .name{{color:var(--soft);font-size:11px}}
 .penstock .token{{display:inline-block;font:11px ui-monospace,monospace;border-radius:3px;padding:0 4px;margin:1px;
   background:color-mix(in srgb,var(--blue) 22%,transparent);white-space:pre}}
@@ -40,10 +40,10 @@ def framed(*parts: str) -> str:
 
 
 def never_failing(make: Callable[[], str], otherwise: Callable[[], str]) -> str:
-    """Return the HTML that `make` returns, or if it raises, the text that `otherwise` returns and the error.
+    r"""Return the HTML that `make` returns, or if it raises, the text that `otherwise` returns and the error.
 
     >>> never_failing(lambda: "<b>3</b>", lambda: "three"), never_failing(lambda: str(1 / 0), lambda: "<three>")
-    ('<b>3</b>', '<pre>&lt;three&gt;\\n(not drawn: ZeroDivisionError: division by zero)</pre>')
+    ('<b>3</b>', '<pre>&lt;three&gt;\n(not drawn: ZeroDivisionError: division by zero)</pre>')
     """
     try:
         return make()

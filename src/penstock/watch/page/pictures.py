@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import struct
 import zlib
+from math import ceil
 from typing import Any
 
 import numpy as np
@@ -68,7 +69,7 @@ def thumbnail(image: np.ndarray, most: int = THUMBNAIL) -> np.ndarray:
     longest = max(image.shape[:2])
     image = image[..., :3] if image.shape[2] >= 3 else image[..., :1]
     coarse = max(longest // (most * AVERAGED), 1)
-    small = _averaged(image[::coarse, ::coarse], -(-(-(-longest // coarse)) // most))
+    small = _averaged(image[::coarse, ::coarse], ceil(ceil(longest / coarse) / most))
     shown = np.clip(_brightness(small, image.dtype), 0, 255).astype(np.uint8)
     return np.repeat(shown, 3, axis=2) if shown.shape[2] == 1 else np.ascontiguousarray(shown)
 
@@ -90,7 +91,7 @@ def _brightness(image: np.ndarray, dtype: np.dtype[Any]) -> np.ndarray:
     finite = image[np.isfinite(image)]
     low, high = (float(finite.min()), float(finite.max())) if finite.size else (0.0, 0.0)
     if low < 0 or high > 255:
-        low, scale = low, 255 / ((high - low) or 1.0)
+        scale = 255 / ((high - low) or 1.0)
     else:
         low, scale = 0.0, 255 if dtype.kind == "f" and high <= 1 else 1
     with np.errstate(invalid="ignore", over="ignore"):

@@ -15,15 +15,15 @@ from penstock.watch.notebook.frame import told
 from penstock.watch.page.pictures import image_of, is_wave, png_url, thumbnail, waveform
 from penstock.watch.page.samples import value_html, value_text
 from penstock.watch.sheet.overlays import boxes_svg, corners_of, with_masks
-from penstock.watch.sheet.roles import Roles, are_boxes, are_masks, boxes_in, leaves_of
+from penstock.watch.sheet.roles import Roles, are_boxes, are_masks, boxes_in, is_short_wave, leaves_of
 from penstock.watch.sheet.text import short
 
 SIDE = 160  # pixels of an image on the screen
-SHARPNESS = 2  # pixels of a thumbnail for one of them, on dense screens
+LEAST_SIDE_SHOWN = 96  # of a small image
 LEAST_TEXT = 120  # characters of a text
 MOST_TOKENS = 48
 MOST_LEAVES = 12  # leaves without a role that are shown
-SMALL_IMAGE = 80  # pixels of images that are shown with sharp pixels
+SMALL_IMAGE = 64  # pixels of images that are shown smaller, with sharp pixels
 
 Naming = Callable[[int], str]
 """The name of a class or a token, given its number."""
@@ -43,10 +43,7 @@ def card_html(element: Any, roles: Roles, manner: Manner) -> str:
     """Return one element; a leaf that cannot be drawn shows its error."""
     leaves = leaves_of(element)
     used: set[str] = set()
-    parts = [
-        _guarded(draw, leaves, roles, manner, used)
-        for draw in (_picture, _audio, _label, _tokens)
-    ]
+    parts = [_guarded(draw, leaves, roles, manner, used) for draw in (_picture, _audio, _label, _tokens)]
     rest = [path for path in leaves if path not in used]
     parts += [_guarded(_leaf, path, leaves[path]) for path in rest[:MOST_LEAVES]]
     if len(rest) > MOST_LEAVES:
@@ -66,14 +63,14 @@ def _picture(leaves: Mapping[str, Any], roles: Roles, manner: Manner, used: set[
     is_masked = are_masks(masks)
     if image is None and not is_masked:
         return ""
-    pixels = _blank(masks) if image is None else thumbnail(image, SIDE * SHARPNESS)
+    pixels = _blank(masks) if image is None else thumbnail(image, SIDE)
     high, wide = _mask_size(masks) if image is None else image.shape[:2]
     if image is not None:
         used.add(roles.by_role["image"])
     if is_masked:
         used.add(roles.by_role["masks"])
         pixels = with_masks(pixels, masks)
-    unit = max(high, wide) / SIDE
+    unit = max(high, wide) / (LEAST_SIDE_SHOWN if max(high, wide) <= SMALL_IMAGE else SIDE)
     sharp = "image-rendering:pixelated" if max(high, wide) <= SMALL_IMAGE else ""
     drawn = f'<image href="{png_url(pixels)}" width="{wide}" height="{high}" style="{sharp}"/>'
     drawn += _boxes(leaves, roles, manner, used, (high, wide), unit)
@@ -84,7 +81,7 @@ def _picture(leaves: Mapping[str, Any], roles: Roles, manner: Manner, used: set[
 def _blank(masks: np.ndarray) -> np.ndarray:
     """Return a dark image for masks without one."""
     high, wide = _mask_size(masks)
-    step = max(-(-max(high, wide) // (SIDE * SHARPNESS)), 1)
+    step = max(-(-max(high, wide) // (SIDE)), 1)
     return np.full((-(-high // step), -(-wide // step), 3), 40, np.uint8)
 
 
@@ -126,7 +123,7 @@ def _name(value: Any, names: Naming | None) -> str:
 
 def _audio(leaves: Mapping[str, Any], roles: Roles, manner: Manner, used: set[str]) -> str:
     wave = roles.of("audio", leaves)
-    if not isinstance(wave, np.ndarray) or not (is_wave(wave) or (wave.ndim == 1 and wave.size and wave.dtype.kind in "fi")):
+    if not is_wave(wave) and not is_short_wave(wave):
         return ""
     path = roles.by_role["audio"]
     used.add(path)

@@ -58,9 +58,7 @@ def page_of(title: str, html: str) -> str:
     )
 
 
-def sheet_of(
-    elements: Sequence[Any], count: int, asked: Mapping[str, str | int], manner: Manner
-) -> ContactSheet:
+def sheet_of(elements: Sequence[Any], count: int, asked: Mapping[str, str | int], manner: Manner) -> ContactSheet:
     """Return the sheet of some elements, of `count` in all; `asked` are the keys of roles that the user named."""
     return ContactSheet(
         framed(f"<p class=soft>{escape(_title(elements, count))}</p>", cards_html(elements, asked, manner)),

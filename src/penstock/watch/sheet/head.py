@@ -44,5 +44,5 @@ def first_html(elements: list[Any], *, batched: bool, manner: Manner | None = No
     return cards_html(shown, {}, manner or Manner())
 
 
-def _plural(count: int, batched: bool) -> str:  # noqa: FBT001 - of a word
+def _plural(count: int, batched: bool) -> str:
     return "" if count == 1 else "es" if batched else "s"

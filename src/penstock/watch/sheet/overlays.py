@@ -69,10 +69,11 @@ def with_masks(pixels: np.ndarray, masks: Any) -> np.ndarray:
     The masks may have another size: they are scaled to the pixels.
     """
     high, wide, _ = pixels.shape
-    numbers = mask_numbers(np.asarray(masks))
-    rows = np.arange(high) * numbers.shape[0] // high
-    columns = np.arange(wide) * numbers.shape[1] // wide
-    small = numbers[np.ix_(rows, columns)]
+    given = np.asarray(masks)
+    given = given[:, :, 0] if given.ndim == 3 and given.shape[2] == 1 else given
+    rows = np.arange(high) * given.shape[-2] // high
+    columns = np.arange(wide) * given.shape[-1] // wide
+    small = mask_numbers(given[..., rows[:, None], columns])
     colored = COLORS[(small - 1) % len(COLORS)]
     blended = pixels * (1 - OPACITY) + colored * OPACITY
     return np.where(small[:, :, None] > 0, blended, pixels).astype(np.uint8)
@@ -84,10 +85,8 @@ def mask_numbers(masks: np.ndarray) -> np.ndarray:
     >>> mask_numbers(np.array([[[True, False]], [[False, True]]])).tolist()
     [[1, 2]]
     """
-    if masks.ndim == 3 and masks.shape[2] == 1:
-        masks = masks[:, :, 0]
     flags = masks > 0.5 if masks.dtype.kind == "f" and masks.max(initial=0) <= 1 else masks
     if flags.ndim == 2:
         return flags.astype(np.int64)
     numbers = np.arange(1, len(flags) + 1)[:, None, None]
-    return ((flags > 0) * numbers).max(axis=0)
+    return ((flags > 0) * numbers).max(axis=0, initial=0)

@@ -21,7 +21,17 @@ NAMES: Mapping[str, tuple[str, ...]] = {
     "tokens": ("tokens", "input_ids", "token_ids", "ids"),
 }
 """The names by which each role is guessed, most likely first; of a path, the last key counts, in any case."""
-OF_BOXES = ("box_labels", "labels", "label", "classes", "class", "categories", "category_ids", "category_id", "category")
+OF_BOXES = (
+    "box_labels",
+    "labels",
+    "label",
+    "classes",
+    "class",
+    "categories",
+    "category_ids",
+    "category_id",
+    "category",
+)
 """The names of the classes of boxes, one for each box."""
 LEAST_TOKENS = 2
 
@@ -92,7 +102,8 @@ def _by_name(role: str, leaves: Mapping[str, Any], fits: Any) -> str | None:
 
 def _by_shape(role: str, free: Mapping[str, Any], leaves: Mapping[str, Any]) -> str | None:
     if role == "image":
-        return next((path for path, leaf in free.items() if not _is_mask_name(path) and image_of(leaf) is not None), None)
+        pictures = {path: leaf for path, leaf in free.items() if name_in(path) not in NAMES["masks"]}
+        return next((path for path, leaf in pictures.items() if image_of(leaf) is not None), None)
     if role == "masks":
         return next((path for path, leaf in free.items() if _is_flags(leaf)), None)
     if role == "audio":
@@ -140,11 +151,13 @@ def are_boxes(leaf: Any) -> bool:
 
 def are_masks(leaf: Any) -> bool:
     """Return whether a leaf is a mask of shape (h, w) or (h, w, 1), or several of shape (n, h, w)."""
-    return isinstance(leaf, np.ndarray) and leaf.dtype.kind in "uifb" and leaf.ndim in (2, 3) and leaf.size > 0
+    is_array = isinstance(leaf, np.ndarray) and leaf.dtype.kind in "uifb" and leaf.ndim in (2, 3)
+    return is_array and min(leaf.shape[-2:]) > 0
 
 
-def _is_mask_name(path: str) -> bool:
-    return name_in(path) in NAMES["masks"]
+def is_short_wave(leaf: Any) -> bool:
+    """Return whether a leaf has the dtype and shape of audio, of any length."""
+    return isinstance(leaf, np.ndarray) and leaf.dtype.kind in "fi" and leaf.ndim == 1 and leaf.size > 0
 
 
 def _is_flags(leaf: Any) -> bool:
@@ -152,9 +165,7 @@ def _is_flags(leaf: Any) -> bool:
 
 
 def _are_tokens(leaf: Any) -> bool:
-    return (
-        isinstance(leaf, np.ndarray) and leaf.dtype.kind in "ui" and leaf.ndim == 1 and LEAST_TOKENS <= leaf.size
-    )
+    return isinstance(leaf, np.ndarray) and leaf.dtype.kind in "ui" and leaf.ndim == 1 and leaf.size >= LEAST_TOKENS
 
 
 def _is_sequence(leaf: Any) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from itertools import islice
 from typing import Any, cast
 
@@ -100,8 +100,3 @@ def _rows(batch: Any, count: int) -> Iterator[Any]:
 
 def _is_number(value: Any) -> bool:
     return isinstance(value, int | float | np.number | np.bool_)
-
-
-def is_nested(value: Any) -> bool:
-    """Return whether a value is a dict, list or tuple."""
-    return isinstance(value, Mapping | Sequence) and not isinstance(value, str | bytes)
