@@ -114,7 +114,7 @@ def test_a_display_shows_what_could_be_made_before_an_error():
 
 
 def test_a_display_of_a_source_that_waits_for_data_does_not_wait(monkeypatch):
-    monkeypatch.setattr(preview, "PATIENCE", 0.05)
+    monkeypatch.setattr(preview, "DISPLAY_PATIENCE", 0.05)
     let_go, calls = threading.Event(), []
 
     def numbers():

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from penstock.watch.sheet.head import Head
 
 FIRST_SHOWN = 8  # elements in a notebook, if they are not batches
-PATIENCE = 3.0  # seconds for which a notebook waits for them
+DISPLAY_PATIENCE = 3.0  # seconds for which a notebook waits for them
 
 
 class Preview(Handle[T_co]):
@@ -65,14 +65,13 @@ class Preview(Handle[T_co]):
         it; by default a line on stderr shows both if that is a terminal (`False`: never, `True`: always). A dataset
         without end needs a `limit`.
 
-        >>> words = Dataset.from_source([{"word": "a", "n": 3}, {"word": "bcd", "n": 5}, {"word": None, "n": 4}])
+        >>> words = Dataset.from_source([{"word": "a", "n": 3}, {"word": "bcd", "n": 5}, {"word": None, "n": 3}])
         >>> words.describe()
         3 elements
-        leaf  spec   missing  min  mean  max  std     lengths        classes
-        n     int64  0        3    4     5    0.8165                 3
-        word  str    1                                1…3, mean 2    2
-        n: 3 (1, 33 %), 4 (1, 33 %), 5 (1, 33 %)
-        word: a (1, 50 %), bcd (1, 50 %)
+        leaf  spec   missing  min  mean    max  std     lengths      classes
+        n     int64  0        3    3.6667  5    0.9428               2
+        word  str    1                                  1…3, mean 2  2
+        n: 3 (2, 67 %), 5 (1, 33 %)
         """
         most = None if limit is None else check_count("describe", "limit", limit, least=0)
         path = None if checkpoint is None else check_path("describe", "checkpoint", checkpoint)
@@ -107,7 +106,7 @@ class Preview(Handle[T_co]):
         plan = self._plan_unmarked
         length = watch.notebook.plans.length_text(plan.length)
         heading = f"<p><b>Dataset</b> of {length}</p>"
-        return watch.notebook.frame.framed(
+        return watch.notebook.frame.in_frame(
             heading, watch.notebook.plans.plan_html(plan), "<h4>First elements</h4>", self._first_html()
         )
 
@@ -119,7 +118,7 @@ class Preview(Handle[T_co]):
         is_batched = self._ends_in_batches
         collector = watch.page.patience.Collector(self._first(1 if is_batched else FIRST_SHOWN))
         vars(self)["_collector"] = collector
-        is_over = collector.wait(PATIENCE)
+        is_over = collector.wait(DISPLAY_PATIENCE)
         return watch.notebook.first.first_elements_html(
-            list(collector.values), collector.error, batched=is_batched, patience=None if is_over else PATIENCE
+            list(collector.values), collector.error, batched=is_batched, patience=None if is_over else DISPLAY_PATIENCE
         )

@@ -12,7 +12,7 @@ from penstock.watch.sheet.cards import Manner, Naming, naming_of
 from penstock.watch.sheet.contact_sheet import ContactSheet, sheet_of
 from penstock.watch.sheet.overlays import BOX_FORMATS
 from penstock.watch.sheet.roles import are_boxes, are_masks, leaves_of, path_of
-from penstock.watch.sheet.taking import elements_in, rows_of
+from penstock.watch.sheet.taking import common_length, elements_in
 
 Names = Sequence[str] | Mapping[int, str] | Callable[[int], Any]
 """The names of numbers: in order, by number, or from a function."""
@@ -111,7 +111,7 @@ def _naming(argument: str, names: Any) -> Naming | None:
 
 
 def _check_batched(batch: Any, batched: bool | None) -> None:
-    if batched and not isinstance(batch, list) and rows_of(batch) is None:
+    if batched and not isinstance(batch, list) and common_length(batch) is None:
         raise TypeError("show(batched=True): expected arrays that have the same length along their first dimension")
 
 

@@ -98,7 +98,7 @@ def stopping(after):
     ids=["indexed", "shuffled", "stream", "generator", "threads"],
 )
 def test_an_interrupted_pass_continues_to_exactly_the_same(ds, after, tmp_path, monkeypatch):
-    monkeypatch.setattr("penstock.dataset.describing.progress.PAUSE", -1.0)
+    monkeypatch.setattr("penstock.dataset.describing.progress.TOLD_EVERY", -1.0)
     path = tmp_path / "state.json"
     with pytest.raises(KeyboardInterrupt):
         ds.describe(checkpoint=path, progress=stopping(after))
@@ -128,7 +128,7 @@ def test_a_pass_that_failed_continues_after_the_last_good_element(tmp_path):
 
 
 def test_a_checkpoint_of_another_dataset_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr("penstock.dataset.describing.progress.PAUSE", -1.0)
+    monkeypatch.setattr("penstock.dataset.describing.progress.TOLD_EVERY", -1.0)
     path = tmp_path / "state.json"
     with pytest.raises(KeyboardInterrupt):
         D.range(9).describe(checkpoint=path, progress=stopping(2))

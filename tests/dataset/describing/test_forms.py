@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from penstock.dataset.describing.forms import MOST_FORMS, OTHERS, Forms
+from penstock.dataset.describing.forms import MOST_LEAF_FORMS, OTHERS, Forms
 
 
 def test_shapes_of_one_dtype_and_number_of_dimensions_are_one_form():
@@ -24,5 +24,5 @@ def test_many_forms_are_counted_together():
     for number in range(100):
         forms.add(f"type{number}")
     counts = dict(forms.texts())
-    assert counts[OTHERS] == 100 - MOST_FORMS
+    assert counts[OTHERS] == 100 - MOST_LEAF_FORMS
     assert sum(counts.values()) == 100

@@ -31,7 +31,7 @@ def test_integers_are_added_exactly(array):
 @pytest.mark.parametrize("dtype", ["u1", "i4", "u4", "i8", "u8"])
 def test_the_extremes_of_a_dtype_are_added_exactly_in_full_blocks(dtype):
     info = np.iinfo(dtype)
-    array = np.full(moments.BLOCK + 3, info.max, dtype)
+    array = np.full(moments.MOST_NUMBERS + 3, info.max, dtype)
     array[::3] = info.min
     whole = Whole()
     whole.add_array(array)
@@ -89,7 +89,7 @@ def test_integers_as_floats():
 
 
 def test_blocks_have_all_numbers_in_the_order_of_rows(monkeypatch):
-    monkeypatch.setattr(moments, "BLOCK", 16)
+    monkeypatch.setattr(moments, "MOST_NUMBERS", 16)
     array = np.arange(7 * 5 * 3).reshape(7, 5, 3)
     for each in (
         array,

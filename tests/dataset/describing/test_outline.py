@@ -11,13 +11,13 @@ import pytest
 
 import penstock as ps
 from penstock.dataset.describing import outline as module
-from penstock.dataset.describing.outline import Outline, Outlining, Tallies, parts_of
+from penstock.dataset.describing.outline import ElementOutline, Outlining, Tallies, parts_in
 
 
 def tallies_of(*elements):
     tallies = Tallies()
     for element in elements:
-        tallies.add(Outline(list(parts_of(element))))
+        tallies.add(ElementOutline(list(parts_in(element))))
     for tally in tallies.leaves.values():
         tally.settle()
     return tallies
@@ -99,4 +99,4 @@ def test_outlines_travel():
     assert [path for each in again for path, _ in each.parts] == ['["x"]', '["x"]']
     assert again[0].parts[0][1].whole.total == 3
     assert repr(Outlining()) == "describe"
-    assert repr(Outlining().spec(None)) == "Outline"
+    assert repr(Outlining().spec(None)) == "ElementOutline"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 import penstock as ps
-from penstock.dataset.describing.tables import html_of, number_text, text_of
+from penstock.dataset.describing.tables import description_html, description_text, number_text
 
 D = ps.Dataset
 
@@ -14,48 +14,47 @@ def test_only_columns_with_something_in_them_are_shown():
     assert repr(D.range(3).describe()) == (
         "3 elements\n"
         "leaf     spec   missing  min  mean  max  std     classes\n"
-        "element  int64  0        0    1     2    0.8165  3\n"
-        "element: 0 (1, 33 %), 1 (1, 33 %), 2 (1, 33 %)"
+        "element  int64  0        0    1     2    0.8165  3"
     )
-    assert "infinite" in text_of(D.from_tensor_slices(np.array([1.0, np.inf])).describe())
+    assert "infinite" in description_text(D.from_tensor_slices(np.array([1.0, np.inf])).describe())
 
 
 def test_empty_datasets_are_shown():
-    assert text_of(D.range(0).describe()) == "0 elements"
-    assert "0 elements" in html_of(D.range(0).describe())
+    assert description_text(D.range(0).describe()) == "0 elements"
+    assert "0 elements" in description_html(D.range(0).describe())
 
 
 def test_classes_that_are_all_different_are_counted_only():
-    text = text_of(D.range(100).describe())
+    text = description_text(D.range(100).describe())
     assert text.splitlines()[-1].endswith(" 100")
 
 
 def test_many_classes_are_cut():
     found = D.range(100).map(lambda x: x % 30).describe()
-    assert text_of(found).endswith("and 18 more")
-    assert "and 18 more" in html_of(found)
-    assert html_of(found).count('class="share ') == 12
+    assert description_text(found).endswith("and 18 more")
+    assert "and 18 more" in description_html(found)
+    assert description_html(found).count('class="share ') == 12
 
 
 def test_too_many_are_told():
-    assert "over 1,000" in text_of(D.range(2000).describe())
+    assert "over 1,000" in description_text(D.range(2000).describe())
 
 
 def test_items_come_after_their_list():
-    lines = text_of(D.from_source([{"b": [], "c": 1}, {"b": [3], "c": 2}]).describe()).splitlines()
+    lines = description_text(D.from_source([{"b": [], "c": 1}, {"b": [3], "c": 2}]).describe()).splitlines()
     assert [line.split()[0] for line in lines[1:5]] == ["leaf", "b", "b[*]", "c"]
 
 
 def test_html_from_data_is_escaped():
     hostile = "<script>alert(1)</script>"
-    html = html_of(D.from_source([{hostile: hostile, "x": 1}, {hostile: hostile, "x": 2}]).describe())
+    html = description_html(D.from_source([{hostile: hostile, "x": 1}] * 2).describe())
     assert "<script" not in html
     assert html.count("&lt;script&gt;") >= 2
 
 
 def test_classes_without_printable_text_are_quoted():
-    text = text_of(D.from_source(["", "a\nb"]).describe())
-    assert "'' (1, 50 %), 'a\\nb' (1, 50 %)" in text
+    text = description_text(D.from_source(["", "a\nb", ""]).describe())
+    assert "'' (2, 67 %), 'a\\nb' (1, 33 %)" in text
 
 
 def test_numbers_are_short():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from penstock.watch.notebook.frame import STYLE, framed, never_failing, told
+from penstock.watch.notebook.frame import NOTEBOOK_STYLE, in_frame, never_failing, told
 
 
 class BrokenError(Exception):
@@ -17,16 +17,16 @@ def fail(error):
 
 
 def test_every_rule_holds_only_inside():
-    rules = re.findall(r"(?:^|})\s*([^{}]+){", STYLE)
+    rules = re.findall(r"(?:^|})\s*([^{}]+){", NOTEBOOK_STYLE)
     assert len(rules) > 30
     assert [rule for rule in rules if not rule.startswith(".penstock")] == []
-    assert framed("<p>a</p>", "<p>b</p>").endswith("</style><p>a</p><p>b</p></div>")
+    assert in_frame("<p>a</p>", "<p>b</p>").endswith("</style><p>a</p><p>b</p></div>")
 
 
 def test_colors_follow_the_text_of_the_notebook():
-    assert "--ink:currentColor" in STYLE
-    assert "#fff" not in STYLE
-    assert "#000" not in STYLE
+    assert "--ink:currentColor" in NOTEBOOK_STYLE
+    assert "#fff" not in NOTEBOOK_STYLE
+    assert "#000" not in NOTEBOOK_STYLE
 
 
 def test_nothing_raises_and_all_text_is_escaped():

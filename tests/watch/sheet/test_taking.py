@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import penstock as ps
-from penstock.watch.sheet.taking import as_arrays, elements_in, is_batch, rows_of
+from penstock.watch.sheet.taking import as_arrays, common_length, elements_in, is_batch
 
 IMAGE = np.zeros((32, 40, 3), np.uint8)
 
@@ -51,7 +51,7 @@ def test_a_guess_can_be_corrected():
     assert elements_in(both, None, 9)[1] == 5
     assert elements_in(both, False, 9)[1] == 1
     assert elements_in(np.zeros((32, 40, 3)), True, 99)[1] == 32
-    assert rows_of({"a": np.zeros(2), "b": 1}) is None
+    assert common_length({"a": np.zeros(2), "b": 1}) is None
 
 
 def test_a_list_of_numbers_is_their_batch():

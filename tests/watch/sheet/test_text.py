@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from penstock.watch.sheet.text import LONGEST_LINE, element_text, leaf_text
+from penstock.watch.sheet.text import MOST_CHARACTERS, element_text, leaf_text
 
 
 def test_small_leaves_are_shown_and_large_ones_described():
@@ -25,4 +25,4 @@ def test_arrays_of_any_kind_are_described():
 
 
 def test_a_line_is_never_long():
-    assert len(element_text({f"key {at}": "x" * 60 for at in range(50)})) == LONGEST_LINE + 1
+    assert len(element_text({f"key {at}": "x" * 60 for at in range(50)})) == MOST_CHARACTERS + 1

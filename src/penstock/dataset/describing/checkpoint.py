@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from penstock.core.errors import CursorError
 from penstock.dataset.describing.outline import Tallies
 
-VERSION = 1
+CHECKPOINT_VERSION = 1
 SUFFIX = ".part"
 
 
@@ -20,12 +20,12 @@ class Saved(NamedTuple):
     tallies: Tallies
 
 
-def load(path: str) -> Saved | None:
+def load_checkpoint(path: str) -> Saved | None:
     """Return what was saved, or `None` if there is no file; raise a `CursorError` if it is not a checkpoint."""
     try:
         with open(path, encoding="utf-8") as file:
             fields = json.load(file)
-        if fields["version"] != VERSION or fields["what"] != "penstock describe":
+        if fields["version"] != CHECKPOINT_VERSION or fields["what"] != "penstock describe":
             raise KeyError("version")
         return Saved(fields["position"], Tallies.of_state(fields["tallies"]))
     except FileNotFoundError:
@@ -37,11 +37,11 @@ def load(path: str) -> Saved | None:
         ) from error
 
 
-def save(path: str, saved: Saved) -> None:
+def save_checkpoint(path: str, saved: Saved) -> None:
     """Write a checkpoint, which replaces the one before at once."""
     fields = {
         "what": "penstock describe",
-        "version": VERSION,
+        "version": CHECKPOINT_VERSION,
         "position": saved.position,
         "tallies": saved.tallies.state(),
     }
@@ -50,7 +50,7 @@ def save(path: str, saved: Saved) -> None:
     os.replace(path + SUFFIX, path)
 
 
-def remove(path: str) -> None:
+def remove_checkpoint(path: str) -> None:
     """Remove a checkpoint, if it exists."""
     for name in (path, path + SUFFIX):
         if os.path.exists(name):

@@ -13,7 +13,7 @@ LONGEST_CLASS = 64  # characters or bytes of a text that counts as a class
 Class: TypeAlias = int | bool | str | bytes
 
 
-class Classes:
+class ClassCounts:
     """The number of times that each value occurred; nothing more once there are more than `MOST_CLASSES`.
 
     Which values came first makes no difference: either all are counted, or none.
@@ -32,7 +32,7 @@ class Classes:
     def add(self, values: Iterable[Class]) -> None:
         """Count values, each once.
 
-        >>> classes = Classes()
+        >>> classes = ClassCounts()
         >>> classes.add([3, 3, "cat"])
         >>> classes.counts()
         {3: 2, 'cat': 1}
@@ -48,7 +48,7 @@ class Classes:
                 self._counts[type(value).__name__, value] += count
             self._limit()
 
-    def merge(self, other: Classes) -> None:
+    def merge(self, other: ClassCounts) -> None:
         """Add the counts of another."""
         self.too_many |= other.too_many
         self.unsuited |= other.unsuited
@@ -87,9 +87,9 @@ class Classes:
         return {"counts": counts, "too_many": self.too_many, "unsuited": self.unsuited}
 
     @staticmethod
-    def of_state(state: Any) -> Classes:
+    def of_state(state: Any) -> ClassCounts:
         """Return what `state()` was made of."""
-        made = Classes()
+        made = ClassCounts()
         made.too_many, made.unsuited = state["too_many"], state["unsuited"]
         for kind, text, count in state["counts"]:
             made._counts[kind, _from_text(kind, text)] = count

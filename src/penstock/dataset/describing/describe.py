@@ -36,7 +36,7 @@ class DescribingPass:
         passes = Passes(plan, seed)
         outlined = Map(plan, Outlining(), traceable=False)
         self._iterator = Iterator[Any](passes, engine.runs.carry_over.CarryOver(), 0, plan=outlined)
-        saved = None if checkpoint is None else checkpoints.load(checkpoint)
+        saved = None if checkpoint is None else checkpoints.load_checkpoint(checkpoint)
         self._before = 0  # elements of earlier calls
         if saved is not None:
             self._continue(saved, str(checkpoint))
@@ -65,7 +65,7 @@ class DescribingPass:
                 self._save()
                 raise
         if self._checkpoint is not None:
-            checkpoints.remove(self._checkpoint)
+            checkpoints.remove_checkpoint(self._checkpoint)
         return described(self.tallies)
 
     def _take(self, pacer: Pacer) -> None:
@@ -89,6 +89,6 @@ class DescribingPass:
         is_at_one = self._iterator.stats().items == self.tallies.elements - self._before
         if self._checkpoint is not None and self._is_whole and is_at_one:
             try:
-                checkpoints.save(self._checkpoint, Saved(self._iterator.state_dict(), self.tallies))
+                checkpoints.save_checkpoint(self._checkpoint, Saved(self._iterator.state_dict(), self.tallies))
             except OSError as error:  # a full disk
                 logging.getLogger("penstock").warning(NOT_SAVED, self._checkpoint, error)

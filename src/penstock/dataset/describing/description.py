@@ -14,11 +14,9 @@ from penstock.dataset.describing.outline import ITEM, MOST_PATHS, Tallies
 from penstock.dataset.describing.tally import LeafTally
 
 CLASSES_SHOWN = 12  # of a leaf, in the text
-LONGEST_NAME = 40  # characters of a class
-LONGEST_SPEC = 48
 
 
-class Lengths(NamedTuple):
+class LengthRange(NamedTuple):
     """The least, mean and largest length of the values of a leaf: of text, lists, or a first dimension."""
 
     min: int
@@ -40,7 +38,7 @@ class LeafDescription:
 
     >>> label = Dataset.from_source([{"label": "cat"}, {"label": "dog"}, {"label": "cat"}]).describe()["label"]
     >>> label.count, label.classes, label.lengths
-    (3, {'cat': 2, 'dog': 1}, Lengths(min=3, mean=3.0, max=3))
+    (3, {'cat': 2, 'dog': 1}, LengthRange(min=3, mean=3.0, max=3))
     """
 
     path: str
@@ -54,7 +52,7 @@ class LeafDescription:
     max: Any = None
     mean: float | complex | None = None
     std: float | None = None
-    lengths: Lengths | None = None
+    lengths: LengthRange | None = None
     classes: dict[Class, int] | None = None
     too_many: bool = False
 
@@ -75,9 +73,9 @@ class Description(Mapping[str, LeafDescription]):
 
     >>> Dataset.from_tensor_slices({"x": np.array([1.0, 2.0, 6.0]), "y": np.array([0, 1, 1])}).describe()
     3 elements
-    leaf  spec     missing  NaN  min  mean    max  std     lengths  classes
+    leaf  spec     missing  NaN  min  mean    max  std     classes
     x     float64  0        0    1    3       6    2.1602
-    y     int64    0             0    0.6667  1    0.4714           2
+    y     int64    0             0    0.6667  1    0.4714  2
     y: 1 (2, 67 %), 0 (1, 33 %)
     """
 
@@ -98,11 +96,11 @@ class Description(Mapping[str, LeafDescription]):
         return len(self.leaves)
 
     def __repr__(self) -> str:
-        return dataset.describing.tables.text_of(self)
+        return dataset.describing.tables.description_text(self)
 
     def _repr_html_(self) -> str:
         return watch.notebook.frame.never_failing(
-            lambda: dataset.describing.tables.html_of(self), lambda: f"{self.elements:,} elements"
+            lambda: dataset.describing.tables.description_html(self), lambda: f"{self.elements:,} elements"
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -183,10 +181,10 @@ def _moments(floats: Floats, imaginary: Floats, numbers: Whole) -> tuple[float |
     return moments.mean, moments.deviation
 
 
-def _lengths(lengths: Whole) -> Lengths | None:
+def _lengths(lengths: Whole) -> LengthRange | None:
     if lengths.low is None or lengths.high is None or lengths.mean is None:
         return None
-    return Lengths(lengths.low, lengths.mean, lengths.high)
+    return LengthRange(lengths.low, lengths.mean, lengths.high)
 
 
 def _plain(leaf: LeafDescription) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-MOST_FORMS = 24
+MOST_LEAF_FORMS = 24
 OTHERS = "others"
 
 
@@ -27,7 +27,7 @@ class Forms:
     def _add(self, name: str, ndim: int, count: int, low: tuple[int, ...], high: tuple[int, ...]) -> None:
         key = name, ndim
         before = self._forms.get(key)
-        if before is None and len(self._forms) >= MOST_FORMS:
+        if before is None and len(self._forms) >= MOST_LEAF_FORMS:
             key, low, high = (OTHERS, 0), (), ()
             before = self._forms.get(key)
         if before is None:

@@ -9,7 +9,7 @@ from typing import Any, cast
 
 import numpy as np
 
-BLOCK = 1 << 16
+MOST_NUMBERS = 1 << 16
 """The numbers of an array that are looked at together, so that a large array takes little memory beside itself."""
 _LIMB = 22  # bits; 2**16 products of two limbs fit an int64
 _EXACT = 1 << 53  # below it, float64 counts in ones
@@ -154,20 +154,20 @@ def moments_of(numbers: np.ndarray) -> Moments:
 
 
 def blocks(array: np.ndarray) -> Iterator[np.ndarray]:
-    """Yield the numbers of an array in the order of its rows, at most `BLOCK` at a time.
+    """Yield the numbers of an array in the order of its rows, at most `MOST_NUMBERS` at a time.
 
     A block may be memory that the next one uses again.
     """
     if array.flags.c_contiguous:
         flat = array.reshape(-1)
-        yield from (flat[at : at + BLOCK] for at in range(0, array.size, BLOCK))
+        yield from (flat[at : at + MOST_NUMBERS] for at in range(0, array.size, MOST_NUMBERS))
     elif array.size:
         flags: Any = ["external_loop", "buffered"]
-        yield from cast("Iterator[np.ndarray]", np.nditer(array, flags, order="C", buffersize=BLOCK))
+        yield from cast("Iterator[np.ndarray]", np.nditer(array, flags, order="C", buffersize=MOST_NUMBERS))
 
 
 def _sums(block: np.ndarray, largest: int) -> tuple[int, int]:
-    """Return the sum and the sum of squares of at most `BLOCK` integers up to `largest`, exactly."""
+    """Return the sum and the sum of squares of at most `MOST_NUMBERS` integers up to `largest`, exactly."""
     if largest**2 * len(block) < _EXACT:
         numbers = block.astype(np.float64)
         return int(numbers.sum()), int(np.einsum("i,i->", numbers, numbers))

@@ -18,21 +18,21 @@ from penstock.elements.spec import ObjectSpec, Spec, is_array_like
 ITEM = "[*]"
 """The end of the path of the items of a list, or of an array of objects, which are described together."""
 MOST_PATHS = 500
-Part: TypeAlias = LeafTally | int | float | str | bytes | Any
+LeafPart: TypeAlias = LeafTally | int | float | str | bytes | Any
 """A tally, or a value to add to one."""
 
 
-class Outline:
+class ElementOutline:
     """The parts of one element, each with its path."""
 
     __penstock_leaf__: ClassVar[bool] = True
     __slots__ = ("parts",)
 
-    def __init__(self, parts: list[tuple[str, Part]]) -> None:
+    def __init__(self, parts: list[tuple[str, LeafPart]]) -> None:
         self.parts = parts
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Outline, (self.parts,)
+        return ElementOutline, (self.parts,)
 
 
 class Outlining:
@@ -42,10 +42,10 @@ class Outlining:
         return "describe"
 
     def spec(self, spec: Spec) -> Spec:
-        return ObjectSpec(Outline)
+        return ObjectSpec(ElementOutline)
 
-    def run(self, values: Sequence[Any], rows: Rows, out: np.ndarray | None) -> list[Outline]:
-        return [Outline(list(parts_of(value))) for value in values]
+    def run(self, values: Sequence[Any], rows: Rows, out: np.ndarray | None) -> list[ElementOutline]:
+        return [ElementOutline(list(parts_in(value))) for value in values]
 
 
 class Tallies:
@@ -57,13 +57,13 @@ class Tallies:
         self.left_out = False
         """True if there were too many paths to describe all."""
 
-    def add(self, outline: Outline) -> None:
+    def add(self, outline: ElementOutline) -> None:
         """Add an element."""
         for path, part in outline.parts:
             self.add_part(path, part)
         self.elements += 1
 
-    def add_part(self, path: str, part: Part) -> None:
+    def add_part(self, path: str, part: LeafPart) -> None:
         """Add a part of an element."""
         tally = self.leaves.get(path)
         if tally is None:
@@ -87,7 +87,7 @@ class Tallies:
         return made
 
 
-def parts_of(element: Any, path: str = "") -> Iterator[tuple[str, Part]]:
+def parts_in(element: Any, path: str = "") -> Iterator[tuple[str, LeafPart]]:
     """Yield the parts of an element, or of what is at a path of one."""
     if type(element) in LEAF_TYPES:
         yield from _of_leaf(element, path)
@@ -102,7 +102,7 @@ def _is_kept(node: Any) -> bool:
     return node is None or type(node) in (list, deque)
 
 
-def _of_leaf(leaf: Any, path: str) -> Iterator[tuple[str, Part]]:
+def _of_leaf(leaf: Any, path: str) -> Iterator[tuple[str, LeafPart]]:
     if isinstance(leaf, np.ndarray):
         yield from _of_array(leaf, path)
     elif isinstance(leaf, np.void) and leaf.dtype.names:
@@ -124,13 +124,13 @@ def _of_leaf(leaf: Any, path: str) -> Iterator[tuple[str, Part]]:
         yield path, leaf
 
 
-def _of_array(array: np.ndarray, path: str) -> Iterator[tuple[str, Part]]:
+def _of_array(array: np.ndarray, path: str) -> Iterator[tuple[str, LeafPart]]:
     if array.dtype.names:
         for name in array.dtype.names:
             yield from _of_array(array[name], f'{path}["{name}"]')
     elif array.dtype.kind in "OSUT":
         if array.ndim == 0:
-            yield from parts_of(array.item(), path)
+            yield from parts_in(array.item(), path)
         else:
             yield from _of_items(array.reshape(-1).tolist(), path, _name(array.dtype), array.shape)
     else:
@@ -145,7 +145,7 @@ def _name(dtype: np.dtype[Any]) -> str:
     return {"O": "object", "S": "bytes", "U": "str"}.get(dtype.kind, str(dtype))
 
 
-def _of_items(items: Sequence[Any], path: str, form: str, shape: tuple[int, ...]) -> Iterator[tuple[str, Part]]:
+def _of_items(items: Sequence[Any], path: str, form: str, shape: tuple[int, ...]) -> Iterator[tuple[str, LeafPart]]:
     """Yield the part of a list or an array of objects, and the tallies of all its items together."""
     whole = LeafTally()
     whole.count = 1
@@ -154,13 +154,13 @@ def _of_items(items: Sequence[Any], path: str, form: str, shape: tuple[int, ...]
     yield path, whole
     within = Tallies()
     for item in items:
-        for below, part in parts_of(item):
+        for below, part in parts_in(item):
             within.add_part(below, part)
     for below, tally in within.leaves.items():
         yield path + ITEM + below, tally
 
 
-def _of_ragged(ragged: Ragged, path: str) -> Iterator[tuple[str, Part]]:
+def _of_ragged(ragged: Ragged, path: str) -> Iterator[tuple[str, LeafPart]]:
     shape = tuple(-1 if size is None else size for size in ragged.shape)
     values = ragged.flat_values
     form = f"ragged {_name(values.dtype)}[{', '.join('~' if size < 0 else str(size) for size in shape)}]"
@@ -169,7 +169,7 @@ def _of_ragged(ragged: Ragged, path: str) -> Iterator[tuple[str, Part]]:
         tally.count = 1
         tally.forms.add(form)
         for text in values.reshape(-1).tolist():
-            yield from parts_of(text, path + ITEM)
+            yield from parts_in(text, path + ITEM)
     else:
         tally.add_array(values, form, ())
     tally.add_lengths(ragged.row_lengths())

@@ -7,9 +7,9 @@ from collections.abc import Callable
 from time import perf_counter
 from typing import TextIO, TypeAlias
 
-Progress: TypeAlias = Callable[[int, int | None], object]
+OnProgress: TypeAlias = Callable[[int, int | None], object]
 """A function of the elements done and of all elements, if their number is known."""
-PAUSE = 0.2  # seconds
+TOLD_EVERY = 0.2  # seconds
 
 
 class ProgressLine:
@@ -38,15 +38,15 @@ class ProgressLine:
 class Pacer:
     """Calls a function now and then, and once at the end."""
 
-    def __init__(self, progress: Progress | None, total: int | None) -> None:
+    def __init__(self, progress: OnProgress | None, total: int | None) -> None:
         self._progress = progress
         self._total = total
-        self._due = perf_counter() + PAUSE
+        self._due = perf_counter() + TOLD_EVERY
 
     def note(self, done: int, now: float) -> None:
         """Tell the function, if that is due."""
         if self._progress is not None and now >= self._due:
-            self._due = now + PAUSE
+            self._due = now + TOLD_EVERY
             self._progress(done, self._total)
 
     def finish(self, done: int) -> None:
@@ -60,7 +60,7 @@ class Pacer:
             self._progress.close()
 
 
-def progress_of(asked: bool | Progress | None, what: str) -> Progress | None:
+def progress_of(asked: bool | OnProgress | None, what: str) -> OnProgress | None:
     """Return the function that shows progress: the one passed, or by default a line if stderr is a terminal."""
     if callable(asked):
         return asked

@@ -6,8 +6,8 @@ from html import escape
 from typing import Any
 
 from penstock.dataset.describing.description import CLASSES_SHOWN, TOO_MANY, Description, LeafDescription
-from penstock.watch.notebook.counts import bar
-from penstock.watch.notebook.frame import framed
+from penstock.watch.notebook.counts import share_bar
+from penstock.watch.notebook.frame import in_frame
 from penstock.watch.stats import cut
 
 LONGEST_CELL = 48  # characters
@@ -16,7 +16,7 @@ HEAD = ("leaf", "spec", "missing", "NaN", "infinite", "min", "mean", "max", "std
 ALWAYS = 3  # columns that are shown even if empty
 
 
-def text_of(described: Description) -> str:
+def description_text(described: Description) -> str:
     """Return a table with a line for each leaf, and the most frequent classes."""
     table = _table(described)
     widths = [max(map(len, column)) for column in zip(*table, strict=True)]
@@ -25,7 +25,7 @@ def text_of(described: Description) -> str:
     return "\n".join([_title(described), *(lines if len(table) > 1 else []), *balances, *described.notes])
 
 
-def html_of(described: Description) -> str:
+def description_html(described: Description) -> str:
     """Return the table and a bar for each of the most frequent classes."""
     head, *rows = _table(described)
     lines = [f"<tr>{''.join(f'<th>{escape(cell)}</th>' for cell in head)}</tr>"]
@@ -33,7 +33,7 @@ def html_of(described: Description) -> str:
     table = f"<div class=scroll><table>{''.join(lines)}</table></div>" if rows else ""
     bars = "".join(map(_bars, described.values()))
     notes = "".join(f"<p class=soft>{escape(note)}</p>" for note in described.notes)
-    return framed(f"<p><b>{escape(_title(described))}</b></p>", table, bars, notes)
+    return in_frame(f"<p><b>{escape(_title(described))}</b></p>", table, bars, notes)
 
 
 def _title(described: Description) -> str:
@@ -60,9 +60,15 @@ def _row(leaf: LeafDescription) -> list[str]:
         number_text(leaf.mean),
         number_text(leaf.max),
         number_text(leaf.std),
-        "" if lengths is None else _lengths(lengths),
+        "" if lengths is None or _tells_length(leaf) else _lengths(lengths),
         TOO_MANY if leaf.too_many else f"{len(leaf.classes):,}" if leaf.classes else "",
     ]
+
+
+def _tells_length(leaf: LeafDescription) -> bool:
+    """Return whether the specs show the only length."""
+    lengths = leaf.lengths
+    return lengths is not None and lengths.min == lengths.max and all(f"[{lengths.min}" in each for each in leaf.specs)
 
 
 def _specs(leaf: LeafDescription) -> list[str]:
@@ -107,7 +113,7 @@ def _balance(leaf: LeafDescription) -> str:
 def _has_balance(leaf: LeafDescription) -> bool:
     """Return whether classes are worth showing: not if all are different, such as ids."""
     classes = leaf.classes or {}
-    return bool(classes) and (len(classes) <= CLASSES_SHOWN or max(classes.values()) > 1)
+    return len(classes) == 1 or max(classes.values(), default=0) > 1
 
 
 def _bars(leaf: LeafDescription) -> str:
@@ -117,7 +123,7 @@ def _bars(leaf: LeafDescription) -> str:
     whole, most = sum(classes.values()), max(classes.values())
     rows = "".join(
         f"<tr><td>{escape(_class(value))}</td><td>{count:,}</td><td>{100 * count / whole:.1f} %</td>"
-        f'<td style="text-align:left">{bar(count / most)}</td></tr>'
+        f'<td style="text-align:left">{share_bar(count / most)}</td></tr>'
         for value, count in list(classes.items())[:CLASSES_SHOWN]
     )
     left = len(classes) - CLASSES_SHOWN

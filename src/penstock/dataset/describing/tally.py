@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from penstock.dataset.describing.classes import LONGEST_CLASS, Classes
+from penstock.dataset.describing.classes import LONGEST_CLASS, ClassCounts
 from penstock.dataset.describing.forms import Forms
 from penstock.dataset.describing.moments import Floats, Moments, Whole
 
@@ -29,7 +29,7 @@ class LeafTally:
 
     def __init__(self) -> None:
         self.count = self.none = 0
-        self.forms, self.classes = Forms(), Classes()
+        self.forms, self.classes = Forms(), ClassCounts()
         self.whole, self.flags, self.lengths = Whole(), Whole(), Whole()
         self.floats, self.imaginary = Floats(), Floats()
         self.nat = 0
@@ -213,7 +213,7 @@ class LeafTally:
         """Return what `state()` was made of."""
         made = LeafTally()
         made.count, made.none, made.nat = state["count"], state["none"], state["nat"]
-        made.forms, made.classes = Forms.of_state(state["forms"]), Classes.of_state(state["classes"])
+        made.forms, made.classes = Forms.of_state(state["forms"]), ClassCounts.of_state(state["classes"])
         made.whole, made.flags, made.lengths = (Whole(**state[name]) for name in ("whole", "flags", "lengths"))
         made.floats, made.imaginary = map(_floats_of, (state["floats"], state["imaginary"]))
         if state["times"]:

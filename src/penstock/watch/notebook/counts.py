@@ -5,14 +5,15 @@ from __future__ import annotations
 from html import escape
 from typing import TYPE_CHECKING
 
-from penstock.watch.notebook.frame import framed
+from penstock.watch.notebook.frame import in_frame
+from penstock.watch.page.document import size_text
 from penstock.watch.stats import count, cut, operations_table, rate
 
 if TYPE_CHECKING:
     from penstock.watch.stats import Stats
 
-WIDEST = 160  # pixels of a bar
-LONGEST = 56  # characters of an operation's name
+WIDEST_BAR = 160  # pixels of a bar
+LONGEST_BARRED = 56  # characters of an operation's name
 EVENTS_SHOWN = 5
 
 
@@ -20,12 +21,12 @@ def stats_html(stats: Stats, title: str = "", verdict: str = "") -> str:
     """Return the counts as HTML, under a title and with a verdict, if these are given."""
     heading = f"<p><b>{escape(title)}</b></p>" if title else ""
     judged = f"<p class=verdict>{escape(verdict)}</p>" if verdict else ""
-    return framed(heading, f"<p>{_figures(stats)}</p>", judged, _operations(stats), _told(stats))
+    return in_frame(heading, f"<p>{_figures(stats)}</p>", judged, _operations(stats), _told(stats))
 
 
-def bar(share: float, kind: str = "") -> str:
+def share_bar(share: float, kind: str = "") -> str:
     """Return a bar whose width is a share of the widest."""
-    wide = max(round(WIDEST * min(max(share, 0.0), 1.0)), 1)
+    wide = max(round(WIDEST_BAR * min(max(share, 0.0), 1.0)), 1)
     return f'<span class="share {kind}" style="width:{wide}px"></span>'
 
 
@@ -41,8 +42,8 @@ def _figures(stats: Stats) -> str:
     if stats.ahead:
         parts.append(f"{stats.ahead} tasks under way")
     if stats.peak_bytes:
-        parts.append(f"at most {stats.peak_bytes / 1e6:,.1f} MB of batches")
-    waited = f" {bar(stats.wait_share, 'wait')} waited {stats.wait_share:.0%} of the time" if stats.items else ""
+        parts.append(f"at most {size_text(stats.peak_bytes)} of batches")
+    waited = f" {share_bar(stats.wait_share, 'wait')} waited {stats.wait_share:.0%} of the time" if stats.items else ""
     return escape(" · ".join(parts)) + (f"<br>{waited}" if waited else "")
 
 
@@ -53,9 +54,9 @@ def _operations(stats: Stats) -> str:
     total = sum(each.wall for each in stats.operations) or 1.0
     lines = [f"<tr>{''.join(f'<th>{escape(cell)}</th>' for cell in head)}<th></th></tr>"]
     for row, operation in zip(rows, stats.operations, strict=True):
-        cells = [cut(row[0], LONGEST), *row[1:]]
+        cells = [cut(row[0], LONGEST_BARRED), *row[1:]]
         told = "".join(f"<td>{escape(cell)}</td>" for cell in cells)
-        lines.append(f'<tr>{told}<td style="text-align:left">{bar(operation.wall / total)}</td></tr>')
+        lines.append(f'<tr>{told}<td style="text-align:left">{share_bar(operation.wall / total)}</td></tr>')
     return f"<div class=scroll><table>{''.join(lines)}</table></div>"
 
 

@@ -8,7 +8,7 @@ from html import escape
 from penstock.watch.page import style
 
 # Of the notebook's own text color, so that any theme is followed without knowing which it is.
-STYLE = f"""
+NOTEBOOK_STYLE = f"""
 .penstock{{--ink:currentColor;--soft:color-mix(in srgb,currentColor 65%,transparent);
   --card:color-mix(in srgb,currentColor 7%,transparent);--line:color-mix(in srgb,currentColor 20%,transparent);
   --blue:#4a86e8;--red:#e2584a;--green:#35a56d;--violet:#9b6fe0;--amber:#d09320;
@@ -34,9 +34,9 @@ STYLE = f"""
 """.strip()
 
 
-def framed(*parts: str) -> str:
+def in_frame(*parts: str) -> str:
     """Return pieces of HTML with their style, which holds only inside of them."""
-    return f'<div class="penstock"><style>{STYLE}</style>{"".join(parts)}</div>'
+    return f'<div class="penstock"><style>{NOTEBOOK_STYLE}</style>{"".join(parts)}</div>'
 
 
 def never_failing(make: Callable[[], str], otherwise: Callable[[], str]) -> str:

@@ -14,7 +14,7 @@ from penstock.watch.stats import cut
 LONGEST_OPERATION = 90  # characters
 LONGEST_SPEC = 160  # characters
 MOST_OPERATIONS = 60
-DEEPEST = 8  # steps of indentation
+DEEPEST_INDENTED = 8  # steps of indentation
 
 
 def plan_html(plan: Node) -> str:
@@ -43,7 +43,7 @@ def _rows(plan: Node) -> Iterator[str]:
         element = "?" if spec is None else cut(describe(spec), LONGEST_SPEC)
         arrow = "" if not node.inputs else "↳ "
         yield (
-            f'<tr><td style="padding-left:{8 + 16 * min(depth, DEEPEST)}px"><code>'
+            f'<tr><td style="padding-left:{8 + 16 * min(depth, DEEPEST_INDENTED)}px"><code>'
             f"{arrow}{escape(cut(node.label(), LONGEST_OPERATION))}</code></td>"
             f"<td class=soft>{length_text(node.length)} ×</td><td><code>{escape(element)}</code></td></tr>"
         )

@@ -84,7 +84,7 @@ def _top(facts: ReportFacts) -> str:
         f"{'batches' if stats.unit == 'batch' else 'elements'} a second": rate(stats.rate),
         "of the time waited": f"{stats.wait_share:.0%}",
         "seconds": f"{stats.seconds:,.2f}",
-        "peak of batches": _size(stats.peak_bytes),
+        "peak of batches": size_text(stats.peak_bytes),
     }
     cells = "".join(
         f"<div><b>{escape(value)}</b><small>{escape(name)}</small></div>" for name, value in figures.items()
@@ -161,7 +161,12 @@ def _time(seconds: float) -> str:
     )
 
 
-def _size(count: int) -> str:
+def size_text(count: int) -> str:
+    """Return a number of bytes in KB or MB.
+
+    >>> size_text(2_340), size_text(5_000_000)
+    ('2.3 KB', '5.0 MB')
+    """
     return f"{count / 1e6:,.1f} MB" if count >= 100_000 else f"{count / 1e3:,.1f} KB"
 
 
@@ -172,7 +177,7 @@ def _memory(facts: ReportFacts) -> str:
         curves = drawings.curves(levels.times, levels.values, "MB", "Memory held over time")
         drawn = f"<div class=wide>{curves}</div>"
     told = [*(f"grows: {each}" for each in stats.growing), *stats.notes]
-    return drawn + f"<p>At most {_size(stats.peak_bytes)} of batches.</p>" + _list(told)
+    return drawn + f"<p>At most {size_text(stats.peak_bytes)} of batches.</p>" + _list(told)
 
 
 def _order(facts: ReportFacts) -> str:

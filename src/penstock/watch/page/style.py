@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-RULES = (
+STYLE_RULES = (
     "*{box-sizing:border-box}",
     "h3{font-size:.9rem;margin:14px 0 6px;font-family:ui-monospace,monospace}",
     "small{color:var(--soft);font-weight:400}",
@@ -46,4 +46,4 @@ def rules(within: str = "") -> str:
     >>> rules(".penstock").splitlines()[2]
     '.penstock small{color:var(--soft);font-weight:400}'
     """
-    return "\n".join(f"{within} {rule}".strip() for rule in RULES)
+    return "\n".join(f"{within} {rule}".strip() for rule in STYLE_RULES)

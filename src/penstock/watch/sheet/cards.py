@@ -18,7 +18,7 @@ from penstock.watch.sheet.overlays import boxes_svg, corners_of, with_masks
 from penstock.watch.sheet.roles import Roles, are_boxes, are_masks, boxes_in, is_short_wave, leaves_of
 from penstock.watch.sheet.text import short
 
-SIDE = 160  # pixels of an image on the screen
+CARD_SIDE = 160  # pixels of an image on the screen
 LEAST_SIDE_SHOWN = 96  # of a small image
 LEAST_TEXT = 120  # characters of a text
 MOST_TOKENS = 48
@@ -63,14 +63,14 @@ def _picture(leaves: Mapping[str, Any], roles: Roles, manner: Manner, used: set[
     is_masked = are_masks(masks)
     if image is None and not is_masked:
         return ""
-    pixels = _blank(masks) if image is None else thumbnail(image, SIDE)
+    pixels = _blank(masks) if image is None else thumbnail(image, CARD_SIDE)
     high, wide = _mask_size(masks) if image is None else image.shape[:2]
     if image is not None:
         used.add(roles.by_role["image"])
     if is_masked:
         used.add(roles.by_role["masks"])
         pixels = with_masks(pixels, masks)
-    unit = max(high, wide) / (LEAST_SIDE_SHOWN if max(high, wide) <= SMALL_IMAGE else SIDE)
+    unit = max(high, wide) / (LEAST_SIDE_SHOWN if max(high, wide) <= SMALL_IMAGE else CARD_SIDE)
     sharp = "image-rendering:pixelated" if max(high, wide) <= SMALL_IMAGE else ""
     drawn = f'<image href="{png_url(pixels)}" width="{wide}" height="{high}" style="{sharp}"/>'
     drawn += _boxes(leaves, roles, manner, used, (high, wide), unit)
@@ -81,7 +81,7 @@ def _picture(leaves: Mapping[str, Any], roles: Roles, manner: Manner, used: set[
 def _blank(masks: np.ndarray) -> np.ndarray:
     """Return a dark image for masks without one."""
     high, wide = _mask_size(masks)
-    step = max(-(-max(high, wide) // (SIDE)), 1)
+    step = max(-(-max(high, wide) // (CARD_SIDE)), 1)
     return np.full((-(-high // step), -(-wide // step), 3), 40, np.uint8)
 
 

@@ -9,13 +9,13 @@ from html import escape
 from typing import Any
 
 from penstock.elements.spec import describe, spec_of
-from penstock.watch.notebook.frame import framed, told
+from penstock.watch.notebook.frame import in_frame, told
 from penstock.watch.sheet.cards import Manner, card_html
 from penstock.watch.sheet.roles import roles_of
 from penstock.watch.sheet.text import element_text
 from penstock.watch.stats import cut
 
-LONGEST_SPEC = 160  # characters
+LONGEST_ELEMENT = 160  # characters
 
 
 @dataclass(frozen=True, repr=False)
@@ -61,7 +61,7 @@ def page_of(title: str, html: str) -> str:
 def sheet_of(elements: Sequence[Any], count: int, asked: Mapping[str, str | int], manner: Manner) -> ContactSheet:
     """Return the sheet of some elements, of `count` in all; `asked` are the keys of roles that the user named."""
     return ContactSheet(
-        framed(f"<p class=soft>{escape(_title(elements, count))}</p>", cards_html(elements, asked, manner)),
+        in_frame(f"<p class=soft>{escape(_title(elements, count))}</p>", cards_html(elements, asked, manner)),
         "\n".join([_title(elements, count), *(f"{at}: {element_text(each)}" for at, each in enumerate(elements))]),
     )
 
@@ -85,6 +85,6 @@ def spec_text(element: Any) -> str:
     '{"x": int64}'
     """
     try:
-        return cut(describe(spec_of(element)), LONGEST_SPEC)
+        return cut(describe(spec_of(element)), LONGEST_ELEMENT)
     except Exception as error:  # noqa: BLE001 - of an object of any kind
         return told(error)

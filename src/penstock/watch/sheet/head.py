@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Any, TypeVar
 
 from penstock.elements.nested.structure import is_leaf
-from penstock.watch.notebook.frame import framed, never_failing
+from penstock.watch.notebook.frame import in_frame, never_failing
 from penstock.watch.sheet.cards import Manner
 from penstock.watch.sheet.contact_sheet import cards_html, spec_text
 from penstock.watch.sheet.taking import elements_in
 from penstock.watch.sheet.text import element_text
 
 T = TypeVar("T")
-SHOWN = 16  # elements, or rows of batches
+HEAD_SHOWN = 16  # elements, or rows of batches
 
 
 class Head(list[T]):
@@ -35,12 +35,12 @@ class Head(list[T]):
         return "\n".join([title + spec_text(self[0]), *lines])
 
     def _repr_html_(self) -> str:
-        return never_failing(lambda: framed(first_html(self, batched=self.batched)), lambda: repr(self))
+        return never_failing(lambda: in_frame(first_html(self, batched=self.batched)), lambda: repr(self))
 
 
 def first_html(elements: list[Any], *, batched: bool, manner: Manner | None = None) -> str:
     """Return the first elements, or the rows of the first batches, side by side."""
-    shown, _ = elements_in(elements, batched, SHOWN)
+    shown, _ = elements_in(elements, batched, HEAD_SHOWN)
     return cards_html(shown, {}, manner or Manner())
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from penstock.elements.nested.structure import flatten, paths
 from penstock.watch.page.pictures import image_of, is_wave
 
-NAMES: Mapping[str, tuple[str, ...]] = {
+ROLE_NAMES: Mapping[str, tuple[str, ...]] = {
     "image": ("image", "img", "picture", "photo", "pixels", "pixel_values", "jpg", "jpeg", "png", "webp", "x"),
     "masks": ("masks", "mask", "segmentation", "segmentation_mask", "seg", "label_map", "instances"),
     "boxes": ("boxes", "bboxes", "bbox", "box", "gt_boxes"),
@@ -95,14 +95,14 @@ def roles_of(element: Any, asked: Mapping[str, str | int]) -> Roles:
 
 
 def _by_name(role: str, leaves: Mapping[str, Any], fits: Any) -> str | None:
-    ranked = {name: rank for rank, name in enumerate(NAMES[role])}
+    ranked = {name: rank for rank, name in enumerate(ROLE_NAMES[role])}
     named = [(ranked[name_in(path)], path) for path, leaf in leaves.items() if name_in(path) in ranked and fits(leaf)]
     return min(named)[1] if named else None
 
 
 def _by_shape(role: str, free: Mapping[str, Any], leaves: Mapping[str, Any]) -> str | None:
     if role == "image":
-        pictures = {path: leaf for path, leaf in free.items() if name_in(path) not in NAMES["masks"]}
+        pictures = {path: leaf for path, leaf in free.items() if name_in(path) not in ROLE_NAMES["masks"]}
         return next((path for path, leaf in pictures.items() if image_of(leaf) is not None), None)
     if role == "masks":
         return next((path for path, leaf in free.items() if _is_flags(leaf)), None)

@@ -29,7 +29,7 @@ def elements_in(given: Any, batched: bool | None, most: int) -> tuple[list[Any],
     count = 0
     for item in items:
         held = as_arrays(item)
-        rows = rows_of(held) if (is_batch(held) if batched is None else batched) else None
+        rows = common_length(held) if (is_batch(held) if batched is None else batched) else None
         if rows is None:
             count += 1
             taken += [held] if len(taken) < most else []
@@ -55,7 +55,7 @@ def _as_array(leaf: Any) -> Any:
         return leaf
 
 
-def rows_of(element: Any) -> int | None:
+def common_length(element: Any) -> int | None:
     """Return the length that all leaves have in common along their first dimension, if there is one."""
     leaves = flatten(element)[0]
     if not leaves:
@@ -71,7 +71,7 @@ def is_batch(element: Any) -> bool:
     (True, False)
     """
     leaves = flatten(element)[0]
-    if rows_of(element) is None:
+    if common_length(element) is None:
         return False
     if any(isinstance(leaf, np.ndarray) and leaf.ndim >= 4 for leaf in leaves):
         return True

@@ -11,8 +11,8 @@ from penstock.elements.spec import leaf_spec
 from penstock.watch.page.samples import value_text
 
 LONGEST_LEAF = 40  # characters
-LONGEST_LINE = 200  # characters
-FEW = 8  # numbers that are shown one by one
+MOST_CHARACTERS = 200  # characters
+FEW_NUMBERS = 8  # numbers that are shown one by one
 
 
 def element_text(element: Any) -> str:
@@ -24,14 +24,14 @@ def element_text(element: Any) -> str:
     leaves, structure = flatten(element)
     parts = [f"{short(path)} {leaf_text(leaf)}".strip() for path, leaf in zip(paths(structure), leaves, strict=True)]
     line = " · ".join(parts) or "nothing"
-    return line if len(line) <= LONGEST_LINE else f"{line[:LONGEST_LINE]}…"
+    return line if len(line) <= MOST_CHARACTERS else f"{line[:LONGEST_TEXT]}…"
 
 
 def leaf_text(leaf: Any) -> str:
     """Return a leaf in few characters."""
     if not isinstance(leaf, np.ndarray):
         return " ".join(value_text(leaf, LONGEST_LEAF).split())
-    if leaf.size <= FEW and leaf.ndim <= 1:
+    if leaf.size <= FEW_NUMBERS and leaf.ndim <= 1:
         return " ".join(np.array2string(leaf, precision=4, max_line_width=10_000)[: 4 * LONGEST_LEAF].split())
     return f"{leaf_spec(leaf)!r}{_range(leaf)}"
 
