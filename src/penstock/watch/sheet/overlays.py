@@ -53,7 +53,7 @@ def boxes_svg(corners: np.ndarray, names: Sequence[str], numbers: Sequence[int],
         drawn = f'<rect {place} fill="none" stroke="{color}" stroke-width="{2 * unit:.3g}"/>'
         if names[at]:
             size, y = 10 * unit, max(top, 11 * unit)
-            wide = (0.62 * len(names[at]) + 0.6) * size
+            wide = (0.56 * len(names[at]) + 0.7) * size
             drawn += (
                 f'<rect x="{left:.4g}" y="{y - 11 * unit:.4g}" width="{wide:.4g}" height="{11 * unit:.4g}" '
                 f'fill="{color}"/><text x="{left + 0.3 * size:.4g}" y="{y - 2.2 * unit:.4g}" '

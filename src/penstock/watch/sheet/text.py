@@ -24,7 +24,7 @@ def element_text(element: Any) -> str:
     leaves, structure = flatten(element)
     parts = [f"{short(path)} {leaf_text(leaf)}".strip() for path, leaf in zip(paths(structure), leaves, strict=True)]
     line = " · ".join(parts) or "nothing"
-    return line if len(line) <= MOST_CHARACTERS else f"{line[:LONGEST_TEXT]}…"
+    return line if len(line) <= MOST_CHARACTERS else f"{line[:MOST_CHARACTERS]}…"
 
 
 def leaf_text(leaf: Any) -> str:
