@@ -19,6 +19,7 @@ def test_a_head_is_a_list():
 def test_scalars_are_shown_as_a_list_and_others_by_line():
     assert repr(Head([1, 2])) == "[1, 2]"
     assert repr(Head([])) == "[]"
+    assert repr(Head(["x" * 9999, "b"])) == f"2 elements of str\n0: {'x' * 40}…\n1: b"
     assert repr(Head(["a", None])) == "2 elements of str\n0: a\n1: nothing"
     assert repr(Head([{"x": 1}])) == '1 element of {"x": int64}\n0: x 1'
     batches = Head([np.arange(2), np.arange(2)])
@@ -38,5 +39,6 @@ def test_a_display_never_raises():
         def __repr__(self):
             raise ValueError("x")
 
+    assert repr(Head([Broken()])) == "1 element of Broken\n0: <Broken>"
     assert "figure" in Head([Broken()])._repr_html_()
     assert "figure" in Head([{"x": Broken()}, {"x": b"\xff\xd8\xff"}])._repr_html_()

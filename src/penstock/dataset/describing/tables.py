@@ -113,7 +113,7 @@ def _balance(leaf: LeafDescription) -> str:
 def _has_balance(leaf: LeafDescription) -> bool:
     """Return whether classes are worth showing: not if all are different, such as ids."""
     classes = leaf.classes or {}
-    return len(classes) == 1 or max(classes.values(), default=0) > 1
+    return max(classes.values(), default=0) > 1
 
 
 def _bars(leaf: LeafDescription) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import struct
 import zlib
-from math import ceil
 from typing import Any
 
 import numpy as np
@@ -69,17 +68,20 @@ def thumbnail(image: np.ndarray, most: int = THUMBNAIL) -> np.ndarray:
     longest = max(image.shape[:2])
     image = image[..., :3] if image.shape[2] >= 3 else image[..., :1]
     coarse = max(longest // (most * AVERAGED), 1)
-    small = _averaged(image[::coarse, ::coarse], ceil(ceil(longest / coarse) / most))
+    small = _averaged(image[::coarse, ::coarse], most)
     shown = np.clip(_brightness(small, image.dtype), 0, 255).astype(np.uint8)
     return np.repeat(shown, 3, axis=2) if shown.shape[2] == 1 else np.ascontiguousarray(shown)
 
 
-def _averaged(image: np.ndarray, step: int) -> np.ndarray:
-    """Return the means of squares of `step` pixels a side; those at the ends may be smaller."""
+def _averaged(image: np.ndarray, most: int) -> np.ndarray:
+    """Return the means of blocks of pixels, so that the longer side is at most `most`; the sides keep their ratio."""
+    high, wide, _ = image.shape
+    longest = max(high, wide)
     image = image.astype(np.float64)
-    for axis in (0, 1) if step > 1 else ():
-        starts = np.arange(0, image.shape[axis], step)
-        counts = np.diff(starts, append=image.shape[axis])
+    for axis, side in enumerate((high, wide) if longest > most else ()):
+        blocks = max(round(side * most / longest), 1)
+        starts = np.arange(blocks) * side // blocks
+        counts = np.diff(starts, append=side)
         image = np.add.reduceat(image, starts, axis=axis) / np.expand_dims(counts, (1 - axis, 2))
     return image
 

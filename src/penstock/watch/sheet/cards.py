@@ -19,6 +19,7 @@ from penstock.watch.sheet.roles import Roles, are_boxes, are_masks, boxes_in, is
 from penstock.watch.sheet.text import short
 
 CARD_SIDE = 160  # pixels of an image on the screen
+CARD_PIXELS = 128  # of its thumbnail, so that many are small
 LEAST_SIDE_SHOWN = 96  # of a small image
 LEAST_TEXT = 120  # characters of a text
 MOST_TOKENS = 48
@@ -63,7 +64,7 @@ def _picture(leaves: Mapping[str, Any], roles: Roles, manner: Manner, used: set[
     is_masked = are_masks(masks)
     if image is None and not is_masked:
         return ""
-    pixels = _blank(masks) if image is None else thumbnail(image, CARD_SIDE)
+    pixels = _blank(masks) if image is None else thumbnail(image, CARD_PIXELS)
     high, wide = _mask_size(masks) if image is None else image.shape[:2]
     if image is not None:
         used.add(roles.by_role["image"])

@@ -12,6 +12,7 @@ from penstock.watch.sheet.taking import elements_in
 from penstock.watch.sheet.text import element_text
 
 T = TypeVar("T")
+LONGEST_LIST = 400  # characters of simple values that are shown as a list
 HEAD_SHOWN = 16  # elements, or rows of batches
 
 
@@ -29,7 +30,9 @@ class Head(list[T]):
 
     def __repr__(self) -> str:
         if all(isinstance(each, int | float | str | bytes | bool) and is_leaf(each) for each in self):
-            return super().__repr__()
+            plain = super().__repr__()
+            if len(plain) <= LONGEST_LIST:
+                return plain
         title = f"{len(self)} {'batch' if self.batched else 'element'}{_plural(len(self), self.batched)} of "
         lines = [f"{at}: {element_text(each)}" for at, each in enumerate(self)]
         return "\n".join([title + spec_text(self[0]), *lines])

@@ -29,6 +29,13 @@ def element_text(element: Any) -> str:
 
 def leaf_text(leaf: Any) -> str:
     """Return a leaf in few characters."""
+    try:
+        return _leaf_text(leaf)
+    except Exception:  # noqa: BLE001 - of an object whose text cannot be made
+        return f"<{type(leaf).__name__}>"
+
+
+def _leaf_text(leaf: Any) -> str:
     if not isinstance(leaf, np.ndarray):
         return " ".join(value_text(leaf, LONGEST_LEAF).split())
     if leaf.size <= FEW_NUMBERS and leaf.ndim <= 1:
