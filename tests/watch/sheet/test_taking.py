@@ -25,6 +25,8 @@ IMAGE = np.zeros((32, 40, 3), np.uint8)
         (IMAGE, False),
         ({"image": IMAGE, "label": 3}, False),
         ({"image": IMAGE, "mask": np.zeros((32, 40))}, False),
+        (np.zeros((3, 32, 40), np.float32), False),
+        (np.zeros((5, 32, 40), np.float32), True),
         (np.zeros(16000, np.float32), False),
         ({"x": np.zeros(3), "y": np.zeros(4)}, False),
         (3, False),

@@ -12,7 +12,7 @@ from penstock.elements.nested.structure import flatten, unflatten
 from penstock.elements.ragged import Ragged
 from penstock.elements.sparse import Sparse
 from penstock.elements.spec import is_array_like
-from penstock.watch.page.pictures import LEAST_SIDE, is_wave
+from penstock.watch.page.pictures import LEAST_SIDE, image_of, is_wave
 
 
 def elements_in(given: Any, batched: bool | None, most: int) -> tuple[list[Any], int]:
@@ -75,6 +75,8 @@ def is_batch(element: Any) -> bool:
         return False
     if any(isinstance(leaf, np.ndarray) and leaf.ndim >= 4 for leaf in leaves):
         return True
+    if len(leaves) == 1 and image_of(leaves[0]) is not None and leaves[0].ndim == 3:  # perhaps (c, h, w)
+        return False
     return not any(_is_one(leaf) for leaf in leaves)
 
 
