@@ -84,7 +84,7 @@ class Preview(Handle[T_co]):
         room = dataset.describing
         shown = room.progress.progress_of(progress, "describe")
         describing = room.describe.DescribingPass(self._plan, self._passes.seed, most, path)
-        return describing.run(room.progress.Pacer(shown, total))
+        return describing.run(room.progress.Pacer(shown, total), getattr(self, "class_names", ()))
 
     def _first(self, count: int) -> Iterator[T_co]:
         """Yield the first elements, made inline; nothing of the source is read beyond them."""

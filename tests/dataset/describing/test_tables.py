@@ -61,3 +61,16 @@ def test_numbers_are_short():
     assert [number_text(each) for each in (1e-9, 1234567.5, 10**13, 12345, -0.5, float("nan"), float("inf"))] == [
         "1e-09", "1.235e+06", "1e+13", "12,345", "-0.5", "nan", "inf",
     ]  # fmt: skip
+
+
+def test_labels_have_the_class_names_of_the_dataset(tmp_path):
+    for name, count in (("cat", 3), ("dog", 1)):
+        (tmp_path / name).mkdir()
+        for number in range(count):
+            (tmp_path / name / f"{number}.jpg").write_bytes(b"none")
+    found = ps.read_image_folder(tmp_path).describe()
+    assert found.class_names == ("cat", "dog")
+    assert description_text(found).endswith("label: cat [0] (3, 75 %), dog [1] (1, 25 %)")
+    assert "cat [0]" in description_html(found)
+    others = ps.read_image_folder(tmp_path).map(lambda x: {**x, "label": x["label"] + 7}).describe()
+    assert description_text(others).endswith("label: 7 (3, 75 %), 8 (1, 25 %)")

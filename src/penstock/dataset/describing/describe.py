@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 from contextlib import ExitStack
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
@@ -54,8 +55,8 @@ class DescribingPass:
             raise
         self.tallies, self._before = saved.tallies, saved.tallies.elements
 
-    def run(self, pacer: Pacer) -> Description:
-        """Take all elements, and return their statistics."""
+    def run(self, pacer: Pacer, class_names: Sequence[str] = ()) -> Description:
+        """Take all elements, and return their statistics, with the names of classes if these are known."""
         with ExitStack() as stack:
             stack.callback(pacer.close)
             stack.enter_context(self._iterator)
@@ -66,7 +67,7 @@ class DescribingPass:
                 raise
         if self._checkpoint is not None:
             checkpoints.remove_checkpoint(self._checkpoint)
-        return described(self.tallies)
+        return described(self.tallies, class_names)
 
     def _take(self, pacer: Pacer) -> None:
         tallies, due = self.tallies, perf_counter() + SAVED_EVERY

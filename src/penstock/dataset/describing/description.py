@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import hypot
 from typing import Any, NamedTuple
@@ -69,7 +69,7 @@ class Description(Mapping[str, LeafDescription]):
 
     `description["label"]` finds a leaf by its path, or by a key that only one path ends with. The items of lists and of
     arrays of objects are described together, at the path of the list and `[*]`. `elements` counts the elements, and
-    `to_dict()` returns all as JSON data.
+    `to_dict()` returns all as JSON data. `class_names` are those of the dataset, if it has any; the text shows them.
 
     >>> Dataset.from_tensor_slices({"x": np.array([1.0, 2.0, 6.0]), "y": np.array([0, 1, 1])}).describe()
     3 elements
@@ -82,6 +82,7 @@ class Description(Mapping[str, LeafDescription]):
     elements: int
     leaves: dict[str, LeafDescription] = field(default_factory=dict[str, LeafDescription])
     notes: tuple[str, ...] = ()
+    class_names: tuple[str, ...] = ()
 
     def __getitem__(self, key: str) -> LeafDescription:
         path = watch.sheet.roles.path_of(key, self.leaves)
@@ -116,7 +117,7 @@ class Description(Mapping[str, LeafDescription]):
         }
 
 
-def described(tallies: Tallies) -> Description:
+def described(tallies: Tallies, class_names: Sequence[str] = ()) -> Description:
     """Return the statistics of the elements of tallies."""
     leaves: dict[str, LeafDescription] = {}
     roots = {path: at for at, path in enumerate(tallies.leaves) if ITEM not in path}
@@ -129,7 +130,7 @@ def described(tallies: Tallies) -> Description:
         whole = tallies.elements if outer is None else tallies.leaves[outer].lengths.total
         leaves[path] = _leaf(path, tally, whole)
     notes = (f"there are more than {MOST_PATHS} leaves; the others are not described",) if tallies.left_out else ()
-    return Description(tallies.elements, leaves, notes)
+    return Description(tallies.elements, leaves, notes, tuple(class_names))
 
 
 def _leaf(path: str, tally: LeafTally, whole: int) -> LeafDescription:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from html import escape
 from typing import Any
 
 from penstock.dataset.describing.description import CLASSES_SHOWN, TOO_MANY, Description, LeafDescription
 from penstock.watch.notebook.counts import share_bar
 from penstock.watch.notebook.frame import in_frame
+from penstock.watch.sheet.roles import ROLE_NAMES, name_in
 from penstock.watch.stats import cut
 
 LONGEST_CELL = 48  # characters
@@ -21,7 +23,8 @@ def description_text(described: Description) -> str:
     table = _table(described)
     widths = [max(map(len, column)) for column in zip(*table, strict=True)]
     lines = ["  ".join(cell.ljust(wide) for cell, wide in zip(row, widths, strict=True)).rstrip() for row in table]
-    balances = [f"{leaf.name}: {_balance(leaf)}" for leaf in described.values() if _has_balance(leaf)]
+    names = described.class_names
+    balances = [f"{leaf.name}: {_balance(leaf, names)}" for leaf in described.values() if _has_balance(leaf)]
     return "\n".join([_title(described), *(lines if len(table) > 1 else []), *balances, *described.notes])
 
 
@@ -31,7 +34,7 @@ def description_html(described: Description) -> str:
     lines = [f"<tr>{''.join(f'<th>{escape(cell)}</th>' for cell in head)}</tr>"]
     lines += [f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in rows]
     table = f"<div class=scroll><table>{''.join(lines)}</table></div>" if rows else ""
-    bars = "".join(map(_bars, described.values()))
+    bars = "".join(_bars(leaf, described.class_names) for leaf in described.values())
     notes = "".join(f"<p class=soft>{escape(note)}</p>" for note in described.notes)
     return in_frame(f"<p><b>{escape(_title(described))}</b></p>", table, bars, notes)
 
@@ -99,8 +102,8 @@ def number_text(value: Any) -> str:
     return str(value)
 
 
-def _balance(leaf: LeafDescription) -> str:
-    classes = leaf.classes or {}
+def _balance(leaf: LeafDescription, names: Sequence[str]) -> str:
+    classes = _named(leaf, names)
     whole = sum(classes.values())
     shown = [
         f"{_class(value)} ({count:,}, {count / whole:.0%})".replace("%", " %")
@@ -116,10 +119,10 @@ def _has_balance(leaf: LeafDescription) -> bool:
     return max(classes.values(), default=0) > 1
 
 
-def _bars(leaf: LeafDescription) -> str:
+def _bars(leaf: LeafDescription, names: Sequence[str]) -> str:
     if not _has_balance(leaf):
         return ""
-    classes = leaf.classes or {}
+    classes = _named(leaf, names)
     whole, most = sum(classes.values()), max(classes.values())
     rows = "".join(
         f"<tr><td>{escape(_class(value))}</td><td>{count:,}</td><td>{100 * count / whole:.1f} %</td>"
@@ -129,6 +132,15 @@ def _bars(leaf: LeafDescription) -> str:
     left = len(classes) - CLASSES_SHOWN
     more = f"<p class=soft>and {left:,} more</p>" if left > 0 else ""
     return f"<h4>{escape(cut(leaf.name, LONGEST_CELL))}</h4><table>{rows}</table>{more}"
+
+
+def _named(leaf: LeafDescription, names: Sequence[str]) -> dict[Any, int]:
+    """Return the classes of a leaf by their names, if it is a label and all its numbers have one."""
+    classes = leaf.classes or {}
+    is_label = name_in(leaf.path) in ROLE_NAMES["label"]
+    if not is_label or not all(type(each) is int and 0 <= each < len(names) for each in classes):
+        return dict(classes)
+    return {f"{names[int(each)]} [{each}]": count for each, count in classes.items()}
 
 
 def _class(value: Any) -> str:
