@@ -33,7 +33,7 @@ def description_html(described: Description) -> str:
     head, *rows = _table(described)
     lines = [f"<tr>{''.join(f'<th>{escape(cell)}</th>' for cell in head)}</tr>"]
     lines += [f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in rows]
-    table = f"<div class=scroll><table>{''.join(lines)}</table></div>" if rows else ""
+    table = f"<div class=scroll><table class=facts>{''.join(lines)}</table></div>" if rows else ""
     bars = "".join(_bars(leaf, described.class_names) for leaf in described.values())
     notes = "".join(f"<p class=soft>{escape(note)}</p>" for note in described.notes)
     return in_frame(f"<p><b>{escape(_title(described))}</b></p>", table, bars, notes)

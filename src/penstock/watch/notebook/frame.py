@@ -21,6 +21,7 @@ NOTEBOOK_STYLE = f"""
 .penstock .verdict{{border-left:3px solid var(--blue);background:var(--card);padding:6px 10px}}
 .penstock .pipe td{{white-space:normal;overflow-wrap:anywhere;text-align:left}}
 .penstock .pipe td:nth-child(2){{text-align:right;white-space:nowrap}}
+.penstock .facts tr :nth-child(2){{text-align:left}}
 .penstock .share{{display:inline-block;height:8px;border-radius:2px;background:var(--blue);vertical-align:middle}}
 .penstock .share.wait{{background:var(--red)}}
 .penstock .cards{{display:flex;flex-wrap:wrap;gap:12px;align-items:flex-start;margin:6px 0}}

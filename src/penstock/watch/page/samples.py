@@ -49,13 +49,15 @@ def value_html(value: Any, most: int = TEXT_SHOWN) -> str:
 def value_text(value: Any, most: int = TEXT_SHOWN) -> str:
     """Return one value as text of at most `most` characters, and a sign of omission.
 
-    >>> value_text("penstock", 3), value_text(np.arange(99), 40)
-    ('pen…', '[ 0  1  2 ... 96 97 98]')
+    >>> value_text("penstock", 3), value_text(1 / 3), value_text(np.arange(99), 40)
+    ('pen…', '0.333333', '[ 0  1  2 ... 96 97 98]')
     """
     if isinstance(value, bytes):
         text = value[: most + 1].decode("utf-8", "replace")
     elif isinstance(value, np.ndarray):
         text = np.array2string(value, threshold=12, edgeitems=3, precision=4)
+    elif isinstance(value, float | np.floating):
+        text = f"{value:.6g}"
     else:
         text = str(value)
     return text if len(text) <= most else f"{text[:most]}…"
