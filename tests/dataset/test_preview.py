@@ -137,7 +137,7 @@ def test_a_display_never_raises(monkeypatch):
     ds = D.range(3)
     monkeypatch.setattr(preview.Preview, "_html", lambda self: 1 // 0)
     assert ds._repr_html_().startswith("<pre>&lt;Dataset of 3: int64 | range(3)&gt;\n(not drawn: ZeroDivisionError")
-    monkeypatch.setattr(ps.Iterator, "_html", lambda self: 1 // 0)
+    monkeypatch.setattr(ps.Iterator, "verdict", lambda self: 1 // 0)
     assert "not drawn" in iter(ds)._repr_html_()
 
 

@@ -67,12 +67,14 @@ class Watching:
         return watch.verdict.verdict(self.stats())
 
     def _repr_html_(self) -> str:
-        """Return the counts as of now; displaying them takes no element."""
-        return watch.notebook.frame.never_failing(self._html, lambda: repr(self))
+        return self.display(lambda: repr(self), self.verdict)
 
-    def _html(self) -> str:
-        stats = self.stats()
-        return watch.notebook.counts.stats_html(stats, repr(self).strip("<>"), watch.verdict.verdict(stats))
+    def display(self, title: Callable[[], str], verdict: Callable[[], str]) -> str:
+        """Return the counts as of now as HTML for a notebook; this takes no element, and raises no error."""
+        shown = watch.notebook.counts.stats_html
+        return watch.notebook.frame.never_failing(
+            lambda: shown(self.stats(), title().strip("<>"), verdict()), lambda: repr(self)
+        )
 
     def trace(self, path: str | os.PathLike[str]) -> None:
         """Write a trace of this pass for https://ui.perfetto.dev or `chrome://tracing`; call it before the first item.
