@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from penstock.core.on_error import ErrorBudget
     from penstock.core.verdicts import Verdict
     from penstock.dataset.check import Check, StageCheck
+    from penstock.dataset.describing.description import Description, LeafDescription
     from penstock.dataset.diagnose import Diagnosis, diagnose
     from penstock.dataset.iterator import Iterator
     from penstock.dataset.readers.arrays import read_hdf5, read_numpy, read_zarr
@@ -39,12 +40,14 @@ if TYPE_CHECKING:
     from penstock.dataset.readers.tables import read_arrow, read_csv, read_parquet, read_sql
     from penstock.dataset.readers.tar import read_tar
     from penstock.dataset.row_explanation import OperationOnRow, RowExplanation
+    from penstock.dataset.show import show
     from penstock.dataset.switch import Switch
     from penstock.elements.spec import ArraySpec, ObjectSpec, RaggedSpec, SparseSpec
     from penstock.lint.finding import Finding
     from penstock.ops.group.pack import pack_efficiency
     from penstock.plan.difference import OperationDiff, PlanDiff
     from penstock.plan.locate import Record
+    from penstock.watch.sheet.contact_sheet import ContactSheet
     from penstock.watch.stats import OperationStats, Stats
 
 __version__ = "0.1.0"
@@ -55,11 +58,14 @@ __all__ = [
     "UNKNOWN",
     "ArraySpec",
     "Check",
+    "ContactSheet",
     "Dataset",
+    "Description",
     "Diagnosis",
     "ErrorBudget",
     "Finding",
     "Iterator",
+    "LeafDescription",
     "ObjectSpec",
     "OperationDiff",
     "OperationOnRow",
@@ -103,6 +109,7 @@ __all__ = [
     "read_tfrecord",
     "read_zarr",
     "records",
+    "show",
 ]
 
 _PLACES = {
@@ -135,7 +142,9 @@ _PLACES = {
     "read_tar": "penstock.dataset.readers.tar",
     **dict.fromkeys(("ArraySpec", "ObjectSpec", "RaggedSpec", "SparseSpec"), "penstock.elements.spec"),
     **dict.fromkeys(("Check", "StageCheck"), "penstock.dataset.check"),
+    **dict.fromkeys(("Description", "LeafDescription"), "penstock.dataset.describing.description"),
     **dict.fromkeys(("Diagnosis", "diagnose"), "penstock.dataset.diagnose"),
+    "ContactSheet": "penstock.watch.sheet.contact_sheet",
     "Finding": "penstock.lint.finding",
     "Iterator": "penstock.dataset.iterator",
     **dict.fromkeys(("OperationOnRow", "RowExplanation"), "penstock.dataset.row_explanation"),
@@ -143,6 +152,7 @@ _PLACES = {
     **dict.fromkeys(("OperationDiff", "PlanDiff"), "penstock.plan.difference"),
     "Record": "penstock.plan.locate",
     "pack_efficiency": "penstock.ops.group.pack",
+    "show": "penstock.dataset.show",
 }
 """The modules of names that are imported on first use."""
 

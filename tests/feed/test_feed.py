@@ -257,3 +257,14 @@ def test_a_feed_is_watched_as_its_source_is(tmp_path):
     assert (tmp_path / "run.html").read_text().startswith("<!doctype html>")
     with pytest.raises(PlanError, match="to_opentelemetry"):
         it.to_opentelemetry()
+
+
+def test_the_display_of_an_iterator_has_the_verdict_of_the_feed_and_takes_nothing(monkeypatch):
+    monkeypatch.setattr(FedIterator, "verdict", lambda self: "of the feed")
+    it = iter(fed(Dataset.range(8).batch(2)))
+    assert next(it).array.tolist() == [0, 1]
+    html = it._repr_html_()
+    assert "not drawn" not in html
+    assert "<p class=verdict>of the feed</p>" in html
+    assert "batch(2)" in html
+    assert next(it).array.tolist() == [2, 3]

@@ -7,6 +7,7 @@ from penstock.core.lazy import files_on_demand
 __all__ = [
     "arguments",
     "check",
+    "describing",
     "handle",
     "iterator",
     "passes",
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from penstock.dataset import (
         arguments,
         check,
+        describing,
         handle,
         iterator,
         passes,

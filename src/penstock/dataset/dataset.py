@@ -16,6 +16,7 @@ from penstock.dataset.methods.ranks import RankMethods
 from penstock.dataset.methods.read import ReadMethods
 from penstock.dataset.methods.uneven import UnevenMethods
 from penstock.dataset.methods.write import Write
+from penstock.dataset.preview import Preview
 from penstock.dataset.training import Training
 
 
@@ -32,6 +33,7 @@ class Dataset(
     BufferMethods[T_co],
     Inspect[T_co],
     Explaining[T_co],
+    Preview[T_co],
     Training[T_co],
     Write[T_co],
 ):

@@ -35,7 +35,7 @@ class WidthRates:
     by_workers: dict[int, float]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Diagnosis:
     """Rates of a dataset, in items (batches or elements) per second.
 
@@ -45,7 +45,7 @@ class Diagnosis:
     - `operations`: from the sources up, the elements per second of the pipeline up to and with each operation, by the
       number of workers. The operation at which they fall is the one that costs.
 
-    >>> print(diagnose(Dataset.range(64).map(abs).batch(4), seconds=0.3))
+    >>> diagnose(Dataset.range(64).map(abs).batch(4), seconds=0.3)
     as it is: ... batches/s
     ...
     up to             1 worker...
@@ -58,7 +58,7 @@ class Diagnosis:
     step_rate: float | None
     operations: tuple[WidthRates, ...]
 
-    def __str__(self) -> str:
+    def __repr__(self) -> str:
         items = PLURALS[self.unit]
         lines = [f"as it is: {rate(self.rate)} {items}/s"]
         if self.step_rate is not None:

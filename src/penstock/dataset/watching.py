@@ -125,6 +125,16 @@ class Watching:
         plan, run, applied = self._as_run()
         return plans.explain.explained(plan, run, applied, watch.explained.measured_run(self.stats()))
 
+    def _repr_html_(self) -> str:
+        return self.display(lambda: repr(self), self.verdict)
+
+    def display(self, title: Callable[[], str], verdict: Callable[[], str]) -> str:
+        """Return the counts as of now as HTML for a notebook; this takes no element, and raises no error."""
+        shown = watch.notebook.counts.stats_html
+        return watch.notebook.frame.never_failing(
+            lambda: shown(self.stats(), title().strip("<>"), verdict()), lambda: repr(self)
+        )
+
     def trace(self, path: str | os.PathLike[str]) -> None:
         """Write a trace of this pass for https://ui.perfetto.dev or `chrome://tracing`; call it before the first item.
 

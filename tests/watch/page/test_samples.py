@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import base64
-import io
-import re
-
 import numpy as np
 import pytest
 
 import penstock as ps
-from penstock.watch.page.samples import element_html, png_bytes, thumbnail
+from penstock.watch.page.samples import element_html
 
 
 @pytest.mark.parametrize(
@@ -45,27 +41,3 @@ def test_a_batch_shows_its_first_elements():
 def test_ragged_leaves_show_their_lengths():
     ds = ps.Dataset.from_source([np.arange(3), np.arange(1)]).ragged_batch(2)
     assert "lengths 3, 1" in element_html(next(iter(ds)), rows=1)
-
-
-def test_a_png_has_the_pixels():
-    image = np.random.default_rng(0).integers(0, 256, (9, 11, 3), np.uint8)
-    pillow = pytest.importorskip("PIL.Image")
-    assert np.array_equal(np.asarray(pillow.open(io.BytesIO(png_bytes(image)))), image)
-    html = element_html(image := np.repeat(image, 2, axis=0))
-    data = base64.b64decode(re.search(r"base64,([^\"]+)", html)[1])
-    assert np.array_equal(np.asarray(pillow.open(io.BytesIO(data))), image)
-
-
-@pytest.mark.parametrize(
-    ("image", "shape", "top"),
-    [
-        (np.full((200, 100, 3), 9, np.uint8), (67, 34, 3), 9),
-        (np.full((10, 10, 1), 0xFFFF, np.uint16), (10, 10, 3), 255),
-        (np.linspace(-3, 3, 300, dtype=np.float32).reshape(10, 10, 3), (10, 10, 3), 255),
-        (np.full((10, 10, 4), np.nan, np.float32), (10, 10, 3), 0),
-    ],
-)
-@pytest.mark.filterwarnings("ignore:All-NaN")
-def test_a_thumbnail_is_small_and_of_bytes(image, shape, top):
-    small = thumbnail(image)
-    assert (small.shape, small.dtype, small.max()) == (shape, np.uint8, top)

@@ -7,6 +7,7 @@ from penstock.core.lazy import files_on_demand
 __all__ = [
     "batch",
     "batch_by_tokens",
+    "batching",
     "bucket",
     "by_length",
     "group_by_reducer",
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from penstock.ops.group import (
         batch,
         batch_by_tokens,
+        batching,
         bucket,
         by_length,
         group_by_reducer,

@@ -4,9 +4,9 @@ from typing import TYPE_CHECKING
 
 from penstock.core.lazy import files_on_demand
 
-__all__ = ["document", "drawings", "facts", "samples", "viewer"]
+__all__ = ["document", "drawings", "facts", "patience", "pictures", "samples", "style", "viewer"]
 
 if TYPE_CHECKING:
-    from penstock.watch.page import document, drawings, facts, samples, viewer
+    from penstock.watch.page import document, drawings, facts, patience, pictures, samples, style, viewer
 else:
     __getattr__ = files_on_demand(__name__, __all__)

@@ -7,66 +7,33 @@ from dataclasses import dataclass, field
 from html import escape
 from typing import Any
 
-from penstock.watch.page import drawings
+from penstock.watch.page import drawings, style
 from penstock.watch.page.facts import Costs, Levels, Timeline
 from penstock.watch.stats import Stats, cut, operations_table, rate
 from penstock.watch.verdict import verdict
 
 LONGEST_DRAWN = 56  # characters of an operation's name that fit beside its pipe
-STYLE = """
-:root{color-scheme:light dark;--ink:#1d2330;--soft:#5d6678;--paper:#fff;--card:#f5f6f9;--line:#dde1e9;
-  --blue:#2f6fde;--red:#d9483b;--green:#2c9a63;--violet:#8a5bd6;--amber:#c98a12}
-@media(prefers-color-scheme:dark){:root{--ink:#e6e9f0;--soft:#9aa4b8;--paper:#14171d;--card:#1d222b;
-  --line:#323a48;--blue:#6ea2ff;--red:#ff7a6b;--green:#5fcf97;--violet:#b592ff;--amber:#f0b84a}}
-@media print{:root{color-scheme:light;--ink:#000;--soft:#444;--paper:#fff;--card:#fff;--line:#bbb}section{
-  break-inside:avoid}}
-*{box-sizing:border-box}
-body{margin:0;background:var(--paper);color:var(--ink);font:16px/1.5 system-ui,sans-serif}
-main{max-width:820px;margin:0 auto;padding:24px 16px 64px}
-h1{font-size:1.5rem;margin:0}
-h2{font-size:1.1rem;margin:36px 0 10px}
-h3{font-size:.9rem;margin:14px 0 6px;font-family:ui-monospace,monospace}
-small,.soft{color:var(--soft);font-weight:400}
-.verdict{border-left:4px solid var(--blue);background:var(--card);padding:12px 16px;margin:16px 0;border-radius:4px}
-.figures{display:flex;flex-wrap:wrap;gap:10px;margin:16px 0}
-.figures div{background:var(--card);border-radius:6px;padding:10px 14px;flex:1 1 120px}
-.figures b{display:block;font-size:1.25rem}
-svg{width:100%;height:auto;display:block}
-.scroll{overflow-x:auto}
-table{border-collapse:collapse;width:100%;font-size:.85rem}
-td,th{padding:5px 8px;text-align:right;border-bottom:1px solid var(--line);white-space:nowrap}
-td:first-child,th:first-child{text-align:left;min-width:110px;white-space:normal;overflow-wrap:anywhere}
-ul{padding-left:20px}
-li{overflow-wrap:anywhere}
-code{font:.85em ui-monospace,monospace;overflow-wrap:anywhere;white-space:pre-wrap}
-.row{display:flex;flex-wrap:wrap;gap:8px}
-figure{margin:0}
-figure code{display:block}
-img{display:block;max-width:96px;border-radius:4px;image-rendering:pixelated}
-.wave{width:160px;height:40px;background:var(--card)}
-.wave line{stroke:var(--blue)}
-text{fill:var(--ink);font:12px system-ui,sans-serif}
-text.soft{fill:var(--soft);font-size:11px}
-text.strong{font-weight:600;font-size:13px}
-rect.work,rect.task{fill:var(--blue)}
-rect.wait{fill:var(--red)}
-rect.step{fill:var(--green)}
-rect.pipe{fill:var(--line)}
-rect.lane{fill:var(--card)}
-.dot{fill:var(--blue)}
-.curve{fill:none;stroke-width:1.6}
-.c0{stroke:var(--blue)}
-.c1{stroke:var(--red)}
-.c2{stroke:var(--green)}
-.c3{stroke:var(--violet)}
-.c4{stroke:var(--amber)}
-.key.c0{fill:var(--blue)}
-.key.c1{fill:var(--red)}
-.key.c2{fill:var(--green)}
-.key.c3{fill:var(--violet)}
-.key.c4{fill:var(--amber)}
-.square{max-width:300px}
-@media(max-width:520px){.wide{overflow-x:auto}.wide svg{min-width:560px}}
+STYLE = f"""
+:root{{color-scheme:light dark;--ink:#1d2330;--soft:#5d6678;--paper:#fff;--card:#f5f6f9;--line:#dde1e9;
+  --blue:#2f6fde;--red:#d9483b;--green:#2c9a63;--violet:#8a5bd6;--amber:#c98a12}}
+@media(prefers-color-scheme:dark){{:root{{--ink:#e6e9f0;--soft:#9aa4b8;--paper:#14171d;--card:#1d222b;
+  --line:#323a48;--blue:#6ea2ff;--red:#ff7a6b;--green:#5fcf97;--violet:#b592ff;--amber:#f0b84a}}}}
+@media print{{:root{{color-scheme:light;--ink:#000;--soft:#444;--paper:#fff;--card:#fff;--line:#bbb}}section{{
+  break-inside:avoid}}}}
+body{{margin:0;background:var(--paper);color:var(--ink);font:16px/1.5 system-ui,sans-serif}}
+main{{max-width:820px;margin:0 auto;padding:24px 16px 64px}}
+h1{{font-size:1.5rem;margin:0}}
+h2{{font-size:1.1rem;margin:36px 0 10px}}
+.verdict{{border-left:4px solid var(--blue);background:var(--card);padding:12px 16px;margin:16px 0;border-radius:4px}}
+.figures{{display:flex;flex-wrap:wrap;gap:10px;margin:16px 0}}
+.figures div{{background:var(--card);border-radius:6px;padding:10px 14px;flex:1 1 120px}}
+.figures b{{display:block;font-size:1.25rem}}
+.scroll{{overflow-x:auto}}
+ul{{padding-left:20px}}
+li{{overflow-wrap:anywhere}}
+.square{{max-width:300px}}
+{style.rules()}
+@media(max-width:520px){{.wide{{overflow-x:auto}}.wide svg{{min-width:560px}}}}
 """
 
 
@@ -118,7 +85,7 @@ def _top(facts: ReportFacts) -> str:
         f"{'batches' if stats.unit == 'batch' else 'elements'} a second": rate(stats.rate),
         "of the time waited": f"{stats.wait_share:.0%}",
         "seconds": f"{stats.seconds:,.2f}",
-        "peak of batches": _size(stats.peak_bytes),
+        "peak of batches": size_text(stats.peak_bytes),
     }
     cells = "".join(
         f"<div><b>{escape(value)}</b><small>{escape(name)}</small></div>" for name, value in figures.items()
@@ -201,7 +168,12 @@ def _time(seconds: float) -> str:
     )
 
 
-def _size(count: int) -> str:
+def size_text(count: int) -> str:
+    """Return a number of bytes in KB or MB.
+
+    >>> size_text(2_340), size_text(5_000_000)
+    ('2.3 KB', '5.0 MB')
+    """
     return f"{count / 1e6:,.1f} MB" if count >= 100_000 else f"{count / 1e3:,.1f} KB"
 
 
@@ -212,7 +184,7 @@ def _memory(facts: ReportFacts) -> str:
         curves = drawings.curves(levels.times, levels.values, "MB", "Memory held over time")
         drawn = f"<div class=wide>{curves}</div>"
     told = [*(f"grows: {each}" for each in stats.growing), *stats.notes]
-    return drawn + f"<p>At most {_size(stats.peak_bytes)} of batches.</p>" + _list(told)
+    return drawn + f"<p>At most {size_text(stats.peak_bytes)} of batches.</p>" + _list(told)
 
 
 def _order(facts: ReportFacts) -> str:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import contextvars
 import logging
 import os
 import platform
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from html import escape
 from importlib.metadata import version
 from time import strftime
@@ -25,6 +24,7 @@ from penstock.ops.group.batching import batching_of
 from penstock.plan.graph import all_nodes
 from penstock.watch.page.document import ReportFacts, page
 from penstock.watch.page.facts import CostlyTask, Costs, Levels, Timeline
+from penstock.watch.page.patience import Collector
 from penstock.watch.page.records import RecordCosts
 from penstock.watch.page.samples import element_html
 from penstock.watch.stats import cut
@@ -194,28 +194,26 @@ def write_page(path: str, facts: ReportFacts, *, said: bool = False) -> None:
 
 def _sample(plan: Node) -> str:
     """Return the first element, made once more, as HTML; a thread makes it, so that the page does not wait for ever."""
-    made: list[str] = []
-    context = contextvars.copy_context()
-    maker = threading.Thread(target=lambda: made.append(context.run(_made_sample, plan)), daemon=True)
-    try:
-        maker.start()
-    except RuntimeError as error:  # at the end of the interpreter
-        return f"<p>No element could be made: {escape(str(error))}</p>"
-    maker.join(SAMPLE_SECONDS)
-    return made[0] if made else f"<p>No element could be made within {SAMPLE_SECONDS:g} s.</p>"
+    collector = Collector(_made_sample(plan))
+    is_over = collector.wait(SAMPLE_SECONDS)
+    if collector.error is not None:
+        return f"<p>No element could be made: {escape(str(collector.error))}</p>"
+    if collector.values or is_over:
+        return "".join(collector.values)
+    return f"<p>No element could be made within {SAMPLE_SECONDS:g} s.</p>"
 
 
-def _made_sample(plan: Node) -> str:
+def _made_sample(plan: Node) -> Iterator[str]:
     try:
         if plan.length == 0:
-            return ""
+            return
         if plan.indexed:
             element = compiled(plan, np.empty, Unobserved())(np.zeros(1, np.int64)).elements()[0]
         else:
             element = first_element(plan)
-        return element_html(element, None if batching_of(plan) is None else 1)
+        yield element_html(element, None if batching_of(plan) is None else 1)
     except Exception as error:  # noqa: BLE001 - of the user's functions: the page shows it
-        return f"<p>No element could be made: {escape(f'{type(error).__name__}: {error}')}</p>"
+        yield f"<p>No element could be made: {escape(f'{type(error).__name__}: {error}')}</p>"
 
 
 def source_order(plan: Node) -> list[float]:

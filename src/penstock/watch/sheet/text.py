@@ -1,0 +1,61 @@
+"""Elements as one line of text each."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from penstock.elements.nested.structure import flatten, paths
+from penstock.elements.spec import leaf_spec
+from penstock.watch.page.samples import value_text
+
+LONGEST_LEAF = 40  # characters
+MOST_CHARACTERS = 200  # characters
+FEW_NUMBERS = 8  # numbers that are shown one by one
+
+
+def element_text(element: Any) -> str:
+    """Return an element in one line: the values of small leaves, the spec and range of arrays.
+
+    >>> element_text({"image": np.zeros((28, 28), np.uint8), "label": 3, "name": "three"})
+    'image uint8[28, 28] 0…0 · label 3 · name three'
+    """
+    leaves, structure = flatten(element)
+    parts = [f"{short(path)} {leaf_text(leaf)}".strip() for path, leaf in zip(paths(structure), leaves, strict=True)]
+    line = " · ".join(parts) or "nothing"
+    return line if len(line) <= MOST_CHARACTERS else f"{line[:MOST_CHARACTERS]}…"
+
+
+def leaf_text(leaf: Any) -> str:
+    """Return a leaf in few characters."""
+    try:
+        return _leaf_text(leaf)
+    except Exception:  # noqa: BLE001 - of an object whose text cannot be made
+        return f"<{type(leaf).__name__}>"
+
+
+def _leaf_text(leaf: Any) -> str:
+    if not isinstance(leaf, np.ndarray):
+        return " ".join(value_text(leaf, LONGEST_LEAF).split())
+    if leaf.size <= FEW_NUMBERS and leaf.ndim <= 1:
+        return " ".join(np.array2string(leaf, precision=4, max_line_width=10_000)[: 4 * LONGEST_LEAF].split())
+    return f"{leaf_spec(leaf)!r}{_range(leaf)}"
+
+
+def _range(array: np.ndarray) -> str:
+    if array.dtype.kind not in "uifb" or not array.size or array.size > 1 << 24:
+        return ""
+    low, high = array.min(), array.max()
+    return f" {low:.4g}…{high:.4g}" if array.dtype.kind == "f" else f" {int(low)}…{int(high)}"
+
+
+def short(path: str) -> str:
+    """Return a path as a name, if it is a single key.
+
+    >>> short('["image"]'), short('["a"]["b"]'), short("[0]"), short(".x")
+    ('image', '["a"]["b"]', '[0]', 'x')
+    """
+    if path.startswith('["') and path.endswith('"]') and path.count('"') == 2:
+        return path[2:-2]
+    return path[1:] if path.startswith(".") and path[1:].isidentifier() else path

@@ -1,0 +1,73 @@
+"""The statistics of leaves as values."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+import penstock as ps
+
+D = ps.Dataset
+
+
+def test_keys_that_are_not_there_and_none_are_missing():
+    found = D.from_source([{"a": 1}, {"a": None}, {"a": 3, "b": "x"}, {}]).describe()
+    assert (found["a"].count, found["a"].missing) == (2, 2)
+    assert (found["b"].count, found["b"].missing) == (1, 3)
+
+
+def test_missing_items_are_counted_among_the_items_of_their_list():
+    found = D.from_source([{"l": [{"x": 1}, {}]}, {"l": [{"x": None}]}, {"l": []}]).describe()
+    items = found['["l"][*]["x"]']
+    assert (items.count, items.missing, found["l"].missing) == (1, 2, 0)
+    assert found["l"].lengths == (0, 1.0, 2)
+
+
+def test_integers_and_floats_at_one_path_have_one_mean():
+    leaf = D.from_source([{"x": 1}, {"x": 2.5}, {"x": True}]).describe()["x"]
+    values = [1, 2.5, True]
+    assert (leaf.values, leaf.min, leaf.max) == (3, 1, 2.5)
+    assert (leaf.mean, leaf.std) == (np.mean(values), pytest.approx(np.std(values)))
+    assert leaf.classes is None
+    assert leaf.specs == {"int64": 1, "float64": 1, "bool": 1}
+
+
+def test_complex_numbers_have_a_mean_but_no_range():
+    values = np.array([1 + 2j, 3 - 4j])
+    leaf = D.from_tensor_slices(values).describe()[""]
+    assert (leaf.min, leaf.max, leaf.mean) == (None, None, values.mean())
+    assert leaf.std == pytest.approx(values.std())
+
+
+def test_times_have_a_range():
+    days = np.array(["2026-01-05", "2026-01-01", "NaT"], "M8[D]")
+    leaf = D.from_tensor_slices(days).describe()[""]
+    assert (str(leaf.min), str(leaf.max), leaf.nan, leaf.mean) == ("2026-01-01", "2026-01-05", 1, None)
+
+
+def test_too_many_classes_are_said():
+    many = D.range(1001).describe()[""]
+    assert (many.classes, many.too_many) == (None, True)
+    few = D.range(1000).describe()[""]
+    assert (len(few.classes), few.too_many) == (1000, False)
+
+
+def test_leaves_are_found_by_key_and_path():
+    found = D.from_source([{"a": {"x": 1}, "b": {"x": 2}, "c": 3}]).describe()
+    assert found["c"] is found['["c"]']
+    with pytest.raises(KeyError, match="x: no leaf, or several"):
+        found["x"]
+    assert len(found) == 3
+    assert list(found) == ['["a"]["x"]', '["b"]["x"]', '["c"]']
+
+
+def test_all_is_json_data():
+    element = {"a": b"\xff", "t": np.datetime64("2026-01-01"), "z": 1j, "n": None, "f": np.nan, "l": [1], "big": 2**70}
+    plain = json.loads(json.dumps(D.from_source([element]).describe().to_dict()))
+    assert plain["elements"] == 1
+    assert plain["leaves"]['["a"]']["classes"] == [["\\xff", 1]]
+    assert plain["leaves"]['["t"]']["min"] == "2026-01-01"
+    assert plain["leaves"]['["z"]']["mean"] == [0.0, 1.0]
+    assert plain["leaves"]['["big"]']["max"] == 2**70
