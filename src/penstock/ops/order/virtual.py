@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from penstock.core.errors import PlanError
 from penstock.core.seeds import Derived, mix
 from penstock.ops.buffer.cache import Cache
+from penstock.ops.buffer.share import Share
 from penstock.ops.combine.inner import Unfolding
 from penstock.ops.combine.sample import Sample, SampleGuided
 from penstock.ops.combine.zip import Zip
@@ -41,6 +42,8 @@ _WHOLE: dict[type[Node], str] = {
     Unique: "compares all elements with each other; place it after shard(), where it compares those of one shard",
     GroupByReducer: "combines all elements of a key; place it after shard()",
     AssertCardinality: "counts all elements; place it after shard(), with the count of the shard",
+    Share: "shares the whole stream; place it before share() where each part should have a name of its own, or leave "
+    "streams= out",
     VirtualStreams: "has already cut the stream",
 }
 """Operations that cannot run separately in each stream, with the reason and the remedy."""
