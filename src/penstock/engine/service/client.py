@@ -5,6 +5,7 @@ from __future__ import annotations
 import platform
 import sys
 import threading
+import weakref
 from collections.abc import Iterator
 from contextlib import suppress
 from functools import cached_property
@@ -13,7 +14,7 @@ from typing import Any, NamedTuple
 from penstock.core.arrays import Rows
 from penstock.core.errors import PlanError, WorkerDiedError, WorkerError
 from penstock.core.pickling import dumps
-from penstock.elements.chunks.chunk import Chunk
+from penstock.elements.chunks.chunk import Chunk, concat
 from penstock.engine.service.starting import connected, last_words
 from penstock.engine.transport.channel import Channel, Message
 from penstock.engine.transport.packets import opened_packet
@@ -68,13 +69,11 @@ class PreparedElsewhere:
         self._idle: list[ServiceLine] = []
         self._lines: set[ServiceLine] = set()
         self._careful = 0  # requests that are still to be made alone
+        weakref.finalize(self, _close, self._lines)  # which the lines outlive, also if this object is part of a cycle
         watch_over(self)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.key, self.plan)
-
-    def __del__(self) -> None:
-        self.close()
 
     @property
     def name(self) -> str:
@@ -93,16 +92,21 @@ class PreparedElsewhere:
                 self._idle.append(self._connected())
 
     def rows(self, rows: Rows) -> Chunk:
-        """Return the elements of these rows."""
-        return self._answer(f"rows {rows.min()} to {rows.max()}" if len(rows) else "no rows", "rows", rows)
+        """Return the elements of these rows; if a service ends meanwhile, they are made one by one."""
+        if len(rows) == 1:
+            return self._answer(f"row {rows[0]}", "rows", rows)
+        try:
+            return self._answer(f"{len(rows)} rows", "rows", rows, most=1)
+        except WorkerDiedError:
+            return concat([self.rows(rows[at : at + 1]) for at in range(len(rows))])
 
     def after(self, epoch: int, mark: Mark) -> Piece | None:
         """Return the piece that begins at a mark of epoch `epoch`; `None` at the end."""
         return self._answer(f"the elements after a mark of epoch {epoch}", "after", epoch, mark)
 
-    def _answer(self, wanted: str, *request: Any) -> Any:
-        """Return what the service makes; if it ends, another one makes it, at first without anything else."""
-        for _ in range(FAILED_SERVICES):
+    def _answer(self, wanted: str, *request: Any, most: int = FAILED_SERVICES) -> Any:
+        """Return what the service makes; if it ends, another one makes it, up to `most` in all."""
+        for _ in range(most):
             line = self._taken()
             is_over = True
             try:
@@ -115,7 +119,7 @@ class PreparedElsewhere:
                 return self._given(message, line)
             self._note_end()
         raise WorkerDiedError(
-            f"share({self.name!r}): {FAILED_SERVICES} processes in a row have ended that made {wanted}\n{ADVICE}"
+            f"share({self.name!r}): {most} processes in a row have ended that made {wanted}\n{ADVICE}"
         )
 
     def _given(self, message: Message, line: ServiceLine) -> Any:
@@ -205,14 +209,18 @@ class PreparedElsewhere:
     def close(self) -> None:
         """Close the connections; later requests make others."""
         with self._lock:
-            lines, self._lines, self._idle = self._lines, set(), []
-        for line in lines:
-            line.close()
+            self._idle.clear()
+            _close(self._lines)
 
     def after_fork(self) -> None:
         """Leave the connections to the parent, in a forked child, which makes others."""
         self._lock = threading.RLock()
         self.close()
+
+
+def _close(lines: set[ServiceLine]) -> None:
+    while lines:
+        lines.pop().close()
 
 
 def as_served(plan: Node) -> Node:

@@ -16,7 +16,7 @@ from typing import Any, TypeAlias, cast
 
 from penstock.core.surroundings import serve_another_process
 from penstock.engine.service.client import as_served, versions
-from penstock.engine.service.folder import door_of, is_of_this_user
+from penstock.engine.service.folder import Door, door_of, is_of_this_user
 from penstock.engine.service.pieces import PreparedPieces
 from penstock.engine.service.rows import PreparedRows
 from penstock.engine.transport.channel import Channel
@@ -51,7 +51,8 @@ class Server:
         self._name = name
         self._bell = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
         self._lock = threading.Lock()
-        self._open = 0  # connections
+        self._channels: set[Channel] = set()
+        self._has_gone = False  # from the folder
         self._key: tuple[str, ...] = ()
         self._label = ""
         self._prepared: PreparedRows | PreparedPieces | None = None
@@ -76,69 +77,77 @@ class Server:
                 if not is_of_this_user(end):
                     end.close()
                     continue
+                channel = Channel(end, waits=True)
                 with self._lock:
-                    self._open += 1
-                threading.Thread(target=self._serve, args=[end], name=WORKER, daemon=True).start()
+                    self._channels.add(channel)
+                threading.Thread(target=self._serve, args=[channel], name=WORKER, daemon=True).start()
 
     def _has_left(self) -> bool:
         """Leave the folder if no consumer is left and none waits; nobody can connect meanwhile."""
-        if self._open:
+        if self._channels:
             return False
         with door_of(self._name, self._folder) as door:
             self._accept()
-            if self._open:
+            if self._channels:
                 return False
-            door.remove()
+            self._go(door)
             return True
 
-    def _serve(self, end: socket.socket) -> None:
-        channel = Channel(end, waits=True)
+    def _go(self, door: Door) -> None:
+        if not self._has_gone:
+            self._has_gone = True
+            door.remove()
+
+    def _serve(self, channel: Channel) -> None:
         try:
             for message in channel.receive():
-                channel.send(*self._answer(*message.head))
+                channel.send(*self._answer(channel, *message.head))
         except (EOFError, OSError):  # the consumer has gone
             pass
         finally:
             channel.close()
             with self._lock:
-                self._open -= 1
+                self._channels.discard(channel)
             with suppress(OSError):  # the end of the process
                 os.eventfd_write(self._bell, 1)
 
-    def _answer(self, kind: str, *told: Any) -> tuple[tuple[str, Any], Tail]:
+    def _answer(self, channel: Channel, kind: str, *told: Any) -> tuple[tuple[str, Any], Tail]:
         """Return the head and the tail of the answer to a request."""
         try:
             if kind == "hello":
-                return self._greeted(*told), ()
+                return self._greeted(channel, *told), ()
             if kind == "load":
-                return self._loaded(*told), ()
+                return self._loaded(channel, *told), ()
             made = self._made(kind, *told)
             return (("made", None), ()) if made is None else self._packed(made)
         except BaseException as error:  # noqa: BLE001 - the consumer raises it
             return ("failed", pickled_error(error)), ()
 
-    def _greeted(self, theirs: str, *key: str) -> tuple[str, Any]:
+    def _greeted(self, channel: Channel, theirs: str, *key: str) -> tuple[str, Any]:
         """Return whether a consumer is welcome, and whether it has to send the plan."""
+        if theirs != versions():
+            return "versions", versions()
+        return ("wanted", None) if self._prepared is None else self._welcome(channel, key)
+
+    def _welcome(self, channel: Channel, key: tuple[str, ...]) -> tuple[str, Any]:
+        """Welcome a consumer of the plan; leave the name to one of another plan if no other consumer is left."""
         with self._lock:
-            if theirs != versions():
-                return "versions", versions()
-            if self._prepared is None:
-                return "wanted", None
-            return self._welcome(key)
+            if self._key == key and not self._has_gone:
+                return "welcome", None
+            if any(each is not channel and not each.has_ended for each in self._channels) and not self._has_gone:
+                return "other", self._label
+        with door_of(self._name, self._folder) as door:
+            self._go(door)
+        return "leaving", None
 
-    def _welcome(self, key: tuple[str, ...]) -> tuple[str, Any]:
-        if self._key == key:
-            return "welcome", None
-        return ("leaving", None) if self._open == 1 else ("other", self._label)
-
-    def _loaded(self, name: str, fingerprint: str, label: str, data: bytes) -> tuple[str, Any]:
+    def _loaded(self, channel: Channel, name: str, fingerprint: str, label: str, data: bytes) -> tuple[str, Any]:
         """Load the plan, unless another consumer has sent one meanwhile."""
         with self._lock:
             if self._prepared is None:
                 plan: Node = pickle.loads(data)  # noqa: S301 - from a process of this user, in a folder of this user
                 self._prepared = (PreparedRows if plan.indexed else PreparedPieces)(plan, as_served(plan))
                 self._key, self._label = (name, fingerprint), label
-            return self._welcome((name, fingerprint))
+        return self._welcome(channel, (name, fingerprint))
 
     def _made(self, kind: str, *told: Any) -> Any:
         prepared = self._prepared
