@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 from collections import Counter
+from itertools import chain
 
 import numpy as np
 import pytest
@@ -67,7 +68,7 @@ WAYS = {
     "stream shuffled": (STREAM.shuffle(20, seed=1), lambda ds: ds.map(lambda x: x + 1)),
     "stream in shards": (STREAM, lambda ds: ds.shard(3, 2)),
     "stream for ranks": (STREAM, lambda ds: ds.batch(8).shard_by_rank(rank=1, world=2, streams=1)),
-    "paths": (D.range(9).flat_map(lambda x: D.range(x)), lambda ds: ds.map(str)),
+    "paths": (D.range(9).flat_map(D.range), lambda ds: ds.map(str)),
     "empty": (D.range(0), lambda ds: ds),
     "no element left": (D.range(5).filter(lambda x: x > 9), lambda ds: ds),
 }
@@ -138,8 +139,8 @@ def test_each_element_is_made_once_for_all_ranks_and_epochs_after(options, tmp_p
     ranks = [rank(number) for number in range(2)]
     for epoch in range(2):
         steps = [np.concatenate(step).tolist() for step in zip(*ranks, strict=True)]
-        assert sum(steps, []) == [x * 10 for x in range(64)]
-        assert calls(log) == Counter({x: epoch + 1 for x in range(64)})
+        assert [*chain.from_iterable(steps)] == [x * 10 for x in range(64)]
+        assert calls(log) == Counter(dict.fromkeys(range(64), epoch + 1))
 
 
 SCRIPT = """
@@ -297,7 +298,9 @@ def test_an_exception_of_a_function_comes_with_its_type_and_row(kind):
             received.extend(it)
         assert "map(lambda), at row 7" in "\n".join(caught.value.__notes__)
         assert it.state_dict()["row"] == 7
-    assert list(before.map(lambda x: 1 // (x - 7), on_error="skip").share("y")) == [1 // (x - 7) for x in range(20) if x != 7]
+    assert list(before.map(lambda x: 1 // (x - 7), on_error="skip").share("y")) == [
+        1 // (x - 7) for x in range(20) if x != 7
+    ]
 
 
 @pytest.mark.parametrize("other", [D.range(9).map(lambda x: x + 2), D.range(9).map(lambda x: x + 1).shard(2, 0)])

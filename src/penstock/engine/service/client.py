@@ -8,7 +8,6 @@ import threading
 import weakref
 from collections.abc import Iterator
 from contextlib import suppress
-from functools import cached_property
 from typing import Any, NamedTuple
 
 from penstock.core.arrays import Rows
@@ -80,7 +79,7 @@ class PreparedElsewhere:
         """The name under which the elements are shared."""
         return self.key.name
 
-    @cached_property
+    @property
     def run(self) -> Node:
         """The plan after rewrites, as the service runs it."""
         return as_served(self.plan)
@@ -231,4 +230,3 @@ def as_served(plan: Node) -> Node:
 def versions() -> str:
     """Return the versions that must agree between processes which exchange plans and elements."""
     return f"Penstock {vars(sys.modules['penstock'])['__version__']} with Python {platform.python_version()}"
-

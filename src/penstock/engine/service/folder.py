@@ -17,7 +17,7 @@ from penstock.core.digest import digest
 CREDENTIALS = struct.Struct("3i")  # of the process at the other end: its id, user and group
 
 
-class Door(NamedTuple):
+class ServiceDoor(NamedTuple):
     """The folder, locked, and the files of one name in it."""
 
     folder: int
@@ -57,13 +57,13 @@ def runtime_folder() -> str:
 
 
 @contextmanager
-def door_of(name: str, folder: str | None = None) -> Generator[Door]:
+def service_door(name: str, folder: str | None = None) -> Generator[ServiceDoor]:
     """Lock the folder, so that one process at a time looks for a service, starts one or ends its own."""
     opened = os.open(folder or runtime_folder(), os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
     try:
         fcntl.flock(opened, fcntl.LOCK_EX)
         file = digest(name.encode(), size=8)
-        yield Door(opened, f"{file}.socket", f"{file}.log")
+        yield ServiceDoor(opened, f"{file}.socket", f"{file}.log")
     finally:
         os.close(opened)
 

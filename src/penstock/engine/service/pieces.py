@@ -12,7 +12,7 @@ from penstock.engine.cursors.cursor import Cursor
 from penstock.engine.runs.carry_over import CarryOver
 from penstock.engine.runs.run import Run
 from penstock.engine.runs.settings import settings_of
-from penstock.engine.service.rows import AHEAD, KEPT_PART, MOST_LANES, ROW_BYTES, lane_settings
+from penstock.engine.service.rows import KEPT_PART, LANE_AHEAD, MOST_LANES, ROW_BYTES, lane_settings
 from penstock.engine.tasks.observer import Unobserved
 from penstock.engine.workers.lifetime import WORKER
 from penstock.plan.deferred import settled
@@ -82,7 +82,7 @@ class PreparedPieces:
                     raise lane.error
             kept = self._kept[key]
             kept.lane.used = self._requests
-            kept.lane.wanted = max(kept.lane.wanted, kept.number + (1 if careful else AHEAD))
+            kept.lane.wanted = max(kept.lane.wanted, kept.number + (1 if careful else LANE_AHEAD))
             self._changed.notify_all()
             return kept.piece
 

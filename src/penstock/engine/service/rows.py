@@ -25,7 +25,7 @@ from penstock.plan.node import Node
 
 MOST_LANES = 4
 """Places of a pipeline at which a service goes on at a time."""
-AHEAD = 4  # pieces that a lane makes before anybody asks for them
+LANE_AHEAD = 4  # pieces that a lane makes before anybody asks for them
 KEPT_PART = 2  # of the memory budget are kept elements: half; the lanes have the other half
 ROW_BYTES = 200  # of the entries that say where a kept row is
 NEAR_SPANS = 32  # requests of the same size that may lie between a lane and a row for which it is waited
@@ -56,7 +56,7 @@ class RowLane:
     @property
     def may_go_on(self) -> bool:
         """True if the next row was asked for, or is one of a few that are made ahead."""
-        return self.head < self.wanted + AHEAD * self.last_piece
+        return self.head < self.wanted + LANE_AHEAD * self.last_piece
 
     def comes_to(self, row: int, near: int) -> bool:
         """Return whether a row will be made soon enough to wait for it."""

@@ -16,7 +16,7 @@ from typing import Any, TypeAlias, cast
 
 from penstock.core.surroundings import serve_another_process
 from penstock.engine.service.client import as_served, versions
-from penstock.engine.service.folder import Door, door_of, is_of_this_user
+from penstock.engine.service.folder import ServiceDoor, is_of_this_user, service_door
 from penstock.engine.service.pieces import PreparedPieces
 from penstock.engine.service.rows import PreparedRows
 from penstock.engine.transport.channel import Channel
@@ -38,10 +38,10 @@ def serve(told: dict[str, Any]) -> None:
     for stream in (sys.stdout, sys.stderr):
         cast("Any", stream).reconfigure(line_buffering=True)
     with socket.socket(fileno=told["listening"]) as listening:
-        Server(listening, told["folder"], told["name"]).run()
+        Service(listening, told["folder"], told["name"]).run()
 
 
-class Server:
+class Service:
     """Consumers of one name, each connection with a thread of its own, and the elements that they share."""
 
     def __init__(self, listening: socket.socket, folder: str, name: str) -> None:
@@ -86,14 +86,14 @@ class Server:
         """Leave the folder if no consumer is left and none waits; nobody can connect meanwhile."""
         if self._channels:
             return False
-        with door_of(self._name, self._folder) as door:
+        with service_door(self._name, self._folder) as door:
             self._accept()
             if self._channels:
                 return False
             self._go(door)
             return True
 
-    def _go(self, door: Door) -> None:
+    def _go(self, door: ServiceDoor) -> None:
         if not self._has_gone:
             self._has_gone = True
             door.remove()
@@ -136,7 +136,7 @@ class Server:
                 return "welcome", None
             if any(each is not channel and not each.has_ended for each in self._channels) and not self._has_gone:
                 return "other", self._label
-        with door_of(self._name, self._folder) as door:
+        with service_door(self._name, self._folder) as door:
             self._go(door)
         return "leaving", None
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from functools import partial
 from typing import Any
 
 from penstock.core.errors import PlanError
@@ -14,10 +13,9 @@ from penstock.ops.buffer.share import Share, SharedElements
 from penstock.plan.fingerprint import fingerprint
 from penstock.plan.graph import post_order, rebuild
 from penstock.plan.node import Node
-from penstock.rewrite.seeds import needs_seed
 
 
-class Sharing:
+class SharedUnder:
     """A name under which processes share elements, and what a service prepares under it for this process.
 
     The service lives as long as some dataset of some process refers to what it prepares.
@@ -53,7 +51,7 @@ def is_shared(plan: Node) -> bool:
     return any(node.name == "share" for node in post_order(plan))
 
 
-def joined(plan: Node) -> Node:
+def with_services(plan: Node) -> Node:
     """Return the plan, with its seeds bound, that runs in this process: what is shared comes from services."""
     if not is_shared(plan):
         return plan

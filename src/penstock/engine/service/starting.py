@@ -12,19 +12,19 @@ from contextlib import suppress
 
 from penstock.engine.processes.starting import ENTRY, PoolSetup, environment
 from penstock.engine.runs.settings import settings_of
-from penstock.engine.service.folder import Door, door_of, is_of_this_user, runtime_folder
+from penstock.engine.service.folder import ServiceDoor, is_of_this_user, runtime_folder, service_door
 from penstock.plan.node import Node
 
 SERVES = "penstock.engine.service.server"
 """The program of a process that prepares elements for others."""
-MOST_WAITING = 128  # connections that the service has not accepted yet
+BACKLOG = 128  # connections that the service has not accepted yet
 LAST_BYTES = 2000  # of the log of a service, that an error shows
 
 
 def connected(name: str, plan: Node) -> socket.socket:
     """Return a connection to the service of a name; start one for `plan` if there is none."""
     folder = runtime_folder()
-    with door_of(name, folder) as door:
+    with service_door(name, folder) as door:
         end = _to_service(door)
         if end is None:
             door.remove()  # of a service that was killed
@@ -38,7 +38,7 @@ def connected(name: str, plan: Node) -> socket.socket:
         raise PermissionError(f"share({name!r}): the service in {folder} belongs to another user; remove that folder")
 
 
-def _to_service(door: Door) -> socket.socket | None:
+def _to_service(door: ServiceDoor) -> socket.socket | None:
     end = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
         end.connect(door.address)
@@ -51,7 +51,7 @@ def _to_service(door: Door) -> socket.socket | None:
     return end
 
 
-def _start(door: Door, folder: str, name: str, plan: Node) -> None:
+def _start(door: ServiceDoor, folder: str, name: str, plan: Node) -> None:
     """Start a service, which belongs to no process: the system ends it with none, and no terminal interrupts it.
 
     It begins once the door is unlocked, and ends at once if nobody has connected by then.
@@ -63,7 +63,7 @@ def _start(door: Door, folder: str, name: str, plan: Node) -> None:
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listening:
         try:
             listening.bind(door.address)
-            listening.listen(MOST_WAITING)
+            listening.listen(BACKLOG)
             told = {
                 "program": SERVES,
                 "path": sys.path,
@@ -98,7 +98,7 @@ def _wait_for(pid: int) -> None:
 
 def last_words(name: str) -> str:
     """Return the end of what the last service of a name wrote to its output."""
-    with door_of(name) as door, suppress(OSError):
+    with service_door(name) as door, suppress(OSError):
         log = os.open(door.log, os.O_RDONLY, dir_fd=door.folder)
         with open(log, "rb") as file:
             return file.read()[-LAST_BYTES:].decode(errors="replace").strip()

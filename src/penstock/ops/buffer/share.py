@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 
@@ -21,14 +21,12 @@ from penstock.plan.types import Program, Spec
 class Prepared(Protocol):
     """The elements of a plan, prepared by another process."""
 
+    plan: Node
+    """The plan, with its seeds bound."""
+
     @property
     def name(self) -> str:
         """The name under which they are shared."""
-        ...
-
-    @property
-    def plan(self) -> Node:
-        """The plan, with its seeds bound."""
         ...
 
     @property
