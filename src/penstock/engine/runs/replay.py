@@ -30,7 +30,9 @@ def replayed(job: Job, work: Work, *, lone_too: bool) -> Generator[Piece, None, 
         for item, made in enumerate(failure.made):
             yield Piece(made.piece.chunk, made.piece.ids, job.mark_after(item + 1), made.piece.failed)
         return None if failure.failure is None else AtFault(failure.failure, len(failure.made))
-    if isinstance(failure, WorkerError):  # a task that killed a worker would kill this process
+    if isinstance(failure, WorkerError) and not getattr(
+        failure, "by_service", False
+    ):  # a task that killed a worker would kill this process
         return AtFault(failure, 0)
     if any(isinstance(each, Made) and each.spares for each in job.results):
         apart = "parts of a batch, of which one spares an element that ends its worker, do not fit together"

@@ -117,9 +117,11 @@ class PreparedElsewhere:
             if message is not None:
                 return self._given(message, line)
             self._note_end()
-        raise WorkerDiedError(
+        error = WorkerDiedError(
             f"share({self.name!r}): {most} processes in a row have ended that made {wanted}\n{ADVICE}"
         )
+        error.by_service = True
+        raise error
 
     def _given(self, message: Message, line: ServiceLine) -> Any:
         with self._lock:

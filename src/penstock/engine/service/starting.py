@@ -28,10 +28,7 @@ def connected(name: str, plan: Node) -> socket.socket:
         end = _to_service(door)
         if end is None:
             door.remove()  # of a service that was killed
-            _start(door, folder, name, plan)
-            end = _to_service(door)
-        if end is None:
-            raise OSError(f"share({name!r}): the socket in {folder} has vanished; remove that folder, and try again")
+            end = _to_new_service(door, folder, name, plan)
         if is_of_this_user(end):
             return end
         end.close()
@@ -51,10 +48,11 @@ def _to_service(door: ServiceDoor) -> socket.socket | None:
     return end
 
 
-def _start(door: ServiceDoor, folder: str, name: str, plan: Node) -> None:
-    """Start a service, which belongs to no process: the system ends it with none, and no terminal interrupts it.
+def _to_new_service(door: ServiceDoor, folder: str, name: str, plan: Node) -> socket.socket:
+    """Start a service, and return a connection to it.
 
-    It begins once the door is unlocked, and ends at once if nobody has connected by then.
+    It belongs to no process: the system ends it with none, and no terminal interrupts it. It begins once the door is
+    unlocked, and ends at once if nobody has connected by then.
     """
     settings = settings_of(plan)
     budget = settings.memory_budget if settings.budget_is_given else None
@@ -82,6 +80,8 @@ def _start(door: ServiceDoor, folder: str, name: str, plan: Node) -> None:
                 pass_fds=[listening.fileno()],
                 start_new_session=True,
             )
+            end = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+            end.connect(door.address)
         except BaseException:
             door.remove()
             raise
@@ -89,6 +89,7 @@ def _start(door: ServiceDoor, folder: str, name: str, plan: Node) -> None:
             os.close(log)
     process.returncode = 0  # it is none of ours: only the thread waits for it, so that no zombie is left
     threading.Thread(target=_wait_for, args=[process.pid], name="penstock-service", daemon=True).start()
+    return end
 
 
 def _wait_for(pid: int) -> None:
