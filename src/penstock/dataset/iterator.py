@@ -17,7 +17,6 @@ from penstock.core.blame import note_blames
 from penstock.core.closing import Closing
 from penstock.core.errors import PlanError
 from penstock.dataset.watching import Watching
-from penstock.engine import service
 from penstock.engine.cursors.cursor import Cursor
 from penstock.engine.runs.carry_over import CarryOver
 from penstock.engine.runs.failures import over
@@ -214,7 +213,9 @@ class Iterator(Watching, Closing, Generic[T]):
         if not self._plan.indexed:  # the plan as written: rewrites must not change cursors
             self._cursor = cursor.in_form(engine.runs.lowering.form_of(plan, self._options.rewrite))
         if any(node.name == "share" for node in post_order(plan)):
-            service.sharing.open_services(plan)
+            from penstock.engine.service.sharing import open_services
+
+            open_services(plan)
         drawn_seed = cursor.seed if is_derived else None
         return Run(plan, settings, self._counters, self._cursor, self._carry_over, drawn_seed=drawn_seed)
 

@@ -10,7 +10,7 @@ from penstock import dataset, engine
 from penstock import plan as plans
 from penstock.core.errors import CursorError
 from penstock.core.options import Options
-from penstock.engine import cursors, service
+from penstock.engine import cursors
 from penstock.engine.cursors.cursor import Cursor, cursor_of
 from penstock.engine.cursors.summary import PlanSummary, summary_of
 from penstock.engine.runs.settings import Settings, settings_of
@@ -41,8 +41,11 @@ class States:
     def joined(self, plan: Node, cursor: Cursor) -> Node:
         """Return the plan as written, with the seeds of a cursor, and with services for what is shared."""
         bound = bind_seeds(plan, cursor.seed, cursor.drawn)
-        shares = any(node.name == "share" for node in post_order(bound))
-        return service.sharing.with_services(bound) if shares else bound
+        if all(node.name != "share" for node in post_order(bound)):
+            return bound
+        from penstock.engine.service.sharing import with_services
+
+        return with_services(bound)
 
     def settings(self, plan: Node, cursor: Cursor) -> Settings:
         """Return the settings of a run in this process; a service has those before `share()`."""

@@ -351,6 +351,15 @@ def test_a_stream_is_shared_as_a_whole():
         list(STREAM.share("x").shard(2, 0, streams=4))
 
 
+def test_what_is_shared_may_be_shared_again_after_other_operations():
+    inner = D.range(30).map(lambda x: x + 1).share("inner")
+    outer = inner.map(lambda x: x * 2).share("outer")
+    assert list(outer.batch(10).unbatch()) == [2 * (x + 1) for x in range(30)]
+    other = D.range(30).map(lambda x: x + 2).share("other inner").map(lambda x: x * 2).share("outer")
+    with pytest.raises(PlanError, match=r"share\('outer'\): other elements"):
+        list(other)
+
+
 def test_random_access_and_checks_need_no_service(folder):
     ds = D.range(5).map(lambda x: x * 3).share("x")
     assert (ds[2], len(ds), ds.check().ok) == (6, 5, True)

@@ -11,7 +11,6 @@ from penstock.core.checks import check_count
 from penstock.core.options import AUTOTUNE, Options
 from penstock.dataset.arguments import caches
 from penstock.dataset.handle import Handle, T_co
-from penstock.engine import service
 from penstock.ops import buffer
 
 if TYPE_CHECKING:
@@ -120,8 +119,10 @@ class BufferMethods(Handle[T_co]):
             raise TypeError(f"share(name={name!r:.80}): expected a text, not {type(name).__name__}")
         if not name:
             raise ValueError("share(name=''): expected a name")
-        service.sharing.check_shareable(self._plan)
-        return self._over(buffer.share.Share(self._plan, service.sharing.SharedUnder(name)))
+        from penstock.engine.service import sharing
+
+        sharing.check_shareable(self._plan)
+        return self._over(buffer.share.Share(self._plan, sharing.SharedUnder(name)))
 
     def with_options(self, options: Options) -> Dataset[T_co]:
         """Run with these options, which replace options set before; lint codes to ignore add up.

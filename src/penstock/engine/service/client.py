@@ -84,6 +84,10 @@ class PreparedElsewhere:
         """The plan after rewrites, as the service runs it."""
         return as_served(self.plan)
 
+    def fingerprint(self) -> tuple[str, ...]:
+        """Return the fingerprint of the plan, for that of a plan which reads these elements."""
+        return (self.key.fingerprint,)
+
     def open(self) -> None:
         """Connect to the service, which then lives as long as this object; start it if there is none."""
         with self._lock:

@@ -46,15 +46,8 @@ def check_shareable(plan: Node) -> None:
         raise PlanError("share(): a function of this pipeline may be called by no thread but the consumer's")
 
 
-def is_shared(plan: Node) -> bool:
-    """Return whether a part of the plan is shared."""
-    return any(node.name == "share" for node in post_order(plan))
-
-
 def with_services(plan: Node) -> Node:
     """Return the plan, with its seeds bound, that runs in this process: what is shared comes from services."""
-    if not is_shared(plan):
-        return plan
     return rebuild(plan, _from_service)
 
 
