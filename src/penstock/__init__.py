@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from penstock.dataset.readers.shards import read_litdata, read_mds
     from penstock.dataset.readers.tables import read_arrow, read_csv, read_parquet, read_sql
     from penstock.dataset.readers.tar import read_tar
+    from penstock.dataset.simulate import Simulation, StorageModel, simulate
     from penstock.dataset.switch import Switch
     from penstock.elements.spec import ArraySpec, ObjectSpec, RaggedSpec, SparseSpec
     from penstock.lint.finding import Finding
@@ -66,10 +67,12 @@ __all__ = [
     "RaggedSpec",
     "Record",
     "RunEvent",
+    "Simulation",
     "Sparse",
     "SparseSpec",
     "StageCheck",
     "Stats",
+    "StorageModel",
     "Switch",
     "Verdict",
     "audio",
@@ -97,6 +100,7 @@ __all__ = [
     "read_tfrecord",
     "read_zarr",
     "records",
+    "simulate",
 ]
 
 _PLACES = {
@@ -130,6 +134,7 @@ _PLACES = {
     **dict.fromkeys(("ArraySpec", "ObjectSpec", "RaggedSpec", "SparseSpec"), "penstock.elements.spec"),
     **dict.fromkeys(("Check", "StageCheck"), "penstock.dataset.check"),
     **dict.fromkeys(("Diagnosis", "diagnose"), "penstock.dataset.diagnose"),
+    **dict.fromkeys(("Simulation", "StorageModel", "simulate"), "penstock.dataset.simulate"),
     "Finding": "penstock.lint.finding",
     "Iterator": "penstock.dataset.iterator",
     **dict.fromkeys(("OperationStats", "Stats"), "penstock.watch.stats"),
