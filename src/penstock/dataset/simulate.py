@@ -63,6 +63,12 @@ class Simulation:
     - `node_cores`: the cores of a node that would be busy at the pace of the step alone; `workers`: the workers of a
       rank that this pace takes, waiting included.
     - `change`: what to change next, in words.
+
+    >>> print(simulate(Dataset.range(64).batch(4), world=16, step=0.25, seconds=0.05))
+    16 ranks on 2 nodes: 0% of the time is waiting for data; 64 batches/s, 250... ms a step
+    storage: ... MB/s a node, ... MB/s in all
+    a node: ... MB of items ahead; the step alone takes 0.0 cores and 1 worker a rank
+    The step is the limit: nothing to change.
     """
 
     world: int

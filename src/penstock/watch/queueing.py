@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-WARM_UP = 5  # one of this many steps is left out of the figures: the first items find no work ahead
+FIRST_PART = 5  # one of this many steps is left out of the figures: the first items find no work ahead
 
 
 class ItemCost(NamedTuple):
@@ -89,6 +89,6 @@ class SimulatedRun(NamedTuple):
 
 def _steady(taken: np.ndarray, waited: np.ndarray, step: float) -> SimulatedRun:
     """Return the figures without the first steps."""
-    first = len(taken) // WARM_UP
+    first = len(taken) // FIRST_PART
     waiting = float(waited[first:].mean())
     return SimulatedRun(step + waiting, waiting)
