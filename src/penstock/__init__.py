@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from penstock.dataset.readers.tar import read_tar
     from penstock.dataset.row_explanation import OperationOnRow, RowExplanation
     from penstock.dataset.show import show
+    from penstock.dataset.simulate import Simulation, StorageModel, simulate
     from penstock.dataset.switch import Switch
     from penstock.elements.spec import ArraySpec, ObjectSpec, RaggedSpec, SparseSpec
     from penstock.lint.finding import Finding
@@ -78,10 +79,12 @@ __all__ = [
     "Record",
     "RowExplanation",
     "RunEvent",
+    "Simulation",
     "Sparse",
     "SparseSpec",
     "StageCheck",
     "Stats",
+    "StorageModel",
     "Switch",
     "Verdict",
     "audio",
@@ -110,6 +113,7 @@ __all__ = [
     "read_zarr",
     "records",
     "show",
+    "simulate",
 ]
 
 _PLACES = {
@@ -145,6 +149,7 @@ _PLACES = {
     **dict.fromkeys(("Description", "LeafDescription"), "penstock.dataset.describing.description"),
     **dict.fromkeys(("Diagnosis", "diagnose"), "penstock.dataset.diagnose"),
     "ContactSheet": "penstock.watch.sheet.contact_sheet",
+    **dict.fromkeys(("Simulation", "StorageModel", "simulate"), "penstock.dataset.simulate"),
     "Finding": "penstock.lint.finding",
     "Iterator": "penstock.dataset.iterator",
     **dict.fromkeys(("OperationOnRow", "RowExplanation"), "penstock.dataset.row_explanation"),

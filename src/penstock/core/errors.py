@@ -80,8 +80,11 @@ class WorkerDiedError(WorkerError):
     """An element ends the process of every worker that makes it, as by a crash in native code.
 
     `row` is the global row of the element in the operation that the message names; `None` if several elements do it
-    only together, or if `on_error=` of the operation handles the error.
+    only together, or if `on_error=` of the operation handles the error. `by_service` is true if processes of `share`
+    have ended, so that this one can ask for the elements before without a risk to itself.
     """
+
+    by_service = False
 
     def __init__(self, message: str, row: int | None = None) -> None:
         super().__init__(message)

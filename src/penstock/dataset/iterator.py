@@ -21,7 +21,6 @@ from penstock.engine.cursors.cursor import Cursor
 from penstock.engine.runs.carry_over import CarryOver
 from penstock.engine.runs.failures import over
 from penstock.engine.runs.run import Run
-from penstock.engine.runs.settings import settings_of
 from penstock.ops import read
 from penstock.plan.graph import post_order, rank_rows
 from penstock.plan.node import Node
@@ -215,9 +214,14 @@ class Iterator(Watching, Closing, Generic[T]):
         read.source.refuse_faults(self._plan)
         cursor = self._cursor
         is_derived = needs_seed(self._plan) and cursor.seed != self._options.seed and not cursor.drawn
-        plan, settings = self._passes.states.as_run(self._plan, cursor), settings_of(self._plan)
+        states = self._passes.states
+        plan, settings = states.as_run(self._plan, cursor), states.settings(self._plan, cursor)
         if not self._plan.indexed:  # the plan as written: rewrites must not change cursors
             self._cursor = cursor.in_form(engine.runs.lowering.form_of(plan, self._options.rewrite))
+        if any(node.name == "share" for node in post_order(plan)):
+            from penstock.engine.service.sharing import open_services
+
+            open_services(plan)
         drawn_seed = cursor.seed if is_derived else None
         return Run(plan, settings, self._counters, self._cursor, self._carry_over, drawn_seed=drawn_seed)
 

@@ -13,7 +13,7 @@ from penstock.core.options import Options
 from penstock.engine import cursors
 from penstock.engine.cursors.cursor import Cursor, cursor_of
 from penstock.engine.cursors.summary import PlanSummary, summary_of
-from penstock.engine.runs.settings import settings_of
+from penstock.engine.runs.settings import Settings, settings_of
 from penstock.plan.graph import post_order, rank_rows
 from penstock.plan.node import Node
 from penstock.rewrite.passes import PASSES, PLAIN, Rewritten, rewritten
@@ -36,7 +36,20 @@ class States:
     def rewritten(self, plan: Node, cursor: Cursor) -> Rewritten:
         """Return the plan to run, with the names of the rewrites."""
         passes = PLAIN if self.options.rewrite is False else PASSES
-        return rewritten(bind_seeds(plan, cursor.seed, cursor.drawn), passes)
+        return rewritten(self.joined(plan, cursor), passes)
+
+    def joined(self, plan: Node, cursor: Cursor) -> Node:
+        """Return the plan as written, with the seeds of a cursor, and with services for what is shared."""
+        bound = bind_seeds(plan, cursor.seed, cursor.drawn)
+        if all(node.name != "share" for node in post_order(bound)):
+            return bound
+        from penstock.engine.service.sharing import with_services
+
+        return with_services(bound)
+
+    def settings(self, plan: Node, cursor: Cursor) -> Settings:
+        """Return the settings of a run in this process; a service has those before `share()`."""
+        return settings_of(self.joined(plan, cursor))
 
     def is_over(self, cursor: Cursor) -> bool:
         """Return whether all elements of the cursor's epoch were received, as far as the cursor shows."""

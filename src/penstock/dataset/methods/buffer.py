@@ -98,6 +98,32 @@ class BufferMethods(Handle[T_co]):
         ahead = check_count("prefetch", "buffer_size", size, least=0, also=(AUTOTUNE,))
         return self._over(buffer.prefetch.Prefetch(self._plan, ahead))
 
+    def share(self, name: str) -> Dataset[T_co]:
+        """Let one process of this host prepare the elements for all processes that share them under `name`.
+
+        The first process that iterates starts it; it makes each element once for the ranks and jobs that are about as
+        far, and ends with the last dataset that shares it. Elements, their order, and states are those of the pipeline
+        without `share`, whenever a job joins, and also if that process is killed: then another one goes on. See
+        docs/sharing.md.
+
+        Operations before `share` run there, with the options before it; operations after it run here. So shard after
+        it. All datasets that share a name must have the same pipeline before it and the same seeds
+        (`Options(seed=)`); otherwise the first `next` raises a `PlanError`. Elements must be picklable. A pipeline that
+        no other process can make raises a `PlanError` here.
+
+        >>> ds = Dataset.range(6).map(lambda x: x * x).share("squares")
+        >>> list(ds.shard(2, 0)), list(ds.shard(2, 1))
+        ([0, 4, 16], [1, 9, 25])
+        """
+        if not isinstance(name, str):
+            raise TypeError(f"share(name={name!r:.80}): expected a text, not {type(name).__name__}")
+        if not name:
+            raise ValueError("share(name=''): expected a name")
+        from penstock.engine.service import sharing
+
+        sharing.check_shareable(self._plan)
+        return self._over(buffer.share.Share(self._plan, sharing.SharedUnder(name)))
+
     def with_options(self, options: Options) -> Dataset[T_co]:
         """Run with these options, which replace options set before; lint codes to ignore add up.
 

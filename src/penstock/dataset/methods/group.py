@@ -83,6 +83,25 @@ class GroupMethods(Handle[T_co]):
         """
         return self._over(_unbatched("unbatch", self._plan))
 
+    def split_batches(self, count: int) -> Dataset[T_co]:
+        """Yield every batch as `count` consecutive parts, so that the ranks of a step get parts of one batch.
+
+        After `bucket_by_sequence_length` or `batch_by_tokens`, with the batch sizes of all ranks together, sequences of
+        a step then have similar lengths on all ranks, and are padded to one length:
+        `.split_batches(world).shard_by_rank()`. Parts are slices of all leaves along the first dimension; their numbers
+        of rows differ by at most one, and are equal if `count` divides those of the batch. A batch with fewer rows than
+        parts, or a leaf without a first dimension, raises an `ElementError`.
+
+        >>> words = Dataset.from_source([[1], [2, 2, 2], [3], [4, 4]]).map(np.array)
+        >>> steps = words.bucket_by_sequence_length(len, [2], [2, 2]).split_batches(2)
+        >>> for rank in range(2):
+        ...     [batch.tolist() for batch in steps.shard(2, rank)]
+        [[[1]], [[2, 2, 2]]]
+        [[[3]], [[4, 4, 0]]]
+        """
+        parts = check_count("split_batches", "count", count, least=1)
+        return self._over(group.split_batches.SplitBatches(self._plan, parts))
+
     def rebatch(
         self,
         batch_size: int | Sequence[int],

@@ -15,6 +15,7 @@ from penstock.engine.runs.settings import settings_of
 from penstock.engine.runs.stage import Stage
 from penstock.engine.tasks.call_stack import DEEPEST, flow_on_another_stack
 from penstock.engine.tasks.observer import Occurrence, Unobserved
+from penstock.ops.buffer.share import SharedElements
 from penstock.ops.combine.inner import Unfolding
 from penstock.ops.combine.turns import Turns
 from penstock.ops.group.grouping import Collecting
@@ -129,6 +130,8 @@ def form_of(plan: Node, rewrite: bool | None) -> str:
 
     Datasets that are elements have marks of another form if they are run as written.
     """
+    if isinstance(plan, SharedElements):  # whose marks are those of the plan elsewhere
+        plan = plan.prepared.run
     as_written = rewrite is False and any(isinstance(node, Unfolding) for node in all_nodes(plan))
     return form(plan) + "w" * as_written
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Generator
 from typing import NamedTuple
 
-from penstock.core.errors import ElementError, WorkerError
+from penstock.core.errors import ElementError, WorkerDiedError, WorkerError
 from penstock.engine.tasks.task import Job, Made, Redone
 from penstock.engine.tasks.works import Work
 from penstock.plan.flow import Piece
@@ -30,7 +30,8 @@ def replayed(job: Job, work: Work, *, lone_too: bool) -> Generator[Piece, None, 
         for item, made in enumerate(failure.made):
             yield Piece(made.piece.chunk, made.piece.ids, job.mark_after(item + 1), made.piece.failed)
         return None if failure.failure is None else AtFault(failure.failure, len(failure.made))
-    if isinstance(failure, WorkerError):  # a task that killed a worker would kill this process
+    is_safe = isinstance(failure, WorkerDiedError) and failure.by_service
+    if isinstance(failure, WorkerError) and not is_safe:  # a task that killed a worker would kill this process
         return AtFault(failure, 0)
     if any(isinstance(each, Made) and each.spares for each in job.results):
         apart = "parts of a batch, of which one spares an element that ends its worker, do not fit together"

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from penstock.core.errors import PlanError
 from penstock.core.seeds import Derived, mix
 from penstock.ops.buffer.cache import Cache
+from penstock.ops.buffer.share import Share
 from penstock.ops.combine.inner import Unfolding
 from penstock.ops.combine.sample import Sample, SampleGuided
 from penstock.ops.combine.zip import Zip
@@ -16,6 +17,7 @@ from penstock.ops.elementwise.resample import ResampleEstimated
 from penstock.ops.elementwise.scan import Scan
 from penstock.ops.group.group_by_reducer import GroupByReducer
 from penstock.ops.group.pad import PadToCardinality
+from penstock.ops.group.split_batches import SplitBatches
 from penstock.ops.order.assert_cardinality import AssertCardinality
 from penstock.ops.order.exclude import Exclude
 from penstock.ops.order.repeat import Repeat
@@ -41,6 +43,9 @@ _WHOLE: dict[type[Node], str] = {
     Unique: "compares all elements with each other; place it after shard(), where it compares those of one shard",
     GroupByReducer: "combines all elements of a key; place it after shard()",
     AssertCardinality: "counts all elements; place it after shard(), with the count of the shard",
+    Share: "shares the whole stream; place it before share() where each part should have a name of its own, or leave "
+    "streams= out",
+    SplitBatches: "makes parts of one batch for one step of all ranks; leave streams= out",
     VirtualStreams: "has already cut the stream",
 }
 """Operations that cannot run separately in each stream, with the reason and the remedy."""

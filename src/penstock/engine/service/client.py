@@ -1,0 +1,238 @@
+"""The consumer's side of a service: connections to the process, its start, and its replacement if it dies."""
+
+from __future__ import annotations
+
+import platform
+import sys
+import threading
+import weakref
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import Any, NamedTuple
+
+from penstock.core.arrays import Rows
+from penstock.core.errors import PlanError, WorkerDiedError, WorkerError
+from penstock.core.pickling import dumps
+from penstock.elements.chunks.chunk import Chunk, concat
+from penstock.engine.service.starting import connected, last_words
+from penstock.engine.transport.channel import Channel, Message
+from penstock.engine.transport.packets import opened_packet
+from penstock.engine.transport.raised import unpickled_error
+from penstock.engine.workers.lifetime import watch_over
+from penstock.engine.workers.suspects import ADVICE
+from penstock.ops.buffer.options import options_of
+from penstock.plan.flow import Mark, Piece
+from penstock.plan.node import Node
+from penstock.rewrite.passes import PASSES, PLAIN, rewritten
+
+FAILED_SERVICES = 3
+"""Services in a row that end before they serve, or with the same request, after which it is an error."""
+CAREFUL = 64  # requests after the end of a service that are made alone, since one of them may have been the reason
+
+
+class ServiceKey(NamedTuple):
+    """A name, and the fingerprint of the plan, with its seeds, that is shared under it."""
+
+    name: str
+    fingerprint: str
+
+
+class ServiceLine:
+    """One connection, for one request at a time."""
+
+    def __init__(self, channel: Channel) -> None:
+        self._channel = channel
+        self._messages: Iterator[Message] = channel.receive()
+
+    def ask(self, *request: Any) -> Message | None:
+        """Send a request and wait for the answer; return `None` if the service has ended."""
+        try:
+            self._channel.send(request)
+            return next(self._messages, None)
+        except (EOFError, OSError):
+            return None
+
+    def close(self) -> None:
+        """Close this end, in a forked child without an effect on the parent's."""
+        with suppress(OSError):
+            self._channel.close()
+
+
+class PreparedElsewhere:
+    """The elements of a plan that a service prepares, for any number of threads of this process."""
+
+    def __init__(self, key: ServiceKey, plan: Node) -> None:
+        self.key = key
+        self.plan = plan
+        self._lock = threading.RLock()
+        self._idle: list[ServiceLine] = []
+        self._lines: set[ServiceLine] = set()
+        self._careful = 0  # requests that are still to be made alone
+        weakref.finalize(self, _close, self._lines)  # which the lines outlive, also if this object is part of a cycle
+        watch_over(self)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.key, self.plan)
+
+    @property
+    def name(self) -> str:
+        """The name under which the elements are shared."""
+        return self.key.name
+
+    @property
+    def run(self) -> Node:
+        """The plan after rewrites, as the service runs it."""
+        return as_served(self.plan)
+
+    def fingerprint(self) -> tuple[str, ...]:
+        """Return the fingerprint of the plan, for that of a plan which reads these elements."""
+        return (self.key.fingerprint,)
+
+    def open(self) -> None:
+        """Connect to the service, which then lives as long as this object; start it if there is none."""
+        with self._lock:
+            if not self._lines:
+                self._idle.append(self._connected())
+
+    def rows(self, rows: Rows) -> Chunk:
+        """Return the elements of these rows; if a service ends meanwhile, they are made one by one."""
+        if len(rows) == 1:
+            return self._answer(f"row {rows[0]}", "rows", rows)
+        try:
+            return self._answer(f"{len(rows)} rows", "rows", rows, most=1)
+        except WorkerDiedError:
+            return concat([self.rows(rows[at : at + 1]) for at in range(len(rows))])
+
+    def after(self, epoch: int, mark: Mark) -> Piece | None:
+        """Return the piece that begins at a mark of epoch `epoch`; `None` at the end."""
+        return self._answer(f"the elements after a mark of epoch {epoch}", "after", epoch, mark)
+
+    def _answer(self, wanted: str, *request: Any, most: int = FAILED_SERVICES) -> Any:
+        """Return what the service makes; if it ends, another one makes it, up to `most` in all."""
+        for _ in range(most):
+            line = self._taken()
+            is_over = True
+            try:
+                message = line.ask(*request, self._careful > 0)
+                is_over = message is None
+            finally:
+                if is_over:  # also after an interrupt, with an answer on its way
+                    self._forget(line)
+            if message is not None:
+                return self._given(message, line)
+            self._note_end()
+        error = WorkerDiedError(
+            f"share({self.name!r}): {most} processes in a row have ended that made {wanted}\n{ADVICE}"
+        )
+        error.by_service = True
+        raise error
+
+    def _given(self, message: Message, line: ServiceLine) -> Any:
+        with self._lock:
+            self._idle.append(line)
+            self._careful = max(self._careful - 1, 0)
+        kind, told = message.head
+        if kind == "failed":
+            raise unpickled_error(told)
+        return None if told is None else opened_packet(told, message.tail)
+
+    def _taken(self) -> ServiceLine:
+        with self._lock:
+            if self._idle:
+                return self._idle.pop()
+        return self._connected()
+
+    def _forget(self, line: ServiceLine) -> None:
+        with self._lock:
+            self._lines.discard(line)
+        line.close()
+
+    def _note_end(self) -> None:
+        """Close the connections that are not in use, which have ended with the service; others find out themselves."""
+        with self._lock:
+            self._careful = CAREFUL
+            idle, self._idle = self._idle, []
+            self._lines.difference_update(idle)
+        for line in idle:
+            line.close()
+
+    # Connecting
+
+    def _connected(self) -> ServiceLine:
+        """Return a new connection to a service that prepares these elements."""
+        failed = 0
+        while failed < FAILED_SERVICES:
+            end = connected(self.name, self.plan)
+            line = ServiceLine(Channel(end, waits=True))
+            is_welcome = False
+            try:
+                message = line.ask("hello", versions(), *self.key)
+                if message is not None and message.head[0] == "wanted":
+                    message = line.ask("load", *self.key, self.plan.label(), self._pickled_plan())
+                is_welcome = message is not None and message.head[0] == "welcome"
+            finally:
+                if not is_welcome:
+                    line.close()
+            if is_welcome:
+                with self._lock:
+                    self._lines.add(line)
+                return line
+            if message is None:
+                failed += 1
+            elif message.head[0] != "leaving":
+                raise self._refused(*message.head)
+        raise WorkerError(
+            f"share({self.name!r}): {FAILED_SERVICES} processes in a row have ended before they could serve:\n"
+            f"{last_words(self.name)}"
+        )
+
+    def _pickled_plan(self) -> bytes:
+        try:
+            return dumps(self.plan)
+        except Exception as error:
+            error.add_note(f"share({self.name!r}) sends the pipeline to another process: make this inside the function")
+            raise
+
+    def _refused(self, why: str, told: Any) -> BaseException:
+        if why == "failed":
+            error = unpickled_error(told)
+            error.add_note(f"while the process that prepares share({self.name!r}) loaded the pipeline")
+            return error
+        if why == "versions":
+            return WorkerError(
+                f"share({self.name!r}): the process that prepares this name has {told}, and this one has {versions()}; "
+                "use the same versions in all jobs, or another name"
+            )
+        return PlanError(
+            f"share({self.name!r}): other elements are shared under this name, by a pipeline that ends in {told}; all "
+            f"datasets of a name must have the same pipeline before share() (this one ends in {self.plan.label()}) and "
+            "the same seeds: set ps.Options(seed=), shard after share(), or share under another name"
+        )
+
+    # Ends
+
+    def close(self) -> None:
+        """Close the connections; later requests make others."""
+        with self._lock:
+            self._idle.clear()
+            _close(self._lines)
+
+    def after_fork(self) -> None:
+        """Leave the connections to the parent, in a forked child, which makes others."""
+        self._lock = threading.RLock()
+        self.close()
+
+
+def _close(lines: set[ServiceLine]) -> None:
+    while lines:
+        lines.pop().close()
+
+
+def as_served(plan: Node) -> Node:
+    """Return the plan after rewrites, which follow from its own options alone."""
+    return rewritten(plan, PLAIN if options_of(plan).rewrite is False else PASSES).plan
+
+
+def versions() -> str:
+    """Return the versions that must agree between processes which exchange plans and elements."""
+    return f"Penstock {vars(sys.modules['penstock'])['__version__']} with Python {platform.python_version()}"

@@ -1,0 +1,62 @@
+"""Replace what processes share in a plan by the elements that a service prepares."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+from penstock.core.errors import PlanError
+from penstock.engine.processes.starting import obstacle
+from penstock.engine.runs.settings import settings_of
+from penstock.engine.service.client import PreparedElsewhere, ServiceKey
+from penstock.ops.buffer.share import Share, SharedElements
+from penstock.plan.fingerprint import fingerprint
+from penstock.plan.graph import post_order, rebuild
+from penstock.plan.node import Node
+
+
+class SharedUnder:
+    """A name under which processes share elements, and what a service prepares under it for this process.
+
+    The service lives as long as some dataset of some process refers to what it prepares.
+    """
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self._lock = threading.Lock()
+        self._last: PreparedElsewhere | None = None  # for the seeds used last
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.name,)
+
+    def prepared(self, plan: Node) -> PreparedElsewhere:
+        """Return the elements of a plan with its seeds bound; nothing is started yet."""
+        key = ServiceKey(self.name, fingerprint(plan))
+        with self._lock:
+            if self._last is None or self._last.key != key:
+                self._last = PreparedElsewhere(key, plan)
+            return self._last
+
+
+def check_shareable(plan: Node) -> None:
+    """Raise a `PlanError` if no service can prepare the elements of a plan."""
+    if (reason := obstacle()) is not None:
+        raise PlanError(f"share(): no other process can prepare the elements here: {reason}")
+    if settings_of(plan).kept_here:
+        raise PlanError("share(): a function of this pipeline may be called by no thread but the consumer's")
+
+
+def with_services(plan: Node) -> Node:
+    """Return the plan, with its seeds bound, that runs in this process: what is shared comes from services."""
+    return rebuild(plan, _from_service)
+
+
+def _from_service(node: Node) -> Node:
+    return SharedElements(node.under.prepared(node.input)) if isinstance(node, Share) else node
+
+
+def open_services(plan: Node) -> None:
+    """Connect to the services that prepare parts of a plan; start those that do not run yet."""
+    for node in post_order(plan):
+        if isinstance(node, SharedElements) and isinstance(node.prepared, PreparedElsewhere):
+            node.prepared.open()
