@@ -31,7 +31,7 @@ def processes(monkeypatch):
 
 def shown(*given):
     stream = io.StringIO()
-    return top.show(Terminal(stream), *given), stream.getvalue()
+    return top.show_passes(Terminal(stream), *given), stream.getvalue()
 
 
 def test_a_table_has_a_line_for_each_pass(processes):

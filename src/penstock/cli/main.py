@@ -276,7 +276,7 @@ def _top(asked: argparse.Namespace) -> int:
     if asked.pid is not None and changes:
         return 0 if top.change_passes(terminal, asked.pid, changes, asked.number) else FAILED
     if asked.once or asked.pid is not None or not (terminal.moving and sys.stdin.isatty()):
-        return 0 if top.show(terminal, asked.pid) else FAILED
+        return 0 if top.show_passes(terminal, asked.pid) else FAILED
     from penstock.cli.top_screen import watch_passes
 
     watch_passes(terminal)

@@ -25,7 +25,7 @@ _WIDEST_PROGRAM = 24  # columns
 _WIDEST_PASS = 18
 
 
-def show(terminal: Terminal, pid: int | None = None) -> bool:
+def show_passes(terminal: Terminal, pid: int | None = None) -> bool:
     """Print the passes of all processes as a table, or those of one with their operations; return whether it exists."""
     found = processes_seen()
     if pid is None:

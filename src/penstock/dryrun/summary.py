@@ -11,8 +11,8 @@ from penstock.elements.nested.structure import describe_structure, flatten
 from penstock.elements.ragged import Ragged
 from penstock.elements.sparse import Sparse
 
-MOST_NUMBERS = 6
-MOST_LEAVES = 12
+NUMBERS_TOLD = 6
+LEAVES_TOLD = 12
 _LONGEST = 48  # characters of text, bytes or of the representation of an object
 
 
@@ -25,7 +25,7 @@ def summary(element: Any) -> str:
     "([1.5, 2.5], b'aaaaaaaaaaaaaaaa'… (100 bytes))"
     """
     leaves, structure = flatten(element)
-    if len(leaves) > MOST_LEAVES:
+    if len(leaves) > LEAVES_TOLD:
         return f"{type(element).__name__} of {len(leaves):,} leaves, the first {_leaf(leaves[0])}"
     return describe_structure(structure, map(_leaf, leaves))
 
@@ -48,8 +48,8 @@ def _leaf(leaf: Any) -> str:
 
 def _numbers(array: np.ndarray) -> str:
     """Return the numbers of a small array, and the range and mean of a large one."""
-    if array.size <= MOST_NUMBERS or array.dtype.kind not in "biuf":
-        few = list(islice(array.flat, MOST_NUMBERS))
+    if array.size <= NUMBERS_TOLD or array.dtype.kind not in "biuf":
+        few = list(islice(array.flat, NUMBERS_TOLD))
         if array.size > len(few):
             return f"{_cut(', '.join(map(_item, few)))}, … ({array.size:,} values)"
         return " ".join(np.array2string(array, separator=", ", precision=6).split())

@@ -39,13 +39,13 @@ def changes_of_field(
         return list(_of_functions(one, other, *contents))
     if isinstance(one, np.ndarray) and isinstance(other, np.ndarray):
         return [f"{name}: {_of_arrays(one, other)}"]
-    texts = short(one), short(other)
+    texts = shown_value(one), shown_value(other)
     if texts[0] != texts[1]:
         return [f"{name}: {texts[0]} → {texts[1]}"]
     return [f"{name}: {line}" for line in _of_data(one, other)] or [f"{name} differs"]
 
 
-def short(value: Any) -> str:
+def shown_value(value: Any) -> str:
     """Return a value in few characters."""
     text = name_of(value) if isinstance(value, FunctionType) else " ".join(repr(value).split())
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
@@ -143,7 +143,7 @@ def _of_constants(one: CodeType, other: CodeType) -> Iterator[str]:
 
 def _constants_of(code: CodeType) -> list[str]:
     inner = [text for each in code.co_consts if isinstance(each, CodeType) for text in _constants_of(each)]
-    return [short(each) for each in code.co_consts if isinstance(each, _CONSTANTS)] + inner
+    return [shown_value(each) for each in code.co_consts if isinstance(each, _CONSTANTS)] + inner
 
 
 def _of_callables(one: Any, other: Any) -> Iterator[str]:
@@ -205,7 +205,7 @@ def _named(content: Any) -> Any:
 def _public_attributes(one: Any, other: Any) -> Iterator[str]:
     for name, (before, after) in _attributes(one, other).items():
         if not name.startswith("_") and name != "name" and isinstance(before, _CONSTANTS) and before != after:
-            yield f"{name}: {short(before)} → {short(after)}"
+            yield f"{name}: {shown_value(before)} → {shown_value(after)}"
 
 
 def _of_data(one: Any, other: Any) -> list[str]:
@@ -224,7 +224,7 @@ def _of_data(one: Any, other: Any) -> list[str]:
         if isinstance(before, np.ndarray) and isinstance(after, np.ndarray):
             told.append(f"{path}: {_of_arrays(before, after)}")
         else:
-            told.append(f"{path}: {short(before)} → {short(after)}")
+            told.append(f"{path}: {shown_value(before)} → {shown_value(after)}")
     more = len(told) - _MOST_NAMED
     return told[:_MOST_NAMED] + ([f" and {more:,} more values differ"] if more > 0 else [])
 

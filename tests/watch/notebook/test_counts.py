@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-from penstock.watch.notebook.counts import WIDEST_BAR, share_bar, stats_html
+from penstock.watch.notebook.counts import BAR_PIXELS, share_bar, stats_html
 from tests.watch.test_verdict import operation, stats
 
 HOSTILE = "<script>alert(1)</script>"
@@ -13,7 +13,7 @@ HOSTILE = "<script>alert(1)</script>"
 
 def test_every_operation_has_a_bar_of_its_share():
     html = stats_html(stats(operations=(operation("read", 1.0), operation("decode", 3.0))), "title", "verdict")
-    assert re.findall(r'share " style="width:(\d+)px', html) == [str(WIDEST_BAR // 4), str(3 * WIDEST_BAR // 4)]
+    assert re.findall(r'share " style="width:(\d+)px', html) == [str(BAR_PIXELS // 4), str(3 * BAR_PIXELS // 4)]
     assert "<b>title</b>" in html
     assert "<p class=verdict>verdict</p>" in html
     assert "waited" in html
@@ -34,4 +34,4 @@ def test_a_pass_that_has_not_begun_is_shown():
 
 def test_bars_stay_within_their_place():
     assert share_bar(0.0) == '<span class="share " style="width:1px"></span>'
-    assert share_bar(7.0, "wait") == f'<span class="share wait" style="width:{WIDEST_BAR}px"></span>'
+    assert share_bar(7.0, "wait") == f'<span class="share wait" style="width:{BAR_PIXELS}px"></span>'

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import penstock as ps
-from penstock.watch.notebook.plans import MOST_OPERATIONS, plan_html
+from penstock.watch.notebook.plans import OPERATIONS_DRAWN, plan_html
 
 D = ps.Dataset
 
@@ -26,7 +26,7 @@ def test_inputs_of_operations_with_several_are_indented():
 
 def test_names_are_escaped_and_long_plans_cut():
     ds = D.from_source([{"<b>": 1}])
-    for _ in range(MOST_OPERATIONS + 5):
+    for _ in range(OPERATIONS_DRAWN + 5):
         ds = ds.take(1)
     html = html_of(ds)
     assert "<b>" not in html

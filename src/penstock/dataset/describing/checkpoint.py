@@ -10,7 +10,7 @@ from penstock.core.errors import CursorError
 from penstock.dataset.describing.outline import Tallies
 
 CHECKPOINT_VERSION = 1
-SUFFIX = ".part"
+PART_SUFFIX = ".part"
 
 
 class Saved(NamedTuple):
@@ -45,13 +45,13 @@ def save_checkpoint(path: str, saved: Saved) -> None:
         "position": saved.position,
         "tallies": saved.tallies.state(),
     }
-    with open(path + SUFFIX, "w", encoding="utf-8") as file:
+    with open(path + PART_SUFFIX, "w", encoding="utf-8") as file:
         json.dump(fields, file)
-    os.replace(path + SUFFIX, path)
+    os.replace(path + PART_SUFFIX, path)
 
 
 def remove_checkpoint(path: str) -> None:
     """Remove a checkpoint, if it exists."""
-    for name in (path, path + SUFFIX):
+    for name in (path, path + PART_SUFFIX):
         if os.path.exists(name):
             os.remove(name)

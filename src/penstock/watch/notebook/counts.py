@@ -12,7 +12,7 @@ from penstock.watch.stats import count, cut, operations_table, rate
 if TYPE_CHECKING:
     from penstock.watch.stats import Stats
 
-WIDEST_BAR = 160  # pixels of a bar
+BAR_PIXELS = 160  # pixels of a bar
 LONGEST_BARRED = 56  # characters of an operation's name
 EVENTS_SHOWN = 5
 
@@ -26,7 +26,7 @@ def stats_html(stats: Stats, title: str = "", verdict: str = "") -> str:
 
 def share_bar(share: float, kind: str = "") -> str:
     """Return a bar whose width is a share of the widest."""
-    wide = max(round(WIDEST_BAR * min(max(share, 0.0), 1.0)), 1)
+    wide = max(round(BAR_PIXELS * min(max(share, 0.0), 1.0)), 1)
     return f'<span class="share {kind}" style="width:{wide}px"></span>'
 
 

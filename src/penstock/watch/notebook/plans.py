@@ -13,15 +13,15 @@ from penstock.watch.stats import cut
 
 LONGEST_OPERATION = 90  # characters
 LONGEST_SPEC = 160  # characters
-MOST_OPERATIONS = 60
+OPERATIONS_DRAWN = 60
 DEEPEST_INDENTED = 8  # steps of indentation
 
 
 def plan_html(plan: Node) -> str:
     """Return a table of the operations as written; those at the end of a long plan are counted only."""
     shown = list(_rows(plan))
-    rows = "".join(shown[:MOST_OPERATIONS])
-    left = len(shown) - MOST_OPERATIONS
+    rows = "".join(shown[:OPERATIONS_DRAWN])
+    left = len(shown) - OPERATIONS_DRAWN
     more = f"<p class=soft>… and {left:,} more operations</p>" if left > 0 else ""
     return f"<div class=scroll><table class=pipe>{rows}</table></div>{more}"
 

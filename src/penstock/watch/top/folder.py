@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from penstock.watch.top.published import VARIABLE
 
-SUFFIX = ".sock"
+SOCKET_SUFFIX = ".sock"
 
 
 def folder_to_serve_in() -> str | None:
@@ -22,7 +22,7 @@ def sockets() -> Iterator[str]:
     for folder in _candidates():
         if _is_ours(folder, make=False):
             names = sorted(os.listdir(folder))
-            yield from (os.path.join(folder, name) for name in names if name.endswith(SUFFIX))
+            yield from (os.path.join(folder, name) for name in names if name.endswith(SOCKET_SUFFIX))
 
 
 def _candidates() -> list[str]:

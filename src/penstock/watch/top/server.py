@@ -15,7 +15,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from penstock.watch.top.folder import SUFFIX, folder_to_serve_in
+from penstock.watch.top.folder import SOCKET_SUFFIX, folder_to_serve_in
 from penstock.watch.top.message import as_data
 
 if TYPE_CHECKING:
@@ -92,14 +92,14 @@ class TopServer:
             listener = socket.socket(socket.AF_UNIX)
             listener.bind(name)
             listener.listen()
-            os.rename(name, name + SUFFIX)  # a socket that is found there takes connections
+            os.rename(name, name + SOCKET_SUFFIX)  # a socket that is found there takes connections
         except OSError:  # a path that is too long, a full disk, too many open files, a file system without sockets
             if listener is not None:
                 listener.close()
             with suppress(OSError):
                 os.unlink(name)
             return None
-        self._path = name + SUFFIX
+        self._path = name + SOCKET_SUFFIX
         return listener
 
     def _serve(self, listener: socket.socket) -> None:
