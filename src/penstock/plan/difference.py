@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 from penstock.core.digest import digest
 from penstock.core.options import Options
 from penstock.core.shown import ShownAsText
-from penstock.plan.changes import changes_of_field, short
+from penstock.plan.changes import changes_of_field, shown_value
 from penstock.plan.content.key import ValueContent, content_of_field, only_says_how, own_fields
 from penstock.plan.fingerprint import fingerprint, node_digest
 from penstock.plan.graph import post_order
@@ -195,7 +195,7 @@ def plan_difference(one: Node, other: Node, options: tuple[Options, Options]) ->
     new = {after.token for before, after in pairs if after is not None and before is None}
     operations = tuple(_operation(before, after, gone & new) for before, after in pairs)
     told = tuple(
-        f"{field.name}: {short(before)} → {short(after)}"
+        f"{field.name}: {shown_value(before)} → {shown_value(after)}"
         for field in fields(Options)
         if (before := getattr(options[0], field.name)) != (after := getattr(options[1], field.name))
     )
