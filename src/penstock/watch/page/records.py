@@ -10,7 +10,7 @@ import numpy as np
 
 from penstock.watch.page.facts import Costs
 
-AT_A_TIME = 4096  # records that are counted together
+_AT_A_TIME = 4096  # records that are counted together
 SLOWEST_RECORDS = 20  # that are kept
 SHOWN_RECORDS = 5
 FAR_FROM_MEAN = 5  # times the mean: records from there on are told as a share of all time
@@ -37,7 +37,7 @@ class RecordCosts:
         """Add the times (ns) of some records; `settle` counts them."""
         self._ids += ids
         self._times += times
-        if len(self._ids) >= AT_A_TIME:
+        if len(self._ids) >= _AT_A_TIME:
             self.settle()
 
     def settle(self) -> None:
