@@ -10,6 +10,7 @@ import numpy as np
 
 from penstock.watch.page.facts import Costs
 
+_AT_A_TIME = 4096  # records that are counted together
 SLOWEST_RECORDS = 20  # that are kept
 SHOWN_RECORDS = 5
 FAR_FROM_MEAN = 5  # times the mean: records from there on are told as a share of all time
@@ -29,9 +30,21 @@ class RecordCosts:
     costs: Costs = field(default_factory=Costs)  # of which only the bars and the total are used
     count: int = 0
     slowest: list[tuple[int, int]] = field(default_factory=list)  # a heap of times and ids
+    _ids: list[int] = field(default_factory=list)  # of records that are still to be counted
+    _times: list[int] = field(default_factory=list)
 
     def add(self, ids: Sequence[int], times: Sequence[int]) -> None:
-        """Add the times (ns) of some records."""
+        """Add the times (ns) of some records; `settle` counts them."""
+        self._ids += ids
+        self._times += times
+        if len(self._ids) >= _AT_A_TIME:
+            self.settle()
+
+    def settle(self) -> None:
+        """Count what was added, many records at a time, which takes a small part of the time of one by one."""
+        ids, times, self._ids, self._times = self._ids, self._times, [], []
+        if not ids:
+            return
         taken = np.maximum(np.asarray(times, np.int64), 1)
         self.count += len(taken)
         self.costs.add_each(taken)
@@ -45,6 +58,7 @@ class RecordCosts:
 
     def sentence(self, operation: str, name_of: Callable[[int], str]) -> str:
         """Return the slowest records by name, with the share of the time that those far from the mean took."""
+        self.settle()
         mean = self.costs.total / max(self.count, 1)
         far = [took for took, _ in self.slowest if took > FAR_FROM_MEAN * mean]
         share = sum(far) / max(self.costs.total, 1)
