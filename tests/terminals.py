@@ -8,11 +8,18 @@ import os
 import pty
 import re
 import struct
+import subprocess
 import sys
 import termios
 from collections.abc import Callable, Sequence
 
 CODE = re.compile(r"\x1b\[(\d*)([A-Za-z])|\x1b\[\?\d+[hl]|\x1b([D78])|\r|\n|[^\x1b\r\n]+")
+
+BEGIN_THERE = """
+import fcntl, os, sys, termios
+fcntl.ioctl(0, termios.TIOCSCTTY, 0)  # so that Ctrl-C is a signal
+os.execv(sys.executable, [sys.executable, *sys.argv[1:]])
+"""
 
 
 class FakeTerminal(io.StringIO):
@@ -92,14 +99,17 @@ def on_terminal(
     answer: Callable[[str], str | None] = lambda _: None,
 ) -> tuple[int, str]:
     """Run a Python program on a real terminal, and return its status and output; `answer` may type at some output."""
-    process, terminal = pty.fork()
-    if process == 0:
-        try:
-            os.environ.update({"TERM": "xterm", **(environment or {})})
-            os.execv(sys.executable, [sys.executable, *program])
-        finally:
-            os._exit(127)
+    terminal, end = pty.openpty()
     fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+    begun = subprocess.Popen(
+        [sys.executable, "-c", BEGIN_THERE, *program],
+        stdin=end,
+        stdout=end,
+        stderr=end,
+        start_new_session=True,
+        env={**os.environ, "TERM": "xterm", **(environment or {})},
+    )
+    os.close(end)
     output = b""
     while True:
         try:
@@ -113,5 +123,4 @@ def on_terminal(
         if typed:
             os.write(terminal, typed.encode())
     os.close(terminal)
-    _, status = os.waitpid(process, 0)
-    return os.waitstatus_to_exitcode(status), output.decode()
+    return begun.wait(), output.decode()
