@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar, overload
 
 T_co = TypeVar("T_co", covariant=True)
 
@@ -29,6 +29,10 @@ class cached_property(functools.cached_property[T_co]):  # noqa: N801 - the name
     (12, 12)
     """
 
+    @overload
+    def __get__(self, instance: None, owner: type[Any] | None = None) -> Self: ...
+    @overload
+    def __get__(self, instance: object, owner: type[Any] | None = None) -> T_co: ...
     def __get__(self, instance: object | None, owner: type[Any] | None = None) -> Any:
         if instance is None:
             return self
