@@ -220,7 +220,7 @@ def test_jobs_that_are_apart_stay_within_the_budget_and_get_the_same():
 
 
 @pytest.mark.parametrize("ds", [D.range(300), D.range(300).filter(lambda x: x >= 0)], ids=["rows", "stream"])
-def test_a_service_that_is_killed_is_replaced_for_all_its_consumers(ds, tmp_path, folder):
+def test_a_service_that_is_killed_is_replaced_for_all_its_consumers(ds, tmp_path, folder, caplog):
     log = tmp_path / "log"
     jobs = [ds.map(noting(log)).share("x").iterator() for _ in range(2)]
     received = [[next(it) for _ in range(7)] for it in jobs]
@@ -228,6 +228,7 @@ def test_a_service_that_is_killed_is_replaced_for_all_its_consumers(ds, tmp_path
         os.kill(pids(log)[-1], signal.SIGKILL)
         for it, mine in zip(jobs, received, strict=True):
             mine += [next(it) for _ in range(20)]
+    assert "the process that prepares share('x') has ended; another one makes the same elements" in caplog.text
     for it, mine in zip(jobs, received, strict=True):
         assert mine + list(it) == [x * 10 for x in range(300)]
     assert len(pids(log)) == 3

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import platform
 import sys
 import threading
@@ -155,6 +156,9 @@ class PreparedElsewhere:
             self._lines.difference_update(idle)
         for line in idle:
             line.close()
+        logging.getLogger("penstock").warning(
+            "the process that prepares share(%r) has ended; another one makes the same elements", self.name
+        )
 
     # Connecting
 

@@ -7,9 +7,9 @@ from typing import Any
 
 from penstock.core.errors import PlanError
 from penstock.engine.processes.starting import obstacle
-from penstock.engine.runs.settings import settings_of
 from penstock.engine.service.client import PreparedElsewhere, ServiceKey
 from penstock.ops.buffer.share import Share, SharedElements
+from penstock.plan import safety
 from penstock.plan.fingerprint import fingerprint
 from penstock.plan.graph import post_order, rebuild
 from penstock.plan.node import Node
@@ -42,8 +42,10 @@ def check_shareable(plan: Node) -> None:
     """Raise a `PlanError` if no service can prepare the elements of a plan."""
     if (reason := obstacle()) is not None:
         raise PlanError(f"share(): no other process can prepare the elements here: {reason}")
-    if settings_of(plan).kept_here:
-        raise PlanError("share(): a function of this pipeline may be called by no thread but the consumer's")
+    for node in post_order(plan):
+        alone = safety.calls.alone(node) if node.functions else None
+        if alone is not None and alone.here:
+            raise PlanError(f"share(): no other process can prepare the elements: {alone}; share before this operation")
 
 
 def with_services(plan: Node) -> Node:
