@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from penstock.watch.counters import Counters
     from penstock.watch.export.tensorboard import ScalarWriter
     from penstock.watch.leaks import MemoryGrowth
+    from penstock.watch.steps import StepClock
     from penstock.watch.viewers import Viewer, Viewers
 
 
@@ -38,6 +39,7 @@ class Watching:
     _run: Run | None
     _viewers: Viewers | None
     _received: int
+    _steps: StepClock
     _waited: int
     _first: int
     _last: int
@@ -52,8 +54,8 @@ class Watching:
         waited, last = self._waited, self._last
         stepped = (perf_counter_ns() if self._run and self._run.ended is None else last) - self._first - waited
         times = (waited, max(stepped, 0) if last else 0)
-        memory = self._carry_over.memory
-        return watch.report.stats_of(self._run, self._counters, memory, self._received, times, self._growth)
+        memory, steps = self._carry_over.memory, self._steps.times()
+        return watch.report.stats_of(self._run, self._counters, memory, self._received, times, self._growth, steps)
 
     def verdict(self) -> Verdict:
         """Return the limit of this run in words: who waits, for which operation, its ceiling, and what to change.

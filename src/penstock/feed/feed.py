@@ -251,7 +251,10 @@ class FedIterator(Closing):
 
 def _verdict(placement: Placement, source: ElementIterator) -> Verdict:
     clock = placement.clock
-    return source.verdict() if clock is None else clock.verdict(source.stats().waited, source.verdict)
+    if clock is None:
+        return source.verdict()
+    stats = source.stats()
+    return clock.verdict(stats.waited - stats.warm_up, source.verdict)
 
 
 class SharedPasses:

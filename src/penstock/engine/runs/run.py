@@ -121,6 +121,18 @@ class Run:
         return self._session.mode
 
     @property
+    def has_workers(self) -> bool:
+        """False while the consumer's thread makes the items only until worker processes have started."""
+        return not self._session.waits_for_processes
+
+    @property
+    def contention(self) -> float:
+        """The share of the time for which a thread that makes items, and wants the GIL, waits for another thread."""
+        if self._session.told is not None or not self.has_threads or self.made_elsewhere:
+            return 0.0
+        return max((tuner.contention or 0.0 for tuner in self._session.tuners), default=0.0)
+
+    @property
     def events(self) -> deque[RunEvent]:
         """The last events of the run, to which others may be added."""
         return self._session.events

@@ -41,6 +41,7 @@ SETTLED = 64  # looks after which a group that is nearly large enough stays as i
 ALONE = 0.9  # share of a task that only one thread at a time may do; above it, a second thread has no work
 LONG_WAIT = 100  # times its CPU time; a task blocked for longer waits for something else than the GIL
 RECENT_TASKS = 16  # tasks in the mean
+SEEN = 8  # tasks that must have looked for other threads at the GIL
 WARM = 2  # looks, one of which is not the first, which has files to open and memory to touch
 
 
@@ -118,6 +119,12 @@ class Tuner:
         """True if the functions were found to hold the GIL."""
         return self.climb is not None and self.climb.holds_gil
 
+    @property
+    def contention(self) -> float | None:
+        """The share of the time for which a thread that wants the GIL waits for another one; `None` if unknown."""
+        seen = self.meter.contention
+        return None if seen is None or seen.looks < SEEN else seen.share
+
     def threads_pay(self) -> bool:
         """Return whether threads should replace inline tasks."""
         return self._knows(self.item_wall) and self.item_wall >= THREAD_PAYS
@@ -176,7 +183,10 @@ class Tuner:
 
         `now` is the wall clock, `used` the CPU time of this process, and `waited` the time the consumer waited (ns).
         """
-        return None if self.climb is None else self.climb.retuned(now, used, waited)
+        if self.climb is None:
+            return None
+        self.climb.contention = self.contention
+        return self.climb.retuned(now, used, waited)
 
     def group_items(self, *, beside: bool = False) -> int:
         """Return the number of cheap items in one task, here or `beside` the consumer.
