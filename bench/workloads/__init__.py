@@ -23,6 +23,7 @@ from bench.workloads import (
     tables,
     tar,
     tokens,
+    watch,
 )
 
 WORKLOADS = {
@@ -43,6 +44,7 @@ WORKLOADS = {
     "start": start,
     "seek": seek,
     "steady": steady,
+    "watch": watch,
 }
 
 

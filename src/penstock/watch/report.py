@@ -22,11 +22,11 @@ from penstock.watch.counters import (
     WALL,
     Cell,
     Counters,
-    NodeOutline,
     OperationCounters,
 )
 from penstock.watch.fetches import fetched_since
 from penstock.watch.leaks import MemoryGrowth
+from penstock.watch.outlines import NodeOutline
 from penstock.watch.stats import PLURALS, HeldStats, OperationStats, Stats
 from penstock.watch.steps import NOT_BEGUN, StepTimes
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
 from time import perf_counter_ns
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from penstock import watch
 from penstock.watch.counters import Counters
@@ -22,8 +21,7 @@ if TYPE_CHECKING:
 VIEWER_FAILED = "watching by %s failed, and the run goes on without it"
 
 
-@dataclass(frozen=True)
-class Moment:
+class Moment(NamedTuple):
     """A moment in which items arrived for which the consumer waited from `asked` to `now` (ns), or the run ended.
 
     `received` counts the items before them, the first of which is number `first_step` of all epochs, if epochs have a

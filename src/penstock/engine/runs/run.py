@@ -106,6 +106,11 @@ class Run:
         return self._session.budget
 
     @property
+    def live_bytes(self) -> int:
+        """The bytes of batches that are in use."""
+        return self._carry_over.memory.live_bytes
+
+    @property
     def spent(self) -> Cost:
         """The time spent in the tasks of all stages."""
         return self._session.spent
