@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from penstock import tf_data as tf_data
     from penstock.core.events import RunEvent
     from penstock.core.on_error import ErrorBudget
+    from penstock.core.tunings import TaskTuning, Tuning
     from penstock.core.verdicts import Verdict
     from penstock.dataset.check import Check, StageCheck
     from penstock.dataset.diagnose import Diagnosis, diagnose
@@ -71,6 +72,8 @@ __all__ = [
     "StageCheck",
     "Stats",
     "Switch",
+    "TaskTuning",
+    "Tuning",
     "Verdict",
     "audio",
     "diagnose",
@@ -121,6 +124,7 @@ _PLACES = {
     "read_litdata": "penstock.dataset.readers.shards",
     "read_mds": "penstock.dataset.readers.shards",
     "Switch": "penstock.dataset.switch",
+    **dict.fromkeys(("TaskTuning", "Tuning"), "penstock.core.tunings"),
     "Verdict": "penstock.core.verdicts",
     "read_arrow": "penstock.dataset.readers.tables",
     "read_csv": "penstock.dataset.readers.tables",

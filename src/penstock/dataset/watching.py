@@ -11,8 +11,11 @@ from typing import TYPE_CHECKING, Any
 from penstock import plan as plans
 from penstock import watch
 from penstock.core.errors import PlanError
+from penstock.engine.runs.settings import operations_of
+from penstock.plan.graph import post_order
 
 if TYPE_CHECKING:
+    from penstock.core.tunings import Tuning
     from penstock.core.verdicts import Verdict
     from penstock.dataset.passes import Passes
     from penstock.engine.cursors.cursor import Cursor
@@ -67,6 +70,21 @@ class Watching:
         'Too early to say: 0 elements in 0.00 s.'
         """
         return watch.verdict.verdict(self.stats())
+
+    def tuning(self) -> Tuning:
+        """Return the settings that the tuner has found for this run so far: to print, save, and pin.
+
+        Before the first item there are none, which is a `PlanError`. Executors that you pass are not part of them.
+
+        >>> it = Dataset.range(8).batch(4).iterator()
+        >>> batches = list(it)
+        >>> print(it.tuning())
+        inline, of ... cores
+          batch(4): ...
+        """
+        if self._run is None:
+            raise PlanError("tuning(): nothing has been tuned before the first item; call it later in the pass")
+        return self._run.tuning(operations_of(list(post_order(self._plan))))
 
     def trace(self, path: str | os.PathLike[str]) -> None:
         """Write a trace of this pass for https://ui.perfetto.dev or `chrome://tracing`; call it before the first item.

@@ -97,7 +97,8 @@ class Session:
         self._stages += 1
         if self._stages > len(self.tuners):
             settings, stage = self.settings, len(self.tuners)
-            tuner = self._carry_over.tuner(settings.workers, stage=stage, begins_inline=settings.begins_inline)
+            pinned, begins_inline = settings.pinned(stage), settings.begins_inline
+            tuner = self._carry_over.tuner(settings.workers, stage=stage, begins_inline=begins_inline, pinned=pinned)
             if of_stream:
                 tuner.long_groups()
             self.tuners.append(tuner)
@@ -105,9 +106,8 @@ class Session:
 
     def inner(self) -> Session:
         """Return a session with the same workers for datasets that are elements; their work is not counted."""
-        settings = self.settings
-        if settings.is_remote:
-            settings = replace(settings, executor="inline")
+        changed = {"executor": "inline"} if self.settings.is_remote else {}
+        settings = replace(self.settings, tuning=None, **changed)
         session = Session(settings, CarryOver(), Unobserved(), self)
         self._inner.add(session)
         return session
