@@ -7,6 +7,7 @@ from collections.abc import Collection
 from bench.job import Job
 from bench.workloads import (
     arrays,
+    autotune,
     cache,
     dicts,
     feed,
@@ -45,6 +46,7 @@ WORKLOADS = {
     "seek": seek,
     "steady": steady,
     "watch": watch,
+    "autotune": autotune,
 }
 
 
