@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import os
 from dataclasses import asdict, dataclass, fields
 from typing import Any, Literal, Self, TypeAlias, get_args
 
 from penstock.core.errors import PlanError
 
-FORMAT = "penstock tuning 1"
+TUNING_FORMAT = "penstock tuning 1"
 TunedExecutor: TypeAlias = Literal["inline", "threads", "processes"]
 
 
@@ -19,6 +18,9 @@ class TaskTuning:
 
     A task makes `items` items, or `beside` of them in a native thread; an item that is expensive is made in `parts`
     tasks. There are `ahead` tasks under way, and up to `spare` more while they are small.
+
+    >>> print(TaskTuning("map(f)", items=8, beside=1, parts=1, ahead=5, spare=8))
+    map(f): 8 items a task, 5 to 13 tasks ahead
     """
 
     operation: str
@@ -83,13 +85,17 @@ class Tuning:
         ...     Tuning.load(path) == tuned
         True
         """
+        import json  # expensive to load, and rarely needed
+
         with open(path, "w", encoding="utf-8") as file:
-            json.dump({"format": FORMAT, **asdict(self)}, file, indent=1)
+            json.dump({"format": TUNING_FORMAT, **asdict(self)}, file, indent=1)
             file.write("\n")
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
         """Read settings that `save` has written; a file with anything else is a `PlanError`."""
+        import json  # the same
+
         with open(path, encoding="utf-8") as file:
             text = file.read()
         try:
@@ -102,8 +108,8 @@ class Tuning:
 
     @classmethod
     def _of(cls, found: dict[str, Any]) -> Self:
-        if not isinstance(found, dict) or found.pop("format", None) != FORMAT:
-            raise ValueError(f"its format is not {FORMAT!r}")
+        if not isinstance(found, dict) or found.pop("format", None) != TUNING_FORMAT:
+            raise ValueError(f"its format is not {TUNING_FORMAT!r}")
         tasks = tuple(TaskTuning(**task) for task in found.pop("tasks"))
         operations, why = tuple(found.pop("operations")), tuple(found.pop("why"))
         made = cls(tasks=tasks, operations=operations, why=why, **found)
