@@ -11,7 +11,7 @@ import pytest
 import penstock as ps
 from penstock import Dataset, Options
 from penstock.engine.tuning.tuner import Tuner
-from penstock.watch.viewers import News, Pace
+from penstock.watch.viewers import NEVER, News, Pace
 
 
 class Diary:
@@ -103,3 +103,28 @@ def test_news_come_once():
 def test_a_pace_is_due_again_after_its_pause():
     pace = Pace(10)
     assert [pace.is_due(now) for now in (1, 5, 11, 12, 30)] == [True, False, True, False, True]
+
+
+def test_a_viewer_looks_only_when_it_is_due():
+    class Seldom(Diary):
+        due = 0
+
+        def look(self, moment, spans):
+            super().look(moment, spans)
+            self.due = NEVER
+
+    it = Dataset.range(40).batch(2).with_options(Options(executor="inline")).iterator()
+    viewer = Seldom()
+    it._add_viewer("kept", lambda: viewer)
+    assert len(list(it)) == 20
+    assert len(viewer.received) == 2  # the first one, and the end
+
+
+def test_one_viewer_that_looks_at_all_moments_lets_others_look_too():
+    it = Dataset.range(40).batch(2).with_options(Options(executor="inline")).iterator()
+    seen, seldom = Diary(), Diary()
+    seldom.due = NEVER
+    for viewer in (seen, seldom):
+        it._add_viewer("kept", lambda viewer=viewer: viewer)
+    assert len(list(it)) == 20
+    assert len(seen.received) == len(seldom.received) > 2

@@ -142,8 +142,9 @@ class Iterator(Watching, Closing, Generic[T]):
             self._last = perf_counter_ns()
             self._waited += self._last - asked
             self._steps.handed_out(asked, self._last, cast("Run", self._run))
-            if self._viewers is not None:
-                self._let_look(self._viewers, asked)
+            viewers = self._viewers
+            if viewers is not None and (self._last >= viewers.due or cast("Run", self._run).ended is not None):
+                self._let_look(viewers, asked)
         if items is None:
             self._passes.end()
             if self._warn is not None and self._received == self._cursor.row == 0:

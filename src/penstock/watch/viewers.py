@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from penstock.watch.trace.spans import Span, SpanCounters
 
 
+NEVER = 1 << 62  # ns
 VIEWER_FAILED = "watching by %s failed, and the run goes on without it"
 
 
@@ -38,7 +39,10 @@ class Moment(NamedTuple):
 
 
 class Viewer(Protocol):
-    """An object that looks at a run at some moments, in the consumer's thread, and raises no error."""
+    """An object that looks at a run at some moments, in the consumer's thread, and raises no error.
+
+    One that need not look at every moment has an attribute `due`: the time (ns, of `perf_counter_ns`) of the next.
+    """
 
     def look(self, moment: Moment, spans: list[Span]) -> None:
         """Note what has happened until a moment; `spans` are those since the moment before, if they are recorded."""
@@ -58,6 +62,8 @@ class Viewers:
     def __init__(self) -> None:
         self.spans: SpanCounters | None = None
         """The counters that record spans, if a viewer needs them."""
+        self.due = 0
+        """The time (ns) before which no viewer has to look, unless the run ends."""
         self._all: list[Viewer] = []
         self._failed: set[int] = set()  # ids of viewers
         self._process = os.getpid()
@@ -81,6 +87,7 @@ class Viewers:
         for viewer in self._all:
             if id(viewer) not in self._failed:
                 self._let(viewer, lambda viewer: viewer.look(moment, spans))
+        self.due = min((getattr(viewer, "due", 0) for viewer in self._all), default=0)
         if moment.run.ended is not None:
             self.close(moment.stats())
 
@@ -133,6 +140,11 @@ class Pace:
     def __init__(self, pause: int) -> None:
         self._pause = pause
         self._due = 0
+
+    @property
+    def next(self) -> int:
+        """The time at which something is due again."""
+        return self._due
 
     def is_due(self, now: int | None = None) -> bool:
         """Return whether the pause since the last time it was due is over."""

@@ -31,6 +31,7 @@ class TraceViewer:
     """A viewer that writes a file for Perfetto and Chrome: a track for each thread of each process."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.due = 0
         self._file = GrowingFile(path)
         self._events: list[str] = []
         self._moments: list[tuple[int, int, int, int, int]] = []  # number, items before, thread, asked, and now
@@ -64,6 +65,10 @@ class TraceViewer:
         if self._window.is_due(moment.now):
             self._room = MOST_IN_A_WINDOW
         self._room -= 1
+        self.due = 0
+        if self._room < 0:
+            self._number += 1  # the next moment does not follow this one
+            self.due = min(self._window.next, self._sample.next)
         if self._room >= 0 or moment.now - moment.asked >= WINDOW:
             at = threading.get_ident(), moment.asked, moment.now
             self._moments.append((self._number, moment.received, *at))
