@@ -27,7 +27,7 @@ class TunedWork:
         elif self.kind == "gil":
             total = 0
             for step in range(15_000):
-                total += step ^ total
+                total += step & 3
         else:
             milliseconds = (20 if number % 16 == 0 else 1) if self.kind == "bursty" else 5
             wait_until(time.perf_counter() + milliseconds / 1000)
