@@ -32,7 +32,7 @@ class Result:
     problem: str = ""  # the reason for no figures: missing, failed, or did other work
     values: list[float] = field(
         default_factory=list[float]
-    )  # seconds per row; for `growth`, the share by which memory grew; for `slowdown`, the ratio
+    )  # seconds per row; for `growth`, the share by which memory grew; for `slowdown` and `overhead`, the ratio
     extra: dict[str, Any] = field(default_factory=dict[str, Any])
 
     @property
@@ -104,6 +104,8 @@ def value(job: Job, answer: dict[str, Any]) -> float:
         return answer["extra"]["late_bytes"] / answer["extra"]["early_bytes"] - 1
     if job.measure == "slowdown":
         return answer["extra"]["step"] / answer["extra"]["replayed"]
+    if job.measure == "overhead":
+        return answer["extra"]["with"] / answer["extra"]["without"]
     return answer["seconds"] / max(answer["rows"], 1)
 
 

@@ -7,11 +7,12 @@ from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-Measure = Literal["rate", "time", "slowdown", "growth"]
+Measure = Literal["rate", "time", "slowdown", "overhead", "growth"]
 """What is compared.
 
 rate: rows per second, as a share of the limit. time: seconds, as a multiple of it. slowdown: the time of a step, as a
-multiple of what the same process takes for it with the same batch again. growth: memory, in one run.
+multiple of what the same process takes for it with the same batch again. overhead: the time of a batch, as a
+multiple of what the same process takes for it without something. growth: memory, in one run.
 """
 
 

@@ -10,13 +10,17 @@ from bench.job import Job
 
 Row = tuple[str, str, str, str]
 NO_PEERS = ("limit", "penstock", BEFORE)
-RELATIVE = {"rate": "share of the limit", "time": "× the limit", "slowdown": "× replayed", "growth": "growth"}
+RELATIVE = {"rate": "share of the limit", "time": "× the limit", "slowdown": "× replayed"} | {
+    "overhead": "× without",
+    "growth": "growth",
+}
+STEPS = ("slowdown", "overhead")  # measures of one batch, which a contender reports
 FLOOR = 0.97  # of the speed of the build before
 
 
 def limit_seconds(job: Job, results: Sequence[Result]) -> float | None:
     """Return the limit in seconds per row: by formula, or as the median of the contender on the limit's side."""
-    if job.limit_seconds is not None or job.measure == "slowdown":
+    if job.limit_seconds is not None or job.measure in STEPS:
         return job.limit_seconds or 1.0
     return next((result.median for result in results if result.side == "limit" and result.values), None)
 
@@ -55,7 +59,7 @@ def rows(job: Job, results: Sequence[Result]) -> list[Row]:
         else:
             ratio = share(job, result, limit)
             relative = "" if ratio is None else f"{ratio:.{decimals(job)}f}"
-            shown = step(result) if job.measure == "slowdown" else figure(job, result.median)
+            shown = step(result) if job.measure in STEPS else figure(job, result.median)
             table.append((label, shown, f"{100 * result.spread:.0f} %", relative))
     return table
 
@@ -63,11 +67,12 @@ def rows(job: Job, results: Sequence[Result]) -> list[Row]:
 def decimals(job: Job) -> int:
     """Return the decimals of a ratio in the table: three if the target allows only a few percent above the limit."""
     of_limit = job.target.of_limit
-    return 3 if job.measure in ("time", "slowdown") and of_limit is not None and of_limit < 1.1 else 2
+    return 3 if job.measure in ("time", *STEPS) and of_limit is not None and of_limit < 1.1 else 2
 
 
 def step(result: Result) -> str:
-    return f"{1000 * result.extra['step']:.3g} ms"
+    seconds = result.extra["step" if "step" in result.extra else "with"]
+    return f"{1000 * seconds:.3g} ms"
 
 
 def memory(result: Result) -> str:

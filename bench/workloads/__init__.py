@@ -7,6 +7,7 @@ from collections.abc import Collection
 from bench.job import Job
 from bench.workloads import (
     arrays,
+    autotune,
     cache,
     dicts,
     feed,
@@ -23,6 +24,7 @@ from bench.workloads import (
     tables,
     tar,
     tokens,
+    watch,
 )
 
 WORKLOADS = {
@@ -43,6 +45,8 @@ WORKLOADS = {
     "start": start,
     "seek": seek,
     "steady": steady,
+    "watch": watch,
+    "autotune": autotune,
 }
 
 

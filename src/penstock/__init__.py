@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from penstock import tf_data as tf_data
     from penstock.core.events import RunEvent
     from penstock.core.on_error import ErrorBudget
+    from penstock.core.tunings import TaskTuning, Tuning
     from penstock.core.verdicts import Verdict
     from penstock.dataset.check import Check, StageCheck
     from penstock.dataset.describing.description import Description, LeafDescription
@@ -86,6 +87,8 @@ __all__ = [
     "Stats",
     "StorageModel",
     "Switch",
+    "TaskTuning",
+    "Tuning",
     "Verdict",
     "audio",
     "diagnose",
@@ -138,6 +141,7 @@ _PLACES = {
     "read_litdata": "penstock.dataset.readers.shards",
     "read_mds": "penstock.dataset.readers.shards",
     "Switch": "penstock.dataset.switch",
+    **dict.fromkeys(("TaskTuning", "Tuning"), "penstock.core.tunings"),
     "Verdict": "penstock.core.verdicts",
     "read_arrow": "penstock.dataset.readers.tables",
     "read_csv": "penstock.dataset.readers.tables",

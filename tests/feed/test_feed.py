@@ -99,6 +99,12 @@ def test_a_feed_tells_what_the_clock_of_its_device_says():
     assert feed.verdict() == "By the clock, after True."
 
 
+def test_a_feed_tells_the_settings_of_its_pipeline():
+    it = fed(Dataset.range(10).batch(2)).iterator()
+    list(it)
+    assert [task.operation for task in it.tuning().tasks] == ["batch(2)"]
+
+
 def test_a_feed_shares_epochs_with_its_dataset():
     ds = Dataset.range(10).shuffle(seed=1)
     feed = fed(ds)

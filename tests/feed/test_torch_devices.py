@@ -154,6 +154,7 @@ def test_the_verdict_of_a_device_is_that_of_its_events():
     for _ in it:
         pass
     assert "cpu waited" in it.verdict()
+    assert it.verdict().kind == "transfer"
 
 
 def test_released_memory_goes_back_to_the_ring():

@@ -1,12 +1,13 @@
 from __future__ import annotations
 
 import os
+import sys
 import threading
 import time
 
 import pytest
 
-from penstock.kernels.clocks import thread_times
+from penstock.kernels.clocks import thread_times, wait_for_gil
 from penstock.kernels.reference import clocks as reference
 
 
@@ -34,6 +35,28 @@ def test_a_thread_that_sleeps_waits():
     after = thread_times()
     assert after[3] > before[3]
     assert after[1] - before[1] < after[0] - before[0]
+
+
+@pytest.mark.parametrize("wait", [wait_for_gil, reference.wait_for_gil])
+def test_a_thread_waits_for_the_gil_that_another_holds(wait):
+    held, over = threading.Event(), threading.Event()
+
+    def hold():
+        held.set()
+        while not over.is_set():
+            pass
+
+    thread = threading.Thread(target=hold)
+    thread.start()
+    held.wait()
+    waits = any(wait() > 1_000_000 for _ in range(20_000))  # the interpreter lets a thread keep the GIL for 5 ms
+    over.set()
+    thread.join()
+    assert waits is getattr(sys, "_is_gil_enabled", lambda: True)()
+
+
+def test_nobody_waits_for_a_gil_that_nobody_holds():
+    assert min(wait_for_gil() for _ in range(20)) < 1_000_000
 
 
 @pytest.mark.filterwarnings("ignore:.*fork:RuntimeWarning", "ignore:.*fork:DeprecationWarning")  # of others' threads

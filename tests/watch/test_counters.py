@@ -18,8 +18,9 @@ from penstock.elements.chunks.chunk import Items
 from penstock.elements.nested.nesting import leaf_column
 from penstock.engine.tasks.compile import compiled
 from penstock.engine.tasks.observer import Occurrence
+from penstock.engine.tuning.tuner import Tuner
 from penstock.plan.flow import Piece
-from penstock.watch.counters import BYTES, CALLS, CPU, ROWS, WALL, Counters
+from penstock.watch.counters import BYTES, CALLS, CHEAP, CPU, ROWS, WALL, Counters
 
 
 def counted(ds, *calls):
@@ -321,3 +322,26 @@ def test_each_epoch_in_the_same_worker_processes_is_counted():
         with ds.iterator() as it:
             assert len(list(it)) == 6
             assert [operation.rows for operation in it.stats().operations] == [24, 24, 6]
+
+
+def test_of_cheap_calls_one_stands_for_some(monkeypatch):
+    clock = iter(range(0, 10**9, 1000))
+    monkeypatch.setattr("penstock.watch.counters.perf_counter_ns", lambda: next(clock))
+    ds = Dataset.range(400).batch(2).map(lambda x: x).with_options(Options(executor="inline", rewrite=False))
+    monkeypatch.setattr(Tuner, "group_items", lambda self, *, beside=False: 1)
+    with ds.iterator() as it:
+        assert len(list(it)) == 200
+        last = it.stats().operations[-1]
+    assert (last.calls, last.rows) == (200, 200)
+    assert last.wall == pytest.approx(200 * 1e-6, rel=0.1)  # each measured call takes 1 µs
+    assert next(clock) < 2000 * 1000
+
+
+def test_expensive_calls_are_all_measured(monkeypatch):
+    clock = iter(range(0, 10**12, CHEAP))
+    monkeypatch.setattr("penstock.watch.counters.perf_counter_ns", lambda: next(clock))
+    monkeypatch.setattr(Tuner, "group_items", lambda self, *, beside=False: 1)
+    ds = Dataset.range(100).batch(2).map(lambda x: x).with_options(Options(executor="inline", rewrite=False))
+    with ds.iterator() as it:
+        list(it)
+        assert it.stats().operations[-1].wall == pytest.approx(50 * CHEAP * 1e-9)

@@ -10,6 +10,8 @@ import pytest
 
 import penstock as ps
 from penstock.core.verdicts import Verdict
+from penstock.engine.tuning.budget import available_cores
+from penstock.feed.clock import DeviceTimes
 from penstock.watch.stats import OperationStats, Stats
 from penstock.watch.verdict import verdict
 
@@ -247,12 +249,132 @@ def test_a_small_memory_budget_is_memory_bound():
     assert "raise Options(memory_budget=)" in found
 
 
-def test_functions_found_to_hold_the_gil_are_gil_bound():
-    ds = ps.Dataset.range(300).map(busy).batch(4).with_options(ps.Options(executor="threads", workers=2))
-    with ds.iterator() as it:
+def python(x):
+    total = 0
+    for each in range(20_000):
+        total += each % 3
+    return x + total
+
+
+MANY_CORES = pytest.mark.skipif(available_cores() < 2, reason="threads wait for the only core")
+
+
+def found_kind(kind, ds, step=lambda: None, **options):
+    """The verdict on a pass, repeated until it is of a kind: on a busy machine threads may wait for cores instead."""
+    ds = ds.with_options(ps.Options(**options))
+    for _ in range(200):
+        with ds.iterator() as it:
+            for _ in it:
+                step()
+                found = it.verdict()
+                if found.kind == kind:
+                    return found
+    return found
+
+
+@MANY_CORES
+def test_functions_that_hold_the_gil_are_gil_bound():
+    ds = ps.Dataset.range(200).map(python, vectorized=False).batch(4)
+    found = found_kind("gil", ds, executor="threads", workers=2)
+    assert (found.kind, found.operation) == ("gil", "map(python, vectorized=False)")
+    assert "Options(executor='processes')" in found.change
+
+
+@MANY_CORES
+def test_a_step_that_holds_the_gil_is_gil_bound():
+    def step():
+        for each in range(8):
+            python(each)
+
+    ds = ps.Dataset.range(200).map(python, vectorized=False).batch(4)
+    found = found_kind("gil", ds, step, executor="threads", workers=1)
+    assert found.kind == "gil"
+    assert found.gain > 1
+
+
+def test_transfers_are_known_from_the_events_of_a_device():
+    found = DeviceTimes("cuda:0", 10, seconds=1.0, waited=0.5, moving=0.9).verdict(0.1, lambda: verdict(stats()))
+    assert found.kind == "transfer"
+
+
+# The start of a run
+
+
+def test_the_start_of_a_run_is_no_part_of_its_limit():
+    started = stats(waited=1.0, stepped=9.0, warm_up=0.9, work=2.0)
+    found = verdict(started)
+    assert (started.wait_share, started.steady_share) == (pytest.approx(0.1), pytest.approx(0.1 / 9.1))
+    assert found.kind == "step"
+    assert found.startswith(
+        "Step-bound: the consumer waited 1.1 % of the time since the run was under way, 0.9 s after its start. It took"
+    )
+    assert verdict(stats(waited=2.0, stepped=8.0, warm_up=0.9)).kind == "input"
+
+
+def test_a_run_that_is_hardly_under_way_is_judged_as_a_whole():
+    assert stats(waited=9.9, stepped=0.1, warm_up=9.8).steady_share == pytest.approx(0.99)
+    assert stats(waited=0.0, stepped=0.0).steady_share == 0
+
+
+@pytest.mark.parametrize("options", [{}, {"executor": "threads"}, {"executor": "processes", "workers": 1}])
+def test_the_first_item_and_the_start_of_workers_are_the_start_of_a_run(options):
+    with ps.Dataset.range(8).batch(2).with_options(ps.Options(**options)).iterator() as it:
+        assert it.stats().warm_up == 0
+        next(it)
+        first = it.stats()
+        assert 0 < first.warm_up == first.waited
         for _ in it:
             pass
-        it._run.tuner.climb.holds_gil = True  # as several looks in a row would find on an idle machine
-        found = it.verdict()
-    assert found.kind == "gil"
-    assert "Options(executor='processes')" in found
+        assert first.warm_up <= it.stats().warm_up <= it.stats().waited
+
+
+def test_a_start_of_threads_is_part_of_the_start():
+    with ps.Dataset.range(64).map(lambda x: sleep(0.002) or x).iterator() as it:
+        modes = []
+        for _ in range(12):
+            before = it.stats().warm_up
+            next(it)
+            modes.append((it.stats().mode, it.stats().warm_up > before))
+    changes = [begins for (mode, begins), (earlier, _) in zip(modes[1:], modes, strict=False) if mode != earlier]
+    assert changes
+    assert all(changes)
+    assert sum(begins for _, begins in modes) == len(changes) + 1
+
+
+# The GIL
+
+CONTENDED = {"contention": 0.6, "cpu": 9.8, "blocked": 4.0}
+
+
+@pytest.mark.parametrize(
+    ("changed", "kind"),
+    [
+        ({}, "gil"),
+        ({"contention": 0.1}, "input"),  # a coincidence
+        ({"cpu": 18.0}, "input"),  # two cores are in use
+        ({"cpu": 9.0, "starved": 9.0}, "input"),  # and would be, without other processes
+        ({"cores": 1.0}, "input"),
+        ({"waited": 0.1, "stepped": 9.9, "step_cpu": 5.0}, "gil"),  # the step takes twice its time
+        ({"waited": 0.1, "stepped": 9.9, "step_cpu": 9.5}, "step"),
+        ({"waited": 0.1, "stepped": 9.9, "step_cpu": 0.5}, "step"),  # it waits for a device
+    ],
+)
+def test_threads_that_wait_for_the_gil_use_one_core_together(changed, kind):
+    assert verdict(stats(**CONTENDED | changed)).kind == kind
+
+
+def test_a_step_that_holds_the_gil_leaves_the_pipeline_a_process_of_its_own():
+    found = verdict(stats(**CONTENDED | {"step_cpu": 6.0, "stepped": 6.5, "waited": 3.5}))
+    assert found.change == (
+        "Your own step holds the GIL for 60 % of the time, in which threads cannot call the functions: let the "
+        "pipeline run in a process of its own, with Options(isolate=True)."
+    )
+    assert found.gain == pytest.approx(100 / 6.0 / 10)
+    assert "then your own step is the limit" in found
+
+
+def test_a_step_that_holds_the_gil_beside_more_work_leaves_it_to_processes():
+    found = verdict(stats(**CONTENDED | {"step_cpu": 4.5}))
+    assert "Your own step holds the GIL for 45 % of the time" in found
+    assert "with Options(executor='processes')" in found.change
+    assert found.gain == pytest.approx(2 * 100 / 5.3 / 10 if 2 / 5.3 < 1 / 4.5 else 100 / 4.5 / 10)

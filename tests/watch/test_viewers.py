@@ -11,7 +11,7 @@ import pytest
 import penstock as ps
 from penstock import Dataset, Options
 from penstock.engine.tuning.tuner import Tuner
-from penstock.watch.viewers import News, Pace
+from penstock.watch.viewers import NEVER, News, Pace
 
 
 class Diary:
@@ -47,12 +47,13 @@ def test_a_viewer_looks_at_every_arrival_and_closes_at_the_end():
     assert len(diary.closed) == 1
 
 
-def test_a_viewer_that_does_not_look_is_only_closed():
-    it, diary = Dataset.range(6).map(str).iterator(), Diary()
-    it._add_viewer("watch", lambda: diary, looks=False)
-    assert len(list(it)) == 6
-    assert diary.received in ([], [6])  # perhaps at the end
-    assert [last.items for last in diary.closed] == [6]
+def test_a_viewer_that_is_never_due_looks_at_the_beginning_and_the_end():
+    it, diary = watched(Dataset.range(600).batch(2))
+    diary.due = NEVER
+    assert len(list(it)) == 300
+    assert diary.received[0] == 0
+    assert len(diary.received) <= 2
+    assert [last.items for last in diary.closed] == [300]
 
 
 def test_a_viewer_closes_with_the_iterator():
@@ -111,3 +112,28 @@ def test_news_come_once():
 def test_a_pace_is_due_again_after_its_pause():
     pace = Pace(10)
     assert [pace.is_due(now) for now in (1, 5, 11, 12, 30)] == [True, False, True, False, True]
+
+
+def test_a_viewer_looks_only_when_it_is_due():
+    class Seldom(Diary):
+        due = 0
+
+        def look(self, moment, spans):
+            super().look(moment, spans)
+            self.due = NEVER
+
+    it = Dataset.range(40).batch(2).with_options(Options(executor="inline")).iterator()
+    viewer = Seldom()
+    it._add_viewer("kept", lambda: viewer)
+    assert len(list(it)) == 20
+    assert len(viewer.received) == 2  # the first one, and the end
+
+
+def test_one_viewer_that_looks_at_all_moments_lets_others_look_too():
+    it = Dataset.range(40).batch(2).with_options(Options(executor="inline")).iterator()
+    seen, seldom = Diary(), Diary()
+    seldom.due = NEVER
+    for viewer in (seen, seldom):
+        it._add_viewer("kept", lambda viewer=viewer: viewer)
+    assert len(list(it)) == 20
+    assert len(seen.received) == len(seldom.received) > 2

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 from penstock.core.attributes import meant
 from penstock.core.checks import check_count, check_seed
 from penstock.core.renamed import hint_of
+from penstock.core.tunings import Tuning
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
@@ -49,6 +50,8 @@ class Options:
       again after twice the time. Default: 60; `math.inf` for never.
     - `seed`: the seed from which every unseeded random operation derives its own. Default: drawn once for each dataset,
       and kept in its states.
+    - `tuning`: the settings that `it.tuning()` or `ps.Tuning.load(path)` has returned, used as they are instead of
+      being found again. Options that are set themselves, such as `workers`, and the memory budget, come before them.
     - `rewrite`: `False` runs the plan as written, without the rewrites that `explain()` shows.
     - `ignore_lint`: codes of findings to silence in warnings and in `ds.check()`, such as `"PS101"` or `("PS101",
       "PS301")`; `"all"` for all of them. The setting applies to the whole pipeline, and codes add up.
@@ -70,6 +73,7 @@ class Options:
     native_threads: int | None = None
     stuck_after: float | None = None
     seed: int | None = None
+    tuning: Tuning | None = None
     rewrite: bool | None = None
     ignore_lint: str | tuple[str, ...] = ()
 
@@ -117,6 +121,8 @@ class Options:
         for name in ("deterministic", "isolate", "rewrite"):
             if not isinstance(getattr(self, name), bool | None):
                 raise TypeError(f"Options({name}=): expected True, False or None, not {getattr(self, name)!r}")
+        if not isinstance(self.tuning, Tuning | None):
+            raise TypeError(f"Options(tuning=): expected it.tuning() or Tuning.load(path), not {self.tuning!r:.60}")
         check_seed("Options", self.seed)
         object.__setattr__(self, "ignore_lint", _codes(self.ignore_lint))
 

@@ -26,6 +26,7 @@ from penstock.plan.graph import post_order, rank_rows
 from penstock.plan.node import Node
 from penstock.rewrite.seeds import needs_seed
 from penstock.watch.counters import Counters
+from penstock.watch.steps import StepClock
 
 if TYPE_CHECKING:
     from penstock.dataset.passes import Passes
@@ -86,6 +87,7 @@ class Iterator(Watching, Closing, Generic[T]):
         self._closed = False
         self._reported: Cursor | None = None  # the position to tell, of a consumer that takes items ahead
         self._received = self._waited = self._first = self._last = 0
+        self._steps = StepClock()
         self._growth: watch.leaks.MemoryGrowth | None = None
         self._look_at = 0  # time of the next look at what holds memory
         self._left = self._plan.length - cursor.row - sum(high - low for low, high in cursor.ahead)
@@ -122,11 +124,13 @@ class Iterator(Watching, Closing, Generic[T]):
     def _refill(self) -> None:
         if self._run is not None and self._run.controls.asked:
             self._first += self._run.heed()  # a pause is neither a wait nor a step
+            self._steps.skip()
         asked = perf_counter_ns()
         if self._run is None:
             self._begin_run(asked)
         watched = cast("watch.stuck.Watched", self._watched)
         watched.consumer, watched.asked = threading.get_ident(), asked
+        self._steps.asked(asked)
         if watch.stuck.watchdog.thread is None:  # ended by a fork
             watch.stuck.watchdog.watch(watched)
         try:
@@ -140,8 +144,10 @@ class Iterator(Watching, Closing, Generic[T]):
             watched.asked = 0
             self._last = perf_counter_ns()
             self._waited += self._last - asked
-            if self._viewers is not None:
-                self._let_look(self._viewers, asked)
+            self._steps.handed_out(asked, self._last, cast("Run", self._run))
+            viewers = self._viewers
+            if viewers is not None and (self._last >= viewers.due or cast("Run", self._run).ended is not None):
+                self._let_look(viewers, asked)
         if items is None:
             self._passes.end()
             if self._warn is not None and self._received == self._cursor.row == 0:
@@ -340,6 +346,7 @@ class Iterator(Watching, Closing, Generic[T]):
         """Stop at once. Closing again does nothing; `state_dict()` still returns the position."""
         if self._run is not None and self._run.ended is None:
             self._last = perf_counter_ns()  # the steps since the last items were asked for count
+            self._steps.stop()
         self._closed = True
         self._end()  # without the lock, which a `next` that waits holds
         with self._lock:

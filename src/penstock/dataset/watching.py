@@ -11,8 +11,11 @@ from typing import TYPE_CHECKING, Any, TextIO
 from penstock import plan as plans
 from penstock import watch
 from penstock.core.errors import PlanError
+from penstock.engine.runs.settings import operations_of
+from penstock.plan.graph import post_order
 
 if TYPE_CHECKING:
+    from penstock.core.tunings import Tuning
     from penstock.core.verdicts import Verdict
     from penstock.dataset.passes import Passes
     from penstock.engine.cursors.cursor import Cursor
@@ -24,6 +27,7 @@ if TYPE_CHECKING:
     from penstock.watch.export.tensorboard import ScalarWriter
     from penstock.watch.leaks import MemoryGrowth
     from penstock.watch.live.view import Glance
+    from penstock.watch.steps import StepClock
     from penstock.watch.stuck import Watched
     from penstock.watch.viewers import Viewer, Viewers
 
@@ -42,6 +46,7 @@ class Watching:
     _viewers: Viewers | None
     _watched: Watched | None
     _received: int
+    _steps: StepClock
     _waited: int
     _first: int
     _last: int
@@ -61,8 +66,8 @@ class Watching:
         paused = self._run.controls.waits_since if self._run else 0
         stepped = now - self._first - waited - (now - paused if paused else 0)
         times = (waited, max(stepped, 0) if last or asked else 0)
-        memory = self._carry_over.memory
-        return watch.report.stats_of(self._run, self._counters, memory, self._received, times, self._growth)
+        memory, steps = self._carry_over.memory, self._steps.times()
+        return watch.report.stats_of(self._run, self._counters, memory, self._received, times, self._growth, steps)
 
     def verdict(self) -> Verdict:
         """Return the limit of this run in words: who waits, for which operation, its ceiling, and what to change.
@@ -97,7 +102,6 @@ class Watching:
         self._add_viewer(
             "live",
             lambda: watch.live.viewer.LiveViewer(glance, title, details=details, leave=leave, stream=file),
-            looks=False,
         )
 
     def explain(self) -> Explanation:
@@ -134,6 +138,21 @@ class Watching:
         return watch.notebook.frame.never_failing(
             lambda: shown(self.stats(), title().strip("<>"), verdict()), lambda: repr(self)
         )
+
+    def tuning(self) -> Tuning:
+        """Return the settings that the tuner has found for this run so far: to print, save, and pin.
+
+        Before the first item there are none, which is a `PlanError`. Executors that you pass are not part of them.
+
+        >>> it = Dataset.range(8).batch(4).iterator()
+        >>> batches = list(it)
+        >>> print(it.tuning())
+        inline, of ... cores
+          batch(4): ...
+        """
+        if self._run is None:
+            raise PlanError("tuning(): nothing has been tuned before the first item; call it later in the pass")
+        return self._run.tuning(operations_of(list(post_order(self._plan))))
 
     def trace(self, path: str | os.PathLike[str]) -> None:
         """Write a trace of this pass for https://ui.perfetto.dev or `chrome://tracing`; call it before the first item.
@@ -248,21 +267,21 @@ class Watching:
         run = states.rewritten(self._plan, self._cursor)
         return self._plan, run.plan, () if states.options.rewrite is False else run.applied
 
-    def _add_viewer(self, call: str, make: Callable[[], Viewer], *, spans: bool = False, looks: bool = True) -> None:
-        """Make a viewer that looks at the run from its beginning, perhaps with spans, or only has to be closed."""
+    def _add_viewer(self, call: str, make: Callable[[], Viewer], *, spans: bool = False) -> None:
+        """Make a viewer that looks at the run from its beginning, perhaps with spans."""
         if self._run is not None:
             raise PlanError(f"{call}(): the pass has begun; call it before the first item is taken")
         if self._viewers is None:
             self._viewers = watch.viewers.Viewers()
             weakref.finalize(self, self._viewers.close)
-        self._viewers.add(make(), looks=looks)
+        self._viewers.add(make())
         if spans and self._viewers.spans is None:
             self._counters = self._viewers.counters(with_spans=True)
 
     def _let_look(self, viewers: Viewers, asked: int) -> None:
         """Let the viewers look at the moment in which items arrived, or the run ended."""
         run, began = self._run, self._began
-        if run is not None and (viewers.looking or run.ended is not None):
+        if run is not None:
             first = began.epoch * max(run.plan.length, 0) + began.row
             viewers.look(watch.viewers.Moment(asked, self._last, self._received, first, run.unit, self.stats, run))
 

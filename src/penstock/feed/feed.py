@@ -45,6 +45,7 @@ class AheadIterator(ElementIterator, Protocol):
 
     def ledger(self) -> dict[str, Any]: ...
     def position(self) -> Any: ...
+    def tuning(self) -> Any: ...
     def report_position(self, position: Any, /) -> None: ...
     def live(
         self, title: str = ..., /, *, details: bool = ..., leave: bool = ..., file: TextIO | None = ...
@@ -219,6 +220,10 @@ class FedIterator(Closing):
         """Return what was handed out since the iterator was made or a state was loaded; see `Iterator.ledger`."""
         return self._source.ledger()
 
+    def tuning(self) -> Any:
+        """Return the settings that the tuner has found so far; see `Iterator.tuning`."""
+        return self._source.tuning()
+
     def stats(self) -> Any:
         """Return the counts so far, with those of elements taken ahead; see `Iterator.stats`."""
         return self._source.stats()
@@ -271,7 +276,10 @@ class FedIterator(Closing):
 
 def _verdict(placement: Placement, source: ElementIterator) -> Verdict:
     clock = placement.clock
-    return source.verdict() if clock is None else clock.verdict(source.stats().waited, source.verdict)
+    if clock is None:
+        return source.verdict()
+    stats = source.stats()
+    return clock.verdict(stats.waited - stats.warm_up, source.verdict)
 
 
 class SharedPasses:

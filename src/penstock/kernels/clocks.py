@@ -13,6 +13,12 @@ The first is that of `time.perf_counter_ns`, the third is 0 if the system does n
 blocks of 512 bytes read from a disk, including those read ahead.
 """
 
+wait_for_gil = _native.wait_for_gil
+"""Offer the GIL to other threads for some 50 µs, and return the ns that the calling thread then waited to get it back.
+
+Time in which the thread had the GIL but no core does not count.
+"""
+
 
 def process_reads() -> int:
     """Return the number of blocks of 512 bytes that all threads of this process have read from a disk.

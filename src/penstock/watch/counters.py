@@ -24,9 +24,9 @@ from penstock.plan.flow import AskedFlow, Mark, Open, Piece, Spread, close, pull
 from penstock.plan.node import Node
 from penstock.plan.outcomes import outcomes_here
 from penstock.plan.step import Step
-from penstock.plan.traits import Traits
 from penstock.watch.containers import Containers
 from penstock.watch.fetches import counted_so_far
+from penstock.watch.outlines import NodeOutline, Outline
 
 if TYPE_CHECKING:
     from penstock.core.events import RunEvent
@@ -34,39 +34,22 @@ if TYPE_CHECKING:
     from penstock.engine.tasks.task import Task
 
 Cell = list[int]
-"""Counts of one operation and thread: calls, rows, wall ns, CPU ns, bytes, input elements, and failed elements."""
-COUNTS = 7
-CALLS, ROWS, WALL, CPU, BYTES, GIVEN, FAILED = range(COUNTS)
+"""Counts of one operation and thread: calls, rows, wall ns, CPU ns, bytes, input elements, and failed elements.
+
+The last one is the number of cheap calls since the call measured last.
+"""
+COUNTS = 8
+CALLS, ROWS, WALL, CPU, BYTES, GIVEN, FAILED, SKIPPED = range(COUNTS)
 
 
-FEW = 16  # rows of a call whose bytes are estimated from other calls
+SHORTEST_SPAN = 20_000  # ns; shorter calls of an operation would be most of a trace, and too narrow to see
+CHEAP = 200_000  # ns; of calls that take less, one in `SAMPLE` is measured for all
 LOOK_PAUSE = 20_000_000  # ns between two looks at what functions hold in another process
 SAMPLE = 16  # reading a thread's CPU time is expensive: of many calls, one in 16 is measured for all
 
 
-class NodeOutline(NamedTuple):
-    """The name of an operation that another process measures, and what `report` has to know of it."""
-
-    text: str
-    traits: Traits
-    internal: bool
-    reads: bool
-
-    @classmethod
-    def of(cls, node: Node | NodeOutline) -> NodeOutline:
-        """Return the outline of a node."""
-        if isinstance(node, NodeOutline):
-            return node
-        return cls(node.label(), node.traits, node.internal, not node.inputs)
-
-    def label(self) -> str:
-        """Return the operation as `explain()` names it."""
-        return self.text
-
-
-Outline: TypeAlias = dict[int, tuple[NodeOutline, list[int], bool, bool]]
-"""Operations by number: each node in outline, the numbers of its inputs, whether its time contains theirs, and whether
-it is sequential."""
+Note: TypeAlias = Callable[[int, int, int], object]
+"""Takes the begin of a call, the time it took (both in ns), and its rows."""
 
 
 class Counted(NamedTuple):
@@ -87,6 +70,8 @@ class OperationCounters:
     sequential: bool = False  # makes one piece after another
     cells: dict[int, Cell] = field(default_factory=dict)
     each: int = 0  # bytes of the element sampled last
+    cheap: bool = False  # calls of late were cheap, and may go unmeasured
+    note: Note | None = None  # called with each call that is long enough to see, if anybody looks at calls
 
     def cell(self) -> Cell:
         """Return the calling thread's counts."""
@@ -149,14 +134,18 @@ class Counters:
         if operation is None:
             inputs = [self._operations[number] for number in of.inputs]
             contains_inputs = of.kind == "program" or of.node.traits.calls_input
-            operation = self._operations[of.number] = OperationCounters(
-                of.node, inputs, contains_inputs, of.kind == "flow"
-            )
+            operation = OperationCounters(of.node, inputs, contains_inputs, of.kind == "flow")
+            operation.note = self._note_of(operation)
+            self._operations[of.number] = operation
         if of.kind == "flow":
             return partial(self._measured_flow, operation, function)
         if of.kind == "program":
             return _measured_program(operation, function, rows_at=0)
         return (_measured_step if of.kind == "step" else _measured_spread)(operation, function)
+
+    def _note_of(self, operation: OperationCounters) -> Note | None:
+        """Return `None`: counts tell nothing of single calls."""
+        return None
 
     def _measured_flow(
         self, operation: OperationCounters | None, begin: Open, epoch: int, mark: Mark = None
@@ -171,15 +160,17 @@ class Counters:
                 stands_for, inside.spent, calls = inside.stands_for, (0, 0), calls + 1
                 failed, examined = outcomes_here.failed, outcomes_here.examined
                 cpu = thread_time_ns() if stands_for else 0
-                wall = perf_counter_ns()
+                began = wall = perf_counter_ns()
                 try:
                     piece = pulled(flow, wanted)
                 finally:
-                    wall = perf_counter_ns() - wall
+                    wall = perf_counter_ns() - began
                     cpu = stands_for * (thread_time_ns() - cpu) if stands_for else 0
                     below = inside.spent
                     inside.spent = None if above is None else (above[0] + wall, above[1] + cpu)
                 if operation is not None:
+                    if operation.note is not None and wall >= SHORTEST_SPAN and piece is not None:
+                        operation.note(began, wall, len(piece.ids))
                     cell = operation.cell()
                     cell[WALL] += max(wall - below[0], 0)
                     cell[CPU] += max(cpu - below[1], 0)
@@ -261,7 +252,7 @@ class Counters:
             self.kept_elsewhere[counted.process] = counted.kept
         for number, counts in counted.cells.items():
             cell = self._operations[number].cell()
-            for at, count in enumerate(counts):
+            for at, count in enumerate(counts[:SKIPPED]):
                 cell[at] += count
 
     def __reduce__(self) -> Any:
@@ -277,22 +268,30 @@ def _measured_step(operation: OperationCounters, step: Step) -> Step:
     cells, ident = operation.cells, threading.get_ident
     rows_of, change, memory = step
 
+    counted = _measured_program(operation, change, rows_at=1)
+    if rows_of is None:
+        return Step(None, counted, memory)
+
     def measured(rows: Rows) -> Rows:
         cell = cells.get(ident()) or operation.cell()
+        calls = cell[CALLS]
+        if calls >= SAMPLE and calls % SAMPLE != SAMPLE - 1:  # the last call of some stands for them
+            return rows_of(rows)
         wall = perf_counter_ns()
-        rows = rows_of(rows) if rows_of is not None else rows
-        wall = perf_counter_ns() - wall
+        rows = rows_of(rows)
+        wall = (perf_counter_ns() - wall) * (1 if calls < SAMPLE else SAMPLE)
         cell[WALL] += wall
         cell[CPU] += wall  # arithmetic never waits
         return rows
 
-    counted = _measured_program(operation, change, rows_at=1)
-    return Step(None if rows_of is None else measured, counted, memory)
+    return Step(measured, counted, memory)
 
 
 def _measured_spread(operation: OperationCounters, spread: Spread) -> Spread:
     """Return the function that makes elements of a stream, measured."""
     cells, ident = operation.cells, threading.get_ident
+
+    note = operation.note
 
     def measured(piece: Piece) -> Piece:
         cell = cells.get(ident()) or operation.cell()
@@ -301,7 +300,10 @@ def _measured_spread(operation: OperationCounters, spread: Spread) -> Spread:
         try:
             made = spread(piece)
         finally:
-            cell[WALL] += perf_counter_ns() - wall
+            took = perf_counter_ns() - wall
+            cell[WALL] += took
+            if note is not None and took >= SHORTEST_SPAN:
+                note(wall, took, len(piece.ids))
             if stands_for:
                 cell[CPU] += stands_for * (thread_time_ns() - cpu)
         cell[CALLS] += 1
@@ -322,27 +324,38 @@ def _measured_program(
 
     Without `make`, the chunk is the first argument.
     """
-    cells, ident = operation.cells, threading.get_ident
+    cells, ident, note = operation.cells, threading.get_ident, operation.note
+    # the cost of reading may vary from call to call, and a time that contains that of inputs must match theirs
+    may_skip = note is None and bool(operation.inputs) and not operation.contains_inputs
 
     def counted(*given: Any) -> Chunk:
         # one function: after a long task, each further call takes a microsecond
         cell = cells.get(ident()) or operation.cell()
         calls, count = cell[CALLS], len(given[rows_at])
-        stands_for = 1 if calls < SAMPLE else 0 if calls % SAMPLE else SAMPLE
-        failed = outcomes_here.failed
+        skipped, failed = cell[SKIPPED], outcomes_here.failed
+        stands_for = skipped + 1 if skipped else 1 if calls < SAMPLE else 0 if calls % SAMPLE else SAMPLE
         if make is None:
             chunk = given[0]
+        elif operation.cheap and skipped < SAMPLE - 1:
+            chunk = make(*given)
+            stands_for, cell[SKIPPED] = 0, skipped + 1
         else:
             cpu, wall = thread_time_ns() if stands_for else 0, perf_counter_ns()
             try:
                 chunk = make(*given)
             finally:  # also if the call raises, since its inputs have counted their time
-                cell[WALL] += perf_counter_ns() - wall
+                took = perf_counter_ns() - wall
+                cell[WALL] += took * (skipped + 1)
+                if note is not None and took >= SHORTEST_SPAN:
+                    note(wall, took, count)
+                if skipped:
+                    cell[SKIPPED] = 0
+                operation.cheap = may_skip and took < CHEAP and calls >= SAMPLE
                 if stands_for:
                     cell[CPU] += stands_for * (thread_time_ns() - cpu)
         cell[CALLS] = calls + 1
         cell[ROWS] += count
-        cell[BYTES] += operation.bytes_of(chunk, calls) if stands_for or count > FEW else operation.each * count
+        cell[BYTES] += operation.bytes_of(chunk, calls) if stands_for else operation.each * count
         if outcomes_here.failed != failed:
             _count_failed(cell, failed)
         return chunk

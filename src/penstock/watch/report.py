@@ -22,12 +22,13 @@ from penstock.watch.counters import (
     WALL,
     Cell,
     Counters,
-    NodeOutline,
     OperationCounters,
 )
 from penstock.watch.fetches import fetched_since
 from penstock.watch.leaks import MemoryGrowth
+from penstock.watch.outlines import NodeOutline
 from penstock.watch.stats import PLURALS, HeldStats, OperationStats, Stats
+from penstock.watch.steps import NOT_BEGUN, StepTimes
 
 NS = 1e-9
 
@@ -39,6 +40,7 @@ def stats_of(
     items: int,
     times: tuple[int, int],
     growth: MemoryGrowth | None = None,
+    steps: StepTimes = NOT_BEGUN,
 ) -> Stats:
     """Return the stats of a run, possibly not begun: `items` received; `times` waited and stepped (ns)."""
     workers = 1 if run is None or run.mode == "inline" else max(run.tuner.threads, 1)
@@ -75,6 +77,10 @@ def stats_of(
         starting=0.0 if run is None else run.starting * NS,
         fetched=fetched_since(counters.fetched_before),
         short=0 if run is None else run.budget.short,
+        warm_up=min(steps.warm_up, times[0]) * NS,
+        step_cpu=times[1] * steps.step_share * NS,
+        cpu=steps.cpu * NS,
+        contention=0.0 if run is None else run.contention,
     )
 
 

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 PLURALS = {"batch": "batches", "element": "elements"}
 LEAST_STARTING = 0.02
 """The seconds that the start of a process takes at least to be told."""
+LEAST_STEADY = 0.1  # share of its time for which a run must be under way
 _LONGEST = 64  # characters of an operation's name
 
 
@@ -69,7 +70,10 @@ class Stats:
 
     - `items`: batches (or elements) received; `rows`: elements in them.
     - `waited`, `stepped`: seconds that the consumer spent waiting inside `next`, and outside it; `starting`: the part
-      of `waited` until the process of an isolated run had started, most of it in the first epoch.
+      of `waited` until the process of an isolated run had started, most of it in the first epoch; `warm_up`: the part
+      of `waited` until the first item was there and all workers had started.
+    - `cpu`: seconds of CPU time of this process; part of it is `step_cpu`, of the consumer outside `next`.
+      `contention`: the share of the time for which a worker thread that wants the GIL waits for another thread.
     - `work`: seconds of task time, over all workers; part of it are `blocked`, waiting for disks, sleeps or locks, and
       `starved`, ready but without a core, since other processes used it. `workers`: the number of workers; `mode`:
       where tasks ran (`"isolated: 2 threads"`: in a process of the pipeline's own).
@@ -120,6 +124,10 @@ class Stats:
     starting: float = 0.0
     fetched: FetchStats | None = None
     short: int = 0
+    warm_up: float = 0.0
+    step_cpu: float = 0.0
+    cpu: float = 0.0
+    contention: float = 0.0
 
     def __repr__(self) -> str:
         return stats_text(self)
@@ -158,6 +166,14 @@ class Stats:
     def wait_share(self) -> float:
         """Return the share of its time that the consumer waits."""
         return self.waited / self.seconds if self.seconds else 0.0
+
+    @property
+    def steady_share(self) -> float:
+        """Return the share of its time that the consumer waits once the run is under way, if that lasted a moment."""
+        seconds = self.seconds - self.warm_up
+        if seconds <= LEAST_STEADY * self.seconds:
+            return self.wait_share
+        return max(self.waited - self.warm_up, 0.0) / seconds
 
     @property
     def limit(self) -> OperationStats | None:

@@ -7,17 +7,23 @@ from typing import NamedTuple
 
 from penstock.core.verdicts import Verdict, VerdictKind
 from penstock.engine.runs.settings import ISOLATED
+from penstock.engine.tuning.hill_climb import WANTED
 from penstock.plan.safety.calls import HERE
 from penstock.watch.stats import LEAST_STARTING, OperationStats, Stats
 
 LEAST_SECONDS = 0.05
 MUCH_STARTING = 0.3  # share of the time waited from which on the start of a process is told
+TOLD_APART = 0.01  # difference of that share with and without the start of the run
 INPUT_BOUND = 0.05  # share of its time that a consumer waits before the input is called the limit
 MOST_WAITING = 0.5  # share of an operation's time, or of all tasks', that it waits
 OFTEN_SHORT = 0.3  # times per item that work ahead found no room in the memory budget
 BUSY_SHARE = 0.7  # share of the workers' time below which they are called idle
 MUCH_STARVED = 0.3  # share of the time of tasks that other processes used the cores
 GAIN_TOLD = 1.05  # gain
+ONE_AT_A_TIME = 1.3  # cores that a process that waits for the GIL uses at most, with those it had to leave to others
+STEP_WITHOUT_CORE = 0.2  # share of a step without a core, if it waits for the GIL
+WORKING = 0.3  # share of a step with a core, below which it is taken to wait for a device
+HOLDING = 0.4  # share of the CPU time of the process that the step takes, from which it is named for holding the GIL
 KIND_NAMES: dict[VerdictKind, str] = {
     "input": "Input-bound",
     "storage": "Storage-bound",
@@ -53,19 +59,36 @@ def verdict_kind(stats: Stats) -> VerdictKind:
     limit = stats.limit
     if stats.items == 0 or limit is None or stats.seconds < LEAST_SECONDS:
         return "early"
-    if stats.wait_share < INPUT_BOUND:
-        return "step"
+    if stats.steady_share < INPUT_BOUND:
+        return "gil" if _slows_the_step(stats) else "step"
     return "input" if _limited_by_turns(stats) is not None else _kind_of_input(limit, stats)
 
 
 def _kind_of_input(limit: OperationStats, stats: Stats) -> VerdictKind:
-    if stats.holds_gil:
+    if stats.holds_gil or _waits_for_gil(stats):
         return "gil"
     if stats.short >= OFTEN_SHORT * stats.items and stats.work < BUSY_SHARE * stats.workers * stats.seconds:
         return "memory"
     if _waits_for_store(stats):
         return "storage"
     return "storage" if limit.reads and limit.wait > MOST_WAITING * limit.wall else "input"
+
+
+def _waits_for_gil(stats: Stats) -> bool:
+    """Return whether worker threads wait for the GIL, so that all threads together use no more than one core."""
+    used = (stats.cpu + stats.starved) / stats.seconds
+    return stats.cores > ONE_AT_A_TIME > used and stats.contention >= WANTED
+
+
+def _slows_the_step(stats: Stats) -> bool:
+    """Return whether the consumer's own step waits for the GIL, which worker threads hold meanwhile."""
+    share = stats.step_cpu / stats.stepped if stats.stepped else 1.0
+    return _waits_for_gil(stats) and WORKING <= share <= 1 - STEP_WITHOUT_CORE
+
+
+def _step_holds_gil(stats: Stats) -> bool:
+    """Return whether the consumer's step is what worker threads wait for, and not only each other."""
+    return _waits_for_gil(stats) and stats.step_cpu >= HOLDING * stats.cpu
 
 
 def _waits_for_store(stats: Stats) -> bool:
@@ -93,7 +116,7 @@ def _limit(stats: Stats) -> Verdict:
     )
     if kind == "step":
         text = (
-            f"Step-bound: the consumer waited {_percent(stats.wait_share)} of the time. "
+            f"Step-bound: {_waiting(stats)}. "
             f"It took {_rate(stats.rate, stats.unit)}; the pipeline could make {_rate(stats.ceiling, stats.unit)} "
             f"({_where(stats)}), then limited by {limit.name}."
         )
@@ -101,7 +124,7 @@ def _limit(stats: Stats) -> Verdict:
     change = _change(kind, limit, stats)
     gain, then = _gain(change, stats)
     text = (
-        f"{KIND_NAMES[kind]}: the consumer waited {_percent(stats.wait_share)} of the time. "
+        f"{KIND_NAMES[kind]}: {_waiting(stats)}. "
         f"The limit is {limit.name}, with {_percent(_share(limit, stats))} of the work; "
         f"its ceiling is {_rate(its_ceiling, 'row')} ({_where(stats)})"
     )
@@ -111,6 +134,14 @@ def _limit(stats: Stats) -> Verdict:
     if gain >= GAIN_TOLD:
         text += f" That should be {_times(gain)} as fast{then}."
     return verdict(text, change=change.words, gain=gain)
+
+
+def _waiting(stats: Stats) -> str:
+    """Return how much of its time the consumer waited, after the start if that makes a difference."""
+    words = f"the consumer waited {_percent(stats.steady_share)} of the time"
+    if stats.wait_share - stats.steady_share < TOLD_APART:
+        return words
+    return f"{words} since the run was under way, {stats.warm_up:.2g} s after its start"
 
 
 def _next_limit(stats: Stats, limit: OperationStats) -> OperationStats | None:
@@ -126,7 +157,8 @@ def _gain(change: NextChange, stats: Stats) -> tuple[float, str]:
     """
     if not change.ceiling or not stats.rate:
         return 1.0, ""
-    of_step = stats.items / stats.stepped if stats.stepped else float("inf")
+    alone = stats.step_cpu if _step_holds_gil(stats) else stats.stepped
+    of_step = stats.items / alone if alone else float("inf")
     gain = min(change.ceiling, of_step) / stats.rate
     return max(gain, 1.0), "; then your own step is the limit" if of_step <= change.ceiling else ""
 
@@ -157,6 +189,19 @@ def _own_objects(kind: VerdictKind, limit: OperationStats, stats: Stats) -> Next
         "several threads are safe."
     )
     return NextChange(words, stats.cores * _of_one_core(stats))
+
+
+def _own_process(kind: VerdictKind, limit: OperationStats, stats: Stats) -> NextChange | None:
+    if kind != "gil" or not _step_holds_gil(stats):
+        return None
+    share = stats.step_cpu / stats.seconds
+    held = f"Your own step holds the GIL for {_percent(share)} of the time, in which threads cannot call the functions"
+    made = stats.items / max(stats.cpu - stats.step_cpu, 1e-9)  # a second, by one core
+    if made * stats.step_cpu >= stats.items:
+        words = f"{held}: let the pipeline run in a process of its own, with Options(isolate=True)."
+        return NextChange(words, made)
+    words = f"{held}: let processes call them, with Options(executor='processes')."
+    return NextChange(words, stats.cores * made)
 
 
 def _no_gil(kind: VerdictKind, limit: OperationStats, stats: Stats) -> NextChange | None:
@@ -221,7 +266,17 @@ def _more_calls(kind: VerdictKind, limit: OperationStats, stats: Stats) -> NextC
 
 
 NEXT_CHANGES = (
-    *(_own_objects, _no_gil, _more_memory, _not_inline, _fewer_others, _less_in_order, _more_requests, _more_calls),
+    *(
+        _own_objects,
+        _own_process,
+        _no_gil,
+        _more_memory,
+        _not_inline,
+        _fewer_others,
+        _less_in_order,
+        _more_requests,
+        _more_calls,
+    ),
 )
 """Functions that return a change if it is the one to make; the first one counts."""
 

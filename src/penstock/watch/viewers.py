@@ -5,9 +5,8 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
 from time import perf_counter_ns
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from penstock import watch
 from penstock.watch.counters import Counters
@@ -19,11 +18,11 @@ if TYPE_CHECKING:
     from penstock.watch.trace.spans import Span, SpanCounters
 
 
+NEVER = 1 << 62  # ns
 VIEWER_FAILED = "watching by %s failed, and the run goes on without it"
 
 
-@dataclass(frozen=True)
-class Moment:
+class Moment(NamedTuple):
     """A moment in which items arrived for which the consumer waited from `asked` to `now` (ns), or the run ended.
 
     `received` counts the items before them, the first of which is number `first_step` of all epochs, if epochs have a
@@ -40,7 +39,10 @@ class Moment:
 
 
 class Viewer(Protocol):
-    """An object that looks at a run at some moments, in the consumer's thread, and raises no error."""
+    """An object that looks at a run at some moments, in the consumer's thread, and raises no error.
+
+    One that need not look at every moment has an attribute `due`: the time (ns, of `perf_counter_ns`) of the next.
+    """
 
     def look(self, moment: Moment, spans: list[Span]) -> None:
         """Note what has happened until a moment; `spans` are those since the moment before, if they are recorded."""
@@ -60,16 +62,15 @@ class Viewers:
     def __init__(self) -> None:
         self.spans: SpanCounters | None = None
         """The counters that record spans, if a viewer needs them."""
-        self.looking = False
-        """Whether any viewer looks at every arrival of items; the others read the counts when they need them."""
+        self.due = 0
+        """The time (ns) before which no viewer has to look, unless the run ends."""
         self._all: list[Viewer] = []
         self._failed: set[int] = set()  # ids of viewers
         self._process = os.getpid()
 
-    def add(self, viewer: Viewer, *, looks: bool = True) -> None:
-        """Add a viewer, one that `looks` or that only has to be closed."""
+    def add(self, viewer: Viewer) -> None:
+        """Add a viewer."""
         self._all.append(viewer)
-        self.looking = self.looking or looks
 
     def counters(self, *, with_spans: bool = False) -> Counters:
         """Return counters for a run that is about to begin."""
@@ -86,6 +87,7 @@ class Viewers:
         for viewer in self._all:
             if id(viewer) not in self._failed:
                 self._let(viewer, lambda viewer: viewer.look(moment, spans))
+        self.due = min((getattr(viewer, "due", 0) for viewer in self._all), default=0)
         if moment.run.ended is not None:
             self.close(moment.stats())
 
@@ -138,6 +140,11 @@ class Pace:
     def __init__(self, pause: int) -> None:
         self._pause = pause
         self._due = 0
+
+    @property
+    def next(self) -> int:
+        """The time at which something is due again."""
+        return self._due
 
     def is_due(self, now: int | None = None) -> bool:
         """Return whether the pause since the last time it was due is over."""

@@ -6,7 +6,6 @@ import copy
 import os
 import pickle
 import threading
-from collections import deque
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -14,8 +13,8 @@ import pytest
 
 from penstock import Dataset, Options
 from penstock.engine.tasks.compile import compiled
-from penstock.watch.counters import Counters
-from penstock.watch.trace.spans import SHORTEST_SPAN, CountedSpans, OpenSpan, Span, SpanCounters
+from penstock.watch.counters import SHORTEST_SPAN, Counters
+from penstock.watch.trace.spans import MOST_IN_A_WINDOW, CountedSpans, Span, SpanCounters
 
 
 def slow(x):
@@ -105,13 +104,28 @@ def test_spans_of_another_clock_end_when_they_arrive():
 
 
 def test_short_calls_of_operations_are_left_out():
-    spans: deque[Span] = deque()
-    with OpenSpan(spans, "operation", "map(f)") as note:
-        note(np.arange(2), None)
-    assert not spans or spans[0].took >= SHORTEST_SPAN
+    _, spans = spans_of(Dataset.range(64).map(lambda x: x + 1, vectorized=False).batch(2))
+    assert all(span.took >= SHORTEST_SPAN for span in spans if span.kind == "operation")
 
 
-def test_threads_may_record_while_others_take():
+def test_of_many_cheap_tasks_some_are_recorded_and_the_others_counted(monkeypatch):
+    now = [0]
+    monkeypatch.setattr("penstock.watch.trace.spans.perf_counter_ns", lambda: now[0])
+    counters = SpanCounters()
+    around = counters.around_tasks(Dataset.range(3)._plan)
+    for _ in range(MOST_IN_A_WINDOW + 50):
+        with around(_Task()):
+            now[0] += 1000
+    spans = counters.taken()
+    assert [span.kind for span in spans] == ["task"] * MOST_IN_A_WINDOW
+    now[0] += 10**9
+    with around(_Task()):
+        pass
+    assert [(span.kind, span.rows) for span in counters.taken()] == [("left out", 50), ("task", 3)]
+
+
+def test_threads_may_record_while_others_take(monkeypatch):
+    monkeypatch.setattr("penstock.watch.trace.spans.MOST_IN_A_WINDOW", 10_000)
     counters = SpanCounters()
     around = counters.around_tasks(Dataset.range(3)._plan)
 

@@ -12,6 +12,7 @@ from penstock.engine.memory.pool import Memory, each_alone, in_one_block
 from penstock.engine.tuning.tuner import Tuner
 
 if TYPE_CHECKING:
+    from penstock.core.tunings import TaskTuning
     from penstock.engine.memory.arena import Arena
     from penstock.engine.processes.plans import SharedPlan
     from penstock.engine.processes.pool import ProcessPool
@@ -67,8 +68,10 @@ class CarryOver:
         self.memory.arena, notice = memory.arenas.arena_within(budget, given=given)
         return self.memory.arena, notice
 
-    def tuner(self, workers: int | None, *, stage: int = 0, begins_inline: bool = False) -> Tuner:
+    def tuner(
+        self, workers: int | None, *, stage: int = 0, begins_inline: bool = False, pinned: TaskTuning | None = None
+    ) -> Tuner:
         """Return a tuner for the next run, or one of its stages, with the measurements of the last run."""
         last = self._tuners.get(stage)
-        self._tuners[stage] = Tuner(workers) if last is None else last.heir(begins_inline=begins_inline)
+        self._tuners[stage] = Tuner(workers, pinned=pinned) if last is None else last.heir(begins_inline=begins_inline)
         return self._tuners[stage]

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from penstock.core.budget import Budget
 from penstock.core.errors import ClosedError, WorkerError
+from penstock.core.tunings import Tuning
 from penstock.elements.footprint import memory_of
 from penstock.engine import memory, runs
 from penstock.engine.cursors.cursor import Cursor
@@ -25,6 +26,7 @@ from penstock.engine.runs.stage import Stage
 from penstock.engine.tasks.cost import Cost
 from penstock.engine.tasks.gathering import Gathered
 from penstock.engine.tasks.observer import Observer
+from penstock.engine.tuning.budget import available_cores
 from penstock.engine.tuning.tuner import LOOKS, THREAD_PAYS, Tuner
 from penstock.engine.workers.lifetime import watch_over
 from penstock.engine.workers.window import WHILE_WAITING
@@ -38,6 +40,7 @@ if TYPE_CHECKING:
     from penstock.engine.workers.producer import Producer
 
 AHEAD = 4  # elements of a stream that are kept ready by default
+OTHER_CORES = "the tuning was found on {:g} cores, and is used on {:g}: it.tuning() of a run without it may be better"
 AGAIN = "next() of another iterator, once it has loaded this one's state_dict()"
 """The way to make a failed element of a stream again, without the elements before it."""
 
@@ -102,10 +105,25 @@ class Run:
         """The tuners of all stages."""
         return list(self._session.tuners)
 
+    def tuning(self, operations: tuple[str, ...]) -> Tuning:
+        """Return the settings found so far, for a pipeline with these operations as it was written."""
+        session = self._session
+        executor = "processes" if session.made_elsewhere else "threads" if session.has_threads else "inline"
+        workers = 1 if executor == "inline" else max(tuner.threads for tuner in session.tuners)
+        known = session.tuners if session.told is None or self.plan.indexed else []  # one of them is told
+        tasks = tuple(tuner.tasks() for tuner in known)
+        why = tuple(decision for tuner in session.tuners for decision in tuner.decisions)
+        return Tuning(executor, workers, available_cores(), operations, tasks, why)
+
     @property
     def budget(self) -> Budget:
         """The memory budget, and what each part of the run holds of it."""
         return self._session.budget
+
+    @property
+    def live_bytes(self) -> int:
+        """The bytes of batches that are in use."""
+        return self._carry_over.memory.live_bytes
 
     @property
     def spent(self) -> Cost:
@@ -121,6 +139,18 @@ class Run:
     def mode(self) -> str:
         """The place where tasks run: `inline`, the number of threads, or the type of the user's executor."""
         return self._session.mode
+
+    @property
+    def has_workers(self) -> bool:
+        """False while the consumer's thread makes the items only until worker processes have started."""
+        return not self._session.waits_for_processes
+
+    @property
+    def contention(self) -> float:
+        """The share of the time for which a thread that makes items, and wants the GIL, waits for another thread."""
+        if self._session.told is not None or not self.has_threads or self.made_elsewhere:
+            return 0.0
+        return max((tuner.contention or 0.0 for tuner in self._session.tuners), default=0.0)
 
     @property
     def events(self) -> deque[RunEvent]:
@@ -276,6 +306,8 @@ class Run:
         self._producer = None
         if settings.isolate and self._begin_elsewhere(session):
             return
+        if settings.tuning is not None and settings.tuning.cores != (cores := available_cores()):
+            session.note_once(OTHER_CORES.format(settings.tuning.cores, cores))
         session.keep_within_budget(self.plan)
         self._carry_over.memory.within(session.budget)
         if self.plan.indexed:

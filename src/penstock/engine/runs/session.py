@@ -68,25 +68,20 @@ class Session:
         self.has_given_slots = carry_over.has_given_slots
         self.tuners: list[Tuner] = []
         self.spent = Cost(0, 0)
-        self._carry_over = carry_over
-        self._outer = outer
+        self._carry_over, self._outer = carry_over, outer
         self._stages = self._operations = 0
         self.may_move = settings.begins_inline and not settings.hosted and outer is None  # from threads to processes
         self.turns = 1  # stages of one kind that alternate, and share the items made ahead
         self._threads: Threads | None = None
         self.has_threads = False  # of the session, or of the user's executor
-        self.events: deque[RunEvent] = deque(maxlen=MOST_EVENTS)
-        """The last events, to which any thread may add."""
+        self.events: deque[RunEvent] = deque(maxlen=MOST_EVENTS)  # to which any thread may add
         self._executor: ReplaceableExecutor | None = None
         self._sharing: list[Sharing] = []
         self._remote: list[RemoteWorkers] = []
         self._in_processes: list[ProcessWorkers] = []
-        self.note_once = partial(note_once, set[str](), self.events)
-        """Note that the run goes on without something, unless it was noted before."""
-        self.starting = 0
-        """The ns that the consumer has waited for the start of the process that makes the run."""
-        self.told: RunFacts | None = None
-        """The facts of the process that makes the run, if another one does."""
+        self.note_once = partial(note_once, set[str](), self.events)  # that the run goes on without something
+        self.starting = 0  # ns that the consumer has waited for the start of the process that makes the run
+        self.told: RunFacts | None = None  # the facts of the process that makes the run, if another one does
         self._inner: WeakSet[Session] = WeakSet()
         self._windows: WeakSet[Window] = WeakSet()
         self._producers: WeakSet[Producer[Any]] = WeakSet()
@@ -104,7 +99,8 @@ class Session:
         self._stages += 1
         if self._stages > len(self.tuners):
             settings, stage = self.settings, len(self.tuners)
-            tuner = self._carry_over.tuner(settings.workers, stage=stage, begins_inline=settings.begins_inline)
+            pinned, begins_inline = settings.pinned(stage), settings.begins_inline
+            tuner = self._carry_over.tuner(settings.workers, stage=stage, begins_inline=begins_inline, pinned=pinned)
             if of_stream:
                 tuner.long_groups()
             self.tuners.append(tuner)
@@ -112,9 +108,8 @@ class Session:
 
     def inner(self) -> Session:
         """Return a session with the same workers for datasets that are elements; their work is not counted."""
-        settings = self.settings
-        if settings.is_remote:
-            settings = replace(settings, executor="inline")
+        changed = {"executor": "inline"} if self.settings.is_remote else {}
+        settings = replace(self.settings, tuning=None, **changed)
         session = Session(settings, CarryOver(), Unobserved(), self)
         self._inner.add(session)
         return session
@@ -270,6 +265,11 @@ class Session:
         """The operations whose elements other processes make, each the last one of a stage."""
         works = [each.plan.work for each in self._in_processes] + [each.work for each in self._remote]
         return sorted({work.plan.label() for work in works})
+
+    @property
+    def waits_for_processes(self) -> bool:
+        """True if the consumer's thread makes the items, until the first worker process has started."""
+        return any(not each.ready and each.no_start is None for each in self._in_processes)
 
     @property
     def unfinished(self) -> int:

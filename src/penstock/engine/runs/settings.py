@@ -12,7 +12,7 @@ from penstock.core.budget import Budget
 from penstock.core.options import AUTOTUNE, Options
 from penstock.core.surroundings import is_worker_process, serves_another_process
 from penstock.engine.tuning.budget import available_cores, default_cache_limit, default_memory_budget
-from penstock.ops.buffer.options import options_of
+from penstock.ops.buffer.options import WithOptions, options_of
 from penstock.ops.buffer.prefetch import Prefetch
 from penstock.ops.group.batch import Batch
 from penstock.plan import safety
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from concurrent.futures import Executor
 
+    from penstock.core.tunings import TaskTuning, Tuning
     from penstock.engine.tuning.tuner import Tuner
 
 STUCK_AFTER = 60.0  # seconds
@@ -58,6 +59,12 @@ class Settings:
     on_request: bool = False
     hosted: bool = False
     one_by_one: bool = False
+    tuning: Tuning | None = None
+
+    def pinned(self, stage: int) -> TaskTuning | None:
+        """Return the size and number of the tasks of a stage, if they are not to be measured."""
+        tasks = () if self.tuning is None else self.tuning.tasks
+        return tasks[stage] if stage < len(tasks) else None
 
     def elsewhere(self, *, one_by_one: bool) -> Settings:
         """Return the settings of the process that makes the whole run."""
@@ -95,8 +102,13 @@ def settings_of(plan: Node) -> Settings:
     nodes = list(post_order(plan))
     calls = [getattr(node, "num_parallel_calls", None) for node in nodes]
     depth = _depth(plan)
-    executor = "inline" if depth == 0 else options.executor or "auto"
+    tuning = options.tuning
+    if tuning is not None:
+        tuning.check(operations_of(nodes))
+    executor = "inline" if depth == 0 else options.executor or _tuned_executor(tuning)
     workers = options.workers or max((count for count in calls if count not in (None, AUTOTUNE)), default=None)
+    if tuning is not None and tuning.executor == executor:
+        workers = workers or tuning.workers
     if executor == "processes":
         executor, workers = (
             ("inline", None) if is_worker_process() else (executor, workers or math.ceil(available_cores()))
@@ -122,7 +134,18 @@ def settings_of(plan: Node) -> Settings:
         native_threads=options.native_threads or 1,
         isolate=options.isolate is True and not serves_another_process(),
         on_request=depth == 0,
+        tuning=tuning,
     )
+
+
+def operations_of(nodes: list[Node]) -> tuple[str, ...]:
+    """Return the operations by which a tuning knows its pipeline, without the sources, whose files may be others."""
+    return tuple(node.label() for node in nodes if node.inputs and not isinstance(node, WithOptions))
+
+
+def _tuned_executor(tuning: Tuning | None) -> str:
+    """Return the executor of a run for which the options name none; a tuned run without workers begins inline."""
+    return "auto" if tuning is None or tuning.executor == "inline" else tuning.executor
 
 
 def _is_ordered(nodes: list[Node], options: Options) -> bool:

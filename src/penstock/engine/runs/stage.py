@@ -44,6 +44,7 @@ class Stage:
         self.top = top
         self.observer = observer = session.observer
         self.tuner = session.tuner(of_stream=not top)
+        self.tuner.operation = plan.label()
         self.work: Work
         if top:
             fills_slots = session.has_given_slots

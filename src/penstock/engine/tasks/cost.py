@@ -9,7 +9,7 @@ from itertools import count
 from time import perf_counter_ns
 from typing import ParamSpec, Self, TypeAlias, TypeVar
 
-from penstock.kernels.clocks import thread_times
+from penstock.kernels.clocks import thread_times, wait_for_gil
 from penstock.plan.safety.guard import held_here
 
 P = ParamSpec("P")
@@ -17,6 +17,7 @@ T = TypeVar("T")
 
 FULLY = 16  # tasks measured in full at first, and after each task that read from a disk
 EVERY = 13  # afterwards, one task in this many is; a prime number, so that periodic work is seen
+LONG_WAIT_FOR_GIL = 200_000  # ns; a thread that only passes by lets others have the GIL sooner
 
 
 @dataclass(slots=True)
@@ -61,15 +62,34 @@ Took: TypeAlias = tuple[int, Cost]
 """The wall time of a task in ns, and the cost of the task measured in full that represents it (perhaps itself)."""
 
 
+class Contention:
+    """The threads that want the GIL at the same time, seen by workers that offer it now and then."""
+
+    def __init__(self) -> None:
+        self.looks = 0
+        self._waits = 0
+
+    def look(self) -> None:
+        """Offer the GIL, and note whether another thread kept it for long. Counts may be lost between threads."""
+        self._waits += wait_for_gil() > LONG_WAIT_FOR_GIL
+        self.looks += 1
+
+    @property
+    def share(self) -> float:
+        """The share of the time for which a thread that wants the GIL waits for another."""
+        return self._waits / self.looks if self.looks else 0.0
+
+
 class Meter:
     """A meter for tasks of one kind, in any thread.
 
     Reading a thread's account takes several system calls, which are expensive after a task that has waited. So most
     tasks are measured by wall time only, and the last task measured in full represents them. While tasks read from a
-    disk, all of them are measured in full.
+    disk, all of them are measured in full. With `contention`, those that threads make look for others at the GIL.
     """
 
     def __init__(self) -> None:
+        self.contention: Contention | None = None
         self._tasks = count()
         self._fully = FULLY  # the first task that need not be measured in full
         self._last = Cost(0, 0)
@@ -84,6 +104,8 @@ class Meter:
         return made, (perf_counter_ns() - began, self._last)
 
     def _measure_fully(self, task: int, make: Callable[[], T]) -> tuple[T, Took]:
+        if self.contention is not None and (task < FULLY or task % EVERY == 0):
+            self.contention.look()
         held = held_here()
         before = thread_times()
         made = make()

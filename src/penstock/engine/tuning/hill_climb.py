@@ -34,6 +34,7 @@ GUILTY = 0.75  # least throughput ratio of one thread to two if the two wait for
 CLEAR_RATIO = 1.6  # throughput this much above or below the needed one is judged after half a short look
 PATIENCE = 4  # looks before a failed attempt is repeated, and the factor for each time after
 LONGEST_PATIENCE = 1024
+WANTED = 0.25  # share of the time for which a thread waits for the GIL that some function holds
 CONVICTED = 2  # looks in a row that must find the GIL held
 CHANCES = 3  # looks in a row in which processes must make more than threads
 LONGEST_YIELD = 10 * MS  # ns; a thread that waits for the GIL asks again every 5 ms
@@ -124,6 +125,7 @@ class HillClimb:
     passed: int = 0  # ns in all runs so far
     elsewhere: UseOfProcesses = ""
     lost: int = 0  # looks in a row in which processes made no more than threads
+    contention: float | None = None  # share of the time for which a thread that wants the GIL waits, if known
 
     @property
     def enough(self) -> int:
@@ -281,7 +283,8 @@ class HillClimb:
 
     def _suspect(self, look: Look, contended: bool) -> None:
         """Detect by waits alone that the GIL is held, if no other number of threads can be tried."""
-        held = contended and look.ran_one and self.threads > 1 and not look.starved
+        wanted = self.contention is None or self.contention >= WANTED
+        held = wanted and contended and look.ran_one and self.threads > 1 and not look.starved
         self.suspicions = self.suspicions + 1 if held else 0
         if self.suspicions == CONVICTED and not self.holds_gil:
             self.holds_gil = True

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field, replace
 
+from penstock.core.tunings import TaskTuning
 from penstock.engine.memory.slots import SlotsBefore
 from penstock.engine.tasks.cost import Cost, Meter
 from penstock.engine.tuning.budget import available_cores
@@ -41,6 +42,7 @@ SETTLED = 64  # looks after which a group that is nearly large enough stays as i
 ALONE = 0.9  # share of a task that only one thread at a time may do; above it, a second thread has no work
 LONG_WAIT = 100  # times its CPU time; a task blocked for longer waits for something else than the GIL
 RECENT_TASKS = 16  # tasks in the mean
+SEEN = 8  # tasks that must have looked for other threads at the GIL
 WARM = 2  # looks, one of which is not the first, which has files to open and memory to touch
 
 
@@ -51,6 +53,8 @@ class Tuner:
     workers: int | None
     item_bytes: int = 0
     item_rows: int = 1
+    operation: str = ""  # the last one of the tasks
+    pinned: TaskTuning | None = None  # used instead of what is measured
     slots: SlotsBefore = field(default_factory=SlotsBefore)  # those of the batches made so far
     item_wall: float = 0.0  # ns
     looks: int = 0
@@ -118,9 +122,15 @@ class Tuner:
         """True if the functions were found to hold the GIL."""
         return self.climb is not None and self.climb.holds_gil
 
+    @property
+    def contention(self) -> float | None:
+        """The share of the time for which a thread that wants the GIL waits for another one; `None` if unknown."""
+        seen = self.meter.contention
+        return None if seen is None or seen.looks < SEEN else seen.share
+
     def threads_pay(self) -> bool:
         """Return whether threads should replace inline tasks."""
-        return self._knows(self.item_wall) and self.item_wall >= THREAD_PAYS
+        return self.pinned is None and self._knows(self.item_wall) and self.item_wall >= THREAD_PAYS
 
     def _knows(self, wall: float) -> bool:
         """Return whether enough was measured to go by a cost of `wall` ns; a first call may cost more than others."""
@@ -132,7 +142,7 @@ class Tuner:
         The overhead of a task matters little only if the task is long, and the first task may have files to open. Two
         tasks in a row must agree: the first one of several rows may have a function to trace.
         """
-        if cost.wall * left < SURELY_PAYS * rows:
+        if self.pinned is not None or cost.wall * left < SURELY_PAYS * rows:
             return False
         agreed, self.seemed_to_pay = self.seemed_to_pay, cost.wall >= LONG_LOOK
         return True if agreed and self.seemed_to_pay and self._knows(cost.wall) else None
@@ -183,7 +193,17 @@ class Tuner:
 
         `now` is the wall clock, `used` the CPU time of this process, and `waited` the time the consumer waited (ns).
         """
-        return None if self.climb is None else self.climb.retuned(now, used, waited)
+        if self.climb is None:
+            return None
+        self.climb.contention = self.contention
+        return self.climb.retuned(now, used, waited)
+
+    def tasks(self) -> TaskTuning:
+        """Return the size and number of tasks, as found so far."""
+        if self.pinned is not None:
+            return self.pinned
+        parts = 1 if self.item_rows <= 1 or self.group > 1 else self.split_item()
+        return TaskTuning(self.operation, self.group, self.group_beside, parts, self.depth(), self.spare())
 
     def group_items(self, *, beside: bool = False) -> int:
         """Return the number of cheap items in one task, here or `beside` the consumer.
@@ -192,6 +212,8 @@ class Tuner:
         its bytes, and starts there if only native code runs. Once settled it changes only if it is clearly too small or
         too large: changing back and forth would take memory of several sizes.
         """
+        if self.pinned is not None and not self.alone_by_size:
+            return self.pinned.beside if beside else self.pinned.items
         if self.looks == 0 or self.item_mean <= 0 or self.alone_by_size:
             return 1
         if beside:
@@ -216,6 +238,8 @@ class Tuner:
 
     def split_item(self) -> int:
         """Return the number of tasks that one expensive item is split over: all threads while its cost is unknown."""
+        if self.pinned is not None:
+            return self.pinned.parts
         if self.looks == 0:
             return max(self.threads, 1)
         return max(1, min(self.threads, int(self.item_wall // LONGEST_PIECE)))
@@ -225,7 +249,7 @@ class Tuner:
 
         If some tasks take longer than others, they hold up those behind them; then two more wait for each worker.
         """
-        return 2 * max(self.threads, 1) + 1 + self._more()
+        return 2 * max(self.threads, 1) + 1 + self._more() if self.pinned is None else self.pinned.ahead
 
     def _more(self) -> int:
         more = 2 * max(self.threads, 1) if self.deviation > UNEVEN * self.item_mean else 0
@@ -236,6 +260,8 @@ class Tuner:
 
         There are fewer if tasks are uneven, and while more threads are tried, so that memory stays the same.
         """
+        if self.pinned is not None:
+            return self.pinned.spare
         small = min(SPARE, SPARE_BYTES // (self.item_bytes * self.group)) if self.item_bytes else 0
         attempt = None if self.climb is None else self.climb.attempt
         tried = 0 if attempt is None else max(self.threads - attempt.before, 0)

@@ -8,6 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from penstock.core.errors import WorkerError
+from penstock.engine.tasks.cost import Contention
 from penstock.engine.tasks.observer import Observer
 from penstock.engine.tasks.task import Job, Made, Result, Task
 from penstock.engine.tasks.works import Work
@@ -38,6 +39,7 @@ class ThreadWorkers:
 
     def __init__(self, work: Work, executor: Executor) -> None:
         self._work = work
+        work.meter.contention = work.meter.contention or Contention()
         self._executor = executor
         self._own = executor if isinstance(executor, Threads) else None
 

@@ -10,6 +10,7 @@ from weakref import WeakKeyDictionary
 
 from penstock.core.lazy import require
 from penstock.watch.export.figures import names
+from penstock.watch.viewers import NEVER
 
 if TYPE_CHECKING:
     from penstock.watch.stats import Stats
@@ -73,6 +74,8 @@ _lock = threading.Lock()
 
 class OpenTelemetryViewer:
     """A pass that a meter observes whenever its figures are exported, until the pass is over."""
+
+    due = NEVER
 
     def __init__(self, stats: Callable[[], Stats | None], pipeline: str, meter: Any = None) -> None:
         metrics = require("opentelemetry.metrics", extra="opentelemetry", purpose="to_opentelemetry()")

@@ -10,6 +10,7 @@ from weakref import WeakKeyDictionary
 
 from penstock.core.lazy import require
 from penstock.watch.export.figures import names
+from penstock.watch.viewers import NEVER
 
 if TYPE_CHECKING:
     from penstock.watch.stats import Stats
@@ -75,6 +76,8 @@ class PrometheusViewer:
 
     The counters of the next pass begin at zero, as those of a restarted process do.
     """
+
+    due = NEVER
 
     def __init__(self, stats: Callable[[], Stats | None], pipeline: str, registry: Any = None) -> None:
         self._families = require("prometheus_client.core", extra="prometheus", purpose="to_prometheus()")

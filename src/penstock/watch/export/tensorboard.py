@@ -44,6 +44,7 @@ class TensorBoardViewer:
     """
 
     def __init__(self, to: str | os.PathLike[str] | ScalarWriter) -> None:
+        self.due = 0
         self.failed = ""
         """The reason why nothing more is written, in words."""
         self._news, self._pace = News(), Pace(POINT_PAUSE)
@@ -72,7 +73,9 @@ class TensorBoardViewer:
             self._pace.is_due(moment.now)
             return
         self._step = self._first + moment.received
-        if not self._pace.is_due(moment.now):
+        is_due = self._pace.is_due(moment.now)
+        self.due = self._pace.next
+        if not is_due:
             return
         now = moment.stats()
         self._add(figures(now, self._before))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, TextIO
 
 from penstock.watch.live.display import Display, display
 from penstock.watch.live.view import Glance, Style, last_line_of, line_of, lines_of_run
+from penstock.watch.viewers import NEVER
 
 if TYPE_CHECKING:
     from penstock.watch.stats import Stats
@@ -43,8 +44,11 @@ class LiveViewer:
         self._items, self._moved = -1, 0.0  # the last number of items, and the time at which it changed
         on.add(self, sys.stderr if stream is None else stream)
 
+    due = NEVER
+    """No look is needed: a thread reads the counts, also while no items arrive."""
+
     def look(self, moment: Moment, spans: list[Span]) -> None:
-        """Do nothing: a thread looks at the counts, also while no items arrive; see `Viewers.looking`."""
+        """Do nothing."""
 
     def close(self, last: Stats | None, spans: list[Span]) -> None:
         """Show the pass no more."""

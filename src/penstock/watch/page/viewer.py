@@ -36,7 +36,8 @@ if TYPE_CHECKING:
     from penstock.watch.stats import Stats
     from penstock.watch.trace.spans import Span
 
-LEVEL_PAUSE = 20_000_000  # ns between two looks at memory
+LEVEL_PAUSE = 50_000_000  # ns between two looks at memory
+STATS_PAUSE = 1_000_000_000  # ns between two collections of all counts, which take a millisecond
 ORDERED = 1500  # elements whose order is drawn
 MOST_IN_PARTS = 256  # items whose parts may come in any order
 LONGEST_NAME = 60  # characters of a record's name
@@ -56,7 +57,7 @@ class ReportViewer:
         self._timeline: Timeline | None = None
         self._costs, self._levels = Costs(), Levels()
         self._records: dict[str, RecordCosts] = {}  # by operation
-        self._pace = Pace(LEVEL_PAUSE)
+        self._pace, self._stats_pace = Pace(LEVEL_PAUSE), Pace(STATS_PAUSE)
         self._parts: dict[tuple[str, int], int] = {}  # ns, by operation and item
         self._lanes: dict[tuple[int, int], str] = {}
         self._consumer = 0
@@ -75,10 +76,11 @@ class ReportViewer:
         self._last = moment.now
         self._timeline.add("waits", moment.asked, moment.now - moment.asked)
         self._take(spans)
-        if self._pace.is_due(moment.now):
+        if self._stats_pace.is_due(moment.now):
             self._stats = moment.stats()
+        if self._pace.is_due(moment.now):
             held = {kind: held / 1e6 for kind, held in moment.run.budget.held.items()}
-            held["batches"] = self._stats.live_bytes / 1e6
+            held["batches"] = moment.run.live_bytes / 1e6
             self._levels.add((moment.now - self._began) / 1e9, held)
 
     def close(self, last: Stats | None, spans: list[Span]) -> None:
@@ -94,7 +96,7 @@ class ReportViewer:
         for span in spans:
             if span.times is not None:
                 self._records.setdefault(span.name, RecordCosts()).add(*span.times)
-            if span.kind in ("operation", "records") or self._timeline is None:
+            if span.kind in ("operation", "records", "left out") or self._timeline is None:
                 continue
             if span.thread != self._consumer or span.process != os.getpid():
                 self._timeline.add(self._lane_of(span), span.begin, span.took)

@@ -7,15 +7,15 @@ import os
 import threading
 from collections import deque
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from time import perf_counter_ns
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from penstock.engine.tasks.observer import Around, Occurrence, called_within
+from penstock.engine.tasks.observer import Occurrence, called_within
 from penstock.ops.elementwise.map import Map
-from penstock.plan.flow import AskedFlow, Mark, Open, close, pulled
 from penstock.plan.stopwatch import stopwatch_here
-from penstock.watch.counters import Counted, Counters
+from penstock.watch.counters import Counted, Counters, Note, OperationCounters
 
 if TYPE_CHECKING:
     from penstock.core.arrays import Rows
@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from penstock.engine.tasks.task import Task
     from penstock.plan.node import Node
 
-SHORTEST_SPAN = 20_000  # ns; shorter calls of an operation would be most of the file, and too narrow to see
+WINDOW = 100_000_000  # ns
+MOST_IN_A_WINDOW = 60  # spans recorded; tasks so cheap that there are more are recorded now and then
 LEAST_TIMED = 50_000  # ns of an element; timing one, and counting it, takes about 0.4 µs
 MOST_SPANS = 1 << 17  # waiting to be taken; with nobody taking them, the oldest are dropped
 
@@ -31,10 +32,10 @@ MOST_SPANS = 1 << 17  # waiting to be taken; with nobody taking them, the oldest
 class Span(NamedTuple):
     """A time, from `begin` on (ns, as `perf_counter_ns` counts), in which a thread of a process made something.
 
-    `kind` is `"task"`, `"part"` (a task that makes some rows of one batch), `"operation"` or `"gather"` (batches copied
-    by a native thread). `rows` counts elements of the operation; those of a task are items, those of a part rows of the
-    batch. A task has the number of its first `item`. The kind `"records"` has the `times` of the elements of one call,
-    with their ids.
+    `kind` is `"task"`, `"part"` (a task that makes some rows of one batch), `"operation"`, `"gather"` (batches copied
+    by a native thread) or `"left out"` (tasks that were not recorded, their number as `rows`). `rows` counts elements
+    of the operation; those of a task are items, those of a part rows of the batch. A task has the number of its first
+    `item`. The kind `"records"` has the `times` of the elements of one call, with their ids.
     """
 
     kind: str
@@ -56,34 +57,62 @@ class CountedSpans(NamedTuple):
 
 
 class SpanCounters(Counters):
-    """Counters that also record a span for each task, and for each call of an operation that is long enough to see."""
+    """Counters that also record spans: of tasks, and of calls of an operation that are long enough to see.
+
+    If there are too many, as of tasks that take less than a millisecond, only those at the beginning of each window of
+    time are recorded, so that recording takes few per cent of the time.
+    """
 
     def __init__(self, *, elsewhere: bool = False) -> None:
         super().__init__(elsewhere=elsewhere)
         self._spans: deque[Span] = deque(maxlen=MOST_SPANS)  # to which any thread may add
+        self._until = 0  # the end of the window
+        self._room = self._left_out = 0  # for further spans in the window, and tasks that were left out
 
     def taken(self) -> list[Span]:
         """Return the spans recorded since the last call."""
         spans = self._spans
         return [spans.popleft() for _ in range(len(spans))]
 
-    def around_tasks(self, plan: Node) -> Callable[[Task], OpenSpan] | None:
+    def _has_room(self) -> bool:
+        """Return whether this task is recorded; at the beginning of a window, note how many were not."""
+        if self._room > 0:
+            return True
+        now = perf_counter_ns()
+        if now < self._until:
+            return False
+        if left_out := self._left_out:
+            self._spans.append(Span("left out", "tasks", os.getpid(), 0, now, 0, left_out))
+        self._until, self._room, self._left_out = now + WINDOW, MOST_IN_A_WINDOW, 0
+        return True
+
+    def around_tasks(self, plan: Node) -> Callable[[Task], AbstractContextManager[object]] | None:
         name, spans = plan.label(), self._spans
 
-        def around(task: Task) -> OpenSpan:
+        def around(task: Task) -> AbstractContextManager[object]:
+            if not self._has_room():
+                self._left_out += 1
+                return NOT_RECORDED
+            self._room -= 1
             return OpenSpan(spans, "task" if task.part is None else "part", name, len(task.given), task.low)
 
         return around
 
+    def _note_of(self, operation: OperationCounters) -> Note:
+        spans, name, process = self._spans, operation.node.label(), os.getpid()
+
+        def note(begin: int, took: int, rows: int) -> None:
+            if self._room > 0 or took > WINDOW:
+                self._room -= 1
+                spans.append(Span("operation", name, process, threading.get_ident(), begin, took, rows))
+
+        return note
+
     def wrap(self, of: Occurrence | None, function: Any) -> Any:
         measured = super().wrap(of, function)
-        if of is None:
+        if of is None or of.kind in ("program", "flow") or not isinstance(of.node, Map):
             return measured
-        around: Around = partial(OpenSpan, self._spans, "operation", of.node.label())
-        if of.kind == "flow":
-            return partial(_flow_within, around, measured)
-        if of.kind != "program" and isinstance(of.node, Map):
-            around = partial(RecordSpan, self._spans, of.node.label(), _MeanCost())
+        around = partial(RecordTimes, self._spans, of.node.label(), _MeanCost())
         return called_within(around, of.kind, measured)
 
     def count(self, number: int, rows: int, nbytes: int, wall: int, cpu: int) -> None:
@@ -116,31 +145,29 @@ def _spans_elsewhere() -> SpanCounters:
     return SpanCounters(elsewhere=True)
 
 
+NOT_RECORDED = nullcontext()
+
+
 class OpenSpan:
-    """A context whose time becomes a span; its value counts the rows of an operation."""
+    """A context whose time becomes the span of a task."""
 
     __slots__ = ("_begin", "_item", "_kind", "_name", "_rows", "_spans")
 
-    def __init__(self, spans: deque[Span], kind: str, name: str, rows: int = 0, item: int = -1) -> None:
+    def __init__(self, spans: deque[Span], kind: str, name: str, rows: int, item: int) -> None:
         self._spans = spans
         self._kind = kind
         self._name = name
         self._rows = rows
         self._item = item
 
-    def __enter__(self) -> Callable[[Rows, Chunk], object]:
+    def __enter__(self) -> None:
         self._begin = perf_counter_ns()
-        return self._made
-
-    def _made(self, rows: Rows, chunk: Chunk) -> None:
-        self._rows = len(rows)
 
     def __exit__(self, *_: object) -> None:
         begin = self._begin
         took = perf_counter_ns() - begin
-        if took >= SHORTEST_SPAN or self._item >= 0:
-            span = Span(self._kind, self._name, os.getpid(), threading.get_ident(), begin, took, self._rows, self._item)
-            self._spans.append(span)
+        span = Span(self._kind, self._name, os.getpid(), threading.get_ident(), begin, took, self._rows, self._item)
+        self._spans.append(span)
 
 
 class _MeanCost:
@@ -149,13 +176,14 @@ class _MeanCost:
     each = math.inf
 
 
-class RecordSpan(OpenSpan):
-    """A context for one call of a function of single elements, which also times each of them if they are expensive."""
+class RecordTimes:
+    """A context for one call of a function of single elements, which times each of them if they are expensive."""
 
-    __slots__ = ("_ids", "_mean", "_times")
+    __slots__ = ("_begin", "_ids", "_mean", "_name", "_spans", "_times")
 
     def __init__(self, spans: deque[Span], name: str, mean: _MeanCost) -> None:
-        super().__init__(spans, "operation", name)
+        self._spans = spans
+        self._name = name
         self._mean = mean
         self._times: list[int] | None = None
         self._ids: Rows | None = None
@@ -163,37 +191,20 @@ class RecordSpan(OpenSpan):
     def __enter__(self) -> Callable[[Rows, Chunk], object]:
         if self._mean.each >= LEAST_TIMED:
             self._times = stopwatch_here.times = []
-        return super().__enter__()
+        self._begin = perf_counter_ns()
+        return self._made
 
     def _made(self, rows: Rows, chunk: Chunk) -> None:
-        super()._made(rows, chunk)
         self._ids = rows
 
-    def __exit__(self, *error: object) -> None:
-        super().__exit__(*error)
-        stopwatch_here.times = None
-        if self._ids is None or not self._rows:
-            return
+    def __exit__(self, *_: object) -> None:
         took = perf_counter_ns() - self._begin
-        self._mean.each = took / self._rows
-        if self._times and len(self._times) == self._rows:
+        stopwatch_here.times = None
+        if self._ids is None or not len(self._ids):
+            return
+        count = len(self._ids)
+        self._mean.each = took / count
+        if self._times and len(self._times) == count:
             times = self._ids.tolist(), self._times
             here = os.getpid(), threading.get_ident()
-            self._spans.append(Span("records", self._name, *here, self._begin, took, self._rows, times=times))
-
-
-def _flow_within(around: Around, begin: Open, epoch: int, mark: Mark = None) -> AskedFlow:
-    """Yield the pieces of a flow, each of which is made within a context, and pass on how many are wanted."""
-    flow = begin(epoch, mark)
-    wanted: int | None = None
-    try:
-        while True:
-            with around() as note:
-                piece = pulled(flow, wanted)
-                if piece is not None:
-                    note(piece.ids, piece.chunk)
-            if piece is None:
-                return
-            wanted = yield piece
-    finally:
-        close(flow)
+            self._spans.append(Span("records", self._name, *here, self._begin, took, count, times=times))

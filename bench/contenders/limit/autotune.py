@@ -1,0 +1,48 @@
+"""The best fixed setting of Penstock, found by trying all of them: executors and numbers of workers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib.metadata import version as installed
+from time import perf_counter
+from typing import Any
+
+import penstock as ps
+from bench.contenders.tuned_work import TunedWork
+from bench.tally import Tally
+
+SETTINGS = (
+    ps.Options(executor="inline"),
+    *(ps.Options(executor="threads", workers=workers) for workers in (1, 2, 4, 8, 16, 32, 64)),
+    ps.Options(executor="processes", workers=2),
+)
+TRIES = 2
+PART = 5  # one row in this many is enough to compare settings
+
+
+def version() -> str:
+    return installed("penstock")
+
+
+def build(options: dict[str, Any]) -> Callable[[Tally, int], None]:
+    made = ps.Dataset.range(options["rows"]).map(TunedWork(options))
+    candidates = [made.with_options(setting) for setting in SETTINGS]
+    times = [min(took(ds.shard(PART, 0)) for _ in range(TRIES)) for ds in candidates]
+    best = min(range(len(times)), key=times.__getitem__)
+    ds = candidates[best]
+    candidates.clear()  # with their processes
+
+    def run(tally: Tally, number: int) -> None:
+        for each in ds:
+            tally.add(each, each)
+        tally.extra["setting"] = repr(SETTINGS[best])
+
+    return run
+
+
+def took(ds: ps.Dataset[Any]) -> float:
+    """Return the seconds of a pass."""
+    began = perf_counter()
+    for _ in ds:
+        pass
+    return perf_counter() - began
