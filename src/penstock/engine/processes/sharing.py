@@ -12,10 +12,12 @@ from penstock.engine.memory.arena import Arena
 from penstock.engine.memory.door import Door, door_of, mapped_by
 from penstock.engine.memory.freed import KEPT_SHARE, Holding
 from penstock.engine.processes.arrival import arrived, result_packet
-from penstock.engine.processes.plans import Sending, Travelling, sending, unsendable
+from penstock.engine.processes.plans import Sending, Travelling, sending
 from penstock.engine.processes.result_sizes import ResultSizes
 from penstock.engine.tasks.task import Result, Task
 from penstock.engine.transport.packets import Packet
+from penstock.engine.transport.raised import Raised, pickled_error
+from penstock.engine.transport.undelivered import unsendable
 from penstock.engine.workers.calls import Sent
 from penstock.engine.workers.remote import Pickled, PickledPlan, Siblings, end_with_parent, loaded, plans_loaded
 from penstock.plan.node import Node
@@ -108,10 +110,11 @@ _holding = lru_cache(maxsize=1)(Holding)  # of this process
 
 def run_sharing(
     plan: PickledPlan, door: Door, task: Travelling, tail: bytearray, siblings: Any = ()
-) -> tuple[Packet, bytearray, Any, tuple[int, int]] | str:
+) -> tuple[Packet, bytearray, Any, tuple[int, int]] | Raised | str:
     """Make a task in the worker's process; return its packed result, the counts of its observer, and what it holds.
 
-    If this process cannot open the arena, return the reason.
+    If this process cannot open the arena, return the reason. An exception is returned, since the pool's own pickling
+    may change it, or break the pool.
     """
     end_with_parent(siblings)
     try:
@@ -120,14 +123,19 @@ def run_sharing(
         return f"{type(error).__name__}: {error}"
     holding = _holding(door.size // KEPT_SHARE)
     holding.look(plans_loaded())
-    work, observer = loaded(plan)
-    with on_trial(task.trial, work.plan):
-        made = work.make(arrived(task, tail, arena))
+    try:
+        work, observer = loaded(plan)
+    except Exception as error:  # noqa: BLE001 - of a user's module; the consumer raises it
+        return Raised("not loaded", pickled_error(error), None)
+    try:
+        with on_trial(task.trial, work.plan):
+            made = work.make(arrived(task, tail, arena))
+    except BaseException as error:  # noqa: BLE001 - the consumer raises it
+        return Raised("failed", pickled_error(error), observer.drain())
     try:
         packet, rest = result_packet(made, task.room, arena)
-    except Exception as error:
-        unsendable(error, work.plan)
-        raise
+    except Exception as error:  # noqa: BLE001 - the consumer raises it
+        return Raised("not packed", pickled_error(error), observer.drain())
     return packet, bytearray() if rest is None else rest.tobytes(), observer.drain(), (os.getpid(), holding.nbytes)
 
 

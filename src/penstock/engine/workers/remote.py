@@ -19,6 +19,7 @@ from penstock.core.pickling import dumps
 from penstock.engine.tasks.observer import Observer
 from penstock.engine.tasks.task import Made, Result, Task
 from penstock.engine.tasks.works import Rebuildable, Work
+from penstock.engine.transport.raised import Raised, pickled_error
 from penstock.executors.protocol import KeptOnce
 from penstock.plan.graph import post_order
 from penstock.plan.node import Node
@@ -182,15 +183,23 @@ class Siblings:
         return tuple, (list(self._processes or ()),)
 
 
-def run_remotely(plan: PickledPlan, task: Task, siblings: Any = ()) -> tuple[Made, Any] | str:
-    """Make a task in the worker's process; return its result and the counts of its observer, or `OTHER_HOSTS`."""
+def run_remotely(plan: PickledPlan, task: Task, siblings: Any = ()) -> tuple[Made, Any] | Raised | str:
+    """Make a task in the worker's process; return its result and the counts of its observer, or `OTHER_HOSTS`.
+
+    An exception is returned, since the executor's own pickling may change it, or break the executor.
+    """
     end_with_parent(siblings)
     try:
         work, observer = loaded(plan)
     except OtherHostError:
         return OTHER_HOSTS
-    with on_trial(task.trial, work.plan):
-        return work.make(task), observer.drain()
+    except Exception as error:  # noqa: BLE001 - of a user's module; the consumer raises it
+        return Raised("not loaded", pickled_error(error), None)
+    try:
+        with on_trial(task.trial, work.plan):
+            return work.make(task), observer.drain()
+    except BaseException as error:  # noqa: BLE001 - the consumer raises it
+        return Raised("failed", pickled_error(error), observer.drain())
 
 
 _siblings: dict[int, int] = {}  # descriptors that mean no other process, by process id

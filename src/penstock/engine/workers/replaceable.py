@@ -18,6 +18,7 @@ from typing import Any
 from penstock.core.errors import WorkerError
 from penstock.core.events import RunEvent
 from penstock.engine.memory.cgroups import oom_kills
+from penstock.engine.transport.unsent import mark_unsent
 from penstock.engine.workers.calls import Call, result_of
 from penstock.engine.workers.departures import TIME_TO_LEAVE, Departures
 from penstock.engine.workers.executors import is_remote
@@ -169,7 +170,8 @@ class ReplaceableExecutor:
         if isinstance(result, BaseException) and is_lost_worker(result):
             self._lost(call, executor, result)
             return
-        opened = (result, None) if isinstance(result, BaseException) else call.opened(result)
+        is_own = isinstance(result, BaseException)  # of the executor: that of a task is in the answer
+        opened = (mark_unsent(result), None) if is_own else call.opened(result)
         if opened is None:
             self._send(call, executor)
             return
