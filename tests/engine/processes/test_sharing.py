@@ -27,7 +27,8 @@ from penstock.engine.tasks.observer import Unobserved
 from penstock.engine.tasks.task import Task
 from penstock.engine.tasks.works import PieceWork, RowWork
 from penstock.engine.workers import departures
-from penstock.engine.workers.remote import Pickled, pickled_plan
+from penstock.engine.workers.pickled import pickled_plan
+from penstock.engine.workers.remote import Pickled
 from penstock.plan.flow import Piece
 from penstock.testing.laws import same, verify_resume
 from tests.engine.processes.programs import run

@@ -19,7 +19,7 @@ from penstock.engine.tasks.task import Task
 from penstock.engine.tasks.works import Rebuildable
 from penstock.engine.transport.channel import Channel
 from penstock.engine.transport.packets import Packet, held_part, opened_packet, packet_of
-from penstock.engine.workers.remote import dumped_plan
+from penstock.engine.workers.pickled import dumped_plan
 from penstock.plan.graph import same_plan
 from penstock.plan.safety.code import FixedError
 from penstock.plan.trial import Terms

@@ -11,7 +11,8 @@ from penstock.core.errors import WorkerError
 from penstock.engine.tasks.task import Job, Result, Task
 from penstock.engine.tasks.works import Work
 from penstock.engine.transport.raised import Raised
-from penstock.engine.workers.remote import Pickled, PickledPlan
+from penstock.engine.workers.pickled import PickledPlan
+from penstock.engine.workers.remote import Pickled
 from penstock.engine.workers.suspects import Death, Suspect
 
 
