@@ -160,6 +160,12 @@ def test_file_names_avoid_vague_words() -> None:
     assert [name_of(path) for path in vague] == []
 
 
+def test_cached_properties_take_no_lock():
+    own = SRC / "core" / "cached.py"
+    locking = re.compile(r"^from functools import .*\bcached_property\b|@functools\.cached_property", re.MULTILINE)
+    assert [name_of(path) for path in MODULES if path != own and locking.search(path.read_text())] == []
+
+
 def test_no_file_mentions_a_machine() -> None:
     found = []
     for path in texts():

@@ -7,13 +7,13 @@ import json
 import pickle
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from math import prod
 from typing import Any
 
 import numpy as np
 
 from penstock.cache.leaves import OBJECT, LeafForm, PartForm, pickled
+from penstock.core.cached import cached_property
 from penstock.core.errors import ElementError
 from penstock.elements.nested.plain import element_of, nesting_of
 from penstock.elements.nested.structure import LEAF, Structure, flatten, unflatten

@@ -6,13 +6,14 @@ import ast
 import pickle
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from math import prod
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from penstock.core.cached import cached_property
 from penstock.elements.chunks.sharing import with_sealed_arrays
 from penstock.elements.ragged import Ragged
 from penstock.elements.sparse import Sparse, make_sparse

@@ -5,7 +5,6 @@ from __future__ import annotations
 import operator
 from collections.abc import Iterator
 from dataclasses import replace
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
@@ -13,6 +12,7 @@ import numpy as np
 from penstock import dataset, engine, rewrite
 from penstock import plan as plans
 from penstock.core.blame import hand_on_blames, note_blames, noting_blames
+from penstock.core.cached import cached_property
 from penstock.core.checks import check_count, whole
 from penstock.core.errors import PlanError
 from penstock.core.surroundings import is_asked_by_pytorch, is_read_by_a_dataloader

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cached_property
 from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from penstock import dataset, engine, feed
 from penstock.core.arrays import Reserve
 from penstock.core.blame import Blame, ElementPlace, add_blame, copy_hint, note_blames
+from penstock.core.cached import cached_property
 from penstock.core.checks import check_count
 from penstock.core.errors import ElementError, PlanError
 from penstock.dataset.handle import Handle, T_co

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import threading
 import weakref
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from penstock import dataset
+from penstock.core.cached import cached_property
 from penstock.core.errors import CursorError
 from penstock.core.options import Options
 from penstock.engine.cursors.cursor import Cursor

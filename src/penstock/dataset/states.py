@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import cached_property
 from typing import Any, cast
 
 from penstock import dataset, engine
 from penstock import plan as plans
+from penstock.core.cached import cached_property
 from penstock.core.errors import CursorError
 from penstock.core.options import Options
 from penstock.engine import cursors

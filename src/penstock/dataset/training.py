@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
-from functools import cached_property
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Literal, cast, overload
 
 from penstock import feed
+from penstock.core.cached import cached_property
 from penstock.core.checks import check_flag
 from penstock.core.errors import PlanError
 from penstock.dataset.handle import Handle, T_co

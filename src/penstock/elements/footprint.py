@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Sequence
 from collections.abc import Set as AbstractSet
 from itertools import islice
 from typing import Any, cast
@@ -76,7 +76,7 @@ def own_bytes_of(array: NDArray[Any]) -> int:
     """
     nbytes = array.nbytes
     if array.dtype.hasobject:
-        return nbytes + _of_some(cast("Any", array.reshape(-1)), 0)
+        return nbytes + _of_some(array.reshape(-1), 0)
     if array.flags.writeable:
         return nbytes
     root: Any = array.base
@@ -107,7 +107,9 @@ def _memory_of_object(value: Any, depth: int) -> int:
     return sys.getsizeof(value, 64) + _of_all(own.values(), max(depth + 1, INNERMOST - 1))
 
 
-def _of_all(values: Iterable[Any], depth: int) -> int:
+def _of_all(values: Collection[Any], depth: int) -> int:
+    if _PLAIN.issuperset(map(type, values)):
+        return sum(map(sys.getsizeof, values))
     return sum([memory_of_value(value, depth) for value in values])
 
 
@@ -115,7 +117,7 @@ def _of_some(values: Any, depth: int) -> int:
     """Return the bytes of all values, or a multiple of those of some of them, evenly spaced."""
     count, most = len(values), REPRESENTING[depth]
     if count <= most:
-        return sum([memory_of_value(value, depth) for value in values])
+        return _of_all(values, depth)
     if isinstance(values, list | tuple | np.ndarray):
         some = cast("Sequence[Any]", values)[:: count // most | 1]  # odd, as small and large ones may take turns
     else:

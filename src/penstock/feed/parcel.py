@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import accumulate, islice
 from typing import Any, TypeAlias
 
@@ -13,6 +12,7 @@ from numpy.typing import NDArray
 
 from penstock.core.arrays import Reserve
 from penstock.core.blame import Blame, add_blame, note_blames
+from penstock.core.cached import cached_property
 from penstock.elements.encoded import encoded_images
 from penstock.elements.nested.structure import Structure, flatten, paths, unflatten
 from penstock.elements.ragged import Ragged

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
+from penstock.core.cached import cached_property
 from penstock.image.crop import CenterCrop, Crop, RandomCrop
 from penstock.image.decode import Decode
 from penstock.image.flip import RandomFlip

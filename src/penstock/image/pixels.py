@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from penstock.core.cached import cached_property
 from penstock.core.checks import is_one_of
 from penstock.core.errors import ElementError
 from penstock.elements.spec import ArraySpec, Spec

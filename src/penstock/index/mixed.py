@@ -13,7 +13,7 @@ way keep their order, so each input is still read in order.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache
 from math import comb
 from typing import NamedTuple
 
@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from penstock.core.arrays import Rows
+from penstock.core.cached import cached_property
 from penstock.index.keyed import Words, mix_each
 
 ENDLESS = 1 << 62

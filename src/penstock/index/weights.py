@@ -5,13 +5,13 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from math import fsum, isfinite
 from typing import Any, Protocol
 
 import numpy as np
 
 from penstock.core.arrays import Rows
+from penstock.core.cached import cached_property
 
 SCALE = 1 << 30
 """The sum of whole-number weights, within rounding."""

@@ -7,8 +7,10 @@ some nodes far below are computed first.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from functools import cached_property, wraps
+from functools import wraps
 from typing import Any, Protocol, cast
+
+from penstock.core.cached import cached_property
 
 VALUES = ("length", "indexed", "epochs")
 LEVELS = 50

@@ -14,6 +14,7 @@ from typing import Any, cast
 
 import numpy as np
 
+from penstock.core.cached import cached_property
 from penstock.core.digest import digest, digest_array
 from penstock.elements.nested.structure import Structure
 from penstock.elements.spec import is_array_like
@@ -48,7 +49,7 @@ class Content:
     def __init__(self, array: np.ndarray) -> None:
         self.array = array
 
-    @functools.cached_property
+    @cached_property
     def digest(self) -> str:
         """The digest of the array's bytes, or of the items' texts for an array of objects."""
         array = self.array

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, fields
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 from penstock import plan as plans
 from penstock.core.arrays import Allocate, Rows
+from penstock.core.cached import cached_property
 from penstock.plan.derived import derived
 from penstock.plan.step import Step, program_of_steps, same_memory
 from penstock.plan.traits import Traits

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cached_property
 from typing import Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from penstock.core.arrays import Allocate, Rows
+from penstock.core.cached import cached_property
 from penstock.core.errors import DataError, PlanError
 from penstock.elements.chunks.chunk import Chunk, Column, Columns
 from penstock.elements.nested.structure import Structure, flatten, unflatten

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import pairwise
 from math import prod
 from typing import Any, Protocol, TypeAlias
@@ -13,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from penstock.core.arrays import Rows
+from penstock.core.cached import cached_property
 from penstock.core.errors import DataError
 from penstock.elements.chunks.chunk import Column, Columns
 from penstock.elements.nested.structure import Structure, flatten

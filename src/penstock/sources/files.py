@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from penstock.core.arrays import Rows
+from penstock.core.cached import cached_property
 from penstock.core.digest import hasher
 from penstock.core.errors import PlanError
 from penstock.elements.chunks.chunk import Column, Columns

@@ -43,15 +43,21 @@ def test_the_plan_determines_the_shape_and_bytes_of_a_batch():
 
 def test_leaves_of_objects_have_no_place():
     ragged = ps.Ragged.from_rows([[1.0] * 4, [], [2.0], [3.0]])
-    ds = D.from_tensor_slices({"r": ragged, "s": ["a", "b", "c", "d"], "x": np.arange(4)}).ragged_batch(2)
+    ds = D.from_tensor_slices({"r": ragged, "s": ["a", "b", "c", "d"], "x": np.zeros((4, 99))}).ragged_batch(2)
     asked = []
     slots = Slots(ds._plan, lambda kinds: asked.extend(kinds) or [np.empty(*kind) for kind in kinds])
     slots.learn(RowWork(ds._plan, np.empty, Unobserved()).make(Task(0, 1, Piece(Items([]), np.arange(1)))).piece.chunk)
     r, s, x = slots.take(3, last=False)
     assert r is s is NO_PLACE
-    assert asked == [((3, 2), np.int64)]
-    assert x.shape == (3, 2)
+    assert asked == [((3, 2, 99), np.float64)]
+    assert x.shape == (3, 2, 99)
     assert [same(made, made) for i, made in enumerate(ds)] == [True, True]
+
+
+def test_batches_that_are_mostly_outside_take_no_slot():
+    ragged = ps.Ragged.from_rows([[1.0] * 40, [], [2.0], [3.0]])
+    slots = learnt(D.from_tensor_slices({"r": ragged, "x": np.arange(4)}).ragged_batch(2), 0)
+    assert slots.take(3, last=False) is None
 
 
 def test_shapes_unknown_to_the_plan_are_learned_from_the_batch_before():

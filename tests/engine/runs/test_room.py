@@ -125,3 +125,21 @@ def test_a_job_counts_what_was_made_and_what_it_was_given(room):
     assert window.nbytes == 350
     assert window.pop().nbytes == 350
     assert window.nbytes == 0
+
+
+@pytest.mark.parametrize(("budget", "looked_at"), [(None, 2), (10**9, 16)])
+def test_without_a_given_budget_one_job_in_eight_is_looked_at(budget, looked_at):
+    base = Dataset.range(100)._plan
+    with session_with(Options(executor="threads", memory_budget=budget)) as session:
+        room = Room(Stage(base, base, partial(RowFeed, base), session, top=True), None)
+        learnt(room, 10)
+        window, counted = Window(ordered=True), []
+        for row in range(16):
+            job = Job(Task(row, row + 1, Piece(NOTHING, np.arange(1))), lambda count: count)
+            job.set_tasks([job.task])
+            job.nbytes = room.taken(job, gathered=False)
+            window.push(job)
+            window.finish(job, 0, Made(Piece(Items([np.zeros(500, np.uint8)]), np.arange(1)), (0, None)))
+            counted.append(window.pop().nbytes)
+    assert counted.count(500) == looked_at
+    assert counted.count(10) == 16 - looked_at

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from functools import cached_property
 from itertools import groupby
 from typing import Any, cast
 
+from penstock.core.cached import cached_property
 from penstock.engine.cursors.cursor import Cursor
 from penstock.ops.buffer.options import WithOptions, options_of
 from penstock.ops.buffer.prefetch import Prefetch

@@ -59,6 +59,7 @@ class Slots:
         """Allocate by `allocate`; the shapes of an epoch before are those of this one until a batch has others."""
         self._allocate = allocate
         self._shapes = before.shapes or _static_shapes(plan)
+        self._is_outside = _is_outside(self._shapes)  # more of a batch than what is in its slot
         self._is_sized = all(not leaf.dtype.hasobject for leaf in self._shapes or ())  # else by the first batch
         self._is_learned = False  # from a batch of this epoch
         self._varies = False
@@ -80,8 +81,9 @@ class Slots:
         """Return a slot for `items` batches; the `last` one of an epoch is cut from a full one, to reuse its block.
 
         The first slot is a trial: others follow once batches were written to it, as functions may use other memory.
+        There is none for batches that would be mostly outside, such as ragged rows beside a few numbers.
         """
-        if self._shapes is None or self._varies or (self._is_given and not self._is_used):
+        if self._shapes is None or self._varies or (self._is_given and not self._is_used) or self._is_outside:
             return None
         self._is_given = True
         count = max(items, self._items) if last else items
@@ -105,7 +107,7 @@ class Slots:
                 return
             differs = any(new.shape[1:] != old.shape[1:] for new, old in zip(shapes, known, strict=True))
             self._varies = self._varies or (differs and not is_first)
-        self._shapes = shapes
+        self._shapes, self._is_outside = shapes, _is_outside(shapes)
 
 
 def moved_into(chunk: Chunk, slot: Slot) -> Chunk:
@@ -155,6 +157,12 @@ def _is_written(columns: Sequence[Column], slot: Slot) -> bool:
     firsts = [column[0] if isinstance(column, list) else column for column in columns]
     pairs = zip(firsts, slot, strict=False)
     return any(isinstance(first, np.ndarray) and np.may_share_memory(first, memory) for first, memory in pairs)
+
+
+def _is_outside(shapes: Sequence[LeafShape] | None) -> bool:
+    """Return True if more than half of the bytes of a batch are outside of its slot."""
+    shapes = shapes or ()
+    return 2 * sum(leaf.outside for leaf in shapes) > sum(leaf.nbytes for leaf in shapes)
 
 
 def _is_shorter(new: LeafShape, known: LeafShape) -> bool:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Container, Mapping
 from concurrent.futures import Executor, ProcessPoolExecutor
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from typing import Any
 
+from penstock.core.cached import cached_property
 from penstock.engine.memory.arena import Arena
 from penstock.engine.memory.door import Door, door_of, mapped_by
 from penstock.engine.memory.freed import KEPT_SHARE, Holding

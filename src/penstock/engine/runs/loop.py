@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from contextlib import suppress
-from functools import cached_property
 from itertools import islice
 from time import perf_counter_ns, process_time_ns
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+from penstock.core.cached import cached_property
 from penstock.core.errors import WorkerError
 from penstock.elements.chunks.chunk import Fresh
 from penstock.elements.chunks.variants import duplicate

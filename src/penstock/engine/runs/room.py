@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from penstock.engine.runs.stage import Stage
     from penstock.engine.workers.window import Window
 
-LOOKED_AT = 8  # of the later jobs, one in this many is looked at for the sizes of batches
+LOOKED_AT = 8  # of the later jobs, one in this many is looked at for the sizes of items
 IN_HAND = 2  # times the bytes of an item that a task takes: a batch beside its elements, an element beside its argument
 IN_HAND_ELSEWHERE = 4  # the same in another process: the result is also beside its packed form, there and here
 GIVEN_ELSEWHERE = 3  # times the bytes of given elements: here, on their way, and in the other process
@@ -47,7 +47,7 @@ class Room:
         self._is_hosted = settings.hosted
         self._in_hand, self._of_given = (IN_HAND_ELSEWHERE, GIVEN_ELSEWHERE) if settings.is_remote else (IN_HAND, 1)
         self._given_bytes = 0  # of the largest element of late that a task was given
-        self._jobs = 0  # done
+        self._taken = self._jobs = 0  # begun by workers, and done
         self._is_noted = False  # that one item exceeds the budget
 
     def write_to(self, slots: Slots | None) -> None:
@@ -73,7 +73,13 @@ class Room:
         return items * (made + self._of_given * self._given_bytes)
 
     def taken(self, job: Job, *, gathered: bool) -> int:
-        """Return the bytes that a job takes while it is made, and those of the elements that it is given."""
+        """Return the bytes that a job takes while it is made, and those of the elements that it is given.
+
+        Of the jobs that have no budget given, most are taken to make items of the size known.
+        """
+        self._taken += 1
+        if not self._given and self.item_bytes and self._taken % LOOKED_AT:
+            job.expected_bytes = job.items * self.item_bytes
         job.given_bytes = given = memory_of(job.task.given.chunk)
         self._given_bytes = max(given // max(job.items, 1), self._given_bytes - (self._given_bytes >> FORGET))
         made = (1 if gathered else self._in_hand) * job.items * (self.item_bytes or 0)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from penstock.core.arrays import Rows
+from penstock.core.cached import cached_property
 from penstock.elements.chunks.chunk import Items
 from penstock.elements.nested.structure import flatten, joining
 from penstock.engine.memory.pool import Memory

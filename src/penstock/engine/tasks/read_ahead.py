@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
-from functools import cached_property
 from typing import TypeAlias
 
 import numpy as np
 
 from penstock.core.arrays import Rows
+from penstock.core.cached import cached_property
 from penstock.core.errors import DataError
 from penstock.engine.tasks.cost import Cost
 from penstock.plan.graph import fold, post_order

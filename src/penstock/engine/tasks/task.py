@@ -91,6 +91,7 @@ class Job:
 
     __slots__ = (
         "announces",
+        "expected_bytes",
         "failed",
         "futures",
         "given_bytes",
@@ -114,6 +115,7 @@ class Job:
         self.nbytes = 0  # reserved, then made; the elements that it is given included
         self.given_bytes = 0  # of these elements, if tasks are made elsewhere
         self.made_bytes = 0  # by the tasks done so far
+        self.expected_bytes: int | None = None  # taken to be made, unless what is made has to be looked at
         self.sized = False  # true if these are final
         self.noted = 0  # tasks, from the first on, whose cost the tuner knows
         self.failed = False
@@ -146,6 +148,12 @@ class Job:
         if task.part is None:
             return max(self.items, 1)
         return len(task.given) / sum(len(each.given) for each in self.tasks)
+
+    def bytes_of(self, result: Result) -> int:
+        """Return the bytes of the result of a task, or those expected, which are not looked at."""
+        if self.sized:
+            return 0
+        return bytes_made(result) if self.expected_bytes is None or self.is_cut else self.expected_bytes
 
     def finish(self, number: int, result: Result, nbytes: int = 0) -> None:
         """Store the result of a task, and count its bytes."""

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from contextlib import nullcontext
-from functools import cached_property
 from typing import TYPE_CHECKING, Protocol, cast
 
 from penstock.core.arrays import Allocate
+from penstock.core.cached import cached_property
 from penstock.elements.chunks.chunk import Chunk, Fresh
 from penstock.engine import tasks
 from penstock.engine.memory.slots import Slot, moved_into

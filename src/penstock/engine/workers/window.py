@@ -7,7 +7,7 @@ from collections import deque
 
 from penstock.core.budget import Account, unlimited
 from penstock.core.errors import ClosedError
-from penstock.engine.tasks.task import Job, Result, bytes_made
+from penstock.engine.tasks.task import Job, Result
 
 WHILE_WAITING = "this iterator was closed while it waited for its next item"
 
@@ -73,7 +73,7 @@ class Window:
 
     def finish(self, job: Job, number: int, result: Result) -> None:
         """Store the result of a task; called from any thread."""
-        nbytes = 0 if job.sized else bytes_made(result)  # before others have to wait: it may take 0.1 ms
+        nbytes = job.bytes_of(result)  # before others have to wait: it may take 0.1 ms
         with self._lock:
             job.finish(number, result, nbytes)
             if job.missing == 0:

@@ -6,11 +6,12 @@ import threading
 import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, partial
+from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
 from penstock.core.arrays import Allocate, Rows
 from penstock.core.budget import UNLIMITED, Account, Budget
+from penstock.core.cached import cached_property
 from penstock.core.errors import CacheWarning
 from penstock.core.frames import CodeLine, warn_at
 from penstock.elements.chunks.chunk import Chunk

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import cached_property, reduce
+from functools import reduce
 
 import numpy as np
 
 from penstock.core.arrays import Allocate, Rows
+from penstock.core.cached import cached_property
 from penstock.elements.chunks.chunk import Chunk
 from penstock.elements.spec import relax
 from penstock.index.blocked import Blocks

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import cast
 
 import numpy as np
 
 from penstock.core.arrays import Rows
+from penstock.core.cached import cached_property
 from penstock.core.errors import CursorError
 from penstock.elements.chunks.chunk import Chunk, Items
 from penstock.ops.combine.inner import OpenWithin, Unfolding

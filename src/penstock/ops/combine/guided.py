@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TypeAlias
 
 import numpy as np
 
 from penstock.core.arrays import Allocate, Rows
+from penstock.core.cached import cached_property
 from penstock.elements.chunks.chunk import Chunk
 from penstock.ops.combine.merger import LOOKED_AHEAD, Merger, check_ended
 from penstock.ops.combine.mixture import Mixture

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import chain, islice
 from typing import Any, TypeAlias, cast
 
 import numpy as np
 
 from penstock.core.arrays import Rows
+from penstock.core.cached import cached_property
 from penstock.core.errors import ClosedError, CursorError, ElementError
 from penstock.core.seeds import mix
 from penstock.elements.chunks.chunk import Chunk, Items

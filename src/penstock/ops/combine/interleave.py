@@ -6,11 +6,11 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, cast
 
 import numpy as np
 
+from penstock.core.cached import cached_property
 from penstock.core.errors import CursorError
 from penstock.elements.chunks.chunk import concat
 from penstock.ops.combine.inner import OpenWithin, Unfolding

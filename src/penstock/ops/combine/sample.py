@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import count
 
 import numpy as np
 
 from penstock.core.arrays import Allocate, Rows
+from penstock.core.cached import cached_property
 from penstock.core.errors import ElementError
 from penstock.core.seeds import mix, written_seed
 from penstock.elements.chunks.chunk import Chunk

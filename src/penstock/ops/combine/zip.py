@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from functools import cached_property, reduce
+from functools import reduce
 from typing import Any
 
 import numpy as np
 
 from penstock.core.arrays import Allocate, Rows
+from penstock.core.cached import cached_property
 from penstock.elements.chunks.chunk import Chunk
 from penstock.elements.nested.nesting import nested
 from penstock.elements.nested.structure import unflatten

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import cached_property, partial
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from penstock.core.arrays import Allocate, Rows
+from penstock.core.cached import cached_property
 from penstock.core.errors import ElementError
 from penstock.elements.chunks.chunk import Chunk, Columns
 from penstock.elements.nested.nesting import leaf_column, nested

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any, TypeAlias, cast
 
 from penstock.core.arrays import Allocate, Rows
+from penstock.core.cached import cached_property
 from penstock.core.errors import CursorError, ElementError, PlanError
 from penstock.core.seeds import row_generator
 from penstock.elements.chunks.chunk import Items

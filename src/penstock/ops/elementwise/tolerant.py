@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, fields
-from functools import cached_property, partial
+from functools import partial
 from typing import Any, TypeAlias, TypeVar
 
 from penstock.core.arrays import Allocate, Rows
+from penstock.core.cached import cached_property
 from penstock.core.errors import WorkerDiedError
 from penstock.core.on_error import NO_VALUE, OnError
 from penstock.elements.chunks.chunk import Chunk, Items

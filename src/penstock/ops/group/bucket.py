@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
+from penstock.core.cached import cached_property
 from penstock.core.errors import ElementError
 from penstock.ops.group.by_length import ByLength
 from penstock.ops.group.grouping import Grouping

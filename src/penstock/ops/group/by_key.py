@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from contextlib import closing
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import chain
 from typing import Any
 
 from penstock.core.arrays import Allocate
 from penstock.core.blame import blames_of
 from penstock.core.budget import Account, unlimited
+from penstock.core.cached import cached_property
 from penstock.elements.chunks.chunk import Items
 from penstock.elements.size import bytes_of
 from penstock.ops.elementwise.beside import Beside, asked

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any, NamedTuple, cast
 
 import numpy as np
 
 from penstock.core.arrays import Allocate, Rows
 from penstock.core.blame import blames_of
+from penstock.core.cached import cached_property
 from penstock.elements.chunks.chunk import Chunk, Items
 from penstock.elements.size import bytes_of
 from penstock.kernels import group_rows, group_sizes

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from itertools import chain
 from typing import Any, ClassVar, Literal, NamedTuple, TypeAlias
 
@@ -13,6 +13,7 @@ import numpy as np
 
 from penstock.core.arrays import Allocate, Rows
 from penstock.core.blame import blames_of
+from penstock.core.cached import cached_property
 from penstock.core.errors import ElementError
 from penstock.elements.chunks.chunk import Columns
 from penstock.elements.nested.nesting import part_in

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
 from penstock.core.arrays import Allocate, Rows
+from penstock.core.cached import cached_property
 from penstock.core.errors import DataError, ElementError
 from penstock.elements.chunks.chunk import Chunk, Items
 from penstock.elements.chunks.padding import flagged, flagged_spec, without_flags, zero_of, zeroed

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 
 from penstock.core.arrays import Allocate
+from penstock.core.cached import cached_property
 from penstock.core.errors import DataError
 from penstock.plan.flow import MOST_READ, Flow, Mark, Open, Piece, Reader, resumed
 from penstock.plan.node import RowMap

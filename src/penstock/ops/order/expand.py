@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
 from penstock.core.arrays import Allocate, Rows
+from penstock.core.cached import cached_property
 from penstock.elements.chunks.chunk import Chunk
 from penstock.elements.chunks.variants import variants
 from penstock.index.expanded import expanded

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 
 from penstock.core.arrays import Allocate, Rows
+from penstock.core.cached import cached_property
 from penstock.index.strided import strided
 from penstock.plan.flow import MOST_READ, AskedFlow, Mark, Open, Piece, Reader
 from penstock.plan.node import RowMap

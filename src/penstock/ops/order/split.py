@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -12,6 +11,7 @@ from numpy.typing import NDArray
 
 from penstock.core.arrays import Allocate, Rows
 from penstock.core.blame import Blame, ElementPlace, add_blame, noting_blames
+from penstock.core.cached import cached_property
 from penstock.core.digest import hashed
 from penstock.core.errors import ElementError
 from penstock.core.seeds import mix, written_seed

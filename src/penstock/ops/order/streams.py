@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import cached_property
 
 from penstock.core.arrays import Allocate
+from penstock.core.cached import cached_property
 from penstock.ops import combine, order
 from penstock.plan.flow import Spread
 from penstock.plan.node import RowMap

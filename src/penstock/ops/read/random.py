@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
 from penstock.core.arrays import Allocate, Rows
+from penstock.core.cached import cached_property
 from penstock.core.seeds import mix, written_seed
 from penstock.elements.chunks.chunk import Chunk
 from penstock.elements.nested.nesting import leaf_column

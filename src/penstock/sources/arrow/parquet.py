@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from penstock.core.cached import cached_property
 from penstock.core.errors import DataError, PlanError
 from penstock.core.lazy import require
 from penstock.kernels.footers import consistent_chunks

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import product
 from math import prod
 from typing import Any, NamedTuple, Protocol
@@ -14,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from penstock.core.arrays import Rows
+from penstock.core.cached import cached_property
 from penstock.core.checks import check_names
 from penstock.core.errors import DataError, PlanError
 from penstock.elements.nested.structure import LEAF, Structure, flatten, unflatten

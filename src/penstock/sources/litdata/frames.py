@@ -7,13 +7,13 @@ import struct
 from collections.abc import Callable, Mapping
 from copy import copy
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from penstock.core.arrays import Rows
+from penstock.core.cached import cached_property
 from penstock.core.errors import DataError
 from penstock.index.blocked import Blocks
 from penstock.kernels.records import Framing, RecordReader

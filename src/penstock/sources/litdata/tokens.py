@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from collections.abc import Collection
 from dataclasses import dataclass
-from functools import cached_property
 
+from penstock.core.cached import cached_property
 from penstock.core.errors import DataError, PlanError
 from penstock.kernels.records import RecordReader
 from penstock.sources.litdata.folder import CALL, dtype_of, open_folder

@@ -7,13 +7,13 @@ import zipfile
 import zlib
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from penstock.core.arrays import Rows
+from penstock.core.cached import cached_property
 from penstock.core.checks import check_names
 from penstock.core.errors import DataError, PlanError
 from penstock.elements.chunks.chunk import Column, Columns

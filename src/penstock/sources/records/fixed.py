@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from penstock.core.arrays import Rows
+from penstock.core.cached import cached_property
 from penstock.core.checks import check_count
 from penstock.core.errors import DataError, PlanError
 from penstock.elements.chunks.chunk import Columns

@@ -7,13 +7,13 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
-from functools import cached_property
 from typing import IO, Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from penstock.core.arrays import Rows
+from penstock.core.cached import cached_property
 from penstock.core.digest import hasher
 from penstock.core.errors import DataError
 from penstock.index.blocked import Blocks

@@ -9,12 +9,12 @@ import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from penstock.core.cached import cached_property
 from penstock.core.checks import is_one_of
 from penstock.core.digest import digest
 from penstock.core.errors import DataError, PlanError

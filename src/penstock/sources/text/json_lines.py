@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from penstock.core.arrays import Rows
+from penstock.core.cached import cached_property
 from penstock.core.checks import check_mapping, check_names, is_one_of
 from penstock.core.errors import DataError, PlanError
 from penstock.elements.chunks.chunk import Items

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
 from typing import IO, Any
 
+from penstock.core.cached import cached_property
 from penstock.core.errors import DataError
 from penstock.elements.chunks.chunk import Chunk
 from penstock.kernels.lines import MARK, Wanted
