@@ -10,7 +10,7 @@ from penstock.core.errors import CacheWarning
 from penstock.core.frames import CodeLine, warn_at
 from penstock.storage.temporary import LockedFolder
 
-PREFIX = "penstock-spill-"
+SPILLED = "penstock-spill-"
 
 
 class TemporaryFolder(LockedFolder):
@@ -30,7 +30,7 @@ class TemporaryFolder(LockedFolder):
 
         If there is none on a disk, a `CacheWarning` about the line `at` says so.
         """
-        super().__init__(_on_disk(at) if parent is None else parent, PREFIX)
+        super().__init__(_on_disk(at) if parent is None else parent, SPILLED)
 
 
 def _on_disk(at: CodeLine | None) -> str:
