@@ -119,7 +119,7 @@ def _blocks(node: Node, inputs: tuple[Blocks | None, ...]) -> Blocks | None:
     return node.blocks(inputs)
 
 
-PLAIN = (int, float, str, bytes)
+COMPARED_BY_VALUE = (int, float, str, bytes)
 
 
 def same_plan(one: Node, other: Node) -> bool:
@@ -138,7 +138,7 @@ def _is_same(one: object, other: object) -> bool:
     if isinstance(one, tuple) and isinstance(other, tuple):
         pair = cast("tuple[tuple[object, ...], tuple[object, ...]]", (one, other))
         return type(one) is type(other) and len(one) == len(other) and all(map(_is_same, *pair))
-    if isinstance(one, PLAIN):  # seeds, for example, which each iterator computes anew
+    if isinstance(one, COMPARED_BY_VALUE):  # seeds, for example, which each iterator computes anew
         return type(one) is type(other) and one == other
     made_anew = is_declared(one) or isinstance(one, TracedFunction)  # by rewrites
     return made_anew and type(one) is type(other) and one == other

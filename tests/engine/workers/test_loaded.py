@@ -12,7 +12,7 @@ from penstock.engine.tasks.observer import Unobserved
 from penstock.engine.tasks.task import Task
 from penstock.engine.tasks.works import RowWork
 from penstock.engine.workers.loaded import LoadedPlans
-from penstock.engine.workers.pickled import MOST_KNOWN, pickled_plan
+from penstock.engine.workers.pickled import MOST_PICKLED, pickled_plan
 from penstock.plan.flow import Piece
 
 D = ps.Dataset
@@ -86,10 +86,10 @@ def test_plans_of_another_process_stay():
 
 def test_the_plans_used_last_are_kept():
     loaded = LoadedPlans()
-    plans = [plan_of(D.range(count)) for count in range(1, MOST_KNOWN + 2)]
+    plans = [plan_of(D.range(count)) for count in range(1, MOST_PICKLED + 2)]
     for plan in plans:
         loaded.get(received(plan))
     loaded.get(received(plans[-1]))
-    assert loaded.loads == MOST_KNOWN + 1
+    assert loaded.loads == MOST_PICKLED + 1
     loaded.get(received(plans[0]))
-    assert loaded.loads == MOST_KNOWN + 2
+    assert loaded.loads == MOST_PICKLED + 2

@@ -13,7 +13,7 @@ import penstock as ps
 from penstock.engine.tasks.observer import Unobserved
 from penstock.engine.tasks.works import PieceWork, RowWork
 from penstock.engine.workers import pickled
-from penstock.engine.workers.pickled import KEY, MOST_KNOWN, OWNER, PlansInUse, pickled_plan, plans_in_use
+from penstock.engine.workers.pickled import KEY, MOST_PICKLED, OWNER, PlansInUse, pickled_plan, plans_in_use
 
 D = ps.Dataset
 
@@ -50,7 +50,7 @@ def test_a_plan_whose_function_reads_another_value_replaces_the_one_before():
 
 def test_the_last_plans_are_known():
     known = []
-    plans = [plan_of(D.range(count), known) for count in range(1, MOST_KNOWN + 3)]
+    plans = [plan_of(D.range(count), known) for count in range(1, MOST_PICKLED + 3)]
     assert known == plans[2:]
 
 

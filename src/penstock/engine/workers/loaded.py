@@ -12,7 +12,7 @@ from penstock.core.budget import UNLIMITED, Budget
 from penstock.engine.memory.freed import give_back
 from penstock.engine.tasks.observer import Observer
 from penstock.engine.tasks.works import Work, bound_caches
-from penstock.engine.workers.pickled import KEY, MOST_KNOWN, OWNER, PickledPlan
+from penstock.engine.workers.pickled import KEY, MOST_PICKLED, OWNER, PickledPlan
 
 
 class LoadedPlans:
@@ -52,7 +52,7 @@ class LoadedPlans:
                 found = kind(node, fresh, observer, numbered_from), observer
                 self.loads += 1
             self._plans[plan.key] = found
-            self._forget(list(self._plans)[:-MOST_KNOWN])
+            self._forget(list(self._plans)[:-MOST_PICKLED])
             return found
 
     def _forget(self, keys: list[bytes]) -> None:

@@ -23,7 +23,7 @@ T = TypeVar("T")
 LARGEST_CARRIED = 1 << 16  # bytes of a pickled plan that may travel with every task
 OWNER, KEY = 8, 16  # bytes: a key begins with those of the process that made the plan
 MOST_TOLD = 256  # keys that travel with each task
-MOST_KNOWN = 64  # plans of a dataset; virtual streams have many that differ in a seed
+MOST_PICKLED = 64  # plans of a dataset; virtual streams have many that differ in a seed
 
 
 class PlansInUse:
@@ -143,7 +143,7 @@ def pickled_plan(work: Rebuildable, observer: Observer, known: list[PickledPlan]
     """Pickle the plan of a work for an executor; return one of the `known` plans if its bytes are the same.
 
     A known plan of the same work with other bytes is let go: values that its functions read have changed. The last
-    `MOST_KNOWN` are kept.
+    `MOST_PICKLED` are kept.
     """
     data = dumped_plan(work, observer, lambda value, dumps: dumps(value))
     digest, known = sha256(data).digest(), [] if known is None else known
@@ -156,7 +156,7 @@ def pickled_plan(work: Rebuildable, observer: Observer, known: list[PickledPlan]
     made.digest, made.of = digest, (type(work), work.plan, work.numbered_from, type(observer))
     made.finalizer = weakref.finalize(made, _let_go, key, made.file, os.getpid())
     known.append(made)
-    del known[:-MOST_KNOWN]
+    del known[:-MOST_PICKLED]
     return made
 
 

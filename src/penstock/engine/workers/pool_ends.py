@@ -9,7 +9,7 @@ from typing import Any, Protocol
 from weakref import WeakKeyDictionary, WeakSet, ref
 
 
-class Client(Protocol):
+class PoolUser(Protocol):
     """A run with calls in pools."""
 
     def recover(self, pool: ProcessPoolExecutor) -> None:
@@ -29,7 +29,7 @@ class PoolEnds:
         self._lock = threading.Lock()
         self._clients: WeakKeyDictionary[ProcessPoolExecutor, WeakSet[Any]] = WeakKeyDictionary()
 
-    def watch(self, pool: ProcessPoolExecutor, client: Client) -> None:
+    def watch(self, pool: ProcessPoolExecutor, client: PoolUser) -> None:
         """Tell a client when a pool, to which it has submitted a call, has broken."""
         with self._lock:
             clients = self._clients.get(pool)
