@@ -7,8 +7,9 @@ import sys
 
 import pytest
 
-from penstock.cache.temporary import TemporaryFolder, remove_abandoned
+from penstock.cache.temporary import SPILLED, TemporaryFolder
 from penstock.core.errors import CacheWarning
+from penstock.storage.temporary import remove_abandoned
 
 MADE = """
 import os, sys
@@ -51,7 +52,7 @@ def test_folders_in_use_and_those_of_others_stay(tmp_path):
     (tmp_path / "another").mkdir()
     (tmp_path / "penstock-spill-file").touch()
     run(tmp_path, "")
-    remove_abandoned(os.fspath(tmp_path))
+    remove_abandoned(os.fspath(tmp_path), SPILLED)
     assert sorted(os.listdir(tmp_path)) == sorted(["another", "penstock-spill-file", os.path.basename(folder.path)])
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import penstock as ps
-from penstock.engine.workers.remote import PickledPlan
+from penstock.engine.workers.pickled import PickledPlan
 from penstock.executors.protocol import is_lost_worker
 
 D = ps.Dataset

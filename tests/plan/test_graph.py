@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from penstock import Dataset
+from penstock import Dataset, Options
 from penstock.image import center_crop
 from penstock.ops.order.skip import Skip
 from penstock.ops.order.take import Take
@@ -60,6 +60,20 @@ def test_plans_with_identical_objects_are_the_same():
     assert not same_plan(rewritten(plan(abs)).plan, rewritten(plan(float)).plan)
     pair = Dataset.range(2), Dataset.range(3)
     assert same_plan(Dataset.zip(pair)._plan.members[0], pair[0]._plan)
+
+
+def test_plans_with_the_same_drawn_seeds_are_the_same():
+    ds = Dataset.range(9).map(lambda x, *, rng: x).shuffle()
+    plans = []
+    for _ in range(3):
+        with ds.iterator() as it:
+            list(it)
+            plans.append(it._run.plan)
+    assert same_plan(*plans[:2])
+    assert same_plan(*plans[1:])
+    other = ds.with_options(Options(seed=4)).iterator()
+    list(other)
+    assert not same_plan(other._run.plan, plans[0])
 
 
 def test_rows_are_moved_through_all_nodes_at_the_end_of_a_plan():

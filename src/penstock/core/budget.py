@@ -38,8 +38,6 @@ class Budget:
         """The notes that no warning has told yet."""
         self.short = 0
         """The number of times that work ahead found no room."""
-        self.processes = 1
-        """The number of processes that are handed in, which share what caches may keep."""
         self.lock = threading.Lock()
         self.idle: Callable[[], int] = int
         """Returns the bytes that are kept for the next batches."""

@@ -7,6 +7,7 @@ elements after it. Where pieces begin and end never changes the elements.
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator, Sequence
+from enum import Enum
 from itertools import islice
 from time import perf_counter_ns
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, cast
@@ -76,6 +77,14 @@ class Piece:
         """Return the elements where `wanted`, `bool[k]`, is true, with the same mark after them."""
         kept = self.ids[np.flatnonzero(wanted)]  # several times as fast as the mask
         return Piece(self.chunk.where(wanted), kept, self.after)
+
+
+class _CutOff(Enum):
+    CUT_OFF = "cut off"
+
+
+CUT_OFF = _CutOff.CUT_OFF
+"""The mark of a piece that was cut off another one: more elements come before the next mark."""
 
 
 def empty_piece(after: Mark) -> Piece:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import Field, fields, replace
 from itertools import zip_longest
 from types import UnionType
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from penstock.plan.functions import UNDECLARED, TracedFunction, is_declared
 from penstock.plan.node import Node, RowMap
@@ -119,6 +119,9 @@ def _blocks(node: Node, inputs: tuple[Blocks | None, ...]) -> Blocks | None:
     return node.blocks(inputs)
 
 
+COMPARED_BY_VALUE = (int, float, str, bytes)
+
+
 def same_plan(one: Node, other: Node) -> bool:
     """Return True if two plans have the same operations, with identical sources and values, and the same functions."""
 
@@ -132,6 +135,11 @@ def same_plan(one: Node, other: Node) -> bool:
 def _is_same(one: object, other: object) -> bool:
     if one is other or isinstance(one, UNDECLARED):
         return one is other
+    if isinstance(one, tuple) and isinstance(other, tuple):
+        pair = cast("tuple[tuple[object, ...], tuple[object, ...]]", (one, other))
+        return type(one) is type(other) and len(one) == len(other) and all(map(_is_same, *pair))
+    if isinstance(one, COMPARED_BY_VALUE):  # seeds, for example, which each iterator computes anew
+        return type(one) is type(other) and one == other
     made_anew = is_declared(one) or isinstance(one, TracedFunction)  # by rewrites
     return made_anew and type(one) is type(other) and one == other
 

@@ -12,7 +12,7 @@ from penstock.elements.chunks.chunk import Items
 from penstock.engine.cursors.cursor import Cursor
 from penstock.engine.cursors.position import RowPosition, StreamPosition
 from penstock.plan.deferred import PartMarks
-from penstock.plan.flow import Piece
+from penstock.plan.flow import CUT_OFF, Piece
 
 
 def piece(low, high, mark=None):
@@ -105,3 +105,23 @@ def test_the_mark_of_a_cursor_is_plain_data():
     position.hand_out(piece(0, 2, mark=parts.now))
     assert position.cursor().mark == [[1, 2]]
     assert position.cursor(1) == Cursor(0, 0, 1, mark=None, offset=1)
+
+
+@given(st.integers(0, 5), st.lists(st.integers(1, 4), min_size=1, max_size=4), st.data())
+def test_parts_of_a_piece_without_a_mark_count_from_the_mark_before(offset, parts, data):
+    total = sum(parts)
+    offset = min(offset, total - 1)
+    position = StreamPosition(Cursor(0, 0, 7, mark="begin", offset=offset))
+    received, low = 7, 0
+    for number, size in enumerate(parts):
+        is_last = number == len(parts) - 1
+        left_out = position.hand_out(piece(low, low + size, "end" if is_last else CUT_OFF))
+        low += size
+        received += size - left_out
+        left = data.draw(st.integers(0, size - left_out))
+        cursor = position.cursor(left)
+        assert cursor.row == received - left
+        if is_last and not left:
+            assert (cursor.mark, cursor.offset) == ("end", 0)
+        else:
+            assert (cursor.mark, cursor.offset) == ("begin", max(offset, low - left))

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import gc
+import multiprocessing
 import os
 import threading
+from concurrent.futures import ProcessPoolExecutor
 
 import numpy as np
 import pytest
@@ -64,6 +67,49 @@ def test_caches_of_all_workers_together_keep_what_those_of_a_run_may(tmp_path, c
     kept = 2 * (budget // 2 // 2 // (10 * KB))  # by both workers
     assert len(names(calls)) >= 3 * count - 2 * kept
     assert any("cache() keeps" in record.getMessage() for record in caplog.records)
+
+
+def cached_bytes():
+    from penstock.engine.workers.loaded import loaded_plans
+
+    return loaded_plans.budget.held["cache"]
+
+
+@pytest.mark.parametrize("table", [10, 50_000], ids=["small plan", "large plan"])
+def test_a_handed_in_pool_keeps_the_caches_of_living_datasets_within_the_budget_of_one_run(tmp_path, table):
+    budget, count = 1000 * KB, 10
+    (calls := tmp_path / "calls").mkdir()
+
+    def note(x):
+        (calls / f"{x}-{os.urandom(8).hex()}").touch()
+        return np.full(10 * KB, x, np.uint8)
+
+    with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
+        options = ps.Options(executor=pool, memory_budget=budget)
+        for number in range(8):
+            values = np.arange(table) + number
+            ds = ps.Dataset.from_tensor_slices(values).take(count).map(note).cache().shuffle().with_options(options)
+            for _ in range(3):
+                assert sorted(int(x[-1]) for x in ds) == list(range(number, number + count))
+            assert len(os.listdir(calls)) == (number + 1) * count  # later epochs read what is kept
+            assert pool.submit(cached_bytes).result() <= budget // 2
+            del ds
+            gc.collect()
+
+
+def test_an_order_that_is_drawn_anew_leaves_the_caches_of_workers_as_they_are(tmp_path):
+    pool = pool_for(PoolSetup(1), 1 << 28)
+    assert pool.crew.begun.wait(60)
+    (calls := tmp_path / "calls").mkdir()
+
+    def note(x):
+        (calls / f"{x}-{os.urandom(8).hex()}").touch()
+        return x
+
+    ds = ps.Dataset.range(30).map(note).cache().shuffle().with_options(ps.Options(executor="processes", workers=1))
+    assert [sorted(map(int, ds)) for _ in range(3)] == [list(range(30))] * 3
+    assert names(calls) == list(range(30))
+    pool.close()
 
 
 @pytest.mark.parametrize("workers", [1, 4])

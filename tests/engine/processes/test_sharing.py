@@ -8,13 +8,14 @@ import os
 import pickle
 import signal
 import threading
-from concurrent.futures import Executor, ProcessPoolExecutor, wait
+from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor, wait
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import penstock as ps
+from penstock.core.errors import WorkerError
 from penstock.elements.chunks.chunk import Items
 from penstock.engine.memory import shared_file
 from penstock.engine.memory.arena import Arena
@@ -26,7 +27,8 @@ from penstock.engine.tasks.observer import Unobserved
 from penstock.engine.tasks.task import Task
 from penstock.engine.tasks.works import PieceWork, RowWork
 from penstock.engine.workers import departures
-from penstock.engine.workers.remote import Pickled, pickled_plan
+from penstock.engine.workers.pickled import pickled_plan
+from penstock.engine.workers.remote import Pickled
 from penstock.plan.flow import Piece
 from penstock.testing.laws import same, verify_resume
 from tests.engine.processes.programs import run
@@ -255,6 +257,93 @@ def test_results_that_cannot_be_pickled_name_the_operation(handed):
     with pytest.raises(TypeError, match="cannot pickle") as caught:
         list(by(D.range(5).map(lambda x: threading.Lock()), handed))
     assert any("cannot be sent between processes" in note for note in caught.value.__notes__)
+
+
+class Holding:
+    def __init__(self, number):
+        self.number = number
+        if number == 21:
+            self.held = [threading.Lock()]
+
+
+class OddError(Exception):
+    """Cannot be made again from its `args`."""
+
+    def __init__(self, one, two):
+        super().__init__(f"{one} and {two}")
+
+
+class LockedError(Exception):
+    def __init__(self, *_):
+        super().__init__("holds a lock")
+        self.lock = threading.Lock()
+
+
+SHAPES = {"rows": lambda ds: ds, "stream": lambda ds: ds.filter(lambda x: True), "lone": lambda ds: ds.prefetch(1)}
+
+
+class Pickling(Executor):
+    """An executor of other hosts, as far as its calls can tell."""
+
+    def __init__(self):
+        self.threads = ThreadPoolExecutor(2)
+
+    def submit(self, fn, /, *args):
+        data = pickle.dumps((fn, args))
+
+        def carried():
+            function, given = pickle.loads(data)
+            return pickle.loads(pickle.dumps(function(*given)))
+
+        return self.threads.submit(carried)
+
+
+@pytest.fixture(params=["pool", "other executor"])
+def remote(request, handed):
+    if request.param == "pool":
+        yield handed
+        return
+    executor = Pickling()
+    yield executor
+    executor.threads.shutdown()
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_items_before_one_that_cannot_be_sent_arrive_and_the_error_names_it(remote, shape):
+    ds, got = SHAPES[shape](D.range(40).map(Holding)), []
+    with pytest.raises(TypeError, match="cannot pickle") as caught:
+        got.extend(each.number for each in by(ds, remote).iterator(epoch=0))
+    assert got == list(range(21))
+    told = "\n".join(caught.value.__notes__)
+    assert "makes elements that cannot be sent between processes (element.held[0] is a lock): change them" in told
+    assert "made from the number 21" in told
+    assert "while making element 21" in told
+
+
+@pytest.mark.parametrize("kind", [OddError, LockedError])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_an_exception_that_cannot_be_pickled_is_raised_at_its_item_and_the_pool_lives(remote, shape, kind):
+    def failing(x):
+        if x == 21:
+            raise kind(1, 2)
+        return np.full(10, x)
+
+    it, got = by(SHAPES[shape](D.range(40).map(failing)), remote).iterator(epoch=0), []
+    with pytest.raises(kind, match="1 and 2" if kind is OddError else "holds a lock") as caught:
+        got.extend(int(x[0]) for x in it)
+    assert got == list(range(21))
+    assert any(note.startswith("in map(") and note.endswith("at row 21") for note in caught.value.__notes__)
+    assert list(it.stats().events) == []
+
+
+def test_a_module_that_workers_do_not_find_is_named(tmp_path, monkeypatch, handed):
+    handed.submit(os.getpid).result()  # its workers have started
+    (tmp_path / "only_in_parent.py").write_text("def f(x):\n    return x + 1\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    import only_in_parent
+
+    with pytest.raises(WorkerError, match=r"map\(f.*\) needs the module 'only_in_parent'.*sys\.path.*threads"):
+        list(by(D.range(10).map(only_in_parent.f), handed))
 
 
 def test_memory_that_the_caller_gives_is_filled(handed):

@@ -205,7 +205,45 @@ def test_what_cannot_be_pickled_is_named_before_a_worker_starts(monkeypatch):
 def test_results_that_cannot_be_pickled_name_the_operation():
     with pytest.raises(TypeError, match="lock") as caught:
         made(D.range(10).map(lambda x: threading.Lock()))
-    assert any("map(lambda) makes or is given elements" in note for note in caught.value.__notes__)
+    assert any("map(lambda) makes elements that cannot be sent" in note for note in caught.value.__notes__)
+    assert any("(element is a lock)" in note for note in caught.value.__notes__)
+
+
+@pytest.mark.parametrize("shape", ["rows", "stream", "given"])
+def test_items_before_one_that_cannot_be_sent_arrive_and_the_error_names_it(shape):
+    def holding(x):
+        return {"x": x, "locks": [threading.Lock()] if x == 21 else []}
+
+    ds = D.range(40).map(holding)
+    ds = ds.filter(lambda each: True) if shape == "stream" else ds
+    if shape == "given":
+        ds = D.from_generator(lambda: map(holding, range(40))).map(lambda each: each)
+    got = []
+    with pytest.raises(TypeError, match="lock") as caught:
+        got.extend(each["x"] for each in by(ds).iterator(epoch=0))
+    assert got == list(range(21))
+    told = "\n".join(caught.value.__notes__)
+    does = "is given" if shape == "given" else "makes"
+    assert f" {does} elements that cannot be sent between processes (element['locks'][0] is a lock)" in told
+    assert "while making element 21" in told
+
+
+def test_an_exception_that_cannot_be_pickled_is_raised_at_its_element():
+    class LockedError(Exception):
+        def __init__(self):
+            super().__init__("holds a lock")
+            self.lock = threading.Lock()
+
+    def failing(x):
+        if x == 21:
+            raise LockedError
+        return x
+
+    got = []
+    with pytest.raises(LockedError, match="holds a lock") as caught:
+        got.extend(int(x) for x in by(D.range(40).map(failing)).iterator(epoch=0))
+    assert got == list(range(21))
+    assert "in map(failing), at row 21" in caught.value.__notes__
 
 
 def test_a_module_that_the_workers_do_not_find_is_named(tmp_path, monkeypatch):

@@ -134,6 +134,120 @@ def test_a_function_that_never_returns_is_reported_with_its_stack_there(kind, tm
     assert not any("nothing comes from isolated" in line for line in told)
 
 
+# Items that cannot be sent
+
+
+class Record:
+    """A number that cannot be pickled, or cannot be unpickled, if it is a certain one."""
+
+    def __init__(self, number, unpicklable=-1, never_back=-1):
+        self.number = number
+        if number == unpicklable:
+            self.inner = {"of": threading.Lock()}
+        self.never_back = number == never_back
+
+    def __reduce__(self):
+        if self.never_back:
+            return int, ("not a number",)
+        return opened, (self.number, vars(self))
+
+
+def opened(number, attributes):
+    made = Record(number)
+    vars(made).update(attributes)
+    return made
+
+
+def seven(x, **bad):
+    return D.from_source([Record(int(x) + each, **bad) for each in range(7)])
+
+
+PIPELINES = {
+    "rows": (lambda **bad: D.range(100).map(lambda x: Record(x, **bad)), "map(lambda) makes", 37),
+    "batches": (lambda **bad: D.range(100).map(lambda x: Record(x, **bad)).batch(8), "batch(8) makes", 4),
+    "filter": (
+        lambda **bad: D.range(100).map(lambda x: Record(x, **bad)).filter(lambda x: x.number % 2 == 1),
+        "filter(lambda) makes",
+        18,
+    ),
+    "flat_map": (lambda **bad: D.range(0, 98, 7).flat_map(lambda x: seven(x, **bad)), "flat_map(lambda) makes", 37),
+    "shuffle": (
+        lambda **bad: D.range(100).filter(lambda x: True).map(lambda x: Record(x, **bad)).shuffle(30, seed=2),
+        "shuffle",
+        None,
+    ),
+}
+
+
+def numbers(items):
+    return [[each.number for each in item] if isinstance(item, np.ndarray) else item.number for item in items]
+
+
+@pytest.mark.parametrize("threads", [None, 2])
+@pytest.mark.parametrize("bad", ["unpicklable", "never_back"])
+@pytest.mark.parametrize("kind", PIPELINES)
+def test_items_before_one_that_cannot_be_sent_arrive_and_the_error_names_it(kind, bad, threads):
+    make, who, at = PIPELINES[kind]
+    wanted = numbers(make().iterator(epoch=0))
+    at = wanted.index(37) if at is None else at
+    ds = make(**{bad: 37})
+    it = ds.with_options(ps.Options(isolate=True, workers=threads)).iterator(epoch=0)
+    got = []
+    with pytest.raises((TypeError, ValueError)) as caught:
+        got.extend(numbers([item])[0] for item in it)
+    assert got == wanted[:at]
+    told = "\n".join(caught.value.__notes__)
+    assert who in told
+    unit = "batch" if kind == "batches" else "element"
+    part = {"batches": "batch[5]"}.get(kind, "element")
+    ending = ".inner['of'] is a lock" if bad == "unpicklable" else " is a Record"
+    assert f"elements that cannot be sent between processes ({part}{ending}): change them" in told
+    assert "Options(isolate=False) yields the same elements" in told
+    assert f"while making {unit} {at}" in told
+    rest = ds.iterator()
+    rest.load_state_dict(it.state_dict())
+    assert numbers(rest) == wanted[at:]
+
+
+def test_an_item_that_only_the_consumer_cannot_unpickle_is_named_too(tmp_path):
+    here = os.getpid()
+
+    class Shy:
+        def __init__(self, number):
+            self.number = number
+
+        def __reduce__(self):
+            return (shown if self.number == 21 else Shy), (self.number,)
+
+    def shown(number):
+        if os.getpid() == here:
+            raise LookupError("not here")
+        return Shy(number)
+
+    it = D.range(50).map(Shy).with_options(ISOLATED).iterator(epoch=0)
+    got = []
+    with pytest.raises(LookupError, match="not here") as caught:
+        got.extend(each.number for each in it)
+    assert got == list(range(21))
+    assert "map(Shy) makes or is given elements that cannot be sent between processes" in caught.value.__notes__[0]
+    assert "while making element 21; make it again with ds[21]" in caught.value.__notes__
+
+
+def test_an_element_that_cannot_be_sent_is_no_failure_that_a_policy_skips():
+    def record(x):
+        if x == 5:
+            raise LookupError("no good")
+        return Record(x, unpicklable=9)
+
+    it = D.range(20).map(record, on_error="skip").with_options(ISOLATED).iterator(epoch=0)
+    got = []
+    with pytest.raises(TypeError, match="cannot pickle") as caught:
+        got.extend(each.number for each in it)
+    assert got == [0, 1, 2, 3, 4, 6, 7, 8]
+    assert "made from the number 9" in caught.value.__notes__
+    assert sum(each.failed for each in it.stats().operations) == 1
+
+
 # Ends
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+
 import numpy as np
 import pytest
 
@@ -11,6 +13,7 @@ from penstock.engine.runs.feeds import RowFeed
 from penstock.engine.runs.replay import replayed
 from penstock.engine.tasks.observer import Unobserved
 from penstock.engine.tasks.works import RowWork
+from penstock.engine.transport.unsent import mark_unsent
 
 AWAY = OSError("the disk is away")
 
@@ -73,6 +76,50 @@ def test_a_batch_whose_parts_do_not_fit_is_made_again_as_a_whole(failures):
     (item,), marks, at_fault = replay_of(batches, 1, *failures)
     assert np.array_equal(item, whole)
     assert (marks, at_fault) == ([1], None)
+
+
+class Unsendable:
+    """A number whose one value cannot be pickled."""
+
+    def __init__(self, number):
+        self.number = number
+        if number == 3:
+            self.inner = [threading.Lock()]
+
+
+@pytest.mark.parametrize("first", [0, 3])
+@pytest.mark.parametrize("failure", [TypeError("cannot pickle"), WorkerError("LocalError: cannot be pickled")])
+def test_after_a_failure_on_the_way_the_item_that_cannot_be_sent_is_at_fault(first, failure):
+    ds = Dataset.range(9).skip(first).map(Unsendable, vectorized=False)
+    items, marks, at_fault = replay_of(ds, 8 if first == 0 else 1, mark_unsent(failure))
+    assert [each.number for each in items] == list(range(3 - first))
+    assert marks == list(range(1, 4 - first))
+    assert at_fault.item == 3 - first
+    assert type(at_fault.failure) is TypeError
+    (told,) = at_fault.failure.__notes__
+    assert "map(Unsendable" in told
+    assert "makes elements that cannot be sent between processes (element.inner[0] is a lock)" in told
+
+
+def test_a_batch_names_its_element_that_cannot_be_sent():
+    ds = Dataset.range(9).map(Unsendable, vectorized=False).batch(2)
+    items, _, at_fault = replay_of(ds, 3, mark_unsent(TypeError("cannot pickle")))
+    assert (len(items), at_fault.item) == (1, 1)
+    assert "batch(2) makes elements that cannot be sent between processes (batch[1].inner[0] is a lock)" in str(
+        at_fault.failure.__notes__
+    )
+
+
+def test_an_exception_that_could_not_be_sent_is_raised_itself_even_by_a_lone_item():
+    items, _, at_fault = replay_of(TENFOLD.skip(3), 1, mark_unsent(WorkerError("LookupError: not 3")))
+    assert items == []
+    assert repr(at_fault.failure) == "LookupError('not 3')"
+
+
+def test_a_lone_item_that_can_be_sent_after_all_keeps_the_failure_of_its_executor():
+    away = mark_unsent(OSError("the cluster is away"))
+    assert replay_of(TENFOLD, 1, away) == ([], [], (away, 0))
+    assert replay_of(TENFOLD, 3, away) == ([0, 10, 20], [1, 2, 3], None)
 
 
 def test_an_error_of_a_function_in_a_part_of_a_batch_is_not_made_again():

@@ -4,8 +4,11 @@ import pickle
 
 import pytest
 
+import penstock as ps
+from penstock.core.blame import Blame, ElementPlace, add_blame, note_blames
 from penstock.core.errors import WorkerError
-from penstock.engine.transport.raised import WorkerTraceback, pickled_error, unpickled_error
+from penstock.engine.transport.raised import Raised, WorkerTraceback, pickled_error, unpickled_error
+from penstock.engine.transport.unsent import is_unsent
 
 
 class TwoArgumentsError(Exception):
@@ -87,7 +90,24 @@ def test_an_exception_that_cannot_be_pickled_is_told_by_name():
     again = back(raised(error))
     assert isinstance(again, WorkerError)
     assert str(again) == "HoldingError: holds a generator"
-    assert again.__notes__ == ["a note"]
+    told = "the exception itself cannot be sent between processes: HoldingError.held is a generator"
+    assert again.__notes__ == ["a note", told]
+    assert is_unsent(again)
+
+
+def test_an_exception_that_cannot_be_pickled_keeps_its_operation_and_place():
+    error = HoldingError()
+    add_blame(error, Blame("map(f)", ElementPlace("row", 3)))
+    again = back(raised(error))
+    note_blames(again)
+    assert again.__notes__[-1] == "in map(f), at row 3"
+
+
+@pytest.mark.parametrize(("kind", "type_of"), [("failed", LookupError), ("not loaded", WorkerError)])
+def test_an_answer_says_what_has_failed(kind, type_of):
+    answer = pickle.loads(pickle.dumps(Raised(kind, pickled_error(LookupError("gone")), {"rows": 3})))
+    assert type(answer.error(ps.Dataset.range(3)._plan)) is type_of
+    assert answer.counted == {"rows": 3}
 
 
 def test_groups_keep_their_members():

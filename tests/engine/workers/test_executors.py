@@ -16,6 +16,7 @@ from penstock.engine.tasks.observer import Unobserved
 from penstock.engine.tasks.task import Job, Task
 from penstock.engine.tasks.works import RowWork
 from penstock.engine.workers.executors import RemoteWorkers, ThreadWorkers, is_remote
+from penstock.engine.workers.pickled import pickled_plan
 from penstock.engine.workers.replaceable import ReplaceableExecutor
 from penstock.engine.workers.threads import Threads
 from penstock.engine.workers.window import Window
@@ -230,7 +231,8 @@ def test_the_exception_of_a_task_is_its_result(kind, error):
 def test_a_slot_does_not_travel_to_another_process():
     slot = [np.zeros((1, 3), np.int64)]
     with spawned(1) as executor:
-        workers = RemoteWorkers(work_of(D.range(9).batch(3)), replaceable(executor), Unobserved())
+        work = work_of(D.range(9).batch(3))
+        workers = RemoteWorkers(work, replaceable(executor), Unobserved(), pickled_plan(work, Unobserved()))
         assert run(workers, 1, slot=slot).piece.chunk.element(0).tolist() == [3, 4, 5]
         workers.close()
     assert not slot[0].any()
@@ -252,7 +254,8 @@ def test_workers_have_names():
         own.resize(2)
         assert workers.name == "2 threads"
         assert ThreadWorkers(work, pool).name == "ThreadPoolExecutor"
-    assert RemoteWorkers(work, replaceable(Cancelling()), Unobserved()).name == "Cancelling"
+    remote = RemoteWorkers(work, replaceable(Cancelling()), Unobserved(), pickled_plan(work, Unobserved()))
+    assert remote.name == "Cancelling"
 
 
 @pytest.mark.parametrize("streamed", [False, True])

@@ -18,6 +18,7 @@ from penstock.engine.tasks.task import Job, Made, Task
 from penstock.engine.tasks.works import RowWork
 from penstock.engine.workers.executors import RemoteWorkers, ThreadWorkers
 from penstock.engine.workers.native_thread import NativeThread
+from penstock.engine.workers.pickled import pickled_plan
 from penstock.engine.workers.replaceable import ReplaceableExecutor
 from penstock.engine.workers.threads import Threads
 from penstock.engine.workers.window import Window
@@ -46,7 +47,9 @@ def pool():
 @contextmanager
 def processes():
     with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as executor:
-        yield RemoteWorkers(work(), ReplaceableExecutor(executor, 1, [].append), Unobserved())
+        made = work()
+        plan = pickled_plan(made, Unobserved())
+        yield RemoteWorkers(made, ReplaceableExecutor(executor, 1, [].append), Unobserved(), plan)
 
 
 @contextmanager

@@ -14,7 +14,8 @@ from penstock.elements.chunks.chunk import Items
 from penstock.engine.tasks.observer import Unobserved
 from penstock.engine.tasks.task import Task
 from penstock.engine.tasks.works import PieceWork, RowWork
-from penstock.engine.workers.remote import LARGEST_CARRIED, OtherHostError, pickled_plan, run_remotely
+from penstock.engine.workers.pickled import LARGEST_CARRIED, OtherHostError, pickled_plan
+from penstock.engine.workers.remote import run_remotely
 from penstock.plan.flow import Piece
 from penstock.watch.counters import ROWS as COUNTED
 from penstock.watch.counters import Counters

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import pickle
 import threading
 import warnings
 
@@ -280,12 +279,3 @@ def test_a_full_cache_of_a_stream_continues_from_a_state(stop):
         again.load_state_dict(it.state_dict())
         it.load_state_dict(it.state_dict())
         assert as_lists(it) == as_lists(again) == wanted[stop:]
-
-
-def test_a_cache_in_another_process_has_a_limit_too():
-    ds = caching()
-    with pytest.warns(ps.errors.BudgetWarning):
-        list(ds.with_options(ps.Options(memory_budget=20_000)))
-    node = pickle.loads(pickle.dumps(ds._plan))
-    assert not node.store.allowance.grow(10_001)
-    assert node.store.allowance.grow(10_000)

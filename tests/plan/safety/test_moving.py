@@ -315,6 +315,40 @@ def cached(x):
     return x * 2
 
 
+class Base:
+    made = 0
+
+    def run(self, x):
+        Base.made += 1
+        return Base.made
+
+
+class Derived(Base):
+    """Writes an attribute only by the method of its base."""
+
+    def run(self, x):
+        return super().run(x)
+
+
+CALLER_IN_A_LIST = [Caller(2)]
+
+
+def shows_an_object(x):
+    return repr(CALLER)
+
+
+def formats_an_object(x):
+    return f"{CALLER} {x}"
+
+
+def fills_in_an_object(x):
+    return "%s" % CALLER  # noqa: UP031 - the operator is what is tested
+
+
+def sorts_by_text(x):
+    return sorted(CALLER_IN_A_LIST, key=str)
+
+
 def waits_for_a_cache(x):
     return cached(x)
 
@@ -368,6 +402,10 @@ def prints(x):
     return x
 
 
+def shows_a_number(x):
+    return f"{LIMIT} {x % 3}"
+
+
 def draws_by_row(x, *, rng):
     return x + rng.random()
 
@@ -395,6 +433,7 @@ STAY = [
         multiplies,
         *(sums_by_blas, calls_by_name, takes_a_norm, begins_again, reads_a_path, Shown(), over(Shown())),
     ),
+    *(Derived().run, shows_an_object, formats_an_object, fills_in_an_object, sorts_by_text),
     *(waits_for_a_cache, Counter(), Slotted(), Computed(), Appending(), SEEN.append),
     *(over(sqlite3.connect(":memory:")), over(np.random.default_rng(0)), over(collections.defaultdict(int))),
     *(
@@ -407,6 +446,7 @@ STAY = [
 ]
 MOVE = [
     *(plain, twice, looks_up, looks_into_a_set, subtracts_the_mean, parses, counts_words, raises, imports_json, prints),
+    *(shows_a_number,),
     *(draws_by_row, over(3), over(Path("a")), over((1, (2, "x"))), over([1, [2, {"a": 3}]]), over(plain)),
     *(Encoder().encode, Caller(3), Caller([1, 2]), Scale().run, functools.partial(pow, 2), abs, math.sqrt, np.sqrt),
 ]

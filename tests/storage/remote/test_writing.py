@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import signal
+import subprocess
+import sys
+
 import pytest
 
 import penstock as ps
@@ -85,3 +89,22 @@ def test_an_interrupted_request_leaves_no_object(store, monkeypatch):
     with pytest.raises(KeyboardInterrupt):
         ps.Dataset.range(4).map(lambda x: bytes(20)).write_tfrecord("memory://written/a", storage_options=OPTIONS)
     assert names(store) == []
+
+
+KILLED = """
+import os, sys
+import penstock as ps
+def deadly(x):
+    return os.kill(os.getpid(), 9) if x == 30 else b"%d" % x
+ds = ps.Dataset.range(40).map(deadly)
+ds.write_tfrecord("memory://written/a.tfrecord", storage_options={"cache_dir": sys.argv[1]})
+"""
+
+
+def test_the_next_writer_removes_the_files_of_one_that_was_killed(store, tmp_path):
+    done = subprocess.run([sys.executable, "-c", KILLED, tmp_path], check=False)
+    assert done.returncode == -signal.SIGKILL
+    assert len(list(tmp_path.glob("penstock-*"))) == 1
+    options = {"cache_dir": tmp_path}
+    ps.Dataset.from_source([b"one"]).write_tfrecord("memory://written/b.tfrecord", storage_options=options)
+    assert list(tmp_path.glob("penstock-*")) == []

@@ -9,7 +9,7 @@ from typing import NamedTuple, Protocol
 from penstock.core.errors import CursorError
 from penstock.engine.cursors.cursor import Cursor
 from penstock.plan.deferred import settled
-from penstock.plan.flow import BEYOND, Mark, Piece
+from penstock.plan.flow import BEYOND, CUT_OFF, Mark, Piece
 
 
 class Position(Protocol):
@@ -78,6 +78,7 @@ class StreamPosition:
         self._cursor = cursor
         self._left_out = cursor.offset  # items to leave out before the first
         self._before = cursor.mark  # the mark before the next piece
+        self._inside = 0  # items since that mark, in pieces without one of their own
         self._place = self._next = StreamPlace(
             cursor.mark, cursor.offset, cursor.row
         )  # before and after the last piece
@@ -87,12 +88,14 @@ class StreamPosition:
         left_out = min(self._left_out, count)
         self._left_out -= left_out
         self._place = self._next
+        inside = self._inside + count if piece.after is CUT_OFF else 0
+        after = self._before if inside else piece.after
         if left_out < count:
-            self._place = StreamPlace(self._before, left_out, row)
-            self._next = StreamPlace(piece.after, 0, row + count - left_out)
+            self._place = StreamPlace(self._before, self._inside + left_out, row)
+            self._next = StreamPlace(after, inside, row + count - left_out)
         elif not self._left_out:
-            self._place = self._next = StreamPlace(piece.after, 0, row)
-        self._before = piece.after
+            self._place = self._next = StreamPlace(after, inside, row)
+        self._before, self._inside = after, inside
         return left_out
 
     def end(self) -> None:

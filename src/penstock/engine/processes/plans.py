@@ -19,9 +19,8 @@ from penstock.engine.tasks.task import Task
 from penstock.engine.tasks.works import Rebuildable
 from penstock.engine.transport.channel import Channel
 from penstock.engine.transport.packets import Packet, held_part, opened_packet, packet_of
-from penstock.engine.workers.remote import dumped_plan
+from penstock.engine.workers.pickled import dumped_plan
 from penstock.plan.graph import same_plan
-from penstock.plan.node import Node
 from penstock.plan.safety.code import FixedError
 from penstock.plan.trial import Terms
 
@@ -32,7 +31,6 @@ SMALL_PART = 2  # a result of less than 1 / 2 of its room is copied
 LARGE_ROOM = 2 << 20  # bytes; a smaller room may be held by a smaller result
 LARGEST_SENT = 1 << 16  # bytes of a plan that are sent to each worker; a larger one is written into a file once
 LARGEST_MOVED = 1 << 26  # bytes of a plan that is sent without the user's asking for it
-BY_THREADS = 'Options(executor="threads") yields the same elements'
 _numbers = count()
 
 
@@ -171,11 +169,3 @@ def _given(
         return (piece.ids, made.packet, None), made.tobytes(), None
     made.write(block)
     return (piece.ids, made.packet, arena.place_of(block)), bytearray(), block
-
-
-def unsendable(error: BaseException, plan: Node, otherwise: str = BY_THREADS) -> BaseException:
-    """Return an error for elements that cannot be pickled or unpickled, with the operation and what to do."""
-    error.add_note(
-        f"{plan.label()} makes or is given elements that cannot be sent between processes: change them, or {otherwise}"
-    )
-    return error

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping
 from concurrent.futures import Executor, ProcessPoolExecutor
 from functools import lru_cache
 from typing import Any
@@ -13,12 +13,16 @@ from penstock.engine.memory.arena import Arena
 from penstock.engine.memory.door import Door, door_of, mapped_by
 from penstock.engine.memory.freed import KEPT_SHARE, Holding
 from penstock.engine.processes.arrival import arrived, result_packet
-from penstock.engine.processes.plans import Sending, Travelling, sending, unsendable
+from penstock.engine.processes.plans import Sending, Travelling, sending
 from penstock.engine.processes.result_sizes import ResultSizes
 from penstock.engine.tasks.task import Result, Task
 from penstock.engine.transport.packets import Packet
+from penstock.engine.transport.raised import Raised, pickled_error
+from penstock.engine.transport.undelivered import unsendable
 from penstock.engine.workers.calls import Sent
-from penstock.engine.workers.remote import Pickled, PickledPlan, Siblings, end_with_parent, loaded, plans_loaded
+from penstock.engine.workers.loaded import loaded_plans
+from penstock.engine.workers.pickled import PickledPlan
+from penstock.engine.workers.remote import Pickled, Siblings, end_with_parent, say_notes
 from penstock.plan.node import Node
 from penstock.plan.trial import on_trial
 
@@ -71,6 +75,13 @@ class Sharing:
             self._note(notice)
         return arena
 
+    def note_held(self, process: int, nbytes: int, processes: Container[int]) -> None:
+        """Note what a worker holds beside its tasks, and forget those that are not among the processes of the pool."""
+        held = self.held
+        held[process] = nbytes
+        for gone in [each for each in list(held) if each not in processes]:
+            held.pop(gone, None)
+
     def refuse(self, reason: str) -> None:
         """Pickle all later tasks, and tell why."""
         self._is_refused = True
@@ -95,8 +106,7 @@ class Shared:
             self._sharing.refuse(answer)
             return None
         packet, tail, counted, (process, held) = answer
-        sharing = self._sharing
-        sharing.held = {pid: nbytes for pid, nbytes in sharing.held.items() if pid in self.processes} | {process: held}
+        self._sharing.note_held(process, held, self.processes)
         self._sharing.sizes.add(packet.nbytes)
         try:
             return self._sending.opened(packet, tail), counted
@@ -109,10 +119,11 @@ _holding = lru_cache(maxsize=1)(Holding)  # of this process
 
 def run_sharing(
     plan: PickledPlan, door: Door, task: Travelling, tail: bytearray, siblings: Any = ()
-) -> tuple[Packet, bytearray, Any, tuple[int, int]] | str:
+) -> tuple[Packet, bytearray, Any, tuple[int, int]] | Raised | str:
     """Make a task in the worker's process; return its packed result, the counts of its observer, and what it holds.
 
-    If this process cannot open the arena, return the reason.
+    If this process cannot open the arena, return the reason. An exception is returned, since the pool's own pickling
+    may change it, or break the pool.
     """
     end_with_parent(siblings)
     try:
@@ -120,21 +131,31 @@ def run_sharing(
     except (OSError, ValueError) as error:
         return f"{type(error).__name__}: {error}"
     holding = _holding(door.size // KEPT_SHARE)
-    holding.look(plans_loaded())
-    work, observer = loaded(plan)
-    with on_trial(task.trial, work.plan):
-        made = work.make(arrived(task, tail, arena))
+    loaded_plans.tidy(plan)
+    holding.look(loaded_plans.loads)
+    try:
+        work, observer = loaded_plans.get(plan)
+    except Exception as error:  # noqa: BLE001 - of a user's module; the consumer raises it
+        return Raised("not loaded", pickled_error(error), None)
+    try:
+        with on_trial(task.trial, work.plan):
+            made = work.make(arrived(task, tail, arena))
+    except BaseException as error:  # noqa: BLE001 - the consumer raises it
+        return Raised("failed", pickled_error(error), observer.drain())
     try:
         packet, rest = result_packet(made, task.room, arena)
-    except Exception as error:
-        unsendable(error, work.plan)
-        raise
+    except Exception as error:  # noqa: BLE001 - the consumer raises it
+        return Raised("not packed", pickled_error(error), observer.drain())
+    say_notes()
     return packet, bytearray() if rest is None else rest.tobytes(), observer.drain(), (os.getpid(), holding.nbytes)
 
 
-def held_by_pools(sharing: list[Sharing]) -> int:
-    """Return the bytes that the workers of pools that were handed in hold beside their tasks."""
+def held_by_pools(helds: list[dict[int, int]]) -> int:
+    """Return the bytes that the workers of pools that were handed in hold beside their tasks.
+
+    `helds` are those of some plans, without the plans themselves: a cache there refers to the budget that calls this.
+    """
     held: dict[int, int] = {}
-    for each in sharing:
-        held |= each.held
+    for each in list(helds):
+        held |= each
     return sum(held.values())

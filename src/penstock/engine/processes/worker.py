@@ -15,11 +15,10 @@ from penstock.engine.processes.arrival import arrived, result_packet
 from penstock.engine.processes.plans import Travelling
 from penstock.engine.processes.serving import ReceivedPlans, begun, until_let_go
 from penstock.engine.tasks.observer import Observer
-from penstock.engine.tasks.works import Work
+from penstock.engine.tasks.works import Work, bound_caches
 from penstock.engine.transport.channel import Channel, Message
 from penstock.engine.transport.raised import pickled_error
-from penstock.engine.tuning.budget import bound_caches
-from penstock.engine.workers.remote import fresh
+from penstock.engine.workers.loaded import fresh
 from penstock.plan.node import Node
 from penstock.plan.trial import on_trial
 

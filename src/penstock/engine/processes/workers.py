@@ -9,18 +9,16 @@ from functools import partial
 from time import time
 from typing import Any
 
-from penstock.core.errors import WorkerError
 from penstock.core.events import RunEvent
-from penstock.engine.processes.plans import BY_THREADS, SharedPlan, unsendable
+from penstock.engine.processes.plans import SharedPlan
 from penstock.engine.processes.pool import ProcessPool
 from penstock.engine.processes.ticket import Ticket
 from penstock.engine.tasks.observer import Observer
 from penstock.engine.tasks.task import Job, Result, Task
+from penstock.engine.transport.undelivered import undelivered
 from penstock.engine.workers.window import Window
 from penstock.ops.group.batching import batching_of
 from penstock.ops.group.grouping import Grouping
-from penstock.plan.graph import post_order
-from penstock.plan.node import Node
 
 
 class ProcessWorkers:
@@ -117,33 +115,7 @@ class ProcessWorkers:
 
     def explained(self, error: BaseException, kind: str) -> BaseException:
         """Return the error for the consumer, with the operation and what to do."""
-        return undelivered(self.plan.work.plan, error, kind, BY_THREADS)
+        return undelivered(self.plan.work.plan, error, kind)
 
     def close(self) -> None:
         pass  # the workers belong to the pool; the window has dropped the tickets that wait
-
-
-def undelivered(plan: Node, error: BaseException, kind: str, otherwise: str) -> BaseException:
-    """Return the error of a plan that could not be loaded in a worker, or of elements that could not be sent."""
-    if kind != "not loaded":
-        return unsendable(error, plan, otherwise)
-    missing = getattr(error, "name", None) if isinstance(error, ImportError) else None
-    where = _user_of(plan, missing) if missing else None
-    what = f"{where} needs the module {missing!r}, which" if where else f"{plan.label()}"
-    made = WorkerError(
-        f"{what} cannot be loaded in a worker process: {type(error).__name__}: {error}. Let it be found there, "
-        f"for example by an entry of sys.path, or change the options: {otherwise}"
-    )
-    made.__cause__ = error
-    return made
-
-
-def _user_of(plan: Node, module: str) -> str | None:
-    """Return the operation with a function of this module."""
-    for node in post_order(plan):
-        for given in node.functions:
-            function = getattr(given, "function", given)  # a traced one has it
-            of = getattr(function, "__module__", None) or type(function).__module__
-            if of == module or of.startswith(f"{module}."):
-                return node.label()
-    return None

@@ -7,7 +7,7 @@ from copy import copy
 from typing import TYPE_CHECKING
 
 from penstock.core.arrays import AllocateAll, Reserve
-from penstock.engine import memory, processes
+from penstock.engine import memory, processes, workers
 from penstock.engine.memory.pool import Memory, each_alone, in_one_block
 from penstock.engine.tuning.tuner import Tuner
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from penstock.engine.processes.starting import PoolSetup
     from penstock.engine.tasks.observer import Observer
     from penstock.engine.tasks.works import Rebuildable
+    from penstock.engine.workers.pickled import PickledPlan
     from penstock.plan.safety.reads import Reads
 
 MOST_PLANS = 64  # kept by worker processes; virtual streams have many that differ in a seed
@@ -33,6 +34,7 @@ class CarryOver:
         self.allocate_slot: AllocateAll = each_alone(self.memory.allocate)
         self._pool: ProcessPool | None = None
         self._plans: deque[SharedPlan] = deque(maxlen=MOST_PLANS)
+        self._pickled: list[PickledPlan] = []
         self.has_given_slots = False
         self._tuners: dict[int, Tuner] = {}
 
@@ -55,6 +57,10 @@ class CarryOver:
             found = processes.plans.SharedPlan(work, observer, reads)
             self._plans.append(found)
         return found
+
+    def pickled_plan(self, work: Rebuildable, observer: Observer) -> PickledPlan:
+        """Return the plan of a work for an executor: that of an earlier run, unless its functions read other values."""
+        return workers.pickled.pickled_plan(work, observer, self._pickled)
 
     def pool(self, setup: PoolSetup, budget: int) -> ProcessPool:
         """Return the worker processes, which are kept as long as this object."""

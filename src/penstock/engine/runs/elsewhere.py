@@ -19,20 +19,19 @@ from penstock.engine.processes.line import RunLine
 from penstock.engine.processes.plans import SharedPlan
 from penstock.engine.processes.pool import ProcessPool
 from penstock.engine.processes.starting import MAKES_RUNS, PoolSetup, obstacle
-from penstock.engine.processes.workers import undelivered
 from penstock.engine.runs.carry_over import CarryOver
 from penstock.engine.runs.session import Session
-from penstock.engine.runs.told import RunFacts, RunOrder, WholePlan
+from penstock.engine.runs.told import NOT_APART, RunFacts, RunOrder, WholePlan
 from penstock.engine.tasks.cost import Cost
 from penstock.engine.transport.channel import Message
 from penstock.engine.transport.packets import opened_packet
 from penstock.engine.transport.raised import unpickled_error
+from penstock.engine.transport.undelivered import undelivered
 from penstock.engine.workers.suspects import ADVICE
 from penstock.plan.flow import Flow, Piece
 from penstock.plan.node import Node
 
 NOT_ISOLATED = "the pipeline cannot run in a process of its own, so this one makes the same elements: {}"
-NOT_APART = "Options(isolate=False) yields the same elements"
 DEADLY_ALONE = 2  # processes in a row that end with an item made by itself, after which it is an error
 APART = 64  # items that are made one by one after a death, since one of them may have been the reason
 
@@ -96,12 +95,13 @@ class Elsewhere:
         """Yield the pieces of the run in order.
 
         If the process dies, another one continues after the last piece received, at first with one item at a time. If
-        two processes in a row die while they make the same item, a `WorkerDiedError` is raised.
+        two processes in a row die while they make the same item, a `WorkerDiedError` is raised. Items that cannot be
+        unpickled together are made again, and sent one by one.
         """
-        one_by_one, deaths, died_at = False, 0, -1
+        one_by_one, apart, deaths, died_at = False, False, 0, -1
         while True:
             cursor = self._continued()
-            order = RunOrder(self._session.settings.elsewhere(one_by_one=one_by_one), cursor)
+            order = RunOrder(self._session.settings.elsewhere(one_by_one=one_by_one), cursor, apart)
             line = RunLine(self._plan, order)
             self._session.at_close(line.end)
             self._opened_at = perf_counter_ns()
@@ -111,11 +111,17 @@ class Elsewhere:
                 if is_over:
                     return
                 if is_over is None:
-                    one_by_one = False
+                    one_by_one = apart = False
                     continue
                 self._session.check_open()
                 why = line.reason()
                 self._session.check_open()
+            except _NotOpenedError as failed:
+                if apart:
+                    self.failed_at = self._continued().row
+                    raise undelivered(self._plan.work.plan, failed.error, "not unpacked", NOT_APART) from None
+                one_by_one = apart = True
+                continue
             finally:
                 self.is_begun = False
                 line.close()
@@ -204,7 +210,7 @@ class Elsewhere:
         try:
             return opened_packet(packet, block, lambda *_: next(in_place))
         except Exception as error:  # noqa: BLE001 - of a user's class
-            raise undelivered(self._plan.work.plan, error, "not unpacked", NOT_APART)  # noqa: B904 - the same one
+            raise _NotOpenedError(error) from None
 
     def _ended(self, message: Message) -> bool:
         """Return true at the end of the run; raise the error that has ended it."""
@@ -214,7 +220,7 @@ class Elsewhere:
         if kind == "end":
             return True
         error = unpickled_error(told[0])
-        if kind == "failed":
+        if kind in ("failed", "not packed"):
             self.failed_at = told[1]
             raise error
         if not isinstance(error, WorkerError):
@@ -243,3 +249,11 @@ class Elsewhere:
         for account, each in zip(self._held, told.held, strict=True):
             account.add(each.nbytes)
             account.peak, account.grows = each.peak, each.grows
+
+
+class _NotOpenedError(Exception):
+    """Items that cannot be unpickled, with the error that says so."""
+
+    def __init__(self, error: Exception) -> None:
+        super().__init__()
+        self.error = error

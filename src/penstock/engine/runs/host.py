@@ -21,14 +21,17 @@ from penstock.engine.processes.serving import ReceivedPlans, begun, until_let_go
 from penstock.engine.runs.ahead import AheadOfConsumer
 from penstock.engine.runs.carry_over import CarryOver
 from penstock.engine.runs.run import Run
-from penstock.engine.runs.told import Reporter, RunOrder, WholePlan
+from penstock.engine.runs.told import NOT_APART, Reporter, RunOrder, WholePlan
 from penstock.engine.tasks.observer import Observer
 from penstock.engine.transport.channel import Channel, Message
 from penstock.engine.transport.packets import Unsent, packet_of
 from penstock.engine.transport.raised import pickled_error
+from penstock.engine.transport.undelivered import unsendable
+from penstock.engine.transport.unsent import part_at_fault, why_unsent
 from penstock.engine.workers.lifetime import WORKER
+from penstock.plan.blame import blame_given
 from penstock.plan.deferred import settled
-from penstock.plan.flow import Piece
+from penstock.plan.flow import CUT_OFF, Piece
 from penstock.plan.node import Node
 
 if TYPE_CHECKING:
@@ -156,6 +159,7 @@ class HostedRun:
         self._watched: Any = None
         self._ahead = AheadOfConsumer(order.settings)
         self._reporter = Reporter(self._run, observer, carry_over.memory)
+        self._apart = order.apart
 
     def start(self) -> None:
         """Begin."""
@@ -179,7 +183,7 @@ class HostedRun:
         try:
             last = self._made_all()
         except _NotPackedError as error:
-            last = ("not packed", pickled_error(error.args[0]), 0, self._reporter.told())
+            last = ("not packed", pickled_error(error.error), error.item, self._reporter.told())
         except BaseException as error:  # noqa: BLE001 - the consumer raises it
             last = ("failed", pickled_error(error), self._run.failed_at, self._reporter.told())
         self._run.close("exhausted")
@@ -209,19 +213,54 @@ class HostedRun:
             self._line.send(("event", event))
 
     def _send(self, piece: Piece) -> None:
+        if self._apart and len(piece) > 1:
+            self._send_apart(piece)
+            return
+        if self._apart and (error := why_unsent(piece)) is not None:
+            raise self._not_packed(piece, error)
         number = self._ahead.add(piece)
         try:
             made, at, tail = self._lending.lend(
                 self._number, number, Piece(piece.chunk, piece.ids, settled(piece.after))
             )
         except Exception as error:  # noqa: BLE001 - the consumer raises it
-            raise _NotPackedError(error) from None
+            if len(piece) <= 1:
+                raise self._not_packed(piece, error) from None
+            made, at, tail = None, None, bytearray()
+        if made is None:
+            self._send_apart(piece)
+            return
         try:
             self._line.send(("piece", made.packet, at, self._reporter.told_now_and_then()), tail)
         except OSError:  # the consumer has gone
             self._lending.take_back([(self._number, number, WHOLE_PIECE)])
             raise
 
+    def _send_apart(self, piece: Piece) -> None:
+        """Send the items of a piece one by one, so that all before one that cannot be sent arrive."""
+        last = len(piece) - 1
+        for item in range(len(piece)):
+            lone = piece.slice(item, item + 1)
+            if item == last:
+                lone.after = piece.after
+            else:
+                lone.after = int(piece.after) - last + item if self._run.plan.indexed else CUT_OFF
+            self._send(lone)
+
+    def _not_packed(self, piece: Piece, error: Exception) -> _NotPackedError:
+        """Return the error for a piece of one item, or none, that cannot be sent."""
+        plan, items = self._run.plan, piece.chunk.elements()
+        part = part_at_fault(items[0], self._run.unit) if items else ""
+        unsendable(error, plan, NOT_APART, "makes", part)
+        if items:
+            blame_given(error, plan, int(piece.ids[0]))
+        return _NotPackedError(error, int(piece.after) - 1 if plan.indexed else 0)
+
 
 class _NotPackedError(Exception):
-    """Items that cannot be pickled, with the error that says so."""
+    """The error of an item that cannot be sent, with its number if the plan is indexed."""
+
+    def __init__(self, error: Exception, item: int) -> None:
+        super().__init__()
+        self.error = error
+        self.item = item

@@ -6,9 +6,13 @@ from collections.abc import Generator
 from typing import NamedTuple
 
 from penstock.core.errors import ElementError, WorkerDiedError, WorkerError
-from penstock.engine.tasks.task import Job, Made, Redone
+from penstock.engine.tasks.task import Job, Made, Redone, Task
 from penstock.engine.tasks.works import Work
+from penstock.engine.transport.undelivered import unsendable
+from penstock.engine.transport.unsent import is_unsent, part_at_fault, why_unsent
+from penstock.ops.group.batching import batching_of
 from penstock.plan.flow import Piece
+from penstock.plan.node import Node
 
 
 class AtFault(NamedTuple):
@@ -23,13 +27,15 @@ def replayed(job: Job, work: Work, *, lone_too: bool) -> Generator[Piece, None, 
 
     So the items that the consumer receives before an error do not depend on the size of jobs. The function returns
     `None` if the failure does not recur, as with a disk. A job of one item is made again if its parts did not fit
-    together, or if `lone_too`.
+    together, if `lone_too`, or if its result, its exception or what it is given could not be sent.
     """
     failure = job.failure()
     if isinstance(failure, Redone):
         for item, made in enumerate(failure.made):
             yield Piece(made.piece.chunk, made.piece.ids, job.mark_after(item + 1), made.piece.failed)
         return None if failure.failure is None else AtFault(failure.failure, len(failure.made))
+    if is_unsent(failure):
+        return (yield from _made_again(job, work, failure))
     is_safe = isinstance(failure, WorkerDiedError) and failure.by_service
     if isinstance(failure, WorkerError) and not is_safe:  # a task that killed a worker would kill this process
         return AtFault(failure, 0)
@@ -39,9 +45,30 @@ def replayed(job: Job, work: Work, *, lone_too: bool) -> Generator[Piece, None, 
     cut_apart = len(job.tasks) > 1 and isinstance(failure, ElementError | None)
     if len(job) == 1 and not cut_apart and not lone_too:
         return AtFault(failure or RuntimeError("a task ended without a result"), 0)
+    return (yield from _made_again(job, work))
+
+
+def _made_again(job: Job, work: Work, unsent: BaseException | None = None) -> Generator[Piece, None, AtFault | None]:
+    """Yield the items made again, up to one that fails, or that cannot be sent if that was the failure of the job."""
     for item in range(len(job)):
-        result = work.tried(job.alone(item))
+        task = job.alone(item)
+        result = work.tried(task)
+        if isinstance(result, Made) and unsent is not None:
+            result = _unsendable(task, result, work.plan) or result
         if not isinstance(result, Made):
             return AtFault(result, item)
+        if unsent is not None and len(job) == 1:  # it has failed for another reason, as each next one might
+            return AtFault(unsent, 0)
         yield Piece(result.piece.chunk, result.piece.ids, job.mark_after(item + 1), result.piece.failed)
+    return None
+
+
+def _unsendable(task: Task, made: Made, plan: Node) -> BaseException | None:
+    """Return the error for the elements of one item if a worker cannot be given them, or cannot return them."""
+    for does, piece in (("is given", task.given), ("makes", made.piece)):
+        if (error := why_unsent(piece)) is not None:
+            elements = piece.chunk.elements()
+            unit = "element" if batching_of(plan) is None or does != "makes" else "batch"
+            part = part_at_fault(elements[0], unit) if len(elements) == 1 else part_at_fault(elements, f"{unit}s")
+            return unsendable(error, plan, does=does, part=part)
     return None

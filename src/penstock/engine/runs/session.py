@@ -23,8 +23,7 @@ from penstock.engine.runs.failures import note_once
 from penstock.engine.runs.settings import ISOLATED, Settings
 from penstock.engine.tasks.cost import Cost
 from penstock.engine.tasks.observer import Observer, Unobserved
-from penstock.engine.tasks.works import Work
-from penstock.engine.tuning.budget import bound_caches
+from penstock.engine.tasks.works import Work, bound_caches
 from penstock.engine.tuning.tuner import Tuner
 from penstock.engine.workers.protocol import Workers
 from penstock.engine.workers.window import WHILE_WAITING, Window
@@ -36,7 +35,6 @@ if TYPE_CHECKING:
     from penstock.core.events import RunEvent
     from penstock.engine.processes.moved import MovedWorkers
     from penstock.engine.processes.plans import SharedPlan
-    from penstock.engine.processes.sharing import Sharing
     from penstock.engine.processes.workers import ProcessWorkers
     from penstock.engine.runs.told import RunFacts
     from penstock.engine.workers.executors import RemoteWorkers
@@ -76,7 +74,7 @@ class Session:
         self.has_threads = False  # of the session, or of the user's executor
         self.events: deque[RunEvent] = deque(maxlen=MOST_EVENTS)  # to which any thread may add
         self._executor: ReplaceableExecutor | None = None
-        self._sharing: list[Sharing] = []
+        self._held_by_pools: list[dict[int, int]] = []
         self._remote: list[RemoteWorkers] = []
         self._in_processes: list[ProcessWorkers] = []
         self.note_once = partial(note_once, set[str](), self.events)  # that the run goes on without something
@@ -227,14 +225,13 @@ class Session:
         budget, given = self.settings.memory_budget, self.settings.budget_is_given
         arena = partial(self._carry_over.arena, budget, given=given)
         sharing = processes.sharing.Sharing(work.plan, arena, self.note_once)
-        self._sharing.append(sharing)
+        self._held_by_pools.append(sharing.held)
         sharing.expect(self.settings.executor)
-        self.budget.processes = getattr(self.settings.executor, "_max_workers", self.settings.workers) or 1
-        # no cycle, which would keep the pool
-        self.budget.elsewhere = partial(processes.sharing.held_by_pools, self._sharing)
-        remote = workers.executors.RemoteWorkers(work, self._executor, observer, sharing.pack)
+        self.budget.elsewhere = partial(processes.sharing.held_by_pools, self._held_by_pools)
+        plan = self._carry_over.pickled_plan(work, observer)
+        plan.cache_bytes = self.budget.cache_limit // (getattr(self.settings.executor, "_max_workers", threads) or 1)
+        remote = workers.executors.RemoteWorkers(work, self._executor, observer, plan, sharing.pack)
         self._remote.append(remote)
-        self.at_close(remote.close)
         return remote
 
     def resize(self) -> None:
@@ -360,8 +357,6 @@ class Session:
     def after_fork(self) -> None:
         """Forget all workers and their locks in a forked child, which begins another session."""
         self._lock = threading.RLock()
-        for remote in self._remote:
-            remote.after_fork()
         self._threads, self._executor, self._to_close = None, None, []
         self._remote, self._in_processes = [], []
         for window in list(self._windows):

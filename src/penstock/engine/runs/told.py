@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from penstock.engine.tasks.observer import Observer
     from penstock.plan.node import Node
 
+NOT_APART = "Options(isolate=False) yields the same elements"
 PAUSE = 50_000_000  # ns between two times that the facts are told
 
 
@@ -31,10 +32,11 @@ class WholePlan:
 
 
 class RunOrder(NamedTuple):
-    """The run to make: with which settings, and from which cursor on."""
+    """The run to make: with which settings, and from which cursor on; `apart` if each item is to be sent by itself."""
 
     settings: Settings
     cursor: Cursor
+    apart: bool = False
 
 
 class HeldElsewhere(NamedTuple):

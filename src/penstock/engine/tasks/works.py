@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import nullcontext
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, cast
 
 from penstock.core.arrays import Allocate
 from penstock.core.cached import cached_property
@@ -17,11 +17,14 @@ from penstock.engine.tasks.read_ahead import telling
 from penstock.engine.tasks.task import Job, Made, Result, Task
 from penstock.ops.group.batching import batching_of
 from penstock.plan.flow import Piece
+from penstock.plan.graph import all_nodes
 from penstock.plan.node import Node
 from penstock.plan.quota import of_thread, under_quota
 
 if TYPE_CHECKING:
+    from penstock.core.budget import Budget
     from penstock.engine.tasks.parts import Parts
+    from penstock.ops.buffer.cache import Cache
 
 
 class Rebuildable(Protocol):
@@ -31,6 +34,13 @@ class Rebuildable(Protocol):
     def plan(self) -> Node: ...
     @property
     def numbered_from(self) -> int: ...
+
+
+def bound_caches(plan: Node, budget: Budget) -> None:
+    """Let the caches of a plan keep as many bytes as a budget allows."""
+    for node in all_nodes(plan):
+        if node.traits.keeps_made:
+            cast("Cache", node).obey(budget)
 
 
 class Work:

@@ -4,9 +4,9 @@ from typing import TYPE_CHECKING
 
 from penstock.core.lazy import files_on_demand
 
-__all__ = ["channel", "packets", "raised"]
+__all__ = ["channel", "packets", "raised", "undelivered", "unsent"]
 
 if TYPE_CHECKING:
-    from penstock.engine.transport import channel, packets, raised
+    from penstock.engine.transport import channel, packets, raised, undelivered, unsent
 else:
     __getattr__ = files_on_demand(__name__, __all__)

@@ -5,12 +5,32 @@ from __future__ import annotations
 import pickle
 import traceback
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 from penstock.core import pickling
+from penstock.core.blame import hand_on_blames
 from penstock.core.errors import WorkerError
+from penstock.engine.transport.undelivered import undelivered
+from penstock.engine.transport.unsent import mark_unsent, part_at_fault
+from penstock.plan.node import Node
 
 MOST_LINKS = 32  # exceptions in a chain of causes
+
+
+class Raised(NamedTuple):
+    """The answer of a task that has failed elsewhere: the pickled exception, and the counts of the observer there.
+
+    The `kind` is "failed" if the task has raised it; "not loaded" or "not packed" say what else has.
+    """
+
+    kind: str
+    data: bytes
+    counted: Any
+
+    def error(self, plan: Node) -> BaseException:
+        """Return the exception for the consumer of the plan."""
+        error = unpickled_error(self.data)
+        return error if self.kind == "failed" else undelivered(plan, error, self.kind)
 
 
 class WorkerTraceback(Exception):  # noqa: N818 - a text to show, which nobody raises
@@ -49,7 +69,10 @@ def unpickled_error(data: bytes) -> BaseException:
 
 
 def _pickled(error: BaseException) -> bytes:
-    """Pickle one exception in the first way that gives it back: some classes can be pickled, but not unpickled."""
+    """Pickle one exception in the first way that gives it back: some classes can be pickled, but not unpickled.
+
+    One that no way gives back is replaced by a `WorkerError` marked as `unsent`.
+    """
     apart = (type(error), error.args, vars(error))
     for dumps, value in ((pickle.dumps, error), (pickling.dumps, error), (pickling.dumps, _Apart(*apart))):
         try:
@@ -59,10 +82,13 @@ def _pickled(error: BaseException) -> bytes:
                 return data
         except Exception:  # noqa: BLE001, S112 - the next way may do
             continue
-    instead = WorkerError(f"{type(error).__qualname__}: {error}")
+    name = type(error).__qualname__
+    instead = WorkerError(f"{name}: {error}")
     for note in getattr(error, "__notes__", ()):
         instead.add_note(str(note))
-    return pickle.dumps(instead)
+    hand_on_blames(error, instead)
+    instead.add_note(f"the exception itself cannot be sent between processes: {part_at_fault(error, name)}")
+    return pickle.dumps(mark_unsent(instead))
 
 
 class _Apart:

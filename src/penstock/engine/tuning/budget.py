@@ -5,16 +5,13 @@ from __future__ import annotations
 import os
 from functools import lru_cache
 from time import monotonic
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
-from penstock.core.budget import Budget
 from penstock.engine.memory.cgroups import cores_allowed
 from penstock.engine.memory.headroom import available_memory
-from penstock.plan.graph import all_nodes
-from penstock.plan.node import Node
 
 if TYPE_CHECKING:
-    from penstock.ops.buffer.cache import Cache
+    pass
 
 BUDGET_DIVISOR = 4  # a quarter of the available memory may hold what a run makes ahead
 CACHE_DIVISOR = 2  # half of it may be kept by caches
@@ -37,13 +34,6 @@ def default_cache_limit() -> int:
 @lru_cache(maxsize=1)
 def _available_at(_second: int) -> int:
     return available_memory()
-
-
-def bound_caches(plan: Node, budget: Budget) -> None:
-    """Let the caches of a plan keep as many bytes as a budget allows."""
-    for node in all_nodes(plan):
-        if node.traits.keeps_made:
-            cast("Cache", node).obey(budget)
 
 
 def available_cores() -> float:

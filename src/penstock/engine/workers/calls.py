@@ -10,7 +10,9 @@ from typing import Any, Protocol, TypeAlias
 from penstock.core.errors import WorkerError
 from penstock.engine.tasks.task import Job, Result, Task
 from penstock.engine.tasks.works import Work
-from penstock.engine.workers.remote import Pickled, PickledPlan
+from penstock.engine.transport.raised import Raised
+from penstock.engine.workers.pickled import PickledPlan
+from penstock.engine.workers.remote import Pickled
 from penstock.engine.workers.suspects import Death, Suspect
 
 
@@ -66,9 +68,10 @@ class Call:
 
     def opened(self, answer: Any) -> tuple[Result, Any] | None:
         """Return the result in an answer and the counts of the observer; `None` if the task must be sent again."""
-        opened = (answer, None) if self.sent is None else self.sent.opened(answer)
-        self.sent = None
-        return opened
+        sent, self.sent = self.sent, None
+        if isinstance(answer, Raised):
+            return answer.error(self.work.plan), answer.counted
+        return (answer, None) if sent is None else sent.opened(answer)
 
     def ended(self, result: Result, counted: Any) -> bool:
         """Take the result of the task; return whether the call is over, rather than to be made again."""

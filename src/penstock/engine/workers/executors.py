@@ -13,7 +13,8 @@ from penstock.engine.tasks.observer import Observer
 from penstock.engine.tasks.task import Job, Made, Result, Task
 from penstock.engine.tasks.works import Work
 from penstock.engine.workers.calls import Call, Packing, items_of, result_of, submitted
-from penstock.engine.workers.remote import Pickled, PickledPlan, pickled_plan
+from penstock.engine.workers.pickled import PickledPlan
+from penstock.engine.workers.remote import Pickled
 from penstock.engine.workers.threads import Threads
 from penstock.engine.workers.window import Window
 
@@ -91,12 +92,19 @@ class RemoteWorkers:
     shares_gil = False
     ready = True
 
-    def __init__(self, work: Work, executor: ReplaceableExecutor, observer: Observer, pack: Packing = Pickled) -> None:
+    def __init__(
+        self,
+        work: Work,
+        executor: ReplaceableExecutor,
+        observer: Observer,
+        plan: PickledPlan,
+        pack: Packing = Pickled,
+    ) -> None:
         self.work = work
         self.observer = observer
         self._executor = executor
         self._pack = pack
-        self._plan: PickledPlan = pickled_plan(work, observer)
+        self._plan = plan
 
     @property
     def name(self) -> str:
@@ -114,11 +122,7 @@ class RemoteWorkers:
         self._executor.admit()
 
     def close(self) -> None:
-        self._plan.remove()
-
-    def after_fork(self) -> None:
-        """Leave the plan to the parent process."""
-        self._plan.forget()
+        pass  # the plan belongs to the dataset, and the executor to the run
 
 
 def is_remote(executor: object) -> bool:

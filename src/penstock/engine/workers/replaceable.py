@@ -18,10 +18,12 @@ from typing import Any
 from penstock.core.errors import WorkerError
 from penstock.core.events import RunEvent
 from penstock.engine.memory.cgroups import oom_kills
+from penstock.engine.transport.unsent import mark_unsent
 from penstock.engine.workers.calls import Call, result_of
 from penstock.engine.workers.departures import TIME_TO_LEAVE, Departures
 from penstock.engine.workers.executors import is_remote
 from penstock.engine.workers.lifetime import LAST_WAIT
+from penstock.engine.workers.pool_ends import end_workers, pool_ends
 from penstock.engine.workers.suspects import BY_OTHERS, Death
 from penstock.executors.protocol import is_lost_worker
 
@@ -152,10 +154,13 @@ class ReplaceableExecutor:
             self._broke(call, executor, error, begun=False)
             return
         finally:
-            _end_late_workers(executor)
+            if getattr(executor, "_broken", False):
+                end_workers(executor)
         call.future = future
         call.job.futures.append(future)
         future.add_done_callback(partial(self._ended, call, executor))
+        if isinstance(executor, ProcessPoolExecutor):
+            pool_ends.watch(executor, self)
         if getattr(executor, "_broken", False) and not future.done():
             self._doubt(executor)
 
@@ -169,7 +174,8 @@ class ReplaceableExecutor:
         if isinstance(result, BaseException) and is_lost_worker(result):
             self._lost(call, executor, result)
             return
-        opened = (result, None) if isinstance(result, BaseException) else call.opened(result)
+        is_own = isinstance(result, BaseException)  # of the executor: that of a task is in the answer
+        opened = (mark_unsent(result), None) if is_own else call.opened(result)
         if opened is None:
             self._send(call, executor)
             return
@@ -235,25 +241,25 @@ class ReplaceableExecutor:
             return is_mine
 
     def _doubt(self, executor: Executor) -> None:
-        """Begin to wait for the calls that a broken pool forgets.
-
-        A pool fails its calls without a lock. One that another thread adds meanwhile is never made, and may end the
-        thread that fails the others.
-        """
+        """Begin to wait for the calls that a broken pool forgets, such as one that was added while it broke."""
         if isinstance(executor, ProcessPoolExecutor):
             fails_calls = vars(executor)["_executor_manager_thread"]
-            with suppress(RuntimeError):  # at the end of the interpreter
-                _thread.start_new_thread(self._recover, (executor, fails_calls))
 
-    def _recover(self, executor: Executor, fails_calls: threading.Thread | None) -> None:
-        """Make the calls again that a broken pool has not failed once its thread, which does that, is over."""
-        if fails_calls is not None:
-            fails_calls.join(TIME_TO_LEAVE)
+            def recover() -> None:
+                if fails_calls is not None:
+                    fails_calls.join(TIME_TO_LEAVE)
+                self.recover(executor)
+
+            with suppress(RuntimeError):  # at the end of the interpreter
+                _thread.start_new_thread(recover, ())
+
+    def recover(self, pool: ProcessPoolExecutor) -> None:
+        """Make the calls again that a broken pool has not failed although its thread, which does that, is over."""
         with self._lock:
-            begun = [(call, call.future) for call, where in self._under_way.items() if where is executor]
+            begun = [(call, call.future) for call, where in self._under_way.items() if where is pool]
         for call, future in begun:
             if future is not None and not future.done() and self._claimed(call, future):
-                self._broke(call, executor, BrokenExecutor("a process of the pool ended"), begun=True)
+                self._broke(call, pool, BrokenExecutor("a process of the pool ended"), begun=True)
 
     def _death_of(self, executor: Executor, error: BrokenExecutor, call: Call) -> Death:
         """Return how an executor broke; others did it unless the process that made the suspect ended by itself."""
@@ -283,13 +289,6 @@ def _shut_down(executor: Executor) -> None:
     """
     with suppress(RuntimeError):  # at the end of the interpreter, which ends the executor
         _thread.start_new_thread(executor.shutdown, (), {"wait": False, "cancel_futures": True})
-
-
-def _end_late_workers(executor: Executor) -> None:
-    """End the workers of a pool that broke while it was starting one, which the pool itself would leave alive."""
-    if getattr(executor, "_broken", False):
-        for each in _processes(executor):
-            each.terminate()
 
 
 def _none_made(error: Exception) -> WorkerError:

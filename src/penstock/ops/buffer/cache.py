@@ -10,7 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
 from penstock.core.arrays import Allocate, Rows
-from penstock.core.budget import CACHE_SHARE, UNLIMITED, Budget
+from penstock.core.budget import UNLIMITED, Account, Budget
 from penstock.core.cached import cached_property
 from penstock.core.errors import CacheWarning
 from penstock.core.frames import CodeLine, warn_at
@@ -31,21 +31,18 @@ if TYPE_CHECKING:
 class Allowance:
     """The bytes that a cache keeps in memory: at most `most`, and what the budget of the run that began last allows.
 
-    In another process, which has no run, the cache may keep as much as all caches of the run may here: the `budget`.
     It `spills` if elements that it has no room for are kept elsewhere, so that nothing needs saying. Warnings are about
     the line `at` which the cache was made.
     """
 
-    def __init__(
-        self, most: int | None = None, *, spills: bool = False, budget: int | None = None, at: CodeLine | None = None
-    ) -> None:
+    def __init__(self, most: int | None = None, *, spills: bool = False, at: CodeLine | None = None) -> None:
         self.nbytes = 0
         self._at = at
         self._most = UNLIMITED if most is None else most
         self._spills = spills
         self._told = False
         self._lock = threading.Lock()
-        self._account = None if budget is None else Budget(CACHE_SHARE * budget).account("cache()", "cache")
+        self._account: Account | None = None
 
     @property
     def room(self) -> int:
@@ -102,9 +99,7 @@ class Allowance:
 
     def __reduce__(self) -> Any:
         most = None if self._most == UNLIMITED else self._most
-        budget = None if self._account is None else self._account.budget
-        each = None if budget is None else budget.cache_limit // budget.processes
-        return partial(Allowance, most, spills=self._spills, budget=each, at=self._at), ()
+        return partial(Allowance, most, spills=self._spills, at=self._at), ()
 
 
 class RowsKept(Protocol):

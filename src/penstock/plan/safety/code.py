@@ -23,6 +23,7 @@ _WRITES = (
     *("STORE_DEREF", "DELETE_DEREF", "STORE_ATTR", "DELETE_ATTR"),
 )
 _STORES = ("STORE_SUBSCR", "DELETE_SUBSCR", "STORE_SLICE")
+_SHOWS = ("FORMAT_", "CONVERT_VALUE")
 _CELLS = ("LOAD_DEREF", "LOAD_CLASSDEREF", "LOAD_FROM_DICT_OR_DEREF")
 _ATTRIBUTES = ("LOAD_ATTR", "LOAD_METHOD", "LOAD_SUPER_ATTR", "IMPORT_FROM")
 
@@ -48,6 +49,8 @@ class Code:
         """True if the code writes into items of some object."""
         self.augments = False
         """True if it changes in place what may be more than a local variable."""
+        self.shows = False
+        """True if it turns some object into text."""
         self._told = told
         self._reads = reads
 
@@ -80,6 +83,8 @@ class Code:
             self.names.add(step.value)
         elif step.op.startswith(("BUILD_SET", "SET_ADD", "SET_UPDATE")):
             raise differs("a set")
+        elif step.op.startswith(_SHOWS) or (step.op == "BINARY_OP" and step.value == "%" and _has_template(code)):
+            self.shows = True
         elif step.op in _STORES:
             self.stores = True
         elif step.op == "BINARY_OP" and step.value.startswith("@"):
@@ -183,6 +188,11 @@ def _of_module(module: types.ModuleType, path: str, rest: list[Instruction]) -> 
             raise FixedError(f"uses `{path}`, which may depend on this process")
         thing = vars(thing).get(following.value, ABSENT)
     return thing, path, rest
+
+
+def _has_template(code: types.CodeType) -> bool:
+    """Return whether code has a text that could be the left side of `%`."""
+    return any(isinstance(each, str | bytes) and "%" in str(each) for each in code.co_consts)
 
 
 def _is_of_a_local(code: types.CodeType, steps: list[Instruction], at: int) -> bool:

@@ -20,7 +20,7 @@ import numpy as np
 
 from penstock.plan.safety.code import Code, FixedError, differs, in_cell
 from penstock.plan.safety.reads import Reads
-from penstock.plan.safety.stateless import MAY_CHANGE, STATEFUL, STATELESS
+from penstock.plan.safety.stateless import MAY_CHANGE, SHOWING, STATEFUL, STATELESS
 from penstock.plan.safety.walk import ABSENT, is_library
 from penstock.sources.powers import content_of_source
 from penstock.sources.protocol import Called
@@ -34,6 +34,7 @@ _TIMES = (dt.date, dt.time, dt.timedelta, dt.timezone)
 _NATIVE = (types.BuiltinFunctionType, types.MethodDescriptorType, types.WrapperDescriptorType)
 _OWN_STATE = ("__reduce__", "__reduce_ex__", "__getstate__", "__setstate__", "__getattr__", "__getattribute__")
 GENERATED = ("<string>", dataclasses.__file__)  # the files of the methods of a dataclass, which change nothing
+_CALLED = ("its function", "its object")
 _NOT_CALLED = frozenset(
     [
         *("__init__", "__new__", "__del__", "__init_subclass__", "__class_getitem__"),
@@ -51,7 +52,7 @@ def reads_of(nodes: Iterable[Node]) -> Reads:
         look = _Look(reads)
         try:
             for function in node.functions:
-                look.value(function, "its function")
+                look.value(function, _CALLED[0])
             source = getattr(node, "source", None)
             content = None if source is None or node.functions else content_of_source(source)
             if content is not None:
@@ -74,6 +75,7 @@ class _Look:
         self._seen: dict[int, Any] = {}  # kept, so that no id is used again
         self._held: dict[type, str] = {}  # the kinds of containers that the code reads, with a name
         self._classes: dict[type, Any] = {}  # of the user's objects
+        self._read_as_values: list[type] = []  # those of them that are not only the object of a method
         self._uses = Code(self, reads)
 
     def end(self) -> None:
@@ -82,22 +84,29 @@ class _Look:
         while coming := self._methods() - done:
             done |= coming
             for cls, name in sorted(coming, key=str):
-                found = _attribute(cls, name)
-                owner = next(each for each in cls.__mro__ if name in vars(each))
-                self._reads.add_name(vars(owner), name)
-                found = found.__func__ if isinstance(found, staticmethod | classmethod) else found
-                found = found.fget if isinstance(found, property) else found
-                if isinstance(found, types.FunctionType):
-                    if found.__code__.co_filename not in GENERATED:
-                        self._code(found)
-                else:
-                    self.value(found, f"{cls.__name__}.{name}")
+                for owner in cls.__mro__[:-1]:
+                    if name in vars(owner):  # also those that only `super()` reaches
+                        self._reads.add_name(vars(owner), name)
+                        self._defined(vars(owner)[name], f"{owner.__name__}.{name}")
+        if self._uses.shows or self._uses.names & SHOWING:
+            for cls in self._read_as_values:
+                if cls.__repr__ is object.__repr__:
+                    raise FixedError(f"shows objects, and the text of a {cls.__name__} has an address in it")
         for kind, name in self._held.items():
             changes = self._uses.names & MAY_CHANGE[kind]
             if changes or self._uses.stores:
                 raise FixedError(f"may change {name}" + (f" by `{min(changes)}`" if changes else ""))
             if self._uses.augments and kind is not dict:
                 raise FixedError(f"may change {name} in place")
+
+    def _defined(self, found: Any, name: str) -> None:
+        """Look at what a class defines."""
+        found = found.__func__ if isinstance(found, staticmethod | classmethod) else found
+        found = found.fget if isinstance(found, property) else found
+        if not isinstance(found, types.FunctionType):
+            self.value(found, name)
+        elif found.__code__.co_filename not in GENERATED:
+            self._code(found)
 
     def _methods(self) -> set[tuple[type, str]]:
         found: set[tuple[type, str]] = set()
@@ -129,7 +138,7 @@ class _Look:
             self._object(thing, name)
 
     def _method(self, method: types.MethodType, name: str) -> None:
-        self.value(method.__self__, "its object")
+        self.value(method.__self__, _CALLED[1])
         self.value(method.__func__, name)
 
     def _partial(self, partial: functools.partial[Any], name: str) -> None:
@@ -221,6 +230,8 @@ class _Look:
             kind = f"{cls.__module__}.{cls.__qualname__}"
             raise FixedError(f"uses `{name}` of the type {kind}, which may have a state of its own")
         self._classes[cls] = thing
+        if name not in _CALLED:
+            self._read_as_values.append(cls)
         self._reads.modules |= {each.__module__ for each in cls.__mro__[:-1]}
         self._reads.add(held)
         for key, value in held.items():

@@ -31,6 +31,10 @@ STATEFUL = frozenset(
     ]
 )
 """Names of functions and attributes that reach more than their arguments show."""
+SHOWING = frozenset(
+    ["repr", "str", "format", "ascii", "print", "format_map", "array2string", "array_repr", "array_str"]
+)
+"""Names of functions and methods that turn objects into text."""
 MAY_CHANGE: dict[type, frozenset[str]] = {
     list: frozenset(
         [

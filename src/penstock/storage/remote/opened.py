@@ -16,7 +16,10 @@ from penstock.storage.remote.disk import cache_root
 from penstock.storage.remote.fetcher import fetcher
 from penstock.storage.remote.file import RemoteFile
 from penstock.storage.remote.ranges import LARGEST_REQUEST
+from penstock.storage.temporary import LockedFolder
 
+COPY = "penstock-copy-"
+"""The beginning of the names of folders with copies of objects."""
 _STEP = 8 << 20  # bytes fetched as one when a file is read in order
 _AHEAD = 4  # steps announced
 
@@ -121,7 +124,7 @@ def local_copy(file: RemoteFile, seen: Callable[[int], None] = lambda position: 
     if free.f_bavail * free.f_frsize < file.size:
         words = f"no room for a copy of {file} ({file.size:,} bytes), which its index is made from; give cache_dir="
         raise OSError(errno.ENOSPC, words, os.fspath(folder))
-    with tempfile.NamedTemporaryFile(prefix="penstock-", suffix=".part", dir=folder) as copy:
+    with LockedFolder(os.fspath(folder), COPY) as made, open(os.path.join(made, "copy"), "xb") as copy:
         extents = extents_in_order(file)
         ahead = max(4 * LARGEST_REQUEST // _STEP, 1)
         for i, extent in enumerate(extents):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any
@@ -13,6 +12,10 @@ from penstock.storage.remote.disk import cache_root
 from penstock.storage.remote.file import shown_url
 from penstock.storage.remote.listing import answer_of
 from penstock.storage.remote.stores import ObjectStore, split_url, store_of, url_of
+from penstock.storage.temporary import LockedFolder
+
+UNSENT = "penstock-unsent-"
+"""The beginning of the names of folders with files that are not sent yet."""
 
 
 def write_to_url(
@@ -31,7 +34,7 @@ def write_to_url(
     root = access.options.get("cache_dir") or cache_root()
     os.makedirs(root, exist_ok=True)
     sent: list[str] = []
-    with tempfile.TemporaryDirectory(prefix="penstock-", dir=root) as folder:
+    with LockedFolder(root, UNSENT) as folder:
         written = write(os.path.join(folder, name))
         keys = [f"{prefix}/{os.path.basename(path)}" if prefix else os.path.basename(path) for path in written]
         urls = [url_of(access, each) for each in keys]

@@ -1,0 +1,82 @@
+"""Objects that cannot be sent to another process: the part at fault, and the mark on the exception that says so."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain, islice
+from typing import Any
+
+import numpy as np
+
+from penstock.engine.transport.packets import opened_packet, packet_of
+
+_MARK = "_penstock_unsent"
+"""The attribute of an exception, which stays where an exception is pickled as Python does by itself."""
+MOST_NESTED = 16  # parts within parts
+MOST_PARTS = 1 << 16  # of one object that are tried
+
+
+def mark_unsent(error: BaseException) -> BaseException:
+    """Mark an exception: not a function has failed, but the way of its result or its exception to this process."""
+    vars(error)[_MARK] = True
+    return error
+
+
+def is_unsent(error: BaseException | None) -> bool:
+    """Return whether an exception is marked.
+
+    >>> is_unsent(mark_unsent(TypeError("cannot pickle"))), is_unsent(TypeError("cannot pickle"))
+    (True, False)
+    """
+    return error is not None and _MARK in vars(error)
+
+
+def why_unsent(value: Any) -> Exception | None:
+    """Return the exception with which an object fails to be pickled and unpickled; `None` if it can be sent.
+
+    >>> why_unsent(range(3)) is None, why_unsent(x for x in "abc")
+    (True, TypeError("cannot pickle 'generator' object"))
+    """
+    try:
+        made = packet_of(value)
+        opened_packet(made.packet, made.tobytes())
+    except Exception as error:  # noqa: BLE001 - of a user's class
+        return error
+    return None
+
+
+def part_at_fault(value: Any, name: str) -> str:
+    """Return the first part of an object that cannot be sent, as an expression that begins with `name`, and its type.
+
+    >>> part_at_fault({"rows": [1, (x for x in "abc")]}, "element")
+    "element['rows'][1] is a generator"
+    """
+    for _ in range(MOST_NESTED):
+        found = next(((where, part) for where, part in _parts(value) if why_unsent(part) is not None), None)
+        if found is None:
+            break
+        name, value = name + found[0], found[1]
+    return f"{name} is a {type(value).__qualname__}"
+
+
+def _parts(value: Any) -> Iterator[tuple[str, Any]]:
+    """Yield the parts that pickle would visit, each with the expression that it is reached by."""
+    items: Iterable[tuple[Any, Any]] = ()
+    if isinstance(value, Mapping):
+        items = value.items()
+    elif isinstance(value, list | tuple):
+        items = enumerate(value)
+    elif isinstance(value, np.ndarray) and value.dtype.hasobject:
+        items = ((at if len(at) != 1 else at[0], each) for at, each in np.ndenumerate(value))
+    held = dict(vars(value)) if hasattr(value, "__dict__") and not isinstance(value, type) else {}
+    held |= {name: getattr(value, name) for name in _slots(type(value)) if hasattr(value, name)}
+    if isinstance(value, BaseException):
+        held["args"] = value.args
+    inside = ((f"[{key!r}]", part) for key, part in items)
+    yield from islice(chain(inside, ((f".{name}", part) for name, part in held.items())), MOST_PARTS)
+
+
+def _slots(cls: type) -> Iterator[str]:
+    for each in cls.__mro__:
+        slots = vars(each).get("__slots__", ())
+        yield from (slots,) if isinstance(slots, str) else slots

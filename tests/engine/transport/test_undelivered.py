@@ -1,0 +1,40 @@
+"""The errors for plans and elements that do not reach another process, or do not come back."""
+
+from __future__ import annotations
+
+import penstock as ps
+from penstock.core.errors import WorkerError
+from penstock.engine.transport.undelivered import undelivered, unsendable
+from penstock.engine.transport.unsent import is_unsent
+
+PLAN = ps.Dataset.range(3).map(lambda x: x)._plan
+
+
+def test_an_element_that_cannot_be_sent_keeps_the_type_of_the_error_and_names_operation_part_and_way_out():
+    error = TypeError("cannot pickle")
+    assert unsendable(error, PLAN, "stay", "makes", "element.x is a lock") is error
+    assert is_unsent(error)
+    told = (
+        "map(lambda) makes elements that cannot be sent between processes (element.x is a lock): change them, or stay"
+    )
+    assert error.__notes__ == [told]
+
+
+def test_a_plan_that_cannot_be_loaded_is_no_error_of_an_element():
+    cause = ModuleNotFoundError("No module named 'gone'", name="gone")
+    error = undelivered(PLAN, cause, "not loaded")
+    assert isinstance(error, WorkerError)
+    assert not is_unsent(error)
+    assert error.__cause__ is cause
+    assert "map(lambda) cannot be loaded in a worker process: ModuleNotFoundError: No module named 'gone'" in str(error)
+
+
+def test_a_missing_module_is_named_with_the_operation_that_needs_it():
+    def of_a_module(x):
+        return x
+
+    of_a_module.__module__ = "gone.part"
+    plan = ps.Dataset.range(3).map(of_a_module, vectorized=False).batch(2)._plan
+    error = undelivered(plan, ModuleNotFoundError("No module named 'gone'", name="gone"), "not loaded")
+    told = "map(of_a_module, vectorized=False) needs the module 'gone', which cannot be loaded in a worker process: "
+    assert str(error).startswith(told)
