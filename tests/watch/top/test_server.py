@@ -33,7 +33,7 @@ def test_the_server_tells_what_the_process_runs(serving, a_pass):
     (path,) = sockets()
     answer = ask(path, {"do": "show"})
     assert answer["pid"] == os.getpid()
-    assert any("pytest" in each for each in answer["command"])
+    assert answer["command"]
     assert a_pass._published.number in [each["number"] for each in answer["passes"]]
 
 

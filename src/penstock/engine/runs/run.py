@@ -17,6 +17,7 @@ from penstock.engine import memory, runs
 from penstock.engine.cursors.cursor import Cursor
 from penstock.engine.cursors.position import Position, RowPosition, StreamPosition
 from penstock.engine.runs.carry_over import CarryOver
+from penstock.engine.runs.changes import Changeable
 from penstock.engine.runs.controls import Controls
 from penstock.engine.runs.failures import named_failure, over
 from penstock.engine.runs.feeds import RowFeed
@@ -53,7 +54,7 @@ class Totals:
     rows: int = 0
 
 
-class Run:
+class Run(Changeable):
     """A pass that makes the items of one epoch from a cursor on.
 
     A run ends in one of four ways: *exhausted* (the epoch is over), *closed* (by the consumer), *failed* (an exception
@@ -224,47 +225,6 @@ class Run:
             self._check_open()
             self.close("exhausted")
         return items
-
-    def pause(self) -> None:
-        """Begin no task from now on, and let the consumer wait, until `resume`; any thread may call both."""
-        self.controls.pause()
-        self._session.look_again()
-
-    def resume(self) -> None:
-        """Go on after `pause`."""
-        self.controls.resume()
-        self._session.look_again()
-
-    def change_workers(self, workers: int) -> str | None:
-        """Ask for a number of threads, from the next items on; return why the run cannot have it, if it cannot."""
-        executor = self.settings.executor
-        if self._elsewhere is not None or self.made_elsewhere or executor == "processes":
-            return "other processes make the elements"
-        if not isinstance(executor, str):
-            return "its executor was passed, and has workers of its own"
-        if executor == "inline":
-            return "it is inline, as its options or functions require"
-        self.controls.change_workers(workers)
-        return None
-
-    def change_budget(self, nbytes: int) -> str | None:
-        """Bound the memory of work ahead; return why that cannot be, if it cannot."""
-        if self._elsewhere is not None:
-            return "another process makes the elements"
-        self.budget.change(nbytes)
-        return None
-
-    def heed(self) -> int:
-        """Do in the consumer's thread what others asked for; return the ns for which the run was paused."""
-        took = self.controls.waited()
-        workers = self.controls.workers
-        if workers is not None and self.settings.workers != workers:
-            self.settings = replace(self.settings, workers=workers)
-            self._session.settings = self.settings
-            for tuner in self._session.tuners:
-                tuner.fix(workers)
-            self._session.resize()
-        return took
 
     def _check_open(self) -> None:
         """Raise a `ClosedError` if another thread has closed the run."""

@@ -20,7 +20,7 @@ from penstock.engine.runs.settings import Settings, settings_of
 from penstock.engine.tasks.compile import compiled
 from penstock.engine.tasks.observer import Unobserved
 from penstock.engine.workers.lifetime import WORKER
-from penstock.engine.workers.remote import fresh
+from penstock.engine.workers.loaded import fresh
 from penstock.plan.node import Node
 
 MOST_LANES = 4
