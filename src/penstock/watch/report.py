@@ -25,7 +25,6 @@ from penstock.watch.counters import (
     NodeOutline,
     OperationCounters,
 )
-from penstock.watch.fetches import fetched_since
 from penstock.watch.leaks import MemoryGrowth
 from penstock.watch.stats import PLURALS, HeldStats, OperationStats, Stats
 
@@ -73,7 +72,7 @@ def stats_of(
         alone=() if run is None else tuple(map(str, safety.calls.all_alone(post_order(run.plan)))),
         events=() if run is None else tuple(run.events),
         starting=0.0 if run is None else run.starting * NS,
-        fetched=fetched_since(counters.fetched_before),
+        fetched=counters.fetches.stats(),
         short=0 if run is None else run.budget.short,
     )
 
