@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Generator, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import lru_cache
 from typing import Any, Protocol
 from urllib.parse import unquote, urlsplit
@@ -24,6 +24,7 @@ _SCHEMES = {
 }  # fmt: skip
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _ONE_REQUEST = "180s"  # the longest a request may take, with its body
+_PART = 8 << 20  # bytes of a part of a large object that is written
 _SILENCE = "20s"  # the longest that a connection may be silent
 
 
@@ -42,8 +43,11 @@ class ObjectStore(Protocol):
         """Return bytes of an object; raise an error if it has another tag, or if fewer bytes came."""
         ...
 
-    def write(self, key: str, path: str, /) -> None:
-        """Write a local file as an object, which appears under its key only once it is complete."""
+    def write(self, key: str, path: str, /, *, create: bool) -> str | None:
+        """Write a local file as an object, which appears under its key only once it is complete; return its tag.
+
+        To `create` is to raise a `FileExistsError` if there is an object, where the store can tell.
+        """
         ...
 
     def delete(self, key: str, /) -> None:
@@ -197,9 +201,18 @@ class _Obstore:
             raise ShortError
         return content
 
-    def write(self, key: str, path: str) -> None:
+    def write(self, key: str, path: str, *, create: bool) -> str | None:
         with self._checked(), open(path, "rb") as file:
-            self._obstore.put(self._store, key, file, chunk_size=8 << 20)
+            if create and os.path.getsize(path) <= _PART:  # uploads in parts have no conditions
+                with suppress(NotImplementedError):  # of the store
+                    try:
+                        made = self._obstore.put(self._store, key, file, mode="create", use_multipart=False)
+                    except self._obstore.exceptions.AlreadyExistsError:
+                        raise FileExistsError(key) from None
+                    return made["e_tag"] or made["version"]
+                file.seek(0)
+            made = self._obstore.put(self._store, key, file, chunk_size=_PART)
+            return made["e_tag"] or made["version"]
 
     def delete(self, key: str) -> None:
         with self._checked():
@@ -290,8 +303,11 @@ class _FileSystem:
             raise ShortError
         return content
 
-    def write(self, key: str, path: str) -> None:
+    def write(self, key: str, path: str, *, create: bool) -> str | None:
+        if create and self._files.exists(self._root + key):
+            raise FileExistsError(key)
         self._files.put_file(path, self._root + key)
+        return self.head(key).tag
 
     def delete(self, key: str) -> None:
         self._files.rm_file(self._root + key)
