@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import Any
@@ -38,9 +38,7 @@ def write_to_url(
         keys = [f"{prefix}/{os.path.basename(path)}" if prefix else os.path.basename(path) for path in written]
         urls = [url_of(access, each) for each in keys]
         if not overwrite:
-            for each, shown in zip(keys, urls, strict=True):
-                if _exists(store, each, shown):
-                    raise FileExistsError(f"{shown} exists already; remove it, or pass overwrite=True")
+            refuse_existing(urls, options)
         try:
             for path, each, shown in zip(written, keys, urls, strict=True):
                 _send(store, each, path, shown, sent, create=not overwrite)
@@ -52,6 +50,14 @@ def write_to_url(
                             store.delete(each)
             raise
     return urls
+
+
+def refuse_existing(urls: Sequence[str], options: Mapping[str, Any] | None) -> None:
+    """Raise a `FileExistsError` for the first of these URLs that has an object."""
+    for url in urls:
+        access, key = split_url(url, options)
+        if _exists(store_of(access), key, shown_url(url)):
+            raise FileExistsError(f"{shown_url(url)} exists already; remove it, or pass overwrite=True")
 
 
 def _send(
