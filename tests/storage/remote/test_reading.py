@@ -117,7 +117,7 @@ def test_each_row_group_is_requested_once(columns, folder, options, server):
         _fetcher.cache_clear()  # one that knows no times of requests makes none twice
         assert len(list((ds if seed is None else ds.shuffle(seed=seed)).batch(8))) == 50
         assert wanted <= server.stats.bytes <= 1.1 * wanted
-        assert fetcher()._bytes == 0  # nothing is kept that was announced twice
+        assert fetcher()._bytes <= 0.1 * wanted  # what was announced twice would be kept
 
 
 @pytest.mark.parametrize("name", ["tfrecord", "tar", "folder", "json"])

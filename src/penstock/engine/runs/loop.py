@@ -276,9 +276,8 @@ class Loop:
             if len(given) == 1:
                 return task
             return task._replace(given=given.over(duplicate(given.chunk)))  # elements may have to be made again
-        ahead, slot, workers = self._read_ahead, None, self._workers
-        elsewhere = self._session.settings.executor == "processes" if workers is None else not workers.shares_gil
-        if ahead is not None and ahead.fetches and elsewhere:
+        ahead, slot = self._read_ahead, None
+        if ahead is not None and ahead.fetches and self._session.settings.leaves_process(self._workers):
             ahead = None  # this process would fetch what others read
         upcoming = None if ahead is None else ahead.after(task.high, self._feed.end, rows_of)
         if self._slots is not None and not isinstance(self._workers, NativeThread):
