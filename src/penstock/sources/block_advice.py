@@ -13,6 +13,7 @@ from penstock.storage.local import Extent, advise_extents
 
 ADVISED_BYTES = 32 << 20  # read ahead of decoding, for one task
 _TOLD = 64  # most recently announced blocks that are remembered
+_TOLD_REMOTE = 1 << 13  # of remote files: one that is announced again would be kept after it was read
 
 
 class BlockAdvice:
@@ -35,7 +36,7 @@ class BlockAdvice:
         with self._lock:
             new = [block for block in blocks if block not in self._told and block not in self._decoding]
             self._told.update(dict.fromkeys(new, True))  # the rows of a block arrive a few at a time
-            while len(self._told) > _TOLD:
+            while len(self._told) > (_TOLD_REMOTE if self._always else _TOLD):
                 self._told.popitem(last=False)
         with suppress(DataError, OSError, OverflowError):
             extents = [extent for block in new for extent in self._extents(block)]

@@ -95,12 +95,16 @@ class Recent(Generic[T]):
                 self._making.discard(key)
                 self._changed.notify_all()
             raise
+        self.keep(key, value)
+        return value
+
+    def keep(self, key: int, value: T) -> None:
+        """Cache a value as if it were made now."""
         with self._changed:
             self._making.discard(key)
             size = value.nbytes
+            self._bytes += size - self._ready.pop(key, (value, 0))[1]
             self._ready[key] = value, size
-            self._bytes += size
             while self._bytes > self._most and len(self._ready) > 1:
                 self._bytes -= self._ready.popitem(last=False)[1][1]
             self._changed.notify_all()
-        return value

@@ -25,7 +25,7 @@ from penstock.plan.node import Node
 from penstock.plan.outcomes import outcomes_here
 from penstock.plan.step import Step
 from penstock.watch.containers import Containers
-from penstock.watch.fetches import counted_so_far
+from penstock.watch.fetches import FetchCounter, Fetched
 from penstock.watch.outlines import NodeOutline, Outline
 
 if TYPE_CHECKING:
@@ -53,11 +53,15 @@ Note: TypeAlias = Callable[[int, int, int], object]
 
 
 class Counted(NamedTuple):
-    """The counts of an observer in another process, and the bytes that functions hold there, if it has looked."""
+    """The counts of an observer in another process, and the bytes that functions hold there, if it has looked.
+
+    `fetched` has the requests to remote stores by process, if there were any.
+    """
 
     cells: dict[int, Cell]
     process: int
     kept: dict[str, int] | None
+    fetched: dict[int, Fetched] | None
 
 
 @dataclass(eq=False)
@@ -112,8 +116,8 @@ class Counters:
         """Count from zero; one that is `elsewhere`, in another process, looks also at what functions hold there."""
         self.kept_elsewhere: dict[int, dict[str, int]] = {}
         """The bytes that functions hold in other processes, by process id and a phrase that names the object."""
-        self.fetched_before = counted_so_far()
-        """The counts of requests to remote stores at the beginning."""
+        self.fetches = FetchCounter()
+        """The counter of requests to remote stores."""
         self._elsewhere = elsewhere
         self._containers: Containers | None = None
         self._next = 0  # time of the next look at them
@@ -207,7 +211,7 @@ class Counters:
             before = self._drained.get(number)
             counted[number] = total if before is None else [now - then for now, then in zip(total, before, strict=True)]
             self._drained[number] = total
-        return Counted(counted, os.getpid(), self._kept_here())
+        return Counted(counted, os.getpid(), self._kept_here(), self.fetches.drain())
 
     def _kept_here(self) -> dict[str, int] | None:
         """Return what functions hold in this process, if it is another one, now and then."""
@@ -250,6 +254,7 @@ class Counters:
         """Add the counts of an observer in another process, which wrapped operations of the same plan."""
         if counted.kept:
             self.kept_elsewhere[counted.process] = counted.kept
+        self.fetches.absorb(counted.fetched)
         for number, counts in counted.cells.items():
             cell = self._operations[number].cell()
             for at, count in enumerate(counts[:SKIPPED]):

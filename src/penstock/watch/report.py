@@ -24,7 +24,6 @@ from penstock.watch.counters import (
     Counters,
     OperationCounters,
 )
-from penstock.watch.fetches import fetched_since
 from penstock.watch.leaks import MemoryGrowth
 from penstock.watch.outlines import NodeOutline
 from penstock.watch.stats import PLURALS, HeldStats, OperationStats, Stats
@@ -75,7 +74,7 @@ def stats_of(
         alone=() if run is None else tuple(map(str, safety.calls.all_alone(post_order(run.plan)))),
         events=() if run is None else tuple(run.events),
         starting=0.0 if run is None else run.starting * NS,
-        fetched=fetched_since(counters.fetched_before),
+        fetched=counters.fetches.stats(),
         short=0 if run is None else run.budget.short,
         warm_up=min(steps.warm_up, times[0]) * NS,
         step_cpu=times[1] * steps.step_share * NS,

@@ -86,7 +86,7 @@ class Stats:
       `notes`: what the run could not do within them; `short`: how often work ahead found no room in them.
     - `growing`: what keeps growing while the run goes on, with figures: objects that functions refer to, batches that
       the consumer keeps, keys and groups.
-    - `fetched`: requests to remote stores by this process (not by worker processes); `None` if there were none.
+    - `fetched`: requests to remote stores, those of worker processes included; `None` if there were none.
 
     As text, `it.stats()` is a table of the operations; in a notebook, each has a bar.
 

@@ -45,6 +45,47 @@ def test_convert(tmp_path, records):
     assert list(ps.read_tfrecord(str(tmp_path / "b*.tfrecord"))) == records
 
 
+@pytest.fixture
+def written():
+    """The store in memory that is written to, empty at first."""
+    store = pytest.importorskip("fsspec").filesystem("memory")
+    store.rm("/converted", recursive=True) if store.exists("/converted") else None
+    return store
+
+
+def test_convert_to_urls(written, capsys, cache, records):
+    to = "memory://converted/b.tfrecord"
+    assert main(["convert", "s3://data/*.tfrecord", to, "--max-bytes", "200", "--workers", "1"]) == 0
+    printed = "".join(capsys.readouterr())
+    assert "30 records in 2 files" in printed
+    assert sorted(written.find("/converted")) == [f"/converted/b-0000{i}-of-00002.tfrecord" for i in range(2)]
+    assert list(ps.read_tfrecord("memory://converted/*.tfrecord", storage_options={"cache_bytes": 0})) == records
+    assert not list(cache.glob("penstock-*"))
+
+
+def test_convert_keeps_what_is_there(written, tmp_path, capsys):
+    written.pipe("/converted/b.tar", b"old")
+    (tmp_path / "a.txt").write_text("one\ntwo\n")
+    command = ["convert", str(tmp_path / "a.txt"), "memory://converted/b.tar"]
+    assert main(command) == 2
+    assert "memory://converted/b.tar exists already; remove it, or pass --overwrite" in "".join(capsys.readouterr())
+    assert written.cat_file("/converted/b.tar") == b"old"
+    assert main([*command, "--overwrite"]) == 0
+    assert written.cat_file("/converted/b.tar") != b"old"
+
+
+@pytest.mark.parametrize(
+    ("to", "text"),
+    [("s3://data/b.odd", "the extension of s3://data/b.odd is unknown"), ("s3://data/x//b.tar", "an empty name")],
+)
+def test_convert_says_what_is_wrong_with_a_url(to, text, tmp_path, capsys):
+    (tmp_path / "a.txt").write_text("one\n")
+    assert main(["convert", str(tmp_path / "a.txt"), to]) == 2
+    printed = "".join(capsys.readouterr())
+    assert text in printed
+    assert "Traceback" not in printed
+
+
 def test_a_wrong_name_is_one_line(capsys):
     assert main(["inspect", "s3://data/nothing"]) == 2
     printed = "".join(capsys.readouterr())

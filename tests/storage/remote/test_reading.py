@@ -13,7 +13,7 @@ import pytest
 
 import penstock as ps
 from penstock.core.errors import DataError, PlanError
-from penstock.storage.remote.fetcher import fetcher
+from penstock.storage.remote.fetcher import _fetcher, fetcher
 
 URL = "s3://data/"
 RNG = np.random.default_rng(7)
@@ -95,6 +95,29 @@ def test_a_state_of_one_continues_the_other(both):
     other = local.iterator()
     other.load_state_dict(it.state_dict())
     assert same(list(other), list(it))
+
+
+@pytest.mark.parametrize("columns", [None, ["i", "l"]])
+def test_each_row_group_is_requested_once(columns, folder, options, server):
+    arrow = pytest.importorskip("pyarrow")
+    wide = {"i": np.arange(400), "t": [RNG.bytes(2000) for _ in range(400)], "l": [[1.0 * i] * 90 for i in range(400)]}
+    table = arrow.table(wide)
+    write = __import__("pyarrow.parquet").parquet.write_table
+    write(
+        table, folder / "p.parquet", row_group_size=4, compression="none", use_dictionary=False, write_statistics=False
+    )
+    metadata = __import__("pyarrow.parquet").parquet.read_metadata(folder / "p.parquet")
+    chunks = [each for i in range(100) for each in metadata.row_group(i).to_dict()["columns"]]
+    wanted = sum(
+        each["total_compressed_size"] for each in chunks if columns is None or each["path_in_schema"][0] in columns
+    )
+    for seed in (None, 1):
+        ds = ps.read_parquet(f"{URL}p.parquet", columns=columns, storage_options=options)
+        server.told()
+        _fetcher.cache_clear()  # one that knows no times of requests makes none twice
+        assert len(list((ds if seed is None else ds.shuffle(seed=seed)).batch(8))) == 50
+        assert wanted <= server.stats.bytes <= 1.1 * wanted
+        assert fetcher()._bytes <= 0.1 * wanted  # what was announced twice would be kept
 
 
 @pytest.mark.parametrize("name", ["tfrecord", "tar", "folder", "json"])

@@ -9,6 +9,9 @@ import sys
 import pytest
 
 import penstock as ps
+from penstock.storage.remote.file import RemoteFile
+from penstock.storage.remote.listing import find_objects
+from penstock.storage.remote.stores import store_of
 
 fsspec = pytest.importorskip("fsspec")
 OPTIONS = {"cache_bytes": 0}
@@ -78,16 +81,21 @@ def test_an_error_of_the_store_deletes_what_was_sent(store, monkeypatch):
     assert names(store) == []
 
 
+def interrupted(ds):
+    """Write, and expect the interrupt."""
+    with pytest.raises(KeyboardInterrupt):
+        ds.write_tfrecord("memory://written/a", storage_options=OPTIONS)
+
+
 def test_an_interrupted_request_leaves_no_object(store, monkeypatch):
     put = type(store).put_file
 
     def interrupt(self, *given, **more):
+        signal.raise_signal(signal.SIGINT)  # in the main thread, which waits
         put(self, *given, **more)
-        raise KeyboardInterrupt  # once the store has the object, before the call returns
 
     monkeypatch.setattr(type(store), "put_file", interrupt)
-    with pytest.raises(KeyboardInterrupt):
-        ps.Dataset.range(4).map(lambda x: bytes(20)).write_tfrecord("memory://written/a", storage_options=OPTIONS)
+    interrupted(ps.Dataset.range(4).map(lambda x: bytes(20)))
     assert names(store) == []
 
 
@@ -108,3 +116,71 @@ def test_the_next_writer_removes_the_files_of_one_that_was_killed(store, tmp_pat
     options = {"cache_dir": tmp_path}
     ps.Dataset.from_source([b"one"]).write_tfrecord("memory://written/b.tfrecord", storage_options=options)
     assert list(tmp_path.glob("penstock-*")) == []
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_the_object_of_another_writer_is_left(store, monkeypatch, when):
+    put = type(store).put_file
+
+    def race(self, path, key, **more):
+        if when == "after":
+            put(self, path, key, **more)
+        store.pipe("/written/a", b"of another")
+        raise PermissionError("no")
+
+    monkeypatch.setattr(type(store), "put_file", race)
+    with pytest.raises(PermissionError):
+        ps.Dataset.range(4).map(lambda x: bytes(20)).write_tfrecord("memory://written/a", storage_options=OPTIONS)
+    assert store.cat_file("/written/a") == b"of another"
+
+
+def test_an_object_replaced_after_it_was_sent_is_left(store, monkeypatch):
+    put, count = type(store).put_file, []
+
+    def race(self, path, key, **more):
+        count.append(key)
+        if len(count) == 2:
+            store.pipe(count[0], b"of another")
+            raise PermissionError("no")
+        put(self, path, key, **more)
+
+    monkeypatch.setattr(type(store), "put_file", race)
+    with pytest.raises(PermissionError):
+        ps.Dataset.range(9).map(lambda x: bytes(20)).write_tfrecord(
+            "memory://written/a", max_bytes=99, storage_options=OPTIONS
+        )
+    assert [store.cat_file(name) for name in names(store)] == [b"of another"]
+
+
+@pytest.mark.parametrize("size", [10, 9 << 20], ids=["one request", "parts"])
+def test_an_object_store(size, monkeypatch, tmp_path):
+    server, boto3 = pytest.importorskip("moto.server"), pytest.importorskip("boto3")
+    pytest.importorskip("obstore")
+    running = server.ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+    running.start()
+    try:
+        url = "http://{}:{}".format(*running.get_host_and_port())
+        given = {"key": "a", "secret": "b", "endpoint_url": url, "region": "us-east-1", **OPTIONS}
+        client = boto3.client(
+            "s3", endpoint_url=url, aws_access_key_id="a", aws_secret_access_key="b", region_name="us-east-1"
+        )
+        client.create_bucket(Bucket=f"data-{size}")
+        root = f"s3://data-{size}"
+        ds = ps.Dataset.from_source([bytes(size)])
+        ds.write_tfrecord(f"{root}/a", storage_options=given)
+        assert list(ps.read_tfrecord(f"{root}/a", storage_options=given)) == list(ds)
+        monkeypatch.setattr("penstock.storage.remote.writing._exists", lambda *_: False)  # not there when looked for
+        before = client.head_object(Bucket=f"data-{size}", Key="a")["ETag"]
+        if size < 1 << 20:
+            with pytest.raises(FileExistsError, match=f"{root}/a exists already: another writer"):
+                ps.Dataset.from_source([b"other"]).write_tfrecord(f"{root}/a", storage_options=given)
+            assert client.head_object(Bucket=f"data-{size}", Key="a")["ETag"] == before
+        ds.write_tfrecord(f"{root}/a", overwrite=True, storage_options=given)
+        opened = find_objects([f"{root}/a"], given)[0]
+        assert isinstance(opened, RemoteFile)
+        written = tmp_path / "b"
+        written.write_bytes(bytes(size))
+        tag = store_of(opened.access).write("b", str(written), create=True)
+        assert tag == store_of(opened.access).head("b").tag  # by which an object is known as this writer's
+    finally:
+        running.stop()

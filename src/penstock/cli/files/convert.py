@@ -7,7 +7,7 @@ import math
 import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from glob import escape, glob
 from itertools import zip_longest
 from multiprocessing import get_context
@@ -20,9 +20,11 @@ from penstock.cli.files.named_files import NamedFiles, image_kinds, root_of
 from penstock.cli.files.stored import STORED, ColumnTypes, StoredSample, columns_of, same_stored, sample_of
 from penstock.cli.loading import TargetError
 from penstock.cli.terminal import Terminal
-from penstock.core.errors import DataError
+from penstock.core.errors import DataError, PlanError
 from penstock.storage.compression import SUFFIXES
 from penstock.storage.paths import INDEX_FOLDER, INDEX_SUFFIX
+from penstock.storage.remote.file import is_url
+from penstock.storage.remote.writing import refuse_existing, write_to_url
 from penstock.storage.shards import shard_names
 
 _SAMPLED = 1000  # elements, spread over the files, from which shard sizes and columns are found
@@ -60,13 +62,55 @@ def convert(  # noqa: PLR0913 - one a flag of the command
     compression: str | None = None,
     rounding: bool = False,
 ) -> bool:
-    """Convert the files that match into `to`, in the format of its extension, or into shards of it.
+    """Convert the files that match into `to`, a path or a URL, in the format of its extension, or into shards of it.
 
     All shards get their names at the end, once each has been read again and found equal. An error, such as a sample
     that the format cannot hold, leaves no file. An interrupted conversion continues when it is requested again.
     With `rounding`, numbers that a TFRecord cannot hold exactly are rounded.
     """
     plan = _planned(patterns, os.path.expanduser(to), name, max_bytes, compression, rounding=rounding)
+    if is_url(to):
+        records, nbytes = _send(plan, to, terminal, workers, overwrite=overwrite)
+    else:
+        records, nbytes = _write(plan, to, terminal, workers, overwrite=overwrite)
+    terminal.show(
+        f"{plan.source} to {plan.target}: {many(records, 'record')} in {many(len(plan.names), 'file')}, "
+        f"{size(nbytes)}; each read again and found the same.",
+        0,
+    )
+    if plan.target == "tar" and plan.source == WHOLE_FILES and len(kinds := image_kinds(plan.paths)) > 1:
+        told = ";".join(kinds)
+        terminal.show(f'for one image a sample: ps.read_tar({to!r}, columns={{"image": "{told}"}})', 0)
+    return True
+
+
+def _send(plan: Conversion, to: str, terminal: Terminal, workers: int | None, *, overwrite: bool) -> tuple[int, int]:
+    """Write the files of a plan in the cache folder, and send them to their URLs; return the records and bytes.
+
+    A conversion to URLs that is interrupted begins anew, since its files are gone.
+    """
+    made = 0, 0
+
+    def write(local: str) -> list[str]:
+        nonlocal made
+        folder = os.path.dirname(local)
+        here = replace(plan, names=[os.path.join(folder, os.path.basename(each)) for each in plan.names])
+        made = _write(here, local, terminal, workers, overwrite=False)
+        return here.names
+
+    try:
+        if not overwrite:
+            refuse_existing(plan.names, None)
+        write_to_url(write, to, None, overwrite=overwrite)
+    except FileExistsError as error:
+        raise TargetError(str(error).replace("overwrite=True", "--overwrite")) from None
+    except PlanError as error:
+        raise TargetError(str(error)) from None
+    return made
+
+
+def _write(plan: Conversion, to: str, terminal: Terminal, workers: int | None, *, overwrite: bool) -> tuple[int, int]:
+    """Write the files of a plan, unless an interrupted run has; return the number of records and of bytes."""
     todo = _begin(plan, to, overwrite=overwrite)
     try:
         records = _write_all(plan, todo, terminal, workers)
@@ -77,16 +121,7 @@ def convert(  # noqa: PLR0913 - one a flag of the command
     for final in plan.names:
         _move(_hidden(final), final)
     os.unlink(_note(to))
-    nbytes = sum(map(os.path.getsize, plan.names))
-    terminal.show(
-        f"{plan.source} to {plan.target}: {many(records, 'record')} in {many(len(plan.names), 'file')}, "
-        f"{size(nbytes)}; each read again and found the same.",
-        0,
-    )
-    if plan.target == "tar" and plan.source == WHOLE_FILES and len(kinds := image_kinds(plan.paths)) > 1:
-        told = ";".join(kinds)
-        terminal.show(f'for one image a sample: ps.read_tar({to!r}, columns={{"image": "{told}"}})', 0)
-    return True
+    return records, sum(map(os.path.getsize, plan.names))
 
 
 def _write_all(plan: Conversion, todo: list[int], terminal: Terminal, workers: int | None) -> int:

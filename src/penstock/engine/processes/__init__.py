@@ -7,6 +7,7 @@ from penstock.core.lazy import files_on_demand
 __all__ = [
     "arrival",
     "crew",
+    "inbox",
     "line",
     "member",
     "moved",
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from penstock.engine.processes import (
         arrival,
         crew,
+        inbox,
         line,
         member,
         moved,

@@ -87,6 +87,10 @@ class ReceivedPlans(Generic[T]):
             self.loads += 1
         return self._loaded[number]
 
+    def known(self, number: int) -> T | None:
+        """Return the object made of a plan, if it is loaded; any thread may call."""
+        return self._loaded.get(number)
+
     def _made(self, number: int) -> T:
         message = self._messages.pop(number)
         _, _, packet, has_file = message.head

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from importlib import import_module
 from typing import Any
 
@@ -12,9 +13,11 @@ from penstock.core.surroundings import serve_another_process
 from penstock.engine.memory.arena import Mapping
 from penstock.engine.memory.freed import Holding, resident_bytes
 from penstock.engine.processes.arrival import arrived, result_packet
+from penstock.engine.processes.inbox import Inbox
 from penstock.engine.processes.plans import Travelling
 from penstock.engine.processes.serving import ReceivedPlans, begun, until_let_go
 from penstock.engine.tasks.observer import Observer
+from penstock.engine.tasks.read_ahead import fetched_bytes
 from penstock.engine.tasks.works import Work, bound_caches
 from penstock.engine.transport.channel import Channel, Message
 from penstock.engine.transport.raised import pickled_error
@@ -42,8 +45,9 @@ def serve(told: dict[str, Any]) -> None:
         for name in LOADED_FIRST:
             import_module(name)
         channel.send(("ready",))
-        server = Server(channel, arena, told["caches"], told["kept"])
-        for message in channel.receive():
+        inbox = Inbox(channel)
+        server = Server(channel, inbox, arena, told["caches"], told["kept"])
+        for message in inbox:
             server.take(message)
             del message  # the elements in it
             server.tidy()
@@ -52,13 +56,19 @@ def serve(told: dict[str, Any]) -> None:
 class Server:
     """Keeper of the plans that were received, and maker of tasks."""
 
-    def __init__(self, channel: Channel, arena: Mapping | None, cache_bytes: int, kept_bytes: int) -> None:
-        """Serve a channel; the caches of all plans together keep up to `cache_bytes`, the C library `kept_bytes`."""
+    def __init__(
+        self, channel: Channel, inbox: Inbox, arena: Mapping | None, cache_bytes: int, kept_bytes: int
+    ) -> None:
+        """Serve a channel; the caches of all plans together keep up to `cache_bytes`, the C library `kept_bytes`.
+
+        Tasks that read from a remote store are announced to it as soon as they arrive in the `inbox`.
+        """
         self._channel = channel
         self._budget = Budget(UNLIMITED, given=False, cache_limit=cache_bytes)
         self._arena = arena
         self._plans = ReceivedPlans(self._loaded)
         self._holding = Holding(kept_bytes)
+        self._inbox = inbox
 
     def take(self, message: Message) -> None:
         """Do what a message says."""
@@ -69,6 +79,18 @@ class Server:
     def tidy(self) -> None:
         """Between two messages, give back freed memory, and note what is held."""
         self._holding.look(self._plans.loads)
+
+    def announce(self, message: Message) -> None:
+        """Let the source begin to fetch the rows of a task whose turn has not come; any thread may call."""
+        if message.head[0] != "task":
+            return
+        task: Travelling = message.head[2]
+        known = self._plans.known(task.plan)
+        rows, given, _ = task.given
+        if known is None or given is not None or task.part is not None or known[0].tell is None:
+            return  # other elements than rows, or a part of them, which nobody can announce
+        with suppress(Exception):  # the task that reads the rows raises it again
+            known[0].tell(rows)
 
     def _make(self, number: int, task: Travelling, tail: bytearray) -> None:
         try:
@@ -105,4 +127,6 @@ class Server:
         self, kind: Callable[..., Work], plan: Node, numbered_from: int, observer: Observer
     ) -> tuple[Work, Observer]:
         bound_caches(plan, self._budget)
+        if fetched_bytes(plan):
+            self._inbox.look_ahead(self.announce)
         return kind(plan, fresh, observer, numbered_from), observer

@@ -277,8 +277,8 @@ class Loop:
                 return task
             return task._replace(given=given.over(duplicate(given.chunk)))  # elements may have to be made again
         ahead, slot = self._read_ahead, None
-        if ahead is not None and ahead.fetches and self._workers is not None and not self._workers.shares_gil:
-            ahead = None  # another process would fetch what it does not read
+        if ahead is not None and ahead.fetches and self._session.settings.leaves_process(self._workers):
+            ahead = None  # this process would fetch what others read
         upcoming = None if ahead is None else ahead.after(task.high, self._feed.end, rows_of)
         if self._slots is not None and not isinstance(self._workers, NativeThread):
             slot = self._slots.take(len(given), last=task.high >= self._feed.end)

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from penstock.core.tunings import TaskTuning, Tuning
     from penstock.engine.tuning.tuner import Tuner
+    from penstock.engine.workers.protocol import Workers
 
 STUCK_AFTER = 60.0  # seconds
 ISOLATED = "isolated: "
@@ -75,6 +76,10 @@ class Settings:
         """Return the memory budget of a run, of which nothing is held yet."""
         given = self.budget_is_given
         return Budget(self.memory_budget, given=given, cache_limit=None if given else default_cache_limit())
+
+    def leaves_process(self, current: Workers | None) -> bool:
+        """Return whether other processes make the tasks, or will make them once these processes have started."""
+        return self.executor == "processes" if current is None else not current.shares_gil
 
     @property
     def begins_inline(self) -> bool:

@@ -29,7 +29,7 @@ from penstock.sources.blocked import BlockedSource, DecodedColumn
 from penstock.storage.local import Extent, file_size, read_extent
 from penstock.storage.recent import Recent
 from penstock.storage.remote.fetcher import fetcher
-from penstock.storage.remote.file import RemoteFile
+from penstock.storage.remote.file import RemoteFile, are_remote
 from penstock.storage.remote.opened import RemoteReader
 from penstock.storage.state import states_of
 
@@ -82,10 +82,10 @@ class ParquetFiles(TableFiles[RowGroup]):
 
     filters: str
     sample: RowGroupSample
-    _footer: Recent[Footer] = field(init=False, repr=False)
+    footers: Recent[Footer] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "_footer", Recent(lambda file: footer(self.paths[file]), _FOOTERS))
+        object.__setattr__(self, "footers", Recent(lambda file: footer(self.paths[file]), _FOOTERS))
 
     @property
     def block_bytes(self) -> int:
@@ -95,7 +95,7 @@ class ParquetFiles(TableFiles[RowGroup]):
         found = self.blocks[block]
         path = self.paths[found.file]
         self.states[found.file].check(path)
-        ((_, kept),) = self._footer.each([found.file])
+        ((_, kept),) = self.footers.each([found.file])
         place = f"{path}, row group {found.group}"
         with errors_at(place):
             source = self._source(block)
@@ -118,7 +118,7 @@ class ParquetFiles(TableFiles[RowGroup]):
     def extents(self, block: int) -> list[Extent]:
         """Return the extents of the columns of a row group."""
         found = self.blocks[block]
-        ((_, kept),) = self._footer.each([found.file])
+        ((_, kept),) = self.footers.each([found.file])
         leaves = self._leaves.get(found.file)
         if leaves is None:
             leaves = self._leaves.setdefault(found.file, _leaves_of(kept.metadata, self.table.schema.names))
@@ -131,7 +131,7 @@ class ParquetFiles(TableFiles[RowGroup]):
 
     def describe(self, block: int, row: int) -> str:
         found = self.blocks[block]
-        ((_, kept),) = self._footer.each([found.file])
+        ((_, kept),) = self.footers.each([found.file])
         return f"{self.paths[found.file]}, row {_first(kept.metadata, found.group) + self.row_of(block, row):,}"
 
     def fingerprint(self) -> tuple[Any, ...]:
@@ -171,7 +171,11 @@ def parquet_files(
         file, group, _ = groups[0]
         sample = _sampled(paths[file], footers[file], group, table)
     text = "" if wanted is None else str(wanted)
-    return BlockedSource(ParquetFiles(paths, states, table, groups, bounds, text, sample), cache_bytes)
+    store = ParquetFiles(paths, states, table, groups, bounds, text, sample)
+    if are_remote(paths):
+        for file, kept in enumerate(footers):
+            store.footers.keep(file, kept)  # reading one again takes two requests, one after the other
+    return BlockedSource(store, cache_bytes)
 
 
 def footer(path: str) -> Footer:
@@ -197,8 +201,9 @@ def _consistent(path: str, metadata: Any) -> NDArray[np.bool_]:
 def read_group(file: Any, metadata: Any, group: int, columns: Sequence[str], coded: Sequence[str] = ()) -> Any:
     """Return one row group as a `pyarrow.Table`; checksums of pages, if any, are verified."""
     parquet = require("pyarrow.parquet", extra="arrow", purpose="read_parquet")
+    joins = not (isinstance(file, RemoteReader) and file.holds)  # ranges that span what is held would be fetched again
     with parquet.ParquetFile(
-        file, metadata=metadata, read_dictionary=list(coded), page_checksum_verification=True, pre_buffer=True
+        file, metadata=metadata, read_dictionary=list(coded), page_checksum_verification=True, pre_buffer=joins
     ) as opened:
         table = opened.read_row_group(group, columns=list(columns), use_threads=False)
     expected = metadata.row_group(group).num_rows

@@ -26,6 +26,8 @@ class Reason(Enum):
     REGION = "region"
     FORKED = "forked"
     OPTION = "option"
+    BAD_KEY = "bad key"
+    PANIC = "panic"
     SLOW_DOWN = "slow down"
     TIMEOUT = "timeout"
     CONNECTION = "connection"
@@ -65,11 +67,16 @@ class ForkedError(Exception):
     """A store was used in the parent process before this one was forked."""
 
 
+class PanicError(Exception):
+    """The library of a store broke instead of raising an error."""
+
+
 _OWN: dict[type[BaseException], Reason] = {
     ChangedError: Reason.CHANGED,
     ShortError: Reason.SHORT,
     NoRangesError: Reason.NO_RANGES,
     ForkedError: Reason.FORKED,
+    PanicError: Reason.PANIC,
 }
 # Codes in the answers of S3, Google and Azure, in lower case.
 _CODES = {
@@ -107,6 +114,7 @@ _TYPES: tuple[tuple[str, Reason], ...] = (
     ("FileExpired", Reason.CHANGED),
     ("NotSupportedError", Reason.NO_RANGES),
     ("UnknownConfigurationKeyError", Reason.OPTION),
+    ("InvalidPathError", Reason.BAD_KEY),
     ("PermissionDeniedError", Reason.DENIED),
     ("PermissionError", Reason.DENIED),
     ("FileNotFoundError", Reason.MISSING),
@@ -135,6 +143,34 @@ _PHRASES: tuple[tuple[str, Reason], ...] = (
         Reason.CONNECTION,
     ),
 )
+# Phrases of errors in given options, in lower case, and the sentence for each.
+_OPTIONS: tuple[tuple[str, str], ...] = (
+    ("as duration", "a timeout is not a duration such as '30s'"),
+    ("as boolean", "an option that is True or False has another value"),
+    (
+        "service account file|pem file",
+        ("the service account cannot be read: expected the path of its JSON file, or the text in service_account_key"),
+    ),
+    ("account must be specified", "account_name is missing there and in the environment"),
+    ("invalid access key", "account_key is not a base64 text"),
+    ("http header", "a name or value in headers has a character that headers cannot have"),
+    ("is not an instance of", "an option has a value of a wrong type"),
+    (
+        "parse source url|url without a base|domain (name|character)|empty host|builder error",
+        "a host has an invalid name, in the URL, endpoint_url, account_name or proxy_url",
+    ),
+)
+# Phrases of broken connections, in lower case, and the words for each.
+_CAUSES: tuple[tuple[str, str], ...] = (
+    ("connection ?refused", "connection refused"),
+    ("dns error|failed to lookup", "the host name has no address"),
+    (r"certificate|\btls\b|\bssl\b", "the TLS certificate or protocol is not accepted"),
+    ("(connection|stream) ?reset", "connection reset"),
+    ("unreachable", "the host cannot be reached"),
+)
+_BAD_KEY = re.compile(r'Path "(.{1,300}?)"(?: contained|: Encountered)', re.DOTALL)
+_QUOTED = re.compile(r'"(?:[^"\\]|\\.)*"')
+_INNER = re.compile(r"source: ([A-Z][A-Za-z]{2,40})(?: \{|\(|,\n)")  # a type of the library
 _CODE = re.compile(r"<Code>(\w{1,64})</Code>|\((\w{1,64})\) when calling")
 _STATUS = re.compile(r"\bstatus(?: code)?: ([1-5]\d\d)\b", re.IGNORECASE)
 _NOISE = re.compile(r"https?://\S+|retry_timeout: \S+|elapsed: \S+|path: \S+|location \S+", re.IGNORECASE)
@@ -157,19 +193,33 @@ def classify(error: BaseException) -> StoreFailure:
     codes = [found[1] or found[2] for text in texts for found in _CODE.finditer(text)]
     statuses = [int(found[1]) for text in texts for found in _STATUS.finditer(text)]
     statuses += [each.status for each in chain if isinstance(getattr(each, "status", None), int)]  # type: ignore[attr-defined]
-    details = ", ".join([*codes[:1], *(f"status {status}" for status in statuses[:1])])
-    details = details or type(chain[0]).__name__
     whole = "\n".join(texts).lower()
+    details = ", ".join([*codes[:1], *(f"status {status}" for status in statuses[:1])]) or _details(chain, whole)
     names = {kind.__name__ for each in chain for kind in type(each).__mro__}
+    of_type = next((kind for name, kind in _TYPES if name in names), None)
+    if not (codes or statuses or of_type is not None):
+        option = next((words for pattern, words in _OPTIONS if re.search(pattern, whole)), None)
+        if option is not None:
+            return StoreFailure(Reason.OPTION, option)
     phrase = next((kind for pattern, kind in _PHRASES if re.search(pattern, whole)), None)
     found = [
         next((_CODES[code.lower()] for code in codes if code.lower() in _CODES), None),
         phrase if phrase in _REFINED else None,
-        next((kind for name, kind in _TYPES if name in names), None),
+        of_type,
         next((_STATUSES[status] for status in statuses if status in _STATUSES), None),
         phrase,
     ]
     return StoreFailure(next((kind for kind in found if kind is not None), Reason.OTHER), details)
+
+
+def _details(chain: list[BaseException], whole: str) -> str:
+    """Return the known cause of an error, or its type and the type of the error inside it: no text that it quotes."""
+    if (key := _BAD_KEY.search("\n".join(map(str, chain)))) is not None:
+        return repr(key[1])
+    if (cause := next((words for pattern, words in _CAUSES if re.search(pattern, whole)), None)) is not None:
+        return cause
+    inner = _INNER.findall(_QUOTED.sub('""', str(chain[0])))
+    return ": ".join([type(chain[0]).__name__, *inner[-1:]])
 
 
 def _chain(error: BaseException) -> Iterator[BaseException]:
@@ -192,7 +242,9 @@ def failed(failure: StoreFailure, what: str, tries: int = 1, seconds: float = 0.
     """
     told = f" ({failure.details})" if failure.details else ""
     if failure.kind is Reason.OPTION:
-        return PlanError(f"{what}: the store does not know one of the given storage_options=")
+        return PlanError(f"{what}: {failure.details}; correct storage_options=")
+    if failure.kind is Reason.PANIC:
+        return PlanError(f"{what}: the library of this store cannot make a request; check the URL and storage_options=")
     if failure.kind in _DATA:
         return DataError(f"{what}: {_DATA[failure.kind].format(told=told)}")
     number, words = _OTHERS[failure.kind]
@@ -205,6 +257,8 @@ _DATA = {
     Reason.OUTSIDE: "the object is shorter than when the dataset was made{told}; make the dataset again",
     Reason.NO_RANGES: "the server returns only whole files, not ranges of bytes{told}; download the file once, or "
     "serve it by a server with ranges",
+    Reason.BAD_KEY: "the store has an object whose key{told} cannot be asked for, because of '//', '.', '..' or a "
+    "control character in it; rename the object, or read below another prefix",
 }
 _OTHERS = {
     Reason.MISSING: (errno.ENOENT, "there is no such object{told}; check the name"),
@@ -244,5 +298,5 @@ _OTHERS = {
         errno.EIO,
         "the store returns fewer bytes than requested{told}{tried}; check proxies on the way",
     ),
-    Reason.OTHER: (errno.EIO, "the request failed{told}{tried}"),
+    Reason.OTHER: (errno.EIO, "the request failed{told}{tried}; check the URL, storage_options= and the network"),
 }

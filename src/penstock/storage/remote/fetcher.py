@@ -43,6 +43,9 @@ class FetchCounts:
     def __sub__(self, other: FetchCounts) -> FetchCounts:
         return FetchCounts(*(getattr(self, each.name) - getattr(other, each.name) for each in fields(self)))
 
+    def __add__(self, other: FetchCounts) -> FetchCounts:
+        return FetchCounts(*(getattr(self, each.name) + getattr(other, each.name) for each in fields(self)))
+
     def copy(self) -> FetchCounts:
         """Return these counts, as they are now."""
         return self - FetchCounts()

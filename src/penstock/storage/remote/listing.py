@@ -170,7 +170,7 @@ def answer_of(request: Callable[[], T], what: str, tries: int = 5) -> T:
         number += 1
         try:
             return request()
-        except (PlanError, DataError, ImportError):
+        except (PlanError, DataError, ImportError, FileExistsError):
             raise
         except Exception as error:  # noqa: BLE001 - any library's
             failure = classify(error)

@@ -70,6 +70,11 @@ class RemoteReader(io.RawIOBase):
         view[: len(content)] = content
         return len(content)
 
+    @property
+    def holds(self) -> bool:
+        """True if parts of the file need no request."""
+        return bool(self._held)
+
     def head(self, count: int) -> bytes:
         """Return the first bytes, by a request of these alone."""
         return bytes(fetcher().read([(self.file, 0, min(count, self.file.size))])[0])

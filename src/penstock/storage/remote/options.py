@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import math
 import os
+import re
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any, SupportsFloat
+from urllib.parse import urlsplit
 
 from penstock.core.errors import PlanError
 
@@ -25,6 +28,7 @@ _AZURE_WORDS = {
     *("endpoint", "use_emulator", "skip_signature", "container_name", "use_azure_cli", "federated_token_file"),
     *("bearer_token", "token", "msi_endpoint", "object_id", "use_fabric_endpoint", "authority_host"),
 }
+_HOST = re.compile(r"[\w.:-]+")
 CLIENT_OPTIONS = {"allow_http", "allow_invalid_certificates", "proxy_url", "timeout", "connect_timeout", "user_agent"}
 """Options of the HTTP client, the same for all stores."""
 OWN_OPTIONS = {"retry_seconds", "cache_dir", "cache_bytes"}
@@ -82,10 +86,23 @@ def translated(scheme: str, given: Mapping[str, Any]) -> tuple[dict[str, Any], d
                 known = ", ".join(sorted({*words, *names, *CLIENT_OPTIONS, *OWN_OPTIONS}))
                 raise PlanError(f"storage_options={{{name!r}: ...}}: unknown for {scheme}://; expected some of {known}")
             config[plain] = value
-    endpoint = config.get("endpoint") or config.get("base_url") or ""
-    if str(endpoint).startswith("http://"):
-        client.setdefault("allow_http", True)
+    for name in ("endpoint", "base_url"):
+        if config.get(name) is not None and _checked_endpoint(name, config[name]).startswith("http://"):
+            client.setdefault("allow_http", True)
     return {name: value for name, value in config.items() if value is not None}, client
+
+
+def _checked_endpoint(name: str, value: Any) -> str:
+    """Return the URL of a server; raise a `PlanError` that does not show it, since it may hold a password."""
+    with suppress(ValueError):  # of a port that is no number
+        parts = urlsplit(value if isinstance(value, str) else "")
+        if parts.scheme in ("http", "https") and parts.port != 0 and _HOST.fullmatch(parts.hostname or ""):
+            return value
+    told = "endpoint_url" if name == "endpoint" else name
+    raise PlanError(
+        f"storage_options={{{told!r}: ...}}, or the environment: expected the URL of the server, such as "
+        "'https://host:9000' or 'http://localhost:9000'"
+    )
 
 
 def _flat(given: Mapping[str, Any]) -> dict[str, Any]:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Generator, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from functools import lru_cache
 from typing import Any, Protocol
 from urllib.parse import unquote, urlsplit
 
 from penstock.core.errors import PlanError
 from penstock.core.lazy import require
-from penstock.storage.remote.failures import ChangedError, ForkedError, NoRangesError, ShortError
+from penstock.storage.remote.failures import ChangedError, ForkedError, NoRangesError, PanicError, ShortError
 from penstock.storage.remote.file import Access, ObjectInfo, shown_url
 from penstock.storage.remote.options import OWN_OPTIONS, translated
 
@@ -20,7 +22,9 @@ _SCHEMES = {
     "az": "az", "abfs": "az", "abfss": "az", "azure": "az", "adl": "az",
     "http": "http", "https": "http",
 }  # fmt: skip
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _ONE_REQUEST = "180s"  # the longest a request may take, with its body
+_PART = 8 << 20  # bytes of a part of a large object that is written
 _SILENCE = "20s"  # the longest that a connection may be silent
 
 
@@ -39,8 +43,11 @@ class ObjectStore(Protocol):
         """Return bytes of an object; raise an error if it has another tag, or if fewer bytes came."""
         ...
 
-    def write(self, key: str, path: str, /) -> None:
-        """Write a local file as an object, which appears under its key only once it is complete."""
+    def write(self, key: str, path: str, /, *, create: bool) -> str | None:
+        """Write a local file as an object, which appears under its key only once it is complete; return its tag.
+
+        To `create` is to raise a `FileExistsError` if there is an object, where the store can tell.
+        """
         ...
 
     def delete(self, key: str, /) -> None:
@@ -66,11 +73,13 @@ def split_url(url: str, options: Mapping[str, Any] | None) -> tuple[Access, str]
     given = dict(options or {})
     kind = scheme_of(url)
     if kind == "http":
-        parts = urlsplit(url)
         _check_port(url)
+        parts = urlsplit(url)
         if parts.query:
             return Access(url, given), ""
-        return Access(f"{parts.scheme}://{parts.netloc}", given), unquote(parts.path.lstrip("/"))
+        key = unquote(parts.path.removeprefix("/"))
+        _check_key(url, key)
+        return Access(f"{parts.scheme}://{parts.netloc}", given), key
     if kind not in _SCHEMES.values():
         return _split_other(url, scheme, given)
     container, _, key = rest.partition("/")
@@ -78,10 +87,25 @@ def split_url(url: str, options: Mapping[str, Any] | None) -> tuple[Access, str]
         raise PlanError(f"{shown_url(url)}: expected a bucket or container after {scheme}://")
     if ":" in container:  # a user and password, which must not be shown
         raise PlanError(f"{scheme}://...: no bucket or container has a ':'; give credentials in storage_options=")
+    _check_key(url, key)
     access = Access(f"{scheme}://{container}", given)
     if kind == "s3" and not access.endpoint and (endpoint := os.environ.get("AWS_ENDPOINT_URL")):
         access = Access(access.root, {**given, "endpoint_url": endpoint})  # the same URL is another object there
     return access, key
+
+
+def _check_key(url: str, key: str) -> None:
+    """Raise a `PlanError` for a key that the library cannot ask for: it would ask for another one, or fail."""
+    names = key.removesuffix("/").split("/")
+    if _CONTROL.search(key) or _CONTROL.search(url):  # `urlsplit` drops some
+        told = "a line end or another control character"
+    elif key and (bad := next((name for name in names if name in ("", ".", "..")), None)) is not None:
+        told = f"a name {bad!r}" if bad else "an empty name, between two slashes"
+    else:
+        return
+    raise PlanError(
+        f"{shown_url(url)!r}: the key has {told}, which cannot be asked for; correct it, or rename the object"
+    )
 
 
 def _split_other(url: str, scheme: str, options: Mapping[str, Any]) -> tuple[Access, str]:
@@ -96,10 +120,14 @@ def _split_other(url: str, scheme: str, options: Mapping[str, Any]) -> tuple[Acc
 
 def _check_port(url: str) -> None:
     """Raise a `PlanError` that does not show the URL if its port is no number, as after a password with a slash."""
+    scheme = url.partition("://")[0]
     try:
-        _ = urlsplit(url).port
+        parts = urlsplit(url)
     except ValueError:
-        scheme = url.partition("://")[0]
+        raise PlanError(f"{scheme}://...: the host has '[' or ']', but is not an IPv6 address") from None
+    try:
+        _ = parts.port
+    except ValueError:
         raise PlanError(f"{scheme}://...: the port is not a number; write a '/' in a password as %2F") from None
 
 
@@ -145,42 +173,61 @@ class _Obstore:
         self._check = _Forks(process)
 
     def head(self, key: str) -> ObjectInfo:
-        self._check()
-        if not key:  # a URL that is a store of its own answers no HEAD if it is signed for GET
-            result = self._obstore.get(self._store, key, options={"range": (0, 1)})
-            return ObjectInfo(key, result.meta["size"], _tag_of(result.meta))
-        found = self._obstore.head(self._store, key)
-        return ObjectInfo(key, found["size"], _tag_of(found))
+        with self._checked():
+            if not key:  # a URL that is a store of its own answers no HEAD if it is signed for GET
+                result = self._obstore.get(self._store, key, options={"range": (0, 1)})
+                return ObjectInfo(key, result.meta["size"], _tag_of(result.meta))
+            found = self._obstore.head(self._store, key)
+            return ObjectInfo(key, found["size"], _tag_of(found))
 
     def list(self, prefix: str) -> Iterator[ObjectInfo]:
-        self._check()
-        for page in self._obstore.list(self._store, prefix or None, chunk_size=1000):
-            for each in page:
-                yield ObjectInfo(each["path"], each["size"], _tag_of(each))
+        with self._checked():
+            for page in self._obstore.list(self._store, prefix or None, chunk_size=1000):
+                for each in page:
+                    yield ObjectInfo(each["path"], each["size"], _tag_of(each))
 
     def read(self, key: str, begin: int, end: int, tag: str | None) -> memoryview:
-        self._check()
         wanted: dict[str, Any] = {"range": (begin, end)}
         if tag is not None and tag.startswith('"'):
             wanted["if_match"] = tag
-        result = self._obstore.get(self._store, key, options=wanted)
-        if tag is not None and _tag_of(result.meta) != tag:
-            raise ChangedError
-        if tuple(result.range) != (begin, end):
-            raise ShortError
-        content = memoryview(result.bytes())
+        with self._checked():
+            result = self._obstore.get(self._store, key, options=wanted)
+            if tag is not None and _tag_of(result.meta) != tag:
+                raise ChangedError
+            if tuple(result.range) != (begin, end):
+                raise ShortError
+            content = memoryview(result.bytes())
         if len(content) != end - begin:
             raise ShortError
         return content
 
-    def write(self, key: str, path: str) -> None:
-        self._check()
-        with open(path, "rb") as file:
-            self._obstore.put(self._store, key, file, chunk_size=8 << 20)
+    def write(self, key: str, path: str, *, create: bool) -> str | None:
+        with self._checked(), open(path, "rb") as file:
+            if create and os.path.getsize(path) <= _PART:  # uploads in parts have no conditions
+                with suppress(NotImplementedError):  # of the store
+                    try:
+                        made = self._obstore.put(self._store, key, file, mode="create", use_multipart=False)
+                    except self._obstore.exceptions.AlreadyExistsError:
+                        raise FileExistsError(key) from None
+                    return made["e_tag"] or made["version"]
+                file.seek(0)
+            made = self._obstore.put(self._store, key, file, chunk_size=_PART)
+            return made["e_tag"] or made["version"]
 
     def delete(self, key: str) -> None:
+        with self._checked():
+            self._obstore.delete(self._store, key)
+
+    @contextmanager
+    def _checked(self) -> Generator[None]:
+        """Check the process, and turn a panic of the library's native code, which is no `Exception`, into one."""
         self._check()
-        self._obstore.delete(self._store, key)
+        try:
+            yield
+        except BaseException as error:
+            if type(error).__name__ == "PanicException":
+                raise PanicError from None
+            raise
 
 
 def _tag_of(meta: Mapping[str, Any]) -> str | None:
@@ -256,8 +303,11 @@ class _FileSystem:
             raise ShortError
         return content
 
-    def write(self, key: str, path: str) -> None:
+    def write(self, key: str, path: str, *, create: bool) -> str | None:
+        if create and self._files.exists(self._root + key):
+            raise FileExistsError(key)
         self._files.put_file(path, self._root + key)
+        return self.head(key).tag
 
     def delete(self, key: str) -> None:
         self._files.rm_file(self._root + key)

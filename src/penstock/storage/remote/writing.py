@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import Any
 
@@ -23,8 +24,9 @@ def write_to_url(
 ) -> list[str]:
     """Call `write` with a local path, send the files that it returns, and return their URLs.
 
-    No object is sent before all files are complete. If sending fails, the objects sent so far are deleted, unless they
-    replaced others. An existing object raises a `FileExistsError`, or is replaced with `overwrite`.
+    No object is sent before all files are complete. An existing object raises a `FileExistsError`, or is replaced with
+    `overwrite`. If sending fails or is interrupted, the objects that this call created are deleted, but none that may
+    have replaced another, and none that has another tag by then: it is another writer's.
     """
     access, key = split_url(url, options)
     prefix, _, name = key.rpartition("/")
@@ -33,26 +35,51 @@ def write_to_url(
     store = store_of(access)
     root = access.options.get("cache_dir") or cache_root()
     os.makedirs(root, exist_ok=True)
-    sent: list[str] = []
+    sent: list[tuple[str, str | None]] = []  # keys and tags
     with LockedFolder(root, UNSENT) as folder:
         written = write(os.path.join(folder, name))
         keys = [f"{prefix}/{os.path.basename(path)}" if prefix else os.path.basename(path) for path in written]
         urls = [url_of(access, each) for each in keys]
         if not overwrite:
-            for each, shown in zip(keys, urls, strict=True):
-                if _exists(store, each, shown):
-                    raise FileExistsError(f"{shown} exists already; remove it, or pass overwrite=True")
+            refuse_existing(urls, options)
         try:
             for path, each, shown in zip(written, keys, urls, strict=True):
-                sent.append(each)  # before: an interrupted request may still have made it
-                answer_of(lambda each=each, path=path: store.write(each, path), shown)
+                _send(store, each, path, shown, sent, create=not overwrite)
         except BaseException:
             if not overwrite:
-                for each in sent:
+                for each, tag in sent:
                     with suppress(Exception):  # the error of sending counts
-                        store.delete(each)
+                        if tag is not None and store.head(each).tag == tag:
+                            store.delete(each)
             raise
     return urls
+
+
+def refuse_existing(urls: Sequence[str], options: Mapping[str, Any] | None) -> None:
+    """Raise a `FileExistsError` for the first of these URLs that has an object."""
+    for url in urls:
+        access, key = split_url(url, options)
+        if _exists(store_of(access), key, shown_url(url)):
+            raise FileExistsError(f"{shown_url(url)} exists already; remove it, or pass overwrite=True")
+
+
+def _send(
+    store: ObjectStore, key: str, path: str, shown: str, sent: list[tuple[str, str | None]], *, create: bool
+) -> None:
+    """Send a file and note its key and tag, also if the caller is interrupted: the request ends first."""
+
+    def write() -> None:
+        try:
+            tag = answer_of(lambda: store.write(key, path, create=create), shown)
+        except FileExistsError:
+            raise FileExistsError(
+                f"{shown} exists already: another writer made it in the meantime, or an earlier try of this one did, "
+                "which the store did not confirm; compare and remove it, or pass overwrite=True"
+            ) from None
+        sent.append((key, tag))
+
+    with ThreadPoolExecutor(1, "penstock-write") as thread:  # its end waits for the request
+        thread.submit(write).result()
 
 
 def _exists(store: ObjectStore, key: str, shown: str) -> bool:
