@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -57,3 +58,5 @@ class Job:
     options: Mapping[str, Any] = field(default_factory=dict[str, Any])  # given to every contender
     footnotes: tuple[str, ...] = ()
     prepare: Callable[[], Any] = lambda: None  # makes the data if it does not exist
+    serve: Callable[[], AbstractContextManager[Mapping[str, Any]]] = lambda: nullcontext({})
+    """Runs what all contenders need, such as a server, and yields more `options`."""
