@@ -39,6 +39,7 @@ class Target:
     of_best_peer: float | None = None  # rate: at least this multiple of the best peer
     at_most: float | None = None  # time: seconds; growth: share
     at_most_bytes: int | None = None  # of `peak_bytes`, if a contender reports it
+    less_cpu: bool = False  # less CPU time a row than every peer, if contenders report `cpu_ms`
     efficiency: float | None = None  # at least this share of the output is useful, if a contender reports it
 
 

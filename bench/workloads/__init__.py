@@ -8,6 +8,7 @@ from bench.job import Job
 from bench.workloads import (
     arrays,
     cache,
+    cluster,
     dicts,
     feed,
     images,
@@ -39,6 +40,7 @@ WORKLOADS = {
     "tables": tables,
     "tar": tar,
     "remote": remote,
+    "cluster": cluster,
     "overlap": overlap,
     "python": python,
     "feed": feed,
