@@ -14,7 +14,7 @@ from bench.workloads.once import each_once
 VARIANTS = ()
 BATCH = 64
 DELAY, RATE = 0.05, 40e6  # seconds before each answer; bytes a second of all together
-KEPT = 16 << 20  # bytes of row groups that Penstock keeps of Parquet, of 100 MB
+KEPT = 16 << 20  # bytes of row groups that Penstock keeps of Parquet, of 103 MB
 
 # Candidates for each peer (`python -m bench tune remote`); the best is in bench/tuned.json.
 TORCH = ({}, {"workers": 2}, {"workers": 8})
@@ -30,7 +30,7 @@ def job(kind: str) -> Job:
     webdataset = Contender("webdataset", "webdataset, curl", "remote", candidates=WEBDATASET)
     return Job(
         name=f"remote {kind}",
-        title=f"{data.IMAGES:,} photos in {objects.KINDS[kind]} on a server, {1000 * DELAY:.0f} ms away over a link of "
+        title=f"{data.IMAGES:,} photos as {objects.KINDS[kind]} on a server {1000 * DELAY:.0f} ms away over a link of "
         f"{RATE / 1e6:.0f} MB/s, shuffled → batch {BATCH} of `bytes`; without a local cache.",
         unit="photos/s",
         contenders=(
