@@ -51,9 +51,19 @@ def run_job(job: Job, against: set[str] | None, rounds: int | None, before: Path
     If `before` is a checkout of another build, that build runs in turn with this one, and nothing is written.
     """
     RESULTS.mkdir(exist_ok=True)
-    log = log_file(job)
-    log.write_text("")
+    log_file(job).write_text("")
     job.prepare()
+    with job.serve() as served:
+        measured = replace(job, options={**job.options, **served})
+        results = run_contenders(measured, against, rounds or job.rounds, before)
+    if before is None:
+        save(job, results)
+    return results
+
+
+def run_contenders(job: Job, against: set[str] | None, rounds: int, before: Path | None) -> list[Result]:
+    """Start and warm up all contenders, then run them in turn."""
+    log = log_file(job)
     results: list[Result] = []
     running: list[tuple[Result, Process | Script]] = []
     for contender in job.contenders if before is None else with_before(job, before):
@@ -71,7 +81,7 @@ def run_job(job: Job, against: set[str] | None, rounds: int | None, before: Path
         except ContenderError as error:
             drop(result, str(error), running)
     try:
-        for number in range(1, (rounds or job.rounds) + 1):
+        for number in range(1, rounds + 1):
             for result, process in running:
                 try:
                     answer = process.run(number, thorough=False)
@@ -82,8 +92,6 @@ def run_job(job: Job, against: set[str] | None, rounds: int | None, before: Path
     finally:
         for _, process in running:
             process.close()
-    if before is None:
-        save(job, results)
     return results
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -39,6 +40,7 @@ class Target:
     of_best_peer: float | None = None  # rate: at least this multiple of the best peer
     at_most: float | None = None  # time: seconds; growth: share
     at_most_bytes: int | None = None  # of `peak_bytes`, if a contender reports it
+    less_cpu: bool = False  # less CPU time a row than every peer, if contenders report `cpu_ms`
     efficiency: float | None = None  # at least this share of the output is useful, if a contender reports it
 
 
@@ -58,3 +60,5 @@ class Job:
     options: Mapping[str, Any] = field(default_factory=dict[str, Any])  # given to every contender
     footnotes: tuple[str, ...] = ()
     prepare: Callable[[], Any] = lambda: None  # makes the data if it does not exist
+    serve: Callable[[], AbstractContextManager[Mapping[str, Any]]] = lambda: nullcontext({})
+    """Runs what all contenders need, such as a server, and yields more `options`."""

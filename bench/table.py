@@ -99,7 +99,29 @@ def verdicts(job: Job, results: Sequence[Result]) -> list[str]:
     before = {result.label: result for result in results if result.side == BEFORE and result.values}
     lines += [f"{result.label}: {since(before[result.label], result)}" for result in ours if result.label in before]
     peers = [result for result in results if result.values and result.side not in NO_PEERS]
-    return lines + [f"{result.label}: {used(result)}" for result in peers if "efficiency" in result.extra]
+    lines += [f"{result.label}: {used(result)}" for result in peers if "efficiency" in result.extra]
+    watched = [result for result in results if result.values and "cpu_ms" in result.extra]
+    if job.target.less_cpu:
+        lines += cpu_compared(watched)
+    lines += [
+        f"{result.label}: {result.extra['cpu_ms']:.2f} ms of CPU time a row, first batch after "
+        f"{result.extra['first_s']:.2f} s"
+        for result in watched
+    ]
+    killed = [result for result in results if result.values and "gap_s" in result.extra]
+    return lines + [f"{result.label}: waited for a batch {result.extra['gap_s']:.2f} s at most" for result in killed]
+
+
+def cpu_compared(watched: Sequence[Result]) -> list[str]:
+    """Compare Penstock's CPU time a row with the least of all peers."""
+    peers = [result.extra["cpu_ms"] for result in watched if result.side not in NO_PEERS]
+    ours = [result for result in watched if result.side == "penstock"]
+    return [
+        f"{result.label}: {result.extra['cpu_ms'] / min(peers):.3g} × the least CPU time of a peer "
+        f"(target < 1: {said(result.extra['cpu_ms'] < min(peers))})"
+        for result in ours
+        if peers
+    ]
 
 
 def compare(job: Job, ours: Result, limit: float | None, peer: Result | None) -> list[str]:

@@ -16,6 +16,11 @@ def tune(job: Job, against: set[str] | None) -> None:
     """Try every candidate of every contender of `job`; keep the best of each."""
     RESULTS.mkdir(exist_ok=True)
     job.prepare()
+    with job.serve() as served:
+        tune_contenders(replace(job, options={**job.options, **served}), against)
+
+
+def tune_contenders(job: Job, against: set[str] | None) -> None:
     for contender in job.contenders:
         if not contender.candidates or (against is not None and contender.side not in against):
             continue
