@@ -54,7 +54,7 @@ def test_costs_and_sizes_are_those_of_the_pipeline():
     assert found.bytes == pytest.approx(16 * 16_000 / found.step)
     assert found.node_bytes == pytest.approx(found.bytes / 4)
     assert found.node_memory == 4 * 7 * 16_000
-    assert found.node_cores < 0.1
+    assert 0 < found.node_cores < 8
     assert ds.state_dict()["row"] == 3  # passes go on where they were
     by_hand = simulate(ds, world=16, step=0.5, seconds=0.05, storage=StorageModel(item_bytes=1e6))
     assert by_hand.bytes == pytest.approx(16e6 / by_hand.step)

@@ -212,3 +212,13 @@ def test_elements_that_do_not_fit_are_named_by_their_records_everywhere():
         assert len(set(notes)) == len(notes)
     streamed = told(list, uneven.filter(lambda x: True).batch(2), ElementError).__notes__
     assert streamed[:3] == [*rows, "in batch(2), at element 2"]
+
+
+def three(x):
+    yield from range(int(x), int(x) + 3)
+
+
+def test_a_pool_of_processes_makes_the_elements_of_generators(processes):
+    options = ps.Options(executor=processes, workers=2)
+    elements = list(ps.Dataset.range(90).flat_map(three).with_options(options))
+    assert elements == [y for x in range(90) for y in range(x, x + 3)]

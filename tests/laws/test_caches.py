@@ -4,7 +4,7 @@ import pickle
 import warnings
 from itertools import islice
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 import penstock as ps
@@ -18,6 +18,7 @@ SETTINGS = {"suppress_health_check": [HealthCheck.too_slow, HealthCheck.function
 
 
 def verify_cached(ds, folder, data):
+    assume("Scratch" not in repr(ds))  # a call changes its attributes, which makes it another function
     if ds.cardinality() == ps.INFINITE:
         ds = ds.take(20)
     expected = [list(ds.cache().iterator(epoch=0)) for _ in range(2)]

@@ -6,10 +6,12 @@ from collections.abc import Generator
 from typing import NamedTuple
 
 from penstock.core.errors import ElementError, WorkerDiedError, WorkerError
+from penstock.elements.chunks.chunk import Items
 from penstock.engine.tasks.task import Job, Made, Redone, Task
 from penstock.engine.tasks.works import Work
 from penstock.engine.transport.undelivered import unsendable
 from penstock.engine.transport.unsent import is_unsent, part_at_fault, why_unsent
+from penstock.ops.combine.unpack import HeldResult
 from penstock.ops.group.batching import batching_of
 from penstock.plan.flow import Piece
 from penstock.plan.node import Node
@@ -53,14 +55,20 @@ def _made_again(job: Job, work: Work, unsent: BaseException | None = None) -> Ge
     for item in range(len(job)):
         task = job.alone(item)
         result = work.tried(task)
-        if isinstance(result, Made) and unsent is not None:
+        is_sent = unsent is not None and not (isinstance(result, Made) and _is_held(result.piece))
+        if isinstance(result, Made) and is_sent:
             result = _unsendable(task, result, work.plan) or result
         if not isinstance(result, Made):
             return AtFault(result, item)
-        if unsent is not None and len(job) == 1:  # it has failed for another reason, as each next one might
+        if unsent is not None and is_sent and len(job) == 1:  # it has failed otherwise, as each next one might
             return AtFault(unsent, 0)
         yield Piece(result.piece.chunk, result.piece.ids, job.mark_after(item + 1), result.piece.failed)
     return None
+
+
+def _is_held(piece: Piece) -> bool:
+    """Return True if the consumer is to go through some result itself, such as a generator: it can be made here."""
+    return isinstance(piece.chunk, Items) and HeldResult in piece.chunk.types
 
 
 def _unsendable(task: Task, made: Made, plan: Node) -> BaseException | None:
