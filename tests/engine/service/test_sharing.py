@@ -366,3 +366,15 @@ def test_random_access_and_checks_need_no_service(folder):
     assert (ds[2], len(ds), ds.check().ok) == (6, 5, True)
     assert [*folder.iterdir()] == []
     assert "share('x')" in ds.explain()
+
+
+def test_a_value_that_a_function_reads_belongs_to_what_is_shared():
+    added = {"by": 1}
+    first = D.range(4).map(lambda x: x + added["by"]).share("added")
+    assert list(first) == [1, 2, 3, 4]
+    added["by"] = 500
+    second = D.range(4).map(lambda x: x + added["by"]).share("added")
+    with pytest.raises(PlanError, match="other elements are shared under this name"):
+        list(second)
+    del first
+    assert list(second) == [500, 501, 502, 503]

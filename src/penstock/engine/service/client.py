@@ -32,10 +32,15 @@ CAREFUL = 64  # requests after the end of a service that are made alone, since o
 
 
 class ServiceKey(NamedTuple):
-    """A name, and the fingerprint of the plan, with its seeds, that is shared under it."""
+    """A name, and the fingerprint and content of the plan, with its seeds, that is shared under it.
+
+    The content is the key of elements as on disk: functions count by their code and what they read, files by size and
+    time. It is not part of the fingerprint of a plan that reads these elements, to which states fit.
+    """
 
     name: str
     fingerprint: str
+    content: str = ""
 
 
 class ServiceLine:

@@ -140,14 +140,16 @@ class Service:
             self._go(door)
         return "leaving", None
 
-    def _loaded(self, channel: Channel, name: str, fingerprint: str, label: str, data: bytes) -> tuple[str, Any]:
+    def _loaded(
+        self, channel: Channel, name: str, fingerprint: str, content: str, label: str, data: bytes
+    ) -> tuple[str, Any]:
         """Load the plan, unless another consumer has sent one meanwhile."""
         with self._lock:
             if self._prepared is None:
                 plan: Node = pickle.loads(data)  # noqa: S301 - from a process of this user, in a folder of this user
                 self._prepared = (PreparedRows if plan.indexed else PreparedPieces)(plan, as_served(plan))
-                self._key, self._label = (name, fingerprint), label
-        return self._welcome(channel, (name, fingerprint))
+                self._key, self._label = (name, fingerprint, content), label
+        return self._welcome(channel, (name, fingerprint, content))
 
     def _made(self, kind: str, *told: Any) -> Any:
         prepared = self._prepared

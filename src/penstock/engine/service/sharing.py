@@ -10,9 +10,13 @@ from penstock.engine.processes.starting import obstacle
 from penstock.engine.service.client import PreparedElsewhere, ServiceKey
 from penstock.ops.buffer.share import Share, SharedElements
 from penstock.plan import safety
+from penstock.plan.content.key import content_key
 from penstock.plan.fingerprint import fingerprint
 from penstock.plan.graph import post_order, rebuild
 from penstock.plan.node import Node
+
+BY_TYPE = ""
+"""The version of a content key: with any, objects that cannot be hashed count by their type."""
 
 
 class SharedUnder:
@@ -31,7 +35,8 @@ class SharedUnder:
 
     def prepared(self, plan: Node) -> PreparedElsewhere:
         """Return the elements of a plan with its seeds bound; nothing is started yet."""
-        key = ServiceKey(self.name, fingerprint(plan))
+        content = content_key(plan, operation="share()", version=BY_TYPE).text
+        key = ServiceKey(self.name, fingerprint(plan), content)
         with self._lock:
             if self._last is None or self._last.key != key:
                 self._last = PreparedElsewhere(key, plan)
