@@ -12,7 +12,7 @@ import pytest
 EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
 
 
-VERDICT = re.compile(r"(Not input|Input|Step|Transfer)-bound|Too early to say: \d+ (batches|elements|steps)")
+VERDICT = re.compile(r"(Input|Step|Transfer|Storage|GIL|Memory)-bound|Too early to say: \d+ (batches|elements|steps)")
 
 
 def share_of(told: str, pattern: str) -> float:

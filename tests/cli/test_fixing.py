@@ -140,6 +140,20 @@ def test_a_file_that_changes_itself_is_left_alone():
     assert text == "x = 1"
 
 
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("ds = ps.Dataset.range(9).batch(size := 3).shuffle(seed=size)\n", "assigns a variable"),
+        ("def made(n):\n    return ps.Dataset.range(n).repeat(2).cache()\n\nds = made(9)\n", "with parameters"),
+    ],
+)
+def test_calls_that_others_may_depend_on_are_left_alone(text, reason):
+    ok, told, after = fixed(HEAD + text)
+    assert not ok
+    assert reason in told
+    assert after == HEAD + text
+
+
 def test_the_command_takes_both_options(capsys):
     with open("fixed_of_test.py", "w") as file:
         file.write(f"{HEAD}ds = ps.Dataset.range(9).repeat(2).cache()\n")

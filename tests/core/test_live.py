@@ -108,3 +108,9 @@ def test_the_position_is_that_of_the_loop():
     ds = squares().with_options(ps.Options(executor="inline"))
     rows = [ds.state_dict()["row"] for _ in ds.progress(file=io.StringIO())]
     assert rows[:6] == [1, 2, 3, 4, 5, 6]
+
+
+@pytest.mark.parametrize("given", [{"title": 3}, {"file": "progress.txt"}])
+def test_wrong_arguments_are_refused_before_the_pass(given):
+    with pytest.raises(TypeError, match=r"expected an open text file|must be text"):
+        Dataset.range(3).progress(**given)

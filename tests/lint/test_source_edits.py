@@ -99,7 +99,7 @@ def test_line_ends_are_kept(newline):
         ("ds = f(a.repeat(3)).cache()\n", "cache()", "repeat(3)", "not in one chain"),
         ("ds = a.repeat(3).apply(g).cache()\n", "cache()", "repeat(3)", r"apply\(\) stands between"),
         ("ds = a.repeat(g()).cache(h())\n", "cache(h())", "repeat(g())", "whose order may matter"),
-        ("ds = a.repeat((x := 3)).cache(y := 4)\n", "cache(y := 4)", "repeat((x := 3))", "whose order may matter"),
+        ("ds = a.repeat((x := 3)).cache(y := 4)\n", "cache(y := 4)", "repeat((x := 3))", "assigns a variable"),
         ("ds = a.repeat(3)\nds = ds.cache(ds.path)\n", "cache(ds.path)", "repeat(3)", "reads the name"),
         ("ds = (a.repeat(3)\n  # keep\n  .cache())\n", "cache()", "repeat(3)", "a comment stands between"),
         ("ds = (a.repeat(3)  # all\n  .cache())\n", "cache()", "repeat(3)", "a comment stands between"),

@@ -29,6 +29,10 @@ class LivePasses(Generic[T]):
     """An iterable over the items of a dataset or feed; each pass is the next epoch, and is shown."""
 
     def __init__(self, source: Iterated, title: str, *, details: bool, leave: bool, file: TextIO | None) -> None:
+        if not isinstance(title, str):
+            raise TypeError(f"progress(): the title must be text, not {title!r:.60}")
+        if file is not None and not callable(getattr(file, "write", None)):
+            raise TypeError(f"progress(file=): expected an open text file, not {file!r:.60}")
         self._source = source
         self._title = title
         self._details = details

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from dataclasses import dataclass
 from types import CodeType
 
@@ -40,6 +41,8 @@ class Fix:
             raise EditError(f"{module} belongs to an installed package")
         if self.moved.code is not self.target.code:
             raise EditError("the calls are in different functions or files")
+        if _makes_others(self.moved.code):
+            raise EditError("the calls are in a function with parameters, by which they make other datasets too")
         ends = self.moved.end, self.target.end
         if ends[0] is None or ends[1] is None:
             raise EditError("the interpreter does not tell the columns of calls")
@@ -55,6 +58,14 @@ def fix_of(move: MoveCall | None, plan: Node) -> Fix | None:
     moved, target = (place_noted(plan, node) for node in (move.moved, move.target))
     methods = move.moved.name, move.target.name
     return None if moved is None or target is None else Fix(move.effect, moved, target, move.before, methods)
+
+
+def _makes_others(code: CodeType) -> bool:
+    """Return True if the result of a function depends on how it is called, or on what surrounds it."""
+    takes = (
+        code.co_argcount + code.co_kwonlyargcount + bool(code.co_flags & (inspect.CO_VARARGS | inspect.CO_VARKEYWORDS))
+    )
+    return bool(takes or code.co_freevars)
 
 
 def _has_code(text: str, code: CodeType) -> bool:

@@ -6,7 +6,7 @@ import ast
 import io
 import re
 import tokenize
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -139,6 +139,8 @@ def _method(call: ast.Call) -> str:
 def _check_order(chain: Sequence[ast.Call], moved: ast.Call) -> None:
     """Raise an error if the arguments of the moved call, and others, might do something when they are evaluated."""
     others = [call for call in chain if call is not moved]
+    if any(isinstance(each, ast.NamedExpr) for call in chain for each in _within_arguments(call)):
+        raise EditError("an argument assigns a variable, which a call that moves may read")
     if _has_effects(moved) and any(map(_has_effects, others)):
         raise EditError("the arguments of both calls call functions, whose order may matter")
 
@@ -148,8 +150,12 @@ def _has_effects(call: ast.Call) -> bool:
 
 
 def _reads(call: ast.Call, names: set[str]) -> bool:
-    arguments = [*call.args, *(keyword.value for keyword in call.keywords)]
-    return any(isinstance(each, ast.Name) and each.id in names for node in arguments for each in ast.walk(node))
+    return any(isinstance(each, ast.Name) and each.id in names for each in _within_arguments(call))
+
+
+def _within_arguments(call: ast.Call) -> Iterator[ast.AST]:
+    for argument in (*call.args, *(keyword.value for keyword in call.keywords)):
+        yield from ast.walk(argument)
 
 
 def _acts(argument: ast.expr) -> bool:

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from penstock.engine.runs.session import Session
     from penstock.engine.runs.settings import Settings
 
+MOST_THREADS = 1024
+
 
 class Changeable:
     """A run that can be changed while it is under way, without a change of its items or their order."""
@@ -48,6 +50,8 @@ class Changeable:
             return "other processes make the elements"
         if not isinstance(executor, str):
             return "its executor was passed, and has workers of its own"
+        if workers > MOST_THREADS:
+            return f"{workers:,} threads are more than {MOST_THREADS:,}"
         if executor == "inline":
             return "it is inline, as its options or functions require"
         self.controls.change_workers(workers)

@@ -62,7 +62,8 @@ class TopServer:
         with suppress(OSError):
             self._wakes.send(b"0")
         if self.thread is not threading.current_thread():
-            self.thread.join(LAST_JOIN)
+            with suppress(RuntimeError):  # not started yet, by a thread that begins it just now
+                self.thread.join(LAST_JOIN)
 
     def _work(self) -> None:
         listener = None
