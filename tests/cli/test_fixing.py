@@ -136,7 +136,7 @@ def test_a_file_that_changes_itself_is_left_alone():
     begin = "from pathlib import Path\nimport penstock as ps\nds = ps.Dataset.range(9).repeat(2).cache()\n"
     ok, told, text = fixed(f"{begin}Path(__file__).write_text('x = 1')\n")
     assert not ok
-    assert "has changed since it was loaded" in told
+    assert "has changed since it was loaded" in " ".join(told.split())
     assert text == "x = 1"
 
 

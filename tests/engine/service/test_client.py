@@ -51,12 +51,12 @@ def test_other_versions_are_told(monkeypatch):
 
 
 def test_a_pipeline_that_cannot_be_loaded_says_so(tmp_path, monkeypatch):
-    (tmp_path / "only_here.py").write_text("def double(x):\n    return 2 * x\n")
+    (tmp_path / "only_in_this_folder.py").write_text("def double(x):\n    return 2 * x\n")
     monkeypatch.syspath_prepend(str(tmp_path))
-    import only_here
+    import only_in_this_folder
 
-    ours = prepared(D.range(9).map(only_here.double))
+    ours = prepared(D.range(9).map(only_in_this_folder.double))
     monkeypatch.undo()
-    with pytest.raises(ModuleNotFoundError, match="only_here") as caught:
+    with pytest.raises(ModuleNotFoundError, match="only_in_this_folder") as caught:
         ours.open()
     assert "while the process that prepares share('x') loaded the pipeline" in "\n".join(caught.value.__notes__)

@@ -107,11 +107,11 @@ class BufferMethods(Handle[T_co]):
         docs/sharing.md.
 
         Operations before `share` run there, with the options before it; operations after it run here. So shard after
-        it. All datasets that share a name must have the same pipeline before it and the same seeds
-        (`Options(seed=)`); otherwise the first `next` raises a `PlanError`. Elements must be picklable. A pipeline that
-        no other process can make raises a `PlanError` here.
+        it. All datasets that share a name must have the same pipeline before it, with functions that read the same
+        values, and the same seeds (`Options(seed=)`); otherwise the first `next` raises a `PlanError`. Elements must be
+        picklable. A pipeline that no other process can make raises a `PlanError` here.
 
-        >>> ds = Dataset.range(6).map(lambda x: x * x).share("squares")
+        >>> ds = Dataset.range(6).map(lambda x: x * x).share("example")
         >>> list(ds.shard(2, 0)), list(ds.shard(2, 1))
         ([0, 4, 16], [1, 9, 25])
         """
