@@ -150,7 +150,7 @@ def test_a_file_that_changes_itself_is_left_alone():
 def test_calls_that_others_may_depend_on_are_left_alone(text, reason):
     ok, told, after = fixed(HEAD + text)
     assert not ok
-    assert reason in told
+    assert reason in " ".join(told.split())
     assert after == HEAD + text
 
 

@@ -181,8 +181,9 @@ def _measured_costs(ds: Dataset[Any], seconds: float) -> tuple[ItemCost, ItemSiz
         if perf_counter() >= until:
             break
     wall, cpu = np.array(costs).T
-    read = sum(each.bytes for each in stats.operations if each.reads) / stats.items
-    item = stats.operations[-1].bytes / stats.items if stats.operations else 0.0
+    made = (stats.operations[-1].rows if stats.operations else 0) or stats.items  # also those not received yet
+    read = sum(each.bytes for each in stats.operations if each.reads) / made
+    item = stats.operations[-1].bytes / made if stats.operations else 0.0
     return ItemCost(wall, np.minimum(cpu, wall)), ItemSizes(stats.unit, item, read)
 
 
