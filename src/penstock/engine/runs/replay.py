@@ -11,7 +11,6 @@ from penstock.engine.tasks.task import Job, Made, Redone, Task
 from penstock.engine.tasks.works import Work
 from penstock.engine.transport.undelivered import unsendable
 from penstock.engine.transport.unsent import is_unsent, part_at_fault, why_unsent
-from penstock.ops.combine.unpack import HeldResult
 from penstock.ops.group.batching import batching_of
 from penstock.plan.flow import Piece
 from penstock.plan.node import Node
@@ -68,6 +67,8 @@ def _made_again(job: Job, work: Work, unsent: BaseException | None = None) -> Ge
 
 def _is_held(piece: Piece) -> bool:
     """Return True if the consumer is to go through some result itself, such as a generator: it can be made here."""
+    from penstock.ops.combine.unpack import HeldResult  # rarely needed
+
     return isinstance(piece.chunk, Items) and HeldResult in piece.chunk.types
 
 
