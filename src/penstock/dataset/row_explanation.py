@@ -33,7 +33,7 @@ _LONGEST = 100  # characters of the specs and values of an element
 
 @dataclass(frozen=True)
 class OperationOnRow:
-    """What one operation made for an element: the first of its elements, and how many there are.
+    """The result of one operation for an element: the first of its elements, and their number.
 
     `rows` tells which ones, if they are known. `draws` are the random generators that it received, with their calls;
     `left_out` the rows that it dropped. If it is not `reached`, an operation below failed or made no element; if it is

@@ -149,7 +149,7 @@ class _Part(NamedTuple):
 
     @property
     def counted(self) -> bool:
-        """Whether elements depend on the operation."""
+        """True if elements depend on the operation."""
         return not only_says_how(self.node)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import socket
+import sys
 import threading
 
 import pytest
@@ -33,7 +34,7 @@ def test_the_server_tells_what_the_process_runs(serving, a_pass):
     (path,) = sockets()
     answer = ask(path, {"do": "show"})
     assert answer["pid"] == os.getpid()
-    assert answer["command"]
+    assert answer["command"] == sys.orig_argv
     assert a_pass._published.number in [each["number"] for each in answer["passes"]]
 
 

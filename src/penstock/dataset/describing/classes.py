@@ -26,7 +26,7 @@ class ClassCounts:
 
     @property
     def is_open(self) -> bool:
-        """Whether values are counted still."""
+        """True while values are counted."""
         return not (self.too_many or self.unsuited)
 
     def add(self, values: Iterable[Class]) -> None:

@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 
 class Controls:
-    """What others ask of a run. The consumer's thread heeds it before it takes the next items.
+    """Requests to change a run under way. The consumer's thread obeys them before it takes the next items.
 
     While the run is paused, the consumer waits, threads begin no task, and nothing is made ahead; tasks in hand, and
     those that other processes have been given, are finished. The items and their order stay the same.
@@ -22,7 +22,7 @@ class Controls:
 
     def __init__(self) -> None:
         self.asked = False
-        """Whether there is anything to heed."""
+        """True if there are requests to obey."""
         self.workers: int | None = None
         """The number of threads that was asked for, if any."""
         self.waits_since = 0

@@ -33,7 +33,7 @@ class Screen:
         self.lock = lock or threading.RLock()
         self.process = os.getpid()
         self.at_margin = True
-        """Whether the last text printed ended a line."""
+        """True if the last text printed ended a line."""
         self._shown: list[str] = []
         self._last: list[str] = []  # shown before a print
         self._drawn_at = 0.0

@@ -1,4 +1,4 @@
-"""What single records cost in one operation: the distribution, and the slowest."""
+"""The costs of single records in one operation: their distribution, and the slowest."""
 
 from __future__ import annotations
 

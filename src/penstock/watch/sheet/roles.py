@@ -1,4 +1,4 @@
-"""Which leaf of an element is its image, its label, its boxes: asked for, or guessed by names and shapes."""
+"""The leaves of an element that are its image, label, boxes and so on: as requested, or guessed by names and shapes."""
 
 from __future__ import annotations
 
