@@ -12,6 +12,7 @@ from penstock.engine.cursors.cursor import Cursor
 from penstock.engine.runs.carry_over import CarryOver
 from penstock.engine.runs.run import Run
 from penstock.engine.runs.settings import settings_of
+from penstock.engine.service.lanes import Lanes
 from penstock.engine.service.rows import KEPT_PART, LANE_AHEAD, MOST_LANES, ROW_BYTES, lane_settings
 from penstock.engine.tasks.observer import Unobserved
 from penstock.engine.workers.lifetime import WORKER
@@ -45,20 +46,19 @@ class PieceLane:
         self.error: BaseException | None = None
 
 
-class PreparedPieces:
+class PreparedPieces(Lanes[PieceLane]):
     """The pieces of a streamed plan, made by a few runs from the marks where consumers are."""
 
     def __init__(self, plan: Node, run: Node) -> None:
         """Prepare pieces of `plan`, as it is run by `run`."""
+        super().__init__()
         self._plan = run
         self._settings = lane_settings(plan)
         self._carry_over = CarryOver()
         self._most = settings_of(plan).memory_budget // KEPT_PART
-        self._changed = threading.Condition()
         self._kept: dict[PieceKey, KeptPiece] = {}
         self._order: deque[tuple[PieceKey, int]] = deque()  # with bytes, the oldest first
         self._nbytes = 0
-        self._lanes: list[PieceLane] = []
         self._requests = 0
 
     def after(self, epoch: int, mark: Mark, careful: bool = False) -> Piece | None:
@@ -89,7 +89,7 @@ class PreparedPieces:
     def _begun(self, key: PieceKey, mark: Mark) -> PieceLane:
         idle = [lane for lane in self._lanes if not lane.waiting]
         if len(self._lanes) >= MOST_LANES and idle:
-            self._end(min(idle, key=lambda lane: lane.used))
+            self._end_lane(min(idle, key=lambda lane: lane.used))
         run = Run(self._plan, self._settings, Unobserved(), Cursor(0, key[0], 0, mark=mark), self._carry_over)
         lane = PieceLane(run, key)
         self._lanes.append(lane)
@@ -114,7 +114,7 @@ class PreparedPieces:
             lane.error = error
         finally:
             with self._changed:
-                self._end(lane)
+                self._end_lane(lane)
             lane.run.close()
 
     def _waited_for_turn(self, lane: PieceLane) -> bool:
@@ -142,18 +142,3 @@ class PreparedPieces:
             self._nbytes -= freed
             del self._kept[old]
         self._changed.notify_all()
-
-    def _end(self, lane: PieceLane) -> None:
-        lane.is_closed = True
-        if lane in self._lanes:
-            self._lanes.remove(lane)
-        self._changed.notify_all()
-
-    def close(self) -> None:
-        """Stop all runs."""
-        with self._changed:
-            lanes = list(self._lanes)
-            for lane in lanes:
-                self._end(lane)
-        for lane in lanes:
-            lane.run.close()

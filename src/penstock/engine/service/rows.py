@@ -17,6 +17,7 @@ from penstock.engine.cursors.cursor import Cursor
 from penstock.engine.runs.carry_over import CarryOver
 from penstock.engine.runs.run import Run
 from penstock.engine.runs.settings import Settings, settings_of
+from penstock.engine.service.lanes import Lanes
 from penstock.engine.tasks.compile import compiled
 from penstock.engine.tasks.observer import Unobserved
 from penstock.engine.workers.lifetime import WORKER
@@ -63,22 +64,21 @@ class RowLane:
         return self.head <= row < self.end and row - self.head <= near
 
 
-class PreparedRows:
+class PreparedRows(Lanes[RowLane]):
     """The rows of a plan, made by a few runs from the places where consumers are; others are made one by one."""
 
     def __init__(self, plan: Node, run: Node) -> None:
         """Prepare rows of `plan`, as it is run by `run`."""
+        super().__init__()
         self._plan = run
         self._settings = lane_settings(plan)
         self._program = compiled(run, fresh, Unobserved())
         self._carry_over = CarryOver()
         self._most = settings_of(plan).memory_budget // KEPT_PART
-        self._changed = threading.Condition()
         self._kept: dict[int, tuple[Chunk, int]] = {}  # by row: a chunk, and the position in it
         self._order: deque[tuple[list[int], Chunk, int]] = deque()  # rows, chunk and bytes, the oldest first
         self._nbytes = 0
         self._making: set[int] = set()
-        self._lanes: list[RowLane] = []
         self._begun: set[int] = set()  # epochs
         self._misses: deque[int] = deque(maxlen=MISSES)  # the rows after requests that no lane could serve
         self._requests = 0
@@ -197,21 +197,6 @@ class PreparedRows:
         with self._changed:
             self._changed.wait_for(lambda: lane.is_closed or lane.may_go_on)
             return not lane.is_closed and lane.head < lane.end and lane.head not in self._kept
-
-    def _end_lane(self, lane: RowLane) -> None:
-        lane.is_closed = True
-        if lane in self._lanes:
-            self._lanes.remove(lane)
-        self._changed.notify_all()
-
-    def close(self) -> None:
-        """Stop all runs."""
-        with self._changed:
-            lanes = list(self._lanes)
-            for lane in lanes:
-                self._end_lane(lane)
-        for lane in lanes:
-            lane.run.close()
 
 
 def _chunk_of(places: Sequence[tuple[Chunk, int]]) -> Chunk:
