@@ -142,13 +142,11 @@ __attribute__((noinline, target("avx2,bmi,bmi2"))) Step by_hand(const HuffmanSea
 PENSTOCK_FAST_JPEG_INLINE bool has_ended(uint64_t position) { return position == 63 || position - kBlockEnd <= 62; }
 
 // Stores both values of an entry unconditionally: a missing one is 0, at a place that has no value yet.
-PENSTOCK_FAST_JPEG_INLINE void store(const AcEntry* entry, uint64_t before, uint64_t& position, int16_t* block) {
-  uint16_t control;
-  std::memcpy(&control, &entry->begin, sizeof control);
-  const int last = static_cast<int>(__builtin_ia32_bextr_u64(before, control)) + entry->bias;
-  const uint64_t first_at = position + entry->to_first;
-  position += entry->to_last;
-  block[kNaturalOrder.at[first_at]] = entry->first;
+PENSTOCK_FAST_JPEG_INLINE void store(uint64_t entry, uint64_t before, uint64_t& position, int16_t* block) {
+  const uint64_t last = __builtin_ia32_bextr_u64(before, entry >> 16) + (entry >> 32);
+  const uint64_t first_at = position + (entry >> 48 & 0xFF);
+  position += entry >> 56;
+  block[kNaturalOrder.at[first_at]] = static_cast<int8_t>(entry >> 8);
   block[kNaturalOrder.at[position]] = static_cast<int16_t>(last);
 }
 
@@ -165,22 +163,22 @@ PENSTOCK_FAST_JPEG_INLINE bool decode_block(BitWindow& window, const DcTable& dc
   uint64_t position = 0;
   const int shift = table.value_shift;
   for (;;) {
-    const AcEntry* entry = &table.values[bits >> shift];
+    uint64_t entry = table.values[bits >> shift];
     blocks::refill(bits, next, taken);  // while the entry is loaded
     blocks::store(entry, bits, position, block);
-    bits <<= entry->bits;
-    taken += entry->bits;
+    bits <<= entry & 63;
+    taken += entry & 0xFF;
     if (position < 63) {
-      entry = &table.values[bits >> shift];
+      entry = table.values[bits >> shift];
       blocks::store(entry, bits, position, block);
-      bits <<= entry->bits;
-      taken += entry->bits;
+      bits <<= entry & 63;
+      taken += entry & 0xFF;
       if (position < 63) continue;
     }
     if (blocks::has_ended(position)) break;
     BitWindow apart{bits, next, static_cast<unsigned>(taken)};  // so that the loop's own stay in registers
-    auto at = static_cast<unsigned>(position - entry->to_last);
-    const blocks::Step step = blocks::by_hand<true>(table.search, apart, entry->bits, at, block);
+    auto at = static_cast<unsigned>(position - (entry >> 56));
+    const blocks::Step step = blocks::by_hand<true>(table.search, apart, entry & 0xFF, at, block);
     bits = apart.bits, next = apart.next, taken = apart.taken, position = at;
     if (step == blocks::Step::kBad) return false;
     if (step == blocks::Step::kEnd) break;

@@ -62,7 +62,7 @@ int bias_of(int size) { return 1 - (1 << size); }
 // Fills the lookups of values, `Bits` wide. What may follow a first symbol depends only on the number of bits left: it
 // is found once for each number. An entry takes so few bits that two lookups need one refill.
 template <int Bits>
-void fill_values(const Codes& codes, AcEntry* out) {
+void fill_values(const Codes& codes, uint64_t* out) {
   constexpr unsigned kMost = (56 - Bits) / 2;
   static thread_local uint64_t following[1 << Bits];  // with r bits left: from 1 << r on; 0: no second symbol
   static thread_local uint64_t values[1 << Bits];

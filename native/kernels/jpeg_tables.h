@@ -44,7 +44,7 @@ static_assert(sizeof(AcEntry) == 8);
 struct AcTable {
   int value_shift, skip_shift;  // 64 - bits of a lookup
   HuffmanSearch search;
-  alignas(64) AcEntry values[1 << kValueBits];
+  alignas(64) uint64_t values[1 << kValueBits];
   uint16_t skips[1 << kSkipBits];  // all symbols that fit: their bits, and the coefficients they take << 8
 };
 
