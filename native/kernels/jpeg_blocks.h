@@ -1,7 +1,8 @@
 // Decodes the blocks of a baseline JPEG scan: the values of a block, or only where it ends.
 //
 // The scan is read from a copy without its stuffed zero bytes, with kScanSlack readable bytes after it. A window of 64
-// bits holds the next bits at its top; it is refilled without a branch, once for two lookups.
+// bits holds the next bits at its top; it is refilled without a branch, once for two lookups. Two lookups of
+// coefficients leave at least kDcBits bits of it, so that the next block can begin while it is refilled.
 #pragma once
 
 #include "kernels/jpeg_tables.h"
@@ -89,10 +90,12 @@ inline int value_of(uint64_t bits, int size) {
   return value < 1 << (size - 1) ? value - (1 << size) + 1 : value;
 }
 
-// Adds a block's difference to `dc`. Returns false for a bad code. Needs 27 bits in the window.
+// Adds a block's difference to `dc`. Returns false for a bad code. Needs kDcBits bits in the window, which is refilled.
 template <typename Count>
-PENSTOCK_FAST_JPEG_INLINE bool decode_dc(const DcTable& table, uint64_t& bits, Count& taken, int& dc) {
+PENSTOCK_FAST_JPEG_INLINE bool decode_dc(const DcTable& table, uint64_t& bits, const uint8_t*& next, Count& taken,
+                                         int& dc) {
   const DcEntry entry = table.entries[bits >> (64 - kDcBits)];
+  refill(bits, next, taken);  // while the entry is loaded
   if (__builtin_expect(entry.bits == 0, 0)) {
     const Symbol symbol = search(table.search, bits);
     if (symbol.length == 0) return false;
@@ -110,6 +113,8 @@ PENSTOCK_FAST_JPEG_INLINE bool decode_dc(const DcTable& table, uint64_t& bits, C
   taken += entry.bits;
   return true;
 }
+
+static_assert(56 - 2 * most_bits(kSkipBits) >= kDcBits && 56 - 2 * most_bits(kChromaBits) >= kDcBits);
 
 enum class Step { kGoOn, kEnd, kBad };
 
@@ -158,8 +163,7 @@ PENSTOCK_FAST_JPEG_INLINE bool decode_block(BitWindow& window, const DcTable& dc
   uint64_t bits = window.bits;
   const uint8_t* next = window.next;
   uint64_t taken = window.taken;
-  blocks::refill(bits, next, taken);
-  if (!blocks::decode_dc(dc_table, bits, taken, dc)) return false;
+  if (!blocks::decode_dc(dc_table, bits, next, taken, dc)) return false;
   uint64_t position = 0;
   const int shift = table.value_shift;
   for (;;) {
@@ -193,8 +197,7 @@ PENSTOCK_FAST_JPEG_INLINE bool skip_block(BitWindow& window, const DcTable& dc_t
   uint64_t bits = window.bits;
   const uint8_t* next = window.next;
   unsigned taken = window.taken;  // from here on, the position in the block << 8 is added to it
-  blocks::refill(bits, next, taken);
-  if (!blocks::decode_dc(dc_table, bits, taken, dc)) return false;
+  if (!blocks::decode_dc(dc_table, bits, next, taken, dc)) return false;
   const int shift = table.skip_shift;
   for (;;) {
     unsigned entry = table.skips[bits >> shift];

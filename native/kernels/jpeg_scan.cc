@@ -115,12 +115,13 @@ bool Scan::prepare_tables(const jpeg_decompress_struct& header) {
   return true;
 }
 
-void Scan::begin_segment() {
+PENSTOCK_FAST_JPEG void Scan::begin_segment() {
   const auto most = static_cast<size_t>(end_ - rest_) + kScanSlack;
   if (bytes_.size() < most) bytes_.resize(most + most / 2);
   size_ = unstuff(rest_, end_, bytes_.data(), marker_);
   std::memset(bytes_.data() + size_, 0, kScanSlack);
   window_ = BitWindow{0, bytes_.data(), 63};
+  blocks::refill(window_.bits, window_.next, window_.taken);
   left_ = interval_;
   for (Component& component : components_) component.dc = 0;
 }

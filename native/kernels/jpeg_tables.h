@@ -25,6 +25,9 @@ inline constexpr int kDcBits = 9;
 inline constexpr int kValueBits = 11, kSkipBits = 12;  // of the lookups of a table; fewer for chroma
 inline constexpr int kChromaBits = 10;
 
+// The most bits that a lookup takes, so that two need one refill.
+constexpr unsigned most_bits(unsigned of_lookup) { return (56 - of_lookup) / 2; }
+
 // Positions from kBlockEnd on mean that the block has ended, those from kByHand on that its next symbol must be decoded
 // by hand; a position of a block that has not ended is at most 63.
 inline constexpr unsigned kBlockEnd = 128, kByHand = 193;
