@@ -32,7 +32,8 @@ constexpr unsigned most_bits(unsigned of_lookup) { return (56 - of_lookup) / 2; 
 // by hand; a position of a block that has not ended is at most 63.
 inline constexpr unsigned kBlockEnd = 128, kByHand = 193;
 
-// Up to two symbols of the coefficients of a block, from one window of bits.
+// Up to two symbols of the coefficients of a block, from one window of bits. Tables hold entries as integers, which one
+// load reads.
 struct AcEntry {
   uint8_t bits;      // that both take
   int8_t first;      // the value of the first, if there are two
