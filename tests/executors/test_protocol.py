@@ -152,6 +152,31 @@ def test_as_many_tasks_are_under_way_as_the_executor_has_workers():
     assert executor.most >= 7
 
 
+class Near(OtherHost):
+    """Notes the place of each call."""
+
+    def __init__(self):
+        super().__init__()
+        self.places = []
+
+    def submit_near(self, place, fn, /, *args):
+        self.places.append(place)
+        return self.submit(fn, *args)
+
+
+def test_tasks_on_remote_data_are_sent_to_their_places(tmp_path, monkeypatch):
+    fsspec = pytest.importorskip("fsspec")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setattr("penstock.engine.tasks.places.STRETCH", 80)
+    fsspec.filesystem("memory").pipe("/near/rows.bin", bytes(range(200)))
+    executor = Near()
+    ds = ps.read_fixed_length("memory://near/rows.bin", 1).batch(40)
+    assert [each.tolist() for each in by(ds, executor, workers=1)] == [each.tolist() for each in ds]
+    assert executor.places == [0, 0, 1, 1, 2]
+    assert list(by(D.range(9).map(abs), executor)) == list(range(9))
+    assert len(executor.places) == 5
+
+
 def test_errors_of_dask_tell_of_lost_workers():
     killed = type("KilledWorker", (Exception,), {"__module__": "distributed.scheduler"})
     assert is_lost_worker(killed())

@@ -40,6 +40,7 @@ class Faults:
     only: int = 0  # the number of requests that the status is for; 0: all
     no_ranges: bool = False
     weak: bool = False  # ETags
+    writable: bool = False  # objects can be put
     folders: bool = False  # listed as empty objects, as consoles make them
 
 
@@ -51,6 +52,7 @@ class Stats:
     lists: int = 0
     heads: int = 0
     gets: int = 0
+    puts: int = 0
     bytes: int = 0
     most_at_once: int = 0
     faults: int = 0
@@ -122,6 +124,9 @@ class ObjectServer:
             self.stats.lists += 1
             return await self._send(writer, *self._listed(path.rstrip("/"), query.get("prefix", [""])[0]))
         place = os.path.join(self.folder, path)
+        if method == "PUT":
+            self.stats.puts += 1
+            return await self._put(writer, place, headers, await reader.readexactly(int(headers["content-length"])))
         if not os.path.isfile(place):
             text = b"" if method == "HEAD" else b"<Error><Code>NoSuchKey</Code></Error>"
             return await self._send(writer, 404, text)
@@ -136,6 +141,16 @@ class ObjectServer:
             self.stats.heads += 1
             return await self._send(writer, 200, b"", {**told, "Content-Length": str(size)})
         return await self._get(writer, place, size, headers, told)
+
+    async def _put(self, writer, place, headers, content) -> bool:
+        if not self.faults.writable:
+            return await self._send(writer, 403, b"<Error><Code>AccessDenied</Code></Error>")
+        if os.path.exists(place) and headers.get("if-none-match") == "*":
+            return await self._send(writer, 412, b"<Error><Code>PreconditionFailed</Code></Error>")
+        os.makedirs(os.path.dirname(place), exist_ok=True)
+        with open(place, "wb") as file:
+            file.write(content)
+        return await self._send(writer, 200, b"", {"ETag": f'"{self._sum(place)}"'})
 
     async def _get(self, writer, place, size, headers, told) -> bool:
         faults, stats = self.faults, self.stats

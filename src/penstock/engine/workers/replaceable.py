@@ -47,7 +47,8 @@ class ReplaceableExecutor:
         self._executor: Executor | None = None if is_factory else given
         self._given = self._executor
         self._note = note
-        self._workers = workers
+        self.workers = workers
+        """The number of calls under way, under a given budget, if the executor itself does not tell."""
         self._lock = threading.RLock()  # never held while calling an executor, whose own locks guard its callbacks
         self._under_way: dict[Call, Executor] = {}
         self._suspects: deque[Call] = deque()
@@ -132,7 +133,7 @@ class ReplaceableExecutor:
 
     def _admitted(self, executor: Executor) -> deque[Call]:
         """Take out the calls that wait; under a given budget those that may begin, one for each worker."""
-        workers = getattr(executor, "_max_workers", self._workers)
+        workers = getattr(executor, "_max_workers", self.workers)
         places = workers - sum(call.may_begin is not None for call in self._under_way)
         calls: deque[Call] = deque()
         held: deque[Call] = deque()

@@ -69,6 +69,11 @@ class Fetcher:
         self.pace = RequestPace()
         self.counts = FetchCounts()
 
+    @property
+    def ahead_bytes(self) -> int:
+        """The bytes that were requested ahead and not read yet."""
+        return self._bytes
+
     def announce(self, extents: Iterable[Extent]) -> None:
         """Begin to fetch extents that will be read, in this order, without waiting."""
         with self._lock:
