@@ -1,4 +1,4 @@
-"""A server of the files of a folder, as S3 and as HTTP with ranges, that fails, delays and limits as it is told.
+"""A server of the files of a folder, as S3, Google, Azure and HTTP, that fails, delays and limits as it is told.
 
 As a program it serves until its standard input ends: `python object_server.py FOLDER`, which prints its port. Each
 request takes a number; `Faults` say what happens to which of them, so that a run can be repeated.
@@ -120,9 +120,10 @@ class ObjectServer:
             self.stats.faults += 1
             text = f"<Error><Code>{faults.code}</Code><Message>no</Message></Error>" if faults.code else ""
             return await self._send(writer, faults.status, b"" if method == "HEAD" else text.encode())
-        if "list-type" in query:
+        if "list-type" in query or query.get("comp") == ["list"]:
             self.stats.lists += 1
-            return await self._send(writer, *self._listed(path.rstrip("/"), query.get("prefix", [""])[0]))
+            listed = self._listed if "list-type" in query else self._listed_by_azure
+            return await self._send(writer, *listed(path.rstrip("/"), query.get("prefix", [""])[0]))
         place = os.path.join(self.folder, path)
         if method == "PUT":
             self.stats.puts += 1
@@ -238,6 +239,22 @@ class ObjectServer:
             if key.startswith(prefix)
         )
         return 200, f"<ListBucketResult><IsTruncated>false</IsTruncated>{entries}</ListBucketResult>".encode()
+
+    def _listed_by_azure(self, container: str, prefix: str) -> tuple[int, bytes]:
+        root = os.path.join(self.folder, container)
+        if not os.path.isdir(root):
+            return 404, b"<Error><Code>ContainerNotFound</Code></Error>"
+        keys = [os.path.relpath(os.path.join(at, name), root) for at, _, names in os.walk(root) for name in names]
+        entries = "".join(
+            f"<Blob><Name>{escape(key)}</Name><Properties><Last-Modified>Thu, 01 Jan 2026 00:00:00 GMT</Last-Modified>"
+            f"<Content-Length>{os.path.getsize(os.path.join(root, key))}</Content-Length>"
+            f"<Content-Type>application/octet-stream</Content-Type>"
+            f"<Etag>{self._sum(os.path.join(root, key))}</Etag></Properties></Blob>"
+            for key in sorted(keys, reverse=True)
+            if key.startswith(prefix)
+        )
+        text = f"<EnumerationResults><Blobs>{entries}</Blobs><NextMarker /></EnumerationResults>"
+        return 200, f'<?xml version="1.0" encoding="utf-8"?>{text}'.encode()
 
     def _sum(self, place: str) -> str:
         status = os.stat(place)

@@ -56,11 +56,16 @@ class _Folder:
     """A folder of indexes: the objects there by key, and whether this process may write there, as far as it knows."""
 
     def __init__(self, access: Access, prefix: str) -> None:
-        self.is_writable = True
+        self.is_writable = not _is_anonymous(access)
         self.objects: dict[str, ObjectInfo] = {}
         with suppress(Exception):  # a store that does not list has none
             listed = answer_of(lambda: list(store_of(access).list(prefix)), url_of(access, prefix))
             self.objects = {each.key: each for each in listed}
+
+
+def _is_anonymous(access: Access) -> bool:
+    options = access.options
+    return bool(options.get("anon") or options.get("skip_signature")) or options.get("token") == "anon"
 
 
 @lru_cache(maxsize=64)
