@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import pickle
-from concurrent.futures import Executor, Future
+import threading
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from dataclasses import replace
 
 import numpy as np
@@ -150,6 +151,39 @@ def test_as_many_tasks_are_under_way_as_the_executor_has_workers():
     with ds.iterator() as it:
         assert [int(next(it)[0]) for _ in range(20)] == list(range(20))
     assert executor.most >= 7
+
+
+class Queue(Executor):
+    """Makes one call after another in a thread; loses the worker of the first once others wait behind it."""
+
+    workers = 2
+
+    def __init__(self):
+        self.thread = ThreadPoolExecutor(1)
+        self.submitted = []
+        self.others_wait = threading.Event()
+
+    def submit(self, fn, /, *args):
+        self.submitted.append(args[1].low)
+        if len(self.submitted) == 1:
+            return self.thread.submit(self.loses)
+        if len(self.submitted) == self.workers + 1:
+            self.others_wait.set()
+        return self.thread.submit(fn, *pickle.loads(pickle.dumps(args)))
+
+    def loses(self):
+        assert self.others_wait.wait(30)
+        raise ps.executors.LostWorkerError("a worker ended")
+
+
+def test_a_task_whose_worker_was_lost_is_made_before_those_that_wait():
+    executor = Queue()
+    with executor.thread:
+        ds = by(D.range(30).map(lambda x: np.full(30_000, x)), executor)
+        assert [int(each[0]) for each in ds] == list(range(30))
+    low = executor.submitted
+    assert low[3] == low[0]
+    assert sorted(low[3:] + low[1:3]) == sorted(set(low))
 
 
 class Near(OtherHost):
