@@ -58,18 +58,21 @@ class Recent(Generic[T]):
         """Yield each of `keys` once, with its value, cached ones first."""
         if self._process != os.getpid():
             self._begin()  # the threads that were making values are in the parent process
-        missing = list(dict.fromkeys(keys))
+        asked = list(dict.fromkeys(keys))
         with self._changed:
+            found = self._at_hand(asked)
+            missing = [key for key in asked if key not in found] if len(found) < len(asked) else []
             self._awaited.update(missing)
         try:
+            yield from found.items()
             while missing:
-                found = self._at_hand(missing)
-                if found:
+                with self._changed:
+                    found = self._at_hand(missing)
                     missing = [key for key in missing if key not in found]
-                    yield from found.items()
-                    continue
-                key = self._claim(missing)
-                if key is not None:
+                    self._awaited.subtract(list(found))
+                    self._make_room()
+                yield from found.items()
+                if missing and (key := self._claim(missing)) is not None:
                     missing.remove(key)
                     yield key, self._made(key)
         finally:
@@ -84,13 +87,10 @@ class Recent(Generic[T]):
                 self._ready.move_to_end(key, last=False)
 
     def _at_hand(self, keys: list[int]) -> dict[int, T]:
-        with self._changed:
-            found = {key: self._ready[key][0] for key in keys if key in self._ready}
-            for key in found:
-                self._ready.move_to_end(key)
-            self._awaited.subtract(list(found))
-            self._make_room()
-            return found
+        found = {key: self._ready[key][0] for key in keys if key in self._ready}
+        for key in found:
+            self._ready.move_to_end(key)
+        return found
 
     def _claim(self, keys: list[int]) -> int | None:
         """Return a key that no thread is working on, or `None` after a wait in which a value was completed."""

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias, cast
 
 from penstock.core.errors import WorkerError
 from penstock.engine.tasks.task import Job, Result, Task
@@ -111,13 +111,11 @@ class Call:
 def submitted(executor: Executor, job: Job, function: Any, *args: Any, place: int | None = None) -> Future[Any]:
     """Return the task's future; if the executor takes no task, a failed future, so that earlier items come first.
 
-    A task that has a `place` is sent there. An executor that is broken raises its `BrokenExecutor`.
+    An executor that is `Placing` is told the `place` of the task, if any. One that is broken raises a `BrokenExecutor`.
     """
     name = type(executor).__name__
     try:
-        submit = executor.submit
-        if place is not None and isinstance(executor, Placing):
-            submit = partial(executor.submit_near, place)
+        submit: Any = executor.submit if place is None else partial(cast("Placing", executor).submit_near, place)
         given: Any = submit(function, *args)
         if callable(getattr(given, "add_done_callback", None)):
             return given
