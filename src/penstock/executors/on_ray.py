@@ -15,7 +15,7 @@ import numpy as np
 
 from penstock.core.errors import WorkerError
 from penstock.core.lazy import require
-from penstock.executors.placement import Placement
+from penstock.executors.nodes import Nodes
 from penstock.executors.protocol import LostWorkerError
 
 LOST = ("WorkerCrashedError", "NodeDiedError", "ObjectLostError", "OutOfMemoryError", "RaySystemError")
@@ -94,7 +94,7 @@ class RayExecutor(Executor):
         self._wanted: dict[object, int] = {}  # tasks at a time, by run
         self._asked = 0  # of the autoscaler: tasks at a time
         self._run: Any = self._ray.remote(num_cpus=num_cpus, resources=self._resources, max_retries=0)(_run)
-        self._placement = Placement()
+        self._nodes = Nodes()
         self._known_until = 0.0  # time at which the nodes are asked for again
         self._under_way: dict[_RayFuture, str | None] = {}  # with the node that each was sent to, if any
         self._lock = threading.Lock()
@@ -136,7 +136,7 @@ class RayExecutor(Executor):
             self._known_until = now + _NODES_KNOWN
             alive = [each for each in self._ray.nodes() if each["Alive"]]
             with self._lock:
-                self._placement.know({each["NodeID"]: self._fitting(each["Resources"]) for each in alive})
+                self._nodes.know({each["NodeID"]: self._fitting(each["Resources"]) for each in alive})
         return self._begun(place, fn, args, {})
 
     def scale(self, run: object, workers: int) -> None:
@@ -161,7 +161,7 @@ class RayExecutor(Executor):
         with self._lock:
             if self._is_shut:
                 raise RuntimeError("cannot schedule new futures after shutdown")
-            node = None if place is None else self._placement.choose(place)
+            node = None if place is None else self._nodes.choose(place)
             self._under_way[future] = node
         try:
             strategy = "SPREAD" if node is None else _affinity(node)
@@ -195,7 +195,7 @@ class RayExecutor(Executor):
     def _forget(self, future: _RayFuture) -> None:
         with self._lock:
             if (node := self._under_way.pop(future)) is not None:
-                self._placement.ended(node)
+                self._nodes.ended(node)
 
 
 def _affinity(node: str) -> Any:

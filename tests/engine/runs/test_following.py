@@ -7,7 +7,7 @@ from concurrent.futures import Executor, Future
 import pytest
 
 import penstock as ps
-from penstock.engine.runs.following import HEADROOM, LOOK_AFTER, MOST, Following
+from penstock.engine.runs.following import HEADROOM, LOOKED_EVERY, MOST_NEEDED, Following
 from penstock.engine.tasks.cost import Cost
 from penstock.executors.protocol import Elastic
 from tests.engine.runs.sessions import session_with
@@ -85,13 +85,13 @@ def test_a_consumer_that_never_stops_asks_for_a_bounded_number(following, sessio
     for _ in range(20):
         step(following, session, clock, work=2.0, step=1e-9, wait=1.0)
     assert executor.told
-    assert max(executor.told) == MOST
+    assert max(executor.told) == MOST_NEEDED
 
 
 def test_looks_are_a_second_apart(following, session, executor, clock):
     for _ in range(1000):
         step(following, session, clock, work=0.01, step=0.01)
-    assert len(executor.told) <= 1000 * 0.01 * SECOND / LOOK_AFTER + 1
+    assert len(executor.told) <= 1000 * 0.01 * SECOND / LOOKED_EVERY + 1
 
 
 def test_the_run_goes_on_with_the_workers_that_there_are(following, session, executor, clock):

@@ -6,7 +6,7 @@ import pytest
 
 import penstock as ps
 from penstock.engine.tasks import next_uses as module
-from penstock.engine.tasks.next_uses import EVERY, NextUses
+from penstock.engine.tasks.next_uses import RENEWED_EVERY, NextUses
 from penstock.storage.remote import orders
 from penstock.storage.remote.orders import ToldOrders
 
@@ -49,16 +49,16 @@ def looked(ds, position=0, begin=0, size=1, rate=1.0):
     now = 0.0
     made = NextUses(ds._plan, ds._plan, size, lambda: now)
     made.look(position - 1, begin)
-    now += max(EVERY, 1 / rate)
+    now += max(RENEWED_EVERY, 1 / rate)
     made.look(round(position - 1 + now * rate), begin)
     return made
 
 
 def test_files_read_in_order_are_read_next_by_their_place_and_again_in_the_next_epoch(ds, told):
     uses = looked(ds, position=401)
-    seen, now, position = told(ds), EVERY, 400 + EVERY
+    seen, now, position = told(ds), RENEWED_EVERY, 400 + RENEWED_EVERY
     for file, (first, again) in enumerate(seen):
-        part = FILES * ROWS / module.PARTS
+        part = FILES * ROWS / module.PARTS_OF_EPOCH
         in_next = FILES * ROWS - position + file * ROWS
         assert abs(again - now - in_next) <= part
         expected = file * ROWS - position if file > 4 else 0 if file == 4 else in_next

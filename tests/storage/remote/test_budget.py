@@ -5,11 +5,8 @@ from __future__ import annotations
 import pytest
 
 import penstock as ps
-from penstock.core.budget import Budget
 from penstock.engine.runs.room import Room
 from penstock.engine.runs.stage import FETCHED, Stage
-from penstock.engine.tasks.fetch_room import fetch_room
-from penstock.engine.tasks.read_ahead import FETCHED_AHEAD
 from penstock.storage.remote.fetcher import fetcher
 from tests.engine.runs.sessions import session_with
 
@@ -51,18 +48,6 @@ def test_what_is_requested_ahead_is_among_what_a_run_holds(ds, server):
         next(it)
     assert held.kind == "ahead"
     assert held.peak >= 0
-
-
-def test_room_is_what_others_leave():
-    budget = Budget(100 << 20)
-    other, account = budget.account("batches"), budget.account(FETCHED)
-    room = fetch_room(account)
-    assert room() == 50 << 20
-    other.add(70 << 20)
-    assert room() == 30 << 20
-    other.add(60 << 20)
-    assert room() == 0
-    assert fetch_room(Budget(1 << 40).account(FETCHED))() == FETCHED_AHEAD
 
 
 @pytest.mark.parametrize(("executor", "fetched"), [("processes", SIZE), ("threads", 0)])

@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from penstock.engine.runs.session import Session
 
 T = TypeVar("T")
-LOOK_AFTER = 1_000_000_000  # ns
+LOOKED_EVERY = 1_000_000_000  # ns
 HEADROOM = 1.2  # times the workers that the step needs on average: tasks are uneven
-MOST = 1 << 20  # workers for a consumer that never stops
+MOST_NEEDED = 1 << 20  # workers for a consumer that never stops
 
 
 class Following:
@@ -45,7 +45,7 @@ class Following:
         made = items()
         self._handed_out = now = self._clock()
         if now >= self._due:
-            self._due = now + LOOK_AFTER
+            self._due = now + LOOKED_EVERY
             self._look()
         return made
 
@@ -53,6 +53,9 @@ class Following:
         workers: int = self._executor.workers
         worked = self._session.spent.wall - self._spent
         if isinstance(self._executor, Elastic) and worked and self._stepped:
-            self._executor.scale(self, min(math.ceil(HEADROOM * worked / self._stepped), MOST))
+            self._executor.scale(self, min(math.ceil(HEADROOM * worked / self._stepped), MOST_NEEDED))
             self._spent, self._stepped = self._session.spent.wall, 0
         self._session.follow(workers)
+        for tuner in self._session.tuners:
+            if tuner.workers != workers:
+                tuner.fix(workers, "as many as the executor has now")

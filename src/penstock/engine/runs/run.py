@@ -323,7 +323,7 @@ class Run(Changeable):
 
     def hand_over(self) -> Piece | None:
         """Return the next items with the mark after them, for a consumer in another process; `None` at the end."""
-        piece = self._piece()
+        piece = self._piece() if self._following is None else self._following.around(self._piece)
         if piece is not None:
             self._position.hand_out(piece)
         return piece

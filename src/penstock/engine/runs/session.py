@@ -237,9 +237,6 @@ class Session:
     def follow(self, workers: int) -> None:
         """Continue with the number of workers that the executor has now."""
         self.settings = replace(self.settings, workers=workers)
-        for tuner in self.tuners:
-            if tuner.workers != workers:
-                tuner.fix(workers, "as many as the executor has now")
         if self._executor is not None:
             self._executor.workers = workers
 

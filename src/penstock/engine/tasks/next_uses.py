@@ -17,10 +17,10 @@ from penstock.sources.powers import fetched_row_bytes, file_starts_of, paths_of
 from penstock.storage.remote.disk import disk_cache_of
 from penstock.storage.remote.orders import NextUse, ToldOrder
 
-PARTS = 64  # of an epoch, in each of which objects are looked for
+PARTS_OF_EPOCH = 64  # of an epoch, in each of which objects are looked for
 SAMPLED = 512  # rows of a part
-MOST_OBJECTS = 1 << 14  # of a source; if there are more, they are small
-EVERY = 10.0  # seconds
+MOST_TOLD_OF = 1 << 14  # of a source; if there are more, they are small
+RENEWED_EVERY = 10.0  # seconds
 _RATE = 100e6  # bytes a second, until it is measured
 
 
@@ -50,7 +50,7 @@ class NextUses:
         now = self._clock()
         if now < self._due or self._rows_below is None or self._stride == INFINITE_STRIDE:
             return
-        self._due = now + EVERY
+        self._due = now + RENEWED_EVERY
         self._first = self._first or (now, position)
         if position > self._first[1]:
             self._seconds = (now - self._first[0]) / (position - self._first[1])
@@ -81,7 +81,7 @@ class NextUses:
     def _firsts(self, low: int, high: int, begin: int) -> dict[tuple[str, str], int]:
         """Return the first of the positions `low` to `high` at which each object is read, as far as a sample shows."""
         found: dict[tuple[str, str], int] = {}
-        bounds = np.linspace(low, high, PARTS + 1).astype(np.int64).tolist()
+        bounds = np.linspace(low, high, PARTS_OF_EPOCH + 1).astype(np.int64).tolist()
         for part, end in pairwise(bounds):
             if part < end:
                 for each in self._read(np.arange(part, end, max((end - part) // self._sampled, 1)) + begin):
@@ -106,7 +106,7 @@ class NextUses:
 
 def _has_few_objects(node: Node) -> bool:
     source = getattr(node, "source", None)
-    return fetched_row_bytes(source) > 0 and len(paths_of(source)) <= MOST_OBJECTS
+    return fetched_row_bytes(source) > 0 and len(paths_of(source)) <= MOST_TOLD_OF
 
 
 def _place(path: Any) -> tuple[str, str] | None:

@@ -20,7 +20,7 @@ STRETCH = 16 << 20  # bytes of a place: data of the largest request
 MOSTLY = 2  # one in this many rows of a task lies in its place
 
 
-def places(plan: Node) -> PlaceOf:
+def place_in(plan: Node) -> PlaceOf:
     """Return the function that tells the place of tasks of a plan: equal for equal data, in each epoch and process.
 
     A task has no place, `None`, if it reads local data, if its rows come from all over the data, as those of a

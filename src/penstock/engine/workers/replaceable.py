@@ -27,7 +27,7 @@ from penstock.engine.workers.pool_ends import end_workers, pool_ends
 from penstock.engine.workers.suspects import BY_OTHERS, Death
 from penstock.executors.protocol import is_lost_worker
 
-SPARE = 4  # one call in this many waits in an executor that tells how many it runs at a time
+WAITING_THERE = 4  # one call in this many waits in an executor that tells how many it runs at a time
 FRUITLESS = 6  # executors that break one after another, without a task done, before the run fails
 FRUITLESS_KILLED = 64  # the same, of executors whose workers others may have killed
 UNKNOWN_CODE = 255  # of a process of a fork server whose exit code somebody else has read
@@ -141,7 +141,11 @@ class ReplaceableExecutor:
         """
         workers = getattr(executor, "_max_workers", self.workers)
         places = workers - sum(call.may_begin is not None for call in self._under_way)
-        left = workers + max(workers // SPARE, 1) - len(self._under_way) if self._tells_width else len(self._waiting)
+        left = (
+            workers + max(workers // WAITING_THERE, 1) - len(self._under_way)
+            if self._tells_width
+            else len(self._waiting)
+        )
         calls: deque[Call] = deque()
         held: deque[Call] = deque()
         for call in self._waiting:

@@ -8,19 +8,19 @@ from collections.abc import Mapping
 WAITING = 1  # tasks that may wait on a node while others would have to wait elsewhere
 
 
-class Placement:
+class Nodes:
     """The nodes of a cluster, each with the number of tasks that it runs at a time, and the tasks under way there.
 
     Place k belongs to node k modulo the number of nodes, so that places one after another use all nodes. If that node
     has tasks enough, the next one in the row takes the place. A node that is lost leaves its places to the next one,
     and then to a node that joins. Call under a lock.
 
-    >>> placement = Placement()
-    >>> placement.know({"a": 1, "b": 1})
-    >>> [placement.choose(place) for place in (0, 1, 2, 2, 2)]
+    >>> nodes = Nodes()
+    >>> nodes.know({"a": 1, "b": 1})
+    >>> [nodes.choose(place) for place in (0, 1, 2, 2, 2)]
     ['a', 'b', 'a', 'b', None]
-    >>> placement.ended("a")
-    >>> placement.choose(1)
+    >>> nodes.ended("a")
+    >>> nodes.choose(1)
     'a'
     """
 
