@@ -11,10 +11,14 @@ import numpy as np
 from bench.contenders.waiting import wait_until, waits
 
 BLOCK = bytes(2 << 20)
+MANY = 1 << 20  # numbers of 8 bytes
 
 
 class TunedWork:
-    """Work on a row, of one kind: `cpu`, `gil`, `latency`, `bursty`, or `changing`. Picklable for worker processes."""
+    """Work on a row, of one kind: `cpu`, `gil`, `latency`, `bursty`, `memory` or `changing`.
+
+    It can be pickled for worker processes.
+    """
 
     def __init__(self, options: dict[str, Any]) -> None:
         self.kind, self.rows = options["kind"], options["rows"]
@@ -24,6 +28,8 @@ class TunedWork:
         number = int(row)
         if self.kind == "cpu" or (self.kind == "changing" and number >= self.rows // 2):
             zlib.crc32(BLOCK)  # without the GIL
+        elif self.kind == "memory":
+            return np.full(MANY, number, np.int64)
         elif self.kind == "gil":
             total = 0
             for step in range(15_000):

@@ -79,7 +79,7 @@ class Stage:
         allowed = self.top and settings.begins_inline and not settings.hosted and settings.depth is None
         if self.session.has_given_slots and (item_bytes or 0) > CHEAP_TO_COPY:
             return None
-        return gathering_of(self.plan, self.session.memory) if allowed else None
+        return gathering_of(self.plan, self.session.memory, settings.cores) if allowed else None
 
     def fetched_bytes(self) -> float:
         """Return the bytes of a row that come from a remote store, 0 if all data is local."""
