@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 AHEAD = 4  # elements of a stream that are kept ready by default
 OTHER_CORES = "the tuning was found on {:g} cores, and is used on {:g}: it.tuning() of a run without it may be better"
-MOVES = ("moved", "stayed")  # kinds of events of a stage that processes make, or would make if they could
+MOVE_KINDS = ("moved", "stayed")  # kinds of events of a stage that processes make, or would make if they could
 AGAIN = "next() of another iterator, once it has loaded this one's state_dict()"
 """The way to make a failed element of a stream again, without the elements before it."""
 
@@ -114,7 +114,7 @@ class Run(Changeable):
         known = session.tuners if session.told is None or self.plan.indexed else []  # one of them is told
         tasks = tuple(tuner.tasks() for tuner in known)
         why = [reason for tuner in session.tuners for reason in tuner.reasons()]
-        why += [event.words for event in session.events if event.kind in MOVES]
+        why += [event.words for event in session.events if event.kind in MOVE_KINDS]
         if executor == "inline" and self.settings.executor == "inline":
             required = "a function that one thread only may call" if self.settings.kept_here else "the options"
             why.append(f"inline, as required by {required}")

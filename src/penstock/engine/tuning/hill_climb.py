@@ -22,7 +22,7 @@ SHORTEST_LOOK, LONGEST_LOOK = 50 * MS, 200 * MS
 SAMPLE_TASKS = 16  # the fewest tasks of a look
 ROUNDS = 4  # the fewest tasks of each thread in a look
 PACED = 0.1  # share of the time that the consumer waited; below it, the consumer sets the pace
-ENOUGH = 0.02  # the same; below it, the threads are fast enough, and fewer may be
+FAST_ENOUGH = 0.02  # the same; below it, the threads are fast enough, and fewer may be
 ROOM = 1.25  # threads to keep for each that has a task, as not all tasks cost the same
 FULL = 0.95  # share of the cores in use at which none is left for more threads
 ONE_CORE = 0.7  # cores in use at which some task runs that others may wait for
@@ -181,7 +181,7 @@ class HillClimb:
             return None
         self.look = Look(lasts=min(2 * look.lasts, LONGEST_LOOK))
         share = look.waited / look.passed
-        if self.spared and share >= ENOUGH:
+        if self.spared and share >= FAST_ENOUGH:
             return self._taken_back(share)
         if share < PACED:  # the consumer sets the pace
             return self._spared(look, share)
@@ -190,7 +190,7 @@ class HillClimb:
     def _spared(self, look: Look, share: float) -> int | None:
         """Return the number of threads that the consumer needs, if there are more and it hardly waits."""
         self.spare_in -= 1
-        if share >= ENOUGH or self.elsewhere == "tried":
+        if share >= FAST_ENOUGH or self.elsewhere == "tried":
             return None
         waits = f"the consumer waits for {100 * share:.1f} % of the time"
         if not self.told_enough:
