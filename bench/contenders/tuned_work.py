@@ -35,6 +35,6 @@ class TunedWork:
             for step in range(15_000):
                 total += step & 3
         else:
-            milliseconds = (20 if number % 16 == 0 else 1) if self.kind == "bursty" else 5
+            milliseconds = (160 if number % 16 == 0 else 16) if self.kind == "bursty" else 20
             wait_until(time.perf_counter() + milliseconds / 1000)
         return np.full(1, number, np.int64)

@@ -42,12 +42,13 @@ class Options:
       restore.
     - `native_threads`: threads that native libraries (OpenMP, BLAS, OpenCV, PyTorch) may start in each worker process.
       Default: one. A variable such as `OMP_NUM_THREADS` that is set already stays as it is.
-    - `memory_budget`: bytes that everything a run holds may take together. Work ahead shrinks, down to one item. Caches
-      in memory keep up to half of it, and make further elements anew. A shuffle buffer of a stream, `pack`, groups and
-      keys that do not fit raise a `BudgetError`, because they cannot shrink; a single element that does not fit comes
-      alone. Each worker may have one item beyond it in hand. `BudgetWarning` and `stats().notes` say so. Default: a
-      quarter of the memory available at the start, apart from caches, which may keep half of that memory; then buffers
-      above the limit only warn.
+    - `memory_budget`: bytes that everything a run holds may take together, in all its processes, above what they have
+      when idle; and one item more, which the consumer has or is about to get. Work ahead shrinks, down to one item.
+      Caches in memory keep up to half of it, and make further elements anew. A shuffle buffer of a stream, `pack`,
+      groups and keys that do not fit raise a `BudgetError`, because they cannot shrink; a single element that does not
+      fit comes alone. Each worker of an executor that you pass may have one item more in hand. `BudgetWarning` and
+      `stats().notes` say so. Default: a quarter of the memory available at the start, apart from caches, which may keep
+      half of that memory; then buffers above the limit only warn.
     - `stuck_after`: seconds. If the consumer waits for so long, and nothing moves meanwhile, a warning in the log of
       `"penstock"` and an event in `stats()` name the operation, with the Python stack of the thread that is stuck, and
       again after twice the time. Default: 60; `math.inf` for never.

@@ -61,6 +61,7 @@ class Arena(Mapping):
         self._returned: deque[tuple[int, int]] = deque()
         self._lock = threading.Lock()
         self._live = self._peak = 0
+        self._step = STEP
         self._process = os.getpid()
         weakref.finalize(self._map, _emptied, file, self._process).atexit = False
 
@@ -89,6 +90,19 @@ class Arena(Mapping):
         weakref.finalize(owner, self._returned.append, (begin, begin + size)).atexit = False
         return owner[:]
 
+    def give_back(self) -> None:
+        """Give the memory behind the last block in use back to the system, until it is needed again."""
+        if os.getpid() != self._process:
+            return
+        with self._lock:
+            self._collect()
+            begin = self._free.take_end(self.file.reserved)
+            if begin == self.file.reserved:
+                return
+            self.file.give_back(begin)
+            self._free.add(begin, self.file.reserved)  # the rest of a page
+            self._step = 0  # memory is short: no more is reserved at a time than is needed
+
     def _collect(self) -> None:
         while self._returned:
             begin, end = self._returned.popleft()
@@ -97,7 +111,7 @@ class Arena(Mapping):
 
     def _grow(self, size: int) -> bool:
         before = self.file.reserved
-        if size > self.size - before or not self.file.reserve(before + max(size, STEP)):
+        if size > self.size - before or not self.file.reserve(before + max(size, self._step)):
             return False
         self._free.add(before, self.file.reserved)
         return True

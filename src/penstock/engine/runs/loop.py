@@ -205,8 +205,11 @@ class Loop:
 
     def _submit(self, job: Job, current: Workers) -> None:
         self._window.push(job)
+        stays = self._memory.stays_here(job)
         for number, result in enumerate(job.results):
-            if result is None:
+            if result is None and stays:
+                self._window.finish(job, number, self._stage.work.tried(job.tasks[number]))
+            elif result is None:
                 current.submit(job, number, self._window)
 
     def _room(self, high: int) -> int:
