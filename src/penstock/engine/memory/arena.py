@@ -16,7 +16,8 @@ from penstock.engine.memory.extents import Extents
 from penstock.engine.memory.pool import ALIGNMENT
 from penstock.engine.memory.shared_file import SharedFile
 
-STEP = 32 << 20  # bytes to reserve at a time
+STEP = 32 << 20  # the most bytes to reserve at a time
+STEPS = 8  # and no more than this part of the arena
 KEY_BYTES = 16  # at the beginning of the file, before the first block
 
 
@@ -61,7 +62,7 @@ class Arena(Mapping):
         self._returned: deque[tuple[int, int]] = deque()
         self._lock = threading.Lock()
         self._live = self._peak = 0
-        self._step = STEP
+        self._step = step_of(file.size)
         self._process = os.getpid()
         weakref.finalize(self._map, _emptied, file, self._process).atexit = False
 
@@ -132,6 +133,15 @@ class Arena(Mapping):
     def peak_bytes(self) -> int:
         """The largest number of bytes in use at the same time."""
         return self._peak
+
+
+def step_of(size: int) -> int:
+    """Return the bytes to reserve at a time in an arena of this size.
+
+    >>> step_of(1 << 40) >> 20, step_of(80 << 20) >> 20
+    (32, 10)
+    """
+    return min(STEP, -(-size // STEPS))
 
 
 def _emptied(file: SharedFile, process: int) -> None:
