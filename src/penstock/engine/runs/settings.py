@@ -44,7 +44,7 @@ class Settings:
     process; one that is stuck is ended if `ends_stuck`. Threads and processes count with `most_cores`, and the system
     keeps them on `cores`, unless that is `None`. If `isolate` is true, another process makes the run, with the settings
     `elsewhere`: there the run is `hosted`, no item is made ahead if `on_request`, and items come `one_by_one` to find
-    one that ends the process.
+    one that ends the process. The run `follows_executor` if `workers` is what the executor told.
     """
 
     executor: str | Executor | Callable[[], Executor]
@@ -66,6 +66,7 @@ class Settings:
     hosted: bool = False
     one_by_one: bool = False
     tuning: Tuning | None = None
+    follows_executor: bool = False
 
     def pinned(self, stage: int) -> TaskTuning | None:
         """Return the size and number of the tasks of a stage, if they are not to be measured."""
@@ -132,6 +133,7 @@ def settings_of(plan: Node) -> Settings:
         executor, workers = ("inline", None) if is_worker_process() else (executor, workers or most)
     elif executor == "ray":
         executor = executors.on_ray.default_executor()
+    follows = workers is None and not isinstance(executor, str)
     workers = workers or getattr(executor, "workers", None)
     shares_memory = not _is_remote(executor)
     kept_here = executor != "inline" and shares_memory and _has_function_of_one_thread(nodes)
@@ -154,6 +156,7 @@ def settings_of(plan: Node) -> Settings:
         isolate=options.isolate is True and not serves_another_process(),
         on_request=depth == 0,
         tuning=tuning,
+        follows_executor=follows and workers is not None,
     )
 
 
