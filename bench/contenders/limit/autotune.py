@@ -8,7 +8,7 @@ from time import perf_counter
 from typing import Any
 
 import penstock as ps
-from bench.contenders.tuned_work import TunedWork
+from bench.contenders.tuned_work import tuned_work
 from bench.tally import Tally
 
 SETTINGS = (
@@ -26,7 +26,7 @@ def version() -> str:
 
 
 def build(options: dict[str, Any]) -> Callable[[Tally, int], None]:
-    made = ps.Dataset.range(options["rows"]).map(TunedWork(options))
+    made = ps.Dataset.range(options["rows"]).map(tuned_work(options))
     made = made.with_options(ps.Options(memory_budget=options["memory_budget"]))
     candidates = [made.with_options(setting) for setting in SETTINGS]
     parts = [ds.shard(PART, 0) for ds in candidates]

@@ -17,7 +17,7 @@ from penstock.engine.memory.pool import ALIGNMENT
 from penstock.engine.memory.shared_file import SharedFile
 
 STEP = 32 << 20  # the most bytes to reserve at a time
-STEPS = 8  # and no more than this part of the arena
+STEP_SHARE = 8  # and no more than this part of the arena
 KEY_BYTES = 16  # at the beginning of the file, before the first block
 
 
@@ -141,7 +141,7 @@ def step_of(size: int) -> int:
     >>> step_of(1 << 40) >> 20, step_of(80 << 20) >> 20
     (32, 10)
     """
-    return min(STEP, -(-size // STEPS))
+    return min(STEP, -(-size // STEP_SHARE))
 
 
 def _emptied(file: SharedFile, process: int) -> None:

@@ -108,8 +108,8 @@ class Session:
 
     def inner(self) -> Session:
         """Return a session with the same workers for datasets that are elements; their work is not counted."""
-        changed = {"executor": "inline"} if self.settings.is_remote else {}
-        settings = replace(self.settings, tuning=None, **changed)
+        executor = "inline" if self.settings.is_remote else self.settings.executor
+        settings = replace(self.settings, tuning=None, executor=executor)
         session = Session(settings, CarryOver(), Unobserved(), self)
         self._inner.add(session)
         return session
@@ -261,9 +261,7 @@ class Session:
     @property
     def jobs_ahead(self) -> int:
         """The number of jobs of all stages begun and not taken yet."""
-        if self.told is not None:
-            return self.told.ahead
-        return sum(map(len, list(self._windows)))
+        return sum(map(len, list(self._windows))) if self.told is None else self.told.ahead
 
     @property
     def made_elsewhere(self) -> list[str]:
