@@ -18,6 +18,8 @@ from penstock.elements.chunks.chunk import Chunk, concat
 from penstock.engine.service.starting import connected, last_words
 from penstock.engine.transport.channel import Channel, Message
 from penstock.engine.transport.packets import opened_packet
+from penstock.engine.transport.process_settings import ProcessSettings
+from penstock.engine.transport.program_state import program_state
 from penstock.engine.transport.raised import unpickled_error
 from penstock.engine.workers.lifetime import watch_over
 from penstock.engine.workers.suspects import ADVICE
@@ -197,7 +199,7 @@ class PreparedElsewhere:
 
     def _pickled_plan(self) -> bytes:
         try:
-            return dumps(self.plan)
+            return dumps((program_state(self.plan, ProcessSettings.here()), self.plan))
         except Exception as error:
             error.add_note(f"share({self.name!r}) sends the pipeline to another process: make this inside the function")
             raise

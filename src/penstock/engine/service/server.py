@@ -21,9 +21,9 @@ from penstock.engine.service.pieces import PreparedPieces
 from penstock.engine.service.rows import PreparedRows
 from penstock.engine.transport.channel import Channel
 from penstock.engine.transport.packets import packet_of
+from penstock.engine.transport.program_state import ProgramState
 from penstock.engine.transport.raised import pickled_error
 from penstock.engine.workers.lifetime import WORKER
-from penstock.plan.node import Node
 
 Tail: TypeAlias = Sequence[memoryview]
 
@@ -55,6 +55,7 @@ class Service:
         self._has_gone = False  # from the folder
         self._key: tuple[str, ...] = ()
         self._label = ""
+        self._state: ProgramState | None = None
         self._prepared: PreparedRows | PreparedPieces | None = None
 
     def run(self) -> None:
@@ -133,6 +134,8 @@ class Service:
         """Welcome a consumer of the plan; leave the name to one of another plan if no other consumer is left."""
         with self._lock:
             if self._key == key and not self._has_gone:
+                if self._state is not None and self._state.settings is not None:
+                    self._state.settings.apply_to_thread()  # and to those that it begins
                 return "welcome", None
             if any(each is not channel and not each.has_ended for each in self._channels) and not self._has_gone:
                 return "other", self._label
@@ -146,7 +149,7 @@ class Service:
         """Load the plan, unless another consumer has sent one meanwhile."""
         with self._lock:
             if self._prepared is None:
-                plan: Node = pickle.loads(data)  # noqa: S301 - from a process of this user, in a folder of this user
+                self._state, plan = pickle.loads(data)  # noqa: S301 - of a process of this user
                 self._prepared = (PreparedRows if plan.indexed else PreparedPieces)(plan, as_served(plan))
                 self._key, self._label = (name, fingerprint, content), label
         return self._welcome(channel, (name, fingerprint, content))
