@@ -28,7 +28,9 @@ class LoadedPlans:
         self.loads = 0
         """The number of plans loaded so far."""
         self._lock = threading.Lock()
-        self._plans: dict[bytes, tuple[Work, Observer, ProgramState]] = {}  # by key, the one used last at the end
+        self._plans: dict[
+            bytes, tuple[tuple[Work, Observer], ProgramState]
+        ] = {}  # by key, last used last
         self._in_use: dict[bytes, bytes] = {}  # by owner, as told by the last task
 
     def tidy(self, plan: PickledPlan) -> None:
@@ -50,13 +52,12 @@ class LoadedPlans:
             if found is None:
                 state, kind, node, numbered_from, observer = plan.load()
                 bound_caches(node, self.budget)
-                found = kind(node, fresh, observer, numbered_from), observer, state
+                found = (kind(node, fresh, observer, numbered_from), observer), state
                 self.loads += 1
             self._plans[plan.key] = found
             self._forget(list(self._plans)[:-MOST_PICKLED])
-            work, observer, state = found
-            in_force.require(state)
-            return work, observer
+            in_force.require(found[1])
+            return found[0]
 
     def _forget(self, keys: list[bytes]) -> None:
         if keys:
