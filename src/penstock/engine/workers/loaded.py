@@ -28,9 +28,7 @@ class LoadedPlans:
         self.loads = 0
         """The number of plans loaded so far."""
         self._lock = threading.Lock()
-        self._plans: dict[
-            bytes, tuple[tuple[Work, Observer], ProgramState]
-        ] = {}  # by key, last used last
+        self._plans: dict[bytes, tuple[tuple[Work, Observer], ProgramState]] = {}  # by key, last used last
         self._in_use: dict[bytes, bytes] = {}  # by owner, as told by the last task
 
     def tidy(self, plan: PickledPlan) -> None:
