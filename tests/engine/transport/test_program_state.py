@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-import decimal
 import gc
 import importlib
 import itertools
-import locale
-import logging
 import os
-import sys
 import threading
-import warnings
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
@@ -23,6 +18,7 @@ import penstock as ps
 from penstock.core.errors import WorkerError
 from penstock.engine.processes.pool import pool_for
 from penstock.engine.processes.starting import PoolSetup
+from tests.engine.transport.everywhere import ALL, same_everywhere
 
 PATIENCE = 60  # seconds
 numbers = itertools.count()
@@ -128,31 +124,6 @@ def modules(tmp_path, monkeypatch):
 
     yield imported
     gc.collect()
-
-
-ALL = {
-    "processes": lambda ds: ds.with_options(ps.Options(executor="processes", workers=2)),
-    "threads": lambda ds: ds.with_options(ps.Options(executor="threads", workers=2)),
-    "isolated": lambda ds: ds.with_options(ps.Options(isolate=True)),
-    "shared": lambda ds: ds.share("elements"),
-}
-
-
-def same_everywhere(function, *, modes=("processes",), rows=6):
-    """Return the elements that a function makes inline, after a look that all others make the same."""
-    ds = ps.Dataset.range(rows).map(function)
-    expected = outcome(ds, "inline")
-    for mode in modes:
-        assert outcome(ALL[mode](ds), None) == expected, mode
-    return expected
-
-
-def outcome(ds, executor):
-    ds = ds if executor is None else ds.with_options(ps.Options(executor=executor))
-    try:
-        return [np.asarray(each).tolist() for each in ds]
-    except Exception as error:  # noqa: BLE001 - compared
-        return type(error), str(error).splitlines()[0]
 
 
 def set_scale(config, funcs):
@@ -363,74 +334,3 @@ def opened(x):
     config, _ = modules(opened, "")
     assert config.opened(1) == 1
     assert same_everywhere(config.opened) == [0, 1, 2, 3, 4, 5]
-
-
-# Settings of the process
-
-
-def warns(x):
-    warnings.warn("old", FutureWarning, stacklevel=1)
-    return x
-
-
-def divides(x):
-    return str(1 / np.asarray(x, np.float32))
-
-
-SETTINGS = {
-    "environment": (lambda patched: patched.setenv("PENSTOCK_NEW", "7"), lambda x: f"{os.environ['PENSTOCK_NEW']}{x}"),
-    "no environment": (lambda patched: patched.delenv("HOME", raising=False), lambda x: "HOME" in os.environ),
-    "folder": (lambda patched: patched.chdir("/"), lambda x: os.path.abspath(str(x))),
-    "path": (lambda patched: patched.setattr(sys, "path", [*sys.path, "/nowhere"]), lambda x: str(sys.path)),
-    "arguments": (lambda patched: patched.setattr(sys, "argv", ["program", "--scale=3"]), lambda x: str(sys.argv)),
-    "level": (lambda patched: logging.getLogger().setLevel(13), lambda x: logging.getLogger().level),
-    "warnings": (lambda patched: warnings.simplefilter("error"), warns),
-    "no warnings": (lambda patched: warnings.simplefilter("ignore"), warns),
-    "errors": (lambda patched: np.seterr(all="raise"), divides),
-    "printing": (lambda patched: np.set_printoptions(precision=2), lambda x: str(np.array([x / 7]))),
-    "decimal": (
-        lambda patched: decimal.setcontext(decimal.Context(prec=3)),
-        lambda x: str(decimal.Decimal(int(x)) / 7),
-    ),
-    "locale": (lambda patched: locale.setlocale(locale.LC_ALL, "C"), lambda x: locale.setlocale(locale.LC_ALL)),
-    "recursion": (
-        lambda patched: sys.setrecursionlimit(sys.getrecursionlimit() + 7),
-        lambda x: sys.getrecursionlimit(),
-    ),
-}
-
-
-@pytest.fixture
-def settings(monkeypatch):
-    """Let a test change settings of this process."""
-    level, limit, place = logging.getLogger().level, sys.getrecursionlimit(), locale.setlocale(locale.LC_ALL)
-    with (
-        warnings.catch_warnings(),
-        np.errstate(),
-        np.printoptions(),
-        decimal.localcontext(),
-        monkeypatch.context() as m,
-    ):
-        yield m
-    logging.getLogger().setLevel(level)
-    sys.setrecursionlimit(limit)
-    locale.setlocale(locale.LC_ALL, place)
-
-
-@pytest.mark.parametrize("name", SETTINGS)
-def test_settings_of_the_process_hold_in_workers_and_threads(settings, name):
-    change, function = SETTINGS[name]
-    same_everywhere(function)
-    change(settings)
-    same_everywhere(function, modes=["processes", "threads"])
-
-
-@pytest.mark.parametrize("mode", ["isolated", "shared"])
-def test_settings_hold_in_isolated_runs_and_services(settings, tmp_path, mode):
-    settings.setenv("XDG_RUNTIME_DIR", str(tmp_path))
-    np.seterr(all="raise")
-    decimal.setcontext(decimal.Context(prec=3))
-    settings.setattr(sys, "argv", ["program", "--scale=3"])
-    same_everywhere(lambda x: (str(decimal.Decimal(int(x)) / 7), str(sys.argv)), modes=[mode])
-    same_everywhere(divides, modes=[mode])
-    gc.collect()

@@ -24,14 +24,14 @@ from penstock.core.errors import WorkerError
 from penstock.core.pickling import dumps
 from penstock.engine.transport.process_settings import ProcessSettings
 from penstock.plan.node import Node
-from penstock.plan.safety.imported import KEPT, Place, imported_by, mentioned_by
+from penstock.plan.safety.imported import CACHED_RESULT, ModulePlace, imported_by, mentioned_by
 from penstock.plan.safety.walk import ABSENT
 
-LARGEST = 1 << 24  # bytes of a value that is sent; beyond, an array is compared, and of other values the type
-OTHERWISE = 'pass it to the function, as functools.partial(function, name=value), or use Options(executor="threads")'
+LARGEST_VALUE = 1 << 24  # bytes of a value that is sent; beyond, an array is compared, and of other values the type
+WAY_OUT = 'pass it to the function, as functools.partial(function, name=value), or use Options(executor="threads")'
 
 
-class Kept(NamedTuple):
+class SentValue(NamedTuple):
     """The content of one place in a module of the program.
 
     `data` is a pickled `value` or `code`, the `digest` of a large array, or the `type` of a value that cannot be sent.
@@ -58,7 +58,7 @@ class ProgramState:
     A process that unpickles the state has them from then on.
     """
 
-    values: Mapping[Place, Kept]
+    values: Mapping[ModulePlace, SentValue]
     settings: ProcessSettings | None = None
     origin: tuple[int, bytes] = field(default_factory=_this_process)
 
@@ -82,17 +82,17 @@ def program_state(plan: Node, settings: ProcessSettings | None = None) -> Progra
     left_out = {place for place in values if place.module in made and found.stores(place)}
     left_out |= {place for place, kept in values.items() if kept.kind != "value" and place.module in found.perhaps}
     values = {place: kept for place, kept in values.items() if place not in left_out}
-    code = {place: Kept("code", dumps(each)) for place, each in found.code.items()}
+    code = {place: SentValue("code", dumps(each)) for place, each in found.code.items()}
     return ProgramState(code | values, settings)
 
 
-def _kept(value: Any) -> Kept:
-    if isinstance(value, np.ndarray) and value.nbytes > LARGEST and not value.dtype.hasobject:
-        return Kept("digest", digest_array(value).encode())
+def _kept(value: Any) -> SentValue:
+    if isinstance(value, np.ndarray) and value.nbytes > LARGEST_VALUE and not value.dtype.hasobject:
+        return SentValue("digest", digest_array(value).encode())
     try:
-        return Kept("value", dumps(value, most=LARGEST))
+        return SentValue("value", dumps(value, most=LARGEST_VALUE))
     except Exception:  # noqa: BLE001 - whatever cannot be pickled, or is too large
-        return Kept("type", _type_of(value).encode())
+        return SentValue("type", _type_of(value).encode())
 
 
 class InForce:
@@ -100,7 +100,7 @@ class InForce:
 
     def __init__(self) -> None:
         self._lock = threading.RLock()
-        self._values: dict[Place, Kept] = {}
+        self._values: dict[ModulePlace, SentValue] = {}
         self._settings: ProcessSettings | None = None
         self._last: ProgramState | None = None
         self._in_use: list[ProgramState] = []
@@ -137,11 +137,11 @@ class InForce:
             with self._lock:
                 self._in_use.remove(state)
 
-    def _check_free(self, place: Place, kept: Kept) -> None:
+    def _check_free(self, place: ModulePlace, kept: SentValue) -> None:
         if any(each.values.get(place, kept) != kept for each in self._in_use):
             raise WorkerError(
                 f"{place} has another value in a run that this process makes at the same time: end that run first, or "
-                f"{OTHERWISE}"
+                f"{WAY_OUT}"
             )
 
 
@@ -155,7 +155,7 @@ def _in_force(*parts: Any) -> ProgramState:
     return state
 
 
-def _put(place: Place, kept: Kept) -> None:
+def _put(place: ModulePlace, kept: SentValue) -> None:
     """Let a place in a module of this process have what it has in the program."""
     try:
         holder: Any = import_module(place.module)
@@ -167,7 +167,7 @@ def _put(place: Place, kept: Kept) -> None:
     here = _at(holder, last)
     if kept.kind == "code":
         _put_code(place, here, cloudpickle.loads(kept.data))
-    elif kept.kind == "value" and last == KEPT:
+    elif kept.kind == "value" and last == CACHED_RESULT:
         _keep(holder, cloudpickle.loads(kept.data))
     elif kept.kind == "value":
         if here is ABSENT or _kept(here) != kept:
@@ -177,11 +177,11 @@ def _put(place: Place, kept: Kept) -> None:
         why = "too large" if kept.kind == "digest" else f"{_shown(kept.data.decode())}"
         raise WorkerError(
             f"a worker process imports the module {place.module} anew, where {place} {shown}; in your program it is "
-            f"{why}, which cannot be sent: {OTHERWISE}"
+            f"{why}, which cannot be sent: {WAY_OUT}"
         )
 
 
-def _put_code(place: Place, here: Any, code: types.CodeType) -> None:
+def _put_code(place: ModulePlace, here: Any, code: types.CodeType) -> None:
     """Let a function have the code that it has in the program, which differs if the file was edited since."""
     if not isinstance(here, types.FunctionType) or len(here.__code__.co_freevars) != len(code.co_freevars):
         raise WorkerError(
@@ -220,7 +220,7 @@ def _at(holder: Any, step: str | int) -> Any:
     return getattr(holder, step, ABSENT) if held is None else held.get(step, ABSENT)
 
 
-def _set(place: Place, holder: Any, step: str | int, value: Any) -> None:
+def _set(place: ModulePlace, holder: Any, step: str | int, value: Any) -> None:
     try:
         if isinstance(step, int):
             holder.__closure__[step].cell_contents = value
@@ -229,7 +229,7 @@ def _set(place: Place, holder: Any, step: str | int, value: Any) -> None:
     except Exception as error:
         raise WorkerError(
             f"a worker process imports the module {place.module} anew, and cannot set {place} to the value of your "
-            f"program: {type(error).__name__}: {error}; {OTHERWISE}"
+            f"program: {type(error).__name__}: {error}; {WAY_OUT}"
         ) from error
 
 

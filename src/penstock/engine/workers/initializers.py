@@ -11,7 +11,7 @@ from typing import Any
 
 from penstock.plan.functions import name_of
 
-MOST_TOLD = 1000  # characters of an exception, which a pipe takes at once
+MOST_SAID = 1000  # characters of an exception, which a pipe takes at once
 
 
 class Telling:
@@ -26,7 +26,7 @@ class Telling:
             self.func(*args)
         except BaseException as error:
             with suppress(OSError):  # nobody listens any longer
-                self._to.send(f"{type(error).__name__}: {error}"[:MOST_TOLD])
+                self._to.send(f"{type(error).__name__}: {error}"[:MOST_SAID])
             raise
 
 

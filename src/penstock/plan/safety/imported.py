@@ -21,13 +21,13 @@ import cloudpickle
 import numpy as np
 
 from penstock.core.cached import cached_property
-from penstock.plan.content.code import nested
+from penstock.plan.content.code import nested_code
 from penstock.plan.content.origins import distribution_of, module_of
 from penstock.plan.graph import post_order
 from penstock.plan.node import Node
 from penstock.plan.safety.walk import ABSENT, dict_of
 
-Steps: TypeAlias = tuple[str | int, ...]
+PlaceSteps: TypeAlias = tuple[str | int, ...]
 
 _SCALARS = (bool, int, float, complex, str, bytes, type(None))
 _DATA = (*_SCALARS, np.ndarray, np.generic, np.dtype)
@@ -37,22 +37,22 @@ _DESCRIPTORS = types.MemberDescriptorType | types.GetSetDescriptorType
 _PROPERTIES = (property, functools.cached_property, cached_property)
 MOST_ITEMS = 256  # of a container, in which functions and classes are looked for
 MOST_FOUND = 10_000  # places; beyond, nothing more is looked for
-KEPT = "()"
+CACHED_RESULT = "()"
 """The step from a function with `functools.cache` and no parameters to the result that it keeps."""
 
 
-class Place(NamedTuple):
-    """A place in a module: names of attributes, the number of a cell of a closure, or `KEPT`."""
+class ModulePlace(NamedTuple):
+    """A place in a module: names of attributes, the number of a cell of a closure, or `CACHED_RESULT`."""
 
     module: str
-    steps: Steps
+    steps: PlaceSteps
 
-    def then(self, *steps: str | int) -> Place:
+    def then(self, *steps: str | int) -> ModulePlace:
         """Return a place within this one."""
-        return Place(self.module, (*self.steps, *steps))
+        return ModulePlace(self.module, (*self.steps, *steps))
 
     def __str__(self) -> str:
-        shown = ["()" if step == KEPT else f".{step}" for step in self.steps if isinstance(step, str)]
+        shown = ["()" if step == CACHED_RESULT else f".{step}" for step in self.steps if isinstance(step, str)]
         return self.module + "".join(shown)
 
 
@@ -67,15 +67,15 @@ class Imported:
     """
 
     def __init__(self) -> None:
-        self.values: dict[Place, Any] = {}
-        self.code: dict[Place, types.CodeType] = {}
+        self.values: dict[ModulePlace, Any] = {}
+        self.code: dict[ModulePlace, types.CodeType] = {}
         self.perhaps: set[str] = set()
         """Modules that may be read by names which the code does not show, so that all their values count."""
-        self._stored: set[Place] = set()  # by the functions themselves: their state, such as a counter
-        self._seen: dict[tuple[int, Place | None], Any] = {}  # kept, so that no id is used again
-        self._waiting: list[tuple[Any, Place | None]] = []
+        self._stored: set[ModulePlace] = set()  # by the functions themselves: their state, such as a counter
+        self._seen: dict[tuple[int, ModulePlace | None], Any] = {}  # kept, so that no id is used again
+        self._waiting: list[tuple[Any, ModulePlace | None]] = []
 
-    def stores(self, place: Place) -> bool:
+    def stores(self, place: ModulePlace) -> bool:
         """Return whether the functions themselves assign a variable, such as one that is set at the first call."""
         return place in self._stored
 
@@ -85,7 +85,7 @@ class Imported:
         while self._waiting and len(self._seen) < MOST_FOUND:
             self._look(*self._waiting.pop())
 
-    def _later(self, thing: Any, place: Place | None = None) -> None:
+    def _later(self, thing: Any, place: ModulePlace | None = None) -> None:
         """Look later at a value that code reads, which is at a `place` in a module, or travels by itself."""
         if isinstance(thing, _DATA):
             self._add(place, thing)
@@ -95,7 +95,7 @@ class Imported:
             self._seen[id(thing), place] = thing
             self._waiting.append((thing, place))
 
-    def _look(self, thing: Any, place: Place | None) -> None:
+    def _look(self, thing: Any, place: ModulePlace | None) -> None:
         own = _own_place(thing) if isinstance(thing, type | types.FunctionType) or _is_cached(thing) else None
         if place is not None and place != own:
             self._add(place, thing)  # a name of something elsewhere, or a value
@@ -108,11 +108,11 @@ class Imported:
         else:
             self._parts(thing)
 
-    def _add(self, place: Place | None, value: Any) -> None:
+    def _add(self, place: ModulePlace | None, value: Any) -> None:
         if place is not None and value is not ABSENT:
             self.values.setdefault(place, value)
 
-    def _function(self, function: types.FunctionType, own: Place | None) -> None:
+    def _function(self, function: types.FunctionType, own: ModulePlace | None) -> None:
         names = function.__globals__
         is_library = distribution_of(module_of(function)) is not None
         if not is_library:
@@ -127,7 +127,7 @@ class Imported:
             if defaults := getattr(function, name):
                 self._later(defaults, None if own is None or is_library else own.then(name))
 
-    def _cached(self, cached: Any, own: Place | None) -> None:
+    def _cached(self, cached: Any, own: ModulePlace | None) -> None:
         function: Any = cached.__wrapped__
         if own is None or distribution_of(own.module) is not None:
             self._later(function)
@@ -139,9 +139,9 @@ class Imported:
             code.co_argcount + code.co_kwonlyargcount + (code.co_flags & (inspect.CO_VARARGS | inspect.CO_VARKEYWORDS))
         )
         if not takes and not code.co_freevars and cached.cache_info().currsize == 1:
-            self._add(own.then(KEPT), cached())  # which returns what it keeps
+            self._add(own.then(CACHED_RESULT), cached())  # which returns what it keeps
 
-    def _class(self, cls: type, own: Place | None) -> None:
+    def _class(self, cls: type, own: ModulePlace | None) -> None:
         for base in cls.__bases__:
             self._later(base)
         if distribution_of(str(cls.__module__)) is not None:
@@ -158,7 +158,7 @@ class Imported:
             elif not (name.startswith(("__", "_abc_")) or isinstance(attribute, _DESCRIPTORS) or _is_enum(cls)):
                 self._later(attribute, at)
 
-    def _method(self, function: Any, at: Place | None) -> None:
+    def _method(self, function: Any, at: ModulePlace | None) -> None:
         """Look at a function that a class defines: in its place, unless it was put there from elsewhere."""
         if not isinstance(function, types.FunctionType):
             return
@@ -189,11 +189,11 @@ class Imported:
         """Look at the names outside of a function that its code reads; its globals are those of a `module`, if any."""
         names, code = function.__globals__, function.__code__
         cells = {name: _in(cell) for name, cell in zip(code.co_freevars, function.__closure__ or (), strict=True)}
-        for each in nested(code):
+        for each in nested_code(code):
             steps = [step for step in dis.get_instructions(each) if step.opname not in ("PUSH_NULL", "NOP", "CACHE")]
             for at, step in enumerate(steps):
                 if step.opname == "STORE_GLOBAL" and module is not None:
-                    self._stored.add(Place(module, (step.argval,)))
+                    self._stored.add(ModulePlace(module, (step.argval,)))
                 elif step.opname in ("LOAD_GLOBAL", "LOAD_NAME"):
                     self._name(step.argval, names, module, steps[at + 1 :])
                 elif step.opname == "LOAD_DEREF" and isinstance(cells.get(step.argval), types.ModuleType):
@@ -210,7 +210,7 @@ class Imported:
         if isinstance(value, types.ModuleType):
             self._of_module(value, rest)
         else:
-            self._later(value, None if module is None else Place(module, (name,)))
+            self._later(value, None if module is None else ModulePlace(module, (name,)))
 
     def _of_module(self, module: types.ModuleType, rest: list[dis.Instruction]) -> None:
         """Look at what the `rest` of some code reads of a module that it has loaded."""
@@ -234,7 +234,7 @@ class Imported:
         if module.__name__ in _SCRIPTS or sys.modules.get(module.__name__) is not module:
             self._later(found)
         else:
-            self._later(found, Place(module.__name__, (name,)))
+            self._later(found, ModulePlace(module.__name__, (name,)))
 
     def _whole(self, module: types.ModuleType | None) -> None:
         if module is not None and distribution_of(module.__name__) is None:
@@ -286,13 +286,13 @@ def mentioned_by(function: Any) -> set[str]:
         if not isinstance(each, types.FunctionType) or id(each) in seen or distribution_of(module_of(each)) is not None:
             continue
         seen.add(id(each))
-        for code in nested(each.__code__):
+        for code in nested_code(each.__code__):
             names.update(code.co_names)
             waiting += [each.__globals__[name] for name in code.co_names if name in each.__globals__]
     return names
 
 
-def _own_place(thing: Any) -> Place | None:
+def _own_place(thing: Any) -> ModulePlace | None:
     """Return the place by whose name a function or a class travels; `None` if it travels by value."""
     module, names = str(getattr(thing, "__module__", None)), str(thing.__qualname__).split(".")
     if module in _SCRIPTS or module not in sys.modules or _is_by_value(module):
@@ -300,7 +300,7 @@ def _own_place(thing: Any) -> Place | None:
     found: Any = sys.modules[module]
     for name in names:
         found = getattr(found, name, None) if name.isidentifier() else None
-    return Place(module, tuple(names)) if found is thing else None
+    return ModulePlace(module, tuple(names)) if found is thing else None
 
 
 def _is_by_value(module: str) -> bool:
