@@ -15,6 +15,7 @@ from contextlib import suppress
 from typing import Any, TypeAlias, cast
 
 from penstock.core.surroundings import serve_another_process
+from penstock.elements.chunks.chunk import Chunk
 from penstock.engine.service.client import as_served, versions
 from penstock.engine.service.folder import ServiceDoor, is_of_this_user, service_door
 from penstock.engine.service.pieces import PreparedPieces
@@ -23,7 +24,9 @@ from penstock.engine.transport.channel import Channel
 from penstock.engine.transport.packets import packet_of
 from penstock.engine.transport.program_state import ProgramState
 from penstock.engine.transport.raised import pickled_error
+from penstock.engine.transport.unsent import part_at_fault, why_unsent
 from penstock.engine.workers.lifetime import WORKER
+from penstock.plan.flow import Piece
 
 Tail: TypeAlias = Sequence[memoryview]
 
@@ -166,6 +169,16 @@ class Service:
         try:
             packed = packet_of(made)
         except Exception as error:
-            error.add_note(f"share({self._name!r}) sends elements between processes, which these cannot be")
+            self._blame(error, made)
             raise
         return ("made", packed.packet), list(packed.pieces())
+
+    def _blame(self, error: Exception, made: Chunk | Piece) -> None:
+        """Add to an error of elements that cannot be sent the operation, and the part of the first one at fault."""
+        elements = (made.chunk if isinstance(made, Piece) else made).elements()
+        found = next((each for each in elements if why_unsent(each) is not None), None)
+        part = "" if found is None else f" ({part_at_fault(found, 'element')})"
+        error.add_note(
+            f"share({self._name!r}) sends elements between processes, and {self._label} makes some that cannot be "
+            f"sent{part}: change them, or share before the operation that makes them"
+        )
