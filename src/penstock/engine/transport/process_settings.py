@@ -80,7 +80,7 @@ class ProcessSettings(NamedTuple):
         for name in () if before is None else before.environment.keys() - self.environment.keys():
             os.environ.pop(name, None)
         os.environ.update(self.environment)
-        if self.folder is not None and os.getcwd() != self.folder:
+        if self.folder is not None:
             os.chdir(self.folder)
         sys.path[:] = self.path
         sys.argv[:] = self.argv

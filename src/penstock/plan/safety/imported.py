@@ -226,8 +226,7 @@ class Imported:
 
     def _attribute(self, module: types.ModuleType, name: str, found: Any) -> None:
         """Look at a name of a module; of a library, only at plain values and at functions of the user."""
-        of = str(getattr(found, "__module__", None) or "")
-        is_users = isinstance(found, types.FunctionType) and distribution_of(of) is None
+        is_users = isinstance(found, types.FunctionType) and distribution_of(module_of(found)) is None
         is_library = distribution_of(module.__name__) is not None
         if found is ABSENT or (is_library and not isinstance(found, _SCALARS) and not is_users):
             return
@@ -247,7 +246,10 @@ class Imported:
         """Look at what a function imports itself, as far as the program has imported it too."""
         level = next((each.argval for each in reversed(steps[max(at - 2, 0) : at]) if type(each.argval) is int), 0)
         package, written = str(names.get("__package__") or ""), str(steps[at].argval)
-        name = importlib.util.resolve_name("." * level + written, package) if level and package else written
+        try:
+            name = importlib.util.resolve_name("." * level + written, package) if level and package else written
+        except ImportError:  # beyond the package; the function says so
+            return
         module = sys.modules.get(name)
         if module is None:
             return
