@@ -123,7 +123,7 @@ class PreparedElsewhere:
         """Return what the service makes; if it ends, another one makes it, up to `most` in all."""
         for tried in range(1, most + 1):
             line = self._taken()
-            is_over = True
+            is_over = was_open = True
             try:
                 message = line.ask(*request, self._careful > 0)
                 is_over = message is None
