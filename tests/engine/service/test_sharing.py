@@ -343,7 +343,7 @@ def test_elements_and_functions_that_cannot_be_pickled_are_named():
 
 
 def test_an_executor_of_this_process_cannot_be_shared():
-    with ThreadPoolExecutor(1) as pool, pytest.raises(PlanError, match=r"a ThreadPoolExecutor of .* lambda"):
+    with ThreadPoolExecutor(1) as pool, pytest.raises(PlanError, match=r"a ThreadPoolExecutor of .*executor=lambda"):
         list(D.range(3).with_options(ps.Options(executor=pool)).share("x"))
 
 
