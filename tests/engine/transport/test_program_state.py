@@ -334,3 +334,18 @@ def opened(x):
     config, _ = modules(opened, "")
     assert config.opened(1) == 1
     assert same_everywhere(config.opened) == [0, 1, 2, 3, 4, 5]
+
+
+def test_runs_at_once_in_one_isolated_process_cannot_have_two_values(modules):
+    config, funcs = modules()
+    options = ps.Options(isolate=True)
+    first = ps.Dataset.range(1000).map(funcs.by_module).with_options(options)
+    second = ps.Dataset.range(3).map(funcs.by_module).map(lambda x: x).with_options(options)
+    with first.iterator() as it:
+        assert next(it) == 0
+        config.SCALE = 3
+        with pytest.raises(
+            WorkerError, match=r"\.SCALE has another value in a run that this process makes at the same"
+        ):
+            list(second)
+        assert next(it) == 2
