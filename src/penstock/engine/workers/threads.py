@@ -10,7 +10,7 @@ from time import monotonic
 from typing import Any, NamedTuple, ParamSpec, TypeVar
 
 from penstock.engine.tasks.cores import only_on
-from penstock.engine.workers.lifetime import WORKER
+from penstock.engine.workers.lifetime import worker_thread
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -84,7 +84,7 @@ class Threads(Executor):
                 self._tasks.put(None)  # wakes threads that wait for a task
             with only_on(self._cores if self._too_many < 0 else None):
                 for _ in range(-self._too_many):
-                    thread = threading.Thread(target=self._work, name=WORKER, daemon=True)
+                    thread = worker_thread(self._work)
                     thread.start()
                     self._threads.append(thread)
             self._too_many = max(self._too_many, 0)
