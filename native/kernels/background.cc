@@ -1,6 +1,6 @@
 #include "kernels/background.h"
 
-#include <sched.h>
+#include <pthread.h>
 #include <time.h>
 
 #include <algorithm>
@@ -20,14 +20,14 @@ std::int64_t now(clockid_t clock) {
   return std::int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
 }
 
-void stay_on([[maybe_unused]] const std::vector<int>& cores) {
+void keep_on([[maybe_unused]] std::thread& thread, [[maybe_unused]] const std::vector<int>& cores) {
 #ifdef __linux__
   if (cores.empty()) return;
   cpu_set_t set;
   CPU_ZERO(&set);
   for (const int core : cores)
     if (core >= 0 && core < CPU_SETSIZE) CPU_SET(core, &set);
-  (void)sched_setaffinity(0, sizeof set, &set);
+  (void)pthread_setaffinity_np(thread.native_handle(), sizeof set, &set);
 #endif
 }
 
@@ -77,10 +77,8 @@ void BackgroundThread::take(Background& work) {
     if (std::thread::hardware_concurrency() < 2) return;
     auto shared = std::make_unique<Shared>();
     try {
-      thread_ = std::make_unique<std::thread>([state = shared.get(), cores = cores_] {
-        stay_on(cores);
-        state->run();
-      });
+      thread_ = std::make_unique<std::thread>([state = shared.get()] { state->run(); });
+      keep_on(*thread_, cores_);
     } catch (const std::system_error&) {
       return;
     }
