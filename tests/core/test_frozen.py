@@ -138,4 +138,4 @@ def test_copies_are_equal_and_frozen() -> None:
         assert made == point
         assert made.hidden == 3
         with pytest.raises(FrozenInstanceError):
-            made.x = 2
+            made.x = 2  # pyright: ignore[reportAttributeAccessIssue]
