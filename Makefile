@@ -30,7 +30,7 @@ ifeq ($(MAKELEVEL),0)
 .NOTPARALLEL:
 endif
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint format native-test bench fuzz mutations laws gpu-check environment frameworks system clean
+.PHONY: help demo test lint format native-build native-test bench fuzz mutations laws gpu-check environment frameworks system clean
 
 help: ## Say what there is.
 	@echo "Penstock. What you can ask for:"
@@ -65,11 +65,13 @@ format: environment ## Format Python and C++, and fix what ruff can fix.
 	@$(BIN)/ruff format
 	@$(BIN)/clang-format -i $(CXX_FILES)
 
-native-test: environment ## Build the native tests with the address and undefined-behaviour sanitizers and run them.
+native-build: environment
 	$(call say,Building the native tests with the address and undefined-behaviour sanitizers)
 	@$(BIN)/cmake -S . -B $(SANITIZED) -G Ninja -DCMAKE_MAKE_PROGRAM=$(CURDIR)/$(BIN)/ninja --log-level=WARNING \
 	  -DPENSTOCK_NATIVE_TESTS=ON -DPENSTOCK_SANITIZE=ON >/dev/null
 	@$(BIN)/cmake --build $(SANITIZED) -j $(JOBS) -- --quiet
+
+native-test: native-build ## Build the native tests with the address and undefined-behaviour sanitizers and run them.
 	$(call say,Running the native tests)
 	@$(BIN)/ctest --test-dir $(SANITIZED) --no-tests=error --output-on-failure -j $(JOBS)
 
