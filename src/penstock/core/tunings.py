@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import os
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, fields
 from typing import Any, Literal, Self, TypeAlias, get_args
 
 from penstock.core.errors import PlanError
+from penstock.core.frozen import frozen
 
 TUNING_FORMAT = "penstock tuning 1"
 TunedExecutor: TypeAlias = Literal["inline", "threads", "processes"]
 
 
-@dataclass(frozen=True)
+@frozen()
 class TaskTuning:
     """The size and number of tasks of one stretch of a pipeline, which ends in `operation`.
 
@@ -38,7 +39,7 @@ class TaskTuning:
         return f"{self.operation}: {size}, {ahead} tasks ahead"
 
 
-@dataclass(frozen=True)
+@frozen()
 class Tuning:
     """The settings of a run, as the tuner has found them: `it.tuning()` returns them.
 
@@ -71,7 +72,8 @@ class Tuning:
         unit = {"inline": "inline", "threads": "thread", "processes": "process"}[self.executor]
         many = {"thread": "threads", "process": "processes"}.get(unit, unit)
         where = unit if unit == many else f"{self.workers} {unit if self.workers == 1 else many}"
-        lines = [f"{where}, of {self.cores:g} cores", *(f"  {each}" for each in self.tasks)]
+        cores = f"{self.cores:g} core{'' if self.cores == 1 else 's'}"
+        lines = [f"{where}, of {cores}", *(f"  {each}" for each in self.tasks)]
         return "\n".join([*lines, *(f"because: {each}" for each in self.why)])
 
     def save(self, path: str | os.PathLike[str]) -> None:

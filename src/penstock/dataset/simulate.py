@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Generator, Iterator, Sequence
-from dataclasses import dataclass
 from time import perf_counter, thread_time
 from typing import Any
 
@@ -12,6 +11,7 @@ import numpy as np
 
 from penstock.core.checks import check_count, check_number
 from penstock.core.errors import PlanError
+from penstock.core.frozen import frozen
 from penstock.core.options import Options
 from penstock.dataset.dataset import Dataset
 from penstock.engine.tuning.budget import available_cores
@@ -24,7 +24,7 @@ LITTLE_WAITING = 0.02  # of a step
 NEARLY_ALL = 0.95  # of a limit
 
 
-@dataclass(frozen=True)
+@frozen()
 class StorageModel:
     """A store that all ranks read from.
 
@@ -52,7 +52,7 @@ class StorageModel:
         return found
 
 
-@dataclass(frozen=True)
+@frozen()
 class Simulation:
     """The predicted run of a job.
 
@@ -135,9 +135,10 @@ def simulate(  # noqa: PLR0913 - the parts of a cluster
     for name, value in (("step", step), ("seconds", seconds), ("cores", 1 if cores is None else cores)):
         if not check_number("simulate", name, value) > 0:
             raise ValueError(f"simulate({name}={value}): expected a number above 0")
+    options = options_of(ds._plan)  # noqa: SLF001 # pyright: ignore[reportPrivateUsage] - ours
     all_cores = available_cores() if cores is None else cores
-    asked = options_of(ds._plan).workers if workers is None else check_count("simulate", "workers", workers, least=1)  # noqa: SLF001 # pyright: ignore[reportPrivateUsage] - ours
-    each = asked or max(int(all_cores / per_node), 1)
+    asked = options.workers if workers is None else check_count("simulate", "workers", workers, least=1)
+    each = asked or max(int(min(all_cores / per_node, options.cores or math.inf)), 1)
     cost, sizes = _measured_costs(ds, seconds)
     store = storage or StorageModel()
     latencies = store.latencies()
@@ -157,7 +158,7 @@ def simulate(  # noqa: PLR0913 - the parts of a cluster
     return _told(model, cost, sizes, many, seed)
 
 
-@dataclass(frozen=True)
+@frozen()
 class ItemSizes:
     """The unit of items, and the mean bytes of one and of what its sources have yielded for it."""
 
