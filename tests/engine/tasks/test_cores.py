@@ -108,3 +108,12 @@ def test_the_tuner_has_no_more_cores_than_the_limit():
     assert tuned.cores == 1
     assert tuned.workers == 1
     assert any("1 core, as Options(cores=1) allows" in why for why in tuned.why)
+
+
+def test_a_system_that_refuses_to_bind_threads_leaves_them_where_they_are(monkeypatch):
+    def refused(thread, cores):
+        raise PermissionError(1, "Operation not permitted")
+
+    monkeypatch.setattr(os, "sched_setaffinity", refused)
+    (cores,) = seen(Dataset.range(40), executor="threads", workers=1, cores=1)
+    assert cores.bit_count() == MINE

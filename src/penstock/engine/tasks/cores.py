@@ -17,10 +17,19 @@ def cores_for(count: int | None) -> frozenset[int] | None:
     if count is None or not hasattr(os, "sched_setaffinity"):
         return None
     mine = sorted(os.sched_getaffinity(0))
-    if count >= len(mine):
+    if count >= len(mine) or not _can_bind(mine):
         return None
     first = os.getpid() * count
     return frozenset(mine[(first + number) % len(mine)] for number in range(count))
+
+
+def _can_bind(mine: list[int]) -> bool:
+    """Return whether the system lets this thread choose its cores, which some sandboxes refuse."""
+    try:
+        os.sched_setaffinity(0, mine)
+    except OSError:
+        return False
+    return True
 
 
 def side_thread(cores: frozenset[int] | None) -> SideThread:

@@ -11,7 +11,7 @@ import threading
 import types
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cache
 from importlib import import_module
 from typing import Any, Literal, NamedTuple
@@ -21,6 +21,7 @@ import numpy as np
 
 from penstock.core.digest import digest_array
 from penstock.core.errors import WorkerError
+from penstock.core.frozen import frozen
 from penstock.core.pickling import dumps
 from penstock.engine.transport.process_settings import ProcessSettings
 from penstock.plan.node import Node
@@ -51,7 +52,7 @@ def _this_process() -> tuple[int, bytes]:
     return os.getpid(), _token()
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class ProgramState:
     """The values that functions read of modules, by place, and the settings of the process.
 
