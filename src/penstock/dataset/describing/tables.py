@@ -14,7 +14,7 @@ from penstock.watch.stats import cut
 
 LONGEST_CELL = 48  # characters
 LONGEST_CLASS_NAME = 40
-HEAD = ("leaf", "spec", "missing", "NaN", "infinite", "min", "mean", "max", "std", "lengths", "classes")
+HEAD = ("leaf", "spec", "missing", "NaN", "infinite", "masked", "min", "mean", "max", "std", "lengths", "classes")
 ALWAYS = 3  # columns that are shown even if empty
 
 
@@ -59,6 +59,7 @@ def _row(leaf: LeafDescription) -> list[str]:
         f"{leaf.missing:,}",
         f"{leaf.nan:,}" if has_floats else "",
         f"{leaf.infinite:,}" if leaf.infinite else "",
+        f"{leaf.masked:,}" if leaf.masked else "",
         number_text(leaf.min),
         number_text(leaf.mean),
         number_text(leaf.max),
