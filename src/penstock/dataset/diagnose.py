@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from penstock.core.checks import check_number
 from penstock.core.options import Options
+from penstock.core.shown import displayable
 from penstock.core.verdicts import Verdict
 from penstock.dataset.dataset import Dataset
 from penstock.engine.tuning.budget import available_cores
@@ -64,7 +65,7 @@ class Diagnosis:
         if self.step_rate is not None:
             lines.append(f"the step alone, on one {self.unit} again and again: {rate(self.step_rate)} {items}/s")
         lines += [self.verdict, "", *self._table()]
-        return "\n".join(lines)
+        return displayable("\n".join(lines))
 
     def _table(self) -> list[str]:
         widths = list(self.operations[0].by_workers) if self.operations else []

@@ -16,6 +16,7 @@ from penstock import plan as plans
 from penstock.core.blame import note_blames
 from penstock.core.closing import Closing
 from penstock.core.errors import PlanError
+from penstock.core.shown import displayable
 from penstock.dataset.watching import Watching
 from penstock.engine.cursors.cursor import Cursor
 from penstock.engine.runs.carry_over import CarryOver
@@ -93,7 +94,8 @@ class Iterator(Watching, Closing, Generic[T]):
         self._left = self._plan.length - cursor.row - sum(high - low for low, high in cursor.ahead)
 
     def __repr__(self) -> str:
-        return f"<Iterator over {self._plan.label()}: epoch {self._cursor.epoch}, {self._received:,} received>"
+        label = displayable(self._plan.label())
+        return f"<Iterator over {label}: epoch {self._cursor.epoch}, {self._received:,} received>"
 
     def __reduce__(self) -> NoReturn:
         raise TypeError(

@@ -12,7 +12,7 @@ import numpy as np
 from penstock.core.blame import note_blames
 from penstock.core.errors import PlanError
 from penstock.core.seeds import Derived
-from penstock.core.shown import ShownAsText
+from penstock.core.shown import ShownAsText, displayable
 from penstock.dataset.check import one_line
 from penstock.dryrun.row_stages import RowStage
 from penstock.dryrun.row_trace import RowTrace
@@ -111,7 +111,7 @@ class RowExplanation(ShownAsText):
             text.append(f"{beside:<{width}}  {place:<{rows}}  {first}".rstrip())
             text += [f"{indent}{other}" for other in others]
             text += [f"{indent}{other}" for other in _notes(operation)]
-        return "\n".join(text)
+        return displayable("\n".join(text))
 
 
 def row_explanation(trace: RowTrace, place: str, found: Sequence[str]) -> RowExplanation:

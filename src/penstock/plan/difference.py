@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 from penstock.core.digest import digest
 from penstock.core.options import Options
-from penstock.core.shown import ShownAsText
+from penstock.core.shown import ShownAsText, displayable
 from penstock.plan.changes import changes_of_field, shown_value
 from penstock.plan.content.key import ValueContent, content_of_field, only_says_how, own_fields
 from penstock.plan.fingerprint import fingerprint, node_digest
@@ -91,7 +91,7 @@ class PlanDiff(ShownAsText):
         title = "the elements are equal, and settings differ" if same else "- this dataset, + the other one"
         lines = [f"{title}:", *(() if same and not any(self._marked) else self._lines())]
         lines += [f"options: {', '.join(self.options)}"] if self.options else []
-        return "\n".join([*lines, *self.notes])
+        return displayable("\n".join([*lines, *self.notes]))
 
     @property
     def _marked(self) -> list[bool]:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from penstock import watch
+from penstock.core.shown import displayable
 from penstock.engine.runs.settings import ISOLATED
 
 if TYPE_CHECKING:
@@ -130,7 +131,7 @@ class Stats:
     contention: float = 0.0
 
     def __repr__(self) -> str:
-        return stats_text(self)
+        return displayable(stats_text(self))
 
     def _repr_html_(self) -> str:
         frame = watch.notebook.frame

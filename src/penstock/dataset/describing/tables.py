@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from html import escape
 from typing import Any
 
+from penstock.core.shown import displayable
 from penstock.dataset.describing.description import CLASSES_SHOWN, TOO_MANY, Description, LeafDescription
 from penstock.watch.notebook.counts import share_bar
 from penstock.watch.notebook.frame import in_frame
@@ -25,7 +26,7 @@ def description_text(described: Description) -> str:
     lines = ["  ".join(cell.ljust(wide) for cell, wide in zip(row, widths, strict=True)).rstrip() for row in table]
     names = described.class_names
     balances = [f"{leaf.name}: {_balance(leaf, names)}" for leaf in described.values() if _has_balance(leaf)]
-    return "\n".join([_title(described), *(lines if len(table) > 1 else []), *balances, *described.notes])
+    return displayable("\n".join([_title(described), *(lines if len(table) > 1 else []), *balances, *described.notes]))
 
 
 def description_html(described: Description) -> str:
