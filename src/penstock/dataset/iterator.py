@@ -86,6 +86,7 @@ class Iterator(Watching, Closing, Generic[T]):
         self._published: watch.top.published.Published | None = None
         self._stop: weakref.finalize[..., Any] | None = None
         self._closed = False
+        self._failure = ""  # the error that ended the run, in words
         self._reported: Cursor | None = None  # the position to tell, of a consumer that takes items ahead
         self._received = self._waited = self._first = self._last = 0
         self._steps = StepClock()
@@ -141,6 +142,7 @@ class Iterator(Watching, Closing, Generic[T]):
             if self._stop is not None:  # the run is over; its closer would hold the error, whose frames hold this
                 self._stop()
             note_blames(error)
+            self._failure = watch.stats.failure_text(error)
             raise
         finally:
             watched.asked = 0
