@@ -60,7 +60,7 @@ def test_a_paused_pass_of_unknown_length():
 
 @pytest.mark.parametrize("width", [20, 40, 60, 80, 100, 120])
 def test_a_table_fits_into_its_width(width):
-    long = ("python", "/home/user/experiments/train_the_model.py", "--fast")
+    long = ("python", "experiments/of_this_year/train_the_model.py", "--fast")
     passes = tuple(PassSeen(at, "map(a_function_with_a_name)", 0, Glance(stats(), total=4_000_000)) for at in (1, 12))
     found = [
         a_process(command=long, passes=passes),
