@@ -286,7 +286,10 @@ class Watching:
         run, began = self._run, self._began
         if run is not None:
             first = began.epoch * max(run.plan.length, 0) + began.row
-            viewers.look(watch.viewers.Moment(asked, self._last, self._received, first, run.unit, self.stats, run))
+            moment = watch.viewers.Moment(
+                asked, self._last, self._waited, self._received, first, run.unit, self.stats, run
+            )
+            viewers.look(moment)
 
     def _weak_stats(self) -> Callable[[], watch.stats.Stats | None]:
         """Return a function that returns the counts as long as the iterator exists."""
