@@ -122,6 +122,11 @@ class TarFiles:
         """The first sample of each archive, and the total number."""
         return np.cumsum([0, *(len(samples) + (file in self.faults) for file, samples in enumerate(self.samples))])
 
+    @property
+    def file_starts(self) -> Rows:
+        """The first sample of each archive."""
+        return self._starts[:-1]
+
     @cached_property
     def _member_starts(self) -> Rows:
         return np.cumsum([0, *(len(samples.begins) for samples in self.samples)])
