@@ -11,14 +11,10 @@ from functools import partial
 from time import perf_counter_ns, thread_time_ns
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
-import numpy as np
-
 from penstock import watch
 from penstock.core.arrays import Rows
-from penstock.elements.chunks.chunk import Chunk, Column, Columns
-from penstock.elements.ragged import Ragged
-from penstock.elements.size import size_of_element
-from penstock.elements.sparse import Sparse
+from penstock.elements.chunks.chunk import Chunk, Columns
+from penstock.elements.size import size_of_columns, size_of_element
 from penstock.engine.tasks.observer import Occurrence
 from penstock.plan.flow import AskedFlow, Mark, Open, Piece, Spread, close, pulled
 from penstock.plan.node import Node
@@ -90,12 +86,7 @@ class OperationCounters:
         """Return the bytes of a chunk; for elements not taken apart, multiply those of an occasional sample."""
         count = len(chunk)
         if isinstance(chunk, Columns):
-            nbytes = 0  # as `size_of` counts; if elements differ, a multiple of the first one's
-            for column in chunk.columns:
-                if isinstance(column, np.ndarray) and column.dtype.kind not in "OSU":
-                    nbytes += column.nbytes
-                else:
-                    nbytes += _size_of_column(column)
+            nbytes = size_of_columns(chunk.columns)
             self.each = nbytes // max(count, 1)
             return nbytes
         if count and _stands_for(calls):
@@ -403,11 +394,3 @@ def _count_failed(cell: Cell, before: int) -> None:
 def _stands_for(calls: int) -> int:
     """Return the number of calls that the CPU time of the next call represents; 0 if it is not measured."""
     return 1 if calls < SAMPLE else SAMPLE if calls % SAMPLE == 0 else 0
-
-
-def _size_of_column(column: Column) -> int:
-    if isinstance(column, Ragged | Sparse):
-        column = column.flat_values if isinstance(column, Ragged) else column.values
-    if isinstance(column, np.ndarray) and column.dtype.kind not in "OSU":
-        return column.nbytes
-    return size_of_element(column[0]) * len(column) if len(column) else 0
