@@ -141,11 +141,9 @@ class ReplaceableExecutor:
         """
         workers = getattr(executor, "_max_workers", self.workers)
         places = workers - sum(call.may_begin is not None for call in self._under_way)
-        left = (
-            workers + max(workers // WAITING_THERE, 1) - len(self._under_way)
-            if self._tells_width
-            else len(self._waiting)
-        )
+        left = len(self._waiting)
+        if self._tells_width:
+            left = workers + max(workers // WAITING_THERE, 1) - len(self._under_way)
         calls: deque[Call] = deque()
         held: deque[Call] = deque()
         for call in self._waiting:
