@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from penstock.core.checks import check_number
+from penstock.core.frozen import frozen
 from penstock.core.options import Options
 from penstock.core.shown import displayable
 from penstock.core.verdicts import Verdict
@@ -35,7 +36,7 @@ SHARE_OF_STEP = 0.1
 MOST_WIDTHS = 4
 
 
-@dataclass(frozen=True)
+@frozen()
 class WidthRates:
     """The elements per second of the pipeline up to and with one operation, by the number of workers."""
 
@@ -43,7 +44,7 @@ class WidthRates:
     by_workers: dict[int, float]
 
 
-@dataclass(frozen=True, repr=False)
+@frozen(repr=False)
 class Diagnosis:
     """Rates of a dataset, in items (batches or elements) per second.
 
@@ -128,7 +129,7 @@ def _widths() -> list[int]:
     return sorted({1, *larger})
 
 
-@dataclass(frozen=True)
+@frozen()
 class _Counted(Grouping):
     """Count `size` consecutive elements, which are asked for together, as a batch asks for them."""
 

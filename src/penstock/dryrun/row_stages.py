@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from penstock.core.arrays import Rows
+from penstock.core.frozen import frozen
 from penstock.dryrun.recorded import Draws
 from penstock.elements.chunks.chunk import Chunk
 from penstock.elements.exact import copied
@@ -109,7 +110,7 @@ class RowStage:
             stage.tell(list(stage.waiting or ())[-1:] if stage.reached else [])
 
 
-@dataclass(frozen=True)
+@frozen()
 class Way:
     """How elements of a stream become the one that is followed: one of them, or some that follow one another.
 

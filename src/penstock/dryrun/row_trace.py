@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any, Self
 
@@ -13,6 +13,7 @@ from numpy.random import Generator as RandomGenerator
 
 from penstock.core.arrays import Rows
 from penstock.core.errors import PlanError
+from penstock.core.frozen import frozen
 from penstock.core.seeds import recording_here
 from penstock.dryrun.dry_run import row_by_row
 from penstock.dryrun.recorded import Draws, RecordingGenerator
@@ -39,7 +40,7 @@ from penstock.plan.node import Node
 from penstock.plan.operation import Operation
 
 
-@dataclass(frozen=True)
+@frozen()
 class RowTrace:
     """The stages of a plan on the way to one element, and the element, or all elements of a row of the input."""
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any, NoReturn, TypeAlias
 
@@ -13,6 +12,7 @@ from numpy.typing import NDArray
 
 from penstock.core.arrays import Rows
 from penstock.core.errors import DataError
+from penstock.core.frozen import frozen
 from penstock.kernels import _native
 from penstock.kernels.records import ScanError
 
@@ -58,7 +58,7 @@ _REASONS = {
 }
 
 
-@dataclass(frozen=True)
+@frozen()
 class Samples:
     """Members of an archive that belong to samples, sample by sample.
 

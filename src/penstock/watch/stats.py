@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from penstock import watch
+from penstock.core.frozen import frozen
 from penstock.core.shown import displayable
 from penstock.engine.runs.settings import ISOLATED
 
@@ -21,7 +21,7 @@ _LONGEST = 64  # characters of an operation's name
 _LONGEST_ERROR = 2000  # characters of a message
 
 
-@dataclass(frozen=True)
+@frozen()
 class OperationStats:
     """The time of one operation, without its inputs: seconds of wall and CPU time, and of waiting (their difference).
 
@@ -53,7 +53,7 @@ class OperationStats:
     sequential: bool = False
 
 
-@dataclass(frozen=True)
+@frozen()
 class HeldStats:
     """The bytes that one part of a run holds, and the most that it has held.
 
@@ -66,7 +66,7 @@ class HeldStats:
     peak: int
 
 
-@dataclass(frozen=True, repr=False)
+@frozen(repr=False)
 class Stats:
     """The counts of an iterator since it was made.
 
