@@ -12,6 +12,7 @@ from penstock.core.cached import cached_property
 from penstock.elements.chunks.chunk import Items
 from penstock.elements.nested.structure import flatten, joining
 from penstock.engine.memory.pool import Memory
+from penstock.engine.tasks.cores import side_thread
 from penstock.engine.tasks.cost import Cost
 from penstock.engine.tasks.task import Task
 from penstock.kernels import Ahead, SideThread
@@ -51,13 +52,16 @@ class Gathered(Items):
 class Gathering:
     """A native thread that gathers the batches of tasks, each in its own memory."""
 
-    def __init__(self, plan: Node, batch: Batch, source: Any, read: Read, memory: Memory) -> None:
+    def __init__(
+        self, plan: Node, batch: Batch, source: Any, read: Read, memory: Memory, cores: frozenset[int] | None
+    ) -> None:
         self._plan = plan
         self._batch = batch
         self._moves, self._moves_below = end_of(plan)[0], end_of(batch.input)[0]  # of batches, and of elements
         self._begin = source
         self._read = read
         self._memory = memory
+        self._cores = cores
         self.is_possible = True  # until rows turn out to be consecutive
 
     def jumps(self) -> bool:
@@ -101,15 +105,18 @@ class Gathering:
 
     @cached_property
     def _side(self) -> SideThread:
-        return SideThread()
+        return side_thread(self._cores)
 
     @cached_property
     def _structure(self) -> Any:
         return flatten(self._batch.input.spec())[1]
 
 
-def gathering_of(plan: Node, memory: Memory) -> Gathering | None:
-    """Return the way to gather the plan's batches natively; `None` if making them takes more than reading rows."""
+def gathering_of(plan: Node, memory: Memory, cores: frozenset[int] | None = None) -> Gathering | None:
+    """Return the way to gather the plan's batches natively; `None` if making them takes more than reading rows.
+
+    The native thread runs on these `cores` only, if they are given.
+    """
     _, batch = end_of(plan)
     if type(batch) is not Batch:
         return None
@@ -117,5 +124,5 @@ def gathering_of(plan: Node, memory: Memory) -> Gathering | None:
     begin = begin_reading_of(getattr(read, "source", None))
     if not isinstance(read, Read) or begin is None:
         return None
-    gathering = Gathering(plan, batch, begin, read, memory)
+    gathering = Gathering(plan, batch, begin, read, memory, cores)
     return gathering if gathering.jumps() else None
