@@ -38,7 +38,7 @@ def test_every_part_is_measured(monkeypatch):
 
 def test_elements_below_a_batch_are_asked_for_as_the_batch_does(monkeypatch):
     ticking(monkeypatch)
-    monkeypatch.setattr(room, "_widths", lambda: [1])
+    monkeypatch.setattr(room, "_widths", lambda cores: [1])
     source = Dataset.from_generator(lambda: iter(range(40)))
     found = diagnose(source.map(lambda x: {"x": [x]}).map(lambda x: x["x"]).batch(8).map(sum), seconds=20)
     rates = [each.by_workers[1] for each in found.operations]
@@ -49,7 +49,7 @@ def test_elements_below_a_batch_are_asked_for_as_the_batch_does(monkeypatch):
 
 def test_one_worker_is_the_consumers_own_thread_unless_options_say_otherwise(monkeypatch):
     ticking(monkeypatch)
-    monkeypatch.setattr(room, "_widths", lambda: [1, 2])
+    monkeypatch.setattr(room, "_widths", lambda cores: [1, 2])
     threads = set()
 
     def noting(x):
@@ -66,7 +66,7 @@ def test_one_worker_is_the_consumers_own_thread_unless_options_say_otherwise(mon
 
 def test_the_verdict_is_that_of_the_longest_pass(monkeypatch):
     ticking(monkeypatch)
-    monkeypatch.setattr(room, "_widths", lambda: [1])
+    monkeypatch.setattr(room, "_widths", lambda cores: [1])
     found = diagnose(Dataset.range(20), seconds=30)
     assert "Too early to say: 20 elements" in found.verdict
 
