@@ -286,5 +286,11 @@ class Cache(Node):
         return self.store.label()
 
     @property
+    def source(self) -> KeptRows | None:
+        """The kept elements as a source, once all of them are in memory as arrays."""
+        kept = self._kept if self.input.indexed else None
+        return kept if isinstance(kept, KeptRows) and kept.is_gatherable else None
+
+    @property
     def _kept(self) -> RowsKept:
         return self.store.rows(self.seeds, self.stride)
