@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -120,6 +122,82 @@ def test_a_node_that_dies_changes_nothing(cluster, executor):
             if len(received) == 10:
                 cluster.remove_node(node, allow_graceful=False)
     assert received == list(range(60))
+    cluster.wait_for_nodes()  # until the loss is known
+
+
+def node_id():
+    return ray.get_runtime_context().get_node_id()
+
+
+def test_calls_of_a_place_run_on_one_node(executor):
+    nodes = [{executor.submit_near(place, node_id).result() for _ in range(5)} for place in (4, 5)]
+    assert [len(each) for each in nodes] == [1, 1]
+    assert nodes[0] != nodes[1]
+
+
+def test_a_place_whose_node_is_lost_has_another(cluster, executor):
+    node = cluster.add_node(**NODE)
+    ran_on = {executor.submit_near(place, node_id).result() for place in range(3)}
+    assert node.node_id in ran_on
+    cluster.remove_node(node, allow_graceful=False)
+    with suppress(ps.executors.LostWorkerError):  # not noticed yet
+        assert executor.submit_near(3, node_id).result() in ran_on
+    calls = [executor.submit_near(place, len, "ab") for place in range(8)]
+    assert {call.exception() and type(call.exception()) for call in calls} <= {None, ps.executors.LostWorkerError}
+    cluster.wait_for_nodes()
+
+
+def asked_of_the_autoscaler():
+    """The tasks for which the cluster has been asked to have room."""
+    from ray.experimental.internal_kv import _internal_kv_get
+
+    return json.loads(_internal_kv_get("autoscaler_resource_request") or "[]")
+
+
+def test_the_autoscaler_is_asked_for_what_the_step_needs_and_a_node_that_joins_is_used(cluster):
+    executor = ps.executors.ray(max_cpus=3, resources={"extra": 0})
+    before = executor.workers
+    ds = by(D.counter().map(lambda x: (time.sleep(0.05), x)[1]), executor)
+    with ds.iterator() as it:
+        while len(asked_of_the_autoscaler()) < 3:
+            next(it)
+        node = cluster.add_node(**NODE)
+        while it.stats().workers <= before:
+            next(it)
+    assert asked_of_the_autoscaler() == []
+    cluster.remove_node(node)
+    cluster.wait_for_nodes()
+
+
+def test_nothing_is_asked_of_the_autoscaler_without_leave(executor):
+    executor.scale(object(), 5)
+    assert asked_of_the_autoscaler() == []
+
+
+def test_requests_of_runs_add_up_to_the_most_allowed(cluster):
+    executor = ps.executors.ray(num_cpus=2, max_cpus=9)
+    one, other = object(), object()
+    counts = []
+    for run, workers in [(one, 1), (other, 2), (other, 50), (one, 0), (other, 0)]:
+        executor.scale(run, workers)
+        counts.append(len(asked_of_the_autoscaler()))
+    assert counts == [1, 3, 4, 4, 0]
+    with pytest.raises(ValueError, match=r"max_cpus=-1: expected a number of CPUs"):
+        ps.executors.ray(max_cpus=-1)
+
+
+def test_no_more_is_made_ahead_than_the_budget_allows(cluster, tmp_path):
+    def element(x):
+        (tmp_path / str(x)).touch()
+        return np.full(1 << 20, x, np.uint8)
+
+    budget = 6
+    ds = D.range(40).map(element)
+    options = ps.Options(executor=ps.executors.ray(num_cpus=0.25), memory_budget=budget << 20)
+    with ds.with_options(options).iterator() as it:
+        for received, found in enumerate(it, 1):
+            assert found[0] == received - 1
+            assert len(list(tmp_path.iterdir())) <= received + budget
 
 
 def test_an_iterator_that_is_closed_early_leaves_the_executor_usable(executor):

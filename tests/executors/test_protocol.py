@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import pickle
-from concurrent.futures import Executor, Future
+import threading
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from dataclasses import replace
 
 import numpy as np
@@ -150,6 +151,64 @@ def test_as_many_tasks_are_under_way_as_the_executor_has_workers():
     with ds.iterator() as it:
         assert [int(next(it)[0]) for _ in range(20)] == list(range(20))
     assert executor.most >= 7
+
+
+class Queue(Executor):
+    """Makes one call after another in a thread; loses the worker of the first once others wait behind it."""
+
+    workers = 2
+
+    def __init__(self):
+        self.thread = ThreadPoolExecutor(1)
+        self.submitted = []
+        self.others_wait = threading.Event()
+
+    def submit(self, fn, /, *args):
+        self.submitted.append(args[1].low)
+        if len(self.submitted) == 1:
+            return self.thread.submit(self.loses)
+        if len(self.submitted) == self.workers + 1:
+            self.others_wait.set()
+        return self.thread.submit(fn, *pickle.loads(pickle.dumps(args)))
+
+    def loses(self):
+        assert self.others_wait.wait(30)
+        raise ps.executors.LostWorkerError("a worker ended")
+
+
+def test_a_task_whose_worker_was_lost_is_made_before_those_that_wait():
+    executor = Queue()
+    with executor.thread:
+        ds = by(D.range(30).map(lambda x: np.full(30_000, x)), executor)
+        assert [int(each[0]) for each in ds] == list(range(30))
+    low = executor.submitted
+    assert low[3] == low[0]
+    assert sorted(low[3:] + low[1:3]) == sorted(set(low))
+
+
+class Near(OtherHost):
+    """Notes the place of each call."""
+
+    def __init__(self):
+        super().__init__()
+        self.places = []
+
+    def submit_near(self, place, fn, /, *args):
+        self.places.append(place)
+        return self.submit(fn, *args)
+
+
+def test_tasks_on_remote_data_are_sent_to_their_places(tmp_path, monkeypatch):
+    fsspec = pytest.importorskip("fsspec")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setattr("penstock.engine.tasks.places.STRETCH", 80)
+    fsspec.filesystem("memory").pipe("/near/rows.bin", bytes(range(200)))
+    executor = Near()
+    ds = ps.read_fixed_length("memory://near/rows.bin", 1).batch(40)
+    assert [each.tolist() for each in by(ds, executor, workers=1)] == [each.tolist() for each in ds]
+    assert executor.places == [0, 0, 1, 1, 2]
+    assert list(by(D.range(9).map(abs), executor)) == list(range(9))
+    assert len(executor.places) == 5
 
 
 def test_errors_of_dask_tell_of_lost_workers():

@@ -45,6 +45,63 @@ def test_one_value_is_kept_however_large_it_is():
     assert made == {5: 1}
 
 
+def test_values_that_others_wait_for_are_not_made_twice():
+    made = Counter()
+    begun, may_end = threading.Event(), threading.Event()
+
+    def make(key):
+        made[key] += 1
+        if key == 0:
+            begun.set()
+            assert may_end.wait(30)
+        return np.zeros(10, np.uint8)
+
+    recent = Recent(make, 10)  # one value
+    with ThreadPoolExecutor(2) as threads:
+        first = threads.submit(lambda: list(recent.each([0])))
+        assert begun.wait(30)
+        waits = recent.each([0, 1])  # takes 0 from the other thread, after 1
+        assert next(waits)[0] == 1
+        other = threads.submit(lambda: list(recent.each([1])))
+        other.result(30)
+        may_end.set()
+        first.result(30)
+        list(recent.each([2]))  # would displace 0
+        assert next(waits)[0] == 0
+    assert made == {0: 1, 1: 1, 2: 1}
+    assert recent.nbytes <= 10
+
+
+def test_values_that_many_wait_for_take_at_most_the_bytes_again():
+    recent = Recent(lambda key: np.zeros(10, np.uint8), 20)
+    reader = recent.each(range(10))
+    assert next(reader)[0] == 0
+    for key in range(1, 10):  # all of them awaited by the reader
+        list(recent.each([key]))
+        assert recent.nbytes <= 40
+    assert {key for key, _ in reader} == set(range(1, 10))
+    assert recent.nbytes <= 20
+
+
+def test_a_call_that_is_left_waits_for_nothing():
+    recent = Recent(lambda key: np.zeros(10, np.uint8), 10)
+    reader = recent.each([0, 1, 2])
+    next(reader)
+    reader.close()
+    for key in (1, 2, 3):
+        list(recent.each([key]))
+        assert recent.nbytes <= 10
+
+
+def test_retired_values_go_first():
+    recent = Recent(lambda key: np.zeros(10, np.uint8), 20)
+    list(recent.each([1, 2]))
+    recent.retire(2)
+    recent.retire(7)
+    list(recent.each([3]))
+    assert (1 in recent, 2 in recent, 3 in recent) == (True, False, True)
+
+
 def test_threads_share_the_work_and_make_no_value_twice():
     made = Counter()
     together = threading.Barrier(4)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import pickle
 import threading
+import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import Executor, Future
 from functools import cache, partial
@@ -13,10 +15,13 @@ import numpy as np
 
 from penstock.core.errors import WorkerError
 from penstock.core.lazy import require
+from penstock.executors.nodes import Nodes
 from penstock.executors.protocol import LostWorkerError
 
 LOST = ("WorkerCrashedError", "NodeDiedError", "ObjectLostError", "OutOfMemoryError", "RaySystemError")
 """Errors of Ray that tell of a worker, a node or a result that is gone; subclasses count."""
+_NODES_KNOWN = 1.0  # seconds
+_MUCH_LESS = 0.75  # share of the CPUs asked for, below which fewer are asked
 
 
 def ray(
@@ -25,6 +30,7 @@ def ray(
     resources: Mapping[str, float] | None = None,
     address: str | None = None,
     workers: int | None = None,
+    max_cpus: float = 0,
 ) -> RayExecutor:
     """Return an executor that runs tasks on a Ray cluster; `Options(executor="ray")` uses one with these defaults.
 
@@ -36,10 +42,14 @@ def ray(
         resources: Custom resources that a task reserves, such as `{"preprocessing": 1}`, by which nodes are chosen.
         address: Address of the cluster, such as `"auto"` or `"ray://head:10001"`. Default: the cluster that this
             process is connected to already, else what `ray.init()` finds or starts.
-        workers: Tasks that run at a time. Default: as many as the CPUs of the cluster can run, asked at each start of
-            an iterator.
+        workers: Tasks that run at a time. Default: as many as the CPUs of the cluster can run, also when nodes join or
+            leave while an iterator is under way.
+        max_cpus: CPUs that may be asked of Ray's autoscaler, at most. As many are asked as keep up with the consumer's
+            step, and given back at the end of the iterator. Ray has one such request for the whole cluster: the last
+            executor to ask replaces the requests of others. Default: none are asked.
 
     Raises:
+        ValueError: `max_cpus` is not a number from 0 on.
         MissingDependencyError: Ray is not installed.
         WorkerError: No cluster answers at the address, or it runs another version of Ray or of Python.
 
@@ -48,7 +58,7 @@ def ray(
     >>> for batch in ds.with_options(ps.Options(executor=executor)):  # doctest: +SKIP
     ...     pass
     """
-    return RayExecutor(num_cpus=num_cpus, resources=resources, address=address, workers=workers)
+    return RayExecutor(num_cpus=num_cpus, resources=resources, address=address, workers=workers, max_cpus=max_cpus)
 
 
 @cache
@@ -64,18 +74,31 @@ class RayExecutor(Executor):
     """
 
     def __init__(
-        self, *, num_cpus: float, resources: Mapping[str, float] | None, address: str | None, workers: int | None
+        self,
+        *,
+        num_cpus: float,
+        resources: Mapping[str, float] | None,
+        address: str | None,
+        workers: int | None,
+        max_cpus: float = 0,
     ) -> None:
         """Connect to the cluster, unless this process is connected already."""
+        if not 0 <= max_cpus < math.inf:
+            raise ValueError(f"max_cpus={max_cpus!r}: expected a number of CPUs, not below 0")
         self._ray: Any = require("ray", extra="ray", purpose="ps.executors.ray()")
         _connect(self._ray, address)
         self._num_cpus = num_cpus
         self._resources = dict(resources or {})
         self._workers = workers
-        options = {"num_cpus": num_cpus, "resources": self._resources, "max_retries": 0}
-        self._run: Any = self._ray.remote(_run).options(**options, scheduling_strategy="SPREAD")
-        self._under_way: set[_RayFuture] = set()
+        self._max_cpus = max_cpus
+        self._wanted: dict[object, int] = {}  # tasks at a time, by run
+        self._asked = 0  # of the autoscaler: tasks at a time
+        self._run: Any = self._ray.remote(num_cpus=num_cpus, resources=self._resources, max_retries=0)(_run)
+        self._nodes = Nodes()
+        self._known_until = 0.0  # time at which the nodes are asked for again
+        self._under_way: dict[_RayFuture, str | None] = {}  # with the node that each was sent to, if any
         self._lock = threading.Lock()
+        self._scaling = threading.Lock()
         self._is_shut = False
 
     @property
@@ -83,10 +106,17 @@ class RayExecutor(Executor):
         """The number of tasks that the cluster can run at a time, at least one."""
         if self._workers is not None:
             return self._workers
-        all_of = self._ray.cluster_resources()
-        wanted = {"CPU": self._num_cpus, **self._resources}
-        fit = [all_of.get(name, 0) / amount for name, amount in wanted.items() if amount > 0]
-        return max(int(min(fit, default=1)), 1)
+        return max(self._fitting(self._ray.cluster_resources()), 1)
+
+    def _fitting(self, resources: Mapping[str, float]) -> int:
+        """Return the number of tasks that can have these resources at a time."""
+        fit = [resources.get(name, 0) / amount for name, amount in self._bundle.items() if amount > 0]
+        return int(min(fit, default=1))
+
+    @property
+    def _bundle(self) -> dict[str, float]:
+        """The resources of a task."""
+        return {"CPU": self._num_cpus, **self._resources}
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
         """Return the future of a call that a Ray task makes.
@@ -94,13 +124,51 @@ class RayExecutor(Executor):
         Raises:
             RuntimeError: The executor was shut down.
         """
+        return self._begun(None, fn, args, kwargs)
+
+    def submit_near(self, place: int, fn: Callable[..., Any], /, *args: Any) -> Future[Any]:
+        """Return the future of a call, made on the node of the place if that has few tasks, else on another.
+
+        Raises:
+            RuntimeError: The executor was shut down.
+        """
+        if (now := time.monotonic()) >= self._known_until:
+            self._known_until = now + _NODES_KNOWN
+            alive = [each for each in self._ray.nodes() if each["Alive"]]
+            with self._lock:
+                self._nodes.know({each["NodeID"]: self._fitting(each["Resources"]) for each in alive})
+        return self._begun(place, fn, args, {})
+
+    def scale(self, run: object, workers: int) -> None:
+        """Ask the autoscaler for the CPUs of that many tasks at a time, with those of other runs, up to `max_cpus`.
+
+        It is asked again for more at once, but for fewer only if much fewer are needed.
+        """
+        if not self._max_cpus or not self._ray.is_initialized():
+            return
+        with self._scaling:
+            self._wanted[run] = workers
+            if not workers:
+                del self._wanted[run]
+            most = int(self._max_cpus / self._num_cpus) if self._num_cpus else self.workers
+            wanted = min(sum(self._wanted.values()), most)
+            if wanted > self._asked or wanted < _MUCH_LESS * self._asked:
+                self._asked = wanted
+                _ask_for([self._bundle] * wanted)
+
+    def _begun(self, place: int | None, fn: Callable[..., Any], args: Any, kwargs: dict[str, Any]) -> Future[Any]:
+        future = _RayFuture()
         with self._lock:
             if self._is_shut:
                 raise RuntimeError("cannot schedule new futures after shutdown")
-        reference = self._run.remote(fn, args, kwargs)
-        future = _RayFuture()
-        with self._lock:
-            self._under_way.add(future)
+            node = None if place is None else self._nodes.choose(place)
+            self._under_way[future] = node
+        try:
+            strategy = "SPREAD" if node is None else _affinity(node)
+            reference = self._run.options(scheduling_strategy=strategy).remote(fn, args, kwargs)
+        except BaseException:
+            self._forget(future)
+            raise
         reference.future().add_done_callback(partial(self._done, future))
         return future
 
@@ -121,9 +189,24 @@ class RayExecutor(Executor):
                 future.finished.wait()
 
     def _done(self, future: _RayFuture, answer: Future[Any]) -> None:
-        with self._lock:
-            self._under_way.discard(future)
+        self._forget(future)
         future.settle(answer)
+
+    def _forget(self, future: _RayFuture) -> None:
+        with self._lock:
+            if (node := self._under_way.pop(future)) is not None:
+                self._nodes.ended(node)
+
+
+def _affinity(node: str) -> Any:
+    """Return the strategy of Ray that prefers a node, and takes another one if the node is lost."""
+    strategies = require("ray.util.scheduling_strategies", extra="ray", purpose="placing a task")
+    return strategies.NodeAffinitySchedulingStrategy(node, soft=True)
+
+
+def _ask_for(bundles: list[dict[str, float]]) -> None:
+    """Replace the request to the autoscaler, which a cluster without one ignores."""
+    require("ray.autoscaler.sdk", extra="ray", purpose="ps.executors.ray(max_cpus=)").request_resources(bundles=bundles)
 
 
 class Stored:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from concurrent.futures import Future
 from typing import Any, Protocol, runtime_checkable
 
 
@@ -26,6 +28,27 @@ class KeptOnce(Protocol):
 
     def keep(self, data: bytes) -> Any:
         """Return an object that travels with a task in few bytes, and whose `load()` returns the bytes in a worker."""
+        ...
+
+
+@runtime_checkable
+class Placing(Protocol):
+    """An executor that sends tasks of the same place to the same host, where that costs no waiting.
+
+    A place is a number for a stretch of remote data, equal in every epoch: the host keeps that data in its local cache.
+    """
+
+    def submit_near(self, place: int, fn: Callable[..., Any], /, *args: Any) -> Future[Any]:
+        """Return the future of a call, as `submit` does, made on the host of the place or on another."""
+        ...
+
+
+@runtime_checkable
+class Elastic(Protocol):
+    """An executor that can ask for more hosts, and whose attribute `workers` tells how many tasks run at a time."""
+
+    def scale(self, run: object, workers: int) -> None:
+        """Learn how many tasks at a time would keep up with the consumer's step in a run; 0 once the run is over."""
         ...
 
 

@@ -170,6 +170,7 @@ class BlockedSource:
         first = int(bounds.searchsorted(low, "right")) - 1
         if high < bounds[first + 1]:
             ((_, block),) = self._recent.each([first])
+            self._count_used(first, len(rows))
             try:
                 return self._of_one(*_whole(block, rows - bounds[first]), memory)
             finally:
@@ -246,6 +247,7 @@ class BlockedSource:
         for number, found in self._recent.each(spans):
             decoded(number)
             low, high = spans[number]
+            self._count_used(number, high - low)
             try:
                 block, local = _whole(found, in_blocks[low:high])
             except DataError as error:
@@ -265,6 +267,18 @@ class BlockedSource:
             columns.append(given(fields[place], into) if part is None else part.done(back, into))
         return Columns(self._structure, columns, len(order))
 
+    def _count_used(self, number: int, rows: int) -> None:
+        """Count rows read of a block; once it is read to its end, it makes room for others first.
+
+        Threads may count at the same time, and lose some: the block then stays as long as others.
+        """
+        used, bounds = self._used, self.store.bounds
+        total = used.pop(number, 0) + rows
+        if total < bounds[number + 1] - bounds[number]:
+            used[number] = total
+        else:
+            self._recent.retire(number)
+
     def _ahead(self, blocks: Iterable[int]) -> Callable[[int], None]:
         """Return a function to call with each decoded block, which reads the following blocks ahead."""
         if self._advice is None or self.store.block_bytes is None:
@@ -280,6 +294,10 @@ class BlockedSource:
     def _advice(self) -> BlockAdvice | None:
         extents = getattr(self.store, "extents", None)
         return None if extents is None else BlockAdvice(extents, always=are_remote(self.paths))
+
+    @cached_property
+    def _used(self) -> dict[int, int]:
+        return {}
 
     @cached_property
     def _recent(self) -> Recent[DecodedBlock | Loose]:

@@ -41,6 +41,11 @@ class FileBytes:
     def length(self) -> int:
         return len(self.paths)
 
+    @property
+    def file_starts(self) -> Rows:
+        """The row of each file."""
+        return np.arange(len(self.paths))
+
     def spec(self) -> Spec:
         if self.labels is None:
             return ObjectSpec(bytes)

@@ -112,6 +112,11 @@ def fetched_row_bytes(source: object) -> float:
     return sum(path.size for path in paths) / max(getattr(source, "length", 0), 1)
 
 
+def file_starts_of(source: object) -> Rows | None:
+    """Return the first row of each file of a source that `ReadsFiles` whose rows are in order; `None` for others."""
+    return attribute_of(source, "file_starts") if paths_of(source) else None
+
+
 def content_of_source(source: object) -> Callable[[], Any] | None:
     """Return the method of a source that `HasContent`."""
     return attribute_of(source, "content")

@@ -85,6 +85,10 @@ def index_files(
     """
     load = partial(_unless_wrong, _load, kind) if tolerant else _load
     given, paths = paths, list(dict.fromkeys(paths))  # a file that is read twice is indexed once
+    if are_remote(paths) and not refresh:
+        from penstock.storage.remote.indexes import fetch_remote
+
+        fetch_remote([path for path in paths if isinstance(path, RemoteFile)], kind)
     found = [None if refresh else load(path, kind) for path in paths]
     missing = [i for i, sidecar in enumerate(found) if sidecar is None]
     if missing:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterable, Iterator
 from typing import Generic, Protocol, TypeVar
 
@@ -22,7 +22,8 @@ T = TypeVar("T", bound=Sized)
 class Recent(Generic[T]):
     """The most recently requested values of `make(key)`: at most `most_bytes`, and at least one value.
 
-    Any thread may call. While one thread makes a value, other threads make values that are not begun, and wait only for
+    Values that another thread is waiting for stay, up to the same number of bytes again: it would make them anew. Any
+    thread may call. While one thread makes a value, other threads make values that are not begun, and wait only for
     the rest. An error of `make` is raised in the calling thread; other threads call `make` again.
 
     >>> recent = Recent(np.zeros, most_bytes=100)
@@ -40,6 +41,7 @@ class Recent(Generic[T]):
         self._changed = threading.Condition()
         self._ready: OrderedDict[int, tuple[T, int]] = OrderedDict()
         self._making: set[int] = set()
+        self._awaited: Counter[int] = Counter()  # by calls of `each` under way
         self._bytes = 0
 
     @property
@@ -56,24 +58,39 @@ class Recent(Generic[T]):
         """Yield each of `keys` once, with its value, cached ones first."""
         if self._process != os.getpid():
             self._begin()  # the threads that were making values are in the parent process
-        missing = list(dict.fromkeys(keys))
-        while missing:
-            found = self._at_hand(missing)
-            if found:
-                missing = [key for key in missing if key not in found]
+        asked = list(dict.fromkeys(keys))
+        with self._changed:
+            found = self._at_hand(asked)
+            missing = [key for key in asked if key not in found] if len(found) < len(asked) else []
+            self._awaited.update(missing)
+        try:
+            yield from found.items()
+            while missing:
+                with self._changed:
+                    found = self._at_hand(missing)
+                    missing = [key for key in missing if key not in found]
+                    self._awaited.subtract(list(found))
+                    self._make_room()
                 yield from found.items()
-                continue
-            key = self._claim(missing)
-            if key is not None:
-                missing.remove(key)
-                yield key, self._made(key)
+                if missing and (key := self._claim(missing)) is not None:
+                    missing.remove(key)
+                    yield key, self._made(key)
+        finally:
+            if missing:  # an error, or a caller that takes no more
+                with self._changed:
+                    self._awaited.subtract(missing)
+
+    def retire(self, key: int) -> None:
+        """Let a value go before all others, since nobody is expected to request it soon."""
+        with self._changed:
+            if key in self._ready:
+                self._ready.move_to_end(key, last=False)
 
     def _at_hand(self, keys: list[int]) -> dict[int, T]:
-        with self._changed:
-            found = {key: self._ready[key][0] for key in keys if key in self._ready}
-            for key in found:
-                self._ready.move_to_end(key)
-            return found
+        found = {key: self._ready[key][0] for key in keys if key in self._ready}
+        for key in found:
+            self._ready.move_to_end(key)
+        return found
 
     def _claim(self, keys: list[int]) -> int | None:
         """Return a key that no thread is working on, or `None` after a wait in which a value was completed."""
@@ -85,6 +102,7 @@ class Recent(Generic[T]):
                 self._changed.wait()
             else:
                 self._making.add(key)
+                self._awaited[key] -= 1  # by those who wait for this thread, only
             return key
 
     def _made(self, key: int) -> T:
@@ -105,6 +123,16 @@ class Recent(Generic[T]):
             size = value.nbytes
             self._bytes += size - self._ready.pop(key, (value, 0))[1]
             self._ready[key] = value, size
-            while self._bytes > self._most and len(self._ready) > 1:
-                self._bytes -= self._ready.popitem(last=False)[1][1]
+            self._make_room()
             self._changed.notify_all()
+
+    def _make_room(self) -> None:
+        if self._bytes <= self._most:
+            return
+        self._awaited = +self._awaited  # without keys that nobody waits for
+        for key in [key for key in list(self._ready)[:-1] if key not in self._awaited]:
+            if self._bytes <= self._most:
+                return
+            self._bytes -= self._ready.pop(key)[1]
+        while self._bytes > 2 * self._most and len(self._ready) > 1:
+            self._bytes -= self._ready.popitem(last=False)[1][1]

@@ -1,4 +1,4 @@
-"""A server of the files of a folder, as S3 and as HTTP with ranges, that fails, delays and limits as it is told.
+"""A server of the files of a folder, as S3, Google, Azure and HTTP, that fails, delays and limits as it is told.
 
 As a program it serves until its standard input ends: `python object_server.py FOLDER`, which prints its port. Each
 request takes a number; `Faults` say what happens to which of them, so that a run can be repeated.
@@ -40,6 +40,7 @@ class Faults:
     only: int = 0  # the number of requests that the status is for; 0: all
     no_ranges: bool = False
     weak: bool = False  # ETags
+    writable: bool = False  # objects can be put
     folders: bool = False  # listed as empty objects, as consoles make them
 
 
@@ -51,6 +52,7 @@ class Stats:
     lists: int = 0
     heads: int = 0
     gets: int = 0
+    puts: int = 0
     bytes: int = 0
     most_at_once: int = 0
     faults: int = 0
@@ -118,10 +120,14 @@ class ObjectServer:
             self.stats.faults += 1
             text = f"<Error><Code>{faults.code}</Code><Message>no</Message></Error>" if faults.code else ""
             return await self._send(writer, faults.status, b"" if method == "HEAD" else text.encode())
-        if "list-type" in query:
+        if "list-type" in query or query.get("comp") == ["list"]:
             self.stats.lists += 1
-            return await self._send(writer, *self._listed(path.rstrip("/"), query.get("prefix", [""])[0]))
+            listed = self._listed if "list-type" in query else self._listed_by_azure
+            return await self._send(writer, *listed(path.rstrip("/"), query.get("prefix", [""])[0]))
         place = os.path.join(self.folder, path)
+        if method == "PUT":
+            self.stats.puts += 1
+            return await self._put(writer, place, headers, await reader.readexactly(int(headers["content-length"])))
         if not os.path.isfile(place):
             text = b"" if method == "HEAD" else b"<Error><Code>NoSuchKey</Code></Error>"
             return await self._send(writer, 404, text)
@@ -136,6 +142,16 @@ class ObjectServer:
             self.stats.heads += 1
             return await self._send(writer, 200, b"", {**told, "Content-Length": str(size)})
         return await self._get(writer, place, size, headers, told)
+
+    async def _put(self, writer, place, headers, content) -> bool:
+        if not self.faults.writable:
+            return await self._send(writer, 403, b"<Error><Code>AccessDenied</Code></Error>")
+        if os.path.exists(place) and headers.get("if-none-match") == "*":
+            return await self._send(writer, 412, b"<Error><Code>PreconditionFailed</Code></Error>")
+        os.makedirs(os.path.dirname(place), exist_ok=True)
+        with open(place, "wb") as file:
+            file.write(content)
+        return await self._send(writer, 200, b"", {"ETag": f'"{self._sum(place)}"'})
 
     async def _get(self, writer, place, size, headers, told) -> bool:
         faults, stats = self.faults, self.stats
@@ -223,6 +239,22 @@ class ObjectServer:
             if key.startswith(prefix)
         )
         return 200, f"<ListBucketResult><IsTruncated>false</IsTruncated>{entries}</ListBucketResult>".encode()
+
+    def _listed_by_azure(self, container: str, prefix: str) -> tuple[int, bytes]:
+        root = os.path.join(self.folder, container)
+        if not os.path.isdir(root):
+            return 404, b"<Error><Code>ContainerNotFound</Code></Error>"
+        keys = [os.path.relpath(os.path.join(at, name), root) for at, _, names in os.walk(root) for name in names]
+        entries = "".join(
+            f"<Blob><Name>{escape(key)}</Name><Properties><Last-Modified>Thu, 01 Jan 2026 00:00:00 GMT</Last-Modified>"
+            f"<Content-Length>{os.path.getsize(os.path.join(root, key))}</Content-Length>"
+            f"<Content-Type>application/octet-stream</Content-Type>"
+            f"<Etag>{self._sum(os.path.join(root, key))}</Etag></Properties></Blob>"
+            for key in sorted(keys, reverse=True)
+            if key.startswith(prefix)
+        )
+        text = f"<EnumerationResults><Blobs>{entries}</Blobs><NextMarker /></EnumerationResults>"
+        return 200, f'<?xml version="1.0" encoding="utf-8"?>{text}'.encode()
 
     def _sum(self, place: str) -> str:
         status = os.stat(place)

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 
+import numpy as np
 import pytest
 
 from penstock.core.errors import CacheWarning
 from penstock.storage.remote.cached_file import CachedFile
 from penstock.storage.remote.disk import DiskCache, disk_cache_of
 from penstock.storage.remote.file import Access, ObjectInfo, RemoteFile
+from penstock.storage.remote.orders import NextUse, ToldOrder
 
 SIZE = 1 << 16
 
@@ -68,6 +71,89 @@ def test_objects_of_this_process_are_kept_when_the_cache_is_full(tmp_path):
         cache.write(object_of(name), 0, content_of(i))
     there = [name for name in "abcdef" if cache.covers(object_of(name), 0, SIZE)]
     assert there in (["a", "b"], ["a", "b", "c"])
+
+
+@pytest.fixture
+def told(tmp_path):
+    """Tells an order: the next use of each object, and the use after it, in seconds from now."""
+    order = ToldOrder(str(tmp_path))
+
+    def tell(**uses):
+        now = time.time()
+        names = {name: DiskCache(str(tmp_path), 0).name_of(object_of(name)) for name in uses}
+        order.tell({names[name]: NextUse(now + first, now + again) for name, (first, again) in uses.items()})
+
+    yield tell
+    order.close()
+
+
+def kept_of(cache, names):
+    return [name for name in names if cache.covers(object_of(name), 0, SIZE)]
+
+
+def room_for(objects):
+    """The bytes of this many objects, each with its journal."""
+    return objects * (SIZE + 4096)
+
+
+def test_what_is_read_last_makes_room_for_what_is_read_again_before(tmp_path, told):
+    cache = filled(tmp_path, "abc", room_for(3))
+    told(a=(10, 500), b=(300, 500), c=(20, 500), d=(0, 100))
+    cache.write(object_of("d"), 0, content_of(9))
+    assert kept_of(cache, "abcd") == ["a", "c", "d"]
+
+
+def test_a_newcomer_that_is_read_again_after_all_others_is_not_kept(tmp_path, told):
+    cache = filled(tmp_path, "abc", room_for(3))
+    told(a=(10, 500), b=(300, 500), c=(20, 500), d=(0, 301))
+    cache.write(object_of("d"), 0, content_of(9))
+    assert kept_of(cache, "abcd") == ["a", "b", "c"]
+
+
+def test_objects_that_no_run_will_read_go_before_those_that_one_will(tmp_path, told):
+    cache = filled(tmp_path, "abc", room_for(3))
+    assert kept_of(cache, "abc") == ["a", "b", "c"]  # used by this process, too
+    told(a=(400, 500), c=(400, 500), d=(0, 100))
+    cache.write(object_of("d"), 0, content_of(9))
+    assert kept_of(cache, "abcd") == ["a", "c", "d"]
+
+
+def test_a_newcomer_of_no_run_does_not_displace_what_runs_will_read(tmp_path, told):
+    filled(tmp_path, "ab", room_for(2))
+    told(a=(400, 500), b=(400, 500))
+    cache = DiskCache(str(tmp_path), room_for(2))
+    cache.write(object_of("x"), 0, content_of(9))
+    assert kept_of(cache, "abx") == ["a", "b"]
+
+
+def hits(tmp_path, order_of, epochs, most):
+    """Read whole objects in the order of each epoch, all of it told, and return the hits after the first epoch."""
+    cache, order = DiskCache(str(tmp_path), most), ToldOrder(str(tmp_path))
+    found, now = 0, time.time()
+    for epoch in range(epochs):
+        this, after = order_of(epoch), order_of(epoch + 1)
+        for at, number in enumerate(this):
+            again = {n: now + 1000 * (len(this) - at + after.index(n)) for n in this}
+            left = {n: now + 1000 * place for place, n in enumerate(this[at + 1 :], 1)}
+            uses = {cache.name_of(object_of(str(n))): NextUse(left.get(n, again[n]), again[n]) for n in this}
+            order.tell(uses)
+            if cache.read(object_of(str(number)), 0, SIZE) is not None:
+                found += epoch > 0
+            else:
+                cache.write(object_of(str(number)), 0, content_of(number))
+    order.close()
+    return found
+
+
+@pytest.mark.parametrize("same", [True, False], ids=["the same order", "another order each epoch"])
+def test_the_share_that_fits_is_found_in_each_later_epoch(tmp_path, same, monkeypatch):
+    monkeypatch.setattr("penstock.storage.remote.orders._FRESH", 0.0)
+    monkeypatch.setattr("penstock.storage.remote.disk._TRY_AGAIN", 0.0)
+
+    def order_of(epoch):
+        return np.random.default_rng(0 if same else epoch).permutation(20).tolist()
+
+    assert hits(tmp_path, order_of, 4, room_for(10)) >= 3 * 9
 
 
 def test_files_of_others_stay(tmp_path):

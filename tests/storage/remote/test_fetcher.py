@@ -32,6 +32,17 @@ def test_announced_extents_are_fetched_once(file, server):
     assert fetcher._bytes == 0
 
 
+def test_an_announcement_that_comes_after_the_read_is_ignored_once(file, server):
+    fetcher, extents = Fetcher(), [(file, 0, 100)]
+    fetcher.read(extents)
+    fetcher.announce(extents)
+    assert (server.stats.gets, fetcher.ahead_bytes) == (1, 0)
+    fetcher.announce(extents)
+    fetcher.read(extents)
+    assert (server.stats.gets, fetcher.ahead_bytes) == (2, 0)
+    assert not fetcher._unannounced
+
+
 def test_the_same_extent_twice_and_empty_ones(file):
     fetcher = Fetcher()
     found = fetcher.read([(file, 5, 9), (file, 7, 7), (file, 5, 9)])

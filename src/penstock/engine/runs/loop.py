@@ -20,7 +20,6 @@ from penstock.engine.runs.replay import replayed
 from penstock.engine.runs.room import Room
 from penstock.engine.tasks.cost import Cost
 from penstock.engine.tasks.gathering import Gathered
-from penstock.engine.tasks.read_ahead import ReadAhead
 from penstock.engine.tasks.task import Job, Made, Result, Task, bytes_made
 from penstock.engine.tuning.tuner import LONG_LOOK
 from penstock.engine.workers.native_thread import NativeThread
@@ -56,9 +55,8 @@ class Loop:
         self._slots = stage.slots()
         self._memory = Room(stage, self._slots)
         listens = stage.work.tell is not None
-        self._read_ahead = (
-            ReadAhead(size=stage.item_rows, spacing=stage.spacing, fetched=stage.fetched_bytes()) if listens else None
-        )
+        self._read_ahead = stage.read_ahead() if listens else None
+        self._next_uses = stage.next_uses() if listens else None
         self._workers: Workers | None = None  # tasks run here
         self._gathering = stage.gathering(self._memory.item_bytes)
         self._may_move = self._session.may_move and stage.turns == 1
@@ -276,6 +274,8 @@ class Loop:
             if len(given) == 1:
                 return task
             return task._replace(given=given.over(duplicate(given.chunk)))  # elements may have to be made again
+        if self._next_uses is not None:
+            self._next_uses.look(task.high, int(given.ids[0]) - task.low)
         ahead, slot = self._read_ahead, None
         if ahead is not None and ahead.fetches and self._session.settings.leaves_process(self._workers):
             ahead = None  # this process would fetch what others read

@@ -46,6 +46,9 @@ class Room:
         self._stage = stage
         self._is_hosted = settings.hosted
         self._in_hand, self._of_given = (IN_HAND_ELSEWHERE, GIVEN_ELSEWHERE) if settings.is_remote else (IN_HAND, 1)
+        self._fetched_bytes = 0  # for one item, by the process that makes it
+        if settings.is_remote:
+            self._expect_fetching()
         self._given_bytes = 0  # of the largest element of late that a task was given
         self._taken = self._jobs = 0  # begun by workers, and done
         self._is_noted = False  # that one item exceeds the budget
@@ -58,6 +61,11 @@ class Room:
         """Continue with other slots, in memory that processes share."""
         self._slots = slots
         self._in_hand, self._of_given = IN_HAND_ELSEWHERE, GIVEN_ELSEWHERE
+        self._expect_fetching()
+
+    def _expect_fetching(self) -> None:
+        """Count what other processes fetch ahead for the tasks that they have; here it is counted where it is."""
+        self._fetched_bytes = int(self._stage.item_rows * self._stage.fetched_bytes())
 
     def _set_size(self, nbytes: int) -> None:
         if self._given and nbytes > UPROAR * (self.item_bytes or 0):
@@ -74,7 +82,7 @@ class Room:
     def reserved(self, items: int, *, gathered: bool) -> int:
         """Return the bytes that some items are expected to take; batches that are `gathered` are made in place."""
         made = (1 if gathered else self._in_hand) * (self.item_bytes or 0)
-        return items * (made + self._of_given * self._given_bytes)
+        return items * (made + self._of_given * self._given_bytes + self._fetched_bytes)
 
     def taken(self, job: Job, *, gathered: bool) -> int:
         """Return the bytes that a job takes while it is made, and those of the elements that it is given.
@@ -87,7 +95,7 @@ class Room:
         job.given_bytes = given = memory_of(job.task.given.chunk)
         self._given_bytes = max(given // max(job.items, 1), self._given_bytes - (self._given_bytes >> FORGET))
         made = (1 if gathered else self._in_hand) * job.items * (self.item_bytes or 0)
-        return made + self._of_given * given
+        return made + self._of_given * given + job.items * self._fetched_bytes
 
     def quota(self, job: Job) -> int | None:
         """Return the bytes that an operation may make in a job of several items before it ends; `None` if any.

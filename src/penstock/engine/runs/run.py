@@ -38,6 +38,7 @@ from penstock.plan.node import Node
 if TYPE_CHECKING:
     from penstock.core.events import RunEvent
     from penstock.engine.runs.elsewhere import Elsewhere
+    from penstock.engine.runs.following import Following
     from penstock.engine.workers.producer import Producer
 
 AHEAD = 4  # elements of a stream that are kept ready by default
@@ -86,6 +87,7 @@ class Run(Changeable):
         self._stage: Stage | None = None
         self._elsewhere: Elsewhere | None = None
         self._producer: Producer[Piece] | None = None
+        self._following: Following | None = None
         self._flow: Flow = iter(())
         self.controls = Controls()
         self._session = Session(settings, carry_over, observer)
@@ -210,7 +212,7 @@ class Run(Changeable):
             raise over(self.ended)
         try:
             self.begin()
-            items = self._items()
+            items = self._items() if self._following is None else self._following.around(self._items)
         except Exception as error:
             self._check_open()
             self.close("failed")
@@ -250,7 +252,7 @@ class Run(Changeable):
         self._session.after_fork()
         self.controls.after_fork()
         self._carry_over.memory.after_fork()
-        self._producer, self._elsewhere, self._flow = None, None, iter(())
+        self._producer, self._elsewhere, self._following, self._flow = None, None, None, iter(())
         self._is_begun = False
         if not isinstance(self.settings.executor, str):
             self.settings = replace(self.settings, executor="inline")
@@ -268,6 +270,8 @@ class Run(Changeable):
             return
         if settings.tuning is not None and settings.tuning.cores != (cores := available_cores()):
             session.note_once(OTHER_CORES.format(settings.tuning.cores, cores))
+        if settings.follows_executor:
+            self._following = runs.following.Following(session, settings.executor)
         session.keep_within_budget(self.plan)
         self._carry_over.memory.within(session.budget)
         if self.plan.indexed:
@@ -319,7 +323,7 @@ class Run(Changeable):
 
     def hand_over(self) -> Piece | None:
         """Return the next items with the mark after them, for a consumer in another process; `None` at the end."""
-        piece = self._piece()
+        piece = self._piece() if self._following is None else self._following.around(self._piece)
         if piece is not None:
             self._position.hand_out(piece)
         return piece

@@ -234,6 +234,12 @@ class Session:
         self._remote.append(remote)
         return remote
 
+    def follow(self, workers: int) -> None:
+        """Continue with the number of workers that the executor has now."""
+        self.settings = replace(self.settings, workers=workers)
+        if self._executor is not None:
+            self._executor.workers = workers
+
     def resize(self) -> None:
         """Continue with the number of threads that the stages want now."""
         if self._outer is not None:

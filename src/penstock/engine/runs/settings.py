@@ -41,7 +41,7 @@ class Settings:
     true if the user requested threads. `native_threads` is the number of threads of native libraries in each worker
     process; one that is stuck is ended if `ends_stuck`. If `isolate` is true, another process makes the run, with the
     settings `elsewhere`: there the run is `hosted`, no item is made ahead if `on_request`, and items come `one_by_one`
-    to find one that ends the process.
+    to find one that ends the process. The run `follows_executor` if `workers` is what the executor told.
     """
 
     executor: str | Executor | Callable[[], Executor]
@@ -61,6 +61,7 @@ class Settings:
     hosted: bool = False
     one_by_one: bool = False
     tuning: Tuning | None = None
+    follows_executor: bool = False
 
     def pinned(self, stage: int) -> TaskTuning | None:
         """Return the size and number of the tasks of a stage, if they are not to be measured."""
@@ -120,6 +121,7 @@ def settings_of(plan: Node) -> Settings:
         )
     elif executor == "ray":
         executor = executors.on_ray.default_executor()
+    follows = workers is None and not isinstance(executor, str)
     workers = workers or getattr(executor, "workers", None)
     shares_memory = not _is_remote(executor)
     kept_here = executor != "inline" and shares_memory and _has_function_of_one_thread(nodes)
@@ -140,6 +142,7 @@ def settings_of(plan: Node) -> Settings:
         isolate=options.isolate is True and not serves_another_process(),
         on_request=depth == 0,
         tuning=tuning,
+        follows_executor=follows and workers is not None,
     )
 
 

@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from penstock.engine import tasks
 from penstock.engine.memory.slots import Slots
 from penstock.engine.runs.feeds import OpenFeed
 from penstock.engine.runs.loop import Loop
 from penstock.engine.runs.session import Session
 from penstock.engine.tasks.gathering import Gathering, gathering_of
-from penstock.engine.tasks.read_ahead import fetched_bytes, spacing
+from penstock.engine.tasks.read_ahead import ReadAhead, fetched_bytes, spacing
 from penstock.engine.tasks.works import PieceWork, RowWork, Work
 from penstock.ops.group.batching import batching_of
 from penstock.ops.group.grouping import Grouping
 from penstock.plan.flow import AskedFlow, Mark
 from penstock.plan.node import Node
 
+if TYPE_CHECKING:
+    from penstock.engine.tasks.next_uses import NextUses
+
+FETCHED = "fetched ahead"
+"""The name of what was requested from remote stores and not read yet, among what a run holds."""
 CHEAP_TO_COPY = 1 << 20  # bytes of a batch: a tenth of a millisecond
 
 
@@ -80,6 +88,24 @@ class Stage:
         if self.session.has_given_slots and (item_bytes or 0) > CHEAP_TO_COPY:
             return None
         return gathering_of(self.plan, self.session.memory) if allowed else None
+
+    def next_uses(self) -> NextUses | None:
+        """Return the teller of the order in which remote objects are read; `None` if all data is local."""
+        if self.base is None or not self.fetched_bytes():
+            return None
+        made = tasks.next_uses.NextUses(self.plan, self.base, self.item_rows)
+        self.session.at_close(made.close)
+        return made
+
+    def read_ahead(self) -> ReadAhead:
+        """Return the chooser of the rows to announce."""
+        fetched = self.fetched_bytes()
+        if not fetched:
+            return ReadAhead(size=self.item_rows, spacing=self.spacing)
+        account = self.session.account(FETCHED, "ahead")
+        self.session.at_close(account.close)
+        room = tasks.fetch_room.fetch_room(account)
+        return ReadAhead(size=self.item_rows, spacing=self.spacing, fetched=fetched, room=room)
 
     def fetched_bytes(self) -> float:
         """Return the bytes of a row that come from a remote store, 0 if all data is local."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import TypeAlias
 
@@ -20,6 +20,9 @@ Tell: TypeAlias = Callable[[Rows], None]
 """Function that announces rows that will be read soon."""
 RowsOf: TypeAlias = Callable[[int, int], tuple[Rows, int]]
 """Function from a first and a last position to the rows for them, and the position at which these rows end."""
+
+RowsBelow: TypeAlias = Callable[[Rows], Iterator[tuple[Node, Rows]]]
+"""Function from rows of a plan to sources, each with its rows."""
 
 AHEAD_BYTES = 32 << 20  # bytes to read from the disk beyond the window
 FETCHED_AHEAD = 96 << 20  # bytes to fetch from a remote store beyond the window
@@ -44,11 +47,20 @@ class ReadAhead:
     Rows of remote stores are always announced, by the known bytes of a row.
     """
 
-    def __init__(self, *, size: int = 1, spacing: Callable[[], float] = lambda: 0.0, fetched: float = 0.0) -> None:
+    def __init__(
+        self,
+        *,
+        size: int = 1,
+        spacing: Callable[[], float] = lambda: 0.0,
+        fetched: float = 0.0,
+        room: Callable[[], int] = lambda: FETCHED_AHEAD,
+    ) -> None:
         """Assume that all data is in memory; a position has `size` rows, and a block has `spacing()` positions.
 
-        `fetched` is the number of bytes of a row that come from a remote store; 0 if all data is local.
+        `fetched` is the number of bytes of a row that come from a remote store, 0 if all data is local; up to `room()`
+        bytes are fetched ahead.
         """
+        self._room = room
         self._fetched = size * fetched  # bytes of a position
         self.fetches = fetched > 0
         """True if rows come from a remote store."""
@@ -82,7 +94,7 @@ class ReadAhead:
         low = max(self._told, position)
         step = max(int(self._spacing / SAMPLES), 1)
         most = min(max(self._few, GAIN * made), self._most) if step == 1 else min(self._most, MOST_SAMPLES) * step
-        distance = FETCHED_AHEAD / self._fetched if self._fetched else AHEAD_BYTES / max(self._bytes, 1.0)
+        distance = self._room() / self._fetched if self._fetched else AHEAD_BYTES / max(self._bytes, 1.0)
         high = min(position + max(int(distance), 1), low + most, end)
         if low >= high:
             return None
@@ -113,30 +125,49 @@ def telling(plan: Node) -> Tell | None:
 
     Its argument is rows of the plan or, for a stretch of elementwise work, of the indexed node at its base.
     """
+    rows_below = source_rows(plan, lambda node: _of_source(node) is not None)
+    if rows_below is None:
+        return None
+    own: dict[int, Tell] = {}
+
+    def run(rows: Rows) -> None:
+        for node, its_rows in rows_below(rows):
+            if (tell := own.get(id(node)) or _of_source(node)) is not None:
+                own[id(node)] = tell
+                tell(its_rows)
+
+    return run
+
+
+def source_rows(plan: Node, counts: Callable[[Node], bool]) -> RowsBelow | None:
+    """Return the function from rows, as those of `telling`, to the sources that count with the rows read there.
+
+    The result is `None` if no source counts.
+    """
     base = plan
     while not base.indexed and base.elementwise and base.inputs:
         base = base.inputs[0]
     if not base.indexed:
         return None
-    own: dict[int, Tell] = {}
-    listens: set[int] = set()
+    sources: set[int] = set()
+    above: set[int] = set()
     for node in post_order(base):
-        if not node.inputs and (tell := _of_source(node)) is not None:
-            own[id(node)] = tell
-        if id(node) in own or any(id(below) in listens for below in node.inputs):
-            listens.add(id(node))
+        if not node.inputs and counts(node):
+            sources.add(id(node))
+        if id(node) in sources or any(id(below) in above for below in node.inputs):
+            above.add(id(node))
 
-    def run(rows: Rows) -> None:
+    def run(rows: Rows) -> Iterator[tuple[Node, Rows]]:
         coming = [(base, rows)]
         while coming:
             node, its_rows = coming.pop()
-            if (tell := own.get(id(node))) is not None:
-                tell(its_rows)
+            if id(node) in sources:
+                yield node, its_rows
             elif node.inputs:
                 below = zip(node.inputs, node.needed(its_rows), strict=True)
-                coming += [(each, needed) for each, needed in below if id(each) in listens and len(needed)]
+                coming += [(each, needed) for each, needed in below if id(each) in above and len(needed)]
 
-    return run if id(base) in listens else None
+    return run if id(base) in above else None
 
 
 def _blocks_of(node: Node, inputs: tuple[tuple[int, int], ...]) -> tuple[int, int]:

@@ -187,12 +187,12 @@ class Tuner:
         self.climb.one_thread = useful == 1 and not fixed
         return chosen
 
-    def fix(self, workers: int) -> None:
+    def fix(self, workers: int, why: str = "as requested meanwhile") -> None:
         """Continue with this many threads, for good."""
         self.workers = workers
         if self.climb is not None:
             self.climb = replace(self.climb, threads=workers, fixed=True, attempt=None, look=Look())
-            self.decisions.append(f"{workers} threads: as requested meanwhile")
+            self.decisions.append(f"{workers} threads: {why}")
 
     def retuned(self, now: int, used: int, waited: int) -> int | None:
         """Return the number of threads to continue with if it changes; called after every few tasks.

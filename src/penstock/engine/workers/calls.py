@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeAlias
+from functools import partial
+from typing import Any, Protocol, TypeAlias, cast
 
 from penstock.core.errors import WorkerError
 from penstock.engine.tasks.task import Job, Result, Task
@@ -14,6 +15,7 @@ from penstock.engine.transport.raised import Raised
 from penstock.engine.workers.pickled import PickledPlan
 from penstock.engine.workers.remote import Pickled
 from penstock.engine.workers.suspects import Death, Suspect
+from penstock.executors.protocol import Placing
 
 
 class Sent(Protocol):
@@ -64,7 +66,8 @@ class Call:
             self.sent = sent = self.pack(self.plan, self.task, executor)
         except Exception as error:  # noqa: BLE001 - of an element that cannot be pickled; the consumer raises it
             return _failed(error)
-        return submitted(executor, self.job, sent.function, *sent.args)
+        place = self.work.place(self.task) if isinstance(executor, Placing) else None
+        return submitted(executor, self.job, sent.function, *sent.args, place=place)
 
     def opened(self, answer: Any) -> tuple[Result, Any] | None:
         """Return the result in an answer and the counts of the observer; `None` if the task must be sent again."""
@@ -105,14 +108,15 @@ class Call:
         return None
 
 
-def submitted(executor: Executor, job: Job, function: Any, *args: Any) -> Future[Any]:
+def submitted(executor: Executor, job: Job, function: Any, *args: Any, place: int | None = None) -> Future[Any]:
     """Return the task's future; if the executor takes no task, a failed future, so that earlier items come first.
 
-    An executor that is broken raises its `BrokenExecutor`.
+    An executor that is `Placing` is told the `place` of the task, if any. One that is broken raises a `BrokenExecutor`.
     """
     name = type(executor).__name__
     try:
-        given: Any = executor.submit(function, *args)
+        submit: Any = executor.submit if place is None else partial(cast("Placing", executor).submit_near, place)
+        given: Any = submit(function, *args)
         if callable(getattr(given, "add_done_callback", None)):
             return given
         refused = WorkerError(

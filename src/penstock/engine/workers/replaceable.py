@@ -27,6 +27,7 @@ from penstock.engine.workers.pool_ends import end_workers, pool_ends
 from penstock.engine.workers.suspects import BY_OTHERS, Death
 from penstock.executors.protocol import is_lost_worker
 
+WAITING_THERE = 4  # one call in this many waits in an executor that tells how many it runs at a time
 FRUITLESS = 6  # executors that break one after another, without a task done, before the run fails
 FRUITLESS_KILLED = 64  # the same, of executors whose workers others may have killed
 UNKNOWN_CODE = 255  # of a process of a fork server whose exit code somebody else has read
@@ -47,7 +48,9 @@ class ReplaceableExecutor:
         self._executor: Executor | None = None if is_factory else given
         self._given = self._executor
         self._note = note
-        self._workers = workers
+        self._tells_width = hasattr(given, "workers")
+        self.workers = workers
+        """The number of calls under way, under a given budget, if the executor itself does not tell."""
         self._lock = threading.RLock()  # never held while calling an executor, whose own locks guard its callbacks
         self._under_way: dict[Call, Executor] = {}
         self._suspects: deque[Call] = deque()
@@ -131,17 +134,24 @@ class ReplaceableExecutor:
         return calls
 
     def _admitted(self, executor: Executor) -> deque[Call]:
-        """Take out the calls that wait; under a given budget those that may begin, one for each worker."""
-        workers = getattr(executor, "_max_workers", self._workers)
+        """Take out the calls that wait; under a given budget those that may begin, one for each worker.
+
+        An executor that tells its width is given few more than it can run, so that a call that is made again, because
+        its worker was lost, does not wait behind many others.
+        """
+        workers = getattr(executor, "_max_workers", self.workers)
         places = workers - sum(call.may_begin is not None for call in self._under_way)
+        left = (
+            workers + max(workers // WAITING_THERE, 1) - len(self._under_way)
+            if self._tells_width
+            else len(self._waiting)
+        )
         calls: deque[Call] = deque()
         held: deque[Call] = deque()
         for call in self._waiting:
-            if call.may_begin is None:
+            if len(calls) < left and (call.may_begin is None or (places > 0 and call.may_begin())):
                 calls.append(call)
-            elif places > 0 and call.may_begin():
-                calls.append(call)
-                places -= 1
+                places -= call.may_begin is not None
             else:
                 held.append(call)
         self._waiting = held
@@ -172,7 +182,7 @@ class ReplaceableExecutor:
             self._broke(call, executor, result, begun=True)
             return
         if isinstance(result, BaseException) and is_lost_worker(result):
-            self._lost(call, executor, result)
+            self._lost(call, result)
             return
         is_own = isinstance(result, BaseException)  # of the executor: that of a task is in the answer
         opened = (mark_unsent(result), None) if is_own else call.opened(result)
@@ -189,15 +199,14 @@ class ReplaceableExecutor:
         if was_alone or self._suspects or self._waiting:
             self._go_on()
 
-    def _lost(self, call: Call, executor: Executor, error: BaseException) -> None:
+    def _lost(self, call: Call, error: BaseException) -> None:
         """Make a call again whose worker ended, while the executor goes on with the others."""
         self._report(str(error), [call], "another worker")
         result = call.lost(Death(str(error)))
-        if result is None and not self._closed:
-            self._send(call, executor)
-            return
         with self._lock:
             self._under_way.pop(call, None)
+            if result is None and not self._closed:
+                self._waiting.appendleft(call)  # the consumer waits for it first
         if result is not None:
             call.done(result)
         self._go_on()

@@ -47,6 +47,11 @@ class ByReader:
     def _fingerprint(self) -> tuple[Any, ...]:
         raise NotImplementedError
 
+    @property
+    def file_starts(self) -> Rows:
+        """The first record of each file."""
+        return self.reader.starts
+
     def advise(self, rows: Rows) -> None:
         """Ask the system to begin to read the records at `rows`."""
         self.reader.advise(np.ascontiguousarray(rows, np.int64))

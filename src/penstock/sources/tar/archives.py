@@ -122,6 +122,11 @@ class TarFiles:
         """The first sample of each archive, and the total number."""
         return np.cumsum([0, *(len(samples) + (file in self.faults) for file, samples in enumerate(self.samples))])
 
+    @property
+    def file_starts(self) -> Rows:
+        """The first sample of each archive."""
+        return self._starts[:-1]
+
     @cached_property
     def shape(self) -> Shape:
         """The entries of elements, and their decoders."""

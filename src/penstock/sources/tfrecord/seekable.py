@@ -109,6 +109,11 @@ class SeekableRecords:
         found = [len(sidecar.arrays["offsets"]) - 1 for sidecar in self.sidecars]
         return np.cumsum([0, *(count + (file in self.faults) for file, count in enumerate(found))])
 
+    @property
+    def file_starts(self) -> Rows:
+        """The first record of each file."""
+        return self._starts[:-1]
+
     @cached_property
     def _frame_starts(self) -> Rows:
         """The first frame of each file, and the total number."""

@@ -14,22 +14,27 @@ from penstock.core.digest import digest
 from penstock.core.errors import CacheWarning
 from penstock.storage.remote.cached_file import CachedFile
 from penstock.storage.remote.file import RemoteFile
+from penstock.storage.remote.orders import ToldOrders
 
 DEFAULT_CACHE_BYTES = 32 << 30
 """The bytes that the cache of a host may take, unless `storage_options=` has `cache_bytes`."""
 _SUFFIX = ".psobject"
 _OPEN = 256  # files that a process keeps open
 _FLOOR_BYTES, _FLOOR_SHARE = 5 << 30, 20  # bytes left free on the disk, or 1 / 20 of it if that is less
+_TRY_AGAIN = 1.0  # seconds after which a full cache looks again for files that make room
 _LOOKS = 64  # the folder is counted again after this part of the limit was written
 
 
 class DiskCache:
     """The files of a folder, one for each object, named by its URL, size and tag.
 
-    Once `most` bytes are there, files are deleted that no process has open and this process never used, those used
-    longest ago first. If there are none, the cache keeps what it has and takes no more: with an order that is known,
-    and different in every epoch, no other choice keeps more of what will be read. A disk that is full or read-only
-    ends writing with one warning.
+    Once `most` bytes are there, files that no process has open make room: first those that no run of the host will
+    read, used longest ago first, then those that are read later than the newcomer will be read again, the last one
+    first. If there are none, the cache keeps what it has and takes no more. A disk that is full or read-only ends
+    writing with one warning.
+
+    Of a newcomer that no run has told of, only files make room that no run has told of either, and that this process
+    never used.
     """
 
     def __init__(self, folder: str, most: int) -> None:
@@ -42,6 +47,8 @@ class DiskCache:
         self._written = 0
         self._is_off = False
         self._began = time.time()
+        self._orders = ToldOrders(self.folder)
+        self._try_again = 0.0  # time before which no file would make room
 
     def covers(self, file: RemoteFile, begin: int, end: int) -> bool:
         """Return whether a range of an object is here."""
@@ -59,7 +66,7 @@ class DiskCache:
         if self._is_off or not len(content):
             return
         try:
-            if not self._has_room(len(content)):
+            if not self._has_room(file, len(content)):
                 return
             kept = self._file_of(file, make=True)
             if kept is not None:
@@ -69,8 +76,12 @@ class DiskCache:
 
     def place_of(self, file: RemoteFile) -> str:
         """Return the path of the file of an object."""
-        name = digest(file.identity.encode("utf-8", "surrogateescape"), size=16)
+        name = self.name_of(file)
         return os.path.join(self.folder, name[:2], name + _SUFFIX)
+
+    def name_of(self, file: RemoteFile) -> str:
+        """Return the name of an object in the cache."""
+        return digest(file.identity.encode("utf-8", "surrogateescape"), size=16)
 
     def _file_of(self, file: RemoteFile, *, make: bool) -> CachedFile | None:
         place = self.place_of(file)
@@ -93,14 +104,15 @@ class DiskCache:
                 self._open.popitem(last=False)
             return kept
 
-    def _has_room(self, size: int) -> bool:
+    def _has_room(self, file: RemoteFile, size: int) -> bool:
         with self._lock:
             if self._written >= self._next_look:
+                self._open.clear()  # of files that are no longer used, which would keep others from making room
                 self._taken = sum(blocks for _, blocks, _ in self._files())
                 self._written, self._next_look = 0, max(self._most // _LOOKS, 1)
             short = self._taken + size - self._most
             free = self._short_of_space(size)
-            if max(short, free) > 0 and not self._make_room(max(short, free)):
+            if max(short, free) > 0 and not self._make_room(max(short, free), file):
                 return False
             self._taken += size
             self._written += size
@@ -131,16 +143,38 @@ class DiskCache:
                         found.append((status.st_mtime, 512 * status.st_blocks, entry.path))
         return found
 
-    def _make_room(self, size: int) -> bool:
-        """Delete files that nobody uses until there are `size` more bytes; return whether that succeeded."""
-        for used, taken, path in sorted(self._files()):
-            if size <= 0 or used >= self._began:
+    def _make_room(self, size: int, newcomer: RemoteFile) -> bool:
+        """Delete files that make room for a newcomer until there are `size` more bytes; return whether they do."""
+        now = time.monotonic()
+        if now < self._try_again:
+            return False
+        for taken, path in self._dispensable(newcomer):
+            if size <= 0:
                 break
-            if path not in self._open and _is_unused(path):
+            self._open.pop(path, None)  # its last user closes it
+            if _is_unused(path):
                 os.unlink(path)
                 self._taken -= taken
                 size -= taken
+        if size > 0:
+            self._try_again = now + _TRY_AGAIN
         return size <= 0
+
+    def _dispensable(self, newcomer: RemoteFile) -> list[tuple[int, str]]:
+        """Return the bytes and path of files that are worth less than a newcomer, the least first."""
+        uses = self._orders.uses()
+        its_place, its_use = self.place_of(newcomer), uses.get(self.name_of(newcomer))
+        untold: list[tuple[float, int, str]] = []
+        later: list[tuple[float, int, str]] = []
+        for used, taken, path in self._files():
+            use = uses.get(os.path.basename(path).removesuffix(_SUFFIX))
+            if path == its_place:
+                continue
+            if use is None and (its_use is not None or (used < self._began and path not in self._open)):
+                untold.append((used, taken, path))
+            elif use is not None and its_use is not None and use.next > its_use.again:
+                later.append((-use.next, taken, path))
+        return [found[1:] for found in [*sorted(untold), *sorted(later)]]
 
     def _turn_off(self, error: OSError) -> None:
         if not self._is_off:

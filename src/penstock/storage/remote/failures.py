@@ -6,7 +6,7 @@ import errno
 import re
 from collections.abc import Iterator
 from enum import Enum
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from penstock.core.errors import DataError, PlanError
 
@@ -192,7 +192,7 @@ def classify(error: BaseException) -> StoreFailure:
         return StoreFailure(own, "")
     codes = [found[1] or found[2] for text in texts for found in _CODE.finditer(text)]
     statuses = [int(found[1]) for text in texts for found in _STATUS.finditer(text)]
-    statuses += [each.status for each in chain if isinstance(getattr(each, "status", None), int)]  # type: ignore[attr-defined]
+    statuses += [status for each in chain if isinstance(status := _status_of(each), int)]
     whole = "\n".join(texts).lower()
     details = ", ".join([*codes[:1], *(f"status {status}" for status in statuses[:1])]) or _details(chain, whole)
     names = {kind.__name__ for each in chain for kind in type(each).__mro__}
@@ -210,6 +210,12 @@ def classify(error: BaseException) -> StoreFailure:
         phrase,
     ]
     return StoreFailure(next((kind for kind in found if kind is not None), Reason.OTHER), details)
+
+
+def _status_of(error: BaseException) -> Any:
+    """Return the status of an answer, where an error of aiohttp, requests, httpx or the Hugging Face hub has it."""
+    response = getattr(error, "response", None)
+    return getattr(error, "status", None) or getattr(response, "status_code", None)
 
 
 def _details(chain: list[BaseException], whole: str) -> str:

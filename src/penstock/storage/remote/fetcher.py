@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import random
 import threading
-from collections import deque
+from collections import OrderedDict, deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
 from functools import lru_cache
@@ -25,6 +25,7 @@ ANNOUNCED = 128 << 20
 RETRY_SECONDS = 300.0
 """How long a request is tried again, unless `storage_options=` has `retry_seconds`."""
 _FORGOTTEN = 120.0  # seconds after which announced bytes make room for others
+_LATE, _REMEMBERED = 5.0, 4096  # seconds for which extents read without an announcement are remembered, and how many
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 10.0  # seconds between tries
 
 
@@ -63,11 +64,17 @@ class Fetcher:
         self._known: dict[ExtentKey, tuple[Requests, int]] = {}  # announced extents, and how often
         self._held: dict[RangeRequest, None] = {}  # announced pieces, oldest first
         self._bytes = 0  # of them
+        self._unannounced: OrderedDict[ExtentKey, float] = OrderedDict()  # read a moment ago, and when
         self._urgent: deque[RangeRequest] = deque()
         self._coming: deque[RangeRequest] = deque()
         self._threads = 0
         self.pace = RequestPace()
         self.counts = FetchCounts()
+
+    @property
+    def ahead_bytes(self) -> int:
+        """The bytes that were requested ahead and not read yet."""
+        return self._bytes
 
     def announce(self, extents: Iterable[Extent]) -> None:
         """Begin to fetch extents that will be read, in this order, without waiting."""
@@ -76,8 +83,11 @@ class Fetcher:
             if self._bytes >= ANNOUNCED:
                 return
             new: list[Extent] = []
+            late = monotonic() - _LATE
             for extent in extents:
                 key = key_of(extent)
+                if self._unannounced.pop(key, 0.0) > late:
+                    continue  # another thread was faster; kept, it would wait for a second reader
                 if (known := self._known.get(key)) is not None:
                     self._known[key] = known[0], known[1] + 1
                 elif extent[2] > extent[1]:
@@ -105,7 +115,7 @@ class Fetcher:
         The error has the index of its extent as `element`.
         """
         cuts: dict[int, Requests] = {}
-        keys = list(map(key_of, extents))
+        keys, now = list(map(key_of, extents)), monotonic()
         with self._lock:
             taken: dict[ExtentKey, Requests] = {}
             for i, key in enumerate(keys):
@@ -115,6 +125,10 @@ class Fetcher:
                     cut = self._taken(key, *known)
                     if not any(piece.failure is not None and not piece.failure[0].kind.is_passing for piece in cut):
                         cuts[i] = taken[key] = cut  # otherwise asked for again: the reason may be gone
+                else:
+                    self._unannounced[key] = now
+            while len(self._unannounced) > _REMEMBERED:
+                self._unannounced.popitem(last=False)
         empty = {i for i, (_, begin, end) in enumerate(extents) if end <= begin}
         found = plan_requests([extent for i, extent in enumerate(extents) if i not in cuts and i not in empty])
         made = [cuts.get(i) or (() if i in empty else found[keys[i]]) for i in range(len(extents))]

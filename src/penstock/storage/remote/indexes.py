@@ -1,14 +1,15 @@
-"""Indexes of remote objects: made from a local copy, kept in the cache folder, and found by URL, size and tag."""
+"""Indexes of remote objects: made from a local copy, kept beside the data or only in the cache folder."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from penstock.core.digest import digest
 from penstock.core.errors import DataError
+from penstock.storage.remote.beside import fetch_indexes, put_index
 from penstock.storage.remote.disk import cache_root
 from penstock.storage.remote.file import RemoteFile
 from penstock.storage.remote.opened import local_copy
@@ -22,8 +23,17 @@ def remote_index_path(file: RemoteFile, kind: IndexKind) -> str:
     """Return the path of the index of an object: another one for each content of it."""
     name = digest(file.identity.encode("utf-8", "surrogateescape"), size=8)
     folder = file.access.options.get("cache_dir") or cache_root()
-    base = os.path.basename(file.rstrip("/")).partition("?")[0][-80:] or "object"
-    return os.path.join(os.path.expanduser(os.fspath(folder)), "index", f"{name}-{kind.named(base)}")
+    return os.path.join(os.path.expanduser(os.fspath(folder)), "index", f"{name}-{kind.named(_base_of(file))}")
+
+
+def _base_of(file: RemoteFile) -> str:
+    return os.path.basename(file.rstrip("/")).partition("?")[0][-80:] or "object"
+
+
+def fetch_remote(files: Sequence[RemoteFile], kind: IndexKind) -> None:
+    """Look for the indexes of these objects beside them, unless there are local ones."""
+    wanted = [(file, kind.named(_base_of(file)), remote_index_path(file, kind)) for file in files if file.tag]
+    fetch_indexes(each for each in wanted if not os.path.exists(each[2]))
 
 
 def load_remote(file: RemoteFile, kind: IndexKind) -> Sidecar | None:
@@ -56,5 +66,6 @@ def make_remote(file: RemoteFile, kind: IndexKind, seen: Callable[[int], None], 
     with suppress(OSError):  # a read-only folder, a full disk: the index lives as long as the process
         os.makedirs(os.path.dirname(place), exist_ok=True)
         sidecar.save(place)
+        put_index(file, kind.named(_base_of(file)), place)
         return Sidecar.load(place)  # mapped, so that the index takes no memory
     return sidecar

@@ -31,7 +31,7 @@ _AZURE_WORDS = {
 _HOST = re.compile(r"[\w.:-]+")
 CLIENT_OPTIONS = {"allow_http", "allow_invalid_certificates", "proxy_url", "timeout", "connect_timeout", "user_agent"}
 """Options of the HTTP client, the same for all stores."""
-OWN_OPTIONS = {"retry_seconds", "cache_dir", "cache_bytes"}
+OWN_OPTIONS = {"retry_seconds", "cache_dir", "cache_bytes", "index_beside"}
 """Options of Penstock itself, the same for all stores."""
 
 
@@ -48,6 +48,8 @@ def with_checked_own(given: Mapping[str, Any]) -> dict[str, Any]:
             raise PlanError(f"storage_options={{{name!r}: ...}}: expected a number, not below 0")
     if checked.get("cache_bytes") == math.inf:
         raise PlanError("storage_options={'cache_bytes': inf}: expected a number of bytes")
+    if not isinstance(checked.get("index_beside", True), bool):
+        raise PlanError("storage_options={'index_beside': ...}: expected True or False")
     folder = checked.get("cache_dir")
     if folder is not None:
         if not isinstance(folder, str | os.PathLike):

@@ -7,6 +7,7 @@ import re
 from collections.abc import Generator, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import lru_cache
+from time import monotonic
 from typing import Any, Protocol
 from urllib.parse import unquote, urlsplit
 
@@ -25,6 +26,7 @@ _SCHEMES = {
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _ONE_REQUEST = "180s"  # the longest a request may take, with its body
 _PART = 8 << 20  # bytes of a part of a large object that is written
+_LISTINGS_KEPT = 5.0  # seconds; files of one folder that are looked at together take one listing
 _SILENCE = "20s"  # the longest that a connection may be silent
 
 
@@ -114,8 +116,10 @@ def _split_other(url: str, scheme: str, options: Mapping[str, Any]) -> tuple[Acc
     _check_port(url)
     inner: dict[str, Any] = files._get_kwargs_from_urls(url)  # noqa: SLF001 - as `fsspec.core.url_to_fs`
     host = urlsplit(url).netloc.rpartition("@")[2] if inner else ""
-    key: str = files._strip_protocol(url)  # noqa: SLF001 - as above
-    return Access(f"{scheme}://{host}", {**inner, **options}), key.lstrip("/")
+    stripped: str = files._strip_protocol(url)  # noqa: SLF001 - as above
+    key = stripped.strip("/")
+    is_prefix = url.endswith("/") and key  # most file systems drop the last slash
+    return Access(f"{scheme}://{host}", {**inner, **options}), f"{key}/" if is_prefix else stripped.lstrip("/")
 
 
 def _check_port(url: str) -> None:
@@ -231,9 +235,14 @@ class _Obstore:
 
 
 def _tag_of(meta: Mapping[str, Any]) -> str | None:
-    """Return the tag of an object: its ETag, or else the version or the time of the last change."""
-    changed = meta["last_modified"]
-    return meta["e_tag"] or meta["version"] or (None if changed is None else changed.isoformat())
+    """Return the tag of an object: its ETag, or else the version or the time of the last change.
+
+    Azure tells ETags with quotation marks, but lists them without.
+    """
+    changed, tag = meta["last_modified"], meta["e_tag"]
+    if tag and not tag.endswith('"'):
+        tag = f'"{tag}"'
+    return tag or meta["version"] or (None if changed is None else changed.isoformat())
 
 
 def _open(stores: Any, access: Access, kind: str) -> Any:
@@ -282,11 +291,14 @@ class _FileSystem:
         whole: str = files._strip_protocol(f"{kind}://a/b")  # noqa: SLF001 - as above
         self._root = "/" if whole.startswith("/") else ""
         self._known: dict[str, str | None] = {}  # tags
+        self._listed = monotonic()
 
     def head(self, key: str) -> ObjectInfo:
+        self._forget_listings()
         return _found(key, self._files.info(self._root + key))
 
     def list(self, prefix: str) -> Iterator[ObjectInfo]:
+        self._forget_listings()
         files: dict[str, dict[str, Any]] = self._files.find(self._root + prefix, detail=True)
         for name, info in files.items():
             yield _found(name.removeprefix(self._root), info)
@@ -311,6 +323,12 @@ class _FileSystem:
 
     def delete(self, key: str) -> None:
         self._files.rm_file(self._root + key)
+
+    def _forget_listings(self) -> None:
+        """Let the file system list again, as that of the Hugging Face hub does not by itself."""
+        if (now := monotonic()) - self._listed > _LISTINGS_KEPT:
+            self._files.invalidate_cache()
+            self._listed = now
 
 
 def _found(key: str, info: Mapping[str, Any]) -> ObjectInfo:
