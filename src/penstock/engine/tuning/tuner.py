@@ -19,6 +19,7 @@ from penstock.engine.tuning.hill_climb import MS, HillClimb, Look, threads_for
 
 THREAD_PAYS = 300_000  # ns an item; a hand-over between threads costs some 50 µs
 BESIDE_OTHERS = 2  # the cost of a cheap item in one of several threads, in units of its cost inline
+LEAVES_PROCESSES = THREAD_PAYS // 2  # ns an item, below which a run after one in processes begins inline again
 BESIDE_PAYS = 60_000  # ns a task; to start and end a thread for it costs some 30 µs
 BESIDE_TASK = 4 * MS  # ns of work for such a thread; the consumer does part of it while it waits
 SURELY_PAYS = 5 * MS  # ns; no more measuring inline is needed
@@ -160,7 +161,9 @@ class Tuner:
         decisions: list[str] = []
         if self.climb is None:
             return replace(self, decisions=decisions)
-        if begins_inline and not self.climb.elsewhere and (alone := self.item_mean / BESIDE_OTHERS) < THREAD_PAYS:
+        most = LEAVES_PROCESSES if self.climb.elsewhere else BESIDE_OTHERS * THREAD_PAYS
+        if begins_inline and self.item_mean < most:
+            alone = self.item_mean / BESIDE_OTHERS
             return replace(self, decisions=decisions, climb=None, item_wall=alone, looks=LOOKS)
         decisions.append(f"{self.threads} thread{'s' if self.threads > 1 else ''}, as in the run before")
         return replace(self, decisions=decisions, climb=self.climb.heir(decisions))

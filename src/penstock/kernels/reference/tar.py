@@ -1,26 +1,23 @@
-"""Samples of tar archives in Python."""
+"""Samples of tar archives in Python; archives are `penstock.kernels.tar.Samples`."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from penstock.core.arrays import Rows
 
-if TYPE_CHECKING:
-    from penstock.kernels.tar import Samples
 
-
-def keys_of_samples(archives: Sequence[Samples], starts: Rows, rows: Rows) -> list[str]:
+def keys_of_samples(archives: Sequence[Any], starts: Rows, rows: Rows) -> list[str]:
     """Return the keys of the samples at `rows`."""
     return [archives[archive].key(sample) for archive, sample in _places(starts, rows)]
 
 
 def members_of_samples(
-    archives: Sequence[Samples], parts: Sequence[Sequence[str]], starts: Rows, rows: Rows
+    archives: Sequence[Any], parts: Sequence[Sequence[str]], starts: Rows, rows: Rows
 ) -> NDArray[np.int64]:
     """Return the member of each part of the samples at `rows`, numbered across all archives; -1 if missing."""
     first = np.cumsum([0, *(len(samples.extension) for samples in archives)])
