@@ -19,7 +19,7 @@ from penstock.kernels import Ahead, SideThread
 from penstock.ops.group.batch import Batch
 from penstock.plan.graph import end_of, post_order, rows_through
 from penstock.plan.node import Node
-from penstock.sources.powers import GathersNatively, native_gatherer
+from penstock.sources.powers import GathersNatively
 
 PROBED = 8  # rows
 
@@ -117,7 +117,7 @@ def gathering_of(plan: Node, memory: Memory) -> Gathering | None:
     if type(batch) is not Batch:
         return None
     _, read = end_of(batch.input)
-    source = native_gatherer(getattr(read, "source", None))
+    source: GathersNatively | None = getattr(read, "gatherable", None)
     if source is None:
         return None
     gathering = Gathering(plan, batch, source, read, memory)

@@ -286,8 +286,8 @@ class Cache(Node):
         return self.store.label()
 
     @property
-    def source(self) -> KeptRows | None:
-        """The kept elements as a source, once all of them are in memory as arrays."""
+    def gatherable(self) -> KeptRows | None:
+        """The kept elements, once all of them are in memory as arrays; the seeds must be those of a run."""
         kept = self._kept if self.input.indexed else None
         return kept if isinstance(kept, KeptRows) and kept.is_gatherable else None
 
