@@ -1,7 +1,8 @@
 // Decodes the blocks of a baseline JPEG scan: the values of a block, or only where it ends.
 //
 // The scan is read from a copy without its stuffed zero bytes, with kScanSlack readable bytes after it. A window of 64
-// bits holds the next bits at its top; it is refilled without a branch, once for two lookups.
+// bits holds the next bits at its top; it is refilled without a branch, once for two lookups. Two lookups of
+// coefficients leave at least kDcBits bits of it, so that the next block can begin while it is refilled.
 #pragma once
 
 #include "kernels/jpeg_tables.h"
@@ -89,10 +90,12 @@ inline int value_of(uint64_t bits, int size) {
   return value < 1 << (size - 1) ? value - (1 << size) + 1 : value;
 }
 
-// Adds a block's difference to `dc`. Returns false for a bad code. Needs 27 bits in the window.
+// Adds a block's difference to `dc`. Returns false for a bad code. Needs kDcBits bits in the window, which is refilled.
 template <typename Count>
-PENSTOCK_FAST_JPEG_INLINE bool decode_dc(const DcTable& table, uint64_t& bits, Count& taken, int& dc) {
+PENSTOCK_FAST_JPEG_INLINE bool decode_dc(const DcTable& table, uint64_t& bits, const uint8_t*& next, Count& taken,
+                                         int& dc) {
   const DcEntry entry = table.entries[bits >> (64 - kDcBits)];
+  refill(bits, next, taken);  // while the entry is loaded
   if (__builtin_expect(entry.bits == 0, 0)) {
     const Symbol symbol = search(table.search, bits);
     if (symbol.length == 0) return false;
@@ -110,6 +113,8 @@ PENSTOCK_FAST_JPEG_INLINE bool decode_dc(const DcTable& table, uint64_t& bits, C
   taken += entry.bits;
   return true;
 }
+
+static_assert(56 - 2 * most_bits(kSkipBits) >= kDcBits && 56 - 2 * most_bits(kChromaBits) >= kDcBits);
 
 enum class Step { kGoOn, kEnd, kBad };
 
@@ -142,13 +147,11 @@ __attribute__((noinline, target("avx2,bmi,bmi2"))) Step by_hand(const HuffmanSea
 PENSTOCK_FAST_JPEG_INLINE bool has_ended(uint64_t position) { return position == 63 || position - kBlockEnd <= 62; }
 
 // Stores both values of an entry unconditionally: a missing one is 0, at a place that has no value yet.
-PENSTOCK_FAST_JPEG_INLINE void store(const AcEntry* entry, uint64_t before, uint64_t& position, int16_t* block) {
-  uint16_t control;
-  std::memcpy(&control, &entry->begin, sizeof control);
-  const int last = static_cast<int>(__builtin_ia32_bextr_u64(before, control)) + entry->bias;
-  const uint64_t first_at = position + entry->to_first;
-  position += entry->to_last;
-  block[kNaturalOrder.at[first_at]] = entry->first;
+PENSTOCK_FAST_JPEG_INLINE void store(uint64_t entry, uint64_t before, uint64_t& position, int16_t* block) {
+  const uint64_t last = __builtin_ia32_bextr_u64(before, entry >> 16) + (entry >> 32);
+  const uint64_t first_at = position + (entry >> 48 & 0xFF);
+  position += entry >> 56;
+  block[kNaturalOrder.at[first_at]] = static_cast<int8_t>(entry >> 8);
   block[kNaturalOrder.at[position]] = static_cast<int16_t>(last);
 }
 
@@ -160,27 +163,26 @@ PENSTOCK_FAST_JPEG_INLINE bool decode_block(BitWindow& window, const DcTable& dc
   uint64_t bits = window.bits;
   const uint8_t* next = window.next;
   uint64_t taken = window.taken;
-  blocks::refill(bits, next, taken);
-  if (!blocks::decode_dc(dc_table, bits, taken, dc)) return false;
+  if (!blocks::decode_dc(dc_table, bits, next, taken, dc)) return false;
   uint64_t position = 0;
   const int shift = table.value_shift;
   for (;;) {
-    const AcEntry* entry = &table.values[bits >> shift];
+    uint64_t entry = table.values[bits >> shift];
     blocks::refill(bits, next, taken);  // while the entry is loaded
     blocks::store(entry, bits, position, block);
-    bits <<= entry->bits;
-    taken += entry->bits;
+    bits <<= entry & 63;
+    taken += entry & 0xFF;
     if (position < 63) {
-      entry = &table.values[bits >> shift];
+      entry = table.values[bits >> shift];
       blocks::store(entry, bits, position, block);
-      bits <<= entry->bits;
-      taken += entry->bits;
+      bits <<= entry & 63;
+      taken += entry & 0xFF;
       if (position < 63) continue;
     }
     if (blocks::has_ended(position)) break;
     BitWindow apart{bits, next, static_cast<unsigned>(taken)};  // so that the loop's own stay in registers
-    auto at = static_cast<unsigned>(position - entry->to_last);
-    const blocks::Step step = blocks::by_hand<true>(table.search, apart, entry->bits, at, block);
+    auto at = static_cast<unsigned>(position - (entry >> 56));
+    const blocks::Step step = blocks::by_hand<true>(table.search, apart, entry & 0xFF, at, block);
     bits = apart.bits, next = apart.next, taken = apart.taken, position = at;
     if (step == blocks::Step::kBad) return false;
     if (step == blocks::Step::kEnd) break;
@@ -195,8 +197,7 @@ PENSTOCK_FAST_JPEG_INLINE bool skip_block(BitWindow& window, const DcTable& dc_t
   uint64_t bits = window.bits;
   const uint8_t* next = window.next;
   unsigned taken = window.taken;  // from here on, the position in the block << 8 is added to it
-  blocks::refill(bits, next, taken);
-  if (!blocks::decode_dc(dc_table, bits, taken, dc)) return false;
+  if (!blocks::decode_dc(dc_table, bits, next, taken, dc)) return false;
   const int shift = table.skip_shift;
   for (;;) {
     unsigned entry = table.skips[bits >> shift];

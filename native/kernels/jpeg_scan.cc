@@ -44,6 +44,11 @@ PENSTOCK_FAST_JPEG size_t unstuff(const uint8_t*& data, const uint8_t* end, uint
   return static_cast<size_t>(to - out);
 }
 
+// std::memset of this size becomes a string instruction, which takes as long as decoding five symbols.
+PENSTOCK_FAST_JPEG_INLINE void clear(int16_t (&values)[64]) {
+  for (int i = 0; i < 64; i += 16) _mm256_store_si256(reinterpret_cast<__m256i*>(values + i), _mm256_setzero_si256());
+}
+
 HuffmanCode code_of(const JHUFF_TBL& table) {
   HuffmanCode code{};
   std::memcpy(code.counts + 1, table.bits + 1, 16);
@@ -110,12 +115,13 @@ bool Scan::prepare_tables(const jpeg_decompress_struct& header) {
   return true;
 }
 
-void Scan::begin_segment() {
+PENSTOCK_FAST_JPEG void Scan::begin_segment() {
   const auto most = static_cast<size_t>(end_ - rest_) + kScanSlack;
   if (bytes_.size() < most) bytes_.resize(most + most / 2);
   size_ = unstuff(rest_, end_, bytes_.data(), marker_);
   std::memset(bytes_.data() + size_, 0, kScanSlack);
   window_ = BitWindow{0, bytes_.data(), 63};
+  blocks::refill(window_.bits, window_.next, window_.taken);
   left_ = interval_;
   for (Component& component : components_) component.dc = 0;
 }
@@ -186,7 +192,7 @@ PENSTOCK_FAST_JPEG bool Scan::decode_one(int m, int wanted) {
       bool is_sound;
       if (c < wanted) {
         ScannedBlock& found = block(m, c, i);
-        std::memset(found.values, 0, sizeof found.values);
+        clear(found.values);
         is_sound =
             decode_block(window, *component.dc_table, *component.ac_table, found.values, component.dc, found.last);
         found.values[0] = static_cast<int16_t>(component.dc);

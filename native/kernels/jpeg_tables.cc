@@ -62,8 +62,8 @@ int bias_of(int size) { return 1 - (1 << size); }
 // Fills the lookups of values, `Bits` wide. What may follow a first symbol depends only on the number of bits left: it
 // is found once for each number. An entry takes so few bits that two lookups need one refill.
 template <int Bits>
-void fill_values(const Codes& codes, AcEntry* out) {
-  constexpr unsigned kMost = (56 - Bits) / 2;
+void fill_values(const Codes& codes, uint64_t* out) {
+  constexpr unsigned kMost = most_bits(Bits);
   static thread_local uint64_t following[1 << Bits];  // with r bits left: from 1 << r on; 0: no second symbol
   static thread_local uint64_t values[1 << Bits];
   for (int left = 1; left < Bits; ++left) {
@@ -121,7 +121,7 @@ void fill_values(const Codes& codes, AcEntry* out) {
 // Fills the lookups that skip symbols, in the same way: what fits into a number of bits.
 template <int Bits>
 void fill_skips(const Codes& codes, uint16_t* out) {
-  constexpr unsigned kMost = (56 - Bits) / 2;
+  constexpr unsigned kMost = most_bits(Bits);
   static thread_local uint16_t fitting[2 << Bits];  // with r bits left: from 1 << r on; 0: none
   fitting[1] = 0;
   for (int left = 1; left <= Bits; ++left) {

@@ -25,11 +25,15 @@ inline constexpr int kDcBits = 9;
 inline constexpr int kValueBits = 11, kSkipBits = 12;  // of the lookups of a table; fewer for chroma
 inline constexpr int kChromaBits = 10;
 
+// The most bits that a lookup takes, so that two need one refill.
+constexpr unsigned most_bits(unsigned of_lookup) { return (56 - of_lookup) / 2; }
+
 // Positions from kBlockEnd on mean that the block has ended, those from kByHand on that its next symbol must be decoded
 // by hand; a position of a block that has not ended is at most 63.
 inline constexpr unsigned kBlockEnd = 128, kByHand = 193;
 
-// Up to two symbols of the coefficients of a block, from one window of bits.
+// Up to two symbols of the coefficients of a block, from one window of bits. Tables hold entries as integers, which one
+// load reads.
 struct AcEntry {
   uint8_t bits;      // that both take
   int8_t first;      // the value of the first, if there are two
@@ -44,7 +48,7 @@ static_assert(sizeof(AcEntry) == 8);
 struct AcTable {
   int value_shift, skip_shift;  // 64 - bits of a lookup
   HuffmanSearch search;
-  alignas(64) AcEntry values[1 << kValueBits];
+  alignas(64) uint64_t values[1 << kValueBits];
   uint16_t skips[1 << kSkipBits];  // all symbols that fit: their bits, and the coefficients they take << 8
 };
 

@@ -133,6 +133,12 @@ void vertical_portable(const int16_t* const* rows, const int16_t* weights, int64
   }
 }
 
+void between_portable(const int16_t* first, const int16_t* second, int weight, int64_t length, uint8_t* out) {
+  const int16_t* const rows[2] = {first, second};
+  const int16_t weights[2] = {static_cast<int16_t>((1 << kWeightBits) - weight), static_cast<int16_t>(weight)};
+  vertical_portable(rows, weights, 2, length, out);
+}
+
 // Moves the weights from rows of `most` to rows of the even count in use, and the outputs near the far edge to the
 // left, with zeros before their weights, so that at most one input past `high` is read.
 void compact(int64_t most, Taps& taps) {
@@ -162,6 +168,7 @@ void make_taps(Filter filter, bool antialias, const Axis& axis, Taps& taps) {
   taps.count = 0;
   taps.low = INT64_MAX;
   taps.high = 0;
+  taps.overshoots = filter == Filter::bicubic;
   for (int64_t i = 0; i < axis.outputs; ++i) {
     const int64_t output = axis.window + (axis.mirror_outputs ? axis.outputs - 1 - i : i);
     double* exact = taps.exact.data();
@@ -185,7 +192,7 @@ void make_taps(Filter filter, bool antialias, const Axis& axis, Taps& taps) {
 }
 
 const ResizePasses& portable_resize() {
-  static constexpr ResizePasses passes{prepare_portable, horizontal_portable, vertical_portable};
+  static constexpr ResizePasses passes{prepare_portable, horizontal_portable, vertical_portable, between_portable};
   return passes;
 }
 
@@ -223,7 +230,12 @@ void RowResizer::push(int64_t y, const uint8_t* row, uint8_t* direct, int64_t st
       window_[k] = ring_.data() + (std::min(first + k, last) & mask_) * pitch_;
     }
     uint8_t* out = direct != nullptr ? direct + next_ * stride : resized_.data();
-    passes.vertical(window_.data(), vertical_->weights.data() + next_ * count, count, length_, out);
+    const int16_t* const weights = vertical_->weights.data() + next_ * count;
+    if (count == 2 && !vertical_->overshoots) {
+      passes.between(window_[0], window_[1], weights[1], length_, out);
+    } else {
+      passes.vertical(window_.data(), weights, count, length_, out);
+    }
     if (emit != nullptr) emit(context, next_, out);
   }
 }

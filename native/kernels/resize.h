@@ -29,6 +29,7 @@ struct Taps {
   std::vector<int32_t> first;    // shape (outputs,)
   std::vector<int16_t> weights;  // shape (outputs, count)
   int64_t low = 0, high = 0;     // the inputs with weight: [low, high)
+  bool overshoots = false;       // whether weights may be negative
   std::vector<double> exact;     // scratch, shape (count,)
 
   // The same for vectors over rows of three channels, which prepare() fills in a layout of its own: the number of bytes
@@ -53,6 +54,9 @@ using HorizontalPass = void (*)(const uint8_t* row, int64_t origin, const Taps& 
 using VerticalPass = void (*)(const int16_t* const* rows, const int16_t* weights, int64_t count, int64_t length,
                               uint8_t* out);
 
+// Does the same with two rows that do not overshoot; `weight` is that of the second, 0 to 2^14.
+using BetweenPass = void (*)(const int16_t* first, const int16_t* second, int weight, int64_t length, uint8_t* out);
+
 // Fills the data of the horizontal pass besides the taps.
 using PrepareTaps = void (*)(int64_t channels, Taps& taps);
 
@@ -60,6 +64,7 @@ struct ResizePasses {
   PrepareTaps prepare;
   HorizontalPass horizontal;
   VerticalPass vertical;
+  BetweenPass between;
 };
 
 const ResizePasses& portable_resize();

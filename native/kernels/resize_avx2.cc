@@ -10,6 +10,7 @@
 #include <cstring>
 
 #define PENSTOCK_AVX2 __attribute__((target("avx2")))
+#define PENSTOCK_AVX2_INLINE inline __attribute__((target("avx2"), always_inline))
 
 namespace penstock::kernels {
 namespace {
@@ -151,12 +152,11 @@ PENSTOCK_AVX2 inline __m256i vertical_sum(const int16_t* const* rows, const int1
   return _mm256_packs_epi32(_mm256_srai_epi32(low, 21), _mm256_srai_epi32(high, 21));
 }
 
-template <int kTaps>
-PENSTOCK_AVX2 void vertical_row(const int16_t* const* rows, const int16_t* weights, int64_t count, int64_t length,
-                                uint8_t* out) {
+// Stores what `sum` gives for 16 values each, as bytes.
+template <typename Sum>
+PENSTOCK_AVX2_INLINE void store_bytes(int64_t length, uint8_t* out, Sum sum) {
   for (int64_t x = 0; x < length; x += 32) {
-    const __m256i a = vertical_sum<kTaps>(rows, weights, count, x);
-    const __m256i b = vertical_sum<kTaps>(rows, weights, count, x + 16);
+    const __m256i a = sum(x), b = sum(x + 16);
     const __m256i bytes = _mm256_permute4x64_epi64(_mm256_packus_epi16(a, b), 0xD8);
     if (length - x >= 32) {
       _mm256_storeu_si256(reinterpret_cast<__m256i*>(out + x), bytes);
@@ -168,6 +168,14 @@ PENSTOCK_AVX2 void vertical_row(const int16_t* const* rows, const int16_t* weigh
   }
 }
 
+template <int kTaps>
+PENSTOCK_AVX2 void vertical_row(const int16_t* const* rows, const int16_t* weights, int64_t count, int64_t length,
+                                uint8_t* out) {
+  store_bytes(length, out, [&](int64_t x) __attribute__((target("avx2"), always_inline)) {
+    return vertical_sum<kTaps>(rows, weights, count, x);
+  });
+}
+
 PENSTOCK_AVX2 void vertical(const int16_t* const* rows, const int16_t* weights, int64_t count, int64_t length,
                             uint8_t* out) {
   if (count == 2) return vertical_row<2>(rows, weights, count, length, out);
@@ -175,10 +183,26 @@ PENSTOCK_AVX2 void vertical(const int16_t* const* rows, const int16_t* weights, 
   vertical_row<0>(rows, weights, count, length, out);
 }
 
+// The sum is near << 14 plus (far - near) * weight. Of the product, the 16 bits from bit 14 on are enough, because
+// rounding down twice is rounding down once; they are the upper half of the product with weight * 4, which fits 16 bits
+// if it is negative and the weight is that of the farther row, at most 2^13.
+PENSTOCK_AVX2 void between(const int16_t* first, const int16_t* second, int weight, int64_t length, uint8_t* out) {
+  const bool is_second = weight <= 1 << 13;
+  const int16_t *const near = is_second ? first : second, *const far = is_second ? second : first;
+  const __m256i minus_4 = _mm256_set1_epi16(static_cast<int16_t>(-4 * (is_second ? weight : (1 << 14) - weight)));
+  const __m256i start = _mm256_set1_epi16(kVerticalStart >> 14);
+  store_bytes(length, out, [&](int64_t x) __attribute__((target("avx2"), always_inline)) {
+    const __m256i a = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(near + x));
+    const __m256i b = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(far + x));
+    const __m256i change = _mm256_mulhi_epi16(_mm256_sub_epi16(a, b), minus_4);
+    return _mm256_srli_epi16(_mm256_add_epi16(_mm256_add_epi16(a, start), change), 7);
+  });
+}
+
 }  // namespace
 
 const ResizePasses* avx2_resize() {
-  static constexpr ResizePasses passes{prepare, horizontal, vertical};
+  static constexpr ResizePasses passes{prepare, horizontal, vertical, between};
   static const bool available = __builtin_cpu_supports("avx2");
   return available ? &passes : nullptr;
 }

@@ -140,6 +140,27 @@ void test_passes() {
   }
 }
 
+// Rows of interpolated bytes lie between -2^14 and 2^14 - 2^7.
+void test_between_rows() {
+  if (avx2_resize() == nullptr) return;
+  constexpr int kWeights = 1 << 14, kLargest = kWeights - (1 << 7);
+  std::vector<int16_t> rows[2];
+  for (int weight = 0; weight <= kWeights; ++weight) {
+    const int64_t length = 1 + below(100);
+    for (auto& row : rows) {
+      row.assign(static_cast<size_t>(length + 63) / 32 * 32, 0);
+      for (auto& value : row) {
+        const int64_t draw = below(kWeights + kLargest + 1) - kWeights;
+        value = static_cast<int16_t>(below(8) ? draw : below(2) ? kLargest : -kWeights);
+      }
+    }
+    std::vector<uint8_t> expected(static_cast<size_t>(length)), found(static_cast<size_t>(length));
+    portable_resize().between(rows[0].data(), rows[1].data(), weight, length, expected.data());
+    avx2_resize()->between(rows[0].data(), rows[1].data(), weight, length, found.data());
+    CHECK(expected == found);
+  }
+}
+
 void test_weights_sum_to_one() {
   for (int i = 0; i < 2000; ++i) {
     Taps taps;
@@ -225,6 +246,7 @@ void test_limits() {
 int main() {
   test_regions();
   test_passes();
+  test_between_rows();
   test_weights_sum_to_one();
   test_row_writers();
   test_halves();

@@ -14,6 +14,7 @@ import pytest
 
 import penstock as ps
 from penstock.testing.executors import CHECKS, DEATH_CHECKS
+from tests.storage.remote.object_server import Running
 
 os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
 for name, value in {
@@ -144,6 +145,33 @@ def test_a_place_whose_node_is_lost_has_another(cluster, executor):
         assert executor.submit_near(3, node_id).result() in ran_on
     calls = [executor.submit_near(place, len, "ab") for place in range(8)]
     assert {call.exception() and type(call.exception()) for call in calls} <= {None, ps.executors.LostWorkerError}
+    cluster.wait_for_nodes()
+
+
+def test_later_epochs_read_what_the_nodes_have_kept(cluster, tmp_path, monkeypatch):
+    pytest.importorskip("obstore")
+    monkeypatch.setattr("penstock.engine.tasks.places.STRETCH", 4000)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "here"))
+    folder = tmp_path / "store" / "data"
+    folder.mkdir(parents=True)
+    (folder / "rows.bin").write_bytes(bytes(range(250)) * 160)
+    kept = [str(tmp_path / name) for name in ("one", "two")]
+    nodes = [cluster.add_node(**NODE, resources={"keeps": 1}, env_vars={"XDG_CACHE_HOME": path}) for path in kept]
+    with Running(str(folder.parent)) as server:
+        options = {
+            "key": "a", "secret": "b", "endpoint_url": f"http://127.0.0.1:{server.port}", "region": "us-east-1",
+        }  # fmt: skip
+        ds = ps.read_fixed_length("s3://data/rows.bin", 100, storage_options=options)
+        ds = ds.map(lambda row: (time.sleep(0.002), len(row), os.environ["XDG_CACHE_HOME"])[1:])
+        ds = ds.batch(10)  # long enough to be a task each
+        ds = ds.with_options(ps.Options(executor=ps.executors.ray(resources={"keeps": 1}, workers=1)))
+        first = [batch[1].tolist() for batch in ds.iterator(epoch=0)]
+        assert {name for names in first for name in names} == set(kept)
+        server.told()
+        assert [batch[1].tolist() for batch in ds.iterator(epoch=1)] == first
+        assert server.stats.gets == 0
+    for node in nodes:
+        cluster.remove_node(node)
     cluster.wait_for_nodes()
 
 

@@ -18,19 +18,35 @@ FILENAME = 10  # of the arguments of `types.CodeType`
 _by_value = threading.Lock()  # the modules that cloudpickle pickles by value belong to the process
 
 
-def dumps(value: Any, **settings: Any) -> bytes:
+def dumps(value: Any, *, most: int | None = None, **settings: Any) -> bytes:
     """Return `cloudpickle.dumps(value, **settings)`, with the script by value in spawned processes too.
 
     cloudpickle knows `__main__` alone, so that other processes would look for a module of the other name in vain.
-    Functions keep the names of their files, which tracebacks show and newer cloudpickles drop.
+    Functions keep the names of their files, which tracebacks show and newer cloudpickles drop. Raise a
+    `TooLargeError` as soon as there are more than `most` bytes.
     """
     import cloudpickle
 
     if SCRIPT_OF_A_CHILD in sys.modules:
         cloudpickle.register_pickle_by_value(sys.modules[SCRIPT_OF_A_CHILD])
-    with io.BytesIO() as file:
+    with io.BytesIO() if most is None else _BoundedFile(most) as file:
         _pickler()(file, **settings).dump(value)
         return file.getvalue()
+
+
+class TooLargeError(Exception):
+    """A pickle that has more bytes than it may."""
+
+
+class _BoundedFile(io.BytesIO):
+    def __init__(self, most: int) -> None:
+        super().__init__()
+        self._most = most
+
+    def write(self, data: Any, /) -> int:
+        if self.tell() + memoryview(data).nbytes > self._most:
+            raise TooLargeError
+        return super().write(data)
 
 
 @contextmanager

@@ -247,10 +247,12 @@ def test_an_exception_that_cannot_be_pickled_is_raised_at_its_element():
 
 
 def test_a_module_that_the_workers_do_not_find_is_named(tmp_path, monkeypatch):
-    (tmp_path / "only_here.py").write_text("def f(x):\n    return x + 1\n")
+    path = tmp_path / "only_here.py"
+    path.write_text("def f(x):\n    return x + 1\n")
     monkeypatch.syspath_prepend(tmp_path)  # after the workers have started
     import only_here
 
+    path.unlink()
     ds = D.range(10).map(only_here.f)
     with pytest.raises(WorkerError, match=r"map\(f.*\) needs the module 'only_here'.*sys\.path.*threads") as caught:
         made(ds)

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from itertools import chain
 
 import numpy as np
@@ -268,11 +269,12 @@ def test_the_service_ends_after_a_consumer_that_was_killed(tmp_path, folder):
     assert [*folder.rglob("*.*")] == []
 
 
-def test_an_element_that_ends_every_service_is_an_error_that_names_its_row():
+def test_an_element_that_ends_every_service_is_an_error_that_names_its_row(folder):
     ds = D.range(20).map(lambda x: os._exit(1) if x == 5 else x).share("x").with_options(ps.Options(executor="inline"))
     it = ds.iterator()
     with pytest.raises(WorkerDiedError, match=r"share\('x'\).*3 processes in a row .* made row 5"):
         list(it)
+    assert [*folder.rglob("*.*")] == []
     assert it.state_dict()["row"] == 5
 
 
@@ -336,7 +338,13 @@ def test_elements_and_functions_that_cannot_be_pickled_are_named():
     assert "share('x') sends the pipeline to another process" in "\n".join(caught.value.__notes__)
     with pytest.raises(TypeError, match="pickle") as caught:
         list(D.range(3).map(lambda x: __import__("threading").Lock()).share("y"))
-    assert "share('y') sends elements between processes" in "\n".join(caught.value.__notes__)
+    (note,) = (each for each in caught.value.__notes__ if "share('y') sends elements between processes" in each)
+    assert "map(lambda) makes some that cannot be sent (element is a lock): change them" in note
+
+
+def test_an_executor_of_this_process_cannot_be_shared():
+    with ThreadPoolExecutor(1) as pool, pytest.raises(PlanError, match=r"a ThreadPoolExecutor of .*executor=lambda"):
+        list(D.range(3).with_options(ps.Options(executor=pool)).share("x"))
 
 
 def test_a_pipeline_that_is_tied_to_the_thread_of_its_consumer_cannot_be_shared():

@@ -8,6 +8,7 @@ import penstock as ps
 from penstock.engine.tasks import next_uses as module
 from penstock.engine.tasks.next_uses import RENEWED_EVERY, NextUses
 from penstock.storage.remote import orders
+from penstock.storage.remote.disk import disk_cache_of
 from penstock.storage.remote.orders import ToldOrders
 
 FILES, ROWS, SIZE = 8, 100, 10  # rows of each
@@ -30,7 +31,8 @@ def told(tmp_path):
     orders_of = ToldOrders(str(tmp_path))
 
     def read(ds):
-        names = [module._place(path)[1] for path in source_of(ds).paths]
+        paths = source_of(ds).paths
+        names = [disk_cache_of(path).name_of(path) for path in paths]
         uses = orders_of.uses()
         return [uses.get(name) for name in names]
 

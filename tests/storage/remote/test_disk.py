@@ -13,7 +13,7 @@ from penstock.core.errors import CacheWarning
 from penstock.storage.remote.cached_file import CachedFile
 from penstock.storage.remote.disk import DiskCache, disk_cache_of
 from penstock.storage.remote.file import Access, ObjectInfo, RemoteFile
-from penstock.storage.remote.orders import NextUse, ToldOrder
+from penstock.storage.remote.orders import USE, ToldOrder
 
 SIZE = 1 << 16
 
@@ -80,8 +80,8 @@ def told(tmp_path):
 
     def tell(**uses):
         now = time.time()
-        names = {name: DiskCache(str(tmp_path), 0).name_of(object_of(name)) for name in uses}
-        order.tell({names[name]: NextUse(now + first, now + again) for name, (first, again) in uses.items()})
+        names = {name: DiskCache(str(tmp_path), 0).name_of(object_of(name)).encode() for name in uses}
+        order.tell(np.array([(names[name], now + at, now + again) for name, (at, again) in uses.items()], USE))
 
     yield tell
     order.close()
@@ -135,8 +135,8 @@ def hits(tmp_path, order_of, epochs, most):
         for at, number in enumerate(this):
             again = {n: now + 1000 * (len(this) - at + after.index(n)) for n in this}
             left = {n: now + 1000 * place for place, n in enumerate(this[at + 1 :], 1)}
-            uses = {cache.name_of(object_of(str(n))): NextUse(left.get(n, again[n]), again[n]) for n in this}
-            order.tell(uses)
+            names = {n: cache.name_of(object_of(str(n))).encode() for n in this}
+            order.tell(np.array([(names[n], left.get(n, again[n]), again[n]) for n in this], USE))
             if cache.read(object_of(str(number)), 0, SIZE) is not None:
                 found += epoch > 0
             else:

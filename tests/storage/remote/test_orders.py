@@ -6,12 +6,18 @@ import os
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
 from penstock.storage.remote import orders as module
-from penstock.storage.remote.orders import NextUse, ToldOrder, ToldOrders
+from penstock.storage.remote.orders import USE, ToldOrder, ToldOrders
 
 A, B = "a" * 32, "b" * 32
+
+
+def uses(**times):
+    """The uses of A and B, each `(next, again)`."""
+    return np.array([({"a": A, "b": B}[name].encode(), *each) for name, each in times.items()], USE)
 
 
 @pytest.fixture(autouse=True)
@@ -29,9 +35,9 @@ def told(tmp_path):
 def test_what_is_told_replaces_what_was_told_before(tmp_path, told):
     orders = ToldOrders(str(tmp_path))
     assert orders.uses() == {}
-    told.tell({A: NextUse(5.0, 9.0), B: NextUse(6.0, 7.0)})
+    told.tell(uses(a=(5.0, 9.0), b=(6.0, 7.0)))
     assert orders.uses() == {A: (5.0, 9.0), B: (6.0, 7.0)}
-    told.tell({B: NextUse(8.0, 9.0)})
+    told.tell(uses(b=(8.0, 9.0)))
     assert orders.uses() == {B: (8.0, 9.0)}
     told.close()
     assert orders.uses() == {}
@@ -40,8 +46,8 @@ def test_what_is_told_replaces_what_was_told_before(tmp_path, told):
 
 def test_the_earliest_use_of_several_runs_counts(tmp_path, told):
     other = ToldOrder(str(tmp_path))
-    told.tell({A: NextUse(5.0, 30.0)})
-    other.tell({A: NextUse(8.0, 10.0), B: NextUse(1.0, 2.0)})
+    told.tell(uses(a=(5.0, 30.0)))
+    other.tell(uses(a=(8.0, 10.0), b=(1.0, 2.0)))
     assert ToldOrders(str(tmp_path)).uses() == {A: (5.0, 10.0), B: (1.0, 2.0)}
     told.close()
     assert ToldOrders(str(tmp_path)).uses()[A] == (8.0, 10.0)
@@ -51,8 +57,9 @@ def test_the_earliest_use_of_several_runs_counts(tmp_path, told):
 def test_the_order_of_a_process_that_was_killed_does_not_count(tmp_path):
     program = (
         "import os, signal, sys\n"
-        "from penstock.storage.remote.orders import NextUse, ToldOrder\n"
-        "ToldOrder(sys.argv[1]).tell({'a' * 32: NextUse(1.0, 2.0)})\n"
+        "import numpy as np\n"
+        "from penstock.storage.remote.orders import USE, ToldOrder\n"
+        "ToldOrder(sys.argv[1]).tell(np.array([(b'a' * 32, 1.0, 2.0)], USE))\n"
         "os.kill(os.getpid(), signal.SIGKILL)\n"
     )
     subprocess.run([sys.executable, "-c", program, str(tmp_path)], check=False)
@@ -62,7 +69,7 @@ def test_the_order_of_a_process_that_was_killed_does_not_count(tmp_path):
 
 
 def test_a_damaged_file_is_no_error(tmp_path, told):
-    told.tell({A: NextUse(5.0, 9.0)})
+    told.tell(uses(a=(5.0, 9.0)))
     (path,) = (tmp_path / "orders").iterdir()
     with path.open("ab") as file:
         file.write(b"\xff" * 17)
@@ -72,6 +79,6 @@ def test_a_damaged_file_is_no_error(tmp_path, told):
 def test_a_folder_that_cannot_be_written_is_no_error(tmp_path):
     (tmp_path / "orders").write_bytes(b"")
     told = ToldOrder(str(tmp_path))
-    told.tell({A: NextUse(5.0, 9.0)})
+    told.tell(uses(a=(5.0, 9.0)))
     told.close()
     assert ToldOrders(str(tmp_path)).uses() == {}

@@ -19,8 +19,11 @@ from penstock.engine.tasks.task import Task
 from penstock.engine.tasks.works import Rebuildable
 from penstock.engine.transport.channel import Channel
 from penstock.engine.transport.packets import Packet, held_part, opened_packet, packet_of
+from penstock.engine.transport.process_settings import ProcessSettings
+from penstock.engine.transport.program_state import ProgramState, program_state
 from penstock.engine.workers.pickled import dumped_plan
 from penstock.plan.graph import same_plan
+from penstock.plan.node import Node
 from penstock.plan.safety.code import FixedError
 from penstock.plan.trial import Terms
 
@@ -41,18 +44,22 @@ class SharedPlan:
     change the copy that pickle makes.
     """
 
-    def __init__(self, work: Rebuildable, observer: Observer, reads: Reads | None = None) -> None:
+    def __init__(
+        self, work: Rebuildable, observer: Observer, reads: Reads | None = None, state: ProgramState | None = None
+    ) -> None:
         """Pickle the work, with functions by value; the error for a function that cannot be pickled names it.
 
-        Given what its functions read, no worker imports the modules that they are from.
+        Given what its functions read, no worker imports the modules that they are from. Otherwise the modules get the
+        `state` that they have in this process.
         """
         self.number = next(_numbers)
         self.work = work
         self.observer = observer
         self.reads = reads
+        self.state = state or state_for_workers(work.plan, reads)
         self.result_sizes = ResultSizes()
         with nullcontext() if reads is None else by_value(reads.modules):
-            made = dumped_plan(work, observer, lambda value, dumps: packet_of(value, None, dumps))
+            made = dumped_plan(work, observer, self.state, lambda value, dumps: packet_of(value, None, dumps))
         if reads is not None and made.packet.nbytes > LARGEST_MOVED:
             raise FixedError(f"its plan and data take {made.packet.nbytes:,} bytes, which would be held twice")
         self.packet: Packet = made.packet
@@ -74,14 +81,26 @@ class SharedPlan:
             and same_plan(mine.plan, work.plan)
         )
 
-    def is_current(self, *, moved: bool) -> bool:
-        """Return whether the plan may be used again; one that was `moved` must read the values that it read then."""
-        return (self.reads is not None and not self.reads.changed) if moved else self.reads is None
+    @property
+    def is_moved(self) -> bool:
+        """True if the functions travelled by value, so that no worker imports their modules."""
+        return self.reads is not None
+
+    def is_current(self, state: ProgramState, *, moved: bool) -> bool:
+        """Return whether the plan may be used again: in this state, and a `moved` one with the values that it read."""
+        reads_the_same = (self.reads is not None and not self.reads.changed) if moved else self.reads is None
+        return reads_the_same and self.state.is_like(state)
 
     def send(self, channel: Channel) -> bool:
         """Send the plan to a worker; return whether all of it has gone out."""
         head = ("plan", self.number, self.packet, self._file is not None)
         return channel.send(head, self._data, -1 if self._file is None else self._file.fd)
+
+
+def state_for_workers(plan: Node, reads: Reads | None) -> ProgramState:
+    """Return the state for processes of ours; functions that travel by value read no modules there."""
+    settings = ProcessSettings.here()
+    return program_state(plan, settings) if reads is None else ProgramState({}, settings)
 
 
 class Travelling(NamedTuple):

@@ -20,6 +20,7 @@ from penstock.engine.tasks.observer import Observer
 from penstock.engine.tasks.read_ahead import fetched_bytes
 from penstock.engine.tasks.works import Work, bound_caches
 from penstock.engine.transport.channel import Channel, Message
+from penstock.engine.transport.program_state import ProgramState, in_force
 from penstock.engine.transport.raised import pickled_error
 from penstock.engine.workers.loaded import fresh
 from penstock.plan.node import Node
@@ -118,15 +119,16 @@ class Server:
         self._channel.send((kind, number, (resident_bytes()[0], self._holding.nbytes), result, counted), tail)
 
     def _work(self, number: int) -> tuple[Work, Observer]:
-        before, found = self._plans.loads, self._plans.loaded(number)
+        before, (work, observer, state) = self._plans.loads, self._plans.loaded(number)
         if self._plans.loads > before:
             self._channel.send(("loaded", number))
-        return found
+        in_force.require(state)
+        return work, observer
 
     def _loaded(
-        self, kind: Callable[..., Work], plan: Node, numbered_from: int, observer: Observer
-    ) -> tuple[Work, Observer]:
+        self, state: ProgramState, kind: Callable[..., Work], plan: Node, numbered_from: int, observer: Observer
+    ) -> tuple[Work, Observer, ProgramState]:
         bound_caches(plan, self._budget)
         if fetched_bytes(plan):
             self._inbox.look_ahead(self.announce)
-        return kind(plan, fresh, observer, numbered_from), observer
+        return kind(plan, fresh, observer, numbered_from), observer, state

@@ -51,10 +51,13 @@ class CarryOver:
         comes before any process is started.
         """
         moved = reads is not None
-        known = (plan for plan in self._plans if plan.is_of(work, observer) and plan.is_current(moved=moved))
+        state = processes.plans.state_for_workers(work.plan, reads)
+        known = (plan for plan in self._plans if plan.is_of(work, observer) and plan.is_current(state, moved=moved))
         found = next(known, None)
         if found is None:
-            found = processes.plans.SharedPlan(work, observer, reads)
+            for each in [plan for plan in self._plans if plan.is_of(work, observer) and plan.is_moved == moved]:
+                self._plans.remove(each)  # whose functions read other values
+            found = processes.plans.SharedPlan(work, observer, reads, state)
             self._plans.append(found)
         return found
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import socket
-import threading
 from contextlib import suppress
 from copy import copy
 from typing import TYPE_CHECKING, Any
@@ -25,10 +24,11 @@ from penstock.engine.runs.told import NOT_APART, Reporter, RunOrder, WholePlan
 from penstock.engine.tasks.observer import Observer
 from penstock.engine.transport.channel import Channel, Message
 from penstock.engine.transport.packets import Unsent, packet_of
+from penstock.engine.transport.program_state import ProgramState, in_force
 from penstock.engine.transport.raised import pickled_error
 from penstock.engine.transport.undelivered import unsendable
 from penstock.engine.transport.unsent import part_at_fault, why_unsent
-from penstock.engine.workers.lifetime import WORKER
+from penstock.engine.workers.lifetime import worker_thread
 from penstock.plan.blame import blame_given
 from penstock.plan.deferred import settled
 from penstock.plan.flow import CUT_OFF, Piece
@@ -77,9 +77,9 @@ class Host:
         HostedRun(self.lending, self._lines, line, order, *loaded).start()
 
     def _loaded(
-        self, kind: type[WholePlan], plan: Node, numbered_from: int, observer: Observer
-    ) -> tuple[Node, Observer, CarryOver]:
-        return plan, observer, CarryOver(SharedMemory(self.lending.arena))
+        self, state: ProgramState, kind: type[WholePlan], plan: Node, numbered_from: int, observer: Observer
+    ) -> tuple[Node, Observer, CarryOver, ProgramState]:
+        return plan, observer, CarryOver(SharedMemory(self.lending.arena)), state
 
 
 class Lending:
@@ -149,7 +149,9 @@ class HostedRun:
         plan: Node,
         observer: Observer,
         carry_over: CarryOver,
+        state: ProgramState,
     ) -> None:
+        self._state = state
         self._lending = lending
         self._number = number
         self._line = line
@@ -163,10 +165,10 @@ class HostedRun:
 
     def start(self) -> None:
         """Begin."""
-        threading.Thread(target=self._listen, name=WORKER, daemon=True).start()
+        worker_thread(self._listen).start()
 
     def _listen(self) -> None:
-        maker = threading.Thread(target=self._make, name=WORKER, daemon=True)
+        maker = worker_thread(self._make)
         maker.start()
         with suppress(EOFError, OSError):
             for message in self._line.receive():
@@ -181,7 +183,8 @@ class HostedRun:
 
     def _make(self) -> None:
         try:
-            last = self._made_all()
+            with in_force.used(self._state):
+                last = self._made_all()
         except _NotPackedError as error:
             last = ("not packed", pickled_error(error.error), error.item, self._reporter.told())
         except BaseException as error:  # noqa: BLE001 - the consumer raises it

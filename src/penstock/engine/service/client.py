@@ -15,9 +15,11 @@ from penstock.core.arrays import Rows
 from penstock.core.errors import PlanError, WorkerDiedError, WorkerError
 from penstock.core.pickling import dumps
 from penstock.elements.chunks.chunk import Chunk, concat
-from penstock.engine.service.starting import connected, last_words
+from penstock.engine.service.starting import connected, last_words, remove_left
 from penstock.engine.transport.channel import Channel, Message
 from penstock.engine.transport.packets import opened_packet
+from penstock.engine.transport.process_settings import ProcessSettings
+from penstock.engine.transport.program_state import program_state
 from penstock.engine.transport.raised import unpickled_error
 from penstock.engine.workers.lifetime import watch_over
 from penstock.engine.workers.suspects import ADVICE
@@ -46,7 +48,9 @@ class ServiceKey(NamedTuple):
 class ServiceLine:
     """One connection, for one request at a time."""
 
-    def __init__(self, channel: Channel) -> None:
+    def __init__(self, channel: Channel, service: int) -> None:
+        """Use a channel to the service with this number among those that the consumer has had."""
+        self.service = service
         self._channel = channel
         self._messages: Iterator[Message] = channel.receive()
 
@@ -74,6 +78,7 @@ class PreparedElsewhere:
         self._idle: list[ServiceLine] = []
         self._lines: set[ServiceLine] = set()
         self._careful = 0  # requests that are still to be made alone
+        self._service = 0  # the number of services that have ended
         weakref.finalize(self, _close, self._lines)  # which the lines outlive, also if this object is part of a cycle
         watch_over(self)
 
@@ -107,6 +112,7 @@ class PreparedElsewhere:
         try:
             return self._answer(f"{len(rows)} rows", "rows", rows, most=1)
         except WorkerDiedError:
+            self._warn()
             return concat([self.rows(rows[at : at + 1]) for at in range(len(rows))])
 
     def after(self, epoch: int, mark: Mark) -> Piece | None:
@@ -115,18 +121,20 @@ class PreparedElsewhere:
 
     def _answer(self, wanted: str, *request: Any, most: int = FAILED_SERVICES) -> Any:
         """Return what the service makes; if it ends, another one makes it, up to `most` in all."""
-        for _ in range(most):
+        for tried in range(1, most + 1):
             line = self._taken()
-            is_over = True
+            is_over = was_open = True
             try:
                 message = line.ask(*request, self._careful > 0)
                 is_over = message is None
             finally:
                 if is_over:  # also after an interrupt, with an answer on its way
-                    self._forget(line)
+                    was_open = self._forget(line)
             if message is not None:
                 return self._given(message, line)
-            self._note_end()
+            if was_open and self._is_first_to_see_end(line) and tried < most:
+                self._warn()
+        remove_left(self.name)
         error = WorkerDiedError(
             f"share({self.name!r}): {most} processes in a row have ended that made {wanted}\n{ADVICE}"
         )
@@ -148,19 +156,31 @@ class PreparedElsewhere:
                 return self._idle.pop()
         return self._connected()
 
-    def _forget(self, line: ServiceLine) -> None:
+    def _forget(self, line: ServiceLine) -> bool:
+        """Close a connection; return whether it was open: not if this object was closed meanwhile."""
         with self._lock:
+            was_open = line in self._lines
             self._lines.discard(line)
         line.close()
+        return was_open
 
-    def _note_end(self) -> None:
-        """Close the connections that are not in use, which have ended with the service; others find out themselves."""
+    def _is_first_to_see_end(self, line: ServiceLine) -> bool:
+        """Return whether the end of a service is news; if so, close the connections that are not in use.
+
+        They have ended with the service; threads with other connections find out themselves.
+        """
         with self._lock:
+            if line.service != self._service:
+                return False
+            self._service += 1
             self._careful = CAREFUL
             idle, self._idle = self._idle, []
             self._lines.difference_update(idle)
-        for line in idle:
-            line.close()
+        for each in idle:
+            each.close()
+        return True
+
+    def _warn(self) -> None:
         logging.getLogger("penstock").warning(
             "the process that prepares share(%r) has ended; another one makes the same elements", self.name
         )
@@ -172,7 +192,7 @@ class PreparedElsewhere:
         failed = 0
         while failed < FAILED_SERVICES:
             end = connected(self.name, self.plan)
-            line = ServiceLine(Channel(end, waits=True))
+            line = ServiceLine(Channel(end, waits=True), self._service)
             is_welcome = False
             try:
                 message = line.ask("hello", versions(), *self.key)
@@ -190,14 +210,15 @@ class PreparedElsewhere:
                 failed += 1
             elif message.head[0] != "leaving":
                 raise self._refused(*message.head)
+        wrote = last_words(self.name)
+        remove_left(self.name)
         raise WorkerError(
-            f"share({self.name!r}): {FAILED_SERVICES} processes in a row have ended before they could serve:\n"
-            f"{last_words(self.name)}"
+            f"share({self.name!r}): {FAILED_SERVICES} processes in a row have ended before they could serve:\n{wrote}"
         )
 
     def _pickled_plan(self) -> bytes:
         try:
-            return dumps(self.plan)
+            return dumps((program_state(self.plan, ProcessSettings.here()), self.plan))
         except Exception as error:
             error.add_note(f"share({self.name!r}) sends the pipeline to another process: make this inside the function")
             raise

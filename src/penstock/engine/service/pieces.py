@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import threading
 from collections import deque
 from typing import NamedTuple, TypeAlias
 
@@ -15,7 +14,7 @@ from penstock.engine.runs.settings import settings_of
 from penstock.engine.service.lanes import Lanes
 from penstock.engine.service.rows import KEPT_PART, LANE_AHEAD, MOST_LANES, ROW_BYTES, lane_settings
 from penstock.engine.tasks.observer import Unobserved
-from penstock.engine.workers.lifetime import WORKER
+from penstock.engine.workers.lifetime import worker_thread
 from penstock.plan.deferred import settled
 from penstock.plan.flow import Mark, Piece
 from penstock.plan.node import Node
@@ -93,7 +92,7 @@ class PreparedPieces(Lanes[PieceLane]):
         run = Run(self._plan, self._settings, Unobserved(), Cursor(0, key[0], 0, mark=mark), self._carry_over)
         lane = PieceLane(run, key)
         self._lanes.append(lane)
-        threading.Thread(target=self._run, args=[lane], name=WORKER, daemon=True).start()
+        worker_thread(self._run, lane).start()
         return lane
 
     def _run(self, lane: PieceLane) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -20,7 +19,7 @@ from penstock.engine.runs.settings import Settings, settings_of
 from penstock.engine.service.lanes import Lanes
 from penstock.engine.tasks.compile import compiled
 from penstock.engine.tasks.observer import Unobserved
-from penstock.engine.workers.lifetime import WORKER
+from penstock.engine.workers.lifetime import worker_thread
 from penstock.engine.workers.loaded import fresh
 from penstock.plan.node import Node
 
@@ -171,7 +170,7 @@ class PreparedRows(Lanes[RowLane]):
             lane = RowLane(run, first, begin + self._plan.stride)
             lane.used = self._requests
             self._lanes.append(lane)
-        threading.Thread(target=self._run, args=[lane], name=WORKER, daemon=True).start()
+        worker_thread(self._run, lane).start()
 
     def _run(self, lane: RowLane) -> None:
         """Make the rows of a lane, up to those that another lane has made."""

@@ -15,15 +15,18 @@ from contextlib import suppress
 from typing import Any, TypeAlias, cast
 
 from penstock.core.surroundings import serve_another_process
+from penstock.elements.chunks.chunk import Chunk
 from penstock.engine.service.client import as_served, versions
 from penstock.engine.service.folder import ServiceDoor, is_of_this_user, service_door
 from penstock.engine.service.pieces import PreparedPieces
 from penstock.engine.service.rows import PreparedRows
 from penstock.engine.transport.channel import Channel
 from penstock.engine.transport.packets import packet_of
+from penstock.engine.transport.program_state import ProgramState
 from penstock.engine.transport.raised import pickled_error
+from penstock.engine.transport.unsent import part_at_fault, why_unsent
 from penstock.engine.workers.lifetime import WORKER
-from penstock.plan.node import Node
+from penstock.plan.flow import Piece
 
 Tail: TypeAlias = Sequence[memoryview]
 
@@ -55,6 +58,7 @@ class Service:
         self._has_gone = False  # from the folder
         self._key: tuple[str, ...] = ()
         self._label = ""
+        self._state: ProgramState | None = None
         self._prepared: PreparedRows | PreparedPieces | None = None
 
     def run(self) -> None:
@@ -133,6 +137,8 @@ class Service:
         """Welcome a consumer of the plan; leave the name to one of another plan if no other consumer is left."""
         with self._lock:
             if self._key == key and not self._has_gone:
+                if self._state is not None and self._state.settings is not None:
+                    self._state.settings.apply_to_thread()  # and to those that it begins
                 return "welcome", None
             if any(each is not channel and not each.has_ended for each in self._channels) and not self._has_gone:
                 return "other", self._label
@@ -146,7 +152,7 @@ class Service:
         """Load the plan, unless another consumer has sent one meanwhile."""
         with self._lock:
             if self._prepared is None:
-                plan: Node = pickle.loads(data)  # noqa: S301 - from a process of this user, in a folder of this user
+                self._state, plan = pickle.loads(data)  # noqa: S301 - of a process of this user
                 self._prepared = (PreparedRows if plan.indexed else PreparedPieces)(plan, as_served(plan))
                 self._key, self._label = (name, fingerprint, content), label
         return self._welcome(channel, (name, fingerprint, content))
@@ -163,6 +169,16 @@ class Service:
         try:
             packed = packet_of(made)
         except Exception as error:
-            error.add_note(f"share({self._name!r}) sends elements between processes, which these cannot be")
+            self._blame(error, made)
             raise
         return ("made", packed.packet), list(packed.pieces())
+
+    def _blame(self, error: Exception, made: Chunk | Piece) -> None:
+        """Add to an error of elements that cannot be sent the operation, and the part of the first one at fault."""
+        elements = (made.chunk if isinstance(made, Piece) else made).elements()
+        found = next((each for each in elements if why_unsent(each) is not None), None)
+        part = "" if found is None else f" ({part_at_fault(found, 'element')})"
+        error.add_note(
+            f"share({self._name!r}) sends elements between processes, and {self._label} makes some that cannot be "
+            f"sent{part}: change them, or share before the operation that makes them"
+        )

@@ -8,6 +8,7 @@ from typing import Any
 from penstock.core.errors import PlanError
 from penstock.engine.processes.starting import obstacle
 from penstock.engine.service.client import PreparedElsewhere, ServiceKey
+from penstock.ops.buffer.options import options_of
 from penstock.ops.buffer.share import Share, SharedElements
 from penstock.plan import safety
 from penstock.plan.content.key import content_key
@@ -47,6 +48,13 @@ def check_shareable(plan: Node) -> None:
     """Raise a `PlanError` if no service can prepare the elements of a plan."""
     if (reason := obstacle()) is not None:
         raise PlanError(f"share(): no other process can prepare the elements here: {reason}")
+    executor = options_of(plan).executor
+    if callable(getattr(executor, "submit", None)):
+        raise PlanError(
+            f"share(): the options before it have a {type(executor).__name__} of this process, which no other process "
+            "can use; give a function that makes one, as Options(executor=lambda: ProcessPoolExecutor(4)), or set the "
+            "executor after share()"
+        )
     for node in post_order(plan):
         alone = safety.calls.alone(node) if node.functions else None
         if alone is not None and alone.here:

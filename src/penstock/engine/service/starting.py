@@ -97,6 +97,16 @@ def _wait_for(pid: int) -> None:
         os.waitpid(pid, 0)
 
 
+def remove_left(name: str) -> None:
+    """Remove what a service of a name has left that ended without doing so."""
+    with service_door(name) as door:
+        end = _to_service(door)
+        if end is None:
+            door.remove()
+        else:
+            end.close()
+
+
 def last_words(name: str) -> str:
     """Return the end of what the last service of a name wrote to its output."""
     with service_door(name) as door, suppress(OSError):

@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from itertools import pairwise
 from time import time
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from penstock.core.arrays import Rows
 from penstock.engine.tasks.read_ahead import fetched_bytes, source_rows
 from penstock.plan.node import Node
 from penstock.plan.types import INFINITE_STRIDE
 from penstock.sources.powers import fetched_row_bytes, file_starts_of, paths_of
 from penstock.storage.remote.disk import disk_cache_of
-from penstock.storage.remote.orders import NextUse, ToldOrder
+from penstock.storage.remote.orders import USE, ToldOrder
 
-PARTS_OF_EPOCH = 64  # of an epoch, in each of which objects are looked for
-SAMPLED = 512  # rows of a part
-MOST_TOLD_OF = 1 << 14  # of a source; if there are more, they are small
+PARTS_OF_EPOCH = 32  # in each of which objects are looked for
+SAMPLED = 128  # rows of a part
+MOST_TOLD_OF = 1 << 12  # objects of a source; if there are more, they are small
 RENEWED_EVERY = 10.0  # seconds
 _RATE = 100e6  # bytes a second, until it is measured
 
@@ -40,7 +42,7 @@ class NextUses:
         self._first: tuple[float, int] | None = None
         self._due = 0.0
         self._told: dict[str, ToldOrder] = {}  # by folder
-        self._objects: dict[int, list[tuple[str, str] | None]] = {}  # folder and name, by source
+        self._sources: dict[int, _Objects] = {}  # by node
 
     def look(self, position: int, begin: int) -> None:
         """Tell the order if it is time to; tasks have begun for all positions before this one.
@@ -54,13 +56,16 @@ class NextUses:
         self._first = self._first or (now, position)
         if position > self._first[1]:
             self._seconds = (now - self._first[0]) / (position - self._first[1])
-        of_folder: dict[str, dict[str, NextUse]] = defaultdict(dict)
-        for (folder, name), use in self._uses(position, begin, now).items():
-            of_folder[folder][name] = use
-        for folder, uses in of_folder.items():
+        self._find(position, self._stride, begin, "next")
+        self._find(0, self._stride, begin + self._stride, "again")
+        uses: dict[str, list[NDArray[Any]]] = defaultdict(list)
+        for objects in self._sources.values():
+            if objects.folder is not None:
+                uses[objects.folder].append(objects.uses(position, self._stride, self._seconds, now))
+        for folder, parts in uses.items():
             if folder not in self._told:
                 self._told[folder] = ToldOrder(folder)
-            self._told[folder].tell(uses)
+            self._told[folder].tell(np.concatenate(parts))
 
     def close(self) -> None:
         """Take back what was told."""
@@ -68,48 +73,48 @@ class NextUses:
         for each in told.values():
             each.close()
 
-    def _uses(self, position: int, begin: int, now: float) -> dict[tuple[str, str], NextUse]:
-        stride, seconds = self._stride, self._seconds
-        this = self._firsts(position, stride, begin)
-        after = self._firsts(0, stride, begin + stride)
-        uses: dict[tuple[str, str], NextUse] = {}
-        for found in this.keys() | after.keys():
-            again = now + seconds * (stride - position + after.get(found, stride // 2))
-            uses[found] = NextUse(now + seconds * (this[found] - position) if found in this else again, again)
-        return uses
-
-    def _firsts(self, low: int, high: int, begin: int) -> dict[tuple[str, str], int]:
-        """Return the first of the positions `low` to `high` at which each object is read, as far as a sample shows."""
-        found: dict[tuple[str, str], int] = {}
-        bounds = np.linspace(low, high, PARTS_OF_EPOCH + 1).astype(np.int64).tolist()
-        for part, end in pairwise(bounds):
-            if part < end:
-                for each in self._read(np.arange(part, end, max((end - part) // self._sampled, 1)) + begin):
-                    found.setdefault(each, part)
-        return found
-
-    def _read(self, rows: Any) -> Iterator[tuple[str, str]]:
-        """Yield the objects that these rows are read from."""
+    def _find(self, low: int, high: int, begin: int, which: str) -> None:
+        """Note the first of the positions `low` to `high` at which a sample shows each object."""
         assert self._rows_below is not None  # noqa: S101 - for the type checker
-        for node, its_rows in self._rows_below(rows):
-            source = getattr(node, "source", None)
-            starts = file_starts_of(source)
-            if starts is None:
-                continue
-            objects = self._objects.get(id(node))
-            if objects is None:
-                objects = self._objects[id(node)] = [_place(path) for path in paths_of(source)]
-            for file in np.unique(np.searchsorted(starts, its_rows % node.stride, "right") - 1).tolist():
-                if (place := objects[file]) is not None:
-                    yield place
+        for objects in self._sources.values():
+            objects.places[which][:] = np.nan
+        bounds = np.linspace(low, high, PARTS_OF_EPOCH + 1).astype(np.int64).tolist()
+        for part, end in reversed(list(pairwise(bounds))):  # so that the first one stays
+            if part < end:
+                rows = np.arange(part, end, max((end - part) // self._sampled, 1)) + begin
+                for node, its_rows in self._rows_below(rows):
+                    if id(node) not in self._sources:
+                        self._sources[id(node)] = _Objects(node)
+                    self._sources[id(node)].found(its_rows, part, which)
+
+
+class _Objects:
+    """The objects of a source, with the position of the next use of each; NaN where none was found."""
+
+    def __init__(self, node: Node) -> None:
+        source: Any = getattr(node, "source", None)
+        paths, starts = paths_of(source), file_starts_of(source)
+        cache = None if starts is None else disk_cache_of(paths[0])  # type: ignore[arg-type] - a remote file
+        self.folder = None if cache is None else cache.folder
+        self._starts = np.zeros(1, np.int64) if starts is None else starts
+        self._length = node.stride
+        self._names = np.array([] if cache is None else [cache.name_of(path).encode() for path in paths], "S32")  # type: ignore[arg-type]
+        self.places = {name: np.full(len(paths), np.nan) for name in ("next", "again")}
+
+    def found(self, rows: Rows, position: int, which: str) -> None:
+        """Note that rows of the source are read at a position."""
+        self.places[which][np.searchsorted(self._starts, rows % self._length, "right") - 1] = position
+
+    def uses(self, position: int, stride: int, seconds: float, now: float) -> NDArray[Any]:
+        """Return the times of the next uses, `USE[k]`, for a position that takes some seconds."""
+        made = np.empty(len(self._names), USE)
+        left, after = self.places["next"], self.places["again"]
+        made["name"] = self._names
+        made["again"] = now + seconds * (stride - position + np.where(np.isnan(after), stride // 2, after))
+        made["next"] = np.where(np.isnan(left), made["again"], now + seconds * (left - position))
+        return made
 
 
 def _has_few_objects(node: Node) -> bool:
     source = getattr(node, "source", None)
     return fetched_row_bytes(source) > 0 and len(paths_of(source)) <= MOST_TOLD_OF
-
-
-def _place(path: Any) -> tuple[str, str] | None:
-    """Return the folder of the cache of an object, and its name there; `None` if it is not kept."""
-    cache = disk_cache_of(path)
-    return None if cache is None else (cache.folder, cache.name_of(path))

@@ -14,6 +14,9 @@ def undelivered(plan: Node, error: BaseException, kind: str, otherwise: str = BY
     """Return the error of a plan that could not be loaded in a worker, or of elements that could not be sent."""
     if kind != "not loaded":
         return unsendable(error, plan, otherwise)
+    if isinstance(error, WorkerError):  # which says what to do
+        error.add_note(f"while a worker process loaded {plan.label()}")
+        return error
     missing = getattr(error, "name", None) if isinstance(error, ImportError) else None
     where = _user_of(plan, missing) if missing else None
     what = f"{where} needs the module {missing!r}, which" if where else f"{plan.label()}"

@@ -7,6 +7,7 @@ from penstock.core.lazy import files_on_demand
 __all__ = [
     "departures",
     "executors",
+    "initializers",
     "lifetime",
     "loaded",
     "native_thread",
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from penstock.engine.workers import (
         departures,
         executors,
+        initializers,
         lifetime,
         loaded,
         native_thread,

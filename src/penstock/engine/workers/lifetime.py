@@ -6,8 +6,10 @@ import atexit
 import os
 import threading
 import weakref
+from collections.abc import Callable
+from contextvars import copy_context
 from time import monotonic
-from typing import Protocol
+from typing import Any, Protocol
 
 WORKER = "penstock-worker"  # the name of every worker thread
 CREW = "penstock-crew"  # the name of every thread that waits for worker processes
@@ -28,6 +30,11 @@ _alive: weakref.WeakSet[Running] = weakref.WeakSet()
 def watch_over(run: Running) -> None:
     """Close `run` when the interpreter ends, and begin it again in a forked child, as long as the run is alive."""
     _alive.add(run)
+
+
+def worker_thread(work: Callable[..., None], *args: Any) -> threading.Thread:
+    """Return a thread, not started yet, in the context of the caller: that has `numpy.seterr`, among others."""
+    return threading.Thread(target=copy_context().run, args=(work, *args), name=WORKER, daemon=True)
 
 
 def _at_exit() -> None:

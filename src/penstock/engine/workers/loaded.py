@@ -12,6 +12,7 @@ from penstock.core.budget import UNLIMITED, Budget
 from penstock.engine.memory.freed import give_back
 from penstock.engine.tasks.observer import Observer
 from penstock.engine.tasks.works import Work, bound_caches
+from penstock.engine.transport.program_state import ProgramState, in_force
 from penstock.engine.workers.pickled import KEY, MOST_PICKLED, OWNER, PickledPlan
 
 
@@ -27,7 +28,7 @@ class LoadedPlans:
         self.loads = 0
         """The number of plans loaded so far."""
         self._lock = threading.Lock()
-        self._plans: dict[bytes, tuple[Work, Observer]] = {}  # by key, the one used last at the end
+        self._plans: dict[bytes, tuple[tuple[Work, Observer], ProgramState]] = {}  # by key, last used last
         self._in_use: dict[bytes, bytes] = {}  # by owner, as told by the last task
 
     def tidy(self, plan: PickledPlan) -> None:
@@ -42,18 +43,19 @@ class LoadedPlans:
             self._forget(gone)
 
     def get(self, plan: PickledPlan) -> tuple[Work, Observer]:
-        """Return a work and its observer, unpickled once in each process."""
+        """Return a work and its observer, unpickled once in each process, and let modules be as in their program."""
         with self._lock:
             self.budget.cache_limit = plan.cache_bytes
             found = self._plans.pop(plan.key, None)
             if found is None:
-                kind, node, numbered_from, observer = plan.load()
+                state, kind, node, numbered_from, observer = plan.load()
                 bound_caches(node, self.budget)
-                found = kind(node, fresh, observer, numbered_from), observer
+                found = (kind(node, fresh, observer, numbered_from), observer), state
                 self.loads += 1
             self._plans[plan.key] = found
             self._forget(list(self._plans)[:-MOST_PICKLED])
-            return found
+            in_force.require(found[1])
+            return found[0]
 
     def _forget(self, keys: list[bytes]) -> None:
         if keys:

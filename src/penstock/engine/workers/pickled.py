@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 from penstock.core.pickling import dumps
 from penstock.engine.tasks.observer import Observer
 from penstock.engine.tasks.works import Rebuildable
+from penstock.engine.transport.program_state import ProgramState, program_state
 from penstock.executors.protocol import KeptOnce
 from penstock.plan.graph import post_order, same_plan
 from penstock.plan.node import Node
@@ -145,7 +146,7 @@ def pickled_plan(work: Rebuildable, observer: Observer, known: list[PickledPlan]
     A known plan of the same work with other bytes is let go: values that its functions read have changed. The last
     `MOST_PICKLED` are kept.
     """
-    data = dumped_plan(work, observer, lambda value, dumps: dumps(value))
+    data = dumped_plan(work, observer, program_state(work.plan), lambda value, dumps: dumps(value))
     digest, known = sha256(data).digest(), [] if known is None else known
     if (found := next((each for each in known if each.digest == digest), None)) is not None:
         return found
@@ -184,10 +185,16 @@ def _let_go(key: bytes, file: Any, process: int) -> None:
             os.unlink(file.name)
 
 
-def dumped_plan(work: Rebuildable, observer: Observer, dump: Callable[[Any, Callable[..., bytes]], T]) -> T:
-    """Return what `dump(value, dumps)` makes of a work's plan, with functions by value, and the observer of it."""
+def dumped_plan(
+    work: Rebuildable, observer: Observer, state: ProgramState, dump: Callable[[Any, Callable[..., bytes]], T]
+) -> T:
+    """Return what `dump(value, dumps)` makes of a work's plan, the observer of it, and what functions read of modules.
+
+    Functions of modules that can be imported travel by name. The state is first, so that it is in force in the other
+    process before the plan is made there.
+    """
     try:
-        return dump((type(work), work.plan, work.numbered_from, observer), dumps)
+        return dump((state, type(work), work.plan, work.numbered_from, observer), dumps)
     except Exception as error:
         if named := _unpicklable(work.plan):
             error.add_note(f"{named} cannot be pickled for the workers: make it inside the function, or use threads")

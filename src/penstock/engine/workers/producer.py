@@ -11,7 +11,7 @@ from typing import Generic, Self, TypeVar
 
 from penstock.core.budget import Account, unlimited
 from penstock.core.errors import ClosedError
-from penstock.engine.workers.lifetime import WORKER
+from penstock.engine.workers.lifetime import worker_thread
 from penstock.engine.workers.window import WHILE_WAITING
 from penstock.plan.flow import close
 
@@ -44,7 +44,7 @@ class Producer(Generic[T]):
         self._ended = self._stopped = False
         self._failure: BaseException | None = None
         self._process = os.getpid()
-        threading.Thread(target=self._work, name=WORKER, daemon=True).start()
+        worker_thread(self._work).start()
 
     def __len__(self) -> int:
         return len(self._ready)

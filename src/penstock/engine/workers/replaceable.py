@@ -12,6 +12,7 @@ from collections.abc import Callable
 from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor
 from contextlib import suppress
 from functools import partial
+from multiprocessing.connection import Connection
 from time import time
 from typing import Any
 
@@ -22,6 +23,7 @@ from penstock.engine.transport.unsent import mark_unsent
 from penstock.engine.workers.calls import Call, result_of
 from penstock.engine.workers.departures import TIME_TO_LEAVE, Departures
 from penstock.engine.workers.executors import is_remote
+from penstock.engine.workers.initializers import failed_initializer, listening
 from penstock.engine.workers.lifetime import LAST_WAIT
 from penstock.engine.workers.pool_ends import end_workers, pool_ends
 from penstock.engine.workers.suspects import BY_OTHERS, Death
@@ -59,6 +61,7 @@ class ReplaceableExecutor:
         self._departures = Departures()
         self._broken = ""  # how the last executor broke, until another replaces it
         self._death = Death("")
+        self._told: Connection | None = None  # with which the initializer of the executor failed, if it was made here
         self._fruitless = self._killed = 0  # executors in a row, by their own doing and by others
         self._oom_kills = oom_kills()
         self._closed = False
@@ -120,6 +123,7 @@ class ReplaceableExecutor:
             broken = self._fruitless + self._killed
             raise WorkerError(f"{broken} executors broke one after another without a task done: {self._broken}")
         executor = self._executor = self._make()
+        self._told = listening(executor)
         self.name, self._broken = type(executor).__name__, ""
         return executor
 
@@ -141,11 +145,9 @@ class ReplaceableExecutor:
         """
         workers = getattr(executor, "_max_workers", self.workers)
         places = workers - sum(call.may_begin is not None for call in self._under_way)
-        left = (
-            workers + max(workers // WAITING_THERE, 1) - len(self._under_way)
-            if self._tells_width
-            else len(self._waiting)
-        )
+        left = len(self._waiting)
+        if self._tells_width:
+            left = workers + max(workers // WAITING_THERE, 1) - len(self._under_way)
         calls: deque[Call] = deque()
         held: deque[Call] = deque()
         for call in self._waiting:
@@ -225,6 +227,7 @@ class ReplaceableExecutor:
                 self._executor, self._broken = None, self._death.how
                 self._killed += self._death.by_others
                 self._fruitless += not self._death.by_others
+            begun = begun and self._death.begun
             was_alone, result = self._alone is call, None
             if was_alone:
                 self._alone = None
@@ -274,6 +277,8 @@ class ReplaceableExecutor:
         """Return how an executor broke; others did it unless the process that made the suspect ended by itself."""
         before, self._oom_kills = self._oom_kills, oom_kills()
         dead = _dead(executor)
+        if (failed := failed_initializer(executor, dead, self._told)) is not None:
+            return Death(f"{type(executor).__name__} broke: {failed}", begun=False)
         told = ", ".join(f"process {each.pid} {_ended_by(each.exitcode)}" for each in dead) or str(error).rstrip(".")
         own = [each.pid for each in dead if _is_own_end(each.exitcode)]
         is_known = bool(own) if call.suspect is None else call.suspect.pid in own

@@ -9,7 +9,7 @@ from queue import Empty, SimpleQueue
 from time import monotonic
 from typing import Any, NamedTuple, ParamSpec, TypeVar
 
-from penstock.engine.workers.lifetime import WORKER
+from penstock.engine.workers.lifetime import worker_thread
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -80,7 +80,7 @@ class Threads(Executor):
             for _ in range(self._too_many):
                 self._tasks.put(None)  # wakes threads that wait for a task
             for _ in range(-self._too_many):
-                thread = threading.Thread(target=self._work, name=WORKER, daemon=True)
+                thread = worker_thread(self._work)
                 thread.start()
                 self._threads.append(thread)
             self._too_many = max(self._too_many, 0)

@@ -27,7 +27,7 @@ def add_function(name: str, function: types.FunctionType, digests: Digests) -> N
 
     A name that the function itself assigns, such as a counter, is not a setting, and does not count.
     """
-    stored = {name for code in _nested(function.__code__) for name in _stored_by(code)}
+    stored = {name for code in nested_code(function.__code__) for name in _stored_by(code)}
     told: list[str] = [text_of_code(function.__code__, digests)]
     short = name.removeprefix("the function ")
     read = [
@@ -79,16 +79,17 @@ def _globals_read(function: types.FunctionType) -> list[tuple[str, Any]]:
     `module.name` stands for one name of a module; a module read in any other way is a value by itself.
     """
     found: dict[str, Any] = {}
-    for code in _nested(function.__code__):
+    for code in nested_code(function.__code__):
         found.update(_read_by(code, function.__globals__))
     return sorted(found.items(), key=lambda item: item[0])
 
 
-def _nested(code: types.CodeType) -> Iterator[types.CodeType]:
+def nested_code(code: types.CodeType) -> Iterator[types.CodeType]:
+    """Yield some code, and the code of functions within it."""
     yield code
     for constant in code.co_consts:
         if isinstance(constant, types.CodeType):
-            yield from _nested(constant)
+            yield from nested_code(constant)
 
 
 def _stored_by(code: types.CodeType) -> Iterator[str]:

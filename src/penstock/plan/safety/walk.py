@@ -224,7 +224,7 @@ class Walk:
             self.for_threads |= thing is threading
             found = ABSENT if is_library(thing.__name__) else vars(thing).get(name, ABSENT)
         else:
-            found = _dict_of(thing).get(name, ABSENT)
+            found = dict_of(thing).get(name, ABSENT)
             if found is ABSENT:
                 found = self._of_class(known, name, scope)
         return _known(found, f"{known.name}.{name}")
@@ -352,7 +352,8 @@ def _content(cell: types.CellType) -> Any:
         return ABSENT
 
 
-def _dict_of(thing: Any) -> dict[str, Any]:
+def dict_of(thing: Any) -> dict[str, Any]:
+    """Return the attributes of an object, none of one without a `__dict__`; nothing of the user's is called."""
     try:
         found = object.__getattribute__(thing, "__dict__")
     except AttributeError:

@@ -7,12 +7,14 @@ import os
 import time
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 _SUFFIX = ".order"
-_ENTRY = np.dtype([("name", "S32"), ("next", "<f8"), ("again", "<f8")])
+USE = np.dtype([("name", "S32"), ("next", "<f8"), ("again", "<f8")])
+"""The name of an object in the cache, with the times of `NextUse`."""
 _FRESH = 1.0  # seconds for which what was read from the files counts
 _OLD = 3600.0  # seconds after which an order that nobody renews does not count
 
@@ -35,9 +37,8 @@ class ToldOrder:
         self._path = os.path.join(self._folder, f"{os.getpid()}-{os.urandom(4).hex()}{_SUFFIX}")
         self._file: int | None = None
 
-    def tell(self, uses: Mapping[str, NextUse]) -> None:
-        """Replace what was told before; a folder that cannot be written is no error."""
-        entries = np.array([(name.encode(), *use) for name, use in uses.items()], _ENTRY)
+    def tell(self, uses: NDArray[Any]) -> None:
+        """Replace what was told before by `USE[k]`; a folder that cannot be written is no error."""
         new = f"{self._path}.new"
         with suppress(OSError):
             os.makedirs(self._folder, exist_ok=True)
@@ -46,7 +47,7 @@ class ToldOrder:
             if before is not None:
                 os.close(before)
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-            os.write(file, entries.tobytes())
+            os.write(file, uses.tobytes())
             os.replace(new, self._path)
 
     def close(self) -> None:
@@ -82,7 +83,7 @@ class ToldOrders:
                     continue
                 with open(path, "rb") as file:
                     data = file.read()
-                for entry in np.frombuffer(data[: len(data) // _ENTRY.itemsize * _ENTRY.itemsize], _ENTRY).tolist():
+                for entry in np.frombuffer(data[: len(data) // USE.itemsize * USE.itemsize], USE).tolist():
                     name, use = entry[0].decode("ascii", "replace"), NextUse(*entry[1:])
                     before = found.get(name, use)
                     found[name] = NextUse(min(use.next, before.next), min(use.again, before.again))

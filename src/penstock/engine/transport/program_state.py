@@ -1,0 +1,253 @@
+"""The state of the program that functions read in another process: of modules, which that process imports anew.
+
+What the program has set in a module since it imported it would be lost there.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+import types
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cache
+from importlib import import_module
+from typing import Any, Literal, NamedTuple
+
+import cloudpickle
+import numpy as np
+
+from penstock.core.digest import digest_array
+from penstock.core.errors import WorkerError
+from penstock.core.pickling import dumps
+from penstock.engine.transport.process_settings import ProcessSettings
+from penstock.plan.node import Node
+from penstock.plan.safety.imported import CACHED_RESULT, ModulePlace, imported_by, mentioned_by
+from penstock.plan.safety.walk import ABSENT
+
+LARGEST_VALUE = 1 << 24  # bytes of a value that is sent; beyond, an array is compared, and of other values the type
+WAY_OUT = 'pass it to the function, as functools.partial(function, name=value), or use Options(executor="threads")'
+
+
+class SentValue(NamedTuple):
+    """The content of one place in a module of the program.
+
+    `data` is a pickled `value` or `code`, the `digest` of a large array, or the `type` of a value that cannot be sent.
+    """
+
+    kind: Literal["value", "code", "digest", "type"]
+    data: bytes
+
+
+@cache
+def _token() -> bytes:
+    return os.urandom(8)
+
+
+def _this_process() -> tuple[int, bytes]:
+    """Return what tells this process from others, also from those on other hosts and from its forked children."""
+    return os.getpid(), _token()
+
+
+@dataclass(frozen=True, eq=False)
+class ProgramState:
+    """The values that functions read of modules, by place, and the settings of the process.
+
+    A process that unpickles the state has them from then on.
+    """
+
+    values: Mapping[ModulePlace, SentValue]
+    settings: ProcessSettings | None = None
+    origin: tuple[int, bytes] = field(default_factory=_this_process)
+
+    def is_like(self, other: ProgramState) -> bool:
+        """Return whether both states are the same."""
+        return self.values == other.values and self.settings == other.settings
+
+    def __reduce__(self) -> Any:
+        return _in_force, (self.values, self.settings, self.origin)
+
+
+def program_state(plan: Node, settings: ProcessSettings | None = None) -> ProgramState:
+    """Return what the functions of a plan read of modules now.
+
+    Variables that the functions themselves assign are left out if one of them cannot be sent, such as a connection that
+    the first call opens, with a variable that says so. So is what cannot be sent of a module that is read as a whole.
+    """
+    found = imported_by(plan)
+    values = {place: _kept(value) for place, value in found.values.items()}
+    made = {place.module for place, kept in values.items() if kept.kind == "type" and found.stores(place)}
+    left_out = {place for place in values if place.module in made and found.stores(place)}
+    left_out |= {place for place, kept in values.items() if kept.kind != "value" and place.module in found.perhaps}
+    values = {place: kept for place, kept in values.items() if place not in left_out}
+    code = {place: SentValue("code", dumps(each)) for place, each in found.code.items()}
+    return ProgramState(code | values, settings)
+
+
+def _kept(value: Any) -> SentValue:
+    if isinstance(value, np.ndarray) and value.nbytes > LARGEST_VALUE and not value.dtype.hasobject:
+        return SentValue("digest", digest_array(value).encode())
+    try:
+        return SentValue("value", dumps(value, most=LARGEST_VALUE))
+    except Exception:  # noqa: BLE001 - whatever cannot be pickled, or is too large
+        return SentValue("type", _type_of(value).encode())
+
+
+class InForce:
+    """The state of the programs whose tasks this process makes, as its modules have it."""
+
+    def __init__(self) -> None:
+        self._lock = threading.RLock()
+        self._values: dict[ModulePlace, SentValue] = {}
+        self._settings: ProcessSettings | None = None
+        self._last: ProgramState | None = None
+        self._in_use: list[ProgramState] = []
+
+    def require(self, state: ProgramState) -> None:
+        """Let the modules of this process have a state, before a task of its program.
+
+        Raise a `WorkerError` if something can neither be set nor be known to be the same.
+        """
+        if state is self._last or state.origin == _this_process():
+            return
+        with self._lock:
+            changes = [each for each in state.values.items() if self._values.get(each[0]) != each[1]]
+            for place, kept in changes:
+                self._check_free(place, kept)
+            if state.settings is not None and state.settings != self._settings:
+                state.settings.apply(self._settings)
+                self._settings = state.settings
+            for place, kept in changes:
+                if not _left_by_initializer() & {*place.steps}:
+                    _put(place, kept)
+                self._values[place] = kept
+            self._last = state
+
+    @contextmanager
+    def used(self, state: ProgramState) -> Generator[None]:
+        """Let nobody change the values of a state meanwhile."""
+        with self._lock:
+            self.require(state)
+            self._in_use.append(state)
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._in_use.remove(state)
+
+    def _check_free(self, place: ModulePlace, kept: SentValue) -> None:
+        if any(each.values.get(place, kept) != kept for each in self._in_use):
+            raise WorkerError(
+                f"{place} has another value in a run that this process makes at the same time: end that run first, or "
+                f"{WAY_OUT}"
+            )
+
+
+in_force = InForce()
+"""The state of this process."""
+
+
+def _in_force(*parts: Any) -> ProgramState:
+    state = ProgramState(*parts)
+    in_force.require(state)
+    return state
+
+
+def _put(place: ModulePlace, kept: SentValue) -> None:
+    """Let a place in a module of this process have what it has in the program."""
+    try:
+        holder: Any = import_module(place.module)
+    except ImportError:
+        return  # who needs the module says so
+    *above, last = place.steps
+    for step in above:
+        holder = _at(holder, step)
+    here = _at(holder, last)
+    if kept.kind == "code":
+        _put_code(place, here, cloudpickle.loads(kept.data))
+    elif kept.kind == "value" and last == CACHED_RESULT:
+        _keep(holder, cloudpickle.loads(kept.data))
+    elif kept.kind == "value":
+        if here is ABSENT or _kept(here) != kept:
+            _set(place, holder, last, cloudpickle.loads(kept.data))
+    elif (_kept(here).data if kept.kind == "digest" else _type_of(here).encode()) != kept.data:
+        shown = "has other items" if kept.kind == "digest" else f"is {_shown(_type_of(here))}"
+        why = "too large" if kept.kind == "digest" else f"{_shown(kept.data.decode())}"
+        raise WorkerError(
+            f"a worker process imports the module {place.module} anew, where {place} {shown}; in your program it is "
+            f"{why}, which cannot be sent: {WAY_OUT}"
+        )
+
+
+def _put_code(place: ModulePlace, here: Any, code: types.CodeType) -> None:
+    """Let a function have the code that it has in the program, which differs if the file was edited since."""
+    if not isinstance(here, types.FunctionType) or len(here.__code__.co_freevars) != len(code.co_freevars):
+        raise WorkerError(
+            f"the function {place} is another one in your program than in a worker process, which imports the module "
+            f"{place.module} anew: if its file was edited, start the program again"
+        )
+    if here.__code__ != code:
+        here.__code__ = code
+
+
+def _keep(cached: Any, value: Any) -> None:
+    """Let a function with `functools.cache` and without parameters keep a result, without a call of its own code."""
+    function = cached.__wrapped__
+    code, defaults = function.__code__, function.__kwdefaults__
+    try:
+        function.__code__, function.__kwdefaults__ = _given.__code__, {"kept": value}
+        cached.cache_clear()
+        cached()
+    finally:
+        function.__code__, function.__kwdefaults__ = code, defaults
+
+
+def _given(*, kept: Any) -> Any:
+    return kept
+
+
+def _at(holder: Any, step: str | int) -> Any:
+    """Return what is at a step from a module, a class, a function or a descriptor; `ABSENT` if there is nothing."""
+    if isinstance(step, int):
+        cells = getattr(holder, "__closure__", None) or ()
+        try:
+            return cells[step].cell_contents
+        except (IndexError, ValueError):
+            return ABSENT
+    held = vars(holder) if isinstance(holder, type) else None
+    return getattr(holder, step, ABSENT) if held is None else held.get(step, ABSENT)
+
+
+def _set(place: ModulePlace, holder: Any, step: str | int, value: Any) -> None:
+    try:
+        if isinstance(step, int):
+            holder.__closure__[step].cell_contents = value
+        else:
+            setattr(holder, step, value)
+    except Exception as error:
+        raise WorkerError(
+            f"a worker process imports the module {place.module} anew, and cannot set {place} to the value of your "
+            f"program: {type(error).__name__}: {error}; {WAY_OUT}"
+        ) from error
+
+
+def _type_of(value: Any) -> str:
+    return "" if value is ABSENT else f"{type(value).__module__}.{type(value).__qualname__}".removeprefix("builtins.")
+
+
+def _shown(kind: str) -> str:
+    return f"of the type {kind}" if kind else "missing"
+
+
+@cache
+def _left_by_initializer() -> frozenset[str]:
+    """Return the names that the initializer mentions of the pool that this process is of: it may have set them."""
+    frame = sys._getframe()  # noqa: SLF001 # pyright: ignore[reportPrivateUsage] - the pool keeps it nowhere else
+    while frame is not None:
+        initializer = frame.f_locals.get("initializer")
+        if frame.f_code.co_name == "_process_worker" and initializer is not None:
+            return frozenset(mentioned_by(initializer))
+        frame = frame.f_back
+    return frozenset()

@@ -1,0 +1,337 @@
+"""Find what functions read of modules that another process would import anew.
+
+Functions and classes of modules travel by their names. The program may have set a variable, an attribute of a class or
+a function since it imported the module, or the file may have been edited since. Nothing is run, and nothing imported.
+"""
+
+from __future__ import annotations
+
+import dis
+import functools
+import importlib.util
+import inspect
+import sys
+import types
+from collections.abc import Iterable, Iterator
+from dataclasses import fields
+from itertools import islice
+from typing import Any, NamedTuple, TypeAlias
+
+import cloudpickle
+import numpy as np
+
+from penstock.core.cached import cached_property
+from penstock.plan.content.code import nested_code
+from penstock.plan.content.origins import distribution_of, module_of
+from penstock.plan.graph import post_order
+from penstock.plan.node import Node
+from penstock.plan.safety.walk import ABSENT, dict_of
+
+PlaceSteps: TypeAlias = tuple[str | int, ...]
+
+_SCALARS = (bool, int, float, complex, str, bytes, type(None))
+_DATA = (*_SCALARS, np.ndarray, np.generic, np.dtype)
+_SCRIPTS = ("__main__", "__mp_main__")
+_WHOLE_MODULE = frozenset(["globals", "eval", "exec"])
+_DESCRIPTORS = types.MemberDescriptorType | types.GetSetDescriptorType
+_PROPERTIES = (property, functools.cached_property, cached_property)
+MOST_ITEMS = 256  # of a container, in which functions and classes are looked for
+MOST_FOUND = 10_000  # places; beyond, nothing more is looked for
+CACHED_RESULT = "()"
+"""The step from a function with `functools.cache` and no parameters to the result that it keeps."""
+
+
+class ModulePlace(NamedTuple):
+    """A place in a module: names of attributes, the number of a cell of a closure, or `CACHED_RESULT`."""
+
+    module: str
+    steps: PlaceSteps
+
+    def then(self, *steps: str | int) -> ModulePlace:
+        """Return a place within this one."""
+        return ModulePlace(self.module, (*self.steps, *steps))
+
+    def __str__(self) -> str:
+        shown = ["()" if step == CACHED_RESULT else f".{step}" for step in self.steps if isinstance(step, str)]
+        return self.module + "".join(shown)
+
+
+class Imported:
+    """The values in modules that some functions read, by place, and the code of functions of modules.
+
+    >>> import json
+    >>> found = Imported()
+    >>> found.add(lambda text: json.loads(text))  # of a library, whose settings are not followed
+    >>> found.values
+    {}
+    """
+
+    def __init__(self) -> None:
+        self.values: dict[ModulePlace, Any] = {}
+        self.code: dict[ModulePlace, types.CodeType] = {}
+        self.perhaps: set[str] = set()
+        """Modules that may be read by names which the code does not show, so that all their values count."""
+        self._stored: set[ModulePlace] = set()  # by the functions themselves: their state, such as a counter
+        self._seen: dict[tuple[int, ModulePlace | None], Any] = {}  # kept, so that no id is used again
+        self._waiting: list[tuple[Any, ModulePlace | None]] = []
+
+    def stores(self, place: ModulePlace) -> bool:
+        """Return whether the functions themselves assign a variable, such as one that is set at the first call."""
+        return place in self._stored
+
+    def add(self, thing: Any) -> None:
+        """Look at a function or an object of a plan, and at all that it leads to."""
+        self._later(thing)
+        while self._waiting and len(self._seen) < MOST_FOUND:
+            self._look(*self._waiting.pop())
+
+    def _later(self, thing: Any, place: ModulePlace | None = None) -> None:
+        """Look later at a value that code reads, which is at a `place` in a module, or travels by itself."""
+        if isinstance(thing, _DATA):
+            self._add(place, thing)
+        elif isinstance(thing, types.ModuleType):
+            self._whole(thing)
+        elif (id(thing), place) not in self._seen and not isinstance(thing, Node):
+            self._seen[id(thing), place] = thing
+            self._waiting.append((thing, place))
+
+    def _look(self, thing: Any, place: ModulePlace | None) -> None:
+        own = _own_place(thing) if isinstance(thing, type | types.FunctionType) or _is_cached(thing) else None
+        if place is not None and place != own:
+            self._add(place, thing)  # a name of something elsewhere, or a value
+        if isinstance(thing, types.FunctionType):
+            self._function(thing, own)
+        elif isinstance(thing, type):
+            self._class(thing, own)
+        elif _is_cached(thing):
+            self._cached(thing, own)
+        else:
+            self._parts(thing)
+
+    def _add(self, place: ModulePlace | None, value: Any) -> None:
+        if place is not None and value is not ABSENT:
+            self.values.setdefault(place, value)
+
+    def _function(self, function: types.FunctionType, own: ModulePlace | None) -> None:
+        names = function.__globals__
+        is_library = distribution_of(module_of(function)) is not None
+        if not is_library:
+            if own is not None:
+                self.code[own] = function.__code__
+            self._reads(function, None if own is None else str(names.get("__name__")))
+        for number, cell in enumerate(function.__closure__ or ()):
+            at = None if own is None or is_library else own.then(number)
+            if not isinstance(held := _in(cell), types.ModuleType) and held is not function:
+                self._later(held, at)
+        for name in ("__defaults__", "__kwdefaults__"):
+            if defaults := getattr(function, name):
+                self._later(defaults, None if own is None or is_library else own.then(name))
+
+    def _cached(self, cached: Any, own: ModulePlace | None) -> None:
+        function: Any = cached.__wrapped__
+        if own is None or distribution_of(own.module) is not None:
+            self._later(function)
+            return
+        self._seen[id(function), None] = function
+        self._function(function, own.then("__wrapped__"))
+        code = function.__code__
+        takes = (
+            code.co_argcount + code.co_kwonlyargcount + (code.co_flags & (inspect.CO_VARARGS | inspect.CO_VARKEYWORDS))
+        )
+        if not takes and not code.co_freevars and cached.cache_info().currsize == 1:
+            self._add(own.then(CACHED_RESULT), cached())  # which returns what it keeps
+
+    def _class(self, cls: type, own: ModulePlace | None) -> None:
+        for base in cls.__bases__:
+            self._later(base)
+        if distribution_of(str(cls.__module__)) is not None:
+            return
+        for name, attribute in list(vars(cls).items()):
+            at = None if own is None else own.then(name)
+            if isinstance(attribute, staticmethod | classmethod):
+                self._method(attribute.__func__, None if at is None else at.then("__func__"))
+            elif isinstance(attribute, _PROPERTIES):
+                step = "fget" if isinstance(attribute, property) else "func"
+                self._method(getattr(attribute, step, None), None if at is None else at.then(step))
+            elif isinstance(attribute, types.FunctionType):
+                self._method(attribute, at)
+            elif not (name.startswith(("__", "_abc_")) or isinstance(attribute, _DESCRIPTORS) or _is_enum(cls)):
+                self._later(attribute, at)
+
+    def _method(self, function: Any, at: ModulePlace | None) -> None:
+        """Look at a function that a class defines: in its place, unless it was put there from elsewhere."""
+        if not isinstance(function, types.FunctionType):
+            return
+        of = module_of(function)
+        if at is not None and of != at.module:
+            if of in sys.modules and distribution_of(of) is None:  # made by no library for its own use
+                self._later(function, at)
+        elif (id(function), at) not in self._seen:
+            self._seen[id(function), at] = function
+            self._function(function, at)
+
+    def _parts(self, thing: Any) -> None:
+        if isinstance(thing, types.MethodType):
+            parts: Iterable[Any] = (thing.__self__, thing.__func__)
+        elif isinstance(thing, functools.partial):
+            parts = (thing.func, *thing.args, *thing.keywords.values())
+        elif isinstance(thing, dict):
+            parts = islice(list(thing.values()), MOST_ITEMS)
+        elif isinstance(thing, list | tuple | set | frozenset):
+            parts = islice(list(thing), MOST_ITEMS)
+        else:
+            parts = (type(thing), *_held_by(thing))
+        for each in parts:
+            if not isinstance(each, _DATA):
+                self._later(each)
+
+    def _reads(self, function: types.FunctionType, module: str | None) -> None:
+        """Look at the names outside of a function that its code reads; its globals are those of a `module`, if any."""
+        names, code = function.__globals__, function.__code__
+        cells = {name: _in(cell) for name, cell in zip(code.co_freevars, function.__closure__ or (), strict=True)}
+        for each in nested_code(code):
+            steps = [step for step in dis.get_instructions(each) if step.opname not in ("PUSH_NULL", "NOP", "CACHE")]
+            for at, step in enumerate(steps):
+                if step.opname == "STORE_GLOBAL" and module is not None:
+                    self._stored.add(ModulePlace(module, (step.argval,)))
+                elif step.opname in ("LOAD_GLOBAL", "LOAD_NAME"):
+                    self._name(step.argval, names, module, steps[at + 1 :])
+                elif step.opname == "LOAD_DEREF" and isinstance(cells.get(step.argval), types.ModuleType):
+                    self._of_module(cells[step.argval], steps[at + 1 :])
+                elif step.opname == "IMPORT_NAME":
+                    self._imported(steps, at, names)
+
+    def _name(self, name: str, names: dict[str, Any], module: str | None, rest: list[dis.Instruction]) -> None:
+        if name not in names:
+            if name in _WHOLE_MODULE and module is not None:
+                self._whole(sys.modules.get(module))
+            return
+        value = names[name]
+        if isinstance(value, types.ModuleType):
+            self._of_module(value, rest)
+        else:
+            self._later(value, None if module is None else ModulePlace(module, (name,)))
+
+    def _of_module(self, module: types.ModuleType, rest: list[dis.Instruction]) -> None:
+        """Look at what the `rest` of some code reads of a module that it has loaded."""
+        for step in rest:
+            if step.opname not in ("LOAD_ATTR", "LOAD_METHOD"):
+                self._whole(module)  # passed on, or read by `getattr`
+                return
+            found = vars(module).get(step.argval, ABSENT)
+            if not isinstance(found, types.ModuleType):
+                self._attribute(module, step.argval, found)
+                return
+            module = found
+
+    def _attribute(self, module: types.ModuleType, name: str, found: Any) -> None:
+        """Look at a name of a module; of a library, only at plain values and at functions of the user."""
+        is_users = isinstance(found, types.FunctionType) and distribution_of(module_of(found)) is None
+        is_library = distribution_of(module.__name__) is not None
+        if found is ABSENT or (is_library and not isinstance(found, _SCALARS) and not is_users):
+            return
+        if module.__name__ in _SCRIPTS or sys.modules.get(module.__name__) is not module:
+            self._later(found)
+        else:
+            self._later(found, ModulePlace(module.__name__, (name,)))
+
+    def _whole(self, module: types.ModuleType | None) -> None:
+        if module is not None and distribution_of(module.__name__) is None:
+            self.perhaps.add(module.__name__)
+            for name, found in list(vars(module).items()):
+                if not name.startswith("__") and not isinstance(found, types.ModuleType):
+                    self._attribute(module, name, found)
+
+    def _imported(self, steps: list[dis.Instruction], at: int, names: dict[str, Any]) -> None:
+        """Look at what a function imports itself, as far as the program has imported it too."""
+        level = next((each.argval for each in reversed(steps[max(at - 2, 0) : at]) if type(each.argval) is int), 0)
+        package, written = str(names.get("__package__") or ""), str(steps[at].argval)
+        try:
+            name = importlib.util.resolve_name("." * level + written, package) if level and package else written
+        except ImportError:  # beyond the package; the function says so
+            return
+        module = sys.modules.get(name)
+        if module is None:
+            return
+        if steps[at - 1].argval is None:  # `import a.b`: what is read of it is not known
+            self._whole(module)
+            return
+        for each in steps[at + 1 :]:
+            if each.opname == "IMPORT_FROM":
+                found = vars(module).get(each.argval, ABSENT)
+                if isinstance(found, types.ModuleType):
+                    self._whole(found)
+                else:
+                    self._attribute(module, each.argval, found)
+            elif not each.opname.startswith("STORE_"):
+                return
+
+
+def imported_by(plan: Node) -> Imported:
+    """Return what the functions, sources and other parts of a plan read of modules."""
+    found = Imported()
+    for node in post_order(plan):
+        for field in fields(node):
+            if not field.metadata.get("nodes"):
+                found.add(getattr(node, field.name))
+        for function in node.functions:
+            found.add(function)
+    return found
+
+
+def mentioned_by(function: Any) -> set[str]:
+    """Return all names in the code of a function, and of the functions of the user that it names."""
+    names, waiting, seen = set[str](), [function], set[int]()
+    while waiting:
+        each = waiting.pop()
+        each = getattr(each, "__func__", getattr(each, "func", each))
+        if not isinstance(each, types.FunctionType) or id(each) in seen or distribution_of(module_of(each)) is not None:
+            continue
+        seen.add(id(each))
+        for code in nested_code(each.__code__):
+            names.update(code.co_names)
+            waiting += [each.__globals__[name] for name in code.co_names if name in each.__globals__]
+    return names
+
+
+def _own_place(thing: Any) -> ModulePlace | None:
+    """Return the place by whose name a function or a class travels; `None` if it travels by value."""
+    module, names = str(getattr(thing, "__module__", None)), str(thing.__qualname__).split(".")
+    if module in _SCRIPTS or module not in sys.modules or _is_by_value(module):
+        return None
+    found: Any = sys.modules[module]
+    for name in names:
+        found = getattr(found, name, None) if name.isidentifier() else None
+    return ModulePlace(module, tuple(names)) if found is thing else None
+
+
+def _is_by_value(module: str) -> bool:
+    registered = cloudpickle.list_registry_pickle_by_value()
+    return any(module == each or module.startswith(f"{each}.") for each in registered)
+
+
+def _is_cached(thing: Any) -> bool:
+    return isinstance(thing, type(functools.lru_cache(len)))
+
+
+def _is_enum(cls: type) -> bool:
+    return any(base.__module__ == "enum" for base in cls.__mro__)
+
+
+def _in(cell: types.CellType) -> Any:
+    try:
+        return cell.cell_contents
+    except ValueError:  # a name that is not bound yet
+        return ABSENT
+
+
+def _held_by(thing: Any) -> Iterator[Any]:
+    """Yield the attributes of an object, also those in slots."""
+    yield from list(dict_of(thing).values())
+    for cls in type(thing).__mro__:
+        for slot in vars(cls).values():
+            if isinstance(slot, types.MemberDescriptorType):
+                try:
+                    yield slot.__get__(thing)
+                except AttributeError:  # it is empty
+                    continue

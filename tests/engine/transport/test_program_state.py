@@ -1,0 +1,351 @@
+"""Functions of modules make the same in other processes, whatever the program has set since it imported them."""
+
+from __future__ import annotations
+
+import gc
+import importlib
+import itertools
+import os
+import threading
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import penstock as ps
+from penstock.core.errors import WorkerError
+from penstock.engine.processes.pool import pool_for
+from penstock.engine.processes.starting import PoolSetup
+from tests.engine.transport.everywhere import ALL, same_everywhere
+
+PATIENCE = 60  # seconds
+numbers = itertools.count()
+
+CONFIG = """
+import functools, os, threading
+SCALE = 2
+OFFSETS = {"by": [1, 2]}
+LOCK = None
+
+class Settings:
+    scale = 2
+    def __init__(self): self.step = 1
+    def times(self, x): return x * self.scale * self.step
+    @classmethod
+    def of_class(cls, x): return x * cls.scale
+    @property
+    def half(self): return self.scale / 2
+
+settings = Settings()
+
+def helper(x): return x + 1
+
+def closed(by):
+    def decorate(function):
+        @functools.wraps(function)
+        def wrapper(x): return function(x) * by
+        return wrapper
+    return decorate
+
+@functools.lru_cache
+def loaded(): return {"scale": int(os.environ.get("PENSTOCK_SCALE", "2"))}
+
+_made = None
+def lazily():
+    global _made
+    if _made is None:
+        _made = Settings()
+    return _made
+
+def set_lazily(step):
+    lazily().step = step
+"""
+
+FUNCS = """
+import numpy as np
+import config
+from config import SCALE, OFFSETS, Settings, settings, helper, closed, loaded, lazily
+TABLE = np.arange(4) * config.SCALE
+
+def by_module(x): return x * config.SCALE
+def by_name(x): return x * SCALE
+def by_import(x):
+    from config import SCALE as scale
+    return x * scale
+def by_import_of_module(x):
+    import config as c
+    return x * c.SCALE
+def by_getattr(x): return x * getattr(config, "SCA" + "LE")
+def by_globals(x): return x * globals()["SCALE"]
+def by_dict(x): return x + OFFSETS["by"][0]
+def by_table(x): return TABLE[x % 4]
+def by_class(x): return x * Settings.scale
+def by_classmethod(x): return Settings.of_class(x)
+def by_property(x): return x * settings.half
+def by_object(x): return settings.times(x)
+def by_helper(x): return helper(x)
+def by_default(x, scale=SCALE): return x * scale
+def by_cache(x): return x * loaded()["scale"]
+def by_lazily(x): return lazily().times(x)
+def by_library(x): return np.float64(x) if np.sqrt(4.0) == 2.0 else x
+def by_generator(x): return sum(config.SCALE for _ in range(x))
+@closed(by=SCALE)
+def decorated(x): return x
+class Callable:
+    def __call__(self, x): return x * config.SCALE
+called = Callable()
+def by_lock(x): return x if config.LOCK is None else -x
+"""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def pool():
+    made = pool_for(PoolSetup(2), 1 << 28)
+    assert made.crew.begun.wait(PATIENCE)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def modules(tmp_path, monkeypatch):
+    """Return a function that imports two modules, which no worker has imported before."""
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+
+    def imported(config=CONFIG, funcs=FUNCS):
+        own = f"config_{next(numbers)}"
+        (tmp_path / f"{own}.py").write_text(config.replace("config", own))
+        name = f"funcs_{next(numbers)}"
+        (tmp_path / f"{name}.py").write_text(funcs.replace("config", own))
+        importlib.invalidate_caches()
+        return importlib.import_module(own), importlib.import_module(name)
+
+    yield imported
+    gc.collect()
+
+
+def set_scale(config, funcs):
+    config.SCALE = 3
+
+
+def set_name(config, funcs):
+    funcs.SCALE = 3
+
+
+def change_dict(config, funcs):
+    config.OFFSETS["by"][0] = 10
+
+
+def set_class(config, funcs):
+    config.Settings.scale = 3
+
+
+def set_object(config, funcs):
+    config.settings.step = 4
+
+
+def patch(config, funcs):
+    funcs.helper = lambda x: x + 100
+
+
+def patch_by_function_of_module(config, funcs):
+    funcs.helper = config.Settings.of_class
+
+
+def load_by_environment(config, funcs):
+    os.environ["PENSTOCK_SCALE"] = "7"
+    config.loaded()
+    os.environ["PENSTOCK_SCALE"] = "9"
+
+
+def set_table(config, funcs):
+    funcs.TABLE = np.arange(4) * 5
+
+
+def write_table(config, funcs):
+    funcs.TABLE[:] = 9
+
+
+def make_lazily(config, funcs):
+    config.set_lazily(5)
+
+
+def set_default(config, funcs):
+    funcs.by_default.__defaults__ = (5,)
+
+
+def set_closure(config, funcs):
+    funcs.decorated.__closure__[0].cell_contents = 5
+
+
+def patch_method(config, funcs):
+    config.Settings.times = lambda self, x: x - 1
+
+
+def edit(config, funcs):
+    path = Path(config.__file__)
+    path.write_text(path.read_text().replace("x + 1", "x + 1000").replace("SCALE = 2", "SCALE = 8"))
+
+
+def edit_and_reload(config, funcs):
+    edit(config, funcs)
+    os.utime(config.__file__, ns=(1, 1))
+    importlib.reload(config)
+    importlib.reload(funcs)
+
+
+SHAPES = [
+    ("by_module", set_scale, 3),
+    ("by_name", set_name, 3),
+    ("by_import", set_scale, 3),
+    ("by_import_of_module", set_scale, 3),
+    ("by_getattr", set_scale, 3),
+    ("by_globals", set_name, 3),
+    ("by_dict", change_dict, 11),
+    ("by_table", set_table, 5),
+    ("by_table", write_table, 9),
+    ("by_class", set_class, 3),
+    ("by_classmethod", set_class, 3),
+    ("by_property", set_class, 1.5),
+    ("by_object", set_object, 8),
+    ("by_object", set_class, 3),
+    ("by_object", patch_method, 0),
+    ("by_helper", patch, 101),
+    ("by_helper", patch_by_function_of_module, 2),
+    ("by_helper", edit, 2),
+    ("by_helper", edit_and_reload, 1001),
+    ("by_name", edit, 2),
+    ("by_default", set_default, 5),
+    ("by_cache", load_by_environment, 7),
+    ("by_lazily", make_lazily, 10),
+    ("by_generator", set_scale, 3),
+    ("decorated", set_closure, None),
+    ("called", set_scale, 3),
+]
+
+
+@pytest.mark.parametrize(("name", "change", "second"), SHAPES, ids=[f"{a}-{b.__name__}" for a, b, _ in SHAPES])
+def test_what_the_program_has_set_holds_in_all_processes(modules, monkeypatch, name, change, second):
+    monkeypatch.setenv("PENSTOCK_SCALE", "2")
+    config, funcs = modules()
+    change(config, funcs)
+    made = same_everywhere(getattr(funcs, name))
+    assert len(made) == 6
+    assert second is None or made[1] == second
+
+
+def test_a_function_of_the_script_reads_modules_too(modules):
+    config, _ = modules()
+    config.SCALE = 3
+    assert same_everywhere(lambda x: x * config.SCALE)[1] == 3
+
+
+@pytest.mark.parametrize("mode", ["isolated", "shared"])
+def test_isolated_runs_and_services_have_it_too(modules, mode):
+    config, funcs = modules()
+    config.SCALE, config.Settings.scale = 3, 5
+    config.OFFSETS["by"][0] = 10
+    patch(config, funcs)
+
+    def function(x):
+        return funcs.by_module(x), funcs.by_object(x), funcs.by_dict(x), funcs.by_helper(x)
+
+    assert same_everywhere(function, modes=[mode])[1] == [3, 5, 11, 101]
+
+
+def test_a_change_between_epochs_reaches_the_workers(modules):
+    config, funcs = modules()
+    ds = ALL["processes"](ps.Dataset.range(3).map(funcs.by_module))
+    assert list(ds) == [0, 2, 4]
+    config.SCALE = 3
+    assert list(ds) == [0, 3, 6]
+
+
+def test_two_pipelines_with_other_values_share_workers(modules):
+    config, funcs = modules()
+    ds = ALL["processes"](ps.Dataset.range(64).map(funcs.by_module))
+    first = iter(ds)
+    assert [next(first), next(first)] == [0, 2]
+    config.SCALE = 3
+    second = iter(ALL["processes"](ps.Dataset.range(64).map(funcs.by_module).map(lambda x: x)))
+    pairs = [(next(first), next(second)) for _ in range(60)]
+    assert pairs == [(2 * x, 3 * y) for x, y in zip(range(2, 62), range(60), strict=True)]
+
+
+def test_a_pool_that_is_handed_in_has_it_too(modules):
+    config, funcs = modules()
+    config.SCALE = 3
+    with ProcessPoolExecutor(1, get_context("spawn")) as given:
+        ds = ps.Dataset.range(3).map(funcs.by_module).with_options(ps.Options(executor=given))
+        assert list(ds) == [0, 3, 6]
+        config.SCALE = 4
+        assert list(ds) == [0, 4, 8]
+
+
+def test_what_an_initializer_sets_stays(modules):
+    config, funcs = modules(CONFIG + "\ndef init():\n    global SCALE\n    SCALE = 100\n")
+    config.SCALE, config.settings.step = 3, 7
+    with ProcessPoolExecutor(1, get_context("spawn"), initializer=config.init) as given:
+        options = ps.Options(executor=given)
+        assert list(ps.Dataset.range(3).map(funcs.by_module).with_options(options)) == [0, 100, 200]
+        assert list(ps.Dataset.range(3).map(funcs.by_object).with_options(options)) == [0, 14, 28]
+
+
+def test_what_cannot_be_sent_is_an_error_that_names_it(modules):
+    config, funcs = modules()
+    config.LOCK = threading.Lock()
+    with pytest.raises(WorkerError, match=rf"{config.__name__}\.LOCK is of the type NoneType; .* _thread\.lock, which"):
+        list(ALL["processes"](ps.Dataset.range(3).map(funcs.by_lock)))
+
+
+def test_a_large_array_is_compared(modules):
+    config, funcs = modules(
+        CONFIG + "\nimport numpy\nBIG = numpy.zeros(1 << 22)\n", FUNCS + "\ndef by_big(x): return x + config.BIG[0]\n"
+    )
+    assert same_everywhere(funcs.by_big) == [0, 1, 2, 3, 4, 5]
+    config.BIG[0] = 1
+    with pytest.raises(WorkerError, match=r"BIG has other items; in your program it is too large, .*: pass it to"):
+        list(ALL["processes"](ps.Dataset.range(3).map(funcs.by_big)))
+
+
+def test_a_function_with_another_closure_is_an_error(modules):
+    _, funcs = modules()
+    text = Path(funcs.__file__).read_text()
+    Path(funcs.__file__).write_text(text.replace("@closed(by=SCALE)\n", ""))
+    with pytest.raises(
+        WorkerError, match=r"the function funcs_\d+\.decorated is another one .* start the program again"
+    ):
+        list(ALL["processes"](ps.Dataset.range(3).map(funcs.decorated)))
+
+
+def test_state_that_functions_open_themselves_stays_theirs(modules):
+    opened = """
+import threading
+_lock, is_open = None, False
+def opened(x):
+    global _lock, is_open
+    if not is_open:
+        _lock, is_open = threading.Lock(), True
+    with _lock:
+        return x
+"""
+    config, _ = modules(opened, "")
+    assert config.opened(1) == 1
+    assert same_everywhere(config.opened) == [0, 1, 2, 3, 4, 5]
+
+
+def test_runs_at_once_in_one_isolated_process_cannot_have_two_values(modules):
+    config, funcs = modules()
+    options = ps.Options(isolate=True)
+    first = ps.Dataset.range(1000).map(funcs.by_module).with_options(options)
+    second = ps.Dataset.range(3).map(funcs.by_module).map(lambda x: x).with_options(options)
+    with first.iterator() as it:
+        assert next(it) == 0
+        config.SCALE = 3
+        with pytest.raises(
+            WorkerError, match=r"\.SCALE has another value in a run that this process makes at the same"
+        ):
+            list(second)
+        assert next(it) == 2

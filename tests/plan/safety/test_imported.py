@@ -1,0 +1,121 @@
+"""The places in modules that functions read."""
+
+from __future__ import annotations
+
+import functools
+import sys
+import types
+
+import pytest
+
+import penstock as ps
+from penstock.plan.safety.imported import CACHED_RESULT, Imported, ModulePlace, imported_by, mentioned_by
+
+SOURCE = """
+import functools, math
+SCALE = 2
+unread = 5
+
+class Settings:
+    step = 3
+    def times(self, x): return x * self.step
+
+def scaled(x): return x * SCALE
+def by_object(x, settings=Settings()): return settings.times(x)
+def counted(x):
+    global SCALE
+    SCALE += 1
+    return x
+def of_all(x): return globals()[x]
+def of_library(x): return math.pi * x
+@functools.cache
+def loaded(): return [1]
+def by_loaded(x): return loaded()[0] * x
+@functools.cache
+def looked_up(name): return [name]
+"""
+
+
+@pytest.fixture
+def module(monkeypatch):
+    made = types.ModuleType("read_by_tests")
+    monkeypatch.setitem(sys.modules, made.__name__, made)
+    exec(SOURCE, vars(made))
+    return made
+
+
+def found(*functions):
+    made = Imported()
+    for each in functions:
+        made.add(each)
+    return made
+
+
+def places(made):
+    return {str(place).removeprefix("read_by_tests.") for place in made.values}
+
+
+def test_what_a_function_reads_is_found_and_nothing_else(module):
+    made = found(module.scaled)
+    assert made.values == {ModulePlace("read_by_tests", ("SCALE",)): 2}
+    assert [str(place) for place in made.code] == ["read_by_tests.scaled"]
+
+
+def test_classes_are_found_in_defaults(module):
+    made = found(module.by_object)
+    assert places(made) == {"by_object.__defaults__", "Settings.step"}
+    assert "read_by_tests.Settings.times" in map(str, made.code)
+
+
+def test_functions_of_the_script_lead_to_modules(module):
+    assert places(found(lambda x: module.SCALE * x)) == {"SCALE"}
+    assert places(found(functools.partial(module.scaled))) == {"SCALE"}
+
+
+def test_variables_that_a_function_assigns_are_known(module):
+    made = found(module.counted)
+    assert made.stores(ModulePlace("read_by_tests", ("SCALE",)))
+    assert not found(module.scaled).stores(ModulePlace("read_by_tests", ("SCALE",)))
+
+
+def test_a_module_that_is_read_by_made_up_names_counts_whole(module):
+    made = found(module.of_all)
+    assert {"SCALE", "unread"} <= places(made)
+    assert made.perhaps == {"read_by_tests"}
+
+
+def test_plain_values_of_libraries_count_where_the_function_reads_them(module):
+    assert [str(place) for place in found(module.of_library).values] == ["math.pi"]
+
+
+def test_the_result_of_a_cached_function_counts_once_it_is_kept(module):
+    assert places(found(module.by_loaded)) == set()
+    module.loaded()
+    module.looked_up("x")
+    place = ModulePlace("read_by_tests", ("loaded", CACHED_RESULT))
+    assert found(module.by_loaded, module.looked_up).values == {place: [1]}
+
+
+def test_all_operations_and_sources_of_a_plan_count(module):
+    class Source:
+        def __len__(self):
+            return 3
+
+        def __getitem__(self, row):
+            return row * module.SCALE
+
+    ds = ps.Dataset.from_source(Source()).filter(lambda x: x < module.unread)
+    assert places(imported_by(ds._plan)) == {"SCALE", "unread"}
+
+
+def test_a_value_with_many_parts_ends_the_search():
+    nested = []
+    for _ in range(100_000):
+        nested = [nested]
+    assert found(functools.partial(print, nested)).values == {}
+
+
+def test_the_names_that_an_initializer_mentions(module):
+    assert {"SCALE"} <= mentioned_by(module.counted)
+    assert {"loaded"} <= mentioned_by(functools.partial(module.by_loaded, 1))
+    assert mentioned_by(print) == set()
