@@ -9,7 +9,8 @@ ARGS ?=
 
 VENV := .venv
 BIN := $(VENV)/bin
-PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+# Modules are compiled when first imported: most of those of the frameworks never are.
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile
 NATIVE := $(shell find native -name '*.cc' -o -name '*.h' -o -name CMakeLists.txt 2>/dev/null)
 PROJECT := pyproject.toml CMakeLists.txt $(NATIVE)
 ifeq ($(origin CXX),default)
@@ -25,9 +26,11 @@ unexport PYTHONDONTWRITEBYTECODE
 , := ,
 say = @printf '\n==> %s\n' "$(1)"
 
+ifeq ($(MAKELEVEL),0)
 .NOTPARALLEL:
+endif
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint format native-test bench fuzz mutations gpu-check environment frameworks system clean
+.PHONY: help demo test lint format native-build native-test bench fuzz mutations laws gpu-check environment frameworks system clean
 
 help: ## Say what there is.
 	@echo "Penstock. What you can ask for:"
@@ -37,7 +40,8 @@ demo: $(VENV)/installed-demo ## Install into .venv and run the demo on real data
 	$(call say,Running the demo: training from real images$(,) resuming$(,) reading text and records$(,) measuring)
 	@$(BIN)/penstock demo $(ARGS)
 
-test: environment lint native-test ## Install into .venv, lint, check types and contracts, build, run all tests.
+test: environment ## Install into .venv, lint, check types and contracts, build, run all tests.
+	@$(MAKE) --no-print-directory -j $(JOBS) --output-sync=line lint native-test
 	$(call say,Running the tests and the examples in the documentation)
 	@$(BIN)/python -m pytest -n $(JOBS) --hypothesis-profile=ci $(ARGS) || { \
 	  echo "==> Running what failed once more, alone: what passes now depends on a busy machine, and is to be mended"; \
@@ -61,11 +65,13 @@ format: environment ## Format Python and C++, and fix what ruff can fix.
 	@$(BIN)/ruff format
 	@$(BIN)/clang-format -i $(CXX_FILES)
 
-native-test: environment ## Build the native tests with the address and undefined-behaviour sanitizers and run them.
+native-build: environment
 	$(call say,Building the native tests with the address and undefined-behaviour sanitizers)
 	@$(BIN)/cmake -S . -B $(SANITIZED) -G Ninja -DCMAKE_MAKE_PROGRAM=$(CURDIR)/$(BIN)/ninja --log-level=WARNING \
 	  -DPENSTOCK_NATIVE_TESTS=ON -DPENSTOCK_SANITIZE=ON >/dev/null
 	@$(BIN)/cmake --build $(SANITIZED) -j $(JOBS) -- --quiet
+
+native-test: native-build ## Build the native tests with the address and undefined-behaviour sanitizers and run them.
 	$(call say,Running the native tests)
 	@$(BIN)/ctest --test-dir $(SANITIZED) --no-tests=error --output-on-failure -j $(JOBS)
 
@@ -78,6 +84,10 @@ mutations: environment ## Read MUTATIONS (10000) damaged files of each format: e
 	$(call say,Reading $(MUTATIONS) damaged files of each format)
 	@$(BIN)/python -m tests.sources.mutations $(MUTATIONS)
 	@$(BIN)/python -m tests.sources.damaged_tables $(MUTATIONS)
+
+laws: environment ## Check the laws with ten times as many random pipelines as the tests do, other ones on every run.
+	$(call say,Checking the laws with many random pipelines)
+	@$(BIN)/python -m pytest -n $(JOBS) --hypothesis-profile=thorough --timeout=3600 tests/laws $(ARGS)
 
 bench: $(VENV)/installed-bench ## Run the benchmarks: make bench ARGS="images --against tfdata,torch,grain".
 	$(call say,Running the benchmarks)

@@ -1,4 +1,4 @@
-"""Hypothesis profiles for all tests: `ci` draws the same examples on every run, `dev` draws new ones."""
+"""Hypothesis profiles: `ci` draws the same examples on every run, `dev` new ones, and `thorough` ten times as many."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, settings
 # No deadlines: how long an example takes says more about the machine than about the code.
 settings.register_profile("ci", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("dev", deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True)
+settings.register_profile("thorough", settings.get_profile("dev"))  # see `tests.draws`
 settings.load_profile("dev")
 
 os.environ["PENSTOCK_TOP"] = "0"  # threads and sockets of tests are those that they ask for

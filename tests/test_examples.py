@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -13,6 +15,13 @@ EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
 
 
 VERDICT = re.compile(r"(Input|Step|Transfer|Storage|GIL|Memory)-bound|Too early to say: \d+ (batches|elements|steps)")
+
+
+def needs(*modules: str) -> None:
+    """Skip a test whose example cannot import some of the modules, without importing them into this process."""
+    for each in modules:
+        if find_spec(each) is None:
+            pytest.skip(f"there is no {each} here")
 
 
 def share_of(told: str, pattern: str) -> float:
@@ -30,7 +39,8 @@ def printed(name: str, *arguments: str, ignored: tuple[str, ...] = ()) -> str:
     """Return what an example prints; warnings are errors, but for those `ignored`."""
     ignoring = [flag for each in ignored for flag in ("-W", f"ignore:{each}")]
     command = [sys.executable, "-W", "error", *ignoring, str(EXAMPLES / name), *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    alone = {**os.environ, "OMP_NUM_THREADS": "1"}  # other tests use the other cores
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=alone)
     assert done.returncode == 0, done.stderr
     return done.stdout
 
@@ -42,7 +52,7 @@ def test_images_to_numpy():
 
 
 def test_tables_are_shuffled_by_row_groups_and_resume():
-    pytest.importorskip("pyarrow")
+    needs("pyarrow")
     told = printed("parquet_tabular.py")
     assert "batches of {'features': float32[512, 4], 'fare': float32[512]}" in told
     assert "40 blocks of about 1,399 rows in random order, and the rows of 10 at a time" in told
@@ -59,7 +69,7 @@ def test_clicks_are_predicted_from_records_of_sparse_features():
 
 
 def test_training_with_torch_resumes_to_the_same_loss():
-    pytest.importorskip("torch")
+    needs("torch")
     told = printed("torch_training.py")
     assert same_losses(told)
     assert share_of(told, "of the digits held out") > 95
@@ -67,7 +77,7 @@ def test_training_with_torch_resumes_to_the_same_loss():
 
 @pytest.mark.timeout(300)  # five processes import PyTorch
 def test_torch_goes_on_with_three_processes_instead_of_two():
-    pytest.importorskip("torch")
+    needs("torch")
     told = printed("torch_ddp.py")
     assert "2 processes: stopped in epoch 1 after 5 batches" in told
     assert "19 ledgers of 6 epochs: each record exactly once" in told  # two of each of 2 ranks, five of each of 3
@@ -75,7 +85,7 @@ def test_torch_goes_on_with_three_processes_instead_of_two():
 
 
 def test_training_continues_after_each_evaluation():
-    pytest.importorskip("torch")
+    needs("torch")
     told = printed("torch_evaluating.py")
     assert [int(step) for step in re.findall(r"^step (\d+)", told, re.MULTILINE)] == [
         100,
@@ -92,14 +102,14 @@ def test_training_continues_after_each_evaluation():
 
 
 def test_two_replicas_predict_clicks_from_sparse_features():
-    pytest.importorskip("torch")
+    needs("torch")
     told = printed("torch_clicks.py")
     assert "'seen': ragged int64[512, ~]" in told
     assert share_of(told.rpartition("epoch 1")[2], "correct") > 68  # 50 by chance
 
 
 def test_jax_divides_batches_among_devices(monkeypatch):
-    pytest.importorskip("jax")
+    needs("jax")
     monkeypatch.delenv("XLA_FLAGS", raising=False)
     told = printed("jax_sharded.py")
     assert "rows of a batch on each device: {0: 16, 1: 16, 2: 16, 3: 16}" in told
@@ -107,7 +117,7 @@ def test_jax_divides_batches_among_devices(monkeypatch):
 
 
 def test_jax_runs_epochs_as_compiled_calls():
-    pytest.importorskip("jax")
+    needs("jax")
     told = printed("jax_compiled_epochs.py")
     assert VERDICT.search(told)
     assert "20.0 dB with noise" in told
@@ -115,15 +125,14 @@ def test_jax_runs_epochs_as_compiled_calls():
 
 
 def test_lightning_resumes_within_an_epoch():
-    pytest.importorskip("lightning")
+    needs("lightning")
     told = printed("lightning_digits.py", ignored=("`isinstance(treespec, LeafSpec)`", "Checkpoint directory"))
     assert "epoch 1, stopped and resumed: 1500 digits, 1500 different ones" in told
     assert share_of(told, "of the digits held out") > 95
 
 
 def test_the_trainer_of_hugging_face_resumes_to_the_same_loss():
-    pytest.importorskip("transformers")
-    pytest.importorskip("accelerate")
+    needs("transformers", "accelerate")
     told = printed("transformers_text.py")
     assert VERDICT.search(told)
     assert same_losses(told)
@@ -131,7 +140,7 @@ def test_the_trainer_of_hugging_face_resumes_to_the_same_loss():
 
 
 def test_accelerate_resumes_to_the_same_loss():
-    pytest.importorskip("accelerate")
+    needs("accelerate")
     told = printed("accelerate_photos.py")
     assert same_losses(told)
     assert share_of(told, "of other crops") > 90
@@ -139,8 +148,7 @@ def test_accelerate_resumes_to_the_same_loss():
 
 @pytest.mark.parametrize("backend", ["jax", "tensorflow", "torch"])
 def test_keras_recognizes_digits_on_each_backend(backend, monkeypatch):
-    pytest.importorskip("keras")
-    pytest.importorskip(backend)
+    needs("keras", backend)
     monkeypatch.setenv("KERAS_BACKEND", backend)
     monkeypatch.setenv("TF_CPP_MIN_LOG_LEVEL", "3")
     told = printed("keras_digits.py", ignored=("__array__ implementation",))  # Keras with PyTorch and NumPy 2
@@ -151,7 +159,7 @@ def test_keras_recognizes_digits_on_each_backend(backend, monkeypatch):
 
 
 def test_loss_and_outputs_of_the_same_batch_in_a_train_step():
-    pytest.importorskip("tensorflow")
+    needs("tensorflow")
     told = printed("keras_hard_digits.py")
     assert float(re.search(r"mean loss in the last epoch: (\S+)", told)[1]) < 0.3
     assert VERDICT.search(told)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import json
 import os
 import signal
@@ -38,6 +39,7 @@ NODE = {"num_cpus": 1, "object_store_memory": 80 << 20}
 
 @pytest.fixture(scope="module")
 def cluster():
+    printing = builtins.print  # which Ray replaces once a process of its writes a line
     made = ray.cluster_utils.Cluster(initialize_head=True, head_node_args={"num_cpus": 0, "include_dashboard": False})
     made.add_node(**NODE)
     made.add_node(**NODE)
@@ -45,6 +47,7 @@ def cluster():
     yield made
     ray.shutdown()
     made.shutdown()
+    builtins.print = printing
 
 
 @pytest.fixture

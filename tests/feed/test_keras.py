@@ -25,6 +25,7 @@ def told(request):
     pytest.importorskip(NEEDS[request.param])
     pytest.importorskip("keras")
     surroundings = {**os.environ, "KERAS_BACKEND": request.param, "TF_CPP_MIN_LOG_LEVEL": "3", "JAX_PLATFORMS": "cpu"}
+    surroundings["OMP_NUM_THREADS"] = "1"  # other tests use the other cores
     done = subprocess.run([sys.executable, str(PROGRAM)], capture_output=True, text=True, check=False, env=surroundings)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)

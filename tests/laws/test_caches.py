@@ -13,6 +13,7 @@ from penstock.testing.alike import difference
 from penstock.testing.laws import verify_resume
 from penstock.testing.plans import datasets
 from penstock.testing.streams import streams
+from tests.draws import draws
 
 SETTINGS = {"suppress_health_check": [HealthCheck.too_slow, HealthCheck.function_scoped_fixture], "deadline": None}
 
@@ -39,12 +40,12 @@ def verify_cached(ds, folder, data):
 
 
 @given(datasets(), st.data())
-@settings(max_examples=60, **SETTINGS)
+@settings(max_examples=draws(30), **SETTINGS)
 def test_indexed(tmp_path_factory, ds, data):
     verify_cached(ds, tmp_path_factory.mktemp("kept"), data)
 
 
 @given(streams(), st.data())
-@settings(max_examples=40, **SETTINGS)
+@settings(max_examples=draws(20), **SETTINGS)
 def test_streams(tmp_path_factory, ds, data):
     verify_cached(ds, tmp_path_factory.mktemp("kept"), data)

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 import penstock as ps
 from penstock.testing.laws import is_ordered, multiset, same
 from penstock.testing.plans import datasets
+from tests.draws import draws
 
 MOST = 64  # elements
 CHANGES = {
@@ -26,7 +27,7 @@ CHANGES = {
     st.lists(st.sampled_from(sorted(CHANGES)), min_size=1, max_size=12),
     st.sampled_from([None, ps.Options(executor="threads"), ps.Options(executor="threads", workers=2)]),
 )
-@settings(max_examples=60)
+@settings(max_examples=draws(60))
 def test_changes_meanwhile_change_no_element(ds, changes, options):
     ds = ds if options is None else ds.with_options(options)
     expected = list(islice(ds.iterator(epoch=1), MOST))

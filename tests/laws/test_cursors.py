@@ -60,7 +60,7 @@ WIDE = {
 }
 
 
-def largest(ds, steps=300):
+def largest(ds, steps=100):
     """Return the largest size of the cursor, in bytes, over this many steps."""
     with ds.with_options(LONG).iterator(epoch=1000) as it:
         return max(len(json.dumps(it.state_dict())) for _ in islice(it, steps))
@@ -81,7 +81,7 @@ def test_each_open_input_takes_a_few_bytes(name, inputs, most):
 def test_pipelines_with_many_open_inputs_resume_exactly(name):
     ds = WIDE[name](24).take(60).with_options(LONG)
     whole = list(ds.iterator(epoch=2))
-    for step in (1, 2, 19, 40, 60):
+    for step in (1, 19, 60):
         with ds.iterator(epoch=2) as it, ds.with_options(ps.Options(executor="threads", workers=2)).iterator() as other:
             received = list(islice(it, step))
             state = json.dumps(it.state_dict())

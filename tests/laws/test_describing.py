@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 import penstock as ps
 from penstock.testing.plans import datasets
+from tests.draws import draws
 
 
 def exact(described: ps.Description) -> str:
@@ -24,7 +25,7 @@ class StopNowError(BaseException):
 
 
 @given(datasets(), st.integers(1, 9))
-@settings(max_examples=60)
+@settings(max_examples=draws(30))
 def test_an_interrupted_description_ends_with_the_same(ds, after):
     whole = ds.describe()
     assert whole.elements == len(list(ds.iterator(epoch=0)))
@@ -44,7 +45,7 @@ def test_an_interrupted_description_ends_with_the_same(ds, after):
 
 
 @given(datasets())
-@settings(max_examples=30)
+@settings(max_examples=draws(20))
 def test_every_description_has_a_text_and_html(ds):
     described = ds.describe()
     assert repr(described).startswith(f"{described.elements:,} element")
@@ -52,7 +53,7 @@ def test_every_description_has_a_text_and_html(ds):
 
 
 @given(datasets())
-@settings(max_examples=30)
+@settings(max_examples=draws(20))
 def test_threads_find_the_same_as_inline(ds):
     threads = ds.with_options(ps.Options(executor="threads", workers=2))
     assert exact(threads.describe()) == exact(ds.with_options(ps.Options(executor="inline")).describe())

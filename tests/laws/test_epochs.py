@@ -12,6 +12,7 @@ from penstock.core.options import Options
 from penstock.testing.alike import same
 from penstock.testing.plans import datasets
 from penstock.testing.streams import streams
+from tests.draws import draws
 
 EPOCHS = 3
 
@@ -40,26 +41,26 @@ def check(ds, stop):
 
 
 @given(datasets(seeded=False), st.integers(0, 60))
-@settings(max_examples=80)
+@settings(max_examples=draws(40))
 def test_epochs_of_an_indexed_dataset_resume_exactly(ds, stop):
     check(ds, stop)
 
 
 @given(streams(seeded=False), st.integers(0, 60))
-@settings(max_examples=60)
+@settings(max_examples=draws(30))
 def test_epochs_of_a_stream_resume_exactly(ds, stop):
     check(ds, stop)
 
 
 @given(datasets(seeded=False))
-@settings(max_examples=60)
+@settings(max_examples=draws(30))
 def test_rows_made_alone_are_those_of_the_pass(ds):
     for epoch in range(2):
         assert same([ds[epoch, row] for row in range(len(ds))], list(ds))
 
 
 @given(datasets(seeded=False), st.integers(0, 24))
-@settings(max_examples=60)
+@settings(max_examples=draws(30))
 def test_a_dataset_zipped_with_itself_pairs_each_element_with_itself(ds, cut):
     assert all(same(one, other) for one, other in ps.Dataset.zip(ds, ds))
     fixed = ds.shuffle(reshuffle_each_iteration=False)

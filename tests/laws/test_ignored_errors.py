@@ -15,6 +15,7 @@ import penstock as ps
 from penstock import Dataset, Options
 from penstock.core.errors import FailuresError, PlanError
 from penstock.testing.laws import verify_resume
+from tests.draws import draws
 
 WAYS = [Options(executor="inline"), Options(executor="threads", workers=2), Options()]
 
@@ -134,7 +135,7 @@ def expected(steps, *, instead=None):
 
 
 @given(STEPS, st.sampled_from(WAYS))
-@settings(max_examples=90)
+@settings(max_examples=draws(45))
 def test_exactly_the_failed_elements_are_left_out(steps, options):
     elements, failed = expected(steps)
     ds = pipeline(steps, on_error="skip").with_options(options)
@@ -149,7 +150,7 @@ def test_exactly_the_failed_elements_are_left_out(steps, options):
 
 
 @given(st.lists(FAILING.filter(lambda step: step[0] == "map") | HARMLESS, max_size=6), st.sampled_from(WAYS))
-@settings(max_examples=25)
+@settings(max_examples=draws(25))
 def test_exactly_the_failed_elements_are_replaced(steps, options):
     steps = [*steps, ("map", 4)]
     ds = pipeline(steps, on_error=ps.on_error.replace(7, budget=999)).with_options(options)
@@ -157,7 +158,7 @@ def test_exactly_the_failed_elements_are_replaced(steps, options):
 
 
 @given(STEPS)
-@settings(max_examples=25)
+@settings(max_examples=draws(12))
 def test_a_restore_loses_no_other_element(steps):
     ds = pipeline(steps, on_error=ps.on_error.skip(999))
     verify_resume(ds.ignore_errors(), most=12)
@@ -165,7 +166,7 @@ def test_a_restore_loses_no_other_element(steps):
 
 
 @given(st.lists(st.integers(0, 9), min_size=1, max_size=3), st.integers(1, 3), st.sampled_from(WAYS))
-@settings(max_examples=25)
+@settings(max_examples=draws(25))
 def test_draws_of_other_elements_are_unchanged(numbers, copies, options):
     def run(change):
         ds: Dataset[Any] = Dataset.range(40).filter(lambda x: True)

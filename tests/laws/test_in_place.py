@@ -18,6 +18,7 @@ import penstock as ps
 from penstock import Dataset, Options
 from penstock.elements.chunks import placing
 from penstock.elements.nested.structure import flatten
+from tests.draws import draws
 
 R = ps.records
 COUNT, WIDTH = 46, 3
@@ -306,7 +307,7 @@ SOURCES = (
 )
 
 
-@settings(max_examples=250)
+@settings(max_examples=draws(250))
 @given(st.sampled_from(SOURCES), PIPELINES, st.sampled_from(WAYS), st.booleans())
 def test_batches_in_place_equal_those_of_plain_python(sources, thread_pool, source, operations, way, given_memory):
     draft = sources[source]()

@@ -14,6 +14,7 @@ import penstock as ps
 from penstock.core.errors import CursorError
 from penstock.engine.cursors.codec import packed, unpacked
 from penstock.testing.laws import same
+from tests.draws import draws
 
 D = ps.Dataset
 KEPT = D.range(40).filter(lambda x: x % 3 > 0)
@@ -67,7 +68,7 @@ def test_a_mangled_mark_is_refused_or_is_a_valid_position(name):
     ds = PIPELINES[name].with_options(ps.Options(executor="inline", seed=3))
 
     @given(st.integers(0, 9), st.integers(0, 99), st.sampled_from(["replace", "replace", "remove", "double"]), JSON)
-    @settings(max_examples=25)
+    @settings(max_examples=draws(25))
     def law(step, which, way, value):
         with ds.iterator(epoch=1) as it:
             assert len(list(islice(it, step))) <= step

@@ -17,6 +17,7 @@ from penstock.core.errors import BudgetError, BudgetWarning
 from penstock.engine.processes.pool import pool_for
 from penstock.engine.processes.starting import PoolSetup
 from penstock.testing.laws import same
+from tests.draws import draws
 
 D = ps.Dataset
 KB = 1 << 10
@@ -71,7 +72,7 @@ def elements(ds, budget, options):
     budget=st.integers(40 * KB, 400 * KB),
     options=st.sampled_from([{"executor": "inline"}, {}, {"executor": "threads", "workers": 3}]),
 )
-@settings(max_examples=6)
+@settings(max_examples=draws(6))
 def test_elements_and_their_order_are_the_same_under_any_budget(name, budget, options):
     if name not in WANTED:
         WANTED[name] = list(PIPELINES[name].with_options(ps.Options(executor="inline")))

@@ -15,6 +15,7 @@ import penstock as ps
 from penstock import Dataset, Options
 from penstock.core.errors import FailuresError
 from penstock.testing.laws import same, verify_determinism, verify_resume
+from tests.draws import draws
 
 COUNT = 40
 skip, replace = ps.on_error.skip, ps.on_error.replace
@@ -148,11 +149,17 @@ def policies(operation):
     return [skip(), skip(COUNT), replace(operation.value), replace(operation.value, budget=COUNT)]
 
 
+EXPECTED = {}
+
+
 def expected(operation, base, on_error):
     """Return the elements from a function that never fails, with failing inputs left out or replaced."""
-    if on_error.value is operation.value:
-        return list(operation.apply(base(), operation.function(operation.value)))
-    return list(operation.apply(base().filter(works, vectorized=False), operation.function(None)))
+    replaced = on_error.value is operation.value
+    key = operation.apply, base, replaced
+    if key not in EXPECTED:
+        ds = base() if replaced else base().filter(works, vectorized=False)
+        EXPECTED[key] = list(operation.apply(ds, operation.function(operation.value if replaced else None)))
+    return EXPECTED[key]
 
 
 def alike(made, wanted):
@@ -184,7 +191,8 @@ def test_a_restored_iterator_continues_exactly(operation, base):
     for on_error in policies(operation)[1:3]:
         ds = operation.apply(base(), operation.function(None), on_error=on_error)
         verify_resume(ds, most=6)
-        verify_determinism(ds, most=COUNT)
+        if base is BASES["rows"]:  # the test above has run the others
+            verify_determinism(ds, most=COUNT)
 
 
 @each_operation
@@ -240,7 +248,7 @@ def test_virtual_streams_leave_out_the_same_elements(name):
 
 
 @given(st.lists(st.sampled_from(sorted(OPERATIONS)), min_size=2, max_size=3), st.data())
-@settings(max_examples=40)
+@settings(max_examples=draws(40))
 def test_several_operations_may_have_on_error(names, data):
     ds = Dataset.range(COUNT)
     for name in names:

@@ -18,6 +18,7 @@ from penstock.engine.tasks.observer import Unobserved
 from penstock.testing import functions
 from penstock.testing.laws import difference, multiset
 from penstock.testing.plans import datasets
+from tests.draws import draws
 
 EPOCHS = st.sampled_from([0, 0, 1, 5])
 
@@ -42,13 +43,13 @@ def assert_same(made, wanted):
 
 
 @given(datasets(), EPOCHS)
-@settings(max_examples=150)
+@settings(max_examples=draws(75))
 def test_optimized_equals_plain(ds, epoch):
     assert_same(elements(ds, epoch), elements(ds.with_options(ps.Options(rewrite=False)), epoch))
 
 
 @given(datasets(), EPOCHS)
-@settings(max_examples=150)
+@settings(max_examples=draws(75))
 def test_an_element_made_alone_equals_the_iterated_one(ds, epoch):
     whole = elements(ds, epoch)
     assert_same([ds[epoch, row] for row in range(len(whole))], whole)
@@ -57,7 +58,7 @@ def test_an_element_made_alone_equals_the_iterated_one(ds, epoch):
 
 
 @given(datasets(), EPOCHS)
-@settings(max_examples=150)
+@settings(max_examples=draws(75))
 def test_an_element_made_by_a_separate_task_equals_the_one_made_among_others(ds, epoch):
     plan = ds._bound()
     program = compiled(plan, np.empty, Unobserved())
@@ -67,14 +68,14 @@ def test_an_element_made_by_a_separate_task_equals_the_one_made_among_others(ds,
 
 
 @given(datasets())
-@settings(max_examples=150)
+@settings(max_examples=draws(75))
 def test_len_is_the_count(ds):
     assert len(ds) == ds.cardinality() == len(elements(ds)) == len(elements(ds, 3))
     assert bool(ds) == bool(len(ds))
 
 
 @given(datasets())
-@settings(max_examples=100)
+@settings(max_examples=draws(50))
 def test_no_element_beyond_the_last(ds):
     for row in (len(ds), -len(ds) - 1):
         with pytest.raises(IndexError):
@@ -82,7 +83,7 @@ def test_no_element_beyond_the_last(ds):
 
 
 @given(datasets(), st.integers(1, 4))
-@settings(max_examples=100)
+@settings(max_examples=draws(50))
 def test_shards_add_up_to_the_whole(ds, count):
     shards = [elements(ds.shard(count, index)) for index in range(count)]
     whole = elements(ds)
@@ -91,19 +92,19 @@ def test_shards_add_up_to_the_whole(ds, count):
 
 
 @given(datasets(), st.integers(0, 9))
-@settings(max_examples=100)
+@settings(max_examples=draws(50))
 def test_take_and_skip_are_the_two_parts_of_the_whole(ds, count):
     assert_same(elements(ds.take(count)) + elements(ds.skip(count)), elements(ds))
 
 
 @given(datasets(), st.integers(1, 3))
-@settings(max_examples=100)
+@settings(max_examples=draws(50))
 def test_repeat_yields_consecutive_epochs(ds, count):
     assert_same(elements(ds.repeat(count)), [each for epoch in range(count) for each in elements(ds, epoch)])
 
 
 @given(datasets())
-@settings(max_examples=100)
+@settings(max_examples=draws(50))
 def test_an_endless_repeat_never_ends(ds):
     endless = ds.repeat()
     wanted = [] if len(ds) == 0 else [each for epoch in range(30 // len(ds) + 1) for each in elements(ds, epoch)]
@@ -114,7 +115,7 @@ def test_an_endless_repeat_never_ends(ds):
 
 
 @given(datasets(seeded=False), st.integers(0, 2**64 - 1))
-@settings(max_examples=100)
+@settings(max_examples=draws(50))
 def test_every_epoch_is_reproducible_from_the_seed(ds, seed):
     seeded = ds.with_options(ps.Options(seed=seed))
     again = ds.with_options(ps.Options(seed=seed))
@@ -123,7 +124,7 @@ def test_every_epoch_is_reproducible_from_the_seed(ds, seed):
 
 
 @given(datasets(), st.integers(0, 3), st.integers(0, 2**32))
-@settings(max_examples=100)
+@settings(max_examples=draws(50))
 def test_a_shuffle_moves_elements_within_a_few_buffers_and_differs_in_each_epoch(ds, epoch, seed):
     whole = multiset(enumerate(elements(ds, epoch)))
     shuffled = ds.enumerate().shuffle(seed=seed)
@@ -147,7 +148,7 @@ def test_epochs_of_a_shuffle_differ_and_are_reproducible():
 
 
 @given(datasets())
-@settings(max_examples=100)
+@settings(max_examples=draws(50))
 def test_fingerprints_depend_on_the_plan_and_not_on_its_settings(ds):
     run = ds.prefetch(3).with_options(ps.Options(executor="threads", workers=2, deterministic=False, rewrite=False))
     assert run.fingerprint() == ds.fingerprint()
@@ -155,7 +156,7 @@ def test_fingerprints_depend_on_the_plan_and_not_on_its_settings(ds):
 
 
 @given(datasets())
-@settings(max_examples=100)
+@settings(max_examples=draws(50))
 def test_the_spec_fits_the_elements(ds):
     specs = [spec_of(element) for element in elements(ds)]
     if specs and all(compatible(specs[0], spec) for spec in specs):
@@ -163,7 +164,7 @@ def test_the_spec_fits_the_elements(ds):
 
 
 @given(datasets())
-@settings(max_examples=60)
+@settings(max_examples=draws(30))
 def test_a_batch_can_be_written_to(ds):
     whole = elements(ds)
     for batch in elements(ds.batch(1)):
@@ -174,7 +175,7 @@ def test_a_batch_can_be_written_to(ds):
 
 
 @given(datasets())
-@settings(max_examples=100)
+@settings(max_examples=draws(50))
 def test_writes_of_a_consumer_do_not_reach_other_elements(ds):
     whole = elements(ds)
     for _ in range(2):
@@ -186,7 +187,7 @@ def test_writes_of_a_consumer_do_not_reach_other_elements(ds):
 
 
 @given(datasets())
-@settings(max_examples=60)
+@settings(max_examples=draws(30))
 def test_every_plan_can_be_explained_and_located(ds):
     assert ds.explain().startswith("as written")
     assert repr(ds).startswith("<Dataset of ")

@@ -13,6 +13,7 @@ from penstock.testing import functions
 from penstock.testing.plans import datasets
 from penstock.testing.streams import is_kept, number_of, several, some, streams
 from tests.dataset.ranks.job import Job, rows_of
+from tests.draws import draws
 
 WORLDS = st.sampled_from([1, 2, 3])
 BATCHES = st.sampled_from([6, 12])
@@ -61,19 +62,19 @@ def made(ds, size, world, **arguments):
 
 
 @given(indexed() | streams() | long_streams(), BATCHES, WORLDS, FILLED)
-@settings(max_examples=40)
+@settings(max_examples=draws(20))
 def test_the_global_batches_are_the_same_for_any_number_of_ranks(ds, size, world, remainder):
     assert made(ds, size, world, remainder=remainder) == made(ds, size, 1, remainder=remainder)
 
 
 @given(long_streams(), BATCHES, WORLDS)
-@settings(max_examples=30)
+@settings(max_examples=draws(20))
 def test_ranks_that_cannot_ask_each_other_have_the_same_global_batches(ds, size, world):
     assert made(ds, size, world, alone=True) == made(ds, size, 1)
 
 
 @given(indexed() | long_streams(), BATCHES, WORLDS)
-@settings(max_examples=40)
+@settings(max_examples=draws(20))
 def test_each_row_comes_to_exactly_one_rank(ds, size, world):
     def rows(batch):
         flags = np.asarray(batch[1])
@@ -90,7 +91,7 @@ def test_each_row_comes_to_exactly_one_rank(ds, size, world):
 
 
 @given(indexed(), BATCHES, WORLDS)
-@settings(max_examples=40)
+@settings(max_examples=draws(20))
 def test_without_ranks_the_rows_are_the_same_in_the_same_order(ds, size, world):
     plain = [batch.tolist() for batch in as_numbers(ds).batch(size)]
     ranks = [as_numbers(ds).batch(size).shard_by_rank(rank=r, world=world, remainder="uneven") for r in range(world)]
@@ -103,7 +104,7 @@ def test_without_ranks_the_rows_are_the_same_in_the_same_order(ds, size, world):
 
 
 @given(indexed() | streams() | long_streams(), BATCHES, WORLDS, WORLDS, FILLED, st.integers(0, 2), st.data())
-@settings(max_examples=40)
+@settings(max_examples=draws(20))
 def test_a_state_of_any_rank_continues_exactly_with_any_number_of_ranks(
     ds, size, before, after, remainder, epoch, data
 ):

@@ -14,25 +14,26 @@ from hypothesis import strategies as st
 import penstock as ps
 from penstock.testing.laws import verify_resume
 from penstock.testing.plans import datasets
+from tests.draws import draws
 
 ROOT = Path(__file__).resolve().parents[2]
 THREADS = ps.Options(executor="threads", workers=2)
 
 
 @given(datasets(seeded=False), st.sampled_from([0, 1, 6]))
-@settings(max_examples=120)
+@settings(max_examples=draws(60))
 def test_a_restore_at_every_step_continues_exactly(ds, epoch):
     verify_resume(ds, epoch=epoch)
 
 
 @given(datasets(seeded=False))
-@settings(max_examples=40)
+@settings(max_examples=draws(20))
 def test_a_restore_into_threads_continues_exactly(ds):
     verify_resume(ds, options=THREADS)
 
 
 @given(datasets(seeded=False))
-@settings(max_examples=40)
+@settings(max_examples=draws(20))
 def test_a_restore_from_threads_to_a_plain_inline_run_continues_exactly(ds):
     verify_resume(ds.with_options(THREADS), options=ps.Options(executor="inline", rewrite=False))
 
@@ -42,7 +43,7 @@ def test_a_restore_with_deterministic_false_loses_no_element(name, request):
     executor = request.getfixturevalue(name)
 
     @given(datasets(seeded=False), st.sampled_from([None, 1, 3]))
-    @settings(max_examples=40)
+    @settings(max_examples=draws(20))
     def law(ds, ahead):
         verify_resume(ds.prefetch(ahead).with_options(ps.Options(executor=executor, deterministic=False)))
 
@@ -50,7 +51,7 @@ def test_a_restore_with_deterministic_false_loses_no_element(name, request):
 
 
 @given(st.integers(0, 40), st.integers(1, 7), st.booleans())
-@settings(max_examples=60)
+@settings(max_examples=draws(60))
 def test_a_state_counts_the_received_items(steps, size, threads):
     ds = ps.Dataset.range(200).shuffle(seed=3).batch(size)
     with ds.with_options(THREADS if threads else ps.Options()).iterator(epoch=2) as it:

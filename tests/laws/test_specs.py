@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from penstock import Dataset, Options
 from penstock.core.errors import ElementError, PlanError
 from penstock.elements.spec import ArraySpec, compatible, spec_of
+from tests.draws import draws
 
 INT = np.dtype(np.int64)
 FLOAT = np.dtype(np.float32)
@@ -65,7 +66,7 @@ def pipelines(draw):
 
 
 @given(pipelines())
-@settings(max_examples=150)
+@settings(max_examples=draws(150))
 def test_every_element_fits_its_spec(ds):
     try:
         elements = list(ds)

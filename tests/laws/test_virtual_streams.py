@@ -14,6 +14,7 @@ from penstock.core.errors import CursorError, PlanError
 from penstock.testing import functions
 from penstock.testing.laws import difference, multiset, verify_determinism, verify_resume
 from penstock.testing.streams import STEPS, is_kept, is_lucky, several, some, streams
+from tests.draws import draws
 
 EPOCHS = st.sampled_from([0, 0, 1, 5])
 CUTS = st.sampled_from([1, 2, 3, 4, 6])
@@ -44,7 +45,7 @@ def assert_same(made, wanted):
 
 
 @given(streams(), CUTS, EPOCHS)
-@settings(max_examples=100)
+@settings(max_examples=draws(50))
 def test_every_number_of_shards_alternates_the_same_streams(ds, count, epoch):
     apart = [elements(cut(ds, count, number, count), epoch) for number in range(count)]
     for shards in (number for number in range(1, count + 1) if count % number == 0):
@@ -53,7 +54,7 @@ def test_every_number_of_shards_alternates_the_same_streams(ds, count, epoch):
 
 
 @given(streams(), st.sampled_from([(6, 2), (6, 3), (4, 2), (4, 4), (8, 4)]))
-@settings(max_examples=80)
+@settings(max_examples=draws(40))
 def test_alternating_shards_have_the_order_of_the_whole_until_a_stream_ends(ds, numbers):
     count, shards = numbers
     ends = min(len(elements(cut(ds, count, number, count))) for number in range(count))
@@ -85,14 +86,14 @@ def made_one_by_one(draw):
 
 
 @given(made_one_by_one(), CUTS, EPOCHS)
-@settings(max_examples=80)
+@settings(max_examples=draws(40))
 def test_independent_elements_equal_those_of_the_whole_stream(ds, count, epoch):
     parts = [elements(ds.shard(count, number, streams=count), epoch) for number in range(count)]
     assert multiset(each for part in parts for each in part) == multiset(elements(ds, epoch))
 
 
 @given(streams(seeded=False), CUTS, EPOCHS, st.data())
-@settings(max_examples=60)
+@settings(max_examples=draws(30))
 def test_a_restore_at_every_step_continues_exactly(ds, count, epoch, data):
     shards = data.draw(st.sampled_from([number for number in range(1, count + 1) if count % number == 0]))
     shard = cut(ds, shards, data.draw(st.integers(0, shards - 1)), count)
@@ -101,7 +102,7 @@ def test_a_restore_at_every_step_continues_exactly(ds, count, epoch, data):
 
 
 @given(streams(), CUTS)
-@settings(max_examples=40)
+@settings(max_examples=draws(20))
 def test_threads_of_any_number_equal_inline(ds, count):
     verify_determinism(cut(ds, 1, 0, count))
 
@@ -137,7 +138,7 @@ def test_no_two_virtual_streams_draw_the_same():
 
 
 @given(streams(depth=3), CUTS, st.integers(0, 9), st.integers(0, 9))
-@settings(max_examples=80)
+@settings(max_examples=draws(40))
 def test_counting_before_the_shard_equals_counting_in_turns_until_a_stream_ends(ds, count, few, many):
     ends = min(len(elements(cut(ds, count, number, count))) for number in range(count))
     whole = cut(ds, 1, 0, count)
@@ -174,7 +175,7 @@ def resumed(datasets, states, epoch):
 
 
 @given(streams(), CUTS, EPOCHS, st.integers(0, 9), st.data())
-@settings(max_examples=80)
+@settings(max_examples=draws(40))
 def test_states_load_into_any_number_of_shards(ds, count, epoch, steps, data):
     before, after = data.draw(st.sampled_from(divisors(count))), data.draw(st.sampled_from(divisors(count)))
     step = data.draw(st.sampled_from([lambda ds: ds, lambda ds: ds.map(functions.as_text)]))

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 import pytest
 
+from penstock.core.frozen import frozen
 from penstock.core.seeds import row_generator
 from penstock.plan.functions import ElementFunction
 from penstock.plan.operation import Operation
 
 
-@dataclass(frozen=True, repr=False)
+@frozen(repr=False)
 class Times(Operation):
     name: ClassVar[str] = "times"
 
@@ -23,7 +23,7 @@ class Times(Operation):
         return value * self.factor + self.offset + draw
 
 
-@dataclass(frozen=True, repr=False)
+@frozen(repr=False)
 class Noise(Times):
     random: ClassVar[bool] = True
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -10,11 +9,12 @@ from numpy.typing import NDArray
 
 from penstock.audio.samples import check_frames, check_samples, with_frames
 from penstock.core.errors import ElementError
+from penstock.core.frozen import frozen
 from penstock.elements.spec import Spec
 from penstock.plan.operation import Operation
 
 
-@dataclass(frozen=True, repr=False)
+@frozen(repr=False)
 class RandomCrop(Operation):
     """Crop to some seconds at a random place."""
 
@@ -37,7 +37,7 @@ class RandomCrop(Operation):
         return with_frames(spec, check_frames(self.name, self.seconds, self.sample_rate))
 
 
-@dataclass(frozen=True, repr=False)
+@frozen(repr=False)
 class CenterCrop(Operation):
     """Crop to the seconds in the middle."""
 

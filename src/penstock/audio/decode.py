@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -12,11 +11,12 @@ from penstock.audio.header import MOST_FILE_SAMPLES, read_audio
 from penstock.audio.resample import resampled
 from penstock.audio.samples import FLOAT32, check_rate
 from penstock.core.checks import check_count, check_flag
+from penstock.core.frozen import frozen
 from penstock.elements.spec import ArraySpec, Spec
 from penstock.plan.operation import Operation
 
 
-@dataclass(frozen=True, repr=False)
+@frozen(repr=False)
 class Decode(Operation):
     """Decode the bytes of an audio file to `float32` samples."""
 

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from penstock.audio.samples import check_samples
+from penstock.core.frozen import frozen
 from penstock.elements.spec import Spec
 from penstock.plan.operation import Operation
 
 
-@dataclass(frozen=True, repr=False)
+@frozen(repr=False)
 class RandomGain(Operation):
     """Change the level by some decibels."""
 

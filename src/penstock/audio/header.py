@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,6 +10,7 @@ from numpy.typing import NDArray
 
 from penstock.core.checks import check_content
 from penstock.core.errors import DecodeError
+from penstock.core.frozen import frozen
 from penstock.core.lazy import require
 from penstock.kernels.audio import WavLayout, WavStatus, wav_layout, wav_samples
 
@@ -19,7 +19,7 @@ MOST_FILE_SAMPLES = 1 << 28
 _AT_ONCE = 1 << 16  # frames
 
 
-@dataclass(frozen=True)
+@frozen()
 class AudioInfo:
     """The sample rate (Hz), the number of channels, and the frames (samples of one channel) of an audio file."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, ClassVar, Literal
 
@@ -13,6 +12,7 @@ from numpy.typing import NDArray
 from penstock.audio.samples import FLOAT32, check_rate, check_samples
 from penstock.core.checks import check_count, check_flag, check_number, is_one_of
 from penstock.core.errors import ElementError
+from penstock.core.frozen import frozen
 from penstock.elements.spec import ArraySpec, Spec
 from penstock.plan.operation import Operation
 
@@ -21,7 +21,7 @@ Log = Literal["ln", "log10", "db"]
 _AT_ONCE = 1 << 20  # samples of windows that are transformed together
 
 
-@dataclass(frozen=True, repr=False)
+@frozen(repr=False)
 class LogMel(Operation):
     """Convert samples to the logarithm of the power in `n_mels` bands."""
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -10,11 +9,12 @@ from numpy.typing import NDArray
 
 from penstock.audio.crop import cut_frames
 from penstock.audio.samples import check_frames, check_samples, with_frames
+from penstock.core.frozen import frozen
 from penstock.elements.spec import ArraySpec, Spec
 from penstock.plan.operation import Operation
 
 
-@dataclass(frozen=True, repr=False)
+@frozen(repr=False)
 class Pad(Operation):
     """Add silence at the end, up to some seconds."""
 
@@ -33,7 +33,7 @@ class Pad(Operation):
         return with_frames(spec, None if before is None else max(before, frames))
 
 
-@dataclass(frozen=True, repr=False)
+@frozen(repr=False)
 class PadOrCrop(Operation):
     """Make audio exactly some seconds long: add silence, or cut off the rest, at the end."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, ClassVar
 
@@ -12,6 +11,7 @@ from numpy.typing import NDArray
 
 from penstock.audio.samples import check_rate, check_samples, with_frames
 from penstock.core.errors import ElementError
+from penstock.core.frozen import frozen
 from penstock.elements.spec import ArraySpec, Spec
 from penstock.kernels import audio as kernel
 from penstock.plan.operation import Operation
@@ -25,7 +25,7 @@ BETA = 9.0
 _MOST_WEIGHTS = 1 << 26
 
 
-@dataclass(frozen=True, repr=False)
+@frozen(repr=False)
 class Resample(Operation):
     """Convert samples from one rate to another."""
 

@@ -9,10 +9,10 @@ import re
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Any
 
 from penstock.core.digest import digest
+from penstock.core.frozen import frozen
 from penstock.kernels.records import crc32c
 
 VERSION = 1
@@ -23,7 +23,7 @@ _FOLDER = re.compile(r".+\.v([0-9]+)")
 _TEMPORARY = ".part"
 
 
-@dataclass(frozen=True)
+@frozen()
 class Header:
     """The key of a cache, the parts that it was made of, and when it was begun, in seconds since 1970."""
 

@@ -6,7 +6,6 @@ import base64
 import json
 import pickle
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import prod
 from typing import Any
 
@@ -15,6 +14,7 @@ import numpy as np
 from penstock.cache.leaves import OBJECT, LeafForm, PartForm, pickled
 from penstock.core.cached import cached_property
 from penstock.core.errors import ElementError
+from penstock.core.frozen import frozen
 from penstock.elements.nested.plain import element_of, nesting_of
 from penstock.elements.nested.structure import LEAF, Structure, flatten, unflatten
 
@@ -23,7 +23,7 @@ LARGE = 1 << 10
 _WHOLE = "element"  # the nesting of elements that are pickled whole
 
 
-@dataclass(frozen=True)
+@frozen()
 class RowForm:
     """The form of a row: the nesting of its element, as JSON data in text, and its leaves.
 

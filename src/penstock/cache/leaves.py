@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import pickle
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import lru_cache
 from math import prod
 from typing import Any
@@ -14,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from penstock.core.cached import cached_property
+from penstock.core.frozen import frozen
 from penstock.elements.chunks.sharing import with_sealed_arrays
 from penstock.elements.ragged import Ragged
 from penstock.elements.sparse import Sparse, make_sparse
@@ -26,7 +26,7 @@ _NUMBERS: dict[type, np.dtype[Any]] = {
 _NUMERIC = "?biufcmM"  # kinds of dtypes whose scalars are kept by their bytes
 
 
-@dataclass(frozen=True)
+@frozen()
 class PartForm:
     """The dtype of an array, as text, and its shape, with `None` for sizes that differ from row to row."""
 
@@ -49,7 +49,7 @@ class PartForm:
         return prod(shape) * self.known.itemsize
 
 
-@dataclass(frozen=True)
+@frozen()
 class LeafForm:
     """The kind of a leaf, and the arrays that it consists of.
 

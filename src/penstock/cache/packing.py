@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, NoReturn
 
 import numpy as np
@@ -15,6 +15,7 @@ from penstock.cache.forms import WHOLE_FORM, RowForm, aligned, nesting_text, row
 from penstock.cache.leaves import LeafForm, PartForm, form_of_rows, leaf_form, leaf_parts
 from penstock.core.arrays import Rows
 from penstock.core.errors import ElementError
+from penstock.core.frozen import frozen
 from penstock.elements.chunks.chunk import Chunk, Columns
 from penstock.elements.nested.structure import Structure, flatten, paths
 from penstock.kernels.cached_rows import crc32c_rows
@@ -29,7 +30,7 @@ _WORTH = 0.9  # of its bytes: a row that does not become smaller stays as it is
 _Column = list[Any] | NDArray[Any]
 
 
-@dataclass(frozen=True)
+@frozen()
 class PackedRows:
     """Some rows of a chunk, all of one form, in one block of bytes.
 

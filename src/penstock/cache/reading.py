@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,13 +12,14 @@ from penstock.cache.forms import RowForm
 from penstock.cache.leaves import PYTHONS_OWN, LeafForm, put_together
 from penstock.core.arrays import Rows
 from penstock.core.errors import DataError, MissingDependencyError
+from penstock.core.frozen import frozen
 from penstock.elements.chunks.chunk import Column
 from penstock.elements.chunks.sharing import sealed_rows
 from penstock.elements.chunks.uniform import VIEWED
 from penstock.kernels.cached_rows import ANY_LENGTH, copy_cached_rows
 
 
-@dataclass(frozen=True)
+@frozen()
 class Located:
     """Rows of one form in mapped files: the entry of each, and the records and data of the logs by number."""
 

@@ -6,7 +6,6 @@ import os
 import shutil
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -14,11 +13,12 @@ from penstock.cache.folder import CACHE_FORMAT, VERSION, Header, headers, places
 from penstock.cache.store import CacheStore
 from penstock.core.arrays import Rows
 from penstock.core.errors import DataError
+from penstock.core.frozen import frozen
 
 _ROWS_AT_ONCE = 1 << 12
 
 
-@dataclass(frozen=True)
+@frozen()
 class KeptKey:
     """One key of a cache: its header, its folder, and the bytes and the number of the files there."""
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import inf
 from time import perf_counter
 from typing import Any
@@ -11,6 +10,7 @@ from penstock.cli.failure import print_error
 from penstock.cli.loading import TargetError, load
 from penstock.cli.report import added, report
 from penstock.cli.terminal import Terminal
+from penstock.core.frozen import frozen
 from penstock.core.options import Options
 from penstock.dataset.dataset import Dataset
 from penstock.plan.types import INFINITE
@@ -24,7 +24,7 @@ ENDINGS = {
 }
 
 
-@dataclass(frozen=True)
+@frozen()
 class Limits:
     """The limits of a run: a number of items, seconds or epochs, whichever comes first."""
 

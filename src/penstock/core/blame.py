@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
+
+from penstock.core.frozen import frozen
 
 _KEPT = "_penstock_blames"
 """The attribute of an exception: it stays where an exception is pickled as Python does by itself, as its notes do."""
@@ -12,7 +14,7 @@ _COPY_FIRST = "arrays of sources and caches are shared, and therefore read-only;
 _OF_READ_ONLY = (ValueError, TypeError, BufferError)
 
 
-@dataclass(frozen=True)
+@frozen()
 class ElementPlace:
     """One element: its number in the epoch, counted in the `unit` "row", "element" or "item" of the operation `of`.
 
@@ -30,7 +32,7 @@ class ElementPlace:
         return f"{self.unit} {self.number}{epoch}" + (f" of {self.of}" if self.of else "")
 
 
-@dataclass(frozen=True)
+@frozen()
 class RecordNames:
     """The names of the first records that an element is made from, and the number of further records.
 
@@ -45,7 +47,7 @@ class RecordNames:
         return ", ".join(self.first) + (f" and {self.more} more" if self.more else "")
 
 
-@dataclass(frozen=True)
+@frozen()
 class Blame:
     """An operation that failed, with the place of the element and its records, as far as known.
 

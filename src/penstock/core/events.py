@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from penstock.core.frozen import frozen
 
 
-@dataclass(frozen=True)
+@frozen()
 class RunEvent:
     """An event of a run, such as a worker that died or a wait without end; the data is the same as without it.
 

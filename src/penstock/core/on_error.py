@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY
 from typing import Any
 
 from penstock.core.checks import check_count, check_path, is_one_of
+from penstock.core.frozen import frozen
 
 __all__ = ["ErrorBudget", "OnError", "replace", "skip"]
 
@@ -14,7 +15,7 @@ JUDGED_FROM = 10
 """The number of failures from which on a rate is checked."""
 
 
-@dataclass(frozen=True)
+@frozen()
 class ErrorBudget:
     """A limit on failures per epoch: `count` in all, the share `rate` of the elements, `run` in a row.
 
@@ -78,7 +79,7 @@ class _Nothing:
 NO_VALUE = _Nothing()
 
 
-@dataclass(frozen=True)
+@frozen()
 class OnError:
     """A policy that replaces a failed element by `value`, or leaves it out, as made by `skip()` and `replace()`."""
 

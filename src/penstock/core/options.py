@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any, Self
 
 from penstock.core.attributes import meant
 from penstock.core.checks import check_count, check_seed
+from penstock.core.frozen import frozen
 from penstock.core.renamed import hint_of
 from penstock.core.tunings import Tuning
 
@@ -20,7 +21,7 @@ AUTOTUNE = -1
 """Let Penstock measure and choose, for any argument that is a count of calls or buffered elements."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen(kw_only=True)
 class Options:
     """Settings of a run; `None` leaves the choice to Penstock, or to an option set nearer to the source.
 

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import os
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, fields
 from typing import Any, Literal, Self, TypeAlias, get_args
 
 from penstock.core.errors import PlanError
+from penstock.core.frozen import frozen
 
 TUNING_FORMAT = "penstock tuning 1"
 TunedExecutor: TypeAlias = Literal["inline", "threads", "processes"]
 
 
-@dataclass(frozen=True)
+@frozen()
 class TaskTuning:
     """The size and number of tasks of one stretch of a pipeline, which ends in `operation`.
 
@@ -38,7 +39,7 @@ class TaskTuning:
         return f"{self.operation}: {size}, {ahead} tasks ahead"
 
 
-@dataclass(frozen=True)
+@frozen()
 class Tuning:
     """The settings of a run, as the tuner has found them: `it.tuning()` returns them.
 

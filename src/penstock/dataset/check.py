@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
 from penstock.core.blame import blames_of, note_blames, noting_blames
+from penstock.core.frozen import frozen
 from penstock.dryrun.dry_run import DryRun, DryRunStage
 from penstock.elements.spec import Spec, describe
 from penstock.lint.finding import Finding
@@ -20,7 +20,7 @@ _WIDEST = 48  # the most characters of an operation on one line with its result
 _LONGEST = 100  # characters of an error's message
 
 
-@dataclass(frozen=True)
+@frozen()
 class StageCheck:
     """The result of one operation in a dry run: its element's spec and the time for one element, or the error raised.
 
@@ -38,7 +38,7 @@ class StageCheck:
     depth: int = 0
 
 
-@dataclass(frozen=True, repr=False)
+@frozen(repr=False)
 class Check:
     """The result of `ds.check()`: every operation as written, with its element or error, and the findings of the lint.
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from penstock.core.checks import check_number
+from penstock.core.frozen import frozen
 from penstock.core.options import Options
 from penstock.core.verdicts import Verdict
 from penstock.dataset.dataset import Dataset
@@ -27,7 +27,7 @@ SHARE_OF_STEP = 0.1
 MOST_WIDTHS = 4
 
 
-@dataclass(frozen=True)
+@frozen()
 class WidthRates:
     """The elements per second of the pipeline up to and with one operation, by the number of workers."""
 
@@ -35,7 +35,7 @@ class WidthRates:
     by_workers: dict[int, float]
 
 
-@dataclass(frozen=True, repr=False)
+@frozen(repr=False)
 class Diagnosis:
     """Rates of a dataset, in items (batches or elements) per second.
 

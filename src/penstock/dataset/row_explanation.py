@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
@@ -11,6 +10,7 @@ import numpy as np
 
 from penstock.core.blame import note_blames
 from penstock.core.errors import PlanError
+from penstock.core.frozen import frozen
 from penstock.core.seeds import Derived
 from penstock.core.shown import ShownAsText
 from penstock.dataset.check import one_line
@@ -31,7 +31,7 @@ _WIDEST = 48  # characters of an operation on one line with its elements
 _LONGEST = 100  # characters of the specs and values of an element
 
 
-@dataclass(frozen=True)
+@frozen()
 class OperationOnRow:
     """The result of one operation for an element: the first of its elements, and their number.
 
@@ -61,7 +61,7 @@ class OperationOnRow:
         return spec_of(self.elements[0]) if self.elements else None
 
 
-@dataclass(frozen=True, repr=False)
+@frozen(repr=False)
 class RowExplanation(ShownAsText):
     """The result of `ds.explain(row=)`: what each operation made of a row, from the sources up.
 

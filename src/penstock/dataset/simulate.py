@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Generator, Iterator, Sequence
-from dataclasses import dataclass
 from time import perf_counter, thread_time
 from typing import Any
 
@@ -12,6 +11,7 @@ import numpy as np
 
 from penstock.core.checks import check_count, check_number
 from penstock.core.errors import PlanError
+from penstock.core.frozen import frozen
 from penstock.core.options import Options
 from penstock.dataset.dataset import Dataset
 from penstock.engine.tuning.budget import available_cores
@@ -24,7 +24,7 @@ LITTLE_WAITING = 0.02  # of a step
 NEARLY_ALL = 0.95  # of a limit
 
 
-@dataclass(frozen=True)
+@frozen()
 class StorageModel:
     """A store that all ranks read from.
 
@@ -52,7 +52,7 @@ class StorageModel:
         return found
 
 
-@dataclass(frozen=True)
+@frozen()
 class Simulation:
     """The predicted run of a job.
 
@@ -157,7 +157,7 @@ def simulate(  # noqa: PLR0913 - the parts of a cluster
     return _told(model, cost, sizes, many, seed)
 
 
-@dataclass(frozen=True)
+@frozen()
 class ItemSizes:
     """The unit of items, and the mean bytes of one and of what its sources have yielded for it."""
 

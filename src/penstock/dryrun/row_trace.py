@@ -12,6 +12,7 @@ from numpy.random import Generator as RandomGenerator
 
 from penstock.core.arrays import Rows
 from penstock.core.errors import PlanError
+from penstock.core.frozen import frozen
 from penstock.core.seeds import recording_here
 from penstock.dryrun.dry_run import row_by_row
 from penstock.dryrun.recorded import Draws, RecordingGenerator
@@ -82,7 +83,7 @@ class RowStage:
         self.made += len(ids)
 
 
-@dataclass(frozen=True)
+@frozen()
 class RowTrace:
     """The stages of a plan on the way to one element, and the element, or all elements of a row of the input."""
 

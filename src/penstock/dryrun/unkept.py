@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from penstock.core.frozen import frozen
 from penstock.index.epochs import positions
 from penstock.ops.buffer.cache import Cache
 from penstock.plan.flow import MOST_READ, Flow, Mark, Open, Piece, Reader
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from penstock.core.arrays import Allocate, Rows
 
 
-@dataclass(frozen=True)
+@frozen()
 class Unkept(RowMap):
     """Yield the elements of the first epoch of `input` in every epoch, each made anew."""
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+
+from penstock.core.frozen import frozen
 
 
 class PixelOperation(Protocol):
@@ -15,7 +16,7 @@ class PixelOperation(Protocol):
     def apply(self, value: Any, draw: int, /) -> Any: ...
 
 
-@dataclass(frozen=True, repr=False)
+@frozen(repr=False)
 class EncodedImage:
     """The bytes of an image file, and the operations that are still to be run on it, each with its draw.
 

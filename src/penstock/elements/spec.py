@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 
 from penstock.core.errors import ElementError
+from penstock.core.frozen import frozen
 from penstock.elements.nested import structure as structures
 from penstock.elements.ragged import Ragged
 from penstock.elements.sparse import Sparse
@@ -19,7 +20,7 @@ Spec: TypeAlias = Any
 _INT64 = np.dtype(np.int64)
 
 
-@dataclass(frozen=True, repr=False)
+@frozen(repr=False)
 class ArraySpec:
     """The shape and dtype of an array or scalar leaf; `None` in the shape is an unknown size.
 
@@ -54,7 +55,7 @@ class ArraySpec:
         return f"{self.dtype}[{', '.join(sizes)}]" if self.shape else str(self.dtype)
 
 
-@dataclass(frozen=True, repr=False)
+@frozen(repr=False)
 class ObjectSpec:
     """The type of a leaf that is not an array: `bytes`, `str`, or any other Python object.
 
@@ -70,7 +71,7 @@ class ObjectSpec:
         return self.type.__name__
 
 
-@dataclass(frozen=True, repr=False)
+@frozen(repr=False)
 class RaggedSpec:
     """The shape and dtype of a `Ragged` leaf: the `ragged_rank` dimensions after the first are `None`, shown as `~`.
 
@@ -97,7 +98,7 @@ class RaggedSpec:
         return f"ragged {self.dtype}[{', '.join(sizes)}]{splits}"
 
 
-@dataclass(frozen=True, repr=False)
+@frozen(repr=False)
 class SparseSpec:
     """The shape and dtype of a `Sparse` leaf; `None` in the shape is an unknown size.
 

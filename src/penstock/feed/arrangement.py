@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import wraps
 from typing import Any, NamedTuple
 
 from penstock.core.blame import Blame, add_blame, note_blames
 from penstock.core.checks import check_count, check_flag
 from penstock.core.errors import ElementError, PlanError
+from penstock.core.frozen import frozen
 from penstock.feed.protocol import Finish, Placement
 from penstock.feed.towers import MicroBatches, RoundRobin, Split, Stacked, too_few_rows
 from penstock.plan.functions import name_of
@@ -33,7 +33,7 @@ class BatchRows(NamedTuple):
             yield "the last batch of an epoch has", self.last
 
 
-@dataclass(frozen=True)
+@frozen()
 class Arrangement:
     """The arguments of `to_torch` and `to_jax`, which `call` names in errors.
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
 from time import perf_counter
 from typing import Any, Protocol, TypeAlias
 
+from penstock.core.frozen import frozen
 from penstock.core.verdicts import Verdict
 from penstock.elements.nested.structure import flatten
 
@@ -36,7 +36,7 @@ class Clock(Protocol):
         ...
 
 
-@dataclass(frozen=True)
+@frozen()
 class DeviceTimes:
     """Seconds of a device over some `steps`: in all, waiting for batches, and moving them; and the bytes moved."""
 

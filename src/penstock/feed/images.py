@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import Future
-from dataclasses import dataclass
 from pathlib import Path
 from threading import Thread
 from typing import TYPE_CHECKING, Any, cast
@@ -13,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from penstock.core.errors import ElementError, PlanError
+from penstock.core.frozen import frozen
 from penstock.core.lazy import require
 from penstock.elements.encoded import EncodedImage, encoded_images
 
@@ -25,7 +25,7 @@ _BLOCK = (32, 8, 1)  # threads, one for each pixel
 _TYPES = {"uint8": "PIXEL=uint8", "float32": "PIXEL=float", "float16": "HALF"}
 
 
-@dataclass(frozen=True)
+@frozen()
 class ImageBatch:
     """The images of a batch, the geometry of each, and the shape and dtype of all pixels together."""
 
@@ -42,7 +42,7 @@ class ImageBatch:
         return self.images[number].decoded() if made is None else made
 
 
-@dataclass(frozen=True)
+@frozen()
 class BorrowedStream:
     """A CUDA stream by its address, as CuPy takes it."""
 

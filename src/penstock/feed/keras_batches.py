@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
-from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
 
 from penstock.core.errors import ElementError, PlanError
+from penstock.core.frozen import frozen
 from penstock.core.lazy import require
 from penstock.core.verdicts import Verdict
 from penstock.elements.nested.nesting import part_in
@@ -33,7 +33,7 @@ _PADDED = (
 _MOST_PROBED = 2  # batches that Keras reads to build a model: one, and one ahead on an accelerator of JAX
 
 
-@dataclass(frozen=True)
+@frozen()
 class BatchForm:
     """The form of a batch for a backend: `x`, `(x, y)` or `(x, y, sample_weight)`, without the part `aside`."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from itertools import accumulate, islice
 from typing import Any, TypeAlias
 
@@ -13,6 +12,7 @@ from numpy.typing import NDArray
 from penstock.core.arrays import Reserve
 from penstock.core.blame import Blame, add_blame, note_blames
 from penstock.core.cached import cached_property
+from penstock.core.frozen import frozen
 from penstock.elements.encoded import encoded_images
 from penstock.elements.nested.structure import Structure, flatten, paths, unflatten
 from penstock.elements.ragged import Ragged
@@ -26,7 +26,7 @@ Join: TypeAlias = Callable[[Any, list[Any]], Any]
 _MOST_SPARE = 1.25  # bytes moved, over bytes wanted, up to which memory travels with the gaps in it
 
 
-@dataclass(frozen=True)
+@frozen()
 class Parcel:
     """A batch taken apart: `arrays` travel, other leaves stay.
 
@@ -111,7 +111,7 @@ def is_numeric(leaf: Any) -> bool:
     return leaf.dtype.kind in NUMBERS or leaf.dtype.type.__module__ == "ml_dtypes"  # bfloat16 and smaller floats
 
 
-@dataclass(frozen=True)
+@frozen()
 class Cargo:
     """The bytes that hold some arrays, and where each array begins among them."""
 

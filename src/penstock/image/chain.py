@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from penstock.core.cached import cached_property
+from penstock.core.frozen import frozen
 from penstock.image.crop import CenterCrop, Crop, RandomCrop
 from penstock.image.decode import Decode
 from penstock.image.flip import RandomFlip
@@ -18,7 +19,7 @@ from penstock.kernels import image as kernel
 from penstock.kernels.image import Geometry, GeometryKind
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class Chain:
     """A chain as a program, the operations of its geometry, and the size of the result if fixed."""
 

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from penstock.core.checks import check_count
+from penstock.core.frozen import frozen
 from penstock.elements.spec import Spec
 from penstock.image.operation import ImageOperation, check_image
 from penstock.image.sizes import check_fits, check_size, sized
 from penstock.kernels import image as kernel
 
 
-@dataclass(frozen=True, repr=False)
+@frozen(repr=False)
 class Crop(ImageOperation):
     """Crop to the box of `height` x `width` pixels with its corner at (`top`, `left`)."""
 
@@ -36,7 +36,7 @@ class Crop(ImageOperation):
         return sized(spec, self.height, self.width)
 
 
-@dataclass(frozen=True, repr=False)
+@frozen(repr=False)
 class CenterCrop(ImageOperation):
     """Crop to the middle `size` (height, width) pixels."""
 
@@ -53,7 +53,7 @@ class CenterCrop(ImageOperation):
         return sized(spec, *self.size)
 
 
-@dataclass(frozen=True, repr=False)
+@frozen(repr=False)
 class RandomCrop(ImageOperation):
     """Crop to `size` (height, width) pixels at a random place."""
 

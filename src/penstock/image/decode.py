@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from penstock.core.checks import check_content, check_count, is_one_of
 from penstock.core.errors import DecodeError
+from penstock.core.frozen import frozen
 from penstock.core.lazy import require
 from penstock.elements.encoded import EncodedImage
 from penstock.elements.spec import ArraySpec, Spec
@@ -22,7 +23,7 @@ _NO_DRAWS = np.empty((1, 0), np.uint64)
 _FORMATS = ("BMP", "GIF", "JPEG", "JPEG2000", "PNG", "PPM", "TGA", "TIFF", "WEBP")  # none that runs external programs
 
 
-@dataclass(frozen=True, repr=False)
+@frozen(repr=False)
 class Decode(ImageOperation):
     """Decode the bytes of an image file to `uint8` pixels, or leave that to a feed on the `device`."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -13,6 +12,7 @@ from penstock.core.arrays import Rows
 from penstock.core.cached import cached_property
 from penstock.core.checks import check_content
 from penstock.core.errors import ElementError
+from penstock.core.frozen import frozen
 from penstock.elements.encoded import EncodedImage
 from penstock.elements.spec import Spec
 from penstock.image.chain import Chain, read_chain
@@ -23,7 +23,7 @@ from penstock.kernels import first_draws
 from penstock.kernels import image as kernel
 
 
-@dataclass(frozen=True)
+@frozen()
 class DeferredImage:
     """A chain that starts with `decode(device=)`, as one column function: draws now, pixels in the feed.
 

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from penstock.core.frozen import frozen
 from penstock.elements.spec import Spec
 from penstock.image.operation import ImageOperation, check_image
 from penstock.kernels import image as kernel
 
 
-@dataclass(frozen=True, repr=False)
+@frozen(repr=False)
 class RandomFlip(ImageOperation):
     """Mirror the columns with probability `p`."""
 

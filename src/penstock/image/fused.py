@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -12,6 +11,7 @@ from numpy.typing import NDArray
 from penstock.core.arrays import Rows
 from penstock.core.cached import cached_property
 from penstock.core.errors import ElementError
+from penstock.core.frozen import frozen
 from penstock.elements.spec import Spec
 from penstock.image.chain import Chain, read_chain
 from penstock.image.decode import raise_failure
@@ -21,7 +21,7 @@ from penstock.kernels import image as kernel
 from penstock.storage.local import read_file
 
 
-@dataclass(frozen=True)
+@frozen()
 class FusedImage:
     """A chain of image operations that starts with `decode`, as one column function; `fuse` makes it.
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -13,6 +12,7 @@ from numpy.typing import NDArray
 from penstock.core.cached import cached_property
 from penstock.core.checks import is_one_of
 from penstock.core.errors import ElementError
+from penstock.core.frozen import frozen
 from penstock.elements.spec import ArraySpec, Spec
 from penstock.image.operation import ImageOperation, check_image
 from penstock.image.sizes import ENCODED
@@ -21,7 +21,7 @@ from penstock.kernels import image as kernel
 FloatName = Literal["float32", "float16"]
 
 
-@dataclass(frozen=True, repr=False)
+@frozen(repr=False)
 class Normalize(ImageOperation):
     """Subtract `mean` and divide by `std`, channel by channel."""
 
@@ -67,7 +67,7 @@ class Normalize(ImageOperation):
         return ArraySpec(spec.shape, np.dtype(self.dtype))
 
 
-@dataclass(frozen=True, repr=False)
+@frozen(repr=False)
 class ToChw(ImageOperation):
     """Put the channels first."""
 

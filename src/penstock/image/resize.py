@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from penstock.core.errors import ElementError
+from penstock.core.frozen import frozen
 from penstock.elements.spec import ArraySpec, Spec
 from penstock.image.crop import box_words
 from penstock.image.operation import ImageOperation, check_image
@@ -20,7 +20,7 @@ from penstock.kernels import image as kernel
 Interpolation = Literal["nearest", "bilinear", "bicubic"]
 
 
-@dataclass(frozen=True, repr=False)
+@frozen(repr=False)
 class Resize(ImageOperation):
     """Resample to `size`: (height, width), or one number for the shorter side."""
 
@@ -52,7 +52,7 @@ class Resize(ImageOperation):
         return sized(spec, None, None)
 
 
-@dataclass(frozen=True, repr=False)
+@frozen(repr=False)
 class RandomResizedCrop(ImageOperation):
     """Resample a box of random area and aspect to `size` (height, width)."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from penstock.core.arrays import Rows
 from penstock.core.digest import digest
+from penstock.core.frozen import frozen
 from penstock.core.seeds import mix
 from penstock.index.epochs import check_last, split
 from penstock.kernels import permute
@@ -31,7 +32,7 @@ class _Order(NamedTuple):
     """The place of each window's first row, and the end."""
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class Blocks:
     """A division of the positions `[0, length)` into blocks that are read as a unit, and the shuffle window.
 

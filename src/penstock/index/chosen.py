@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from penstock.core.arrays import Rows
+from penstock.core.frozen import frozen
 from penstock.index.mixed import ENDLESS
 
 
@@ -50,7 +50,7 @@ class Chosen:
         return self._rounds[bisect_right(self._starts, slot) - 1].drawn_before(slot)
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class _Round:
     """A round of p choices, repeated from slot `start` on, each of an input with rows left.
 

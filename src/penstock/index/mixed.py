@@ -12,7 +12,6 @@ way keep their order, so each input is still read in order.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cache
 from math import comb
 from typing import NamedTuple
@@ -22,13 +21,14 @@ from numpy.typing import NDArray
 
 from penstock.core.arrays import Rows
 from penstock.core.cached import cached_property
+from penstock.core.frozen import frozen
 from penstock.index.keyed import Words, mix_each
 
 ENDLESS = 1 << 62
 """The number of slots of an endless segment."""
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class Timetable:
     """Segments of slots between which weights change, over a tree of m leaves (a power of two) for n inputs.
 

@@ -6,13 +6,14 @@ import threading
 from bisect import bisect_right
 from collections import OrderedDict
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from penstock.core.arrays import Rows
 from penstock.core.errors import PlanError
+from penstock.core.frozen import frozen
 from penstock.index.keyed import Words
 from penstock.index.mixed import ENDLESS, Timetable, drawn_before, leaves, lefts, mixed
 from penstock.index.weights import Weights
@@ -23,7 +24,7 @@ MOST_SEGMENTS = 1 << 20  # limit for the end of a finite mixture
 MOST_EMPTY = 1 << 16  # consecutive changes of weights that leave nothing to draw
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class _State:
     """The state at the beginning of a segment: its slot, and the totals before.
 
@@ -40,7 +41,7 @@ class _State:
     over: bool = False
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class _Segment:
     weights: Rows
     phases: Rows

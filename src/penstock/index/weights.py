@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import fsum, isfinite
 from typing import Any, Protocol
 
@@ -12,6 +12,7 @@ import numpy as np
 
 from penstock.core.arrays import Rows
 from penstock.core.cached import cached_property
+from penstock.core.frozen import frozen
 
 SCALE = 1 << 30
 """The sum of whole-number weights, within rounding."""
@@ -33,7 +34,7 @@ class Weights(Protocol):
         ...
 
 
-@dataclass(frozen=True)
+@frozen()
 class Steady:
     """Constant weights.
 
@@ -59,7 +60,7 @@ class Steady:
         return weights_text(self.weights)
 
 
-@dataclass(frozen=True)
+@frozen()
 class Stepped:
     """Weights that change at given slots, each with the weights from there on; the first slot is 0."""
 
@@ -79,7 +80,7 @@ class Stepped:
         return f"{{{', '.join(f'{slot}: {weights_text(weights)}' for slot, weights in self.steps)}}}"
 
 
-@dataclass(frozen=True)
+@frozen()
 class Asked:
     """The weights that `function(step * slot)` returns at every 1,024th slot, valid up to the next."""
 

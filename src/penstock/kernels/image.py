@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import IntEnum
 from typing import Any, NamedTuple, TypeAlias
 
@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from penstock.core.cached import cached_property
+from penstock.core.frozen import frozen
 from penstock.kernels import _native
 from penstock.kernels.reference import image as reference
 
@@ -73,7 +74,7 @@ def _identity() -> NDArray[np.float32]:
     return np.array([[1, 1, 1], [0, 0, 0]], np.float32)
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class ImageProgram:
     """The program for every image: decoding, geometry, and conversion of pixels."""
 

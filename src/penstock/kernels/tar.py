@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from enum import IntEnum
 from itertools import chain
 from typing import Any, NoReturn, TypeAlias
@@ -14,6 +13,7 @@ from numpy.typing import NDArray
 
 from penstock.core.arrays import Rows
 from penstock.core.errors import DataError
+from penstock.core.frozen import frozen
 from penstock.kernels import _native
 from penstock.kernels.records import ScanError
 
@@ -59,7 +59,7 @@ _REASONS = {
 }
 
 
-@dataclass(frozen=True)
+@frozen()
 class Samples:
     """Members of an archive that belong to samples, sample by sample.
 

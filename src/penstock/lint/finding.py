@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from penstock.core.frames import Place
+from penstock.core.frozen import frozen
 from penstock.lint.fix import Fix
 from penstock.plan.node import Node
 
 
-@dataclass(frozen=True)
+@frozen()
 class Finding:
     """One place of a plan that is probably a mistake.
 

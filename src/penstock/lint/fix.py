@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import inspect
-from dataclasses import dataclass
 from types import CodeType
 
 from penstock.core.frames import Place
+from penstock.core.frozen import frozen
 from penstock.lint.moves import MoveCall
 from penstock.lint.source_edits import EditError, with_call_moved
 from penstock.plan.content.origins import distribution_of
@@ -14,7 +14,7 @@ from penstock.plan.node import Node
 from penstock.plan.places import place_noted
 
 
-@dataclass(frozen=True)
+@frozen()
 class Fix:
     """A call to move in one file: `effect` says what stays the same and what changes.
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Protocol
 
 from penstock.core.arrays import Allocate
 from penstock.core.budget import Account, HolderKind, unlimited
+from penstock.core.frozen import frozen
 from penstock.plan.flow import Flow, Mark, Open
 from penstock.plan.node import Node
 
@@ -52,7 +52,7 @@ class Inline:
 INLINE = Inline()
 
 
-@dataclass(frozen=True)
+@frozen()
 class WorksAhead(Node):
     """A node whose flow works ahead in the background of the run."""
 
@@ -62,7 +62,7 @@ class WorksAhead(Node):
         raise NotImplementedError
 
 
-@dataclass(frozen=True)
+@frozen()
 class Holds(Node):
     """A node whose flow holds elements that it yields later, and counts them in an account of the run's budget."""
 

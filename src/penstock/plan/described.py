@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from penstock.core.frozen import frozen
 from penstock.plan.node import RowMap
 from penstock.plan.types import Spec
 
 
-@dataclass(frozen=True)
+@frozen()
 class Described(RowMap):
     """Yield the elements of `input`, whose spec is `known` from running it."""
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from penstock.core.digest import digest
+from penstock.core.frozen import frozen
 from penstock.core.options import Options
 from penstock.core.shown import ShownAsText
 from penstock.plan.changes import changes_of_field, shown_value
@@ -21,7 +22,7 @@ _NO_ELEMENT = " (changes no element)"
 _SHOWN_AROUND = 2  # equal operations that are shown beside others
 
 
-@dataclass(frozen=True)
+@frozen()
 class OperationDiff:
     """One operation of two datasets: as it is in the first (`before`) and in the second (`after`); `""` if it is not.
 
@@ -47,7 +48,7 @@ class OperationDiff:
         return "changed" if self.details or self.before != self.after else "equal"
 
 
-@dataclass(frozen=True, repr=False)
+@frozen(repr=False)
 class PlanDiff(ShownAsText):
     """The result of `ds.diff(other)`, which is true if there is any difference.
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from penstock.core.arrays import Rows
 from penstock.core.attributes import attribute_of
 from penstock.core.blame import ElementPlace
+from penstock.core.frozen import frozen
 from penstock.plan.graph import post_order
 from penstock.plan.ids import EPOCH_BITS
 from penstock.plan.node import Node
@@ -17,7 +17,7 @@ MOST_NUMBERED = 1 << 32
 """The largest number of a counted element; larger numbers are hashed, as in very late epochs; see `flow.ordinals`."""
 
 
-@dataclass(frozen=True)
+@frozen()
 class Record:
     """One record of a source: the source, the position in it, and its name there (a file, an item).
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 from penstock import plan as plans
 from penstock.core.arrays import Allocate, Rows
 from penstock.core.cached import cached_property
+from penstock.core.frozen import frozen
 from penstock.plan.derived import derived
 from penstock.plan.step import Step, program_of_steps, same_memory
 from penstock.plan.traits import Traits
@@ -22,7 +23,7 @@ Guard: TypeAlias = "Callable[[Node, Spread], Spread]"
 """Function that wraps the spread of a node with error handling."""
 
 
-@dataclass(frozen=True)
+@frozen()
 class Node:
     """One transformation of the plan.
 
@@ -187,7 +188,7 @@ class Node:
 derived(Node)
 
 
-@dataclass(frozen=True)
+@frozen()
 class RowMap(Node):
     """Yield the elements of `input` unchanged, perhaps in another order or number.
 
@@ -228,7 +229,7 @@ class RowMap(Node):
         return inputs[0](epoch, mark)
 
 
-@dataclass(frozen=True)
+@frozen()
 class Streamed(Node):
     """A node whose elements come only in order; unless overridden, its length is unknown."""
 

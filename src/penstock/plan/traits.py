@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal, TypeAlias
+
+from penstock.core.frozen import frozen
 
 Ids: TypeAlias = Literal["derived", "kept", "counted"]
 """The ids of a stream's elements: derived in some way, those of the input's elements, or `plan.ids.ordinals`."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen(kw_only=True)
 class Traits:
     """The facts that hold for all nodes of a class."""
 

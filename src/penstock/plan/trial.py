@@ -7,10 +7,10 @@ import threading
 import weakref
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from time import time
 from typing import NamedTuple
 
+from penstock.core.frozen import frozen
 from penstock.plan.graph import post_order
 from penstock.plan.node import Node
 
@@ -28,7 +28,7 @@ class Spot(NamedTuple):
     id: int
 
 
-@dataclass(frozen=True)
+@frozen()
 class Terms:
     """The file in which a task on trial writes its process and spot, and the spots at which processes have ended.
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from penstock.core.frozen import frozen
 from penstock.records.features import Feature, FixedLenSequenceFeature
 from penstock.records.parser import Features, Make, RecordParser
 
 
-@dataclass(frozen=True, repr=False)
+@frozen(repr=False)
 class ParseExample(RecordParser):
     """Parse serialized tf.train.Example into dicts of `features`."""
 
@@ -25,7 +25,7 @@ class ParseExample(RecordParser):
         return f"parse_example({_count(self.features)})"
 
 
-@dataclass(frozen=True, repr=False)
+@frozen(repr=False)
 class ParseSequenceExample(RecordParser):
     """Parse serialized tf.train.SequenceExample into dicts of context `features` and of `lists`."""
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 
 from penstock.core.checks import check_list, check_names
 from penstock.core.errors import PlanError
+from penstock.core.frozen import frozen
 from penstock.elements.leaves.offsets import split_dtype
 
 FeatureType: TypeAlias = np.dtype[Any] | type
@@ -129,7 +130,7 @@ def _check_key(key: Any, call: str) -> str:
     return key
 
 
-@dataclass(frozen=True, repr=False)
+@frozen(repr=False)
 class FixedLenFeature(_Shown):
     """A feature with the same number of values in every record: an array of `shape`, or for `[]` one value.
 
@@ -154,7 +155,7 @@ class FixedLenFeature(_Shown):
             as_default(default, dtype, shape, call)
 
 
-@dataclass(frozen=True, repr=False)
+@frozen(repr=False)
 class FixedLenSequenceFeature(_Shown):
     """A feature with any number of items of `shape`: an array of shape (n, *shape), with n = 0 if missing.
 
@@ -192,7 +193,7 @@ class FixedLenSequenceFeature(_Shown):
         return as_default(self.default_value, self.dtype, (), "FixedLenSequenceFeature")[0]
 
 
-@dataclass(frozen=True, repr=False)
+@frozen(repr=False)
 class VarLenFeature(_Shown):
     """A feature with any number of values, as `Sparse`: of shape `[n]`, or `[records, longest]` for a batch.
 
@@ -209,7 +210,7 @@ class VarLenFeature(_Shown):
         _set(self, dtype=feature_type(self.dtype, "VarLenFeature"))
 
 
-@dataclass(frozen=True, repr=False)
+@frozen(repr=False)
 class SparseFeature(_Shown):
     """A `Sparse` array of `size`, whose values are one feature and whose indices are others, one for each dimension.
 
@@ -258,7 +259,7 @@ class SparseFeature(_Shown):
         return (self.size,) if isinstance(self.size, int) else tuple(self.size)
 
 
-@dataclass(frozen=True)
+@frozen()
 class FeaturePartition:
     """A partition by another feature."""
 
@@ -271,32 +272,32 @@ class FeaturePartition:
         return f"ps.records.RaggedFeature.{type(self).__name__}({_code(self.key)})"
 
 
-@dataclass(frozen=True, repr=False)
+@frozen(repr=False)
 class RowSplits(FeaturePartition):
     """A partition by the begins and ends of rows in the feature `key`: from 0, one number more than rows."""
 
 
-@dataclass(frozen=True, repr=False)
+@frozen(repr=False)
 class RowLengths(FeaturePartition):
     """A partition by the lengths of rows in the feature `key`."""
 
 
-@dataclass(frozen=True, repr=False)
+@frozen(repr=False)
 class RowStarts(FeaturePartition):
     """A partition by the begins of rows in the feature `key`, the first at 0."""
 
 
-@dataclass(frozen=True, repr=False)
+@frozen(repr=False)
 class RowLimits(FeaturePartition):
     """A partition by the ends of rows in the feature `key`."""
 
 
-@dataclass(frozen=True, repr=False)
+@frozen(repr=False)
 class ValueRowIds(FeaturePartition):
     """A partition by the row number of each value in the feature `key`, in ascending order."""
 
 
-@dataclass(frozen=True)
+@frozen()
 class UniformRowLength:
     """A partition into rows of this length."""
 
@@ -314,7 +315,7 @@ class UniformRowLength:
 Partition: TypeAlias = FeaturePartition | UniformRowLength
 
 
-@dataclass(frozen=True, repr=False)
+@frozen(repr=False)
 class RaggedFeature(_Shown):
     """A feature with any number of values: a one-dimensional array, or `Ragged` for a batch.
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import prod
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from penstock.core.frozen import frozen
 from penstock.elements.chunks.chunk import Column
 from penstock.elements.leaves.offsets import spread
 from penstock.elements.ragged import Ragged
@@ -31,7 +31,7 @@ class Leaf(Protocol):
         ...
 
 
-@dataclass(frozen=True)
+@frozen()
 class Fixed(Leaf):
     """Values of one shape, `(k, *shape)`."""
 
@@ -44,7 +44,7 @@ class Fixed(Leaf):
         return self.values[low:high]
 
 
-@dataclass(frozen=True)
+@frozen()
 class Uneven(Leaf):
     """Ragged values; in a batch with splits of `splits_dtype`."""
 
@@ -59,7 +59,7 @@ class Uneven(Leaf):
         return whole.with_splits(self.splits_dtype)
 
 
-@dataclass(frozen=True)
+@frozen()
 class Padded(Leaf):
     """Items, `(k, ~, *shape)`, padded in a batch to its longest with `fill`."""
 
@@ -73,7 +73,7 @@ class Padded(Leaf):
         return self.items[low:high].to_dense(self.fill)
 
 
-@dataclass(frozen=True)
+@frozen()
 class Lengths(Leaf):
     """The number of items of each record, `(k,)`."""
 
@@ -86,7 +86,7 @@ class Lengths(Leaf):
         return self.counts[low:high]
 
 
-@dataclass(frozen=True)
+@frozen()
 class Listed(Leaf):
     """Ragged values as `Sparse`, with the length of the longest."""
 
@@ -105,7 +105,7 @@ class Listed(Leaf):
         return sparse_of(self.values[low:high])
 
 
-@dataclass(frozen=True)
+@frozen()
 class Placed(Leaf):
     """Values at indices, of shape `(k, *size)`."""
 

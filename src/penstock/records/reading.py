@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -12,6 +11,7 @@ from numpy.typing import NDArray
 from penstock.core.arrays import Allocate, Rows
 from penstock.core.cached import cached_property
 from penstock.core.errors import DataError
+from penstock.core.frozen import frozen
 from penstock.elements.chunks.chunk import Chunk, Items
 from penstock.elements.nested.structure import flatten, unflatten
 from penstock.elements.ragged import Ragged, make_ragged
@@ -27,7 +27,7 @@ LeafOf: TypeAlias = Callable[[Parsed, int], Any]
 """A function that makes a leaf of the slots' values for a batch of records."""
 
 
-@dataclass(frozen=True)
+@frozen()
 class ReadAndParse:
     """A parser that reads batches of records from `source` itself, given record numbers.
 

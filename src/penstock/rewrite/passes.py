@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import NamedTuple, TypeAlias
 
 from penstock import rewrite
+from penstock.core.frozen import frozen
 from penstock.ops import order
 from penstock.plan.graph import post_order, rebuild
 from penstock.plan.node import Node
@@ -60,7 +61,7 @@ SHORT = 512
 """The number of rows for which tracing a function costs about as much as calling it."""
 
 
-@dataclass(frozen=True)
+@frozen()
 class Rewritten:
     """A plan after the passes, and the rules that changed it."""
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from types import BuiltinFunctionType, FunctionType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from penstock.core.frozen import frozen
 from penstock.elements.nested.nesting import PathStep, part_in
 from penstock.elements.spec import ArraySpec
 from penstock.ops import elementwise
@@ -76,7 +77,7 @@ def _telling(node: Node, inputs: tuple[Node, ...]) -> Node:
     return node
 
 
-@dataclass(frozen=True)
+@frozen()
 class _Declared:
     """A traced function that declares the spec of its results."""
 

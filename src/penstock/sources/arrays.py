@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import reduce
 from typing import Any
 
@@ -14,6 +13,7 @@ from penstock.core.arrays import Rows
 from penstock.core.cached import cached_property
 from penstock.core.digest import digest_array, hasher
 from penstock.core.errors import ElementError
+from penstock.core.frozen import frozen
 from penstock.elements.chunks.chunk import Column, Columns
 from penstock.elements.chunks.sharing import gathered
 from penstock.elements.chunks.stacking import FILL
@@ -26,7 +26,7 @@ from penstock.elements.spec import LeafSpec, ObjectSpec, Spec, is_array_like, le
 from penstock.kernels import Ahead, Pool, SideThread
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class ArraySource:
     """Elements whose leaves are the rows of arrays, as read-only views without a copy.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from math import prod
 from typing import Any, Protocol, TypeAlias
@@ -14,6 +13,7 @@ from numpy.typing import NDArray
 from penstock.core.arrays import Rows
 from penstock.core.cached import cached_property
 from penstock.core.errors import DataError
+from penstock.core.frozen import frozen
 from penstock.elements.chunks.chunk import Column, Columns
 from penstock.elements.nested.structure import Structure, flatten
 from penstock.elements.ragged import Ragged
@@ -125,7 +125,7 @@ class DecodedBlock:
         return packed
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class BlockedSource:
     """The elements of a store, with up to `cache_bytes` of recent blocks; each block is decoded by one thread.
 

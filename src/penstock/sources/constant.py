@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,6 +10,7 @@ from numpy.typing import NDArray
 from penstock.core.arrays import Rows
 from penstock.core.digest import digest_array
 from penstock.core.errors import ElementError
+from penstock.core.frozen import frozen
 from penstock.elements.chunks.chunk import Columns
 from penstock.elements.nested import structure as structures
 from penstock.elements.nested.structure import Structure
@@ -20,7 +20,7 @@ from penstock.elements.spec import Spec, spec_of
 from penstock.sources.arrays import as_array
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class ConstantSource:
     """One element, the same each time it is read."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,13 +12,14 @@ from penstock.core.arrays import Rows
 from penstock.core.cached import cached_property
 from penstock.core.digest import hasher
 from penstock.core.errors import PlanError
+from penstock.core.frozen import frozen
 from penstock.elements.chunks.chunk import Column, Columns
 from penstock.elements.nested.structure import LEAF, Structure, flatten
 from penstock.elements.spec import ArraySpec, ObjectSpec, Spec
 from penstock.storage.local import advise_whole, read_whole
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class FileBytes:
     """The content of each file as `bytes`, or a dict of it and the file's `label` (`int64`).
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from penstock.core.errors import DataError
+from penstock.core.frozen import frozen
 from penstock.sources.files import FileBytes
 from penstock.storage.paths import nearest_folder
 from penstock.storage.remote.file import shown_url
@@ -18,7 +18,7 @@ from penstock.storage.remote.listing import find_below
 IMAGE_EXTENSIONS = (".jpg", ".jpeg", ".png", ".ppm", ".bmp", ".pgm", ".tif", ".tiff", ".webp", ".gif")
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class ImageFolder(FileBytes):
     """The images of a folder: `{"image": bytes, "label": int64}`; `class_names[label]` is the name of its folder."""
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import array
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from itertools import islice
 from typing import Any, cast
 
@@ -16,6 +15,7 @@ from penstock.core.arrays import Rows
 from penstock.core.attributes import attribute_of
 from penstock.core.blame import Blame, ElementPlace, add_blame
 from penstock.core.errors import ElementError
+from penstock.core.frozen import frozen
 from penstock.elements.chunks.chunk import Chunk, Column, Columns, Items, Kept
 from penstock.elements.chunks.sharing import own_array, with_own_arrays
 from penstock.elements.nested import structure as structures
@@ -33,7 +33,7 @@ SAFE = (list, tuple, range, str, bytes, array.array, np.ndarray, np.memmap)
 """Types whose items any number of threads may read at once."""
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class IndexableSource:
     """The items of an object with `len(...)` and `[i]`, or with a faster method.
 

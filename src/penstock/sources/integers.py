@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import operator
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,6 +10,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from penstock.core.arrays import Rows
 from penstock.core.errors import ElementError, PlanError
+from penstock.core.frozen import frozen
 from penstock.core.lengths import INFINITE
 from penstock.elements.chunks.chunk import Columns
 from penstock.elements.nested.structure import LEAF
@@ -21,7 +21,7 @@ _LOWEST, _HIGHEST = -(2**63), 2**63 - 1
 _LONGEST = 2**62
 
 
-@dataclass(frozen=True)
+@frozen()
 class IntegerSource:
     """The integers `start + step * row`, for `length` rows or without end."""
 

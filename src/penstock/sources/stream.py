@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
 
 from penstock.core.digest import hasher
+from penstock.core.frozen import frozen
 from penstock.elements.chunks.chunk import Chunk, Items
 from penstock.elements.spec import Spec
 from penstock.storage.sidecar import Stamp
@@ -57,7 +57,7 @@ class FileFormat(Protocol):
 F = TypeVar("F", bound=FileFormat)
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class Compressed(Generic[F]):
     """The elements that `form` describes, file by file, each decompressed by `compressions[i]`, if not `None`."""
 

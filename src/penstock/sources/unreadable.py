@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
@@ -13,6 +12,7 @@ from numpy.typing import NDArray
 from penstock.core.arrays import Rows
 from penstock.core.cached import cached_property
 from penstock.core.errors import DataError
+from penstock.core.frozen import frozen
 from penstock.elements.chunks.chunk import Chunk
 from penstock.elements.spec import Spec
 from penstock.index.blocked import Blocks
@@ -27,7 +27,7 @@ class OfFiles(Source, Protocol):
     def file_starts(self) -> Rows: ...
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class WithUnreadable:
     """The elements of `source`, and one failing element for each unreadable file, at `places` (sorted)."""
 

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import partial
 from typing import Any, TypeVar
 
@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from penstock.core.digest import digest
 from penstock.core.errors import DataError
+from penstock.core.frozen import frozen
 from penstock.kernels.records import ScanError
 from penstock.storage.local import file_size
 from penstock.storage.paths import INDEX_FOLDER, INDEX_SUFFIX, is_index
@@ -33,7 +34,7 @@ IsSound = Callable[[Mapping[str, NDArray[Any]], int], bool]
 """A check of loaded arrays against the form of the scan's results, for a file of a given size."""
 
 
-@dataclass(frozen=True)
+@frozen()
 class IndexKind:
     """A kind of index: a format with parameters, the scan that makes it, and the check of its arrays.
 

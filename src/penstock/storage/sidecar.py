@@ -9,7 +9,6 @@ import os
 import re
 import struct
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -17,6 +16,7 @@ from numpy.typing import NDArray
 
 from penstock.core.digest import hasher
 from penstock.core.errors import DataError
+from penstock.core.frozen import frozen
 from penstock.kernels import MappedFile, maps_cut
 from penstock.kernels.records import crc32c
 from penstock.storage.paths import INDEX_MAGIC
@@ -33,7 +33,7 @@ _SAMPLES = 16
 _EDGE = 1 << 16  # bytes read at the beginning and the end
 
 
-@dataclass(frozen=True)
+@frozen()
 class Stamp:
     """The state of a file: its size, the time of its last change, and a digest of samples of its content.
 
@@ -72,7 +72,7 @@ class Stamp:
             return _digest_of(file.fileno(), self.size) == self.digest
 
 
-@dataclass(frozen=True)
+@frozen()
 class Sidecar:
     """The index of one data file: its `format` and parameters, and the index arrays by name.
 

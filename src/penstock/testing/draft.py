@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from hypothesis import strategies as st
 
+from penstock.core.frozen import frozen
 from penstock.dataset.dataset import Dataset
 
 LONGEST = 24  # elements; longer datasets are cut
@@ -16,7 +16,7 @@ SEEDS = st.integers(0, 2**64 - 1)
 Draw: TypeAlias = Callable[[st.SearchStrategy[Any]], Any]
 
 
-@dataclass(frozen=True)
+@frozen()
 class Draft:
     """A dataset under construction: an example of its elements, and whether all have the same shapes."""
 

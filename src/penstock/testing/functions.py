@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, NamedTuple, cast
 
 import numpy as np
 
+from penstock.core.frozen import frozen
 from penstock.elements.nested.structure import flatten, unflatten
 from penstock.elements.ragged import Ragged
 from penstock.elements.sparse import Sparse
@@ -20,7 +20,7 @@ class Pair(NamedTuple):
     second: Any
 
 
-@dataclass(frozen=True)
+@frozen()
 class Labelled:
     """An element that is a dataclass."""
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
@@ -13,6 +12,7 @@ import numpy as np
 
 from penstock.core.checks import check_count, check_flag
 from penstock.core.errors import DataError
+from penstock.core.frozen import frozen
 from penstock.dataset.readers.tables import read_csv
 from penstock.storage.compression import open_decompressed
 from penstock.storage.paths import find_files, list_files
@@ -25,7 +25,7 @@ from penstock.tf_data.signature import numpy_kind
 _GUESSED: tuple[Any, ...] = (np.int32, np.int64, np.float32, np.float64)
 
 
-@dataclass(frozen=True)
+@frozen()
 class Column:
     """The type of a column, `bytes` or a dtype, and the value of an empty field; `None` if a value is required."""
 
@@ -54,7 +54,7 @@ class Column:
         return made
 
 
-@dataclass(frozen=True)
+@frozen()
 class ParseRow:
     """Turn a row of text into a tuple of values."""
 
@@ -64,7 +64,7 @@ class ParseRow:
         return tuple(column.parse(row[column.name]) for column in self.columns)
 
 
-@dataclass(frozen=True)
+@frozen()
 class ParseBatch:
     """Turn a batch of text into arrays by column, with the label taken out if there is one."""
 

@@ -11,13 +11,13 @@ from __future__ import annotations
 import inspect
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from penstock.core.attributes import unknown_in_room
 from penstock.core.checks import check_flag, check_list, whole
+from penstock.core.frozen import frozen
 from penstock.core.options import AUTOTUNE
 from penstock.plan.types import INFINITE as INFINITE_CARDINALITY
 from penstock.plan.types import UNKNOWN as UNKNOWN_CARDINALITY
@@ -205,7 +205,7 @@ def get_structure(dataset_or_iterator: Dataset[Any]) -> Any:
     return dataset_or_iterator.element_spec
 
 
-@dataclass(frozen=True)
+@frozen()
 class Reducer:
     """The functions of `group_by_reducer` for one key: the first state, the next state, and the result.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any, cast
 
 import numpy as np
@@ -11,6 +10,7 @@ from numpy.typing import DTypeLike
 
 from penstock.core.checks import is_one_of
 from penstock.core.errors import ElementError
+from penstock.core.frozen import frozen
 from penstock.elements.nested import structure as structures
 from penstock.elements.nested.structure import flatten, unflatten
 from penstock.elements.spec import ArraySpec, LeafSpec, ObjectSpec, RaggedSpec, SparseSpec, describe, spec_of
@@ -147,7 +147,7 @@ def signature_of(given: Any) -> Any:
         raise TypeError(f"from_generator(output_signature=): {error}") from None
 
 
-@dataclass(frozen=True)
+@frozen()
 class Fitting:
     """A generator function whose elements are made to fit dtypes: numbers, lists and arrays become arrays of them.
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import numpy as np
 
 from penstock.core.errors import ElementError
+from penstock.core.frozen import frozen
 from penstock.dataset.handle import Handle
 from penstock.elements.nested.structure import flatten, unflatten
 from penstock.elements.spec import ArraySpec, LeafSpec, ObjectSpec, Spec
@@ -19,7 +20,7 @@ from penstock.tf_data import tensors
 _STATEFUL = {"PyFunc", "EagerPyFunc", "AssignVariableOp", "AssignAddVariableOp", "AssignSubVariableOp"}
 
 
-@dataclass(frozen=True)
+@frozen()
 class TensorFunction:
     """A function of tensors, called with arrays: traced as a `tf.function` once for all elements of one spec.
 
@@ -88,7 +89,7 @@ def _can_be_traced(spec: Spec) -> bool:
     return all(not isinstance(leaf, ObjectSpec) or issubclass(leaf.type, str | bytes) for leaf in flatten(spec)[0])
 
 
-@dataclass(frozen=True)
+@frozen()
 class _Traced:
     """A concrete function of flat tensors, the spec of its result, and whether its operations have state."""
 
@@ -158,7 +159,7 @@ def _tensor_of(leaf: Any, spec: LeafSpec) -> Any:
     return to_tensor(leaf)
 
 
-@dataclass(frozen=True)
+@frozen()
 class EagerFunction:
     """A function that takes eager tensors and returns datasets, or anything else: called for each element."""
 

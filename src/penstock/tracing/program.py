@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from penstock.core.arrays import Allocate
+from penstock.core.frozen import frozen
 from penstock.elements.chunks.chunk import Column
 from penstock.tracing.forms import PYTHON_DTYPES, PYTHON_TYPES, Kind, ValueForm
 
@@ -75,7 +76,7 @@ class ResultLeaf:
     shared: bool = False
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class ColumnProgram:
     """Steps over columns: the first registers are the columns of the chunk, the others those of the steps."""
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from types import FunctionType
 from typing import Any
@@ -13,6 +12,7 @@ import numpy as np
 
 from penstock.core.arrays import Allocate
 from penstock.core.errors import ElementError
+from penstock.core.frozen import frozen
 from penstock.elements.chunks.chunk import Chunk, Column, Columns, Items
 from penstock.elements.nested.structure import Structure, flatten, is_leaf, unflatten
 from penstock.elements.spec import ArraySpec, Spec, leaf_spec
@@ -28,7 +28,7 @@ from penstock.tracing.standin import StandIn, Trace, Value, value_of
 CONSTANTS = (bool, int, float, complex, str, bytes)
 
 
-@dataclass(frozen=True, repr=False)
+@frozen(repr=False)
 class Traced:
     """A function whose results for elements of spec `given` its program computes from columns.
 

@@ -8,8 +8,9 @@ import os
 import sys
 import threading
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
+
+from penstock.core.frozen import frozen
 
 if TYPE_CHECKING:
     from penstock.storage.remote.fetcher import FetchCounts
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 _FETCHER = "penstock.storage.remote.fetcher"
 
 
-@dataclass(frozen=True)
+@frozen()
 class FetchStats:
     """Requests to remote stores since the iterator was made, by this process and by those that make its elements.
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
+
+from penstock.core.frozen import frozen
 
 FIRST_PART = 5  # one of this many steps is left out of the figures: the first items find no work ahead
 
@@ -22,7 +23,7 @@ class ItemCost(NamedTuple):
         return float(self.cpu.mean())
 
 
-@dataclass(frozen=True)
+@frozen()
 class ClusterModel:
     """A job of `world` ranks, each with `workers` that make up to `ahead` items before the step that needs them.
 

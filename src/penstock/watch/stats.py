@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from penstock import watch
+from penstock.core.frozen import frozen
 from penstock.engine.runs.settings import ISOLATED
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ LEAST_STEADY = 0.1  # share of its time for which a run must be under way
 _LONGEST = 64  # characters of an operation's name
 
 
-@dataclass(frozen=True)
+@frozen()
 class OperationStats:
     """The time of one operation, without its inputs: seconds of wall and CPU time, and of waiting (their difference).
 
@@ -51,7 +51,7 @@ class OperationStats:
     sequential: bool = False
 
 
-@dataclass(frozen=True)
+@frozen()
 class HeldStats:
     """The bytes that one part of a run holds, and the most that it has held.
 
@@ -64,7 +64,7 @@ class HeldStats:
     peak: int
 
 
-@dataclass(frozen=True, repr=False)
+@frozen(repr=False)
 class Stats:
     """The counts of an iterator since it was made.
 

@@ -7,13 +7,13 @@ import os
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from time import monotonic, time
 from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
 from penstock.core.events import RunEvent
 from penstock.core.frames import is_ours
+from penstock.core.frozen import frozen
 from penstock.engine.tasks.task import Task
 from penstock.watch import counters as counting
 from penstock.watch.counters import CALLS, Counters, OperationCounters
@@ -31,7 +31,7 @@ _RUNS = f"{os.sep}workers{os.sep}executors.py"  # where our threads run tasks
 _WAITS = (f"{os.sep}workers{os.sep}", f"{os.sep}safety{os.sep}")  # where our threads wait for one another
 
 
-@dataclass(frozen=True)
+@frozen()
 class At:
     """A place where a thread is: `frames` from the innermost out to the operation, and the call that it is in."""
 

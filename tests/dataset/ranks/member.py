@@ -1,6 +1,7 @@
-"""One process of a real process group: `python member.py FRAMEWORK RANK WORLD ADDRESS '{"task": ...}'`.
+"""Processes of a real process group: `python member.py FRAMEWORK WORLD ADDRESS RANK '{"task": ...}' ...`.
 
-It writes what it received as one line of JSON.
+Each task is done by a process of its own; the first of them has the rank RANK. The processes are forked from one that
+has imported PyTorch. They write what they received, each as one line of JSON.
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+import traceback
 
 import penstock as ps
 
@@ -88,14 +90,34 @@ def received(task, rank):
     return found
 
 
-def main():
-    framework, rank, world, address, task = sys.argv[1:]
-    join(framework, int(rank), int(world), address)
-    line = json.dumps(received(json.loads(task), int(rank)))
-    print(line, flush=True)
-    if "dies" not in json.loads(task):
+def be(framework, rank, world, address, task, pipe):
+    """Be one rank, write what it received to a pipe, and end this process."""
+    try:
+        join(framework, rank, world, address)
+        found = received(task, rank)
+    except Exception:  # noqa: BLE001 - the test shows it
+        found = {"crashed": traceback.format_exc()}
+    with os.fdopen(pipe, "w") as file:
+        file.write(json.dumps(found))
+    if "dies" not in task and "crashed" not in found:
         await_others(framework)
     os._exit(0)  # no goodbye to the other ranks, as when the process is killed
+
+
+def main():
+    framework, world, address, first, *tasks = sys.argv[1:]
+    if framework == "torch":
+        import torch.distributed  # noqa: F401 - once for all
+    pipes = []
+    for rank, task in enumerate(map(json.loads, tasks), int(first)):
+        reading, writing = os.pipe()
+        if os.fork() == 0:
+            be(framework, rank, int(world), address, task, writing)
+        os.close(writing)
+        pipes.append(reading)
+    for pipe in pipes:
+        with os.fdopen(pipe) as file:
+            print(file.read(), flush=True)
 
 
 if __name__ == "__main__":

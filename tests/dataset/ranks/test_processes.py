@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import os
 import re
+import signal
 import socket
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -21,25 +23,29 @@ SECONDS = 100
 
 def started(framework, world, address, *tasks):
     """What each process of a group reports; with one task for all, or one for each."""
-    tasks = tasks if len(tasks) == world else tasks * world
+    tasks = [json.dumps(task) for task in (tasks if len(tasks) == world else tasks * world)]
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "XLA_FLAGS": "", "JAX_PLATFORMS": "cpu"}
-    command = [sys.executable, str(MEMBER), framework]
-    processes = [
+    command = [sys.executable, str(MEMBER), framework, str(world), str(address)]
+    together = {"0": tasks} if framework == "torch" else {str(rank): [task] for rank, task in enumerate(tasks)}
+    programs = [
         subprocess.Popen(
-            [*command, str(rank), str(world), str(address), json.dumps(task)],
+            [*command, first, *these],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
             env=environment,
+            start_new_session=True,
         )
-        for rank, task in enumerate(tasks)
+        for first, these in together.items()
     ]
     try:
-        told = [process.communicate(timeout=SECONDS) for process in processes]
+        told = [program.communicate(timeout=SECONDS) for program in programs]
     finally:
-        for process in processes:
-            process.kill()
-    return [json.loads(out) if out else {"crashed": error} for out, error in told]
+        for program in programs:
+            with suppress(ProcessLookupError):  # they have all ended
+                os.killpg(program.pid, signal.SIGKILL)
+    lines = [(line, error) for out, error in told for line in (out.splitlines() or [""])]
+    return [json.loads(line) if line else {"crashed": error} for line, error in lines]
 
 
 def free_address():

@@ -32,7 +32,7 @@ def _exists(descriptor):
 
 
 class Killer(threading.Thread):
-    """Kills a worker that takes tasks every 50 ms, up to 300 of them, for half a minute at most.
+    """Kills a worker that takes tasks every 50 ms, up to 50 of them, for ten seconds at most.
 
     On a busy machine a worker takes seconds to start, so that many more would take longer than a test may.
     """
@@ -44,8 +44,8 @@ class Killer(threading.Thread):
         self._is_done = threading.Event()
 
     def run(self):
-        draws, end = random.Random(1), time.monotonic() + 30
-        while len(self.killed) < 300 and time.monotonic() < end and not self._is_done.wait(0.05):
+        draws, end = random.Random(1), time.monotonic() + 10
+        while len(self.killed) < 50 and time.monotonic() < end and not self._is_done.wait(0.05):
             if pids := self._crew.pids:
                 pid = draws.choice(pids)
                 with suppress(ProcessLookupError):  # it has just been replaced
@@ -74,7 +74,7 @@ def test_workers_that_are_killed_at_random_change_nothing(pool):
             assert (batch == batch[:, :1]).all()
             got += batch[:, 0].tolist()
     assert got == wanted
-    assert len(killer.killed) > 5
+    assert len(killer.killed) > 2
     assert {event.kind for event in it.stats().events} == {"died"}
     assert all("SIGKILL" in event.words or "SIGTERM" in event.words for event in it.stats().events)
     assert all(map(await_end, killer.killed))

@@ -122,7 +122,7 @@ PIPELINES = {
     "some of batches": lambda ds: ds.batch(8).shard(2, 1),
     "a part, mapped": lambda ds: ds.skip(100).take(9000).map(lambda x: x + 1, vectorized=False),
     "epochs": lambda ds: ds.take(3000).shuffle(seed=1).repeat(3),
-    "mixed": lambda ds: ps.Dataset.sample_from_datasets([ds.take(5000), ds.skip(5000)], [0.5, 0.5], seed=2),
+    "mixed": lambda ds: ps.Dataset.sample_from_datasets([ds.take(2000), ds.skip(5000).take(2000)], [0.5, 0.5], seed=2),
     "filtered": lambda ds: ds.shuffle(seed=1).filter(lambda x: x % 3 == 0),
     "filtered batches": lambda ds: ds.filter(lambda x: x % 30 == 0).batch(4),
 }

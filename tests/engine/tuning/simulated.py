@@ -35,6 +35,7 @@ class Worker:
     """A thread and the task it is in; the parts before `began` was set are not of the task."""
 
     parts: deque[Part] = field(default_factory=deque)
+    kind: str = "idle"  # that of the part it is in
     left: float = 0.0
     has_gil: bool = False
     has_lock: bool = False
@@ -44,10 +45,6 @@ class Worker:
     cpu: float = 0.0
     starved: float = 0.0
     yields: int = 0
-
-    @property
-    def kind(self) -> str:
-        return self.parts[0].kind if self.parts else "idle"
 
 
 @dataclass
@@ -112,29 +109,38 @@ class Machine:
 
     def _advance(self, until: float = float("inf")) -> dict[int, Cost]:
         """Go on to the next end of a part; what that finished."""
-        for worker in list(self.workers):
-            if worker.task is None:
-                self._pick(worker)
-        running = [w for w in self.workers if w.kind in ("run", "move") or (w.kind == "hold" and w.has_gil)]
-        core = min(1.0, self.cores / len(running)) if running else 1.0
-        movers = sum(w.kind == "move" for w in running)
-        memory = min(1.0, self.bandwidth / (core * movers)) if movers else 1.0
-        waiting = [w for w in self.workers if w.kind == "wait" or w.has_lock]
-        speeds = [(w, core * (memory if w.kind == "move" else 1.0)) for w in running] + [(w, 1.0) for w in waiting]
-        if not speeds:
+        for worker in [each for each in self.workers if each.task is None]:
+            self._pick(worker)
+        running: list[Worker] = []
+        waiting: list[Worker] = []
+        for worker in self.workers:
+            kind = worker.kind
+            if kind in ("run", "move") or (kind == "hold" and worker.has_gil):
+                running.append(worker)
+            elif kind == "wait" or worker.has_lock:
+                waiting.append(worker)
+        if not running and not waiting:
             assert until < float("inf"), "nothing is under way"
             self.now = until
             return {}
-        passed = min([until - self.now, *(w.left / speed for w, speed in speeds)])
+        core = min(1.0, self.cores / len(running)) if running else 1.0
+        movers = sum(worker.kind == "move" for worker in running)
+        memory = min(1.0, self.bandwidth / (core * movers)) if movers else 1.0
+        passed = until - self.now
+        for worker in running:
+            passed = min(passed, worker.left / (core * memory if worker.kind == "move" else core))
+        for worker in waiting:
+            passed = min(passed, worker.left)
         self.now += passed
         self.used += passed * core * len(running)
-        for worker, speed in speeds:
-            worker.left -= passed * speed
         for worker in running:
+            worker.left -= passed * (core * memory if worker.kind == "move" else core)
             worker.cpu += passed * core
             worker.starved += passed * (1 - core)
+        for worker in waiting:
+            worker.left -= passed
         finished: dict[int, Cost] = {}
-        for worker, _ in speeds:
+        for worker in running + waiting:
             if worker.left <= 1e-6:
                 finished.update(self._end_part(worker))
         return finished
@@ -151,7 +157,7 @@ class Machine:
             self._begin_part(worker)
 
     def _begin_part(self, worker: Worker) -> None:
-        worker.left = worker.parts[0].ns
+        worker.kind, worker.left = worker.parts[0]
         if worker.kind in ("wait", "lock"):
             worker.yields += 1
         if worker.kind == "lock":
@@ -184,6 +190,7 @@ class Machine:
         if worker.parts:
             self._begin_part(worker)
             return {}
+        worker.kind = "idle"
         task, worker.task = worker.task, None
         assert task is not None
         wall = self.now - worker.began

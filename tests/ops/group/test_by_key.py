@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 import pytest
 
 from penstock import INFINITE, UNKNOWN, Dataset
 from penstock.core.errors import CursorError
+from penstock.core.frozen import frozen
 from penstock.ops.elementwise.beside import Beside, whole_number
 from penstock.ops.group.by_key import Gather
 from penstock.ops.read.given import Given
 from tests.plan.flows import assert_streams, stream_of
 
 
-@dataclass(frozen=True)
+@frozen()
 class Threes(Gather):
     """Gather three elements of each key."""
 

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock import INFINITE, Dataset
+from penstock.core.frozen import frozen
 from penstock.ops.group.grouping import Collecting, Grouping, spans
 
 
-@dataclass(frozen=True)
+@frozen()
 class Largest(Grouping):
     """The largest of each group of numbers, if it is less than 8."""
 

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 import pytest
 
 from penstock import Dataset
+from penstock.core.frozen import frozen
 from penstock.elements.spec import ArraySpec
 from penstock.ops.group.leafwise import LeafwiseGrouping
 
 
-@dataclass(frozen=True)
+@frozen()
 class Scaled(LeafwiseGrouping):
     """The sum of each leaf's numbers times 1 for the first leaf, 2 for the second, and so on."""
 
@@ -45,7 +44,7 @@ def test_an_error_names_the_leaf_and_the_rows():
 
 
 def test_shapes_learned_from_one_element_do_not_apply_to_others():
-    @dataclass(frozen=True)
+    @frozen()
     class Kept(Scaled):
         def leaf_spec(self, leaf, told, size, origin):
             return leaf

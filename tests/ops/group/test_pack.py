@@ -21,6 +21,7 @@ from penstock.ops.read.given import Given
 from penstock.plan.background import Inline
 from penstock.plan.flow import Piece
 from penstock.testing.laws import same, verify_resume
+from tests.draws import draws
 
 STRATEGIES = ["first_fit", "best_fit", "split"]
 
@@ -77,7 +78,7 @@ def test_every_token_is_in_its_place_once(packing):
 
 
 @given(packings(), st.integers(1, 4))
-@settings(max_examples=50)
+@settings(max_examples=draws(25))
 def test_a_restore_at_every_step_and_in_batches(packing, size):
     _, length, arguments, dataset = packing
     packed = dataset.pack(length, **arguments)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import statistics
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -14,6 +13,7 @@ import numpy as np
 
 import penstock as ps
 from penstock.cli.terminal import Update
+from penstock.core.frozen import frozen
 from penstock.core.lazy import require
 from penstock.engine.tuning.budget import available_cores
 from penstock.image.fused import FusedImage, fuse
@@ -59,7 +59,7 @@ def pipeline(folder: Path) -> ps.Dataset[dict[str, Any]]:
     )
 
 
-@dataclass(frozen=True)
+@frozen()
 class Speeds:
     """Images per second of the pipeline, its kernel alone on `threads` threads, and whole decodes; and the verdict."""
 

@@ -7,7 +7,7 @@ import math
 import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from glob import escape, glob
 from itertools import zip_longest
 from multiprocessing import get_context
@@ -21,6 +21,7 @@ from penstock.cli.files.stored import STORED, ColumnTypes, StoredSample, columns
 from penstock.cli.loading import TargetError
 from penstock.cli.terminal import Terminal
 from penstock.core.errors import DataError, PlanError
+from penstock.core.frozen import frozen
 from penstock.storage.compression import SUFFIXES
 from penstock.storage.paths import INDEX_FOLDER, INDEX_SUFFIX
 from penstock.storage.remote.file import is_url
@@ -31,7 +32,7 @@ _SAMPLED = 1000  # elements, spread over the files, from which shard sizes and c
 _TOLD_EVERY = 1000  # records between two reports of progress
 
 
-@dataclass(frozen=True)
+@frozen()
 class Conversion:
     """The source and target files: the records `bounds[i]` to `bounds[i + 1]` of `paths` go into the file `names[i]`.
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import penstock as ps
 from penstock.cli.loading import TargetError
 from penstock.core.errors import DataError
+from penstock.core.frozen import frozen
 from penstock.kernels.records import masked_crc32c
 from penstock.storage.compression import SUFFIXES, first_bytes, open_decompressed
 from penstock.storage.paths import list_files
@@ -19,7 +19,7 @@ WHOLE_FILES = "files"
 _LOOKED_AT = 512  # bytes of the beginning of a file
 
 
-@dataclass(frozen=True)
+@frozen()
 class Format:
     """A format: its name, the extensions and first bytes of its files, and the function that reads them."""
 

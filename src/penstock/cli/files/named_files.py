@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
 from glob import has_magic
 
 import penstock as ps
 from penstock.cli.files.stored import StoredSample
+from penstock.core.frozen import frozen
 from penstock.sources.folder import IMAGE_EXTENSIONS
 from penstock.sources.tar.samples import KEY
 
@@ -17,7 +17,7 @@ PATH = "path"
 _FILE = "file"
 
 
-@dataclass(frozen=True)
+@frozen()
 class NamedFiles:
     """The files at `paths` below the folder `root`, one sample per file.
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
@@ -13,6 +12,7 @@ import numpy as np
 import penstock as ps
 from penstock.cli.files.words import kind_of_bytes
 from penstock.core.errors import DataError, ElementError
+from penstock.core.frozen import frozen
 from penstock.core.lazy import require
 from penstock.elements.ragged import Ragged
 from penstock.elements.sparse import Sparse
@@ -69,7 +69,7 @@ def _plain(name: str, value: Any) -> Any:
     return value
 
 
-@dataclass(frozen=True)
+@frozen()
 class StoredFormat:
     """A format to convert to: how a sample is stored, and how stored samples are written and read again.
 

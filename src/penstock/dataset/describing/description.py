@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from math import hypot
 from typing import Any, NamedTuple
 
 from penstock import dataset, watch
+from penstock.core.frozen import frozen
 from penstock.dataset.describing.classes import MOST_CLASSES, Class
 from penstock.dataset.describing.moments import Floats, Moments, Whole
 from penstock.dataset.describing.outline import ITEM, MOST_PATHS, Tallies
@@ -24,7 +25,7 @@ class LengthRange(NamedTuple):
     max: int
 
 
-@dataclass(frozen=True)
+@frozen()
 class LeafDescription:
     """Statistics of the values of all elements at one path.
 
@@ -63,7 +64,7 @@ class LeafDescription:
         return (watch.sheet.text.short(first) or "element") + item + rest
 
 
-@dataclass(frozen=True, repr=False)
+@frozen(repr=False)
 class Description(Mapping[str, LeafDescription]):
     """The result of `ds.describe()`: a mapping from paths to the statistics of leaves, shown as a table.
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, TypeAlias, cast
 
 from penstock.core.errors import CursorError
+from penstock.core.frozen import frozen
 from penstock.engine import cursors
 from penstock.engine.cursors.summary import PlanSummary, plan_mismatch
 from penstock.plan.types import INFINITE_STRIDE
@@ -16,7 +17,7 @@ SEED_COUNT = 1 << 64  # seeds are uint64
 Pairs: TypeAlias = tuple[tuple[int, int], ...]
 
 
-@dataclass(frozen=True)
+@frozen()
 class Cursor:
     """The position of an iterator: all items before `row` of `epoch`, and the items in `ahead`, were received.
 

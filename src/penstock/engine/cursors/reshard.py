@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, TypeAlias, cast
 
 from penstock.core.errors import CursorError
+from penstock.core.frozen import frozen
 from penstock.engine.cursors.cursor import Cursor, cursor_of
 from penstock.engine.cursors.sharding import AFTER_SHARD, Sharding, is_sharded
 from penstock.engine.cursors.summary import plan_mismatch
@@ -21,7 +21,7 @@ ReaderPosition: TypeAlias = tuple[Mark, int, int]
 """The position of a virtual stream: the mark of its reader, the elements given, and 1 if the stream has ended."""
 
 
-@dataclass(frozen=True)
+@frozen()
 class ShardState:
     """The state of shard `index` of `num_shards`, which yielded `elements`, the last `offset` after its mark."""
 

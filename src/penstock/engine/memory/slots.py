@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import compress
 from math import prod
 from operator import is_
@@ -12,6 +11,7 @@ from typing import Any, TypeAlias, cast
 import numpy as np
 
 from penstock.core.arrays import AllocateAll
+from penstock.core.frozen import frozen
 from penstock.elements.chunks.chunk import Chunk, Column, Columns, Items
 from penstock.elements.nested.structure import flatten, unflatten
 from penstock.elements.ragged import Ragged
@@ -30,7 +30,7 @@ NO_PLACE = np.empty(0, object)
 NO_PLACE.flags.writeable = False
 
 
-@dataclass(frozen=True)
+@frozen()
 class LeafShape:
     """Shape and dtype of a leaf of one item, and its bytes `outside` of a slot, such as ragged rows and texts."""
 
@@ -44,7 +44,7 @@ class LeafShape:
         return prod(self.shape) * self.dtype.itemsize + self.outside
 
 
-@dataclass(frozen=True)
+@frozen()
 class SlotsBefore:
     """The shapes of batches of an epoch before, and whether batches were written into their slots."""
 
@@ -52,10 +52,13 @@ class SlotsBefore:
     is_used: bool = False
 
 
+NO_EPOCH_BEFORE = SlotsBefore()
+
+
 class Slots:
     """Allocator of slots for batches whose leaves have one shape, taken from the plan or from the batch before."""
 
-    def __init__(self, plan: Node, allocate: AllocateAll, before: SlotsBefore = SlotsBefore()) -> None:
+    def __init__(self, plan: Node, allocate: AllocateAll, before: SlotsBefore = NO_EPOCH_BEFORE) -> None:
         """Allocate by `allocate`; the shapes of an epoch before are those of this one until a batch has others."""
         self._allocate = allocate
         self._shapes = before.shapes or _static_shapes(plan)

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from penstock.core.budget import CACHE_SHARE
+from penstock.core.frozen import frozen
 from penstock.engine.memory.arena import Arena
 from penstock.engine.memory.freed import KEPT_SHARE
 from penstock.engine.tuning.budget import default_cache_limit, default_memory_budget
@@ -42,7 +43,7 @@ MOST_KEPT = 128 << 20  # bytes of freed memory that a worker keeps
 LARGEST_KEPT = 32 << 20  # bytes of a block; the C library takes no higher value
 
 
-@dataclass(frozen=True)
+@frozen()
 class PoolSetup:
     """The settings of a pool of worker processes; runs with equal settings share one pool.
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any, TypeAlias
 
 from penstock.core.arrays import Allocate
+from penstock.core.frozen import frozen
 from penstock.engine.runs.carry_over import CarryOver
 from penstock.engine.runs.feeds import OpenFeed, PieceFeed, RowFeed
 from penstock.engine.runs.session import Session
@@ -30,7 +31,7 @@ from penstock.rewrite.passes import PLAIN, passes_within, rewritten
 from penstock.rewrite.seeds import bind_seeds
 
 
-@dataclass(frozen=True)
+@frozen()
 class Stretch:
     """Elementwise nodes that one task runs together, on rows of `base` or on pieces of `source`, which `below` makes.
 

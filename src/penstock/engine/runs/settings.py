@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 import sys
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from penstock import engine, executors
 from penstock.core.budget import Budget
+from penstock.core.frozen import frozen
 from penstock.core.options import AUTOTUNE, Options
 from penstock.core.surroundings import is_worker_process, serves_another_process
 from penstock.engine.tuning.budget import available_cores, default_cache_limit, default_memory_budget
@@ -32,7 +33,7 @@ ISOLATED = "isolated: "
 """The beginning of the mode of a run that another process makes."""
 
 
-@dataclass(frozen=True)
+@frozen()
 class Settings:
     """Settings of a run: `workers` and `depth` (items ahead) are `None` if the tuner chooses; `stuck_after` is seconds.
 

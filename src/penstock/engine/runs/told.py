@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from time import monotonic_ns
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from penstock.core.budget import HolderKind
+from penstock.core.frozen import frozen
 from penstock.engine.tasks.cost import Cost
 from penstock.engine.tuning.tuner import Tuner
 
@@ -23,7 +23,7 @@ NOT_APART = "Options(isolate=False) yields the same elements"
 PAUSE = 50_000_000  # ns between two times that the facts are told
 
 
-@dataclass(frozen=True)
+@frozen()
 class WholePlan:
     """The plan of a run, which travels as the works of stages do."""
 
@@ -49,7 +49,7 @@ class HeldElsewhere(NamedTuple):
     grows: bool
 
 
-@dataclass(frozen=True)
+@frozen()
 class RunFacts:
     """The facts about a run at one moment: those of `Session`, and what came up since the facts before.
 

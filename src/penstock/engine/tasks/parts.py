@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, cast
 
 import numpy as np
 
 from penstock.core.arrays import Allocate, Rows
+from penstock.core.frozen import frozen
 from penstock.elements.chunks.chunk import Chunk, Columns
 from penstock.elements.chunks.stacking import Stack, join_stacks
 from penstock.elements.chunks.to_arrays import stack_all
@@ -25,7 +25,7 @@ from penstock.plan.step import Step
 from penstock.plan.types import Program
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class Parts:
     """The way to cut a batch into tasks for some of its elements each, to make the parts, and to join them."""
 

@@ -12,6 +12,7 @@ import math
 from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
+from penstock.core.frozen import frozen
 from penstock.engine.tasks.cost import Cost
 
 MS = 1_000_000  # ns
@@ -92,7 +93,7 @@ class Look:
         return self.spent.starved > STARVED * self.spent.wall
 
 
-@dataclass(frozen=True)
+@frozen()
 class Attempt:
     """An attempt at another number of threads, with the number before and the look at that number."""
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from itertools import count
 
 import numpy as np
@@ -12,6 +11,7 @@ from numpy.typing import NDArray
 
 from penstock.core.arrays import Rows
 from penstock.core.delays import HEAD, LANES, OUT, POOL, SHIFT, TAIL, Delays
+from penstock.core.frozen import frozen
 from penstock.core.seeds import mix, scramble
 
 _WORD = (1 << 64) - 1
@@ -102,7 +102,7 @@ def _walk(positions: Rows, length: int, one_pass: Callable[[NDArray[np.uint64]],
     return values.astype(np.int64)
 
 
-@dataclass(frozen=True)
+@frozen()
 class _Rounds:
     """Rounds of `x = x * odd + key (mod 2**w); x ^= x >> ceil(w / 2)` over `w = bits(length - 1)` bits."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import weakref
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -14,6 +14,7 @@ from penstock.core.budget import UNLIMITED, Account, Budget
 from penstock.core.cached import cached_property
 from penstock.core.errors import CacheWarning
 from penstock.core.frames import CodeLine, warn_at
+from penstock.core.frozen import frozen
 from penstock.elements.chunks.chunk import Chunk
 from penstock.index.blocked import Blocks
 from penstock.index.epochs import positions
@@ -215,7 +216,7 @@ class Store:
         return Store, (self.allowance, self._spill, self._arguments)  # a copy in another process begins empty
 
 
-@dataclass(frozen=True)
+@frozen()
 class Cache(Node):
     """Keep the elements of the input's first epoch, and yield those in every epoch.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ import numpy as np
 from penstock.core.arrays import Allocate, Rows
 from penstock.core.cached import cached_property
 from penstock.core.errors import CursorError
+from penstock.core.frozen import frozen
 from penstock.elements.chunks.chunk import Chunk, concat
 from penstock.index.epochs import positions
 from penstock.ops.buffer.cache import Cache, RowsKept
@@ -22,7 +23,7 @@ from penstock.plan.traits import Traits
 from penstock.plan.types import Program, Spec
 
 
-@dataclass(frozen=True)
+@frozen()
 class CachedStream(Node):
     """Yield the `count` elements that a cache has kept of a stream, whose plan has the fingerprint `stream`.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 import numpy as np
@@ -14,13 +14,14 @@ from penstock.cache.store import CacheStore
 from penstock.core.budget import Budget
 from penstock.core.errors import CacheWarning, PlanError
 from penstock.core.frames import CodeLine, warn_at
+from penstock.core.frozen import frozen
 from penstock.elements.chunks.chunk import Chunk
 from penstock.plan.content.key import STREAM, ContentKey
 
 _AT_A_TIME = 256  # kept elements of a stream that move together
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class DiskStore:
     """Elements on disk, by their position: opened when first needed, and once for each set of seeds.
 

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from penstock.core.frozen import frozen
 from penstock.core.options import Options
 from penstock.plan.graph import post_order
 from penstock.plan.node import Node, RowMap
 from penstock.plan.traits import Traits
 
 
-@dataclass(frozen=True)
+@frozen()
 class WithOptions(RowMap):
     """Run the plan with `options`; options set later take precedence."""
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from penstock.core.frozen import frozen
 from penstock.plan.node import RowMap
 from penstock.plan.traits import Traits
 
 
-@dataclass(frozen=True)
+@frozen()
 class Prefetch(RowMap):
     """Keep up to `buffer_size` elements ready ahead of the consumer; -1 lets the engine choose.
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Protocol
 
 import numpy as np
 
 from penstock.core.arrays import Allocate, Rows
 from penstock.core.cached import cached_property
+from penstock.core.frozen import frozen
 from penstock.elements.chunks.chunk import Chunk
 from penstock.index.blocked import Blocks
 from penstock.plan.flow import Flow, Mark, Open, Piece
@@ -53,7 +54,7 @@ class SharedName(Protocol):
         ...
 
 
-@dataclass(frozen=True)
+@frozen()
 class Share(RowMap):
     """Yield the elements of `input`, which one process prepares for all that share them under one name.
 
@@ -73,7 +74,7 @@ class Share(RowMap):
         return repr(self.under.name)
 
 
-@dataclass(frozen=True)
+@frozen()
 class SharedElements(Node):
     """Yield the elements of a plan that another process prepares; marks are those of the plan."""
 

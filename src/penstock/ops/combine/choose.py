@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from penstock.core.arrays import Rows
 from penstock.core.cached import cached_property
 from penstock.core.errors import ElementError
+from penstock.core.frozen import frozen
 from penstock.elements.chunks.chunk import Chunk
 from penstock.index.chosen import Chosen
 from penstock.ops.combine.guided import Chooser, Guided
@@ -18,7 +17,7 @@ from penstock.plan.types import INFINITE
 _NAME = "choose_from_datasets"
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class Choices:
     """Known choices that are the same in every epoch: used once, or repeated forever (`endless`)."""
 
@@ -30,7 +29,7 @@ class Choices:
         return self.values, self.endless
 
 
-@dataclass(frozen=True)
+@frozen()
 class Choose(Mixture):
     """Draw from `members` as `choices` direct; choosing an exhausted member ends the epoch (`first`) or is skipped."""
 
@@ -65,7 +64,7 @@ class Choose(Mixture):
         return f"{len(self.members)} datasets, {len(self.choices.values):,} choices{endless}"
 
 
-@dataclass(frozen=True)
+@frozen()
 class ChooseGuided(Guided):
     """Draw from `members` as the elements of `guide` direct."""
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from penstock.core.arrays import Allocate, Rows
 from penstock.core.cached import cached_property
+from penstock.core.frozen import frozen
 from penstock.elements.chunks.chunk import Chunk, concat
 from penstock.elements.spec import relax
 from penstock.index.blocked import Blocks, blocks_end_to_end, even
@@ -19,7 +18,7 @@ from penstock.plan.traits import Traits
 from penstock.plan.types import INFINITE, UNKNOWN, Program, Spec
 
 
-@dataclass(frozen=True)
+@frozen()
 class Concatenate(Node):
     """Yield the elements of `first`, then the elements of `second`."""
 

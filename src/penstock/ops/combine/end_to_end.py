@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import reduce
 
 import numpy as np
 
 from penstock.core.arrays import Allocate, Rows
 from penstock.core.cached import cached_property
+from penstock.core.frozen import frozen
 from penstock.elements.chunks.chunk import Chunk
 from penstock.elements.spec import relax
 from penstock.index.blocked import Blocks
@@ -22,7 +23,7 @@ from penstock.plan.traits import Traits
 from penstock.plan.types import INFINITE, UNKNOWN, Program, Spec
 
 
-@dataclass(frozen=True)
+@frozen()
 class EndToEnd(Node):
     """Yield the elements of `members`, one member after another; only the last may be endless."""
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import cast
 
 import numpy as np
@@ -10,6 +9,7 @@ import numpy as np
 from penstock.core.arrays import Rows
 from penstock.core.cached import cached_property
 from penstock.core.errors import CursorError
+from penstock.core.frozen import frozen
 from penstock.elements.chunks.chunk import Chunk, Items
 from penstock.ops.combine.inner import OpenWithin, Unfolding
 from penstock.ops.combine.unpack import HeldResult, Unpack
@@ -19,7 +19,7 @@ from penstock.plan.node import Node
 from penstock.plan.types import INFINITE, UNKNOWN
 
 
-@dataclass(frozen=True)
+@frozen()
 class FlatMap(Unfolding):
     """Yield all elements of the first result, then all elements of the second, and so on.
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import closing
-from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
 
 from penstock.core.arrays import Allocate, Rows
 from penstock.core.cached import cached_property
+from penstock.core.frozen import frozen
 from penstock.elements.chunks.chunk import Chunk
 from penstock.ops.combine.merger import LOOKED_AHEAD, Merger, check_ended
 from penstock.ops.combine.mixture import Mixture
@@ -24,7 +24,7 @@ Chooser: TypeAlias = Callable[[int, list[int]], Rows]
 """
 
 
-@dataclass(frozen=True)
+@frozen()
 class Guided(Mixture):
     """Draw one element from `members` for each element of `guide`.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from itertools import chain, islice
 from typing import Any, TypeAlias, cast
 
@@ -12,6 +11,7 @@ import numpy as np
 from penstock.core.arrays import Rows
 from penstock.core.cached import cached_property
 from penstock.core.errors import ClosedError, CursorError, ElementError
+from penstock.core.frozen import frozen
 from penstock.core.seeds import mix
 from penstock.elements.chunks.chunk import Chunk, Items
 from penstock.elements.chunks.sharing import with_own_arrays
@@ -35,7 +35,7 @@ OpenWithin: TypeAlias = Callable[[Node | Open, int], Open]
 _AT_A_TIME = 64  # elements taken from an iterator at most before they are passed on
 
 
-@dataclass(frozen=True)
+@frozen()
 class Unfolding(Streamed):
     """Yield the elements of the dataset, array or iterable that each element of `input` is.
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
 from typing import Any, cast
 
 import numpy as np
 
 from penstock.core.cached import cached_property
 from penstock.core.errors import CursorError
+from penstock.core.frozen import frozen
 from penstock.elements.chunks.chunk import concat
 from penstock.ops.combine.inner import OpenWithin, Unfolding
 from penstock.plan.deferred import PartMarks
@@ -127,7 +127,7 @@ class Cycle:
         return min((self.opened[number].reader.at_hand for number in ready), default=0) // block, ready
 
 
-@dataclass(frozen=True)
+@frozen()
 class Interleave(Unfolding):
     """Yield `block_length` elements of the result of each of `cycle_length` elements in turn.
 

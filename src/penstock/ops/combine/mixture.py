@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import reduce
 
 import numpy as np
 
 from penstock.core.arrays import Allocate, Rows
 from penstock.core.cached import cached_property
+from penstock.core.frozen import frozen
 from penstock.elements.chunks.chunk import Chunk, concat
 from penstock.elements.spec import relax
 from penstock.index.epochs import check_last
@@ -18,7 +19,7 @@ from penstock.plan.traits import Traits
 from penstock.plan.types import ENDLESS_EPOCHS, INFINITE, Program, Spec
 
 
-@dataclass(frozen=True)
+@frozen()
 class Mixture(Node):
     """Draw each element from one of `members`, each of which is read in its own order.
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import closing
-from dataclasses import dataclass
 from itertools import count
 
 import numpy as np
@@ -12,6 +11,7 @@ import numpy as np
 from penstock.core.arrays import Allocate, Rows
 from penstock.core.cached import cached_property
 from penstock.core.errors import ElementError
+from penstock.core.frozen import frozen
 from penstock.core.seeds import mix, written_seed
 from penstock.elements.chunks.chunk import Chunk
 from penstock.index.keyed import Words, mix_each
@@ -26,7 +26,7 @@ from penstock.plan.ids import ordinals
 from penstock.plan.types import INFINITE, UNKNOWN
 
 
-@dataclass(frozen=True)
+@frozen()
 class Sample(Mixture):
     """Draw from `members` in the proportions of `weights`; the k-th draw from a member is its k-th element.
 
@@ -125,7 +125,7 @@ class Sample(Mixture):
         return ", ".join([f"{len(self.members)} datasets", *settings])
 
 
-@dataclass(frozen=True)
+@frozen()
 class SampleGuided(Guided):
     """Draw each element from one of `members` at random, weighted by the next element of `guide`."""
 

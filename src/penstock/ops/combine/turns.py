@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import takewhile
 
 import numpy as np
@@ -12,6 +12,7 @@ import numpy as np
 from penstock.core.arrays import Allocate, Rows
 from penstock.core.cached import cached_property
 from penstock.core.errors import CursorError
+from penstock.core.frozen import frozen
 from penstock.plan.flow import Flow, Mark, Open, Piece, Reader, empty_piece, join_pieces, resumed
 from penstock.plan.ids import scatter
 from penstock.plan.node import Node
@@ -57,7 +58,7 @@ class Lane:
             self.reader.close()
 
 
-@dataclass(frozen=True)
+@frozen()
 class Turns(Node):
     """Yield one element of each of `plans` in turn; skip a plan once it has ended, or end at its turn if it `stops`.
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import chain, groupby
 from typing import Any
 
 import numpy as np
 
 from penstock.core.arrays import Allocate, Rows
+from penstock.core.frozen import frozen
 from penstock.elements.chunks.chunk import Columns, Items
 from penstock.elements.nested.nesting import leaf_column
 from penstock.ops.combine.inner import chunk_of, is_sequence
@@ -31,7 +31,7 @@ class HeldResult:
         self.result = result
 
 
-@dataclass(frozen=True)
+@frozen()
 class Unpack(Streamed):
     """Yield the elements of the sequences that `input` yields; wrap any other result in one `HeldResult` element."""
 

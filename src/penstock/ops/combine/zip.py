@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import reduce
 from typing import Any
 
@@ -11,6 +11,7 @@ import numpy as np
 
 from penstock.core.arrays import Allocate, Rows
 from penstock.core.cached import cached_property
+from penstock.core.frozen import frozen
 from penstock.elements.chunks.chunk import Chunk
 from penstock.elements.nested.nesting import nested
 from penstock.elements.nested.structure import unflatten
@@ -21,7 +22,7 @@ from penstock.plan.node import Node, rows_within
 from penstock.plan.types import INFINITE, UNKNOWN, Program, Spec
 
 
-@dataclass(frozen=True)
+@frozen()
 class Zip(Node):
     """Combine the elements of `members` in `structure`, up to the end of the shortest."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 from typing import Any
 
@@ -12,6 +12,7 @@ import numpy as np
 from penstock.core.arrays import Allocate, Rows
 from penstock.core.cached import cached_property
 from penstock.core.errors import ElementError
+from penstock.core.frozen import frozen
 from penstock.elements.chunks.chunk import Chunk, Columns, Items
 from penstock.elements.nested.nesting import nested, part_of
 from penstock.elements.nested.structure import LEAF, flatten
@@ -30,7 +31,7 @@ from penstock.plan.types import Spec
 _PAIR = flatten((0, 0))[1]
 
 
-@dataclass(frozen=True)
+@frozen()
 class Beside(Node):
     """Pair each element with the result of `function`, converted by `read`.
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import cast
 
 import numpy as np
 
 from penstock.core.arrays import Allocate, Rows
 from penstock.core.cached import cached_property
+from penstock.core.frozen import frozen
 from penstock.elements.chunks.chunk import Chunk
 from penstock.elements.nested.nesting import leaf_column, nested
 from penstock.elements.nested.structure import flatten
@@ -24,7 +24,7 @@ from penstock.plan.types import Spec
 _PAIR = flatten((0, 0))[1]
 
 
-@dataclass(frozen=True)
+@frozen()
 class Enumerate(Node):
     """Pair each element with its position in the epoch, counted from `start` by `step`."""
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Generic, TypeVar
 
 from penstock.core.arrays import Allocate
 from penstock.core.errors import FailuresError
+from penstock.core.frozen import frozen
 from penstock.core.on_error import ErrorBudget
 from penstock.plan.failure import Failure, located
 from penstock.plan.flow import AskedFlow, Mark, Open, Piece, close, pulled, resumed
@@ -20,7 +21,7 @@ LAST_SHOWN = 3  # failures shown in the error that ends an epoch
 T_node = TypeVar("T_node", bound=Node)
 
 
-@dataclass(frozen=True)
+@frozen()
 class EnforceErrorBudget(RowMap, Generic[T_node]):
     """Count the failures below in order, stop when `budget` is exceeded, and record the failures in `quarantine`.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import partial
 from typing import Any
 
@@ -11,6 +11,7 @@ import numpy as np
 
 from penstock.core.arrays import Allocate, Rows
 from penstock.core.errors import ElementError
+from penstock.core.frozen import frozen
 from penstock.elements.chunks.chunk import Chunk, Columns, Items
 from penstock.elements.chunks.stacking import numbers
 from penstock.elements.nested.structure import LEAF
@@ -24,7 +25,7 @@ from penstock.plan.traits import Traits
 from penstock.plan.types import Spec
 
 
-@dataclass(frozen=True)
+@frozen()
 class Filter(Streamed):
     """Keep the elements for which `predicate` is true.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import partial
 from typing import Any
 
@@ -11,6 +11,7 @@ import numpy as np
 
 from penstock.core.arrays import Allocate, Rows
 from penstock.core.cached import cached_property
+from penstock.core.frozen import frozen
 from penstock.elements.chunks.chunk import Chunk, Columns
 from penstock.elements.chunks.overlapping import do_overlap
 from penstock.elements.chunks.variants import duplicate
@@ -36,7 +37,7 @@ from penstock.plan.types import Spec
 MAP = "map"
 
 
-@dataclass(frozen=True)
+@frozen()
 class Map(Node):
     """Replace each element, or its part `on`, by the result of `function`.
 

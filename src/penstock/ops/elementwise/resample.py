@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 from typing import Any
 
@@ -12,6 +12,7 @@ import numpy as np
 from penstock.core.arrays import Allocate, Rows
 from penstock.core.cached import cached_property
 from penstock.core.errors import ElementError
+from penstock.core.frozen import frozen
 from penstock.elements.chunks.chunk import Chunk, Columns
 from penstock.elements.nested.nesting import leaf_column, nested
 from penstock.elements.nested.structure import flatten
@@ -32,7 +33,7 @@ from penstock.plan.types import Spec
 _PAIR = flatten((0, 0))[1]
 
 
-@dataclass(frozen=True)
+@frozen()
 class Classify(Node):
     """Pair each element with its class, the result of `class_func`: a whole number below `classes`.
 
@@ -107,7 +108,7 @@ class Classify(Node):
         return name_of(self.class_func)
 
 
-@dataclass(frozen=True)
+@frozen()
 class RejectionResample(Streamed):
     """Keep an element of class c, the first part of its pair, with probability `keep[c]`."""
 
@@ -141,7 +142,7 @@ class RejectionResample(Streamed):
         return ", ".join([_classified(self.input).arguments(), f"keep={_shown(self.keep)}"])
 
 
-@dataclass(frozen=True)
+@frozen()
 class ResampleEstimated(Streamed):
     """Keep elements so that classes occur as in `target`, given the counts of the classes so far.
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from copy import deepcopy
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, TypeAlias, cast
 
 from penstock.core.arrays import Allocate, Rows
 from penstock.core.cached import cached_property
 from penstock.core.errors import CursorError, ElementError, PlanError
+from penstock.core.frozen import frozen
 from penstock.core.seeds import row_generator
 from penstock.elements.chunks.chunk import Items
 from penstock.elements.exact import Classes, classes_in, copied, decoded, encoded
@@ -33,7 +34,7 @@ CHARACTERS_AN_ELEMENT = 256
 """The budget for saving the state: a larger state is saved after proportionally more elements."""
 
 
-@dataclass(frozen=True)
+@frozen()
 class Scan(Streamed):
     """Compute each output, and the state for the next, by `function(state, element)`.
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from functools import partial
 from typing import Any, TypeAlias, TypeVar
 
 from penstock.core.arrays import Allocate, Rows
 from penstock.core.cached import cached_property
 from penstock.core.errors import WorkerDiedError
+from penstock.core.frozen import frozen
 from penstock.core.on_error import NO_VALUE, OnError
 from penstock.elements.chunks.chunk import Chunk, Items
 from penstock.elements.chunks.variants import duplicate
@@ -43,7 +44,7 @@ PARTS = 8
 """Number of parts to cut a failing piece into: fewer calls than one per element, and few elements made again."""
 
 
-@dataclass(frozen=True)
+@frozen()
 class IgnoreErrors(Streamed):
     """Drop the elements that fail in any of the operations below, back to the last one that fixes the order.
 
@@ -77,7 +78,7 @@ class IgnoreErrors(Streamed):
         return partial(guarded, counted=self.counted)
 
 
-@dataclass(frozen=True)
+@frozen()
 class Tolerant(Node):
     """Continue after the user's function raises, as if it had returned `value`; without a value, drop the element.
 
@@ -102,7 +103,7 @@ class Tolerant(Node):
         return ", ".join(filter(None, [super().arguments(), *self.handling]))
 
 
-@dataclass(frozen=True)
+@frozen()
 class TolerantElementwise(Tolerant):
     """Handle the errors in the tasks that call the function."""
 
@@ -120,7 +121,7 @@ class TolerantElementwise(Tolerant):
         raise NotImplementedError
 
 
-@dataclass(frozen=True)
+@frozen()
 class TolerantRows(TolerantElementwise):
     """Handle errors of an operation that makes one element from each; if all are kept, the result stays indexed."""
 
@@ -150,7 +151,7 @@ class TolerantRows(TolerantElementwise):
         return Step(change=mended)
 
 
-@dataclass(frozen=True)
+@frozen()
 class TolerantMap(TolerantRows, Map):
     """Replace each element by the result of `function`; if that raises, by `value`, or drop the element."""
 
@@ -167,7 +168,7 @@ class TolerantMap(TolerantRows, Map):
         return Piece(Items([made]), piece.ids)
 
 
-@dataclass(frozen=True)
+@frozen()
 class TolerantFilter(TolerantElementwise, Filter):
     """Keep the elements for which `predicate` is true; if that raises, `value` decides, or the element is dropped."""
 
@@ -184,7 +185,7 @@ class TolerantFilter(TolerantElementwise, Filter):
         return piece
 
 
-@dataclass(frozen=True)
+@frozen()
 class TolerantBeside(TolerantRows, Beside):
     """Pair each element with the result of `function`; if that raises, use `value`, or drop the element."""
 
@@ -192,7 +193,7 @@ class TolerantBeside(TolerantRows, Beside):
         return Piece(pair_with_values([self.read(self.value)], piece.chunk), piece.ids)
 
 
-@dataclass(frozen=True)
+@frozen()
 class TolerantClassify(TolerantRows, Classify):
     """Pair each element with its class; if `class_func` raises, use `value`, or drop the element."""
 
@@ -200,7 +201,7 @@ class TolerantClassify(TolerantRows, Classify):
         return Piece(with_classes([self.value], piece.chunk), piece.ids)
 
 
-@dataclass(frozen=True)
+@frozen()
 class TolerantScan(Tolerant, Scan):
     """Pass a state along the elements; if the function raises, keep the state, and yield `value` or nothing."""
 

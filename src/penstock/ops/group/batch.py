@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import numpy as np
 
 from penstock.core.arrays import Allocate, Rows
 from penstock.core.errors import ElementError
+from penstock.core.frozen import frozen
 from penstock.elements import chunks
 from penstock.elements.chunks.chunk import Chunk, Column, Columns, Items
 from penstock.elements.chunks.stacking import Stack, folded
@@ -22,7 +23,7 @@ from penstock.ops.group.in_slot import OptionalSlot
 from penstock.plan.types import Spec
 
 
-@dataclass(frozen=True)
+@frozen()
 class Batch(Grouping):
     """Stack `size` consecutive elements; `Sparse` arrays of a batch are as large as the largest.
 

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
 
 from penstock.core.errors import ElementError
+from penstock.core.frozen import frozen
 from penstock.ops.group.by_length import ByLength
 from penstock.plan.blame import blame
 
 
-@dataclass(frozen=True)
+@frozen()
 class BatchByTokens(ByLength):
     """Batch elements so that their number times the longest length is at most `max_tokens`.
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from operator import attrgetter
 from typing import Any, cast
 
 import numpy as np
 
 from penstock.core.arrays import Allocate
+from penstock.core.frozen import frozen
 from penstock.elements import chunks
 from penstock.elements.chunks.chunk import Chunk, Columns
 from penstock.elements.nested.structure import Structure, flatten, paths, unflatten
@@ -21,7 +22,7 @@ from penstock.plan.types import Spec
 NDIM = attrgetter("ndim")
 
 
-@dataclass(frozen=True)
+@frozen()
 class Batching(Node):
     """Make batches; a batch with too few elements is kept as it is, dropped, or padded.
 

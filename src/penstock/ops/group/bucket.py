@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from penstock.core.cached import cached_property
 from penstock.core.errors import ElementError
+from penstock.core.frozen import frozen
 from penstock.ops.group.by_length import ByLength
 from penstock.ops.group.grouping import Grouping
 
 
-@dataclass(frozen=True)
+@frozen()
 class BucketBySequenceLength(ByLength):
     """Batch `sizes[i]` elements of the i-th bucket of lengths; the first ends below `boundaries[0]`, and so on.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from contextlib import closing
-from dataclasses import dataclass
 from itertools import chain
 from typing import Any
 
@@ -11,6 +10,7 @@ from penstock.core.arrays import Allocate
 from penstock.core.blame import blames_of
 from penstock.core.budget import Account, unlimited
 from penstock.core.cached import cached_property
+from penstock.core.frozen import frozen
 from penstock.elements.chunks.chunk import Items
 from penstock.elements.size import bytes_of
 from penstock.ops.elementwise.beside import Beside, asked
@@ -26,7 +26,7 @@ from penstock.plan.traits import Traits
 from penstock.plan.types import INFINITE, UNKNOWN
 
 
-@dataclass(frozen=True)
+@frozen()
 class Gather(Holds, Streamed):
     """Gather elements by the numbers that `input` pairs with them.
 

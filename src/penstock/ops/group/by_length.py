@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from penstock.core.arrays import Allocate
+from penstock.core.frozen import frozen
 from penstock.elements.nested.per_leaf import as_shape, is_shape
 from penstock.elements.nested.structure import Structure, flatten, unflatten
 from penstock.elements.spec import of_size
@@ -19,7 +20,7 @@ from penstock.ops.group.pending import Full
 from penstock.plan.types import Spec
 
 
-@dataclass(frozen=True)
+@frozen()
 class ByLength(Batching, Gather):
     """Batch elements of similar length together, padded as by `padded_batch`, or not padded if `no_padding`.
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from penstock.core.arrays import Allocate
 from penstock.core.budget import Account, Told, unlimited
 from penstock.core.errors import ElementError
+from penstock.core.frozen import frozen
 from penstock.elements.chunks.chunk import Items
 from penstock.elements.footprint import memory_of_value
 from penstock.elements.steady import RETURNED_NO_STATE, change_of
@@ -29,7 +30,7 @@ from penstock.plan.types import Spec
 PIECES_A_LOOK = 8  # one piece in this many is followed by a look at the sizes of the states
 
 
-@dataclass(frozen=True)
+@frozen()
 class GroupByReducer(Holds, Streamed):
     """Reduce the elements of each key from `input`: `finalize(reduce(... reduce(init(key), element) ...))`.
 

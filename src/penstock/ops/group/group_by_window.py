@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import numpy as np
 
 from penstock.core.arrays import Allocate
 from penstock.core.errors import ElementError
+from penstock.core.frozen import frozen
 from penstock.elements.chunks.chunk import Columns
 from penstock.elements.leaves.values import read_only
 from penstock.elements.spec import ObjectSpec
@@ -24,7 +25,7 @@ from penstock.sources.arrays import ArraySource
 from penstock.sources.indexable import indexable
 
 
-@dataclass(frozen=True)
+@frozen()
 class GroupByWindow(Gather):
     """Pair each `size` elements of one key, or as many as `size(key)`, as (key, dataset of the elements).
 

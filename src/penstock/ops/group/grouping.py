@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -12,6 +12,7 @@ import numpy as np
 from penstock.core.arrays import Allocate, Rows
 from penstock.core.blame import blames_of
 from penstock.core.cached import cached_property
+from penstock.core.frozen import frozen
 from penstock.elements.chunks.chunk import Chunk, Items
 from penstock.elements.size import bytes_of
 from penstock.kernels import group_rows, group_sizes
@@ -41,7 +42,7 @@ class Groups(NamedTuple):
     counts: np.ndarray
 
 
-@dataclass(frozen=True)
+@frozen()
 class Collecting(Batching):
     """Collect consecutive elements; `Batching` decides on the last group of an epoch, if it has too few.
 
@@ -166,7 +167,7 @@ class Collecting(Batching):
         return None
 
 
-@dataclass(frozen=True)
+@frozen()
 class Grouping(Collecting):
     """Collect `size` consecutive elements."""
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 from penstock.core.arrays import Allocate, Rows
+from penstock.core.frozen import frozen
 from penstock.elements.chunks.chunk import Chunk, Column
 from penstock.elements.chunks.stacking import Origin
 from penstock.elements.nested.structure import Structure, flatten, paths, unflatten
@@ -15,7 +16,7 @@ from penstock.ops.group.grouping import Grouping
 from penstock.plan.types import Spec
 
 
-@dataclass(frozen=True)
+@frozen()
 class LeafwiseGrouping(Grouping):
     """Collect `size` consecutive elements leaf by leaf; a subclass makes each leaf's value and spec.
 

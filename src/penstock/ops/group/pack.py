@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from functools import lru_cache
 from itertools import chain
 from typing import Any, ClassVar, Literal, NamedTuple, TypeAlias
@@ -15,6 +15,7 @@ from penstock.core.arrays import Allocate, Rows
 from penstock.core.blame import blames_of
 from penstock.core.cached import cached_property
 from penstock.core.errors import ElementError
+from penstock.core.frozen import frozen
 from penstock.elements.chunks.chunk import Columns
 from penstock.elements.nested.nesting import part_in
 from penstock.elements.nested.structure import flatten
@@ -61,7 +62,7 @@ Fillings: TypeAlias = Iterator[Filling | None]
 """One filling after another; `None` if the input is read next, which may take long."""
 
 
-@dataclass(frozen=True)
+@frozen()
 class Pack(WorksAhead):
     """Pack documents of tokens into sequences of `size` tokens, with segment numbers and positions.
 
@@ -235,7 +236,7 @@ class Pack(WorksAhead):
         return ", ".join([str(self.size), *changed, *([] if self.keeps_left else ["remainder='drop'"])])
 
 
-@dataclass(frozen=True)
+@frozen()
 class PackFull(Pack):
     """Pack documents, and leave out the last sequence of an epoch if it is not full."""
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from penstock.core.arrays import Allocate, Rows
 from penstock.core.cached import cached_property
 from penstock.core.errors import DataError, ElementError
+from penstock.core.frozen import frozen
 from penstock.elements.chunks.chunk import Chunk, Items
 from penstock.elements.chunks.padding import flagged, flagged_spec, without_flags, zero_of, zeroed
 from penstock.elements.chunks.variants import variants
@@ -21,7 +20,7 @@ from penstock.plan.node import Node
 from penstock.plan.types import Program, Spec
 
 
-@dataclass(frozen=True)
+@frozen()
 class PadToCardinality(Node):
     """Append elements of zeros up to `count` elements; a flag marks the real elements.
 

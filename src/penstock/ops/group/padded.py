@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import numpy as np
 
 from penstock.core.arrays import Allocate
 from penstock.core.errors import ElementError
+from penstock.core.frozen import frozen
 from penstock.elements.chunks.chunk import Column
 from penstock.elements.chunks.stacking import Origin
 from penstock.elements.leaves.uneven import check_text_fill, fill_value, pad_column, refuse_datasets
@@ -19,7 +20,7 @@ from penstock.elements.spec import ArraySpec, LeafSpec, ObjectSpec
 from penstock.ops.group.leafwise import LeafwiseGrouping
 
 
-@dataclass(frozen=True)
+@frozen()
 class PaddedBatch(LeafwiseGrouping):
     """Stack `size` consecutive elements after padding their leaves to `padded_shapes` with `padding_values`.
 

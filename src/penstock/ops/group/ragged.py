@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from penstock.core.arrays import Allocate
 from penstock.core.errors import ElementError
+from penstock.core.frozen import frozen
 from penstock.elements.chunks.chunk import Column
 from penstock.elements.chunks.stacking import Origin
 from penstock.elements.leaves.uneven import ragged
@@ -24,7 +25,7 @@ RaggedShape: TypeAlias = tuple[int | None, PartialShape | None]
 """The number of dimensions of a leaf that may differ, and its shape; `None` for no instruction."""
 
 
-@dataclass(frozen=True)
+@frozen()
 class RaggedBatch(LeafwiseGrouping):
     """Collect `size` consecutive elements: leaves of known shape are stacked, others become `Ragged`.
 

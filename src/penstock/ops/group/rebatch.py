@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from penstock.core.arrays import Allocate, Rows
 from penstock.core.cached import cached_property
+from penstock.core.frozen import frozen
 from penstock.elements.chunks.chunk import Chunk, Column, Columns
 from penstock.elements.chunks.to_arrays import stack_all
 from penstock.elements.nested.structure import unflatten
@@ -21,7 +21,7 @@ from penstock.ops.group.uneven import UnevenBatch
 from penstock.plan.types import INFINITE, UNKNOWN, Spec
 
 
-@dataclass(frozen=True)
+@frozen()
 class Rebatch(Collecting):
     """Stack consecutive elements into batches whose sizes are `sizes` in turn.
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from penstock.core.arrays import Allocate
 from penstock.core.errors import ElementError
+from penstock.core.frozen import frozen
 from penstock.elements.chunks.chunk import Column
 from penstock.elements.chunks.stacking import Origin
 from penstock.elements.leaves.uneven import sparse
@@ -17,7 +17,7 @@ from penstock.elements.spec import LeafSpec, ObjectSpec, RaggedSpec, SparseSpec,
 from penstock.ops.group.leafwise import LeafwiseGrouping
 
 
-@dataclass(frozen=True)
+@frozen()
 class SparseBatch(LeafwiseGrouping):
     """Collect `size` consecutive elements as `Sparse`, whose rows have the shape `row_shape`.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ import numpy as np
 from penstock.core.arrays import Allocate, Rows
 from penstock.core.cached import cached_property
 from penstock.core.errors import ElementError
+from penstock.core.frozen import frozen
 from penstock.elements.chunks.chunk import Chunk, Items
 from penstock.elements.chunks.unstacking import check_lengths
 from penstock.elements.nested.structure import flatten, paths, unflatten
@@ -25,7 +26,7 @@ from penstock.plan.node import Node
 from penstock.plan.types import Program, Spec
 
 
-@dataclass(frozen=True)
+@frozen()
 class SplitBatches(Node):
     """Yield every batch as `count` consecutive parts, whose rows differ by at most one."""
 

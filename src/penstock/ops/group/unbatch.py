@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from penstock.core.arrays import Allocate, Rows
 from penstock.core.cached import cached_property
 from penstock.core.errors import ElementError
+from penstock.core.frozen import frozen
 from penstock.elements.chunks.chunk import Chunk
 from penstock.elements.chunks.unstacking import unstacked
 from penstock.elements.nested.structure import flatten
@@ -24,7 +23,7 @@ from penstock.plan.node import Node
 from penstock.plan.types import INFINITE, UNKNOWN, Program, Spec
 
 
-@dataclass(frozen=True)
+@frozen()
 class Unbatch(Node):
     """Yield the elements of each batch one after another.
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from penstock.core.arrays import Allocate
+from penstock.core.frozen import frozen
 from penstock.elements.chunks.chunk import Column
 from penstock.elements.chunks.stacking import Origin
 from penstock.elements.leaves.uneven import ragged, sparse, stacked
@@ -17,7 +17,7 @@ from penstock.elements.spec import ArraySpec, LeafSpec, RaggedSpec, Splits, batc
 from penstock.ops.group.leafwise import LeafwiseGrouping
 
 
-@dataclass(frozen=True)
+@frozen()
 class UnevenBatch(LeafwiseGrouping):
     """Stack `size` consecutive elements: rows of `Ragged` become `Ragged`, `Sparse` arrays are as large as the largest.
 

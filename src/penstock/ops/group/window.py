@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import numpy as np
 
 from penstock.core.arrays import Allocate, Rows
 from penstock.core.cached import cached_property
+from penstock.core.frozen import frozen
 from penstock.elements.chunks.chunk import Chunk, Column, Items
 from penstock.elements.leaves.values import read_only
 from penstock.elements.nested.structure import LEAF, flatten, unflatten
@@ -27,7 +28,7 @@ from penstock.plan.types import Program, Spec
 from penstock.sources.arrays import ArraySource
 
 
-@dataclass(frozen=True)
+@frozen()
 class SlidingWindow(Node):
     """Collect `size` elements, `step` apart, from every `shift`-th element on, in a dataset for each leaf.
 

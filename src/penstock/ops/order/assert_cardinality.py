@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from penstock.core.arrays import Allocate
 from penstock.core.cached import cached_property
 from penstock.core.errors import DataError
+from penstock.core.frozen import frozen
 from penstock.plan.flow import MOST_READ, Flow, Mark, Open, Piece, Reader, resumed
 from penstock.plan.node import RowMap
 from penstock.plan.traits import Traits
 from penstock.plan.types import INFINITE
 
 
-@dataclass(frozen=True)
+@frozen()
 class AssertCardinality(RowMap):
     """Declare `count` elements per epoch where the plan does not know the number; iterating checks it."""
 

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from penstock.core.arrays import Rows
 from penstock.core.cached import cached_property
+from penstock.core.frozen import frozen
 from penstock.index.blocked import Blocks
 from penstock.index.strided import strided
 from penstock.plan.node import RowMap, rows_within
 
 
-@dataclass(frozen=True)
+@frozen()
 class Every(RowMap):
     """Keep `count` elements, `step` apart, from `start` on; a negative step runs backwards."""
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from penstock.core.arrays import Allocate, Rows
 from penstock.core.cached import cached_property
+from penstock.core.frozen import frozen
 from penstock.index.excluded import excluded, kept_before
 from penstock.plan.flow import MOST_READ, Flow, Mark, Open, Piece, Reader, resumed
 from penstock.plan.node import RowMap
@@ -16,7 +15,7 @@ from penstock.plan.traits import Traits
 MOST_NAMED = 3
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class Exclude(RowMap):
     """Leave out the elements at `positions` of every epoch; `positions` are sorted and unique."""
 

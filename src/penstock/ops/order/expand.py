@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from penstock.core.arrays import Allocate, Rows
 from penstock.core.cached import cached_property
+from penstock.core.frozen import frozen
 from penstock.elements.chunks.chunk import Chunk
 from penstock.elements.chunks.variants import variants
 from penstock.index.expanded import expanded
@@ -17,7 +16,7 @@ from penstock.plan.node import Node
 from penstock.plan.types import Program, Spec
 
 
-@dataclass(frozen=True)
+@frozen()
 class Expand(Node):
     """Yield every element `count` times in a row, so that random functions can make variants of it.
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any, cast
 
 import numpy as np
 
 from penstock.core.arrays import Allocate, Rows
 from penstock.core.cached import cached_property
+from penstock.core.frozen import frozen
 from penstock.index.parted import part_size, positions_of, rows_of_part
 from penstock.ops.group.pad import PadToCardinality
 from penstock.plan.flow import Flow, Mark, Open, Piece, Reader, empty_piece, join_pieces, resumed
@@ -17,7 +18,7 @@ from penstock.plan.traits import Traits
 from penstock.plan.types import INFINITE, UNKNOWN
 
 
-@dataclass(frozen=True)
+@frozen()
 class WholeBatches(RowMap):
     """Make an epoch consist of full batches of `size` elements, as `remainder` says.
 
@@ -85,7 +86,7 @@ class WholeBatches(RowMap):
         return f'{self.size}, remainder="{self.remainder}"{most}'
 
 
-@dataclass(frozen=True)
+@frozen()
 class PadToMultiple(PadToCardinality):
     """Append elements of zeros up to a multiple of `count` elements; a flag marks the real elements.
 
@@ -129,7 +130,7 @@ class PadToMultiple(PadToCardinality):
         return ", ".join([str(self.count), 'remainder="pad"', *mask, *most])
 
 
-@dataclass(frozen=True)
+@frozen()
 class RankRows(RowMap):
     """Keep the rows of one rank of each run of `batch` elements.
 

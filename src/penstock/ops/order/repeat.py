@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from penstock.core.arrays import Allocate, Rows
 from penstock.core.cached import cached_property
+from penstock.core.frozen import frozen
 from penstock.index.strided import strided
 from penstock.plan.flow import MOST_READ, AskedFlow, Mark, Open, Piece, Reader, resumed
 from penstock.plan.node import RowMap
@@ -16,7 +17,7 @@ ENDLESS_PASSES = 20
 """Bits that count the passes of an endless repeat within one epoch of a stream."""
 
 
-@dataclass(frozen=True)
+@frozen()
 class Repeat(RowMap):
     """Yield `count` epochs of the input one after another; repeat forever if `count` is -1.
 

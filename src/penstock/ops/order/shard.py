@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from penstock.core.arrays import Allocate, Rows
 from penstock.core.cached import cached_property
+from penstock.core.frozen import frozen
 from penstock.index.strided import strided
 from penstock.plan.flow import MOST_READ, Flow, Mark, Open, Piece, Reader, resumed
 from penstock.plan.node import RowMap
 
 
-@dataclass(frozen=True)
+@frozen()
 class Shard(RowMap):
     """Keep every `num_shards`-th element, from the element at `index` on."""
 

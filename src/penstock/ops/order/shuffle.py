@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from penstock.core.arrays import Allocate, Rows
 from penstock.core.budget import Account
+from penstock.core.frozen import frozen
 from penstock.core.seeds import mix, written_seed
 from penstock.index.blocked import Blocks
 from penstock.index.permuted import permuted
@@ -16,7 +15,7 @@ from penstock.plan.node import RowMap
 from penstock.plan.traits import Traits
 
 
-@dataclass(frozen=True)
+@frozen()
 class Shuffle(Holds, RowMap):
     """Permute each epoch by a bijection keyed by `seed` and, if `reshuffle`, by the epoch.
 
@@ -67,7 +66,7 @@ class Shuffle(Holds, RowMap):
         return ", ".join(window + written_seed(self.seed) + reshuffle)
 
 
-@dataclass(frozen=True)
+@frozen()
 class ShuffleBlocks(Shuffle):
     """Permute the blocks of the data, and the rows within a window of blocks: for data that is expensive to read."""
 

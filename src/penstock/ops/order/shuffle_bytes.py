@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 
 from penstock.core.arrays import Allocate, Rows
 from penstock.core.budget import Account, Told, unlimited
 from penstock.core.errors import CursorError
+from penstock.core.frozen import frozen
 from penstock.core.seeds import mix
 from penstock.elements.chunks.chunk import Items, concat
 from penstock.elements.chunks.held import HeldElements
@@ -26,7 +26,7 @@ _NEVER = (1 << 63) - 1
 _LARGEST = 1 << 58  # larger buffers are equivalent: times are `int64`
 
 
-@dataclass(frozen=True)
+@frozen()
 class ShuffleBytes(Shuffle):
     """Permute the elements of a stream, holding up to one and a half times `buffer` bytes of them."""
 

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from penstock.core.arrays import Allocate, Rows
 from penstock.core.cached import cached_property
+from penstock.core.frozen import frozen
 from penstock.index.strided import strided
 from penstock.plan.flow import MOST_READ, AskedFlow, Mark, Open, Piece, Reader
 from penstock.plan.node import RowMap
 from penstock.plan.traits import Traits
 
 
-@dataclass(frozen=True)
+@frozen()
 class Skip(RowMap):
     """Skip the first `count` elements; all of them if `count` is -1."""
 

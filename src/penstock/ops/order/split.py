@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,7 @@ from penstock.core.blame import Blame, ElementPlace, add_blame, noting_blames
 from penstock.core.cached import cached_property
 from penstock.core.digest import hashed
 from penstock.core.errors import ElementError
+from penstock.core.frozen import frozen
 from penstock.core.seeds import mix, written_seed
 from penstock.index.permuted import permuted
 from penstock.index.selected import selected
@@ -28,7 +29,7 @@ from penstock.plan.types import UNKNOWN
 SPLIT = 0x73706C6974  # "split" in ASCII: distinguishes the permutation from a shuffle with the same seed
 
 
-@dataclass(frozen=True)
+@frozen()
 class Part(RowMap):
     """Keep `count` elements from position `start` on of an order keyed by `seed`, the same in every epoch."""
 
@@ -82,7 +83,7 @@ def _found(hashes: NDArray[np.uint64], key: Callable[..., Any], seed: int) -> Ha
     return found
 
 
-@dataclass(frozen=True)
+@frozen()
 class Keyed(RowMap):
     """Keep the elements whose key hash is in `[low, high)`, out of 2**64.
 

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from penstock.core.arrays import Allocate
 from penstock.core.cached import cached_property
+from penstock.core.frozen import frozen
 from penstock.ops import combine, order
 from penstock.plan.flow import Spread
 from penstock.plan.node import RowMap
 from penstock.plan.traits import Traits
 
 
-@dataclass(frozen=True)
+@frozen()
 class StreamRows(RowMap):
     """Yield the rows of an indexed input that form a virtual stream: every `streams`-th from the `number`-th on.
 
@@ -48,7 +49,7 @@ class StreamRows(RowMap):
         return f"{self.number} of {self.streams}"
 
 
-@dataclass(frozen=True)
+@frozen()
 class VirtualStreams(RowMap):
     """Cut the input into `streams`, and alternate between the `index`-th, the one `num_shards` after it, and so on.
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from penstock.core.arrays import Allocate, Rows
 from penstock.core.cached import cached_property
+from penstock.core.frozen import frozen
 from penstock.index.strided import strided
 from penstock.plan.flow import AskedFlow, Mark, Open, Piece, Reader, resumed
 from penstock.plan.node import RowMap, rows_within
@@ -13,7 +12,7 @@ from penstock.plan.traits import Traits
 from penstock.plan.types import INFINITE, UNKNOWN
 
 
-@dataclass(frozen=True)
+@frozen()
 class Take(RowMap):
     """Keep the first `count` elements; all of them if `count` is -1."""
 

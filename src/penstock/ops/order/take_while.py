@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from penstock.core.arrays import Allocate
+from penstock.core.frozen import frozen
 from penstock.ops.elementwise.beside import Beside, asked, parted
 from penstock.ops.elementwise.error_budget import EnforceErrorBudget
 from penstock.plan.flow import Flow, Mark, Open, Piece, Reader
@@ -13,7 +12,7 @@ from penstock.plan.traits import Traits
 from penstock.plan.types import Spec
 
 
-@dataclass(frozen=True)
+@frozen()
 class TakeWhile(Streamed):
     """Keep the elements before the first one whose predicate, paired with it by `input`, is `False`."""
 

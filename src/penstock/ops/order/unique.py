@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Hashable
-from dataclasses import dataclass
 
 import numpy as np
 
 from penstock.core.arrays import Allocate
 from penstock.core.budget import Account, Told, unlimited
+from penstock.core.frozen import frozen
 from penstock.elements.footprint import memory_of_value
 from penstock.ops.elementwise.beside import Beside, asked, parted
 from penstock.ops.elementwise.error_budget import EnforceErrorBudget
@@ -21,7 +21,7 @@ from penstock.plan.traits import Traits
 from penstock.plan.types import Spec
 
 
-@dataclass(frozen=True)
+@frozen()
 class Unique(Holds, Streamed):
     """Keep the first element of each key that `input` pairs with the elements."""
 

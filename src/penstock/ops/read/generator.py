@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from time import perf_counter_ns
 from typing import Any, cast
 
 from penstock.core.arrays import Allocate
 from penstock.core.attributes import attribute_of
 from penstock.core.errors import CursorError, ElementError
+from penstock.core.frozen import frozen
 from penstock.elements.chunks.chunk import Items
 from penstock.elements.chunks.sharing import with_own_arrays
 from penstock.elements.exact import PLAIN_TYPES
@@ -27,7 +27,7 @@ AT_ONCE = 1_000_000  # ns to collect elements at most, so that a consumer waitin
 _MOST = 256
 
 
-@dataclass(frozen=True)
+@frozen()
 class FromGenerator(Streamed):
     """Yield the elements of `function(*args)`, called for each epoch: copies, so that the generator may reuse objects.
 

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from penstock.core.arrays import Allocate
+from penstock.core.frozen import frozen
 from penstock.plan.flow import Spread
 from penstock.plan.node import Streamed
 from penstock.plan.types import Spec
 
 
-@dataclass(frozen=True)
+@frozen()
 class Given(Streamed):
     """Yield the elements of the piece that a task receives: the input of a stretch of elementwise work."""
 

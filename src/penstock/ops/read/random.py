@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from penstock.core.arrays import Allocate, Rows
 from penstock.core.cached import cached_property
+from penstock.core.frozen import frozen
 from penstock.core.seeds import mix, written_seed
 from penstock.elements.chunks.chunk import Chunk
 from penstock.elements.nested.nesting import leaf_column
@@ -17,7 +16,7 @@ from penstock.plan.node import Node
 from penstock.plan.types import INFINITE, Program, Spec
 
 
-@dataclass(frozen=True)
+@frozen()
 class Random(Node):
     """Draw integers uniformly from [0, 2**32), without end; different ones each epoch if `rerandomize`."""
 

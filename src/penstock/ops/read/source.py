@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from copy import copy
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from penstock.core.arrays import Allocate, Rows
 from penstock.core.cached import cached_property
+from penstock.core.frozen import frozen
 from penstock.elements.chunks.chunk import Chunk
 from penstock.index.blocked import Blocks
 from penstock.index.epochs import positions
@@ -21,7 +21,7 @@ from penstock.sources.powers import GathersNatively, blocks_of_source, called_by
 from penstock.sources.protocol import Source
 
 
-@dataclass(frozen=True)
+@frozen()
 class Read(Node):
     """Read the elements of `source`, the same in every epoch."""
 

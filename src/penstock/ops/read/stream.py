@@ -6,11 +6,12 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from penstock.core.arrays import Allocate
 from penstock.core.errors import CursorError
+from penstock.core.frozen import frozen
 from penstock.elements.chunks.chunk import Chunk, Items
 from penstock.ops.buffer.options import WithOptions
 from penstock.ops.buffer.prefetch import Prefetch
@@ -30,7 +31,7 @@ FILES_AT_A_TIME = 2
 CHUNKS_AHEAD = 4  # per file
 
 
-@dataclass(frozen=True)
+@frozen()
 class ReadStream(WorksAhead, Streamed):
     """Yield the elements of every `step`-th file of `source` from the `first`-th on, one file after another.
 
@@ -136,14 +137,14 @@ def _one_by_one(chunks: Iterable[Chunk], turns: AbstractContextManager[None]) ->
         yield chunk
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class FailedElement:
     """A placeholder for an element that could not be made."""
 
     error: Exception
 
 
-@dataclass(frozen=True)
+@frozen()
 class Sound(Streamed):
     """Raise the errors of the elements that could not be made, each in its position, so that others may follow."""
 

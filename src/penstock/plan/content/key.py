@@ -9,11 +9,12 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import Any, NamedTuple, cast
 
 from penstock.core.digest import digest
 from penstock.core.errors import PlanError
+from penstock.core.frozen import frozen
 from penstock.plan.content.origins import distribution_of
 from penstock.plan.content.parts import KeyParts
 from penstock.plan.content.values import Digests, UnhashableError, file_text
@@ -29,7 +30,7 @@ _MOST_FILES = 1000
 _MOST_TOLD = 3
 
 
-@dataclass(frozen=True)
+@frozen()
 class ContentKey:
     """The named parts of a key: operations, functions, values that these read, files, versions, seeds."""
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,6 +11,7 @@ from numpy.typing import NDArray
 
 from penstock.core.cached import cached_property
 from penstock.core.errors import DataError
+from penstock.core.frozen import frozen
 from penstock.core.lazy import require
 from penstock.kernels import MappedFile
 from penstock.sources.arrow.apart import TableApart, columns_or_apart
@@ -50,7 +50,7 @@ class RecordBatch(NamedTuple):
     """The bytes of the batch in the file, as far as known."""
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class ArrowFiles(TableFiles[RecordBatch]):
     """The rows of Arrow files, in the order of the files, without rows that `nulls="drop"` leaves out."""
 

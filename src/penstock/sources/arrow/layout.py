@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
 from penstock.core.errors import PlanError
+from penstock.core.frozen import frozen
 from penstock.core.lazy import require
 from penstock.elements.nested.structure import flatten, unflatten
 from penstock.elements.spec import ArraySpec, LeafSpec, ObjectSpec, RaggedSpec, Spec
@@ -24,7 +24,7 @@ _TEXTS: dict[str, type] = {
 }
 
 
-@dataclass(frozen=True)
+@frozen()
 class TableLeaf:
     """One leaf: its column in a table, the steps down to its values, and their type."""
 

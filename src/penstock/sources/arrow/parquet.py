@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from penstock.core.cached import cached_property
 from penstock.core.errors import DataError, PlanError
+from penstock.core.frozen import frozen
 from penstock.core.lazy import require
 from penstock.kernels.footers import consistent_chunks
 from penstock.sources.arrow.apart import TableApart, columns_or_apart
@@ -50,7 +51,7 @@ class RowGroup(NamedTuple):
     """The rows that are read, sorted; `None` for all."""
 
 
-@dataclass(frozen=True)
+@frozen()
 class Footer:
     """The metadata of a file's row groups."""
 
@@ -74,7 +75,7 @@ class RowGroupSample(NamedTuple):
     coded: tuple[str, ...]
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class ParquetFiles(TableFiles[RowGroup]):
     """The rows of Parquet files that `filters` and `nulls` keep, in the order of the files."""
 

@@ -6,7 +6,6 @@ import os
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any, ClassVar, Generic, Literal, Protocol, TypeAlias, TypeVar
 
@@ -15,6 +14,7 @@ from numpy.typing import NDArray
 
 from penstock.core.checks import is_one_of
 from penstock.core.errors import DataError, ElementError, PlanError
+from penstock.core.frozen import frozen
 from penstock.core.lazy import require
 from penstock.elements.spec import ArraySpec, Spec
 from penstock.sources.arrow.layout import TableLayout, differences, layout_of
@@ -27,7 +27,7 @@ Nulls: TypeAlias = Literal["raise", "drop"] | Mapping[str, Any]
 _TEXT_BYTES = 64  # of a value of unknown length, about
 
 
-@dataclass(frozen=True)
+@frozen()
 class Table:
     """The mapping of tables to elements: the columns, and replacements of missing values."""
 
@@ -88,7 +88,7 @@ class PartOfFile(Protocol):
 B = TypeVar("B", bound=PartOfFile)
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class TableFiles(OpenedAgain, Generic[B]):
     """The rows of files of one format, in the order of the files, as blocks with the rows that are read."""
 

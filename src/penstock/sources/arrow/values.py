@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,6 +11,7 @@ from numpy.typing import NDArray
 from penstock.core.arrays import Rows
 from penstock.core.cached import cached_property
 from penstock.core.errors import DataError
+from penstock.core.frozen import frozen
 from penstock.core.lazy import require
 from penstock.elements.ragged import Ragged
 from penstock.sources.arrow.layout import TableLeaf
@@ -21,7 +21,7 @@ _FEW = 40  # rows of text up to which making each here is cheaper than calling A
 _MOST_OFFSET = (1 << 31) - 1
 
 
-@dataclass(frozen=True)
+@frozen()
 class ArrowTexts:
     """Text or bytes in Arrow's memory, with offsets and without nulls, made Python objects on request."""
 
@@ -57,7 +57,7 @@ class ArrowTexts:
         return begins, memoryview(content if content is not None else b""), name.endswith("string")
 
 
-@dataclass(frozen=True)
+@frozen()
 class Codes:
     """Text or bytes with few distinct values: one object for each, and the code of each row."""
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import product
 from math import prod
 from typing import Any, NamedTuple, Protocol
@@ -16,6 +15,7 @@ from penstock.core.arrays import Rows
 from penstock.core.cached import cached_property
 from penstock.core.checks import check_names
 from penstock.core.errors import DataError, PlanError
+from penstock.core.frozen import frozen
 from penstock.elements.nested.structure import LEAF, Structure, flatten, unflatten
 from penstock.elements.ragged import Ragged
 from penstock.elements.spec import ArraySpec, LeafSpec, ObjectSpec, Spec
@@ -59,7 +59,7 @@ class Library(Protocol):
     def __call__(self, path: str, /) -> OpenFile: ...
 
 
-@dataclass(frozen=True)
+@frozen()
 class ObjectTexts:
     """Text or bytes of a block."""
 
@@ -77,7 +77,7 @@ class ObjectTexts:
         return [values[row] for row in rows.tolist()]
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class ChunkedFiles(OpenedAgain):
     """The rows of arrays in files, joined along their first axis; blocks are some of their chunks."""
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from math import prod
 from typing import Any
 
@@ -12,13 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from penstock.core.errors import DataError
+from penstock.core.frozen import frozen
 from penstock.core.lazy import require
 from penstock.elements.spec import ArraySpec, LeafSpec, ObjectSpec
 from penstock.sources.chunked.arrays import DescribedArray, corners
 from penstock.storage.local import Extent
 
 
-@dataclass(frozen=True)
+@frozen()
 class Hdf5:
     """An open HDF5 file."""
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 from collections.abc import Generator, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from penstock.core.errors import DataError
+from penstock.core.frozen import frozen
 from penstock.core.lazy import require
 from penstock.elements.spec import ArraySpec, LeafSpec, ObjectSpec
 from penstock.sources.chunked.arrays import DescribedArray, corners
@@ -20,7 +20,7 @@ from penstock.storage.local import Extent
 _WHOLE = 1 << 62  # bytes: beyond the end of any file
 
 
-@dataclass(frozen=True)
+@frozen()
 class Zarr:
     """An open store: a group of arrays, or one array with an empty path."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import chain
 from typing import Any, NamedTuple
 
@@ -11,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from penstock.core.errors import DataError
+from penstock.core.frozen import frozen
 from penstock.core.lazy import require
 from penstock.sources.arrow.tables import Nulls, TableFiles, relative, side_by_side, table_of
 from penstock.sources.blocked import BlockedSource, DecodedColumn
@@ -37,7 +37,7 @@ class BlockExtent(NamedTuple):
     kept: NDArray[np.int64] | None = None
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class CsvFiles(TableFiles[BlockExtent]):
     """The rows of CSV files, in the order of the files."""
 

@@ -6,7 +6,6 @@ import io
 import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -15,6 +14,7 @@ from numpy.typing import NDArray
 from penstock.core.arrays import Rows
 from penstock.core.cached import cached_property
 from penstock.core.errors import DataError
+from penstock.core.frozen import frozen
 from penstock.core.lazy import require
 from penstock.sources.arrow.apart import made_apart
 from penstock.sources.arrow.tables import Table, errors_at
@@ -29,7 +29,7 @@ _REMEDY = "remove the index next to the file, and make the dataset again"
 _MOST_FAULTS = 1000  # the most invalid records of a block before the file counts as not CSV of these types
 
 
-@dataclass(frozen=True)
+@frozen()
 class Form:
     """The form of the files."""
 
@@ -51,7 +51,7 @@ class Records(NamedTuple):
     row: int
 
 
-@dataclass(frozen=True)
+@frozen()
 class Rowmaker:
     """A maker of rows of the table from records of one file with the columns `names`.
 

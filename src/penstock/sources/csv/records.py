@@ -5,13 +5,13 @@ from __future__ import annotations
 import io
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from penstock.core.errors import DataError
+from penstock.core.frozen import frozen
 from penstock.kernels.records import ScanError
 from penstock.storage.soundness import Arrays, are_in_order, are_offsets, are_within, has_form
 
@@ -23,7 +23,7 @@ NO_BLOCKS = dict.fromkeys(("offsets", "rows", "lines"), np.zeros(1, np.int64)) |
 _MARK = b"\xef\xbb\xbf"  # some programs begin UTF-8 with this mark
 
 
-@dataclass(frozen=True)
+@frozen()
 class Dialect:
     """The delimiter between fields, and the quote around fields that hold one, if any."""
 

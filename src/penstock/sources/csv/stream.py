@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from penstock.core.cached import cached_property
 from penstock.core.errors import DataError
+from penstock.core.frozen import frozen
 from penstock.elements.chunks.chunk import Chunk, Column, Columns
 from penstock.elements.nested.structure import flatten
 from penstock.elements.ragged import Ragged
@@ -24,7 +24,7 @@ from penstock.sources.stream import LARGEST, content_of_files
 from penstock.storage.compression import open_decompressed
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class CsvStream:
     """The rows of CSV files, file by file, each decompressed by `compressions[i]`, if not `None`.
 

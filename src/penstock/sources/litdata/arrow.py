@@ -6,7 +6,6 @@ import os
 import struct
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,6 +14,7 @@ from numpy.typing import NDArray
 from penstock.core.arrays import Rows
 from penstock.core.cached import cached_property
 from penstock.core.errors import DataError
+from penstock.core.frozen import frozen
 from penstock.core.lazy import require
 from penstock.elements.chunks.chunk import Chunk, Items
 from penstock.elements.spec import Spec
@@ -79,7 +79,7 @@ class SampleBatch:
         self.nbytes = int(batch.nbytes)
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class ArrowRows:
     """The samples of such chunks, as the Python values that were written, decoded one record batch at a time."""
 

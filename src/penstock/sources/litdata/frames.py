@@ -6,7 +6,6 @@ import os
 import struct
 from collections.abc import Callable, Mapping
 from copy import copy
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,6 +14,7 @@ from numpy.typing import NDArray
 from penstock.core.arrays import Rows
 from penstock.core.cached import cached_property
 from penstock.core.errors import DataError
+from penstock.core.frozen import frozen
 from penstock.index.blocked import Blocks
 from penstock.kernels.records import Framing, RecordReader
 from penstock.sources.shards.files import SAMPLE_CACHE_BYTES, PackedShards, PlainShards, ShardSamples, shard_faults
@@ -93,7 +93,7 @@ def _is_sound(arrays: Arrays, size: int) -> bool:
 FRAMES = IndexKind("litdata-frames", scan_frames, _is_sound)
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class FramedShards(PackedShards):
     """Chunks in zstd frames of some samples each: reading a sample decompresses its frame."""
 
@@ -171,7 +171,7 @@ class FramedShards(PackedShards):
         return RecordReader([shard.path for shard in self.shards], begins, ends, sizes, framing=Framing.PLAIN)
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class SampledShards(PlainShards):
     """Chunks whose samples are compressed one by one, in zstd."""
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection
-from dataclasses import dataclass
 
 from penstock.core.cached import cached_property
 from penstock.core.errors import DataError, PlanError
+from penstock.core.frozen import frozen
 from penstock.kernels.records import RecordReader
 from penstock.sources.litdata.folder import CALL, dtype_of, open_folder
 from penstock.sources.records.fixed import FixedFiles
@@ -15,7 +15,7 @@ from penstock.sources.unreadable import OfFiles, WithUnreadable, with_unreadable
 from penstock.storage.state import states_of
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class TokenBlocks(FixedFiles):
     """Blocks of tokens; an incomplete block at the end of a chunk is left out."""
 

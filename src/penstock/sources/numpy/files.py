@@ -6,7 +6,7 @@ import threading
 import zipfile
 import zlib
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ from penstock.core.arrays import Rows
 from penstock.core.cached import cached_property
 from penstock.core.checks import check_names
 from penstock.core.errors import DataError, PlanError
+from penstock.core.frozen import frozen
 from penstock.elements.chunks.chunk import Column, Columns
 from penstock.elements.nested.structure import LEAF, Structure, flatten, unflatten
 from penstock.elements.spec import ArraySpec, Spec, sliced
@@ -31,7 +32,7 @@ _LAST_CODE_POINT = 0x10FFFF
 _AT_ONCE = 1 << 20  # bytes for each step of the checksum
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class NumpyFiles(OpenedAgain):
     """The rows of arrays in files, joined along their first axis; for `.npz` files a dict of arrays."""
 

@@ -7,7 +7,7 @@ import os
 import zipfile
 import zlib
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from io import BytesIO
 from math import prod
 from typing import IO, Any, NamedTuple
@@ -15,6 +15,7 @@ from typing import IO, Any, NamedTuple
 import numpy as np
 
 from penstock.core.errors import DataError
+from penstock.core.frozen import frozen
 
 _LONGEST_HEADER = 1 << 20
 _LONGEST_TEXT = 10_000  # of a header, as in NumPy
@@ -39,7 +40,7 @@ class FilePart(NamedTuple):
     """The begin and end of the member in the file, and its CRC-32, if not compressed."""
 
 
-@dataclass(frozen=True)
+@frozen()
 class Array:
     """One array along all files: the same type and shape of rows in each."""
 

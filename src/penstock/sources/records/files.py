@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import field, fields
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from penstock.core.arrays import Rows
 from penstock.core.cached import cached_property
 from penstock.core.digest import hasher
+from penstock.core.frozen import frozen
 from penstock.elements.chunks.chunk import Chunk, Column, Columns
 from penstock.elements.nested.structure import LEAF
 from penstock.elements.ragged import Ragged, make_ragged
@@ -65,7 +66,7 @@ class ByReader:
         return self._fingerprint
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class RecordFiles(ByReader):
     """The records of some files, in their order, as `bytes`; `kind` is the kind of index.
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,6 +13,7 @@ from penstock.core.arrays import Rows
 from penstock.core.cached import cached_property
 from penstock.core.checks import check_count
 from penstock.core.errors import DataError, PlanError
+from penstock.core.frozen import frozen
 from penstock.elements.chunks.chunk import Columns
 from penstock.elements.nested.structure import LEAF
 from penstock.elements.spec import ArraySpec, ObjectSpec, Spec
@@ -24,7 +24,7 @@ from penstock.storage.records import open_records
 from penstock.storage.state import FileState, OpenedAgain, states_of
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class FixedFiles(OpenedAgain, ByReader):
     """Consecutive records of `record_bytes`, after a header and before a footer, in some files.
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from penstock.core.cached import cached_property
 from penstock.core.errors import DataError
+from penstock.core.frozen import frozen
 from penstock.elements.chunks.chunk import Chunk, Columns
 from penstock.elements.nested.structure import LEAF
 from penstock.sources.records.fixed import FixedFiles
@@ -17,7 +17,7 @@ from penstock.sources.stream import READ_AT_ONCE, Compressed, content_of_files
 from penstock.storage.compression import open_decompressed
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class FixedStream(Compressed[FixedFiles]):
     """The records that `form` describes, file by file, each decompressed by `compressions[i]`, if not `None`."""
 

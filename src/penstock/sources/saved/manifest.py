@@ -6,12 +6,13 @@ import ast
 import json
 import operator
 import os
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
 
 from penstock.core.errors import DataError
+from penstock.core.frozen import frozen
 from penstock.elements.nested.plain import element_of
 from penstock.elements.nested.structure import Structure, flatten, unflatten
 from penstock.elements.spec import ArraySpec, ObjectSpec, Spec
@@ -29,7 +30,7 @@ _MOST = 1 << 62
 TEXTS: dict[str, type] = {"bytes": bytes, "str": str}
 
 
-@dataclass(frozen=True)
+@frozen()
 class SavedLeaf:
     """One leaf of the elements: `array`, `uneven` (arrays whose shapes differ), `bytes` or `str`.
 
@@ -57,7 +58,7 @@ class SavedLeaf:
         return tuple(f"{self.file}.{part}.npy" for part in parts)
 
 
-@dataclass(frozen=True)
+@frozen()
 class Manifest:
     """A saved dataset: the number of its elements, their nesting (`None` if unknown) and leaves, and its origin.
 

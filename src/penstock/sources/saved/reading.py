@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
@@ -14,6 +13,7 @@ from numpy.typing import NDArray
 from penstock.core.arrays import Rows
 from penstock.core.cached import cached_property
 from penstock.core.errors import DataError
+from penstock.core.frozen import frozen
 from penstock.elements.chunks.chunk import Column, Columns
 from penstock.elements.nested.structure import LEAF
 from penstock.elements.spec import ArraySpec, Spec
@@ -24,7 +24,7 @@ from penstock.sources.saved.manifest import NAME, Manifest, SavedLeaf, read_mani
 from penstock.sources.saved.sums import CheckedBlocks, Sums, read_sums
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class SavedSource:
     """The elements of a saved dataset; arrays are read-only views of the files, which are mapped when first read."""
 
@@ -103,7 +103,7 @@ def saved(path: str | os.PathLike[str]) -> SavedSource:
     return SavedSource(folder, read_manifest(folder))
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class Checked:
     """The array of a file, and the position of its values there."""
 
@@ -123,7 +123,7 @@ class Reading(Protocol):
     def read(self, rows: Rows, into: NDArray[Any] | None) -> Column: ...
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class ArrayRows:
     """Arrays of one shape, as the rows of one array."""
 
@@ -138,7 +138,7 @@ class ArrayRows:
         return column
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class UnevenRows:
     """Arrays of different shapes: all values end to end, with the begin and shape of each."""
 
@@ -162,7 +162,7 @@ class UnevenRows:
         return parts
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class TextRows:
     """Texts or bytes: all end to end, with the begin of each."""
 

@@ -6,13 +6,14 @@ import json
 import math
 import struct
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from penstock.core.errors import DataError
+from penstock.core.frozen import frozen
 from penstock.elements.chunks.chunk import Column
 from penstock.elements.spec import ArraySpec, ObjectSpec, Spec
 
@@ -28,7 +29,7 @@ _MODES = {
 }  # Pillow's modes: dtype and channels
 
 
-@dataclass(frozen=True)
+@frozen()
 class Encoding:
     """The encoding of a column's values; `spec` is `None` if only decoding finds the type.
 
@@ -136,7 +137,7 @@ def _text(data: bytes) -> str:
     return data.decode("utf-8")
 
 
-@dataclass(frozen=True)
+@frozen()
 class _Digits:
     kind: type[int | float]
 
@@ -144,7 +145,7 @@ class _Digits:
         return self.kind(data.decode("utf-8"))
 
 
-@dataclass(frozen=True)
+@frozen()
 class _Parts:
     one: Callable[[bytes], Any]
     lead: int

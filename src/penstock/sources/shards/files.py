@@ -6,7 +6,6 @@ import io
 import os
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass
 from typing import IO, Any, NamedTuple, Protocol
 
 import numpy as np
@@ -16,6 +15,7 @@ from penstock.core.arrays import Rows
 from penstock.core.cached import cached_property
 from penstock.core.digest import hasher
 from penstock.core.errors import DataError
+from penstock.core.frozen import frozen
 from penstock.index.blocked import Blocks
 from penstock.kernels import advise_files
 from penstock.kernels.records import Framing, RecordReader
@@ -104,7 +104,7 @@ def has_table(arrays: Arrays, size: int) -> bool:
     return are_offsets(arrays, size, "offsets") and arrays["offsets"][-1] == size
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class PlainShards:
     """Uncompressed shards, mapped, with random access to samples."""
 
@@ -199,7 +199,7 @@ class ShardSamples:
         self.nbytes = len(content) + offsets.nbytes
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class PackedShards:
     """Shards that are compressed as a whole: reading a sample decompresses its shard; recent ones are cached.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from penstock.core.arrays import Rows
 from penstock.core.cached import cached_property
 from penstock.core.errors import DataError
+from penstock.core.frozen import frozen
 from penstock.elements.chunks.chunk import Chunk, Column, Columns, Items
 from penstock.elements.nested.structure import LEAF, Structure, flatten, unflatten
 from penstock.elements.spec import Spec
@@ -20,7 +21,7 @@ from penstock.sources.shards.encodings import Encoding
 from penstock.sources.shards.files import Payloads
 
 
-@dataclass(frozen=True)
+@frozen()
 class StoredColumn:
     """A column of samples: its name in errors, its encoding, and its size in bytes if fixed."""
 
@@ -29,7 +30,7 @@ class StoredColumn:
     size: int | None = None
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class Layout:
     """The layout of a sample and of its element: `element` has a column's number for each leaf.
 
@@ -110,7 +111,7 @@ def _damaged(element: int, where: Callable[[int], str], why: str) -> DataError:
     return error
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class SampleFiles:
     """The samples of some shards, as elements of a layout."""
 

@@ -8,7 +8,6 @@ import threading
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -18,6 +17,7 @@ from penstock.core.cached import cached_property
 from penstock.core.checks import is_one_of
 from penstock.core.digest import digest
 from penstock.core.errors import DataError, PlanError
+from penstock.core.frozen import frozen
 from penstock.elements.nested.structure import flatten
 from penstock.elements.spec import ArraySpec, Spec
 from penstock.sources.blocked import BlockedSource, DecodedColumn
@@ -30,7 +30,7 @@ _FETCHED = 10_000  # keys at a time
 _FORMATTED = ("format", "pyformat")  # in these, a percent sign has a meaning
 
 
-@dataclass(frozen=True)
+@frozen()
 class Sqlite:
     """A function that opens a file of SQLite for reading."""
 
@@ -43,7 +43,7 @@ class Sqlite:
         return sqlite3.connect(f"file:{quote(self.path)}?mode=ro", uri=True, check_same_thread=False)
 
 
-@dataclass(frozen=True)
+@frozen()
 class SqlDialect:
     """The quoting of names and passing of values for a database: `paramstyle` is that of its module."""
 
@@ -74,7 +74,7 @@ class SqlDialect:
         return made, tuple(values)
 
 
-@dataclass(frozen=True)
+@frozen()
 class Relation:
     """A table or a query, and the key that orders its rows."""
 
@@ -93,7 +93,7 @@ class Relation:
         return f"SELECT {', '.join(map(self.dialect.identifier, self.columns))} FROM {self.text}"  # noqa: S608 - quoted
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class SqlRows:
     """The rows of a table or of a query, in the order of its key; blocks are ranges of keys."""
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,6 +12,7 @@ from numpy.typing import NDArray
 from penstock.core.arrays import Rows
 from penstock.core.cached import cached_property
 from penstock.core.errors import DataError
+from penstock.core.frozen import frozen
 from penstock.elements.chunks.chunk import Chunk
 from penstock.elements.spec import Spec
 from penstock.kernels.records import RecordReader
@@ -81,7 +81,7 @@ def _samples_fit(arrays: Arrays) -> bool:
 TAR = IndexKind("tar", _scan, _is_sound, nothing=_arrays_of(NO_SAMPLES))
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class TarFiles:
     """The samples of some archives, in order: dicts of `__key__` and the content of their files.
 

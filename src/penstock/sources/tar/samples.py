@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,6 +10,7 @@ from numpy.typing import NDArray
 
 from penstock.core.cached import cached_property
 from penstock.core.errors import DataError, PlanError
+from penstock.core.frozen import frozen
 from penstock.elements.chunks.chunk import Chunk, Column, Columns, Items
 from penstock.elements.nested.structure import flatten
 from penstock.elements.spec import ObjectSpec, Spec
@@ -29,7 +29,7 @@ class SampleField(NamedTuple):
     required: bool = True
 
 
-@dataclass(frozen=True)
+@frozen()
 class Shape:
     """The entries of an element, and the decoders of their content."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -11,6 +10,7 @@ import numpy as np
 
 from penstock.core.cached import cached_property
 from penstock.core.errors import DataError
+from penstock.core.frozen import frozen
 from penstock.elements.chunks.chunk import Chunk
 from penstock.elements.spec import Spec
 from penstock.kernels.tar import Samples, SamplesOfArchives, scan_tar_bytes
@@ -20,7 +20,7 @@ from penstock.sources.tar.samples import Shape, Where, lacking
 from penstock.storage.compression import open_decompressed
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class TarStream:
     """The samples of some archives, each decompressed by `compressions[i]`, if not `None`."""
 

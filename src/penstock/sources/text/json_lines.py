@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Literal
 
 import numpy as np
@@ -14,6 +14,7 @@ from penstock.core.arrays import Rows
 from penstock.core.cached import cached_property
 from penstock.core.checks import check_mapping, check_names, is_one_of
 from penstock.core.errors import DataError, PlanError
+from penstock.core.frozen import frozen
 from penstock.elements.chunks.chunk import Items
 from penstock.elements.spec import Spec
 from penstock.kernels.json import parse_objects
@@ -24,7 +25,7 @@ Kinds = Mapping[str, Any]
 """The types that columns must have: a dtype, `str`, or `None` for any value."""
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class JsonFiles(LineFiles):
     """The JSON objects on the nonblank lines of some files; with `columns`, only these columns of each.
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import codecs
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -14,6 +13,7 @@ from numpy.typing import NDArray
 from penstock.core.arrays import Rows
 from penstock.core.cached import cached_property
 from penstock.core.errors import DataError, PlanError
+from penstock.core.frozen import frozen
 from penstock.elements.chunks.chunk import Chunk, Columns
 from penstock.elements.nested.structure import LEAF
 from penstock.elements.spec import ObjectSpec, Spec
@@ -44,7 +44,7 @@ class LineError(DataError):
         return error
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class LineFiles(RecordFiles):
     """The lines of some files, without the first `skip_lines` of each, as `str`; as `bytes` without an `encoding`."""
 

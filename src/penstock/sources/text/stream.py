@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import IO, Any
 
 from penstock.core.cached import cached_property
 from penstock.core.errors import DataError
+from penstock.core.frozen import frozen
 from penstock.elements.chunks.chunk import Chunk
 from penstock.kernels.lines import MARK, Wanted
 from penstock.sources.stream import LARGEST, READ_AT_ONCE, Compressed, content_of_files, with_faults
@@ -17,7 +17,7 @@ from penstock.storage.compression import compression_of, first_bytes, open_decom
 _BLOCKS_OF_BZIP2 = (b"1AY&SY", b"\x17rE8P\x90")
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class LineStream(Compressed[LineFiles]):
     """The elements that `form` makes of lines, file by file, each decompressed by `compressions[i]`, if not `None`."""
 

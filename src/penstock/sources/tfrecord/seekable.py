@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from copy import copy
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,6 +12,7 @@ from numpy.typing import NDArray
 from penstock.core.arrays import Rows
 from penstock.core.cached import cached_property
 from penstock.core.errors import DataError
+from penstock.core.frozen import frozen
 from penstock.elements.chunks.chunk import Chunk, Columns
 from penstock.elements.nested.structure import LEAF
 from penstock.elements.spec import ObjectSpec, Spec
@@ -71,7 +71,7 @@ _NOTHING: Mapping[str, NDArray[Any]] = dict.fromkeys(("offsets", "compressed", "
 TFRECORD_ZSTD = IndexKind("tfrecord-zstd", _scan, _is_sound, nothing=_NOTHING, is_checked=True)
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class SeekableRecords:
     """The records of some TFRecord files, in order, as `bytes`; recent frames are cached."""
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
 from typing import Any
 
 from penstock.core.cached import cached_property
 from penstock.core.errors import DataError
+from penstock.core.frozen import frozen
 from penstock.elements.chunks.chunk import Chunk, Columns
 from penstock.elements.nested.structure import LEAF
 from penstock.elements.spec import ObjectSpec, Spec
@@ -21,7 +21,7 @@ from penstock.storage.compression import compression_of, first_bytes, open_decom
 _HEAD = struct.Struct("<QI")
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class TfRecordStream:
     """The records of some TFRecord files as `bytes`, each file decompressed by `compressions[i]`, if not `None`."""
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 from unicodedata import combining, east_asian_width
 
+from penstock.core.frozen import frozen
 from penstock.watch.export.figures import names, shares
 from penstock.watch.stats import PLURALS, Stats, count, rate
 from penstock.watch.verdict import INPUT_BOUND, MOST_WAITING, verdict
@@ -21,7 +21,7 @@ MOST_OPERATIONS = 10  # lines of them
 _SEPARATOR = " · "
 
 
-@dataclass(frozen=True)
+@frozen()
 class Glance:
     """The counts of a run at one moment, and the place in its epoch.
 
@@ -43,7 +43,7 @@ class Glance:
         return self.first + self.stats.items
 
 
-@dataclass(frozen=True)
+@frozen()
 class Style:
     """The abilities of a terminal: colors, and characters beyond ASCII."""
 

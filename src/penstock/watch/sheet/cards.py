@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from html import escape
 from typing import Any
 
 import numpy as np
 
+from penstock.core.frozen import frozen
 from penstock.elements.ragged import Ragged
 from penstock.elements.spec import leaf_spec
 from penstock.watch.notebook.frame import told
@@ -30,7 +30,7 @@ Naming = Callable[[int], str]
 """The name of a class or a token, given its number."""
 
 
-@dataclass(frozen=True)
+@frozen()
 class Manner:
     """The manner in which elements are drawn: the names of classes and tokens, and the format of boxes."""
 

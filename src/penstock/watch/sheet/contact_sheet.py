@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from html import escape
 from typing import Any
 
+from penstock.core.frozen import frozen
 from penstock.elements.spec import describe, spec_of
 from penstock.watch.notebook.frame import in_frame, told
 from penstock.watch.sheet.cards import Manner, card_html
@@ -18,7 +18,7 @@ from penstock.watch.stats import cut
 LONGEST_ELEMENT = 160  # characters
 
 
-@dataclass(frozen=True, repr=False)
+@frozen(repr=False)
 class ContactSheet:
     """The result of `ps.show()`: elements side by side in a notebook, and a line of text for each elsewhere.
 

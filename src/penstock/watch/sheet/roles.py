@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import numpy as np
 
+from penstock.core.frozen import frozen
 from penstock.elements.nested.structure import flatten, paths
 from penstock.watch.page.pictures import image_of, is_wave
 
@@ -36,7 +37,7 @@ OF_BOXES = (
 LEAST_TOKENS = 2
 
 
-@dataclass(frozen=True)
+@frozen()
 class Roles:
     """The paths of the leaves that have a role in one element."""
 

@@ -7,9 +7,9 @@ import os
 import socket
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Any
 
+from penstock.core.frozen import frozen
 from penstock.watch.top.folder import sockets
 from penstock.watch.top.message import PassSeen, from_data
 
@@ -19,7 +19,7 @@ MOST_ANSWERED = 1 << 24  # bytes of an answer
 OTHER_VERSION = "runs Penstock {}, whose answer this version cannot read"
 
 
-@dataclass(frozen=True)
+@frozen()
 class ProcessSeen:
     """A process with passes under way, or the reason why they cannot be shown."""
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, fields
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from penstock.core.events import RunEvent
+from penstock.core.frozen import frozen
 from penstock.watch.fetches import FetchStats
 from penstock.watch.live.view import Glance
 from penstock.watch.stats import HeldStats, OperationStats, Stats
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-@dataclass(frozen=True)
+@frozen()
 class PassSeen:
     """A pass in some process, at one moment."""
 
