@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import time
 import zlib
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,24 +13,42 @@ import numpy as np
 from bench.contenders.waiting import wait_until, waits
 
 BLOCK = bytes(2 << 20)
+MANY = 1 << 20  # numbers of 8 bytes
 
 
-class TunedWork:
-    """Work on a row, of one kind: `cpu`, `gil`, `latency`, `bursty`, or `changing`. Picklable for worker processes."""
+def tuned_work(options: dict[str, Any]) -> Callable[[Any], np.ndarray]:
+    """Return a function of a row, of one `kind`: `cpu`, `gil`, `latency`, `bursty`, `memory` or `changing`."""
+    kind, half = options["kind"], options["rows"] // 2
+    if kind in KINDS:
+        return KINDS[kind]
+    waits()  # before the clock starts
+    return partial(changing, half) if kind == "changing" else partial(waiting, bursts=kind == "bursty")
 
-    def __init__(self, options: dict[str, Any]) -> None:
-        self.kind, self.rows = options["kind"], options["rows"]
-        waits()  # before the clock starts
 
-    def __call__(self, row: Any) -> np.ndarray:
-        number = int(row)
-        if self.kind == "cpu" or (self.kind == "changing" and number >= self.rows // 2):
-            zlib.crc32(BLOCK)  # without the GIL
-        elif self.kind == "gil":
-            total = 0
-            for step in range(15_000):
-                total += step & 3
-        else:
-            milliseconds = (20 if number % 16 == 0 else 1) if self.kind == "bursty" else 5
-            wait_until(time.perf_counter() + milliseconds / 1000)
-        return np.full(1, number, np.int64)
+def computing(row: Any) -> np.ndarray:
+    zlib.crc32(BLOCK)  # without the GIL
+    return np.full(1, int(row), np.int64)
+
+
+def holding_the_gil(row: Any) -> np.ndarray:
+    total = 0
+    for step in range(15_000):
+        total += step & 3
+    return np.full(1, int(row), np.int64)
+
+
+def filling_memory(row: Any) -> np.ndarray:
+    return np.full(MANY, int(row), np.int64)
+
+
+def waiting(row: Any, *, bursts: bool = False) -> np.ndarray:
+    milliseconds = (160 if int(row) % 16 == 0 else 16) if bursts else 20
+    wait_until(time.perf_counter() + milliseconds / 1000)
+    return np.full(1, int(row), np.int64)
+
+
+def changing(half: int, row: Any) -> np.ndarray:
+    return waiting(row) if int(row) < half else computing(row)
+
+
+KINDS = {"cpu": computing, "gil": holding_the_gil, "memory": filling_memory}

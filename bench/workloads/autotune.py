@@ -7,12 +7,14 @@ from typing import Any
 from bench.job import Contender, Job, Target
 
 VARIANTS = ()
+BUDGET = 200_000_000  # bytes
 KINDS = {
     "cpu": (1500, "a checksum of 2 MB, without the GIL"),
-    "gil": (600, "pure Python"),
-    "latency": (3000, "a wait of 5 ms"),
-    "bursty": (2000, "a wait of 1 ms, and of 20 ms for one row in 16"),
-    "changing": (2000, "a wait of 5 ms for the first half of the rows, a checksum of 2 MB for the others"),
+    "gil": (3000, "pure Python"),
+    "latency": (2000, "a wait of 20 ms"),
+    "bursty": (2000, "a wait of 16 ms, and of 160 ms for one row in 16"),
+    "memory": (600, "8 MB of new memory, under a memory budget of 200 MB"),
+    "changing": (4000, "a wait of 20 ms for the first half of the rows, a checksum of 2 MB for the others"),
 }
 
 
@@ -32,7 +34,7 @@ def make(kind: str, rows: int, what: str) -> Job:
         ),
         check=lambda label, checks: check(checks, rows),
         target=Target(of_limit=0.95),
-        options={"kind": kind, "rows": rows},
+        options={"kind": kind, "rows": rows, "memory_budget": BUDGET if kind == "memory" else None},
     )
 
 

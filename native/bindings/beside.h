@@ -8,14 +8,17 @@
 #include <memory>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "kernels/background.h"
 
 namespace penstock::bindings {
 
-// A thread for such work, held by Python; releasing the last reference waits for its end, without the GIL.
+// A thread for such work on some cores, or any, held by Python; releasing the last reference waits for its end, without
+// the GIL.
 struct SideThread {
-  std::shared_ptr<BackgroundThread> thread = std::make_shared<BackgroundThread>();
+  std::shared_ptr<BackgroundThread> thread;
+  explicit SideThread(std::vector<int> cores) : thread(std::make_shared<BackgroundThread>(std::move(cores))) {}
   ~SideThread() {
     const nanobind::gil_scoped_release release;
     thread.reset();

@@ -2,6 +2,7 @@
 
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/unique_ptr.h>
+#include <nanobind/stl/vector.h>
 
 #include <atomic>
 #include <deque>
@@ -113,7 +114,7 @@ class Gathering {
 
 void bind_gather(nb::module_& module) {
   module.def("gather", gather_rows);
-  nb::class_<SideThread>(module, "SideThread").def(nb::init<>());
+  nb::class_<SideThread>(module, "SideThread").def(nb::init<std::vector<int>>(), nb::arg("cores") = std::vector<int>{});
   nb::class_<Gathering>(module, "Gathering")
       .def(nb::init<const nb::list&, nb::handle, std::size_t, nb::callable, const nb::list&, nb::callable,
                     const PoolHandle&, const SideThread&>())

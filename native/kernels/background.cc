@@ -1,5 +1,6 @@
 #include "kernels/background.h"
 
+#include <pthread.h>
 #include <time.h>
 
 #include <algorithm>
@@ -17,6 +18,17 @@ std::int64_t now(clockid_t clock) {
   timespec time{};
   clock_gettime(clock, &time);
   return std::int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
+}
+
+void keep_on([[maybe_unused]] std::thread& thread, [[maybe_unused]] const std::vector<int>& cores) {
+#ifdef __linux__
+  if (cores.empty()) return;
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  for (const int core : cores)
+    if (core >= 0 && core < CPU_SETSIZE) CPU_SET(core, &set);
+  (void)pthread_setaffinity_np(thread.native_handle(), sizeof set, &set);
+#endif
 }
 
 }  // namespace
@@ -66,6 +78,7 @@ void BackgroundThread::take(Background& work) {
     auto shared = std::make_unique<Shared>();
     try {
       thread_ = std::make_unique<std::thread>([state = shared.get()] { state->run(); });
+      keep_on(*thread_, cores_);
     } catch (const std::system_error&) {
       return;
     }

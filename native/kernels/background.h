@@ -12,6 +12,8 @@
 #include <memory>
 #include <mutex>
 #include <thread>
+#include <utility>
+#include <vector>
 
 namespace penstock {
 
@@ -22,12 +24,13 @@ struct Took {
 
 class Background;
 
-// A thread that does one work after another, started by the first, ended by the destructor.
+// A thread that does one work after another, started by the first, ended by the destructor. It runs on the given cores
+// only, if there are some, where the system can bind threads.
 //
 // A child of a fork starts a new thread.
 class BackgroundThread {
  public:
-  BackgroundThread() = default;
+  explicit BackgroundThread(std::vector<int> cores = {}) : cores_(std::move(cores)) {}
   ~BackgroundThread();
   BackgroundThread(const BackgroundThread&) = delete;
   BackgroundThread& operator=(const BackgroundThread&) = delete;
@@ -50,6 +53,7 @@ class BackgroundThread {
   // Adds the work, if a thread is available.
   void take(Background& work);
 
+  std::vector<int> cores_;
   std::unique_ptr<Shared> shared_;
   std::unique_ptr<std::thread> thread_;
   pid_t process_ = 0;

@@ -31,6 +31,14 @@ def test_memory_kept_for_later_batches_is_not_left():
     assert budget.left == 60
 
 
+@pytest.mark.parametrize(("given", "idle", "gives_back"), [(True, 20, 1), (True, 10, 0), (False, 20, 0)])
+def test_much_memory_kept_for_later_batches_is_given_back_under_a_given_limit(given, idle, gives_back):
+    budget, asked = Budget(100, given=given), []
+    budget.idle, budget.give_back = lambda: idle, lambda: asked.append(True)
+    budget.make_room()
+    assert len(asked) == gives_back
+
+
 def test_a_closed_account_is_no_longer_listed():
     budget = Budget(100)
     with budget.account("one") as account:

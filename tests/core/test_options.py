@@ -22,6 +22,8 @@ from penstock import Options
         ({"workers": 0}, ValueError, "workers=0"),
         ({"workers": 1.5}, TypeError, "workers=1.5"),
         ({"memory_budget": 0}, ValueError, "memory_budget=0"),
+        ({"cores": 0}, ValueError, "cores=0"),
+        ({"cores": 2, "executor": "ray"}, ValueError, "give it fewer workers or cores"),
         ({"deterministic": 1}, TypeError, "deterministic="),
         ({"rewrite": "no"}, TypeError, "rewrite="),
         ({"seed": -1}, ValueError, "seed=-1"),
@@ -40,6 +42,14 @@ def test_a_wrong_setting_is_refused_by_name(settings, error, says):
 def test_an_executor_can_be_passed():
     with ThreadPoolExecutor(1) as pool:
         assert Options(executor=pool).executor is pool
+
+
+def test_cores_cannot_bind_the_workers_of_an_executor_that_was_passed():
+    with (
+        ThreadPoolExecutor(1) as pool,
+        pytest.raises(ValueError, match=r"Options\(cores=1\): the workers of an executor"),
+    ):
+        Options(cores=1).merged(Options(executor=pool))
 
 
 def test_later_settings_override_only_those_that_they_set():

@@ -21,7 +21,7 @@ def ticking(monkeypatch):
 
 def test_every_part_is_measured(monkeypatch):
     ticking(monkeypatch)
-    monkeypatch.setattr(room, "_widths", lambda: [1, 2])
+    monkeypatch.setattr(room, "_widths", lambda cores: [1, 2])
     seen = []
     ds = Dataset.range(40).shuffle(seed=0).map(abs).batch(4).with_options(ps.Options(executor="inline"))
     found = diagnose(ds, seen.append, seconds=30)
@@ -37,7 +37,7 @@ def test_every_part_is_measured(monkeypatch):
 
 def test_a_diagnosis_ends_for_short_empty_and_endless_datasets(monkeypatch):
     ticking(monkeypatch)
-    monkeypatch.setattr(room, "_widths", lambda: [1])
+    monkeypatch.setattr(room, "_widths", lambda cores: [1])
     for ds in (Dataset.range(1), Dataset.range(0), Dataset.range(3).repeat(), Dataset.range(3).filter(lambda x: x > 5)):
         found = diagnose(ds, lambda _: None, seconds=5)
         assert len(found.operations) >= 1

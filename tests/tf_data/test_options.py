@@ -20,7 +20,7 @@ LET_GO = {
 }
 ABSENT = {
     "": ["experimental_external_state_policy", "experimental_service"],
-    "autotune": ["cpu_budget", "autotune_algorithm"],
+    "autotune": ["autotune_algorithm"],
     "experimental_distribute": ["num_devices"],
 }
 
@@ -35,8 +35,9 @@ def test_fields_are_those_of_penstock():
     options.dataset_name = "train"
     options.threading.private_threadpool_size = 3
     options.autotune.ram_budget = 1 << 30
+    options.autotune.cpu_budget = 2
     options.experimental_optimization.apply_default_optimizations = False
-    expected = ps.Options(deterministic=False, workers=3, memory_budget=1 << 30, rewrite=False)
+    expected = ps.Options(deterministic=False, workers=3, cores=2, memory_budget=1 << 30, rewrite=False)
     assert options.to_penstock() == expected
     assert data.Dataset.range(3).with_options(options).options() == expected
 

@@ -7,7 +7,7 @@ from importlib.metadata import version as installed
 from typing import Any
 
 import penstock as ps
-from bench.contenders.tuned_work import TunedWork
+from bench.contenders.tuned_work import tuned_work
 from bench.tally import Tally
 
 
@@ -16,10 +16,13 @@ def version() -> str:
 
 
 def build(options: dict[str, Any]) -> Callable[[Tally, int], None]:
-    ds = ps.Dataset.range(options["rows"]).map(TunedWork(options))
+    ds = ps.Dataset.range(options["rows"]).map(tuned_work(options))
+    ds = ds.with_options(ps.Options(memory_budget=options["memory_budget"]))
 
     def run(tally: Tally, number: int) -> None:
-        for made in ds:
-            tally.add(made, made)
+        it = ds.iterator()
+        for made in it:
+            tally.add(made[:1], made[:1])
+        tally.extra["tuning"] = str(it.tuning())
 
     return run

@@ -7,7 +7,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from bench.contenders.tuned_work import TunedWork
+from bench.contenders.tuned_work import tuned_work
 from bench.tally import Tally
 
 
@@ -16,13 +16,17 @@ def version() -> str:
 
 
 def build(options: dict[str, Any]) -> Callable[[Tally, int], None]:
-    work = TunedWork(options)
+    work = tuned_work(options)
     ds = tf.data.Dataset.range(options["rows"])
     ds = ds.map(lambda row: tf.numpy_function(work, [row], tf.int64), num_parallel_calls=tf.data.AUTOTUNE)
     ds = ds.prefetch(tf.data.AUTOTUNE)
+    if options["memory_budget"] is not None:
+        limits = tf.data.Options()
+        limits.autotune.ram_budget = options["memory_budget"]
+        ds = ds.with_options(limits)
 
     def run(tally: Tally, number: int) -> None:
         for made in ds.as_numpy_iterator():
-            tally.add(made, made)
+            tally.add(made[:1], made[:1])
 
     return run

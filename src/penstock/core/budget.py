@@ -9,6 +9,7 @@ from typing import Literal, Self, TypeAlias
 from penstock.core.errors import BudgetError
 
 CACHE_SHARE = 2  # caches keep at most this part of a budget: windows and buffers need the rest
+MUCH_IDLE = 8  # once nothing has room, no more than this part of a given budget is kept for the next batches
 UNLIMITED = 1 << 62  # bytes
 
 HolderKind: TypeAlias = Literal["ahead", "buffer", "cache"]
@@ -41,6 +42,8 @@ class Budget:
         self.lock = threading.Lock()
         self.idle: Callable[[], int] = int
         """Returns the bytes that are kept for the next batches."""
+        self.give_back: Callable[[], None] = lambda: None
+        """Gives those bytes back to the system."""
         self.elsewhere: Callable[[], int] = int
         """Returns the bytes that worker processes hold beside their tasks, such as caches."""
         self.held = {"ahead": 0, "buffer": 0, "cache": 0}
@@ -59,6 +62,12 @@ class Budget:
         held = self.held
         counted = held["ahead"] + held["buffer"] + (held["cache"] if self.given else 0)
         return self.limit_ahead - counted - self.idle() - self.elsewhere()
+
+    def make_room(self) -> None:
+        """Note that work ahead found no room, and give back what is kept for the next batches if that is much."""
+        self.short += 1
+        if self.given and self.idle() > self.limit // MUCH_IDLE:
+            self.give_back()
 
     def change(self, limit: int) -> None:
         """Let work ahead keep within a limit from now on; buffers and caches may hold what they could before."""

@@ -36,16 +36,20 @@ class Options:
       holds the GIL of the training loop. The elements and states are the same. Functions are pickled with cloudpickle,
       and what they change is changed in that process. A process that dies is replaced, and the run continues.
     - `workers`: how many tasks run at a time. Setting it skips the inline start of `"auto"`.
+    - `cores`: the most cores that all threads and processes of the run may use together, with the threads that native
+      libraries start in them; the system keeps them there. The tuner, too, has no more. The thread that asks for
+      elements is not bound: it makes cheap ones itself. Default: those of this process.
     - `deterministic`: `False` yields batches as they are finished. Each batch still comes exactly once, also after a
       restore.
     - `native_threads`: threads that native libraries (OpenMP, BLAS, OpenCV, PyTorch) may start in each worker process.
       Default: one. A variable such as `OMP_NUM_THREADS` that is set already stays as it is.
-    - `memory_budget`: bytes that everything a run holds may take together. Work ahead shrinks, down to one item. Caches
-      in memory keep up to half of it, and make further elements anew. A shuffle buffer of a stream, `pack`, groups and
-      keys that do not fit raise a `BudgetError`, because they cannot shrink; a single element that does not fit comes
-      alone. Each worker may have one item beyond it in hand. `BudgetWarning` and `stats().notes` say so. Default: a
-      quarter of the memory available at the start, apart from caches, which may keep half of that memory; then buffers
-      above the limit only warn.
+    - `memory_budget`: bytes that everything a run holds may take together, in all its processes, above what they have
+      when idle; and one item more, which the consumer has or is about to get. Work ahead shrinks, down to one item.
+      Caches in memory keep up to half of it, and make further elements anew. A shuffle buffer of a stream, `pack`,
+      groups and keys that do not fit raise a `BudgetError`, because they cannot shrink; a single element that does not
+      fit comes alone. Each worker of an executor that you pass may have one item more in hand. `BudgetWarning` and
+      `stats().notes` say so. Default: a quarter of the memory available at the start, apart from caches, which may keep
+      half of that memory; then buffers above the limit only warn.
     - `stuck_after`: seconds. If the consumer waits for so long, and nothing moves meanwhile, a warning in the log of
       `"penstock"` and an event in `stats()` name the operation, with the Python stack of the thread that is stuck, and
       again after twice the time. Default: 60; `math.inf` for never.
@@ -69,6 +73,7 @@ class Options:
     executor: str | Executor | Callable[[], Executor] | None = None
     isolate: bool | None = None
     workers: int | None = None
+    cores: int | None = None
     deterministic: bool | None = None
     memory_budget: int | None = None
     native_threads: int | None = None
@@ -109,16 +114,12 @@ class Options:
             )
         if self.workers is not None:
             check_count("Options", "workers", self.workers, least=1)
-        for name in ("memory_budget", "native_threads"):
+        for name in ("cores", "memory_budget", "native_threads"):
             if getattr(self, name) is not None:
                 check_count("Options", name, getattr(self, name), least=1)
         if self.stuck_after is not None and not (isinstance(self.stuck_after, int | float) and self.stuck_after > 0):
             raise ValueError(f"Options(stuck_after=): expected seconds above 0, not {self.stuck_after!r}")
-        if self.isolate and not isinstance(self.executor, str | None):
-            raise ValueError(
-                f"Options(executor=<{type(self.executor).__name__}>, isolate=True): the process of the pipeline cannot "
-                "use an executor of this one; name one of 'auto', 'inline', 'threads' and 'processes'"
-            )
+        self._check_elsewhere()
         for name in ("deterministic", "isolate", "rewrite"):
             if not isinstance(getattr(self, name), bool | None):
                 raise TypeError(f"Options({name}=): expected True, False or None, not {getattr(self, name)!r}")
@@ -126,6 +127,20 @@ class Options:
             raise TypeError(f"Options(tuning=): expected it.tuning() or Tuning.load(path), not {self.tuning!r:.60}")
         check_seed("Options", self.seed)
         object.__setattr__(self, "ignore_lint", _codes(self.ignore_lint))
+
+    def _check_elsewhere(self) -> None:
+        """Refuse settings that an executor of somebody else cannot obey."""
+        passed = not isinstance(self.executor, str | None)
+        if self.isolate and passed:
+            raise ValueError(
+                f"Options(executor=<{type(self.executor).__name__}>, isolate=True): the process of the pipeline cannot "
+                "use an executor of this one; name one of 'auto', 'inline', 'threads' and 'processes'"
+            )
+        if self.cores is not None and (passed or self.executor == "ray"):
+            raise ValueError(
+                f"Options(cores={self.cores}): the workers of an executor that was passed, or of Ray, run where that "
+                "has started them; give it fewer workers or cores instead"
+            )
 
     def ignores(self, code: str) -> bool:
         """Return whether findings with this code are silenced."""

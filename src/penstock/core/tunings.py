@@ -72,7 +72,8 @@ class Tuning:
         unit = {"inline": "inline", "threads": "thread", "processes": "process"}[self.executor]
         many = {"thread": "threads", "process": "processes"}.get(unit, unit)
         where = unit if unit == many else f"{self.workers} {unit if self.workers == 1 else many}"
-        lines = [f"{where}, of {self.cores:g} cores", *(f"  {each}" for each in self.tasks)]
+        cores = f"{self.cores:g} core{'' if self.cores == 1 else 's'}"
+        lines = [f"{where}, of {cores}", *(f"  {each}" for each in self.tasks)]
         return "\n".join([*lines, *(f"because: {each}" for each in self.why)])
 
     def save(self, path: str | os.PathLike[str]) -> None:

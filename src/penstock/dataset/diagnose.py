@@ -100,7 +100,7 @@ def diagnose(ds: Dataset[T], step: Callable[[T], object] | None = None, *, secon
     as_is, verdict, unit, last = _measured(ds, SHARE_AS_IS * seconds, step)
     step_rate = None if step is None or last is None else _step_rate(step, last[0], SHARE_OF_STEP * seconds)
     nodes = [node for node in post_order(plan) if not node.internal and not isinstance(node, WithOptions)]
-    widths = _widths()
+    widths = _widths(options.cores)
     share = (1 - SHARE_AS_IS - SHARE_OF_STEP) * seconds / max(len(nodes) * len(widths), 1)
     operations = tuple(
         WidthRates(node.label(), {width: _rate_up_to(node, options, width, share) for width in widths})
@@ -109,13 +109,13 @@ def diagnose(ds: Dataset[T], step: Callable[[T], object] | None = None, *, secon
     return Diagnosis(unit, as_is, verdict, step_rate, operations)
 
 
-def _widths() -> list[int]:
+def _widths(most: int | None = None) -> list[int]:
     """Return the numbers of workers: 1, and up to three larger ones, the last of which is the number of cores.
 
-    >>> _widths()[0]
-    1
+    >>> _widths()[0], _widths(1)
+    (1, [1])
     """
-    cores = max(math.floor(available_cores()), 1)
+    cores = max(math.floor(min(available_cores(), most or math.inf)), 1)
     larger = {max(cores >> power, 1) for power in range(MOST_WIDTHS - 1)}
     return sorted({1, *larger})
 

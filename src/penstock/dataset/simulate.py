@@ -135,9 +135,10 @@ def simulate(  # noqa: PLR0913 - the parts of a cluster
     for name, value in (("step", step), ("seconds", seconds), ("cores", 1 if cores is None else cores)):
         if not check_number("simulate", name, value) > 0:
             raise ValueError(f"simulate({name}={value}): expected a number above 0")
+    options = options_of(ds._plan)  # noqa: SLF001 # pyright: ignore[reportPrivateUsage] - ours
     all_cores = available_cores() if cores is None else cores
-    asked = options_of(ds._plan).workers if workers is None else check_count("simulate", "workers", workers, least=1)  # noqa: SLF001 # pyright: ignore[reportPrivateUsage] - ours
-    each = asked or max(int(all_cores / per_node), 1)
+    asked = options.workers if workers is None else check_count("simulate", "workers", workers, least=1)
+    each = asked or max(int(min(all_cores / per_node, options.cores or math.inf)), 1)
     cost, sizes = _measured_costs(ds, seconds)
     store = storage or StorageModel()
     latencies = store.latencies()

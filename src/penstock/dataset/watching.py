@@ -149,6 +149,8 @@ class Watching:
         >>> print(it.tuning())
         inline, of ... cores
           batch(4): ...
+        because: no threads: an item costs ... ms, and threads pay from 0.3 ms on
+        ...
         """
         if self._run is None:
             raise PlanError("tuning(): nothing has been tuned before the first item; call it later in the pass")

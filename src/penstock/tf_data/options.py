@@ -13,7 +13,7 @@ from penstock.tf_data.absent import unknown_name
 _MEASURED = "the engine measures and decides by itself; it.stats().decisions lists its decisions"
 _ALONE = "sharding is never automatic: write ds.shard(num_shards, index)"
 
-_COUNTS = ("private_threadpool_size", "ram_budget")
+_COUNTS = ("private_threadpool_size", "ram_budget", "cpu_budget")
 
 _Set = TypeVar("_Set", bound="_Fields")
 
@@ -80,18 +80,18 @@ class ThreadingOptions(_Fields):
 
 @dataclass
 class AutotuneOptions(_Fields):
-    """The limits of autotuning: `ram_budget` is the `memory_budget` of `ps.Options`, in bytes.
+    """The limits of autotuning: `ram_budget` is the `memory_budget` of `ps.Options`, `cpu_budget` its `cores`.
 
     `enabled`, `initial_parallelism` and `min_parallelism` are ignored: the engine measures, and the elements stay the
     same.
     """
 
     _elsewhere: ClassVar[Mapping[str, str]] = {
-        "cpu_budget": "threading.private_threadpool_size sets the number of tasks that run at a time",
         "autotune_algorithm": _MEASURED,
     }
 
     ram_budget: int | None = _of(int)
+    cpu_budget: int | None = _of(int)
     enabled: bool | None = _let_go(bool)
     initial_parallelism: int | None = _let_go(int)
     min_parallelism: int | None = _let_go(int)
@@ -210,5 +210,6 @@ class Options(_Fields):
             deterministic=self.deterministic,
             workers=self.threading.private_threadpool_size or None,
             memory_budget=self.autotune.ram_budget,
+            cores=self.autotune.cpu_budget or None,
             rewrite=self.experimental_optimization.apply_default_optimizations,
         )

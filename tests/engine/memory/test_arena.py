@@ -9,7 +9,7 @@ import pytest
 
 from penstock.core.budget import Budget
 from penstock.engine.memory import shared_file
-from penstock.engine.memory.arena import STEP, Arena, Mapping
+from penstock.engine.memory.arena import KEY_BYTES, STEP, Arena, Mapping
 from penstock.engine.memory.pool import ALIGNMENT, Memory
 from penstock.engine.memory.shared_file import SharedFile
 
@@ -74,6 +74,30 @@ def test_pages_are_reserved_when_they_are_needed(arena):
     assert arena.block(1 << 19) is not None
 
 
+def pages_of(arena):
+    return 512 * os.fstat(arena.file.fd).st_blocks
+
+
+def test_the_memory_behind_the_last_block_is_given_back_until_it_is_needed_again(arena):
+    first, middle, last = (arena.block(100_000) for _ in range(3))
+    kept = last[:10]
+    first[:], middle[:], kept[:] = 1, 2, 3
+    del last, middle
+    arena.give_back()
+    assert pages_of(arena) > 200_000  # the last one is still in use
+    del kept
+    arena.give_back()
+    assert 100_000 <= pages_of(arena) == arena.file.reserved <= 110_000
+    assert (first == 1).all()
+    again = arena.block(50_000)
+    assert 150_000 <= pages_of(arena) == arena.file.reserved <= 160_000  # no more than that
+    again[:] = 4
+    assert (first == 1).all()
+    del first, again
+    arena.give_back()
+    assert bytes(arena.part(0, KEY_BYTES)) == arena.key
+
+
 def test_a_full_machine_gives_no_block_instead_of_ending_the_process(arena, monkeypatch):
     monkeypatch.setattr(shared_file, "available_memory", lambda: 0)
     assert arena.block((1 << 16) - ALIGNMENT) is not None
@@ -117,6 +141,18 @@ def test_what_is_free_in_the_arena_is_kept_for_the_next_batches_and_not_left_for
     assert budget.left == (1 << 20) - (1 << 17)  # the window counts the other half
     del batch
     assert budget.left == (1 << 20) - (1 << 18)
+
+
+def test_what_is_kept_is_given_back_once_nothing_has_room():
+    memory, budget = Memory(), Budget(1 << 20)
+    memory.within(budget)
+    memory.arena = Arena(SharedFile(1 << 19, 1 << 18))
+    batch = memory.allocate((1 << 17,), np.dtype("u1"))
+    del batch
+    assert memory.idle_bytes == (1 << 18) + (1 << 17)
+    budget.make_room()
+    assert memory.idle_bytes < 1 << 13
+    assert budget.short == 1
 
 
 def test_memory_goes_back_to_the_system_with_the_last_view_though_others_map_it():

@@ -15,6 +15,16 @@ def test_an_empty_extent_is_nothing():
     assert free.take(1) is None
 
 
+def test_only_an_extent_that_reaches_the_end_is_taken_there():
+    free = Extents()
+    assert free.take_end(9) == 9
+    free.add(0, 2)
+    free.add(5, 9)
+    assert free.take_end(9) == 5
+    assert free.take_end(5) == 5
+    assert free.size == 2
+
+
 @given(st.lists(st.tuples(st.booleans(), st.integers(1, 20)), max_size=60))
 def test_places_never_overlap_and_all_come_back(steps):
     free, taken = Extents(), []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import multiprocessing
+import os
 import threading
 from concurrent.futures import ProcessPoolExecutor
 
@@ -77,6 +78,15 @@ def test_what_waits_is_within_the_budget_but_for_an_element_of_each_worker(kind,
             got.append(len(x))
     assert got == sizes.tolist()
     assert waiting.most <= BUDGET + (WORKERS + 1) * (LARGEST + 1000) * (2 if kind == "given" else 1)  # and its input
+
+
+def test_elements_that_are_too_large_to_travel_within_the_budget_are_made_in_this_process(options):
+    sizes = [SMALLEST] * 50 + [LARGEST, SMALLEST] * 20
+    ds = D.from_generator(lambda: (np.full(size, 1, np.uint8) for size in sizes)).map(lambda x: (len(x), os.getpid()))
+    got = list(ds.with_options(options))
+    assert [size for size, _ in got] == sizes
+    assert {pid for size, pid in got if size == LARGEST} == {os.getpid()}
+    assert {pid for size, pid in got if size == SMALLEST} - {os.getpid()}
 
 
 def test_tasks_that_were_to_make_small_elements_wait_once_those_before_are_large(options):

@@ -27,8 +27,12 @@ def climb(**changes):
     return made
 
 
+def stage(most_cores=math.inf):
+    return SimpleNamespace(session=SimpleNamespace(settings=SimpleNamespace(most_cores=most_cores)))
+
+
 def mover(found, processes=2):
-    made = Mover(SimpleNamespace(), found)
+    made = Mover(stage(), found)
     made._processes = processes
     return made
 
@@ -50,6 +54,12 @@ def mover(found, processes=2):
 )
 def test_a_move_must_save_more_than_it_costs(found, left, processes, pays):
     assert mover(found, processes).pays(left) is pays
+
+
+def test_no_more_processes_are_started_than_cores_are_allowed(monkeypatch):
+    monkeypatch.setattr(moving, "worker_processes", lambda: 8)
+    assert Mover(stage(3), climb()).pays(1000)
+    assert not Mover(stage(1), climb()).pays(1000)
 
 
 def judged(found, rate):

@@ -69,6 +69,18 @@ def test_the_elements_that_tasks_are_given_take_room_too(room):
     assert room.for_items(under_way(0), gathered=False) == 5
 
 
+def test_a_job_that_is_given_too_much_for_its_way_to_another_process_stays_here(room):
+    def job(nbytes):
+        made = Job(Task(0, 1, Piece(Items([np.zeros(nbytes, np.uint8)]), np.arange(1))), lambda count: count)
+        room.taken(made, gathered=False)
+        return made
+
+    assert not room.stays_here(job(10_000))  # threads take it as it is
+    room.write_to(None)
+    assert not room.stays_here(job(100))
+    assert room.stays_here(job(150))  # four times as much is more than half of the budget
+
+
 def test_what_waits_behind_others_counts_as_a_size(room):
     learnt(room, *[10] * 9)
     window = Window(ordered=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from time import sleep
 
@@ -121,3 +122,21 @@ def test_an_isolated_run_is_pinned_in_its_process():
 def test_anything_else_is_no_tuning():
     with pytest.raises(TypeError, match=r"expected it\.tuning"):
         Options(tuning="tuned.json")
+
+
+@pytest.mark.parametrize(
+    ("ds", "says"),
+    [
+        (Dataset.range(200).batch(4), "no threads: an item costs .* ms, and threads pay from 0.3 ms on"),
+        (Dataset.range(20_000).batch(4), r"\d+ items a task: an item costs .* ms, and a task of \d ms costs little"),
+        (DS.with_options(Options(executor="inline")), "inline, as required by the options"),
+        (DS.with_options(Options(cores=1)), r"threads: 1 core, as Options\(cores=1\) allows, × "),
+        (DS.with_options(Options(workers=3)), "3 threads: as requested"),
+        (
+            Dataset.range(200).map(slow).map(lambda x: np.zeros(3000)).with_options(Options(memory_budget=100_000)),
+            r"Options\(memory_budget=100,000\) leaves no room for more items ahead",
+        ),
+    ],
+)
+def test_the_reasons_are_told_in_words(ds, says):
+    assert re.search(f"because: .*{says}", str(tuned(ds)))

@@ -54,7 +54,7 @@ class Machine:
     work: Work
     cores: float = 2
     bandwidth: float = 64.0  # threads that can move memory at full speed
-    step: float = 0.0  # ns that the consumer takes for an item
+    step: Callable[[int], float] = lambda item: 0.0  # ns that the consumer takes for an item
     now: float = 0.0
     used: float = 0.0
     history: list[tuple[float, int]] = field(default_factory=list)  # since when how many threads
@@ -67,7 +67,7 @@ class Machine:
             while done < count and not tuner.threads and not tuner.threads_pay():
                 tuner.observe(self._inline(done), 1)
                 done += 1
-                self.now += self.step
+                self.now += self.step(done)
             begun, threads = done, tuner.start_threads()
         self.history.append((self.now, threads))
         self.workers = [Worker() for _ in range(threads)]
@@ -76,11 +76,11 @@ class Machine:
         self.waiting_for_lock: deque[Worker] = deque()
         finished: dict[int, Cost] = {}
         while done < count:
+            while begun < min(count, done + (2 * threads + 1 if tuner is None else tuner.depth())):
+                self.queue.append(begun)
+                begun += 1
             asked = self.now
             while done not in finished:
-                while begun < min(count, done + (2 * threads + 1 if tuner is None else tuner.depth())):
-                    self.queue.append(begun)
-                    begun += 1
                 finished.update(self._advance())
             if tuner is not None:
                 changed = tuner.retuned(round(self.now), round(self.used), round(self.now - asked))
@@ -89,7 +89,7 @@ class Machine:
                     threads = changed
                     self._resize(threads)
             done += 1
-            until = self.now + self.step
+            until = self.now + self.step(done)
             while self.now < until:
                 finished.update(self._advance(until))
         return self.now

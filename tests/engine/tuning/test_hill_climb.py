@@ -122,10 +122,44 @@ def test_the_climb_stops_trying_other_numbers(work):
     assert sum(share > 0.5 for share in changes) <= 4  # two attempts in the second half of some 20 s
 
 
-def test_a_slow_consumer_sets_the_pace():
-    tuner, machine = Tuner(None), Machine(sleeping, CORES, step=20 * MS)
-    machine.run(300, tuner)
-    assert len(machine.history) == 1
+# A consumer whose step takes longer than its items
+
+
+def every(ns):
+    return lambda item: ns
+
+
+@pytest.mark.parametrize(
+    ("work", "step", "needed"),
+    [(sleeping, 4 * MS, 4), (sleeping_unevenly, 4 * MS, 6), (computing, 4 * MS, 1), (waiting_for_a_lock, 20 * MS, 1)],
+)
+def test_threads_that_the_consumer_does_not_need_are_given_back(work, step, needed):
+    tuner, machine = Tuner(None), Machine(work, CORES, step=every(step))
+    took = machine.run(2000, tuner)
+    assert tuner.threads <= needed, tuner.decisions
+    assert took <= 1.02 * Machine(work, CORES, step=every(step)).run(2000, threads=64)
+    assert len(machine.history) <= 6, tuner.decisions
+    assert any("fast enough: the consumer waits for" in each for each in tuner.decisions)
+
+
+def test_threads_that_were_given_back_return_once_the_consumer_waits():
+    tuner = Tuner(None)
+    machine = Machine(sleeping, CORES, step=lambda item: 20 * MS if item < 300 else 0.0)
+    machine.run(3000, tuner)
+    numbers = [threads for _, threads in machine.history]
+    assert numbers[:3] == [64, 1, 64], tuner.decisions
+    assert tuner.threads == 64
+    assert tuner.decisions[2].startswith("1 thread instead of 64: the consumer waits for 0.")
+    assert tuner.decisions[3].startswith("64 threads again: with 1 the consumer waits for ")
+
+
+def test_threads_are_given_back_ever_less_often_if_the_consumer_needs_them_later():
+    tuner = Tuner(None)
+    machine = Machine(sleeping, CORES, step=lambda item: 20 * MS if item // 100 % 2 else 0.0)
+    machine.run(8000, tuner)
+    given_back = [at / machine.now for at, threads in machine.history if threads == 1]
+    assert 1 <= len(given_back) <= 6
+    assert sum(share > 0.5 for share in given_back) <= 1
 
 
 def test_a_fixed_number_of_threads_stays():

@@ -237,3 +237,19 @@ def test_a_number_of_threads_that_is_fixed_meanwhile_stays():
     assert tuner.threads == tuner.heir().threads == 2
     assert tuner.climb.fixed
     assert tuner.decisions[-1] == "2 threads: as requested meanwhile"
+
+
+def test_the_reasons_name_the_size_of_tasks():
+    tuner = Tuner(None, item_rows=64)
+    for _ in range(5):
+        tuner.observe(Cost(20 * MS, 20 * MS), 1)
+    tuner.start_threads()
+    assert tuner.reasons()[-1] == "2 tasks an item: an item costs 20 ms, and is ready sooner if all threads make it"
+    cheap = Tuner(None)
+    for _ in range(100):
+        cheap.observe(Cost(MS // 10, MS // 10), 1)
+        cheap.group_items()
+    assert cheap.reasons() == [
+        "no threads: an item costs 0.1 ms, and threads pay from 0.3 ms on",
+        "8 items a task: an item costs 0.1 ms, and a task of 1 ms costs little beside its work",
+    ]

@@ -16,7 +16,8 @@ from penstock.engine.memory.extents import Extents
 from penstock.engine.memory.pool import ALIGNMENT
 from penstock.engine.memory.shared_file import SharedFile
 
-STEP = 32 << 20  # bytes to reserve at a time
+STEP = 32 << 20  # the most bytes to reserve at a time
+STEP_SHARE = 8  # and no more than this part of the arena
 KEY_BYTES = 16  # at the beginning of the file, before the first block
 
 
@@ -61,6 +62,7 @@ class Arena(Mapping):
         self._returned: deque[tuple[int, int]] = deque()
         self._lock = threading.Lock()
         self._live = self._peak = 0
+        self._step = step_of(file.size)
         self._process = os.getpid()
         weakref.finalize(self._map, _emptied, file, self._process).atexit = False
 
@@ -89,6 +91,19 @@ class Arena(Mapping):
         weakref.finalize(owner, self._returned.append, (begin, begin + size)).atexit = False
         return owner[:]
 
+    def give_back(self) -> None:
+        """Give the memory behind the last block in use back to the system, until it is needed again."""
+        if os.getpid() != self._process:
+            return
+        with self._lock:
+            self._collect()
+            begin = self._free.take_end(self.file.reserved)
+            if begin == self.file.reserved:
+                return
+            self.file.give_back(begin)
+            self._free.add(begin, self.file.reserved)  # the rest of a page
+            self._step = 0  # memory is short: no more is reserved at a time than is needed
+
     def _collect(self) -> None:
         while self._returned:
             begin, end = self._returned.popleft()
@@ -97,7 +112,7 @@ class Arena(Mapping):
 
     def _grow(self, size: int) -> bool:
         before = self.file.reserved
-        if size > self.size - before or not self.file.reserve(before + max(size, STEP)):
+        if size > self.size - before or not self.file.reserve(before + max(size, self._step)):
             return False
         self._free.add(before, self.file.reserved)
         return True
@@ -118,6 +133,15 @@ class Arena(Mapping):
     def peak_bytes(self) -> int:
         """The largest number of bytes in use at the same time."""
         return self._peak
+
+
+def step_of(size: int) -> int:
+    """Return the bytes to reserve at a time in an arena of this size.
+
+    >>> step_of(1 << 40) >> 20, step_of(80 << 20) >> 20
+    (32, 10)
+    """
+    return min(STEP, -(-size // STEP_SHARE))
 
 
 def _emptied(file: SharedFile, process: int) -> None:

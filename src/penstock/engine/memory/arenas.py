@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import weakref
 
-from penstock.engine.memory.arena import STEP, Arena
+from penstock.engine.memory.arena import Arena, step_of
 from penstock.engine.memory.headroom import most_mapped
 from penstock.engine.memory.shared_file import SharedFile
 
@@ -19,7 +19,7 @@ def new_arena(budget: int) -> tuple[Arena | None, str | None]:
     """Return an arena of half of a budget in bytes at most, and what the user should know about it."""
     size = min(max(budget // ARENA_SHARE, 1), most_mapped())
     try:
-        arena = Arena(SharedFile(size, min(size, STEP)))
+        arena = Arena(SharedFile(size, step_of(size)))
     except (OSError, ValueError) as error:
         return None, f"no memory is shared with the workers, so batches are copied: {error}"
     return arena, _notice(arena)

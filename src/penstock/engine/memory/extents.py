@@ -47,6 +47,13 @@ class Extents:
                 return begin
         return None
 
+    def take_end(self, end: int) -> int:
+        """Take the free extent that reaches up to `end`, and return where it begins; `end` if there is none."""
+        if not self._ends or self._ends[-1] != end:
+            return end
+        self._ends.pop()
+        return self._begins.pop()
+
     @property
     def size(self) -> int:
         """The number of free bytes."""

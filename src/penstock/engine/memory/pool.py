@@ -43,7 +43,13 @@ class Memory:
         most = min(MOST_IDLE, budget.limit // IDLE_SHARE)
         if most != self._most_idle:
             self._most_idle, self.pool = most, Pool(most)
-        budget.idle = lambda: self.idle_bytes
+        budget.idle, budget.give_back = lambda: self.idle_bytes, self.give_back
+
+    def give_back(self) -> None:
+        """Give what is kept for the next batches back to the system."""
+        self.pool.trim()
+        if self.arena is not None:
+            self.arena.give_back()
 
     def allocate(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray:
         """Return an array of this shape and dtype with arbitrary content."""

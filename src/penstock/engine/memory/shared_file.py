@@ -60,6 +60,13 @@ class SharedFile:
             self.reserved = upto
         return True
 
+    def give_back(self, beyond: int) -> None:
+        """Give the pages beyond this byte, which nobody uses, back to the system; they are to be reserved again."""
+        beyond = min(-(-beyond // PAGE_BYTES) * PAGE_BYTES, self.reserved)
+        with suppress(OSError, ValueError), mmap.mmap(self.fd, self.size) as whole:  # a disk may have no such call
+            whole.madvise(mmap.MADV_REMOVE, beyond, self.reserved - beyond)
+            self.reserved = beyond
+
     def _seal(self) -> None:
         """Forbid every process to change the size, which would end those that have the file mapped."""
         if self.in_memory:

@@ -16,6 +16,7 @@ from penstock.core.budget import CACHE_SHARE
 from penstock.core.frozen import frozen
 from penstock.engine.memory.arena import Arena
 from penstock.engine.memory.freed import KEPT_SHARE
+from penstock.engine.tasks.cores import only_on
 from penstock.engine.tuning.budget import default_cache_limit, default_memory_budget
 
 ENTRY = (
@@ -48,13 +49,15 @@ class PoolSetup:
     """The settings of a pool of worker processes; runs with equal settings share one pool.
 
     `native_threads` is the number of threads that native libraries may have in each worker, and `budget` the most bytes
-    of batches, or `None` for the default. `program` is the module that the workers run.
+    of batches, or `None` for the default. `program` is the module that the workers run. They use only these `cores`,
+    unless they are `None`.
     """
 
     workers: int
     native_threads: int = 1
     budget: int | None = None
     program: str = MAKES_TASKS
+    cores: frozenset[int] | None = None
 
 
 @dataclass
@@ -95,14 +98,15 @@ def started(setup: PoolSetup, arena: Arena | None) -> Started:
             "level": logging.getLogger().getEffectiveLevel(),
         }
         flags: list[str] = subprocess._args_from_interpreter_flags()  # type: ignore[attr-defined] # noqa: SLF001 - as multiprocessing does
-        process = subprocess.Popen(  # noqa: S603 - our own interpreter
-            [sys.executable, *flags, "-c", ENTRY, json.dumps(told)],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            env=environment(setup, os.environ),
-            pass_fds=descriptors,
-        )
+        with only_on(setup.cores):
+            process = subprocess.Popen(  # noqa: S603 - our own interpreter
+                [sys.executable, *flags, "-c", ENTRY, json.dumps(told)],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                env=environment(setup, os.environ),
+                pass_fds=descriptors,
+            )
     except BaseException:
         ours.close()
         raise

@@ -54,7 +54,7 @@ def elsewhere(
         session.note_once(NOT_ISOLATED.format(words))
         return None
     given = settings.memory_budget if settings.budget_is_given else None
-    setup = PoolSetup(1, settings.native_threads, given, MAKES_RUNS)
+    setup = PoolSetup(1, settings.native_threads, given, MAKES_RUNS, settings.cores)
     pool = carry_over.pool(setup, settings.memory_budget)
     pool.crew.begun.wait()
     if pool.crew.no_start is not None:

@@ -203,8 +203,10 @@ class Loop:
 
     def _submit(self, job: Job, current: Workers) -> None:
         self._window.push(job)
-        for number, result in enumerate(job.results):
-            if result is None:
+        for number in [number for number, result in enumerate(job.results) if result is None]:
+            if self._memory.stays_here(job):
+                self._window.finish(job, number, self._stage.work.tried(job.tasks[number]))
+            else:
                 current.submit(job, number, self._window)
 
     def _room(self, high: int) -> int:
@@ -270,10 +272,8 @@ class Loop:
     def _prepared(self, task: Task) -> Task:
         """Return a task with its slot and with the rows that later tasks read."""
         rows_of, given = self._feed.rows_of, task.given
-        if rows_of is None:
-            if len(given) == 1:
-                return task
-            return task._replace(given=given.over(duplicate(given.chunk)))  # elements may have to be made again
+        if rows_of is None:  # of several elements, all may have to be made again
+            return task if len(given) == 1 else task._replace(given=given.over(duplicate(given.chunk)))
         if self._next_uses is not None:
             self._next_uses.look(task.high, int(given.ids[0]) - task.low)
         ahead, slot = self._read_ahead, None

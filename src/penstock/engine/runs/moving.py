@@ -52,7 +52,7 @@ class Mover:
         self.has_ended = climb.elsewhere == "left"
         self._stage = stage
         self._climb = climb
-        self._processes = worker_processes()
+        self._processes = int(min(worker_processes(), stage.session.settings.most_cores))
         self._moved: MovedWorkers | None = None
         self._is_made = False
 

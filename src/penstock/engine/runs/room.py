@@ -20,6 +20,7 @@ IN_HAND = 2  # times the bytes of an item that a task takes: a batch beside its 
 IN_HAND_ELSEWHERE = 4  # the same in another process: the result is also beside its packed form, there and here
 GIVEN_ELSEWHERE = 3  # times the bytes of given elements: here, on their way, and in the other process
 SURPRISE = 4  # times the expected bytes, above which the items of a job are made one by one
+STAYS_SHARE = 2  # what would take more than this part of the budget on its way to another process is made here
 TASK_SHARE = 64  # a job may make this part of the budget, however small its items were before
 UPROAR = 2  # times the largest size before
 FORGET = 9  # a size larger than all later ones counts for half as much after 355 jobs: it shrinks by 1 / 2**9 each
@@ -106,6 +107,12 @@ class Room:
             return None
         return max(SURPRISE * job.items * (self.item_bytes or 0), self._share // TASK_SHARE)
 
+    def stays_here(self, job: Job) -> bool:
+        """Return whether a job is given so much that its way to another process and back would take half the budget."""
+        if not self._given or self._of_given == 1:
+            return False
+        return (self._of_given + 1) * job.given_bytes > self.account.budget.limit // STAYS_SHARE
+
     def foresee(self, window: Window) -> None:
         """Take items to be as large as the largest that was made, even if it waits behind others."""
         largest, window.largest = window.largest, 0
@@ -118,7 +125,7 @@ class Room:
         left = min(self.account.left, self._share - nbytes - self.held)
         fitting = max(left, 0) // max(self.reserved(1, gathered=gathered), 1)
         if not fitting:
-            self.account.budget.short += 1
+            self.account.budget.make_room()
         return min(fitting, max(self.calm - items, 0))
 
     def for_items_here(self) -> int:

@@ -27,7 +27,6 @@ from penstock.engine.runs.stage import Stage
 from penstock.engine.tasks.cost import Cost
 from penstock.engine.tasks.gathering import Gathered
 from penstock.engine.tasks.observer import Observer
-from penstock.engine.tuning.budget import available_cores
 from penstock.engine.tuning.tuner import LOOKS, THREAD_PAYS, Tuner
 from penstock.engine.workers.lifetime import watch_over
 from penstock.engine.workers.window import WHILE_WAITING
@@ -43,6 +42,7 @@ if TYPE_CHECKING:
 
 AHEAD = 4  # elements of a stream that are kept ready by default
 OTHER_CORES = "the tuning was found on {:g} cores, and is used on {:g}: it.tuning() of a run without it may be better"
+MOVE_KINDS = ("moved", "stayed")  # kinds of events of a stage that processes make, or would make if they could
 AGAIN = "next() of another iterator, once it has loaded this one's state_dict()"
 """The way to make a failed element of a stream again, without the elements before it."""
 
@@ -115,8 +115,14 @@ class Run(Changeable):
         workers = 1 if executor == "inline" else max(tuner.threads for tuner in session.tuners)
         known = session.tuners if session.told is None or self.plan.indexed else []  # one of them is told
         tasks = tuple(tuner.tasks() for tuner in known)
-        why = tuple(decision for tuner in session.tuners for decision in tuner.decisions)
-        return Tuning(executor, workers, available_cores(), operations, tasks, why)
+        why = [reason for tuner in session.tuners for reason in tuner.reasons()]
+        why += [event.words for event in session.events if event.kind in MOVE_KINDS]
+        if executor == "inline" and self.settings.executor == "inline":
+            required = "a function that one thread only may call" if self.settings.kept_here else "the options"
+            why.append(f"inline, as required by {required}")
+        if session.budget.given and session.budget.short:
+            why.append(f"Options(memory_budget={session.budget.limit:,}) leaves no room for more items ahead")
+        return Tuning(executor, workers, self.settings.available_cores, operations, tasks, tuple(dict.fromkeys(why)))
 
     @property
     def budget(self) -> Budget:
@@ -268,7 +274,7 @@ class Run(Changeable):
         self._producer = None
         if settings.isolate and self._begin_elsewhere(session):
             return
-        if settings.tuning is not None and settings.tuning.cores != (cores := available_cores()):
+        if settings.tuning is not None and settings.tuning.cores != (cores := settings.available_cores):
             session.note_once(OTHER_CORES.format(settings.tuning.cores, cores))
         if settings.follows_executor:
             self._following = runs.following.Following(session, settings.executor)

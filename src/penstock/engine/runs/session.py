@@ -21,6 +21,7 @@ from penstock.engine.runs.carry_over import CarryOver
 from penstock.engine.runs.controls import Controls
 from penstock.engine.runs.failures import note_once
 from penstock.engine.runs.settings import ISOLATED, Settings
+from penstock.engine.tasks.cores import only_on, side_thread
 from penstock.engine.tasks.cost import Cost
 from penstock.engine.tasks.observer import Observer, Unobserved
 from penstock.engine.tasks.works import Work, bound_caches
@@ -99,6 +100,7 @@ class Session:
             settings, stage = self.settings, len(self.tuners)
             pinned, begins_inline = settings.pinned(stage), settings.begins_inline
             tuner = self._carry_over.tuner(settings.workers, stage=stage, begins_inline=begins_inline, pinned=pinned)
+            tuner.most_cores = settings.most_cores
             if of_stream:
                 tuner.long_groups()
             self.tuners.append(tuner)
@@ -106,8 +108,8 @@ class Session:
 
     def inner(self) -> Session:
         """Return a session with the same workers for datasets that are elements; their work is not counted."""
-        changed = {"executor": "inline"} if self.settings.is_remote else {}
-        settings = replace(self.settings, tuning=None, **changed)
+        executor = "inline" if self.settings.is_remote else self.settings.executor
+        settings = replace(self.settings, tuning=None, executor=executor)
         session = Session(settings, CarryOver(), Unobserved(), self)
         self._inner.add(session)
         return session
@@ -155,7 +157,7 @@ class Session:
             return workers.executors.ThreadWorkers(work, executor)
         with self._lock:
             if self._threads is None:
-                self._threads = workers.threads.Threads(threads)
+                self._threads = workers.threads.Threads(threads, self.settings.cores)
                 if self._closed:
                     self._threads.shutdown(wait=False)
         self.resize()
@@ -182,7 +184,7 @@ class Session:
         """
         settings = self.settings
         given = settings.memory_budget if settings.budget_is_given else None
-        setup = processes.starting.PoolSetup(count, settings.native_threads, given)
+        setup = processes.starting.PoolSetup(count, settings.native_threads, given, cores=settings.cores)
         pool = self._carry_over.pool(setup, settings.memory_budget)
         pool.adopt(plan)
         self.budget.elsewhere = pool.crew.held_bytes
@@ -259,9 +261,7 @@ class Session:
     @property
     def jobs_ahead(self) -> int:
         """The number of jobs of all stages begun and not taken yet."""
-        if self.told is not None:
-            return self.told.ahead
-        return sum(map(len, list(self._windows)))
+        return sum(map(len, list(self._windows))) if self.told is None else self.told.ahead
 
     @property
     def made_elsewhere(self) -> list[str]:
@@ -324,7 +324,8 @@ class Session:
         if self._outer is not None:
             return self._outer.producer(items, has_room, size)
         gated = self.controls.gated(has_room)
-        producer = workers.producer.Producer(items, gated, self.account("elements made ahead", "ahead"), size)
+        with only_on(self.settings.cores):
+            producer = workers.producer.Producer(items, gated, self.account("elements made ahead", "ahead"), size)
         with self._lock:
             self._producers.add(producer)
         if self._closed:
@@ -343,7 +344,7 @@ class Session:
         """Return a native thread, unless the run is inline."""
         if self._outer is not None:
             return self._outer.side_thread()
-        return None if self.settings.executor == "inline" else SideThread()
+        return None if self.settings.executor == "inline" else side_thread(self.settings.cores)
 
     def at_close(self, stop: Callable[[], Any]) -> None:
         """Call `stop` when the run ends."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import sys
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -12,6 +13,7 @@ from penstock.core.budget import Budget
 from penstock.core.frozen import frozen
 from penstock.core.options import AUTOTUNE, Options
 from penstock.core.surroundings import is_worker_process, serves_another_process
+from penstock.engine.tasks.cores import cores_for
 from penstock.engine.tuning.budget import available_cores, default_cache_limit, default_memory_budget
 from penstock.ops.buffer.options import WithOptions, options_of
 from penstock.ops.buffer.prefetch import Prefetch
@@ -40,9 +42,10 @@ class Settings:
     `rewrite` is the option of that name, for datasets that are elements; `None` if it is unset. `kept_here` is true if
     the run is inline only because some function may be called by no other thread than the consumer's; `asked_for` is
     true if the user requested threads. `native_threads` is the number of threads of native libraries in each worker
-    process; one that is stuck is ended if `ends_stuck`. If `isolate` is true, another process makes the run, with the
-    settings `elsewhere`: there the run is `hosted`, no item is made ahead if `on_request`, and items come `one_by_one`
-    to find one that ends the process. The run `follows_executor` if `workers` is what the executor told.
+    process; one that is stuck is ended if `ends_stuck`. Threads and processes count with `most_cores`, and the system
+    keeps them on `cores`, unless that is `None`. If `isolate` is true, another process makes the run, with the settings
+    `elsewhere`: there the run is `hosted`, no item is made ahead if `on_request`, and items come `one_by_one` to find
+    one that ends the process. The run `follows_executor` if `workers` is what the executor told.
     """
 
     executor: str | Executor | Callable[[], Executor]
@@ -57,6 +60,8 @@ class Settings:
     kept_here: bool = False
     asked_for: bool = False
     native_threads: int = 1
+    cores: frozenset[int] | None = None
+    most_cores: float = math.inf
     isolate: bool = False
     on_request: bool = False
     hosted: bool = False
@@ -73,6 +78,11 @@ class Settings:
         """Return the settings of the process that makes the whole run."""
         made = replace(self, isolate=False, hosted=True, one_by_one=one_by_one)
         return replace(made, executor="inline") if one_by_one else made
+
+    @property
+    def available_cores(self) -> float:
+        """The number of cores that the run may use."""
+        return min(available_cores(), self.most_cores)
 
     def budget(self) -> Budget:
         """Return the memory budget of a run, of which nothing is held yet."""
@@ -116,10 +126,12 @@ def settings_of(plan: Node) -> Settings:
     workers = options.workers or max((count for count in calls if count not in (None, AUTOTUNE)), default=None)
     if tuning is not None and tuning.executor == executor:
         workers = workers or tuning.workers
+    most_cores = math.inf if options.cores is None else options.cores
+    if options.cores is not None and not hasattr(os, "sched_setaffinity"):
+        workers = min(workers or options.cores, options.cores)  # the only way to keep the limit
     if executor == "processes":
-        executor, workers = (
-            ("inline", None) if is_worker_process() else (executor, workers or math.ceil(available_cores()))
-        )
+        most = math.ceil(min(available_cores(), most_cores))
+        executor, workers = ("inline", None) if is_worker_process() else (executor, workers or most)
     elif executor == "ray":
         executor = executors.on_ray.default_executor()
     follows = workers is None and not isinstance(executor, str)
@@ -140,6 +152,8 @@ def settings_of(plan: Node) -> Settings:
         kept_here=kept_here and not is_within,
         asked_for=executor != "auto" or workers is not None,
         native_threads=options.native_threads or 1,
+        cores=cores_for(options.cores),
+        most_cores=most_cores,
         isolate=options.isolate is True and not serves_another_process(),
         on_request=depth == 0,
         tuning=tuning,

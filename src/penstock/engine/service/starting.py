@@ -13,6 +13,7 @@ from contextlib import suppress
 from penstock.engine.processes.starting import ENTRY, PoolSetup, environment
 from penstock.engine.runs.settings import settings_of
 from penstock.engine.service.folder import ServiceDoor, is_of_this_user, runtime_folder, service_door
+from penstock.engine.tasks.cores import only_on
 from penstock.plan.node import Node
 
 SERVES = "penstock.engine.service.server"
@@ -56,7 +57,7 @@ def _to_new_service(door: ServiceDoor, folder: str, name: str, plan: Node) -> so
     """
     settings = settings_of(plan)
     budget = settings.memory_budget if settings.budget_is_given else None
-    setup = PoolSetup(1, settings.native_threads, budget, SERVES)
+    setup = PoolSetup(1, settings.native_threads, budget, SERVES, settings.cores)
     log = os.open(door.log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600, dir_fd=door.folder)
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listening:
         try:
@@ -71,15 +72,16 @@ def _to_new_service(door: ServiceDoor, folder: str, name: str, plan: Node) -> so
                 "name": name,
             }
             flags: list[str] = subprocess._args_from_interpreter_flags()  # type: ignore[attr-defined] # noqa: SLF001 - as multiprocessing does
-            process = subprocess.Popen(  # noqa: S603 - our own interpreter
-                [sys.executable, *flags, "-c", ENTRY, json.dumps(told)],
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                env=environment(setup, os.environ),
-                pass_fds=[listening.fileno()],
-                start_new_session=True,
-            )
+            with only_on(setup.cores):
+                process = subprocess.Popen(  # noqa: S603 - our own interpreter
+                    [sys.executable, *flags, "-c", ENTRY, json.dumps(told)],
+                    stdin=subprocess.DEVNULL,
+                    stdout=log,
+                    stderr=log,
+                    env=environment(setup, os.environ),
+                    pass_fds=[listening.fileno()],
+                    start_new_session=True,
+                )
             end = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
             end.connect(door.address)
         except BaseException:

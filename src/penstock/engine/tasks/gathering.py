@@ -12,6 +12,7 @@ from penstock.core.cached import cached_property
 from penstock.elements.chunks.chunk import Items
 from penstock.elements.nested.structure import joining
 from penstock.engine.memory.pool import Memory
+from penstock.engine.tasks.cores import side_thread
 from penstock.engine.tasks.cost import Cost
 from penstock.engine.tasks.task import Task
 from penstock.index.epochs import positions
@@ -51,7 +52,15 @@ class Gathered(Items):
 class Gathering:
     """A native thread that gathers the batches of tasks, each in its own memory."""
 
-    def __init__(self, plan: Node, batch: Batch, source: GathersNatively, read: Node, memory: Memory) -> None:
+    def __init__(
+        self,
+        plan: Node,
+        batch: Batch,
+        source: GathersNatively,
+        read: Node,
+        memory: Memory,
+        cores: frozenset[int] | None,
+    ) -> None:
         """Gather the rows of `source`, the elements of `read`."""
         self._plan = plan
         self._batch = batch
@@ -59,6 +68,7 @@ class Gathering:
         self._source = source
         self._read = read
         self._memory = memory
+        self._cores = cores
         self.is_possible = True  # until rows turn out to be consecutive
 
     def jumps(self) -> bool:
@@ -108,11 +118,14 @@ class Gathering:
 
     @cached_property
     def _side(self) -> SideThread:
-        return SideThread()
+        return side_thread(self._cores)
 
 
-def gathering_of(plan: Node, memory: Memory) -> Gathering | None:
-    """Return the way to gather the plan's batches natively; `None` if making them takes more than reading rows."""
+def gathering_of(plan: Node, memory: Memory, cores: frozenset[int] | None = None) -> Gathering | None:
+    """Return the way to gather the plan's batches natively; `None` if making them takes more than reading rows.
+
+    The native thread runs on these `cores` only, if they are given.
+    """
     _, batch = end_of(plan)
     if type(batch) is not Batch:
         return None
@@ -120,5 +133,5 @@ def gathering_of(plan: Node, memory: Memory) -> Gathering | None:
     source: GathersNatively | None = getattr(read, "gatherable", None)
     if source is None:
         return None
-    gathering = Gathering(plan, batch, source, read, memory)
+    gathering = Gathering(plan, batch, source, read, memory, cores)
     return gathering if gathering.jumps() else None

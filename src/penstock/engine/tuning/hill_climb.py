@@ -3,6 +3,8 @@
 - *More* threads are tried if tasks wait and cores are idle; they stay if throughput grows by a tenth.
 - *Fewer* threads are tried if the cores are in use while tasks wait, since tasks may wait for each other: as many as
   there are cores, or as ran at the same time; they stay if throughput is the same.
+- *Fewer* threads are tried as well if the consumer hardly waits: as many as had a task. They stay while it does not
+  wait more; as soon as it does, the threads from before are back.
 - After an attempt that fails, the next one waits four times as long, so the number settles.
 """
 
@@ -21,6 +23,8 @@ SHORTEST_LOOK, LONGEST_LOOK = 50 * MS, 200 * MS
 SAMPLE_TASKS = 16  # the fewest tasks of a look
 ROUNDS = 4  # the fewest tasks of each thread in a look
 PACED = 0.1  # share of the time that the consumer waited; below it, the consumer sets the pace
+FAST_ENOUGH = 0.02  # the same; below it, the threads are fast enough, and fewer may be
+ROOM = 1.25  # threads to keep for each that has a task, as not all tasks cost the same
 FULL = 0.95  # share of the cores in use at which none is left for more threads
 ONE_CORE = 0.7  # cores in use at which some task runs that others may wait for
 JUST_ONE = 1.2
@@ -122,6 +126,10 @@ class HillClimb:
     patience_for_more: int = PATIENCE
     patience_for_fewer: int = PATIENCE
     clocks: tuple[int, int] | None = None
+    spared: int = 0  # threads that were given back, since the consumer's step takes longer than its items
+    spare_in: int = 0  # looks until threads may be given back
+    patience_to_spare: int = PATIENCE
+    told_enough: bool = False  # that the consumer hardly waits
     one_thread: bool = False  # a second thread has no work, since one thread at a time calls the functions
     passed: int = 0  # ns in all runs so far
     elsewhere: UseOfProcesses = ""
@@ -145,6 +153,7 @@ class HillClimb:
             look=replace(self.look, spent=replace(self.look.spent)),
             fewer_in=fewer_in,
             clocks=None,
+            told_enough=False,
         )
 
     def observe(self, cost: Cost, items: float) -> None:
@@ -172,9 +181,37 @@ class HillClimb:
         if not self._has_seen_enough(look):
             return None
         self.look = Look(lasts=min(2 * look.lasts, LONGEST_LOOK))
-        if look.waited < PACED * look.passed:
-            return None  # the consumer sets the pace
+        share = look.waited / look.passed
+        if self.spared and share >= FAST_ENOUGH:
+            return self._taken_back(share)
+        if share < PACED:  # the consumer sets the pace
+            return self._spared(look, share)
         return self._considered(look) if self.attempt is None else self._judged(look, self.attempt)
+
+    def _spared(self, look: Look, share: float) -> int | None:
+        """Return the number of threads that the consumer needs, if there are more and it hardly waits."""
+        self.spare_in -= 1
+        if share >= FAST_ENOUGH or self.elsewhere == "tried":
+            return None
+        waits = f"the consumer waits for {100 * share:.1f} % of the time"
+        if not self.told_enough:
+            self.told_enough = True
+            self.decisions.append(f"{_threads(self.threads)} {_are(self.threads)} fast enough: {waits}")
+        self.attempt = None  # it cannot be judged by a pace that the consumer sets
+        wanted = max(math.ceil(ROOM * look.spent.wall / look.passed), 1)
+        if self.fixed or wanted >= self.threads or self.spare_in >= 0:
+            return None
+        self.decisions.append(f"{_threads(wanted)} instead of {self.threads}: {waits}, and no more had a task")
+        self.spared += self.threads - wanted
+        return self._go_on_with(wanted)
+
+    def _taken_back(self, share: float) -> int:
+        """Return the number of threads before some were given back, as the consumer waits for them now."""
+        threads, self.spared = self.threads + self.spared, 0
+        self.spare_in, self.patience_to_spare = self.patience_to_spare, _longer(self.patience_to_spare)
+        with_fewer = f"with {self.threads} the consumer waits for {100 * share:.0f} % of the time"
+        self.decisions.append(f"{_threads(threads)} again: {with_fewer}")
+        return self._go_on_with(threads)
 
     def _has_seen_enough(self, look: Look) -> bool:
         if self.attempt is not None and 2 * look.passed > SHORTEST_LOOK and look.tasks >= 2 * self.threads:
@@ -258,7 +295,7 @@ class HillClimb:
         threads_made = Look(made=self.threads, passed=max(round(self.alone), 1))
         self.attempt = Attempt(self.threads, threads_made, WORTH)
         self.look = Look(under_way + 2 * processes, LONGEST_LOOK)
-        self.threads, self.elsewhere, self.holds_gil = processes, "tried", False
+        self.threads, self.elsewhere, self.holds_gil, self.spared = processes, "tried", False, 0
 
     def come_back(self) -> None:
         """Continue with one thread, for good."""
@@ -295,6 +332,10 @@ class HillClimb:
 
 def _longer(patience: int) -> int:
     return min(PATIENCE * patience, LONGEST_PATIENCE)
+
+
+def _are(count: int) -> str:
+    return "is" if count == 1 else "are"
 
 
 def _threads(count: int) -> str:

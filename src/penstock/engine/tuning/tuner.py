@@ -55,6 +55,7 @@ class Tuner:
     item_bytes: int = 0
     item_rows: int = 1
     operation: str = ""  # the last one of the tasks
+    most_cores: float = math.inf  # that the options allow
     pinned: TaskTuning | None = None  # used instead of what is measured
     slots: SlotsBefore = field(default_factory=SlotsBefore)  # those of the batches made so far
     item_wall: float = 0.0  # ns
@@ -172,11 +173,13 @@ class Tuner:
         """Return the number of threads to begin with; that of the run before, if there was a run before."""
         if self.climb is not None:
             return self.threads
-        cores, waiting = available_cores(), 0.0 if math.isinf(self.waiting) else self.waiting
+        cores, waiting = min(available_cores(), self.most_cores), 0.0 if math.isinf(self.waiting) else self.waiting
         useful = math.ceil(1 / self.alone) + (self.alone < ALONE) if self.alone else math.inf
         wanted = threads_for(waiting, cores)
         chosen = self.workers or int(min(wanted, useful))
-        why = f"{cores:g} cores × {1 + waiting:.1f}, the time of a task over its CPU time"
+        those = f"{cores:g} core{'' if cores == 1 else 's'}"
+        those += f", as Options(cores={cores:g}) allows," if cores == self.most_cores else ""
+        why = f"{those} × {1 + waiting:.1f}, the time of a task over its CPU time"
         if self.workers:
             why = "as requested"
         elif useful < wanted:
@@ -194,7 +197,7 @@ class Tuner:
         """Continue with this many threads, for good."""
         self.workers = workers
         if self.climb is not None:
-            self.climb = replace(self.climb, threads=workers, fixed=True, attempt=None, look=Look())
+            self.climb = replace(self.climb, threads=workers, fixed=True, attempt=None, spared=0, look=Look())
             self.decisions.append(f"{workers} threads: {why}")
 
     def retuned(self, now: int, used: int, waited: int) -> int | None:
@@ -213,6 +216,20 @@ class Tuner:
             return self.pinned
         parts = 1 if self.item_rows <= 1 or self.group > 1 else self.split_item()
         return TaskTuning(self.operation, self.group, self.group_beside, parts, self.depth(), self.spare())
+
+    def reasons(self) -> list[str]:
+        """Return the reasons for the number of threads, and for the size of tasks, in words."""
+        if self.pinned is not None or not self.looks:
+            return [*self.decisions]
+        why, costs = [*self.decisions], f"an item costs {self.item_mean / MS:.3g} ms"
+        if self.climb is None and self.item_wall < THREAD_PAYS:
+            why.append(f"no threads: {costs}, and threads pay from {THREAD_PAYS / MS:g} ms on")
+        if self.group > 1:
+            work = (THREAD_TASK if self.threads else self.inline_task) / MS
+            why.append(f"{self.group} items a task: {costs}, and a task of {work:g} ms costs little beside its work")
+        elif (parts := self.tasks().parts) > 1:
+            why.append(f"{parts} tasks an item: {costs}, and is ready sooner if all threads make it")
+        return why
 
     def group_items(self, *, beside: bool = False) -> int:
         """Return the number of cheap items in one task, here or `beside` the consumer.

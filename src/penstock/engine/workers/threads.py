@@ -9,6 +9,7 @@ from queue import Empty, SimpleQueue
 from time import monotonic
 from typing import Any, NamedTuple, ParamSpec, TypeVar
 
+from penstock.engine.tasks.cores import only_on
 from penstock.engine.workers.lifetime import worker_thread
 
 P = ParamSpec("P")
@@ -40,7 +41,9 @@ class Threads(Executor):
     function would delay that. Here `shutdown(wait=False)` returns at once, and a thread ends after the task in hand.
     """
 
-    def __init__(self, workers: int) -> None:
+    def __init__(self, workers: int, cores: frozenset[int] | None = None) -> None:
+        """Begin `workers` threads, on some `cores` only, if given."""
+        self._cores = cores
         self._tasks: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
         self._threads: list[threading.Thread] = []
         self._lock = threading.RLock()  # garbage collection may close the run in the thread that holds it
@@ -79,10 +82,11 @@ class Threads(Executor):
             self._too_many += self._workers - workers
             for _ in range(self._too_many):
                 self._tasks.put(None)  # wakes threads that wait for a task
-            for _ in range(-self._too_many):
-                thread = worker_thread(self._work)
-                thread.start()
-                self._threads.append(thread)
+            with only_on(self._cores if self._too_many < 0 else None):
+                for _ in range(-self._too_many):
+                    thread = worker_thread(self._work)
+                    thread.start()
+                    self._threads.append(thread)
             self._too_many = max(self._too_many, 0)
             self._workers = workers
             self._threads = [thread for thread in self._threads if thread.is_alive()]
