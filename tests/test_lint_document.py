@@ -72,3 +72,12 @@ def test_each_example_is_found_and_its_remedy_is_not(rule):
         assert codes(as_if + example) == {rule.code}
     with AROUND_THE_REMEDY.get(rule.code, nullcontext)():
         assert codes(as_if + remedy) == set()
+
+
+def test_every_code_is_said_to_have_a_fix_or_why_not():
+    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in TEXT.splitlines() if line.startswith("| PS")]
+    told = {code: fixed == "moves a call" for codes, fixed, _ in rows for code in codes.split(", ")}
+    assert sorted(told) == sorted(SECTIONS)
+    assert {code for code, is_fixed in told.items() if is_fixed} == {
+        code for code, (_, text) in SECTIONS.items() if "\n*Fix*: " in text
+    }

@@ -1,15 +1,19 @@
 #include "kernels/tar.h"
 
+#include <nanobind/stl/vector.h>
+
 #include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "bindings/buffers.h"
 #include "bindings/module.h"
 #include "bindings/texts.h"
 #include "kernels/mapped.h"
+#include "kernels/tar_samples.h"
 
 namespace nb = nanobind;
 
@@ -109,37 +113,50 @@ nb::list extensions_of(const TarGroups& self) {
   return made;
 }
 
-// The keys of the samples of several archives, with references to their memory.
-class KeysOfArchives {
+// An array of 32-bit integers; the Python side has checked the dtype, and the check of the width is for memory safety.
+const std::int32_t* halves(const Buffer& buffer, const char* name) {
+  if (buffer.ndim() != 1 || buffer.width() != 4)
+    throw nb::type_error((std::string(name) + " must be a one-dimensional array of 32-bit integers").c_str());
+  return reinterpret_cast<const std::int32_t*>(buffer.data());
+}
+
+// The samples of several archives, with references to their memory.
+class Samples {
  public:
-  explicit KeysOfArchives(const nb::list& archives) {
+  // An archive is (keys, key_ends, members, extensions, wanted).
+  Samples(const nb::list& archives, const std::vector<std::int64_t>& starts,
+          const std::vector<std::vector<std::uint32_t>>& choices) {
+    std::vector<TarSamples> found;
     for (const nb::handle archive : archives) {
-      const auto pair = nb::cast<nb::tuple>(archive);
-      const Buffer& text = *buffers_.emplace_back(std::make_unique<Buffer>(pair[0]));
-      const Buffer& ends = *buffers_.emplace_back(std::make_unique<Buffer>(pair[1]));
-      archives_.push_back({reinterpret_cast<const unsigned char*>(text.data()), text.bytes(),
-                           ends.words<const std::int64_t>("key_ends"), ends.rows()});
+      const auto arrays = nb::cast<nb::tuple>(archive);
+      const auto next = [&](int i) -> const Buffer& {
+        return *buffers_.emplace_back(std::make_unique<Buffer>(arrays[i]));
+      };
+      const Buffer &text = next(0), &ends = next(1), &members = next(2), &extensions = next(3), &wanted = next(4);
+      if (members.rows() != ends.rows() + 1) throw nb::value_error("members must be one more than the keys");
+      found.push_back({{reinterpret_cast<const unsigned char*>(text.data()), text.bytes(),
+                        ends.words<const std::int64_t>("key_ends"), ends.rows()},
+                       members.words<const std::int64_t>("members"),
+                       halves(extensions, "extensions"),
+                       extensions.rows(),
+                       halves(wanted, "wanted"),
+                       wanted.rows()});
     }
+    if (starts.size() != found.size() + 1 || !std::is_sorted(starts.begin(), starts.end()))
+      throw nb::value_error("starts must rise, and be one more than the archives");
+    samples_ = std::make_unique<SamplesOfArchives>(std::move(found), starts, choices);
   }
 
-  KeysOfArchives(const KeysOfArchives&) = delete;
-  KeysOfArchives& operator=(const KeysOfArchives&) = delete;
-
-  // Returns the key of sample numbers[i] of archive of[i], for each i, as text; invalid UTF-8 is escaped.
-  nb::list read(nb::handle of_array, nb::handle numbers_array) const {
-    const Buffer of(of_array), numbers(numbers_array);
-    const std::size_t count = of.rows();
-    const auto* const which = of.words<const std::int64_t>("of");
-    const auto* const samples = numbers.words<const std::int64_t>("numbers");
-    if (numbers.rows() != count) throw nb::value_error("of and numbers must be of one length");
-    nb::list made = nb::steal<nb::list>(PyList_New(static_cast<Py_ssize_t>(count)));
+  // Returns the key of the sample at each row, as text; invalid UTF-8 is escaped.
+  nb::list keys(nb::handle rows_array) const {
+    const Buffer rows(rows_array);
+    const auto* const wanted = rows.words<const std::int64_t>("rows");
+    nb::list made = nb::steal<nb::list>(PyList_New(static_cast<Py_ssize_t>(rows.rows())));
     if (!made.is_valid()) nb::raise_python_error();
-    for (std::size_t i = 0; i < count; ++i) {
-      const auto archive = static_cast<std::uint64_t>(which[i]), sample = static_cast<std::uint64_t>(samples[i]);
-      if (archive >= archives_.size() || sample >= archives_[archive].count)
-        throw nb::index_error("there is no such sample");
-      const TarKeys& keys = archives_[archive];
-      std::size_t begin, end;
+    for (std::size_t i = 0; i < rows.rows(); ++i) {
+      std::size_t archive, sample, begin, end;
+      if (!samples_->find(wanted[i], archive, sample)) throw nb::index_error("there is no such sample");
+      const TarKeys& keys = samples_->keys(archive);
       key_span(keys, sample, begin, end);
       PyObject* const text = utf8_text(reinterpret_cast<const char*>(keys.text + begin),
                                        static_cast<Py_ssize_t>(end - begin), false, "surrogateescape");
@@ -148,9 +165,21 @@ class KeysOfArchives {
     return made;
   }
 
+  // Writes the members of the samples at rows, one for each part, and returns how many are missing.
+  std::int64_t members(nb::handle rows_array, nb::handle members_array) const {
+    const Buffer rows(rows_array), members(members_array, true);
+    const auto* const wanted = rows.words<const std::int64_t>("rows");
+    if (members.bytes() != rows.rows() * samples_->parts() * sizeof(std::int64_t))
+      throw nb::value_error("there must be a place for each part of each row");
+    const std::int64_t missing =
+        samples_->find_members(wanted, rows.rows(), reinterpret_cast<std::int64_t*>(members.data()));
+    if (missing < 0) throw nb::index_error("there is no such sample");
+    return missing;
+  }
+
  private:
   std::vector<std::unique_ptr<Buffer>> buffers_;
-  std::vector<TarKeys> archives_;
+  std::unique_ptr<SamplesOfArchives> samples_;
 };
 
 }  // namespace
@@ -165,7 +194,11 @@ void bind_tar(nb::module_& module) {
       .def(nb::init<>())
       .def("add", group)
       .def_prop_ro("extensions", extensions_of);
-  nb::class_<KeysOfArchives>(module, "TarKeys").def(nb::init<const nb::list&>()).def("read", &KeysOfArchives::read);
+  nb::class_<Samples>(module, "TarSamples")
+      .def(
+          nb::init<const nb::list&, const std::vector<std::int64_t>&, const std::vector<std::vector<std::uint32_t>>&>())
+      .def("keys", &Samples::keys)
+      .def("members", &Samples::members);
   module.def("scan_tar", scan_bytes);
 }
 

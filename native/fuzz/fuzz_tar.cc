@@ -7,6 +7,7 @@
 
 #include "fuzz/demand.h"
 #include "kernels/tar.h"
+#include "kernels/tar_samples.h"
 
 using penstock::TarGroups;
 using penstock::TarMembers;
@@ -113,11 +114,48 @@ void check_keys(const uint8_t* data, size_t size) {
   }
 }
 
+// The bytes as an index of samples, whatever they say: members lie within the index, or are missing.
+void check_samples(const uint8_t* data, size_t size) {
+  const size_t count = size / 24;
+  if (!count) return;
+  std::vector<int64_t> ends(count), members(count + 1);
+  std::vector<int32_t> extensions(2 * count), wanted(5);
+  std::memcpy(ends.data(), data, count * 8);
+  std::memcpy(members.data(), data + count * 8, count * 8);
+  std::memcpy(extensions.data(), data + count * 16, count * 8);
+  for (size_t i = 0; i < members.size(); ++i)
+    if (data[i] & 1) members[i] &= 15;  // mostly near each other, so that samples have some
+  for (size_t i = 0; i < extensions.size(); ++i)
+    if (data[i] & 2) extensions[i] &= 7;
+  for (size_t i = 0; i < wanted.size(); ++i) wanted[i] = static_cast<int8_t>(data[i]) % 4;
+  const auto total = static_cast<int64_t>(2 * count);
+  const penstock::TarSamples archive{{data, size, ends.data(), count},
+                                     members.data(),
+                                     extensions.data(),
+                                     extensions.size(),
+                                     wanted.data(),
+                                     wanted.size()};
+  const auto rows = static_cast<int64_t>(count);
+  const penstock::SamplesOfArchives samples({archive, archive}, {0, rows + 1, 2 * rows + 1}, {{2, 0}, {1}, {0, 1}});
+  std::vector<int64_t> asked, found(3 * count);
+  for (int64_t row = 0; row < rows; ++row) asked.push_back(data[row] & 4 ? row : row + rows + 1);
+  const int64_t missing = samples.find_members(asked.data(), count, found.data());
+  int64_t absent = 0;
+  for (size_t i = 0; i < found.size(); ++i) {
+    const int64_t low = asked[i / 3] > rows ? total : 0;
+    demand(found[i] == -1 || (found[i] >= low && found[i] < low + total), "a member outside of the index");
+    absent += found[i] == -1;
+  }
+  demand(missing == absent, "another number of missing members");
+  demand(samples.find_members(&rows, 1, found.data()) == -1, "a sample at a row without one");
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   check(data, size);
   check_keys(data, size);
+  check_samples(data, size);
   const std::vector<uint8_t> sound = repaired(data, size);
   check(sound.data(), sound.size());
   return 0;

@@ -161,17 +161,6 @@ RecordFiles::RecordFiles(std::vector<std::string> paths, std::vector<Spans> span
   for (const Spans& of_file : spans_) starts_.push_back(starts_.back() + of_file.count);
 }
 
-std::size_t RecordFiles::file_of(std::int64_t row) const noexcept {
-  // Binary search without a branch on the row, since rows come in any order.
-  const std::int64_t* first = starts_.data();
-  for (std::size_t left = starts_.size(); left > 1;) {
-    const std::size_t half = left / 2;
-    first = first[half] <= row ? first + half : first;
-    left -= half;
-  }
-  return static_cast<std::size_t>(first - starts_.data());
-}
-
 ReadOutcome RecordFiles::open(std::size_t file, std::size_t asked, std::shared_ptr<const MappedFile>& mapped) {
   mapped = files_.open(file);
   if (mapped->error()) return {Status::kCannotOpen, asked, mapped->error()};

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "kernels/mapped.h"
+#include "kernels/starts.h"
 
 namespace penstock {
 
@@ -82,7 +83,7 @@ class RecordFiles {
   std::int64_t count() const { return starts_.back(); }
   const std::string& path(std::size_t file) const { return files_.path(file); }
   // The file of row `row`, 0 <= row < count().
-  std::size_t file_of(std::int64_t row) const noexcept;
+  std::size_t file_of(std::int64_t row) const noexcept { return file_of_row(starts_, row); }
   std::int64_t start(std::size_t file) const { return starts_[file]; }  // its first row
   const Spans& spans(std::size_t file) const { return spans_[file]; }
   Framing framing() const { return framing_; }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "kernels/tar.h"
+#include "kernels/tar_samples.h"
 #include "tests/check.h"
 
 using penstock::TarGroups;
@@ -148,9 +149,32 @@ void check_keys() {
   CHECK(span({-1, 2}, 1) == std::pair(std::size_t{0}, std::size_t{0}));
 }
 
+void check_samples() {
+  const unsigned char text[] = {'a', 'b', 'c'};
+  const std::vector<std::int64_t> ends{1, 2, 3}, members{0, 2, 2, 4};
+  const std::vector<std::int32_t> extensions{1, 0, 2, 9}, wanted{0, 1, -1};  // 9: the index was truncated
+  const penstock::TarSamples three{{text, 3, ends.data(), 3}, members.data(), extensions.data(), 4, wanted.data(), 3};
+  penstock::TarSamples one = three;
+  one.keys.count = 1;
+  const penstock::SamplesOfArchives samples({three, one}, {0, 4, 5}, {{0, 1}, {1, 0}, {5}});
+  CHECK(samples.parts() == 3);
+  std::size_t archive = 9, sample = 9;
+  CHECK(samples.find(2, archive, sample) && archive == 0 && sample == 2);
+  CHECK(samples.find(4, archive, sample) && archive == 1 && sample == 0);
+  for (const std::int64_t row : {std::int64_t{-1}, std::int64_t{3}, std::int64_t{5}, INT64_MAX, INT64_MIN})
+    CHECK(!samples.find(row, archive, sample));  // row 3 stands for what could not be read
+  const std::vector<std::int64_t> rows{4, 1, 0, 2};
+  std::vector<std::int64_t> found(12);
+  CHECK(samples.find_members(rows.data(), 4, found.data()) == 8);
+  CHECK((found == std::vector<std::int64_t>{5, 4, -1, -1, -1, -1, 1, 0, -1, -1, -1, -1}));
+  const std::int64_t absent[] = {0, 3};
+  CHECK(samples.find_members(absent, 2, found.data()) == -1);
+}
+
 }  // namespace
 
 int main() {
+  check_samples();
   check_keys();
   check_members();
   check_refusals();

@@ -40,7 +40,7 @@ def test_a_table_has_a_line_for_each_pass(processes):
     assert exists
     assert text.splitlines() == [
         "PID  program   pass            place  rate         waiting  workers    memory  limit",
-        "7    train.py  batch(64)       10/40  2 batches/s  20 %     4 threads  120 MB  input: map(decode)",
+        "7    train.py  1 batch(64)     10/40  2 batches/s  20 %     4 threads  120 MB  input: map(decode)",
         "8    train.py  between passes",
         "9    does not answer: it hangs",
     ]
@@ -55,14 +55,35 @@ def test_rates_are_those_since_the_look_before():
 def test_a_paused_pass_of_unknown_length():
     seen = PassSeen(1, "filter(f)", 0, Glance(stats(), paused=True))
     line = top.table_of_passes([a_process(passes=(seen,))], {})[1]
-    assert "filter(f)  10     2 batches/s  20 %     paused" in line
+    assert "1 filter(f)  10     2 batches/s  20 %     4 threads  120 MB  paused" in line
+
+
+@pytest.mark.parametrize("width", [20, 40, 60, 80, 100, 120])
+def test_a_table_fits_into_its_width(width):
+    long = ("python", "experiments/of_this_year/train_the_model.py", "--fast")
+    passes = tuple(PassSeen(at, "map(a_function_with_a_name)", 0, Glance(stats(), total=4_000_000)) for at in (1, 12))
+    found = [
+        a_process(command=long, passes=passes),
+        a_process(8, command=long, passes=()),
+        a_process(
+            9, passes=(), failed="does not answer: it hangs, and says nothing at all about it, however long one waits"
+        ),
+    ]
+    head, *lines = top.table_of_passes(found, {}, width)
+    assert max(map(len, [head, *lines])) <= width
+    assert "1 map(a_" in lines[0]
+    assert "12 map(" in lines[1]
+    assert ("workers" in head, "rate" in head) == (width >= 120, width >= 40)
+    if width >= 80:
+        assert "waiting" in head
+        assert "input: ma" in lines[0]
 
 
 def test_one_process_is_shown_in_detail(processes):
     processes.append(a_process())
     exists, text = shown(7)
     assert exists
-    assert text.startswith("7  python train.py\nbatch(64), epoch 2  10/40 batches")
+    assert text.startswith("7  python train.py\npass 1: batch(64), epoch 2  10/40 batches")
     assert "Input-bound: the consumer waited 20 % of the time." in text
 
 

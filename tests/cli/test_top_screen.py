@@ -76,7 +76,7 @@ def test_the_selected_pass_is_shown_in_detail_with_recent_rates():
     screen.look([a_process(passes=(a_pass(1, items=30, stepped=5.0),))])
     lines = screen.lines(200, 60, Style())
     assert "20 batches/s" in lines[1]
-    assert any(line.startswith("batch(1), epoch 0  30/40 batches") for line in lines)
+    assert any(line.startswith("pass 1: batch(1), epoch 0  30/40 batches") for line in lines)
     assert any(line.startswith("   map(decode) ") for line in lines)
     assert lines[-1] == HELP
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from itertools import count
 
 import pytest
@@ -33,6 +34,41 @@ def test_every_part_is_measured(monkeypatch):
     assert found.step_rate > 0
     assert {len(batch) for batch in seen} == {4}
     assert ds.epoch == 0  # the next pass is the first
+
+
+def test_elements_below_a_batch_are_asked_for_as_the_batch_does(monkeypatch):
+    ticking(monkeypatch)
+    monkeypatch.setattr(room, "_widths", lambda cores: [1])
+    source = Dataset.from_generator(lambda: iter(range(40)))
+    found = diagnose(source.map(lambda x: {"x": [x]}).map(lambda x: x["x"]).batch(8).map(sum), seconds=20)
+    rates = [each.by_workers[1] for each in found.operations]
+    assert rates[0] == rates[1] == rates[2] > 4 * rates[3]  # of 8 elements at each look at the clock
+    odd = diagnose(Dataset.from_source([{"a": 1}, {"b": 2}, "c"] * 9).map(len).batch(4), seconds=5)
+    assert odd.operations[0].by_workers[1] > odd.operations[2].by_workers[1]  # elements that no batch can hold
+
+
+def test_one_worker_is_the_consumers_own_thread_unless_options_say_otherwise(monkeypatch):
+    ticking(monkeypatch)
+    monkeypatch.setattr(room, "_widths", lambda cores: [1, 2])
+    threads = set()
+
+    def noting(x):
+        threads.add(threading.current_thread() is threading.main_thread())
+        return x
+
+    ds = Dataset.range(4).map(noting).with_options(ps.Options(workers=2))
+    node = ds._plan.input
+    room._rate_up_to(node, ps.Options(workers=2), 1, 1)
+    assert threads == {True}
+    room._rate_up_to(node, ps.Options(executor="threads"), 1, 1)
+    assert threads == {True, False}
+
+
+def test_the_verdict_is_that_of_the_longest_pass(monkeypatch):
+    ticking(monkeypatch)
+    monkeypatch.setattr(room, "_widths", lambda cores: [1])
+    found = diagnose(Dataset.range(20), seconds=30)
+    assert "Too early to say: 20 elements" in found.verdict
 
 
 def test_a_diagnosis_ends_for_short_empty_and_endless_datasets(monkeypatch):

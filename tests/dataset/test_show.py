@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -19,6 +21,51 @@ def scene(number):
         "labels": np.arange(int(number) % 3),
         "mask": np.eye(40, 60, dtype=np.uint8),
     }
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        (None, "not None"),
+        (Path("x.png"), "read the file first"),
+        (iter([1, 2]), "the iterator list_iterator, which would lose"),
+        (D.range(3).iterator(), "the iterator Iterator, which would lose"),
+        ({1, 2}, "not set; pass a list"),
+        (D.range(3).progress(), "pass a list"),
+    ],
+)
+def test_what_holds_no_elements_is_refused(given, told):
+    with pytest.raises(TypeError, match=rf"show\(\): expected a batch.*{told}"):
+        ps.show(given)
+
+
+def test_control_codes_and_bytes_that_are_no_text_are_escaped():
+    sheet = ps.show(["\x1b[31mred", "caf\udce9"])
+    assert sheet.text.splitlines()[1:] == ["0: \\x1b[31mred", "1: caf\\udce9"]
+    assert "\x1b" not in sheet.html
+    sheet.html.encode()
+
+
+@pytest.mark.parametrize("element", ["caf\udce9", {"caf\udce9": 1}])
+def test_names_that_are_no_text_are_shown_everywhere(element):
+    ds = D.from_source([element] * 2).map(lambda x: x)
+    it = ds.iterator()
+    batches = list(it)
+    shown = [
+        ds,
+        ps.show(ds),
+        ps.show(batches),
+        ds.head(1),
+        ds.describe(),
+        ds.explain(),
+        ds.explain(row=0),
+        it,
+        it.stats(),
+    ]
+    shown += [ds.diff(D.from_source([element]))]
+    for each in shown:
+        for text in (repr(each), str(each), each._repr_html_()):
+            text.encode()
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import threading
 
@@ -26,6 +27,55 @@ def test_calls_that_watch_from_the_beginning_refuse_a_pass_under_way(tmp_path):
     with pytest.raises(ps.errors.PlanError, match=r"trace\(\): the pass has begun"):
         it.trace(tmp_path / "run.json")
     assert list(tmp_path.iterdir()) == []
+
+
+def failing(x):
+    if x == 17:
+        raise ValueError("no <b> such file caf\udce9")
+    return x
+
+
+@pytest.mark.parametrize("executor", ["inline", "threads"])
+def test_a_pass_that_failed_says_so_wherever_it_is_shown(executor, tmp_path):
+    ds = Dataset.range(40).map(failing).batch(4).with_options(ps.Options(executor=executor))
+    it = ds.iterator()
+    it.report(tmp_path / "run.html")
+    it.trace(tmp_path / "run.json")
+    it.to_tensorboard(tmp_path)
+    with pytest.raises(ValueError, match="no <b> such"):
+        list(it)
+    first, *notes = it.stats().failure.splitlines()
+    assert first == "ValueError: no <b> such file caf\udce9"
+    assert notes[0] == "in map(failing), at row 17"
+    page = (tmp_path / "run.html").read_text("utf-8")
+    assert "<b>Failed.</b> ValueError: no &lt;b&gt; such file caf\\udce9\nin map(failing), at row 17" in page
+    (failed,) = (each for each in json.loads((tmp_path / "run.json").read_text()) if each.get("cat") == "failure")
+    assert "in map(failing), at row 17" in failed["args"]["error"]
+    (events,) = (tmp_path / "penstock").iterdir()
+    assert b"in map(failing), at row 17" in events.read_bytes()
+    assert "failed: ValueError: no <b> such file" in repr(it.stats())
+    assert "failed: ValueError: no &lt;b&gt; such file" in it._repr_html_()
+    it.report(tmp_path / "after.html")
+    assert "<b>Failed.</b> ValueError" in (tmp_path / "after.html").read_text("utf-8")
+
+
+def test_a_pass_that_did_not_fail_has_no_failure():
+    it = Dataset.range(4).iterator()
+    assert [len(list(it)), it.stats().failure] == [4, ""]
+
+
+def test_an_error_without_text_is_told_by_its_type():
+    class OddError(Exception):
+        def __str__(self):
+            raise RuntimeError
+
+    def odd(x):
+        raise OddError
+
+    it = Dataset.range(4).map(odd).iterator()
+    with pytest.raises(OddError):
+        next(it)
+    assert it.stats().failure.startswith("OddError\nin map(odd), at row 0")
 
 
 def test_another_thread_sees_that_the_consumer_waits():

@@ -126,3 +126,72 @@ def test_a_shard_of_virtual_streams_is_one_stage():
     (stage,) = trace_stream(ds._bound(), 2, 0).stages
     assert stage.operation == "shard(2, 1, streams=4)"
     assert np.array_equal(stage.elements[-1:], list(ds)[2:3])
+
+
+def numbers():
+    yield from range(40)
+
+
+def source_elements(ds, row):
+    """Return the elements of the first operation that `explain` tells for a row, and those of the last."""
+    operations = ds.explain(row=row).operations
+    return [*map(int, operations[0].elements)], operations[-1].elements[0]
+
+
+@pytest.mark.parametrize(
+    "source", [D.from_generator(numbers), D.range(40), D.range(80).skip(3).filter(lambda x: x < 43)]
+)
+@pytest.mark.parametrize(
+    "buffer",
+    [
+        lambda ds: ds.shuffle(5, seed=1),
+        lambda ds: ds.shuffle(seed=1, buffer_bytes=40),
+        lambda ds: ds.shuffle(7, seed=1).map(lambda x: x).shuffle(3, seed=2),
+    ],
+)
+def test_elements_behind_a_buffer_are_those_that_came_out_of_it(source, buffer):
+    ds = buffer(source.filter(lambda x: x % 3 != 0).map(lambda x: x * 1)).map(lambda x: x)
+    wanted = [int(each) for each in ds.iterator(epoch=0)]
+    for row in range(len(wanted)):
+        assert source_elements(ds, row) == ([wanted[row]], wanted[row])
+    batches = ds.batch(4)
+    for row, batch in enumerate(batches.iterator(epoch=0)):
+        told, last = source_elements(batches, row)
+        assert told == list(batch) == list(last)
+
+
+def test_draws_behind_a_buffer_are_those_of_the_element():
+    ds = D.from_generator(numbers).map(noisy).shuffle(5, seed=1).with_options(ps.Options(seed=4))
+    for row, wanted in enumerate(ds.iterator(epoch=0)):
+        source, mapped, _ = ds.explain(row=row).operations
+        (draws,) = mapped.draws
+        assert draws.endswith(f"integers(100) = {wanted - source.elements[0]}")
+
+
+@pytest.mark.parametrize(
+    "above",
+    [
+        lambda ds: ds.group_by_window(lambda x: x % 3, lambda key, window: window.batch(2), window_size=2),
+        lambda ds: ds.interleave(D.range, cycle_length=3),
+        lambda ds: ds.flat_map(D.range).batch(2),
+        lambda ds: ds.batch(3).shuffle(2, seed=1),
+    ],
+)
+def test_elements_that_cannot_be_told_are_not_shown(above):
+    explained = above(D.from_generator(numbers).map(lambda x: x)).explain(row=2)
+    source, mapped, *_, last = explained.operations
+    assert (source.elements, mapped.elements, source.followed) == ((), (), False)
+    assert "used for this one is not known" in source.why_not
+    assert len(last.elements) == 1
+    assert "not followed: which of its elements" in str(explained)
+
+
+def test_an_error_behind_a_buffer_is_told_with_the_element_that_failed():
+    def failing(x):
+        return 6 // (x - 3)
+
+    ds = D.from_generator(numbers).map(lambda x: x).map(failing).map(abs).shuffle(5, seed=1)
+    source, mapped, failed, last, buffer = ds.explain(row=0).operations
+    assert (source.elements, mapped.elements) == ((3,), (3,))
+    assert isinstance(failed.error, ZeroDivisionError)
+    assert (last.reached, last.elements, buffer.reached) == (False, (), False)

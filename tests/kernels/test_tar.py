@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from penstock.core.errors import DataError
 from penstock.kernels import _native
-from penstock.kernels.tar import MEMBERS_AT_ONCE, Samples, keys_of_archives, scan_tar, scan_tar_bytes, skipped_in_words
+from penstock.kernels.reference import tar as twin
+from penstock.kernels.tar import MEMBERS_AT_ONCE, Samples, SamplesOfArchives, scan_tar, scan_tar_bytes, skipped_in_words
 from tests.sources.archives import archive, header, member, pax, read_by_tarfile
 
 END = bytes(1024)
@@ -222,44 +223,94 @@ def test_a_file_truncated_during_the_scan_is_an_error(tmp_path):
 NAME = st.binary(max_size=5) | st.sampled_from(["é", "日本", "a" * 40]).map(str.encode)
 
 
-def archive_of(names):
-    """Return an archive of samples given only by their keys."""
+EXTENSIONS = ["jpg", "png", "cls", "txt"]
+
+
+def archive_of(names, kinds=None, extensions=()):
+    """Return an archive of samples with these keys and, for each, members with these numbers of extensions."""
     nothing = np.zeros(0, np.int64)
     ends = np.cumsum(list(map(len, names)), dtype=np.int64)
     keys = np.frombuffer(b"".join(names), np.uint8)
-    return Samples(nothing, nothing, nothing, nothing.astype(np.int32), nothing, keys, ends, [], nothing)
+    kinds = [[] for _ in names] if kinds is None else kinds
+    members = np.cumsum([0, *map(len, kinds)])
+    extension = np.array([kind for each in kinds for kind in each], np.int32)
+    return Samples(nothing, nothing, nothing, extension, members, keys, ends, list(extensions), nothing)
 
 
-@given(st.lists(st.lists(NAME, min_size=1, max_size=5), min_size=1, max_size=4), st.data())
-def test_keys_of_several_archives_are_found(archives, data):
-    samples = [archive_of(names) for names in archives]
-    place = st.integers(0, len(samples) - 1).flatmap(
-        lambda of: st.tuples(st.just(of), st.integers(0, len(archives[of]) - 1))
-    )
-    places = data.draw(st.lists(place, max_size=9))
-    of, numbers = np.array(places, np.int64).reshape(-1, 2).T
-    wanted = [samples[archive].key(number) for archive, number in places]
-    assert keys_of_archives(samples)(of, numbers) == wanted
-    assert wanted == [archives[archive][number].decode("utf-8", "surrogateescape") for archive, number in places]
+@st.composite
+def archives_of_samples(draw):
+    """Return archives, the first row of each and the total number, and rows that have samples."""
+    archives, starts, rows = [], [0], []
+    for _ in range(draw(st.integers(1, 4))):
+        extensions = draw(st.permutations(EXTENSIONS))
+        names = draw(st.lists(NAME, max_size=5))
+        kind = st.lists(st.integers(0, len(extensions) - 1), unique=True, max_size=len(extensions))
+        archives.append(archive_of(names, [draw(kind) for _ in names], extensions))
+        rows += [starts[-1] + sample for sample in range(len(names))]
+        starts.append(starts[-1] + len(names) + draw(st.integers(0, 1)))  # perhaps a row for its unreadable end
+    chosen = draw(st.lists(st.sampled_from(rows), max_size=9)) if rows else []
+    return archives, np.array(starts, np.int64), np.array(chosen, np.int64)
 
 
-@pytest.mark.parametrize(("of", "number"), [(0, 2), (0, -1), (1, 0), (-1, 0), (2**40, 0), (0, 2**62)])
-def test_the_key_of_a_missing_sample_is_refused(of, number):
+@given(archives_of_samples(), st.lists(st.lists(st.sampled_from([*EXTENSIONS, "x"]), unique=True, max_size=3)))
+def test_keys_and_members_are_those_of_the_twin(made, parts):
+    archives, starts, rows = made
+    samples = SamplesOfArchives(archives, parts, starts)
+    assert samples.keys(rows) == twin.keys_of_samples(archives, starts, rows)
+    members, missing = samples.members(rows)
+    np.testing.assert_array_equal(members, twin.members_of_samples(archives, parts, starts, rows), strict=True)
+    assert missing == (members < 0).sum()
+
+
+def test_rows_are_those_of_one_archive_after_another():
+    samples = SamplesOfArchives([archive_of([b"a", b"b"]), archive_of([]), archive_of([b"c"])], [])
+    assert samples.keys(np.array([2, 0, 1])) == ["c", "a", "b"]
+
+
+@pytest.mark.parametrize("row", [-1, 2, 4, 2**40, -(2**62)])
+def test_a_row_without_a_sample_is_refused(row):
+    samples = SamplesOfArchives([archive_of([b"a", b"b"]), archive_of([b"c"])], [["jpg"]], np.array([0, 3, 4]))
     with pytest.raises(IndexError, match="no such sample"):
-        keys_of_archives([archive_of([b"a", b"b"])])(np.array([of]), np.array([number]))
+        samples.keys(np.array([0, row]))
+    with pytest.raises(IndexError, match="no such sample"):
+        samples.members(np.array([0, row]))
 
 
 @pytest.mark.parametrize("ends", [[1, 0], [1, 4], [-1, 3], [1, -(2**63)], [1, 2**63 - 1]])
 def test_a_key_that_lies_outside_of_the_index_is_empty(ends):
     samples = replace(archive_of([b"a", b"bc"]), key_ends=np.array(ends, np.int64))
-    assert keys_of_archives([samples])(np.array([0]), np.array([1])) == [""]
+    assert SamplesOfArchives([samples], []).keys(np.array([1])) == [""]
 
 
-def test_places_of_other_lengths_or_dtypes_are_refused():
-    keys = _native.TarKeys([(np.zeros(1, np.uint8), np.ones(1, np.int64))])
-    with pytest.raises(ValueError, match="one length"):
-        keys.read(np.zeros(2, np.int64), np.zeros(1, np.int64))
+@pytest.mark.parametrize(
+    "damage",
+    [
+        {"members": np.array([0, 1, 0])},
+        {"members": np.array([0, -1, 2])},
+        {"members": np.array([0, 1, 2**62])},
+        {"extension": np.array([0, 4], np.int32)},
+        {"extension": np.array([0, -1], np.int32)},
+    ],
+)
+def test_members_that_lie_outside_of_the_index_are_missing(damage):
+    samples = replace(archive_of([b"a", b"b"], [[0], [1]], EXTENSIONS), **damage)
+    members, missing = SamplesOfArchives([samples], [["jpg", "png"]]).members(np.array([1]))
+    assert (members.tolist(), missing) == ([[-1]], 1)
+
+
+def test_arrays_of_other_lengths_or_dtypes_are_refused():
+    keys, ends, members, kinds = np.zeros(1, np.uint8), np.ones(1, np.int64), np.zeros(2, np.int64), np.zeros(0, "i4")
+    samples = _native.TarSamples([(keys, ends, members, kinds, kinds)], [0, 1], [[0], [0]])
+    with pytest.raises(ValueError, match="each part of each row"):
+        samples.members(np.zeros(1, np.int64), np.zeros((1, 1), np.int64))
     with pytest.raises(TypeError, match="64-bit"):
-        keys.read(np.zeros(1, np.int32), np.zeros(1, np.int32))
+        samples.keys(np.zeros(1, np.int32))
     with pytest.raises(TypeError, match="64-bit"):
-        _native.TarKeys([(np.zeros(1, np.uint8), np.ones(1, np.int32))])
+        _native.TarSamples([(keys, np.ones(1, np.int32), members, kinds, kinds)], [0, 1], [])
+    with pytest.raises(TypeError, match="32-bit"):
+        _native.TarSamples([(keys, ends, members, kinds.astype(np.int64), kinds)], [0, 1], [])
+    with pytest.raises(ValueError, match="one more than the keys"):
+        _native.TarSamples([(keys, ends, ends, kinds, kinds)], [0, 1], [])
+    for starts in ([0], [1, 0]):
+        with pytest.raises(ValueError, match="starts"):
+            _native.TarSamples([(keys, ends, members, kinds, kinds)], starts, [])

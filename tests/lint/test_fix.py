@@ -8,6 +8,7 @@ import penstock as ps
 from penstock.lint.source_edits import EditError
 
 D = ps.Dataset
+SEEDED = ps.Options(seed=1)
 
 
 def noisy(x, *, rng):
@@ -68,6 +69,19 @@ def test_files_of_libraries_are_left_alone():
         (lambda: D.range(8).batch(3, drop_remainder=True).shuffle(seed=1), "PS101", False),  # leaves out others
         (lambda: D.range(9).batch(3).shuffle(2, seed=1), "PS101", False),  # a buffer of batches
         (lambda: D.range(9).batch(3).map(abs).shuffle(seed=1), "PS101", False),
+        (lambda: D.range(9).shuffle().shard(3, 1), "PS103", True),
+        (lambda: D.range(9).shuffle().map(abs).shard(3, 1), "PS103", True),
+        (lambda: D.range(9).shuffle().map(noisy).shard(3, 1), "PS103", False),
+        (lambda: D.range(9).shuffle().batch(3).shard(3, 1), "PS103", False),
+        (lambda: D.range(9).shuffle(3).shard(3, 1), "PS103", False),
+        (lambda: D.range(9).shuffle().shuffle().shard(3, 1), "PS103", False),  # the other one draws an order too
+        (lambda: D.range(9).shard(3, 1).map(noisy).with_options(SEEDED), "PS109", True),
+        (lambda: D.range(9).shard(3, 1).map(abs).map(noisy).with_options(SEEDED), "PS109", False),
+        (
+            lambda: D.range(9).shard(3, 1).filter(lambda x, *, rng: rng.random() < 0.5).with_options(SEEDED),
+            "PS109",
+            False,
+        ),
         (lambda: D.range(9).repeat(2).shuffle(seed=1), "PS102", True),
         (lambda: D.range(9).repeat(2).map(abs).shuffle(seed=1), "PS102", True),
         (lambda: D.range(9).repeat(2).map(noisy).shuffle(seed=1), "PS102", False),
@@ -75,6 +89,35 @@ def test_files_of_libraries_are_left_alone():
 )
 def test_only_changes_that_keep_the_elements_are_fixes(make, code, is_fixed):
     assert (effect(make(), code) is not None) is is_fixed
+
+
+def written_by(text, rank):
+    names = {"__name__": "of_the_user", "RANK": rank}
+    exec(compile(text, "train.py", "exec", dont_inherit=True), names)
+    return names["made"]()
+
+
+def test_a_shard_before_a_shuffle_gives_every_element_to_one_rank():
+    text = "import penstock as ps\n\ndef made():\n    return ps.Dataset.range(9).shuffle().shard(3, RANK)\n"
+    (fix,) = fixes(written_by(text, 0), "PS103")
+    after = fix.applied(text)
+    assert ".range(9).shard(3, RANK).shuffle()" in after
+    ranks = [list(written_by(after, rank)) for rank in range(3)]
+    assert sorted(int(x) for each in ranks for x in each) == list(range(9))
+
+
+def test_a_random_function_before_a_shard_draws_for_each_row_of_the_whole():
+    text = (
+        "import penstock as ps\n\ndef noisy(x, *, rng):\n    return int(x), rng.integers(1000)\n\n"
+        "def made():\n    return ps.Dataset.range(9).shard(3, RANK).map(noisy).with_options(ps.Options(seed=1))\n"
+    )
+    (fix,) = fixes(written_by(text, 0), "PS109")
+    after = fix.applied(text)
+    assert ".range(9).map(noisy).shard(3, RANK)" in after
+    before, now = [[list(written_by(each, rank)) for rank in range(3)] for each in (text, after)]
+    assert [[x for x, _ in each] for each in before] == [[x for x, _ in each] for each in now]
+    assert len({tuple(drawn for _, drawn in each) for each in before}) == 1  # what PS109 says
+    assert len({drawn for each in now for _, drawn in each}) > 3
 
 
 def test_the_lowest_of_several_random_functions_is_what_the_cache_moves_before():

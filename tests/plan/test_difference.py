@@ -110,6 +110,61 @@ def test_values_count_as_of_the_first_use():
     assert ds.fingerprint() != D.range(3).map(noting).fingerprint()
 
 
+def one_more(x):
+    return x + 1
+
+
+def another(x):  # the same under another name
+
+    return x + 1
+
+
+def summed(numbers):
+    return sum(each + 1 for each in numbers)
+
+
+def test_the_place_and_the_name_of_a_function_change_no_element():
+    def inside():
+        def one(x):
+            return x + 1
+
+        return one
+
+    increment = lambda x: x + 1  # noqa: E731 - as users write it
+    for one, other in [(one_more, another), (one_more, inside()), (one_more, increment), (inside(), inside())]:
+        found = D.range(3).map(one).diff(D.range(3).map(other))
+        assert not found
+        assert str(found) == "the plans are equal"
+    assert not D.range(3).map(lambda x: summed([x])).diff(D.range(3).map(lambda x: summed([x])))
+
+    def summing():
+        return lambda x: sum(y for y in [x])
+
+    made = [eval("lambda x: sum(y for y in [x])"), summing()]
+    assert not D.range(3).map(made[0]).diff(D.range(3).map(made[1]))
+    found = D.range(3).map(one_more).batch(2).diff(D.range(3).map(another).batch(1))
+    assert "  map(one_more)  (map(another) in the other one, with equal code)" in str(found)
+    assert [(each.before, each.kind) for each in found.operations][1] == ("map(one_more)", "equal")
+
+
+def test_functions_that_read_other_values_differ_whatever_their_names():
+    def minus(a, b):
+        def one(x):
+            return x + a - b
+
+        return one
+
+    assert D.range(3).map(minus(1, 2)).diff(D.range(3).map(minus(2, 1)))
+    assert not D.range(3).map(minus(1, 2)).diff(D.range(3).map(minus(1, 2)))
+
+    def calling(function):
+        return lambda x: function(x)  # noqa: PLW0108 - a function that calls another one
+
+    assert not D.range(3).map(calling(one_more)).diff(D.range(3).map(calling(another)))
+    assert D.range(3).map(calling(one_more)).diff(D.range(3).map(calling(abs)))
+    assert D.range(3).map(calling(one_more)).diff(D.range(3).map(calling(lambda x: x + 2)))
+
+
 @pytest.mark.parametrize("other", [None, 3, "range(3)"])
 def test_only_datasets_are_compared(other):
     with pytest.raises(TypeError, match="expected a Dataset"):

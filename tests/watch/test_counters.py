@@ -21,6 +21,7 @@ from penstock.engine.tasks.observer import Occurrence
 from penstock.engine.tuning.tuner import Tuner
 from penstock.plan.flow import Piece
 from penstock.watch.counters import BYTES, CALLS, CHEAP, CPU, ROWS, WALL, Counters
+from penstock.watch.trace.spans import SpanCounters
 
 
 def counted(ds, *calls):
@@ -335,6 +336,21 @@ def test_of_cheap_calls_one_stands_for_some(monkeypatch):
     assert (last.calls, last.rows) == (200, 200)
     assert last.wall == pytest.approx(200 * 1e-6, rel=0.1)  # each measured call takes 1 µs
     assert next(clock) < 2000 * 1000
+
+
+@pytest.mark.parametrize("counters", [Counters, SpanCounters])
+@pytest.mark.parametrize("taken", [1, 17, 25, 31, 32, 40, 200])
+def test_calls_that_are_not_measured_count_at_any_moment(counters, taken, monkeypatch):
+    monkeypatch.setattr("penstock.watch.counters.perf_counter_ns", lambda: 0)
+    monkeypatch.setattr("penstock.dataset.iterator.Counters", counters)
+    monkeypatch.setattr(Tuner, "group_items", lambda self, *, beside=False: 1)
+    ds = Dataset.range(600).batch(3).map(lambda x: x).with_options(Options(executor="inline", rewrite=False))
+    with ds.iterator() as it:
+        for _ in range(taken):
+            next(it)
+        source, batched, mapped = it.stats().operations
+    assert (mapped.calls, mapped.rows, batched.rows, source.rows) == (taken, taken, taken, 3 * taken)
+    assert (mapped.bytes, batched.bytes) == (24 * taken, 24 * taken)
 
 
 def test_expensive_calls_are_all_measured(monkeypatch):

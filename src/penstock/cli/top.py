@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from penstock.cli.files.amounts import size
 from penstock.cli.terminal import Terminal
 from penstock.watch.live.view import Glance, Style, clipped, lines_of_run
-from penstock.watch.stats import PLURALS, rate
+from penstock.watch.stats import PLURALS, cut, rate
 from penstock.watch.top.client import ProcessSeen, change, processes_seen
 from penstock.watch.verdict import verdict
 
@@ -16,20 +16,26 @@ if TYPE_CHECKING:
     from penstock.watch.top.message import PassSeen
 
 NO_PASSES = (
-    "No pass is under way. A process is shown once a pass of it has lasted for a second, unless it runs as another\n"
+    "No pass is under way. A process is shown once a pass of it has lasted for a second, unless it runs as another "
     "user, in another container, or with PENSTOCK_TOP=0."
 )
 NOT_FOUND = "No process {} with a pass under way is found; penstock top --once shows all."
 HEADS = ("PID", "program", "pass", "place", "rate", "waiting", "workers", "memory", "limit")
 _WIDEST_PROGRAM = 24  # columns
 _WIDEST_PASS = 18
+MAY_BE_CUT = ("program", "pass", "limit")
+SHORT_CELL, LEAST_CELL = 16, 10  # columns of these, before and after others are left out
+LEAVE_FIRST, LEAVE_LAST = ("memory", "workers"), ("program", "place", "limit", "waiting")
 
 
 def show_passes(terminal: Terminal, pid: int | None = None) -> bool:
     """Print the passes of all processes as a table, or those of one with their operations; return whether it exists."""
     found = processes_seen()
     if pid is None:
-        terminal.show("\n".join(table_of_passes(found, {}) if found else [NO_PASSES]), 0)
+        if found:
+            terminal.show("\n".join(table_of_passes(found, {}, terminal.width if terminal.moving else None)), 0)
+        else:
+            terminal.say(NO_PASSES, 0)
         return True
     process = next((each for each in found if each.pid == pid), None)
     if process is None:
@@ -55,8 +61,13 @@ def change_passes(terminal: Terminal, pid: int, changes: dict[str, int], number:
     return not refused
 
 
-def table_of_passes(processes: Sequence[ProcessSeen], before: dict[tuple[str, int], Glance]) -> list[str]:
-    """Return lines of text: a head, and one for each pass, with rates since its moment `before`."""
+def table_of_passes(
+    processes: Sequence[ProcessSeen], before: dict[tuple[str, int], Glance], width: int | None = None
+) -> list[str]:
+    """Return lines of text: a head, and one for each pass with its number, and with rates since its moment `before`.
+
+    If there is not enough `width`, long names are cut, and columns are left out.
+    """
     rows: list[tuple[str, ...]] = [HEADS]
     for process in processes:
         program = clipped(program_of(process.command), _WIDEST_PROGRAM)
@@ -67,12 +78,36 @@ def table_of_passes(processes: Sequence[ProcessSeen], before: dict[tuple[str, in
         if not process.passes and not process.failed:
             rows.append((str(process.pid), program, "between passes", *[""] * (len(HEADS) - 3)))
     widths = [max(map(len, column)) for column in zip(*[row for row in rows if row[2] or row is HEADS], strict=True)]
-    return ["  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
+    kept = list(range(len(HEADS)))
+    if width is not None:
+        _fit(widths, kept, width)
+    lines: list[str] = []
+    for row in rows:
+        whole = bool(row[2])  # else a reason, which takes several columns
+        cells = [(row[at] if len(row[at]) <= widths[at] or not whole else cut(row[at], widths[at])) for at in kept]
+        line = "  ".join(cell.ljust(widths[at]) for cell, at in zip(cells, kept, strict=True)).rstrip()
+        lines.append(line if width is None else clipped(line, width))
+    return lines
+
+
+def _fit(widths: list[int], kept: list[int], width: int) -> None:
+    """Make columns narrower, and leave some out, until the others fit into a width."""
+    for least, leaving in ((SHORT_CELL, LEAVE_FIRST), (LEAST_CELL, LEAVE_LAST)):
+        for head in ("", *leaving):
+            if head:
+                kept.remove(HEADS.index(head))
+            over = sum(widths[at] + 2 for at in kept) - 2 - width
+            for at in sorted((at for at in kept if HEADS[at] in MAY_BE_CUT), key=lambda at: -widths[at]):
+                less = max(min(over, widths[at] - least), 0)
+                widths[at] -= less
+                over -= less
+            if over <= 0:
+                return
 
 
 def details_of(seen: PassSeen, before: Glance | None, width: int, style: Style) -> list[str]:
     """Return the lines of a pass as `it.live()` shows them."""
-    return lines_of_run(f"{seen.name}, epoch {seen.epoch}", seen.glance, before, width, style)
+    return lines_of_run(f"pass {seen.number}: {seen.name}, epoch {seen.epoch}", seen.glance, before, width, style)
 
 
 def program_of(command: Sequence[str]) -> str:
@@ -100,11 +135,11 @@ def _cells(seen: PassSeen, before: Glance | None) -> list[str]:
     limit = {"early": "", "step": "step"}.get(found.kind, f"{found.kind}: {found.operation}")
     held = max(stats.live_bytes, sum(each.bytes for each in stats.held))
     return [
-        clipped(seen.name, _WIDEST_PASS),
+        f"{seen.number} {clipped(seen.name, _WIDEST_PASS)}",
         place,
         f"{rate(items / seconds)} {PLURALS[stats.unit]}/s" if seconds > 0 else "",
         f"{100 * min(waited / seconds, 1):.0f} %" if seconds > 0 else "",
-        "paused" if now.paused else stats.mode,
+        stats.mode,
         size(held),
-        limit,
+        "paused" if now.paused else limit,
     ]

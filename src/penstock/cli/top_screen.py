@@ -9,6 +9,7 @@ import termios
 import tty
 from collections import deque
 from collections.abc import Sequence
+from textwrap import wrap
 from typing import TYPE_CHECKING
 
 from penstock.cli.top import NO_PASSES, details_of, table_of_passes
@@ -56,7 +57,11 @@ class TopScreen:
     def lines(self, width: int, height: int, style: Style) -> list[str]:
         """Return the lines of the screen, at most `height` of at most `width` columns."""
         before = {key: looks[0] for key, looks in self._recent.items() if len(looks) > 1}
-        table = table_of_passes(self._processes, before) if self._processes else NO_PASSES.splitlines()
+        table = (
+            table_of_passes(self._processes, before, max(width - 2, 0))
+            if self._processes
+            else wrap(NO_PASSES, max(width, 1))
+        )
         shown = [
             f"{'>' if each == self.selected else ' '} {line}" for each, line in zip(self._rows(), table, strict=False)
         ]

@@ -1,8 +1,21 @@
-"""Results that a prompt and a notebook show as text."""
+"""Results that a prompt and a notebook show as text, and text that any terminal, page or file can show."""
 
 from __future__ import annotations
 
 from html import escape
+
+_CONTROLS = {code: f"\\x{code:02x}" for code in (*range(32), *range(127, 160)) if chr(code) not in "\n\t"}
+
+
+def displayable(text: str) -> str:
+    r"""Return a text with `\x1b` and so on instead of codes that would control a terminal, and of bytes not in UTF-8.
+
+    Names of files may be any bytes; Python holds those that are not UTF-8 as characters that cannot be written.
+
+    >>> displayable("caf\udce9"), displayable("\x1b[31mred"), displayable("two\nlines")
+    ('caf\\udce9', '\\x1b[31mred', 'two\nlines')
+    """
+    return text.translate(_CONTROLS).encode("utf-8", "backslashreplace").decode()
 
 
 class ShownAsText:

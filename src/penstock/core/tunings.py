@@ -122,6 +122,11 @@ class Tuning:
             raise ValueError("a count is not a whole number above 0")
         if not all(type(task.spare) is int and task.spare >= 0 for task in tasks):
             raise ValueError("a count is not a whole number")
+        if type(made.cores) not in (int, float) or not 0 < made.cores < float("inf"):
+            raise ValueError(f"its number of cores is {made.cores!r}")
+        texts = [*operations, *why, *(task.operation for task in tasks)]
+        if not all(isinstance(text, str) for text in texts):
+            raise ValueError("the name of an operation is no text")
         return made
 
     def check(self, operations: tuple[str, ...]) -> None:

@@ -3,22 +3,31 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
 
 from penstock.core.checks import check_number
 from penstock.core.frozen import frozen
 from penstock.core.options import Options
+from penstock.core.shown import displayable
 from penstock.core.verdicts import Verdict
 from penstock.dataset.dataset import Dataset
+from penstock.elements.spec import ArraySpec
 from penstock.engine.tuning.budget import available_cores
 from penstock.ops.buffer.options import WithOptions, options_of
+from penstock.ops.group.grouping import Grouping
 from penstock.plan.graph import post_order
 from penstock.watch.stats import PLURALS, rate
 
 if TYPE_CHECKING:
+    from penstock.core.arrays import Allocate, Rows
+    from penstock.elements.chunks.chunk import Chunk
     from penstock.plan.node import Node
+    from penstock.plan.types import Spec
 
 T = TypeVar("T")
 
@@ -64,7 +73,7 @@ class Diagnosis:
         if self.step_rate is not None:
             lines.append(f"the step alone, on one {self.unit} again and again: {rate(self.step_rate)} {items}/s")
         lines += [self.verdict, "", *self._table()]
-        return "\n".join(lines)
+        return displayable("\n".join(lines))
 
     def _table(self) -> list[str]:
         widths = list(self.operations[0].by_workers) if self.operations else []
@@ -103,8 +112,8 @@ def diagnose(ds: Dataset[T], step: Callable[[T], object] | None = None, *, secon
     widths = _widths(options.cores)
     share = (1 - SHARE_AS_IS - SHARE_OF_STEP) * seconds / max(len(nodes) * len(widths), 1)
     operations = tuple(
-        WidthRates(node.label(), {width: _rate_up_to(node, options, width, share) for width in widths})
-        for node in nodes
+        WidthRates(node.label(), {width: _rate_up_to(each, options, width, share) for width in widths})
+        for node, each in zip(nodes, _as_asked(nodes), strict=True)
     )
     return Diagnosis(unit, as_is, verdict, step_rate, operations)
 
@@ -120,27 +129,65 @@ def _widths(most: int | None = None) -> list[int]:
     return sorted({1, *larger})
 
 
+@frozen()
+class _Counted(Grouping):
+    """Count `size` consecutive elements, which are asked for together, as a batch asks for them."""
+
+    def spec(self) -> Spec:
+        return ArraySpec((), np.dtype(np.int64))
+
+    def collect(self, chunk: Chunk, rows: Rows, allocate: Allocate) -> int:
+        return len(chunk)
+
+
+def _as_asked(nodes: Sequence[Node]) -> list[Node]:
+    """Return the nodes from the sources up, those below a batch with counts of as many elements as it asks for.
+
+    Elements that are asked for one at a time take several times as long, most of all those of a stream.
+    """
+    asked: list[Node] = []
+    size = 1
+    for node in reversed(nodes):
+        asked.append(_Counted(node, size) if size > 1 else node)
+        size = node.size if isinstance(node, Grouping) else size
+    return asked[::-1]
+
+
 def _rate_up_to(node: Node, options: Options, width: int, seconds: float) -> float:
-    """Return the elements per second of the plan up to a node."""
-    part: Dataset[Any] = Dataset(node).with_options(options.merged(Options(workers=width)))
-    return _measured(part, seconds)[0]
+    """Return the elements per second of the plan up to a node; one worker is the consumer's thread, as by default."""
+    if width == 1 and options.executor in (None, "auto"):
+        ran = replace(options, executor="inline", workers=None)
+    else:
+        ran = replace(options, workers=width)
+    count = int if isinstance(node, _Counted) else None
+    return _measured(Dataset[Any](node).with_options(ran), seconds, count=count)[0]
 
 
 def _measured(
-    ds: Dataset[T], seconds: float, step: Callable[[T], object] | None = None
+    ds: Dataset[T],
+    seconds: float,
+    step: Callable[[T], object] | None = None,
+    count: Callable[[T], int] | None = None,
 ) -> tuple[float, Verdict, str, tuple[T] | None]:
-    """Take items for some seconds, at least one; return their rate, the verdict, the unit and the last one."""
+    """Take items for some seconds, at least one; return their rate, the verdict, the unit and the last one.
+
+    An item stands for one, or for as many as `count` says.
+
+    The verdict is that of the pass with the most items: the last one may be short.
+    """
     began, taken, last = perf_counter(), 0, None
+    most, verdict, unit = -1, Verdict(""), "element"
     while True:
         with ds.iterator(epoch=0) as it:
             before = taken
             for item in it:
                 if step is not None:
                     step(item)
-                taken, last = taken + 1, (item,)
+                taken, last = taken + (count(item) if count is not None else 1), (item,)
                 if perf_counter() - began >= seconds:
                     break
-            verdict, unit = it.verdict(), it.stats().unit
+            if taken - before > most:
+                most, verdict, unit = taken - before, it.verdict(), it.stats().unit
         passed = perf_counter() - began
         if passed >= seconds or taken == before:
             return taken / passed, verdict, unit, last

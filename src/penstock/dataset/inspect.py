@@ -14,6 +14,7 @@ from penstock.core.blame import hand_on_blames, note_blames, noting_blames
 from penstock.core.cached import cached_property
 from penstock.core.checks import check_count
 from penstock.core.errors import PlanError
+from penstock.core.shown import displayable
 from penstock.core.surroundings import is_asked_by_pytorch, is_read_by_a_dataloader
 from penstock.dataset.handle import Handle, T_co
 from penstock.dataset.places import check_indexed, check_place, epoch_and_row, first_stream, row_of, whole_place
@@ -191,7 +192,7 @@ class Inspect(Handle[T_co]):
         plan = self._plan
         spec = self.__dict__.get("_spec") or plan.spec()
         length = {INFINITE: "endless", UNKNOWN: "unknown length"}.get(plan.length, f"{plan.length:,}")
-        return f"<Dataset of {length}: {describe(spec) if spec is not None else '?'} | {_chain(plan)}>"
+        return displayable(f"<Dataset of {length}: {describe(spec) if spec is not None else '?'} | {_chain(plan)}>")
 
     def _bound(self) -> Node:
         plan, first = self._plan, self._passes.beginning(0)

@@ -16,6 +16,7 @@ from penstock import plan as plans
 from penstock.core.blame import note_blames
 from penstock.core.closing import Closing
 from penstock.core.errors import PlanError
+from penstock.core.shown import displayable
 from penstock.dataset.watching import Watching
 from penstock.engine.cursors.cursor import Cursor
 from penstock.engine.runs.carry_over import CarryOver
@@ -85,6 +86,7 @@ class Iterator(Watching, Closing, Generic[T]):
         self._published: watch.top.published.Published | None = None
         self._stop: weakref.finalize[..., Any] | None = None
         self._closed = False
+        self._failure = ""  # the error that ended the run, in words
         self._reported: Cursor | None = None  # the position to tell, of a consumer that takes items ahead
         self._received = self._waited = self._first = self._last = 0
         self._steps = StepClock()
@@ -93,7 +95,8 @@ class Iterator(Watching, Closing, Generic[T]):
         self._left = self._plan.length - cursor.row - sum(high - low for low, high in cursor.ahead)
 
     def __repr__(self) -> str:
-        return f"<Iterator over {self._plan.label()}: epoch {self._cursor.epoch}, {self._received:,} received>"
+        label = displayable(self._plan.label())
+        return f"<Iterator over {label}: epoch {self._cursor.epoch}, {self._received:,} received>"
 
     def __reduce__(self) -> NoReturn:
         raise TypeError(
@@ -139,6 +142,7 @@ class Iterator(Watching, Closing, Generic[T]):
             if self._stop is not None:  # the run is over; its closer would hold the error, whose frames hold this
                 self._stop()
             note_blames(error)
+            self._failure = watch.stats.failure_text(error)
             raise
         finally:
             watched.asked = 0

@@ -12,9 +12,10 @@ from penstock.core.blame import note_blames
 from penstock.core.errors import PlanError
 from penstock.core.frozen import frozen
 from penstock.core.seeds import Derived
-from penstock.core.shown import ShownAsText
+from penstock.core.shown import ShownAsText, displayable
 from penstock.dataset.check import one_line
-from penstock.dryrun.row_trace import RowStage, RowTrace
+from penstock.dryrun.row_stages import RowStage
+from penstock.dryrun.row_trace import RowTrace
 from penstock.dryrun.summary import summary
 from penstock.elements.spec import Spec, describe, spec_of
 from penstock.ops.buffer.options import WithOptions
@@ -37,7 +38,7 @@ class OperationOnRow:
 
     `rows` tells which ones, if they are known. `draws` are the random generators that it received, with their calls;
     `left_out` the rows that it dropped. If it is not `reached`, an operation below failed or made no element; if it is
-    not `followed`, it combines more rows than the one that is.
+    not `followed`, `why_not` says why: it needs more rows than one, or an operation above it keeps elements for later.
 
     >>> source, kept = Dataset.range(8).filter(lambda x: x > 3).explain(input_row=2).operations
     >>> source.rows, source.elements, kept.elements, kept.left_out
@@ -52,8 +53,13 @@ class OperationOnRow:
     left_out: tuple[str, ...] = ()
     error: Exception | None = None
     reached: bool = True
-    followed: bool = True
+    why_not: str = ""
     depth: int = 0
+
+    @property
+    def followed(self) -> bool:
+        """Return whether the elements shown are those of this row."""
+        return not self.why_not
 
     @property
     def element(self) -> Spec | None:
@@ -105,7 +111,7 @@ class RowExplanation(ShownAsText):
             text.append(f"{beside:<{width}}  {place:<{rows}}  {first}".rstrip())
             text += [f"{indent}{other}" for other in others]
             text += [f"{indent}{other}" for other in _notes(operation)]
-        return "\n".join(text)
+        return displayable("\n".join(text))
 
 
 def row_explanation(trace: RowTrace, place: str, found: Sequence[str]) -> RowExplanation:
@@ -150,6 +156,8 @@ def _ids(trace: RowTrace) -> list[int | None]:
 
 def _operation(parts: list[RowStage], wanted: int | None) -> OperationOnRow:
     stage = parts[-1]
+    if stage.why_not:
+        return OperationOnRow(stage.operation, why_not=stage.why_not, depth=stage.depth)
     made = list(zip(stage.ids, stage.elements, strict=True))
     if wanted is not None and any(number == wanted for number, _ in made):
         made = [(number, element) for number, element in made if number == wanted]
@@ -173,7 +181,7 @@ def _operation(parts: list[RowStage], wanted: int | None) -> OperationOnRow:
         (*failed[:_MOST_ELEMENTS], *left_out),
         next((part.error for part in parts if part.error is not None), None),
         stage.reached or bool(errors),
-        stage.followed,
+        stage.why_not,
         stage.depth,
     )
 
@@ -199,7 +207,7 @@ def _line(operation: OperationOnRow) -> tuple[str, str, list[str]]:
     if operation.error is not None:
         return name, "", [one_line(operation.error)]
     if not operation.followed:
-        return name, "", ["not followed: it does not make its elements from this row alone"]
+        return name, "", [f"not followed: {operation.why_not}"]
     if not operation.reached:
         return name, "", ["not reached"]
     if not operation.elements:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal
 
 from penstock.core.checks import check_count, check_flag, check_flag_or_none, is_one_of
 from penstock.dataset.dataset import Dataset
+from penstock.elements.nested.structure import LEAF_TYPES, is_leaf
+from penstock.elements.spec import is_array_like
 from penstock.ops.group.batching import batching_of
 from penstock.watch.sheet.cards import Manner, Naming, naming_of
 from penstock.watch.sheet.contact_sheet import ContactSheet, sheet_of
@@ -38,7 +41,8 @@ def show(  # noqa: PLR0913 - one for each role of a part
     """Return a contact sheet of at most `n` elements: images with labels, boxes and masks, waveforms, tokens, text.
 
     `batch` is a batch (arrays, `Ragged`, PyTorch or JAX tensors with the elements along their first dimension), a list
-    of elements such as `ds.head()`, a single element, or a dataset. If a guess from the shapes is wrong, say by
+    of elements such as `ds.head()`, a single element, or a dataset; of an iterator, pass what `next` returns, since it
+    would lose the elements that are shown. If a guess from the shapes is wrong, say by
     `batched` whether the arrays hold several elements. The sheet shows itself in a notebook; elsewhere, it prints a
     line for each element, and `.save("sheet.html")` writes a page.
 
@@ -80,6 +84,7 @@ def show(  # noqa: PLR0913 - one for each role of a part
         class_names = class_names or getattr(batch, "class_names", None)
         elements, count = _of_dataset(batch, most)
     else:
+        _check_given(batch)
         _check_batched(batch, batched)
         elements, count = elements_in(batch, batched, most)
     if elements:
@@ -108,6 +113,23 @@ def _naming(argument: str, names: Any) -> Naming | None:
     if isinstance(names, str | bytes) or not isinstance(names, Sequence | Mapping):
         raise TypeError(f"show({argument}={names!r:.80}): expected a list or dict of names, or a function of a number")
     return naming_of(names)  # pyright: ignore[reportUnknownArgumentType] - of anything that is text then
+
+
+def _check_given(batch: Any) -> None:
+    """Refuse what holds no elements, or would lose those that are shown."""
+    expected = "show(): expected a batch, a list of elements, an element or a dataset, not"
+    if batch is None:
+        raise TypeError(f"{expected} None")
+    if isinstance(batch, os.PathLike):
+        raise TypeError(f"{expected} a path; read the file first: show(path.read_bytes()) shows an image file")
+    if hasattr(batch, "__next__"):
+        raise TypeError(
+            f"{expected} the iterator {type(batch).__name__}, which would lose what is shown; pass next(it) or a list "
+            "of its first elements"
+        )
+    is_known = isinstance(batch, (*LEAF_TYPES, list)) or is_array_like(batch)
+    if isinstance(batch, Iterable) and is_leaf(batch) and not is_known:
+        raise TypeError(f"{expected} {type(batch).__name__}; pass a list of its elements, or the first: next(iter(it))")
 
 
 def _check_batched(batch: Any, batched: bool | None) -> None:

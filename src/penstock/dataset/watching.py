@@ -39,6 +39,7 @@ class Watching:
     _carry_over: CarryOver
     _counters: Counters
     _cursor: Cursor
+    _failure: str
     _growth: MemoryGrowth | None
     _passes: Passes
     _plan: Node
@@ -67,7 +68,9 @@ class Watching:
         stepped = now - self._first - waited - (now - paused if paused else 0)
         times = (waited, max(stepped, 0) if last or asked else 0)
         memory, steps = self._carry_over.memory, self._steps.times()
-        return watch.report.stats_of(self._run, self._counters, memory, self._received, times, self._growth, steps)
+        return watch.report.stats_of(
+            self._run, self._counters, memory, self._received, times, self._growth, steps, self._failure
+        )
 
     def verdict(self) -> Verdict:
         """Return the limit of this run in words: who waits, for which operation, its ceiling, and what to change.
@@ -285,7 +288,10 @@ class Watching:
         run, began = self._run, self._began
         if run is not None:
             first = began.epoch * max(run.plan.length, 0) + began.row
-            viewers.look(watch.viewers.Moment(asked, self._last, self._received, first, run.unit, self.stats, run))
+            moment = watch.viewers.Moment(
+                asked, self._last, self._waited, self._received, first, run.unit, self.stats, run
+            )
+            viewers.look(moment)
 
     def _weak_stats(self) -> Callable[[], watch.stats.Stats | None]:
         """Return a function that returns the counts as long as the iterator exists."""

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -16,6 +17,7 @@ from penstock.core.frozen import frozen
 from penstock.core.seeds import recording_here
 from penstock.dryrun.dry_run import row_by_row
 from penstock.dryrun.recorded import Draws, RecordingGenerator
+from penstock.dryrun.row_stages import MOST_NOTED, STAGE, RowStage, Way, stage_of
 from penstock.dryrun.unkept import unkept
 from penstock.elements.chunks.chunk import Chunk
 from penstock.elements.exact import copied
@@ -32,55 +34,10 @@ from penstock.ops.combine.turns import Turns
 from penstock.ops.elementwise.map import Map
 from penstock.ops.elementwise.tolerant import IgnoreErrors, Tolerant
 from penstock.ops.order.streams import StreamRows
-from penstock.plan.failure import Failure
-from penstock.plan.flow import Piece, Spread, close
+from penstock.plan.flow import Flow, Mark, Open, Piece, Spread, close
 from penstock.plan.graph import post_order, rebuild, with_depth
 from penstock.plan.node import Node
 from penstock.plan.operation import Operation
-
-_MOST_KEPT = 64  # elements of one operation
-_STAGE = "row trace"
-"""The key of a node's stage among its facts."""
-
-
-@dataclass(eq=False)
-class RowStage:
-    """One operation on the way to an element: the elements that it made for it, with their ids.
-
-    `made` counts all of them; the first ones are kept as copies, since later operations may write into them. `caught`
-    are errors after which an operation above went on. An operation that is not `followed` would need more than the row
-    that is followed.
-    """
-
-    node: Node
-    operation: str
-    depth: int = 0
-    followed: bool = True
-    reached: bool = False
-    made: int = 0
-    ids: list[int] = field(default_factory=list)
-    elements: list[Any] = field(default_factory=list)
-    draws: list[Draws] = field(default_factory=list)
-    left_out: list[int] = field(default_factory=list)
-    failures: list[Failure] = field(default_factory=list)
-    caught: list[Exception] = field(default_factory=list)
-    error: Exception | None = None
-    is_old: bool = False  # the elements belong to an element before the one that is followed
-
-    def begin_again(self) -> None:
-        """Forget what belongs to an earlier element."""
-        if self.is_old:
-            self.made, self.is_old = 0, False
-            self.ids, self.elements, self.draws, self.left_out, self.failures, self.caught = [], [], [], [], [], []
-
-    def note(self, ids: Rows, chunk: Chunk) -> None:
-        """Keep the first elements of a chunk."""
-        self.begin_again()
-        self.reached = True
-        room = max(_MOST_KEPT - self.made, 0)
-        self.ids += ids[:room].tolist()
-        self.elements += [copied(element) for element in chunk.slice(0, room).held()]
-        self.made += len(ids)
 
 
 @frozen()
@@ -112,10 +69,15 @@ def trace_stream(plan: Node, number: int, epoch: int) -> RowTrace:
     A stream that ends before that element raises an `IndexError`.
     """
     with _Follower(plan) as follower:
+        buffers = follower.look_behind_buffers()
         found = follower.attempt(lambda: follower.element(number, epoch))
         if found is None:
+            for buffer in buffers:
+                buffer.tell_up_to_the_error()
             return RowTrace(follower.stages, [])
         element, of = found
+        for buffer in buffers:
+            follower.tell_what_waited(buffer)
         return RowTrace(follower.stages, [element], of)
 
 
@@ -145,6 +107,7 @@ class _Follower(Unobserved):
         self._now: RowStage | None = None
         self._settings = replace(settings_of(plan), executor="inline", isolate=False)
         self._turns: dict[int, tuple[Node, str]] = {}  # by id, with the operation as written
+        self._grounds: list[tuple[Node, RowStage]] = []  # indexed nodes whose rows wait in a buffer
         self.plan = rebuild(rebuild(plan, self._in_turns), self._with_stage)
         for stage, (_, depth) in zip(self.stages, with_depth(self.plan), strict=True):
             stage.depth = depth
@@ -172,7 +135,7 @@ class _Follower(Unobserved):
             made = replace(made, plans=tuple(rebuild(each, unkept) for each in made.plans))
         if isinstance(made, IgnoreErrors | Tolerant) and made.elementwise and not node.indexed:
             made = replace(made, counted=True)
-        made.memo.update({**node.memo, _STAGE: self.stages[-1]})
+        made.memo.update({**node.memo, STAGE: self.stages[-1]})
         return made
 
     def attempt(self, make: Callable[[], Any]) -> Any:
@@ -215,10 +178,39 @@ class _Follower(Unobserved):
             made = replace(reader, **{field_name: top})
             made.memo.update(reader.memo)
             top, reader = made, readers.get(id(reader))
-        followed = {id(node.memo.get(_STAGE)) for node in post_order(top)}
+        followed = {id(node.memo.get(STAGE)) for node in post_order(top)}
         for stage in self.stages:
-            stage.followed = id(stage) in followed
+            stage.why_not = "" if id(stage) in followed else "it does not make its elements from this row alone"
         return top
+
+    def look_behind_buffers(self) -> list[RowStage]:
+        """Prepare the stages below the buffers of a stream; return those of the buffers, the uppermost first."""
+        buffers: list[RowStage] = []
+        ways = {id(self.plan): Way()}
+        for node in reversed(list(post_order(self.plan))):
+            way, stage = ways[id(node)], stage_of(node)
+            if stage is not None:
+                stage.why_not = way.why_not
+            if stage is not None and way.buffer is not None and not way.why_not and not node.indexed:
+                stage.waiting = {}
+                way.buffer.feeders.append(stage)
+            below = way.below(node)
+            if below.buffer is not way.buffer and below.buffer is not None:
+                buffers.append(below.buffer)
+            if below.buffer is not None and not below.why_not and not node.indexed:
+                self._grounds += [(each, below.buffer) for each in node.inputs if each.indexed]
+            ways.update((id(each), below) for each in node.inputs)
+        return buffers
+
+    def tell_what_waited(self, buffer: RowStage) -> None:
+        """Tell, of the stages below a buffer, of the elements that came out of it for the one that is followed."""
+        for stage in buffer.feeders:
+            stage.tell(buffer.ids)
+        for ground in (node for node, above in self._grounds if above is buffer):  # whose rows can be made again alone
+            for node in post_order(ground):
+                if (stage := stage_of(node)) is not None:
+                    stage.is_old = True
+            compiled(ground, np.empty, self)(np.array(buffer.ids, np.int64))
 
     def _pieces(self, plan: Node, epoch: int) -> Iterator[Piece]:
         with closing(Session(self._settings, CarryOver(), self)) as session:
@@ -229,13 +221,15 @@ class _Follower(Unobserved):
                 close(flow)
 
     def wrap(self, of: Occurrence | None, function: Any, /) -> Any:
-        stage = None if of is None else of.node.memo.get(_STAGE)
+        stage = None if of is None else stage_of(of.node)
         if of is None or stage is None:  # a part of the operation above it
             return function
         if of.kind == "spread":
             return self._spread(stage, of.node, function)
         if of.kind == "step":
             return function._replace(change=self._change(stage, of.node, function.change))
+        if of.kind == "flow":
+            function = partial(_one_by_one, function)
         return called_within(lambda: self._noting(stage), of.kind, function)
 
     def _change(self, stage: RowStage, node: Node, change: Any) -> Any:
@@ -244,8 +238,9 @@ class _Follower(Unobserved):
             with self._noting(stage) as note:
                 first = len(stage.draws)
                 made = chunk if change is None else change(chunk, rows, below, out)
+                drawn = stage.draws[first:]
                 note(rows, made)
-            _tell_draws(stage.draws[first:], node, given)
+            _tell_draws(drawn, node, given)
             return made
 
         return run
@@ -256,8 +251,9 @@ class _Follower(Unobserved):
             with self._noting(stage) as note:
                 first = len(stage.draws)
                 made = spread(piece)
+                drawn = stage.draws[first:]
                 note(made.ids, made.chunk)
-            _tell_draws(stage.draws[first:], node, given)
+            _tell_draws(drawn, node, given)
             known = {(failure.row, failure.operation) for failure in piece.failed}
             stage.failures += [each for each in made.failed if (each.row, each.operation) not in known]
             if node.traits.ids == "kept":
@@ -283,16 +279,26 @@ class _Follower(Unobserved):
 
     def _record(self, key: int, row: int, generator: RandomGenerator) -> RandomGenerator:
         made = RecordingGenerator(generator.bit_generator, key & (1 << 64) - 1, row)
-        if self._now is not None and len(self._now.draws) < _MOST_KEPT:
+        if self._now is not None and len(self._now.draws) < MOST_NOTED:
             self._now.draws.append(made.draws)
         return made
+
+
+def _one_by_one(begin: Open, epoch: int, mark: Mark = None) -> Flow:
+    """Yield the elements of a flow each in a piece of its own, so that those noted are those that an operation took."""
+    flow = begin(epoch, mark)
+    try:
+        for piece in flow:
+            yield from (piece.slice(at, at + 1) for at in range(len(piece))) if len(piece) > 1 else (piece,)
+    finally:
+        close(flow)
 
 
 def _given(node: Node, chunk: Chunk) -> list[Any]:
     """Return copies of the parts that a random operation receives, to tell what its draws decide."""
     if not (isinstance(node, Map) and isinstance(node.function, Operation) and node.function.random):
         return []
-    elements = chunk.slice(0, _MOST_KEPT).held()
+    elements = chunk.slice(0, MOST_NOTED).held()
     return [copied(element if node.on is None else part_in(element, node.on)) for element in elements]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -61,6 +62,24 @@ def sizes_of(chunk: Chunk) -> NDArray[np.int64]:
         elements = chunk.held()
         total = np.fromiter(map(size_of_element, elements), np.int64, len(elements))
     return np.maximum(total, 1)
+
+
+def size_of_columns(columns: Sequence[Column]) -> int:
+    """Return the bytes of columns, as `sizes_of` counts; if their elements differ, a multiple of the first one's.
+
+    >>> size_of_columns([np.zeros((4, 2)), ["ab", "abc"]])
+    68
+    """
+    nbytes = 0
+    for column in columns:
+        numbers = column
+        if isinstance(column, Ragged | Sparse):
+            numbers = column.flat_values if isinstance(column, Ragged) else column.values
+        if isinstance(numbers, np.ndarray) and numbers.dtype.kind not in "OSU":
+            nbytes += numbers.nbytes
+        elif len(numbers):
+            nbytes += size_of_element(numbers[0]) * len(numbers)
+    return nbytes
 
 
 def size_of_element(element: Any) -> int:

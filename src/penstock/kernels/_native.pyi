@@ -230,9 +230,17 @@ class TarGroups:
     @property
     def extensions(self) -> list[bytes]: ...
 
-class TarKeys:
-    def __init__(self, archives: list[tuple[NDArray[np.uint8], Rows]], /) -> None: ...
-    def read(self, of: Rows, numbers: Rows, /) -> list[str]: ...
+class TarSamples:
+    # An archive is (keys, key_ends, members, extension, wanted).
+    def __init__(
+        self,
+        archives: list[tuple[NDArray[np.uint8], Rows, Rows, NDArray[np.int32], NDArray[np.int32]]],
+        starts: list[int],
+        choices: list[list[int]],
+        /,
+    ) -> None: ...
+    def keys(self, rows: Rows, /) -> list[str]: ...
+    def members(self, rows: Rows, members: Rows, /) -> int: ...
 
 def scan_tar(
     data: Any, whole: bool, position: int, arrays: tuple[NDArray[Any], ...], origin: int, /

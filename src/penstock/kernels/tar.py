@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from enum import IntEnum
+from itertools import chain
 from typing import Any, NoReturn, TypeAlias
 
 import numpy as np
@@ -100,14 +101,8 @@ class Samples:
 
     def key(self, sample: int) -> str:
         """Return the key of a sample."""
-        return self.keys_of(np.array([sample]))[0]
-
-    def keys_of(self, numbers: Rows) -> list[str]:
-        """Return the keys of samples."""
-        begins = np.where(numbers > 0, self.key_ends[numbers - 1], 0) if len(numbers) else numbers
-        spans = zip(begins.tolist(), self.key_ends[numbers].tolist(), strict=True)
-        keys = self.keys.data
-        return [str(keys[begin:end], "utf-8", "surrogateescape") for begin, end in spans]
+        begin = int(self.key_ends[sample - 1]) if sample else 0
+        return str(self.keys[begin : int(self.key_ends[sample])].data, "utf-8", "surrogateescape")
 
 
 NO_SAMPLES = Samples(
@@ -129,13 +124,45 @@ class TarError(ScanError):
     samples: Samples = NO_SAMPLES
 
 
-def keys_of_archives(archives: Sequence[Samples]) -> Callable[[Rows, Rows], list[str]]:
-    """Return a function for the keys of samples: of sample `numbers[i]` of archive `of[i]`, for each i.
+class SamplesOfArchives:
+    """The samples of some archives by row: their keys, and their members for the parts of an element.
 
-    A key missing in a truncated index is empty.
+    Row r is sample `r - starts[a]` of archive a, the last with `starts[a] <= r`; without `starts`, rows are
+    consecutive. Part p of an element is the file with the first of the extensions `parts[p]` that a sample has. A row
+    without a sample raises an `IndexError`. What is missing in a truncated index has an empty key, or no members.
     """
-    keys = _native.TarKeys([(samples.keys, samples.key_ends) for samples in archives])
-    return lambda of, numbers: keys.read(np.ascontiguousarray(of, np.int64), np.ascontiguousarray(numbers, np.int64))
+
+    def __init__(self, archives: Sequence[Samples], parts: Sequence[Sequence[str]], starts: Rows | None = None) -> None:
+        numbers = {extension: number for number, extension in enumerate(dict.fromkeys(chain.from_iterable(parts)))}
+        if starts is None:
+            starts = np.cumsum([0, *map(len, archives)])
+        self._parts = len(parts)
+        self._native = _native.TarSamples(
+            [
+                (
+                    samples.keys,
+                    samples.key_ends,
+                    samples.members,
+                    samples.extension,
+                    np.array([numbers.get(extension, -1) for extension in samples.extensions], np.int32),
+                )
+                for samples in archives
+            ],
+            starts.tolist(),
+            [[numbers[extension] for extension in extensions] for extensions in parts],
+        )
+
+    def keys(self, rows: Rows) -> list[str]:
+        """Return the keys of the samples at `rows`."""
+        return self._native.keys(rows)
+
+    def members(self, rows: Rows) -> tuple[NDArray[np.int64], int]:
+        """Return the members of samples, numbered across all archives, and how many are missing.
+
+        The members have shape (k, parts), and -1 if missing.
+        """
+        members = np.empty((len(rows), self._parts), np.int64)
+        return members, self._native.members(rows, members)
 
 
 def _text_of(name: bytes) -> str:

@@ -68,13 +68,15 @@ def shards_of_different_orders(written: Written) -> Iterator[Found]:
     for shard in post_order(written.plan):
         if not isinstance(shard, order.shard.Shard | order.streams.VirtualStreams) or shard.num_shards == 1:
             continue
-        drawn = (node for node in upstream(shard, past=lambda node: True) if _draws_an_order(node))
-        if (first := next(drawn, None)) is not None:
+        drawn = [node for node in upstream(shard, past=lambda node: True) if _draws_an_order(node)]
+        if drawn:
+            first = drawn[0]
             yield Found(
                 shard,
                 f"{shard.label()} comes after {first.label()} without a seed: every rank shards a different order, "
                 "and their parts overlap",
                 f"pass {first.name}() or Options() a seed that is the same on all ranks, or shard first",
+                fix=_fix_of_shard(shard, first) if len(drawn) == 1 else None,
             )
 
 
@@ -273,6 +275,14 @@ def _fix_of_batch(shuffle: order.shuffle.Shuffle, batch: Node) -> MoveCall | Non
     if not batch.input.indexed or batch.pads or not keeps_all:
         return None
     return MoveCall(shuffle, batch, True, "an epoch has the same elements, in other batches")
+
+
+def _fix_of_shard(shard: Node, drawn: Node) -> MoveCall | None:
+    """Return the fix that shards before the shuffle, if only functions that draw nothing are between them."""
+    is_plain = type(drawn) is order.shuffle.Shuffle and drawn.window is None and drawn.input.indexed
+    if not is_plain or not isinstance(shard, order.shard.Shard) or not are_next(shard, drawn, maps=True):
+        return None
+    return MoveCall(shard, drawn, True, "every element comes on one rank, each of which has an order of its own")
 
 
 def _fix_of_epochs(shuffle: order.shuffle.Shuffle, repeat: Node) -> MoveCall | None:

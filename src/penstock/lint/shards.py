@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 
 from penstock.core.errors import PlanError
+from penstock.lint.moves import MoveCall, are_next
 from penstock.lint.written import Found, Written
 from penstock.ops import order
 from penstock.ops.elementwise.filter import Filter
@@ -14,6 +15,7 @@ from penstock.ops.group.grouping import Grouping
 from penstock.ops.order.shard import Shard
 from penstock.ops.order.streams import StreamRows, VirtualStreams
 from penstock.plan.graph import post_order, upstream
+from penstock.plan.node import Node
 
 
 def shard_of_a_whole_stream(written: Written) -> Iterator[Found]:
@@ -74,7 +76,15 @@ def random_function_after_shard(written: Written) -> Iterator[Found]:
                     f"{node.label()} comes after {shard.label()} and draws by the position in the shard, "
                     "the same on every shard",
                     f"write .{node.name}(...) before .{shard.label()}, where it costs no more",
+                    fix=_fix_of_random(node, shard),
                 )
+
+
+def _fix_of_random(function: Node, shard: Node) -> MoveCall | None:
+    """Return the fix that calls the function before the shard, unless it would make a stream of rows."""
+    if not isinstance(function, Map) or not are_next(function, shard):
+        return None
+    return MoveCall(function, shard, True, "every shard has the same elements, each with draws of its own")
 
 
 def random_function_on_parts(written: Written) -> Iterator[Found]:

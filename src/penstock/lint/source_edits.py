@@ -14,7 +14,7 @@ SourceEnd = tuple[int, int]
 """A line, from 1 on, and a column in bytes of UTF-8, as `ast` counts them."""
 
 MOVABLE = frozenset(
-    ["batch", "cache", "map", "padded_batch", "prefetch", "ragged_batch", "repeat", "shuffle", "with_options"]
+    ["batch", "cache", "map", "padded_batch", "prefetch", "ragged_batch", "repeat", "shard", "shuffle", "with_options"]
 )
 """Methods that a call may move past."""
 _LINES = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")

@@ -54,7 +54,9 @@ def shown_value(value: Any) -> str:
 def _of_functions(one: Any, other: Any, before: ValueContent, after: ValueContent) -> Iterator[str]:
     """Yield what differs in two functions: values that they read, and a diff of their source, if it can be found."""
     if type(one) is not type(other):
-        yield f"{_kind(one)} → {_kind(other)}"
+        kinds = _kind(one), _kind(other)
+        where = [f" of {type(each).__module__}" if kinds[0] == kinds[1] else "" for each in (one, other)]
+        yield f"{kinds[0]}{where[0]} → {kinds[1]}{where[1]}"
     named = _pairs_of_things(one, other, before, after)
     told = {name for pair in named for name, _ in pair}
     parts = changed_parts(before.parts, after.parts)

@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 from penstock.core.digest import digest
 from penstock.core.frozen import frozen
 from penstock.core.options import Options
-from penstock.core.shown import ShownAsText
+from penstock.core.shown import ShownAsText, displayable
 from penstock.plan.changes import changes_of_field, shown_value
 from penstock.plan.content.key import ValueContent, content_of_field, only_says_how, own_fields
 from penstock.plan.fingerprint import fingerprint, node_digest
@@ -45,7 +45,7 @@ class OperationDiff:
         """Return whether the operation was added, removed or changed, or is equal in both."""
         if not self.before or not self.after:
             return "removed" if self.before else "added"
-        return "changed" if self.details or self.before != self.after else "equal"
+        return "changed" if self.details else "equal"
 
 
 @frozen(repr=False)
@@ -92,7 +92,7 @@ class PlanDiff(ShownAsText):
         title = "the elements are equal, and settings differ" if same else "- this dataset, + the other one"
         lines = [f"{title}:", *(() if same and not any(self._marked) else self._lines())]
         lines += [f"options: {', '.join(self.options)}"] if self.options else []
-        return "\n".join([*lines, *self.notes])
+        return displayable("\n".join([*lines, *self.notes]))
 
     @property
     def _marked(self) -> list[bool]:
@@ -122,7 +122,8 @@ def _told(each: OperationDiff) -> list[str]:
     remarks = [*(["moved"] if each.moved else []), *([] if each.counted else ["changes no element"])]
     after = f"  ({', '.join(remarks)})" if remarks else ""
     if each.kind == "equal":
-        return [f"  {each.before}"]
+        other = "" if each.before == each.after else f"  ({each.after} in the other one, with equal code)"
+        return [f"  {each.before}{other}"]
     if each.before == each.after:
         lines = [f"~ {each.before}{after}"]
     else:
@@ -179,7 +180,7 @@ class _Plan:
     def _content(self, name: str, value: Any) -> ValueContent:
         key = id(value)
         if key not in self._known or self._known[key][0] is not value:
-            self._known[key] = value, content_of_field(name, value)
+            self._known[key] = value, content_of_field(name, value, named=False)
         return self._known[key][1]
 
 
@@ -238,9 +239,14 @@ def _operation(before: _Part | None, after: _Part | None, moved: set[str]) -> Op
             if part is not None
         ]
         return alone[0] if before is None else replace(alone[0], before=alone[0].after, after="")
-    details = () if before.token == after.token else tuple(_details(before, after))
-    counted = before.token == after.token or any(not line.endswith(_NO_ELEMENT) for line in details)
-    return OperationDiff(before.node.label(), after.node.label(), details, counted=counted)
+    labels = before.node.label(), after.node.label()
+    if before.token != after.token:
+        details = tuple(_details(before, after))
+    else:  # functions of other names are equal
+        named = labels[0] == labels[1] or any(callable(_value(before, key)) for key in before.contents)
+        details = () if named else (f"only its name differs{_NO_ELEMENT}",)
+    counted = not details or any(not line.endswith(_NO_ELEMENT) for line in details)
+    return OperationDiff(*labels, details, counted=counted)
 
 
 def _details(before: _Part, after: _Part) -> list[str]:
@@ -249,9 +255,7 @@ def _details(before: _Part, after: _Part) -> list[str]:
     unequal = [key for key in both if not before.contents[key].is_like(after.contents[key])]
     for key in unequal or [key for key in both if callable(_value(before, key))]:  # that only the fingerprint tells
         at, name = key
-        told = changes_of_field(
-            name, (_value(before, key), _value(after, key)), before.contents[key], after.contents[key]
-        )
+        told = changes_of_field(name, (_value(before, key), _value(after, key)))
         counts = name in dict(own_fields(before.nodes[at]))
         details += told if counts else [f"{line}{_NO_ELEMENT}" for line in told]
     return details or ["a value that it uses cannot be compared, or has changed since its first use"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import NamedTuple, Protocol, runtime_checkable
 
-from penstock.core.shown import ShownAsText
+from penstock.core.shown import ShownAsText, displayable
 from penstock.elements.spec import describe
 from penstock.plan import safety
 from penstock.plan.graph import post_order, with_depth
@@ -74,7 +74,7 @@ def explained(
     parts += measured.notes if measured is not None else ()
     parts.append(_order(plan))
     parts += map(str, safety.calls.all_alone(post_order(run or plan)))
-    return Explanation("\n".join(parts))
+    return Explanation(displayable("\n".join(parts)))
 
 
 def _order(plan: Node) -> str:

@@ -11,6 +11,7 @@ from penstock.core.arrays import Rows
 from penstock.core.attributes import attribute_of
 
 if TYPE_CHECKING:
+    from penstock.elements.nested.structure import Structure
     from penstock.index.blocked import Blocks
     from penstock.kernels import Ahead, Pool, SideThread
     from penstock.sources.protocol import Called
@@ -68,6 +69,9 @@ class HasContent(Protocol):
 class GathersNatively(Protocol):
     """A source that reads only arrays in memory, so that a native thread can gather batches of rows."""
 
+    @property
+    def structure(self) -> Structure: ...
+
     def begin_reading(
         self, rows: Rows, batch: int, join: Callable[[list[NDArray[Any]]], Any], pool: Pool, side: SideThread, /
     ) -> Ahead | None:
@@ -118,6 +122,6 @@ def content_of_source(source: object) -> Callable[[], Any] | None:
     return attribute_of(source, "content")
 
 
-def begin_reading_of(source: object) -> Callable[..., Ahead | None] | None:
-    """Return the method of a source that `GathersNatively`."""
-    return attribute_of(source, "begin_reading")
+def native_gatherer(source: Any) -> GathersNatively | None:
+    """Return the source if it `GathersNatively`."""
+    return None if attribute_of(source, "begin_reading") is None else source

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,7 @@ from penstock.elements.chunks.sharing import sealed, with_sealed_arrays
 from penstock.elements.chunks.uniform import UniformRow, fill_rows, forms_of_rows, in_columns, rows_of
 from penstock.elements.footprint import memory_of
 from penstock.elements.nested.structure import Structure
+from penstock.kernels import Ahead, Pool, SideThread
 
 _AT_A_TIME = 256  # kept elements of a stream that move together
 
@@ -89,6 +90,25 @@ class KeptRows:
         """Return the missing ones of `positions`, each once."""
         absent = np.unique(positions[self._slots[positions] == 0])
         return absent if self._overflow is None or not len(absent) else self._overflow.missing(absent)
+
+    @property
+    def structure(self) -> Structure:
+        """The structure of rows that are kept as arrays."""
+        return cast("Structure", self._structure)
+
+    @property
+    def is_gatherable(self) -> bool:
+        """True once all rows are kept as arrays, which then stay as they are."""
+        return self._columns is not None and self._count == len(self._slots)
+
+    def begin_reading(
+        self, rows: Rows, batch: int, join: Callable[[list[NDArray[Any]]], Any], pool: Pool, side: SideThread
+    ) -> Ahead | None:
+        """Begin to gather batches in the background, if the rows are gatherable."""
+        if not self.is_gatherable:
+            return None
+        places = np.subtract(self._slots[rows], 1, dtype=np.int64)
+        return pool.gather_ahead(cast("list[np.ndarray]", self._columns), places, batch, join, side)
 
     def fetch(self, rows: Rows, make: MakeRows, out: list[np.ndarray] | None = None) -> Chunk:
         """Return the elements of all rows: in `out` if they fit, otherwise read-only; missing ones come from `make`."""

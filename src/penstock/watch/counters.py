@@ -11,14 +11,10 @@ from functools import partial
 from time import perf_counter_ns, thread_time_ns
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
-import numpy as np
-
 from penstock import watch
 from penstock.core.arrays import Rows
-from penstock.elements.chunks.chunk import Chunk, Column, Columns
-from penstock.elements.ragged import Ragged
-from penstock.elements.size import size_of_element
-from penstock.elements.sparse import Sparse
+from penstock.elements.chunks.chunk import Chunk, Columns
+from penstock.elements.size import size_of_columns, size_of_element
 from penstock.engine.tasks.observer import Occurrence
 from penstock.plan.flow import AskedFlow, Mark, Open, Piece, Spread, close, pulled
 from penstock.plan.node import Node
@@ -36,16 +32,17 @@ if TYPE_CHECKING:
 Cell = list[int]
 """Counts of one operation and thread: calls, rows, wall ns, CPU ns, bytes, input elements, and failed elements.
 
-The last one is the number of cheap calls since the call measured last.
+The last two are the number of cheap calls since the call measured last, and their rows: neither is in the others yet.
 """
-COUNTS = 8
-CALLS, ROWS, WALL, CPU, BYTES, GIVEN, FAILED, SKIPPED = range(COUNTS)
+COUNTS = 9
+CALLS, ROWS, WALL, CPU, BYTES, GIVEN, FAILED, SKIPPED, ROWS_SKIPPED = range(COUNTS)
 
 
 SHORTEST_SPAN = 20_000  # ns; shorter calls of an operation would be most of a trace, and too narrow to see
 CHEAP = 200_000  # ns; of calls that take less, one in `SAMPLE` is measured for all
 LOOK_PAUSE = 20_000_000  # ns between two looks at what functions hold in another process
 SAMPLE = 16  # reading a thread's CPU time is expensive: of many calls, one in 16 is measured for all
+MOST_SKIPPED = SAMPLE - 1
 
 
 Note: TypeAlias = Callable[[int, int, int], object]
@@ -89,12 +86,7 @@ class OperationCounters:
         """Return the bytes of a chunk; for elements not taken apart, multiply those of an occasional sample."""
         count = len(chunk)
         if isinstance(chunk, Columns):
-            nbytes = 0  # as `size_of` counts; if elements differ, a multiple of the first one's
-            for column in chunk.columns:
-                if isinstance(column, np.ndarray) and column.dtype.kind not in "OSU":
-                    nbytes += column.nbytes
-                else:
-                    nbytes += _size_of_column(column)
+            nbytes = size_of_columns(chunk.columns)
             self.each = nbytes // max(count, 1)
             return nbytes
         if count and _stands_for(calls):
@@ -102,8 +94,13 @@ class OperationCounters:
         return self.each * count
 
     def total(self) -> Cell:
-        """Return the counts of all threads."""
-        return [sum(counts) for counts in zip(*list(self.cells.values()), strict=True)] or [0] * COUNTS
+        """Return the counts of all threads, with those of calls that were not measured."""
+        sums = [sum(counts) for counts in zip(*list(self.cells.values()), strict=True)] or [0] * COUNTS
+        calls, rows, sums[SKIPPED:] = *sums[SKIPPED:], [0, 0]
+        sums[CALLS] += calls
+        sums[ROWS] += rows
+        sums[BYTES] += self.each * rows
+        return sums
 
 
 class Counters:
@@ -193,15 +190,20 @@ class Counters:
         finally:
             close(flow)
 
-    def around_tasks(self, plan: Node) -> Callable[[Task], AbstractContextManager[object]] | None:
+    def around_tasks(self, plan: Node) -> Callable[[Task], AbstractContextManager[object] | None] | None:
         """Return `None`: what counts is inside of tasks."""
         return None
 
     def count(self, number: int, rows: int, nbytes: int, wall: int, cpu: int) -> None:
         """Count rows of an operation that were made by no wrapped function."""
-        cell = self._operations[number].cell()
-        for at, more in ((CALLS, 1), (ROWS, rows), (WALL, wall), (CPU, cpu), (BYTES, nbytes)):
-            cell[at] += more
+        operation = self._operations[number]
+        cell = operation.cells.get(threading.get_ident()) or operation.cell()
+        cell[CALLS] += 1
+        cell[ROWS] += rows
+        cell[BYTES] += nbytes
+        if wall:
+            cell[WALL] += wall
+            cell[CPU] += cpu
 
     def drain(self) -> Counted:
         """Return the counts since the last call, for another process."""
@@ -279,12 +281,18 @@ def _measured_step(operation: OperationCounters, step: Step) -> Step:
 
     def measured(rows: Rows) -> Rows:
         cell = cells.get(ident()) or operation.cell()
-        calls = cell[CALLS]
-        if calls >= SAMPLE and calls % SAMPLE != SAMPLE - 1:  # the last call of some stands for them
-            return rows_of(rows)
+        stands_for = 1
+        if operation.cheap:
+            if (skipped := cell[SKIPPED]) < MOST_SKIPPED:
+                return rows_of(rows)
+            stands_for += skipped
+        elif (calls := cell[CALLS]) >= SAMPLE:
+            if calls % SAMPLE != SAMPLE - 1:  # the last call of some stands for them
+                return rows_of(rows)
+            stands_for = SAMPLE
         wall = perf_counter_ns()
         rows = rows_of(rows)
-        wall = (perf_counter_ns() - wall) * (1 if calls < SAMPLE else SAMPLE)
+        wall = (perf_counter_ns() - wall) * stands_for
         cell[WALL] += wall
         cell[CPU] += wall  # arithmetic never waits
         return rows
@@ -331,19 +339,24 @@ def _measured_program(
     """
     cells, ident, note = operation.cells, threading.get_ident, operation.note
     # the cost of reading may vary from call to call, and a time that contains that of inputs must match theirs
-    may_skip = note is None and bool(operation.inputs) and not operation.contains_inputs
+    may_skip = make is not None and bool(operation.inputs) and not operation.contains_inputs
+    cheap = CHEAP if note is None else SHORTEST_SPAN  # calls that are long enough to see are noted one by one
 
     def counted(*given: Any) -> Chunk:
         # one function: after a long task, each further call takes a microsecond
-        cell = cells.get(ident()) or operation.cell()
-        calls, count = cell[CALLS], len(given[rows_at])
-        skipped, failed = cell[SKIPPED], outcomes_here.failed
+        cell, failed = cells.get(ident()) or operation.cell(), outcomes_here.failed
+        skipped, count = cell[SKIPPED], len(given[rows_at])
+        if operation.cheap and skipped < MOST_SKIPPED and make is not None:
+            chunk = make(*given)
+            cell[SKIPPED] = skipped + 1
+            cell[ROWS_SKIPPED] += count
+            if outcomes_here.failed != failed:
+                _count_failed(cell, failed)
+            return chunk
+        calls = cell[CALLS]
         stands_for = skipped + 1 if skipped else 1 if calls < SAMPLE else 0 if calls % SAMPLE else SAMPLE
         if make is None:
             chunk = given[0]
-        elif operation.cheap and skipped < SAMPLE - 1:
-            chunk = make(*given)
-            stands_for, cell[SKIPPED] = 0, skipped + 1
         else:
             cpu, wall = thread_time_ns() if stands_for else 0, perf_counter_ns()
             try:
@@ -354,13 +367,17 @@ def _measured_program(
                 if note is not None and took >= SHORTEST_SPAN:
                     note(wall, took, count)
                 if skipped:
-                    cell[SKIPPED] = 0
-                operation.cheap = may_skip and took < CHEAP and calls >= SAMPLE
+                    rows = cell[ROWS_SKIPPED]
+                    cell[SKIPPED] = cell[ROWS_SKIPPED] = 0
+                    cell[CALLS] += skipped
+                    cell[ROWS] += rows
+                    cell[BYTES] += operation.each * rows
+                operation.cheap = may_skip and took < cheap and calls >= SAMPLE
                 if stands_for:
                     cell[CPU] += stands_for * (thread_time_ns() - cpu)
-        cell[CALLS] = calls + 1
+        cell[CALLS] += 1
         cell[ROWS] += count
-        cell[BYTES] += operation.bytes_of(chunk, calls) if stands_for else operation.each * count
+        cell[BYTES] += operation.bytes_of(chunk, 0 if skipped else calls) if stands_for else operation.each * count
         if outcomes_here.failed != failed:
             _count_failed(cell, failed)
         return chunk
@@ -377,11 +394,3 @@ def _count_failed(cell: Cell, before: int) -> None:
 def _stands_for(calls: int) -> int:
     """Return the number of calls that the CPU time of the next call represents; 0 if it is not measured."""
     return 1 if calls < SAMPLE else SAMPLE if calls % SAMPLE == 0 else 0
-
-
-def _size_of_column(column: Column) -> int:
-    if isinstance(column, Ragged | Sparse):
-        column = column.flat_values if isinstance(column, Ragged) else column.values
-    if isinstance(column, np.ndarray) and column.dtype.kind not in "OSU":
-        return column.nbytes
-    return size_of_element(column[0]) * len(column) if len(column) else 0

@@ -40,8 +40,9 @@ def stats_of(
     times: tuple[int, int],
     growth: MemoryGrowth | None = None,
     steps: StepTimes = NOT_BEGUN,
+    failure: str = "",
 ) -> Stats:
-    """Return the stats of a run, possibly not begun: `items` received; `times` waited and stepped (ns)."""
+    """Return the stats of a run, possibly not begun or failed: `items` received; `times` waited and stepped (ns)."""
     workers = 1 if run is None or run.mode == "inline" else max(run.tuner.threads, 1)
     operations = _operations(counters)
     if run is not None and not run.plan.indexed:
@@ -80,6 +81,7 @@ def stats_of(
         step_cpu=times[1] * steps.step_share * NS,
         cpu=steps.cpu * NS,
         contention=0.0 if run is None else run.contention,
+        failure=failure,
     )
 
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from penstock import watch
 from penstock.core.frozen import frozen
+from penstock.core.shown import displayable
 from penstock.engine.runs.settings import ISOLATED
 
 if TYPE_CHECKING:
@@ -17,6 +18,7 @@ LEAST_STARTING = 0.02
 """The seconds that the start of a process takes at least to be told."""
 LEAST_STEADY = 0.1  # share of its time for which a run must be under way
 _LONGEST = 64  # characters of an operation's name
+_LONGEST_ERROR = 2000  # characters of a message
 
 
 @frozen()
@@ -87,6 +89,7 @@ class Stats:
     - `growing`: what keeps growing while the run goes on, with figures: objects that functions refer to, batches that
       the consumer keeps, keys and groups.
     - `fetched`: requests to remote stores, those of worker processes included; `None` if there were none.
+    - `failure`: the error that ended the run, with the operation and the row; empty if none did.
 
     As text, `it.stats()` is a table of the operations; in a notebook, each has a bar.
 
@@ -128,9 +131,10 @@ class Stats:
     step_cpu: float = 0.0
     cpu: float = 0.0
     contention: float = 0.0
+    failure: str = ""
 
     def __repr__(self) -> str:
-        return stats_text(self)
+        return displayable(stats_text(self))
 
     def _repr_html_(self) -> str:
         frame = watch.notebook.frame
@@ -202,7 +206,24 @@ def stats_text(stats: Stats) -> str:
     shown = [line.rstrip() for line in lines] if stats.operations else []
     memory = [f"memory grows: {each}" for each in stats.growing] + [f"memory: {each}" for each in stats.notes]
     remote = [] if stats.fetched is None else [f"storage: {stats.fetched}"]
-    return "\n".join([f"{whole}; {stats.mode}; {share}", *shown, *remote, *memory])
+    failed = [f"failed: {stats.failure}"] if stats.failure else []
+    return "\n".join([f"{whole}; {stats.mode}; {share}", *shown, *remote, *memory, *failed])
+
+
+def failure_text(error: BaseException) -> str:
+    r"""Return an error with its notes, in a line each.
+
+    >>> error = ValueError("no good")
+    >>> error.add_note("in map(f), at row 3")
+    >>> failure_text(error)
+    'ValueError: no good\nin map(f), at row 3'
+    """
+    try:
+        message = str(error)[:_LONGEST_ERROR]
+    except Exception:  # noqa: BLE001 - of any exception of the user's
+        message = ""
+    name = type(error).__name__
+    return "\n".join([f"{name}: {message}" if message else name, *map(str, getattr(error, "__notes__", ()))])
 
 
 def operations_table(stats: Stats) -> list[list[str]]:

@@ -25,12 +25,14 @@ VIEWER_FAILED = "watching by %s failed, and the run goes on without it"
 class Moment(NamedTuple):
     """A moment in which items arrived for which the consumer waited from `asked` to `now` (ns), or the run ended.
 
-    `received` counts the items before them, the first of which is number `first_step` of all epochs, if epochs have a
-    known length, else of its epoch; `stats()` counts everything up to now.
+    `waited` is the time (ns) of all waits until then. `received` counts the items before them, the first of which is
+    number `first_step` of all epochs, if epochs have a known length, else of its epoch; `stats()` counts everything up
+    to now.
     """
 
     asked: int
     now: int
+    waited: int
     received: int
     first_step: int
     unit: str

@@ -18,6 +18,54 @@ def test_keys_that_are_not_there_and_none_are_missing():
     assert (found["b"].count, found["b"].missing) == (1, 3)
 
 
+def test_a_nesting_that_is_none_in_some_elements_is_missing_there_alone():
+    found = D.from_source([{"a": {"b": None}}, {"a": {"b": 1}}, {"a": None}, {"a": {}}, {}]).describe()
+    assert (found["a"].count, found["a"].missing, found["a"].specs) == (3, 2, {"nested": 3})
+    assert (found["b"].count, found["b"].missing) == (1, 4)
+    items = D.from_source([{"l": [None, {"x": 1}, (2, None)]}]).describe()["l[*]"]
+    assert (items.count, items.missing) == (2, 1)
+    whole = D.from_source([None, {"x": 1}, {"x": 2}]).describe()
+    assert (whole[""].missing, whole["x"].missing) == (1, 1)
+    assert list(D.from_source([{"a": {"b": 1}}, {"a": {"c": 2}}]).describe()) == ['["a"]["b"]', '["a"]["c"]']
+
+
+@pytest.mark.parametrize("dtype", [np.int64, np.uint8, np.float32, bool, np.complex64])
+def test_masked_numbers_count_as_masked_alone(dtype):
+    numbers = np.ma.masked_array(np.arange(6).reshape(3, 2).astype(dtype), mask=[[0, 1], [0, 0], [1, 0]])
+    leaf = D.range(3).map(lambda i: numbers[int(i)]).describe()["element"]
+    shown = numbers.compressed().astype(np.complex128 if dtype is np.complex64 else np.float64)
+    assert (leaf.values, leaf.masked, leaf.count, leaf.missing) == (4, 2, 3, 0)
+    assert leaf.mean == pytest.approx(shown.mean())
+    assert leaf.std == pytest.approx(shown.std())
+    assert leaf.lengths == (2, 2.0, 2)
+    assert None not in (leaf.classes or {})
+
+
+def test_a_masked_scalar_is_missing():
+    leaf = D.range(3).map(lambda i: np.ma.masked_array([1, 2, 3], mask=[0, 1, 0])[int(i)]).describe()["element"]
+    assert (leaf.count, leaf.missing, leaf.mean) == (2, 1, 2.0)
+
+
+@pytest.mark.parametrize("dtype", ["f2", "f4", "f8", ">f4", "i1", "u8", ">i2", "?"])
+@pytest.mark.parametrize("shape", [(), (3,), (2, 300)])
+def test_small_and_large_arrays_have_the_figures_of_numpy(dtype, shape):
+    arrays = [(np.random.default_rng(at).random(shape) * 100).astype(dtype) for at in range(40)]
+    leaf = D.from_source(arrays).describe()["element"]
+    numbers = np.stack(arrays).astype(np.float64)
+    assert (leaf.values, leaf.min, leaf.max) == (numbers.size, numbers.min(), numbers.max())
+    assert (leaf.mean, leaf.std) == (pytest.approx(numbers.mean()), pytest.approx(numbers.std()))
+    assert leaf.lengths == ((shape[0], float(shape[0]), shape[0]) if shape else None)
+    assert sum(leaf.specs.values()) == 40
+
+
+def test_an_element_that_is_a_leaf_is_found_by_the_name_it_is_shown_with():
+    found = D.range(3).describe()
+    assert found["element"] is found[""]
+    assert D.from_source([{"element": 1}]).describe()["element"].path == '["element"]'
+    with pytest.raises(KeyError, match="there are element"):
+        found["x"]
+
+
 def test_missing_items_are_counted_among_the_items_of_their_list():
     found = D.from_source([{"l": [{"x": 1}, {}]}, {"l": [{"x": None}]}, {"l": []}]).describe()
     items = found['["l"][*]["x"]']

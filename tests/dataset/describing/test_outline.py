@@ -61,7 +61,7 @@ class Example:
 )
 def test_every_kind_of_element_has_its_leaves(element, leaves):
     tallies = tallies_of(element)
-    assert {path: tally.count for path, tally in tallies.leaves.items()} == leaves
+    assert {path: tally.count for path, tally in tallies.leaves.items() if not tally.nested} == leaves
     assert tallies.elements == 1
 
 
@@ -97,6 +97,6 @@ def test_outlines_travel():
     made = Outlining().run([{"x": np.arange(3)}, {"x": 2}], np.arange(2), None)
     again = [pickle.loads(pickle.dumps(each)) for each in made]
     assert [path for each in again for path, _ in each.parts] == ['["x"]', '["x"]']
-    assert again[0].parts[0][1].whole.total == 3
+    assert [*again[0].parts[0][1]] == [0, 1, 2]
     assert repr(Outlining()) == "describe"
     assert repr(Outlining().spec(None)) == "ElementOutline"

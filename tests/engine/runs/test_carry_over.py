@@ -12,7 +12,7 @@ from penstock.engine.memory.slots import Slots
 from penstock.engine.runs.carry_over import CarryOver
 from penstock.engine.tasks.cost import Cost
 from penstock.engine.tuning.hill_climb import MS
-from penstock.engine.tuning.tuner import INLINE_BYTES
+from penstock.engine.tuning.tuner import INLINE_BYTES, THREAD_PAYS
 
 
 def test_the_next_tuner_has_the_measurements_of_the_last_one():
@@ -43,6 +43,31 @@ def test_a_run_begins_inline_again_once_items_have_become_cheap():
             assert len(list(it)) == 250
             modes.append(it.stats().mode)
     assert (modes[0] != "inline", modes[2]) == (True, "inline")
+
+
+def carried(nanoseconds, **kwargs):
+    """Return the tuner of a run after one with threads, whose items cost that much each."""
+    carry_over = CarryOver()
+    first = carry_over.tuner(None)
+    first.start_threads()
+    for _ in range(9):
+        first.observe(Cost(nanoseconds, nanoseconds), 1)
+    return carry_over.tuner(None, **kwargs)
+
+
+def test_a_run_begins_inline_if_items_beside_others_cost_less_than_twice_what_threads_need():
+    assert carried(2 * THREAD_PAYS - 1, begins_inline=True).threads == 0
+    assert carried(2 * THREAD_PAYS, begins_inline=True).threads > 0
+    assert carried(THREAD_PAYS).threads > 0
+
+
+def test_a_run_that_begins_inline_again_has_threads_after_a_few_expensive_items():
+    tuner = carried(2 * THREAD_PAYS - 1, begins_inline=True)
+    paid = []
+    for _ in range(3):
+        paid.append(tuner.threads_pay())
+        tuner.observe(Cost(2 * THREAD_PAYS, 2 * THREAD_PAYS), 1)
+    assert (paid[0], tuner.threads_pay()) == (False, True)
 
 
 def test_threads_that_the_user_asked_for_stay_for_cheap_items():

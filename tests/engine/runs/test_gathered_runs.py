@@ -192,6 +192,38 @@ def test_stats_of_a_run_cut_short_count_the_batches_that_were_taken(begun):
     assert rows_of_operations(it) == {"from_tensor_slices": 770, "shuffle()": 770, "batch(10)": 77}
 
 
+def element(row):
+    return {"x": np.full(3, float(row)), "y": row}
+
+
+def test_rows_kept_in_memory_are_gathered_once_all_are_there(begun):
+    ds = ps.Dataset.range(5_000).map(element).cache().shuffle(seed=1).batch(10)
+    kept = ds.with_options(AUTO)
+    with kept.iterator() as it:
+        next(it)
+    assert same(list(kept.iterator(epoch=1)), list(ds.with_options(INLINE).iterator(epoch=1)))
+    assert begun == [0, 0], "some were missing when the epoch began"
+    it = kept.iterator(epoch=2)
+    assert same(list(it), list(ds.with_options(INLINE).iterator(epoch=2)))
+    assert begun[0] > 0
+    counted = rows_of_operations(it)
+    assert [counted[name] for name in ("range(5000)", "cache()", "shuffle(seed=1)", "batch(10)")] == [
+        0,
+        5000,
+        5000,
+        500,
+    ]
+
+
+def test_rows_kept_as_a_list_are_not_gathered(begun):
+    ds = ps.Dataset.range(3_000).map(str).cache().shuffle(seed=1).batch(10)
+    for epoch in range(2):
+        assert same(
+            list(ds.with_options(AUTO).iterator(epoch=epoch)), list(ds.with_options(INLINE).iterator(epoch=epoch))
+        )
+    assert begun == [0, 0]
+
+
 def test_nothing_is_gathered_inline_or_with_a_prefetch(begun):
     ds = ps.Dataset.from_tensor_slices(rows(5_000)).shuffle().batch(10)
     list(ds.with_options(INLINE))

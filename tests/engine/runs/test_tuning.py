@@ -68,6 +68,22 @@ def test_pinned_workers_and_tasks_are_used_exactly(workers, monkeypatch):
     assert seen == {(2, 1)}
 
 
+def test_another_seed_needs_no_other_tuning():
+    def made(seed):
+        mixed = Dataset.sample_from_datasets([Dataset.range(300), Dataset.range(300)], seed=seed)
+        parts = [
+            mixed.take(200).shuffle(seed=seed).map(slow),
+            Dataset.range(400).split({"a": 0.5, "b": 0.5}, seed=seed or 0)["a"],
+        ]
+        return parts[0].batch(4), parts[1].batch(4)
+
+    for at in range(2):
+        found = tuned(made(1)[at])
+        assert not any("seed" in operation for operation in found.operations)
+        for seed in (1, 2, None):
+            pinned(made(seed)[at], found)
+
+
 def test_a_run_pinned_inline_stays_there():
     it = pinned(DS, replace(tuned(DS), executor="inline", workers=1, tasks=(TaskTuning("batch(4)", 4, 1, 1, 3, 0),)))
     assert it.stats().mode == "inline"

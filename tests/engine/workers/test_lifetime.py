@@ -147,3 +147,16 @@ def test_exit_waits_for_worker_threads_of_dropped_runs(monkeypatch):
 def test_worker_threads_have_the_name_that_exit_looks_for():
     with Threads(1) as threads:
         assert threads.submit(lambda: threading.current_thread().name).result(10) == lifetime.WORKER
+
+
+@pytest.mark.parametrize("options", ["", "executor='threads', workers=2", "executor='inline'"])
+def test_a_thread_may_iterate_after_the_main_thread_has_ended(options):
+    out, err, code = ran(
+        "import threading, penstock as ps\n"
+        "def work():\n"
+        "    threading.main_thread().join()\n"
+        f"    ds = ps.Dataset.range(90).map(lambda x: x).batch(3).with_options(ps.Options({options}))\n"
+        "    print(sum(len(batch) for batch in ds))\n"
+        "threading.Thread(target=work).start()"
+    )
+    assert (out, err, code) == ("90\n", "", 0)

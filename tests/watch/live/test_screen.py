@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import io
+import logging
 import os
 import sys
 
@@ -59,6 +60,23 @@ def test_prints_come_above_the_lines_in_whole(terminal):
         print("one\ntwo\n", end="", file=sys.stderr)
     screen.close()
     assert terminal.lines == [line for number in range(50) for line in (f"loss {number}", "one", "two")]
+
+
+@prints_there
+def test_logs_of_handlers_made_before_come_above_the_lines_too(terminal):
+    logger, handler = logging.getLogger("tests.screen"), logging.StreamHandler(sys.stderr)
+    logger.addHandler(handler)
+    try:
+        screen = Screen(terminal)
+        screen.draw(["first", "x" * 70])
+        logger.warning("one\ntwo\nthree")
+        screen.draw(["first", "y" * 70])
+        logger.warning("four")
+        screen.close()
+        assert handler.stream is terminal
+    finally:
+        logger.removeHandler(handler)
+    assert terminal.lines == ["one", "two", "three", "four"]
 
 
 @prints_there

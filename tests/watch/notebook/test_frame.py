@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+import pytest
+
 from penstock.watch.notebook.frame import NOTEBOOK_STYLE, in_frame, never_failing, told
 
 
@@ -33,6 +35,13 @@ def test_nothing_raises_and_all_text_is_escaped():
     shown = never_failing(lambda: fail(ValueError("<b>")), lambda: "<i>")
     assert shown == "<pre>&lt;i&gt;\n(not drawn: ValueError: &lt;b&gt;)</pre>"
     assert "KeyError" in never_failing(lambda: fail(BrokenError()), lambda: fail(KeyError("x")))
+
+
+def test_an_exit_is_shown_and_an_interrupt_ends_the_display():
+    shown = never_failing(lambda: fail(SystemExit(2)), lambda: fail(SystemExit()))
+    assert shown == "<pre>SystemExit\n(not drawn: SystemExit: 2)</pre>"
+    with pytest.raises(KeyboardInterrupt):
+        never_failing(lambda: fail(KeyboardInterrupt()), str)
 
 
 def test_errors_are_told_briefly():

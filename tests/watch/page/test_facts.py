@@ -43,3 +43,12 @@ def test_levels_keep_the_first_moments_and_the_last():
     assert levels.times[0] == 0
     assert levels.values["a"] == levels.times
     assert levels.values["b"] == [-time for time in levels.times]
+
+
+def test_a_time_of_which_a_part_was_busy_is_spread():
+    line = Timeline(began=0, width=10)
+    line.add("waits", 0, 40, 10)
+    line.add("steps", 0, 40, 30)
+    line.add("steps", 40, 0, 0)
+    assert line.lanes["waits"][:5] == [2.5] * 4 + [0.0]
+    assert line.lanes["steps"][:5] == [7.5] * 4 + [0.0]

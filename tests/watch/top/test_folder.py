@@ -55,6 +55,12 @@ def test_a_place_that_cannot_be_written_is_no_error(monkeypatch, tmp_path):
     assert folder_to_serve_in() is None
 
 
+def test_a_relative_folder_counts_from_the_working_directory(monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PENSTOCK_TOP", "sockets")
+    assert folder_to_serve_in() == str(tmp_path / "sockets")
+
+
 def test_the_default_is_a_folder_of_the_user_where_temporary_files_are(monkeypatch, tmp_path):
     monkeypatch.delenv("PENSTOCK_TOP")
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))

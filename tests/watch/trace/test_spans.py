@@ -7,6 +7,7 @@ import os
 import pickle
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 
 import numpy as np
 import pytest
@@ -14,7 +15,7 @@ import pytest
 from penstock import Dataset, Options
 from penstock.engine.tasks.compile import compiled
 from penstock.watch.counters import SHORTEST_SPAN, Counters
-from penstock.watch.trace.spans import MOST_IN_A_WINDOW, CountedSpans, Span, SpanCounters
+from penstock.watch.trace.spans import CALLS_LEFT_OUT, MOST_IN_A_WINDOW, CountedSpans, RecordTimes, Span, SpanCounters
 
 
 def slow(x):
@@ -114,7 +115,7 @@ def test_of_many_cheap_tasks_some_are_recorded_and_the_others_counted(monkeypatc
     counters = SpanCounters()
     around = counters.around_tasks(Dataset.range(3)._plan)
     for _ in range(MOST_IN_A_WINDOW + 50):
-        with around(_Task()):
+        with around(_Task()) or nullcontext():
             now[0] += 1000
     spans = counters.taken()
     assert [span.kind for span in spans] == ["task"] * MOST_IN_A_WINDOW
@@ -124,6 +125,16 @@ def test_of_many_cheap_tasks_some_are_recorded_and_the_others_counted(monkeypatc
     assert [(span.kind, span.rows) for span in counters.taken()] == [("left out", 50), ("task", 3)]
 
 
+def test_of_functions_of_cheap_elements_some_calls_are_timed(monkeypatch):
+    timed = []
+    begin = RecordTimes.__enter__
+    monkeypatch.setattr("penstock.watch.trace.spans.perf_counter_ns", lambda: 0)
+    monkeypatch.setattr("penstock.engine.tuning.tuner.Tuner.group_items", lambda tuner, *, beside=False: 1)
+    monkeypatch.setattr(RecordTimes, "__enter__", lambda self: (timed.append(1), begin(self))[1])
+    spans_of(Dataset.range(320).map(str).batch(2).with_options(Options(executor="inline")))
+    assert len(timed) == 160 // (CALLS_LEFT_OUT + 1)
+
+
 def test_threads_may_record_while_others_take(monkeypatch):
     monkeypatch.setattr("penstock.watch.trace.spans.MOST_IN_A_WINDOW", 10_000)
     counters = SpanCounters()
@@ -131,7 +142,7 @@ def test_threads_may_record_while_others_take(monkeypatch):
 
     def record(_):
         for _ in range(500):
-            with around(_Task()):
+            with around(_Task()) or nullcontext():
                 pass
 
     with ThreadPoolExecutor(4) as pool:

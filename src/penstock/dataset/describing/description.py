@@ -30,8 +30,10 @@ class LeafDescription:
     """Statistics of the values of all elements at one path.
 
     - `count`: elements (or items of a list) that have a value there; `missing`: those with `None`, or without the key.
+      A path that has `None` in some and a dict or tuple in others counts the latter, as `nested`.
     - `specs`: the dtypes and shapes, or types, with their counts; sizes that differ are ranges.
     - `values`: the numbers, of which `nan` are NaN (or NaT) and `infinite` are infinite; `min` and `max` leave out NaN.
+      `masked` are those that masked arrays hide, which count nowhere else.
     - `mean`, `std`: of the finite numbers, as `np.mean` and `np.std`; of integers and flags they are rounded only once.
     - `lengths`: of text, bytes, lists, rows of `Ragged`, or first dimensions, unless all are 0-d.
     - `classes`: how often each value occurred, the most frequent first, for texts, flags, and integers in at most one
@@ -49,6 +51,7 @@ class LeafDescription:
     values: int = 0
     nan: int = 0
     infinite: int = 0
+    masked: int = 0
     min: Any = None
     max: Any = None
     mean: float | complex | None = None
@@ -68,9 +71,10 @@ class LeafDescription:
 class Description(Mapping[str, LeafDescription]):
     """The result of `ds.describe()`: a mapping from paths to the statistics of leaves, shown as a table.
 
-    `description["label"]` finds a leaf by its path, or by a key that only one path ends with. The items of lists and of
-    arrays of objects are described together, at the path of the list and `[*]`. `elements` counts the elements, and
-    `to_dict()` returns all as JSON data. `class_names` are those of the dataset, if it has any; the text shows them.
+    `description["label"]` finds a leaf by its path, by the name shown, or by a key that only one path ends with; the
+    path of a leaf that is the whole element is `""`, and its name `"element"`. The items of lists and of arrays of
+    objects are described together, at the path of the list and `[*]`. `elements` counts the elements, and `to_dict()`
+    returns all as JSON data. `class_names` are those of the dataset, if it has any; the text shows them.
 
     >>> Dataset.from_tensor_slices({"x": np.array([1.0, 2.0, 6.0]), "y": np.array([0, 1, 1])}).describe()
     3 elements
@@ -88,7 +92,10 @@ class Description(Mapping[str, LeafDescription]):
     def __getitem__(self, key: str) -> LeafDescription:
         path = watch.sheet.roles.path_of(key, self.leaves)
         if path is None:
-            raise KeyError(f"{key}: no leaf, or several; there are {', '.join(self.leaves)}")
+            path = {leaf.name: path for path, leaf in self.leaves.items()}.get(key)
+        if path is None:
+            named = ", ".join(leaf.name for leaf in self.leaves.values()) or "none"
+            raise KeyError(f"{key}: no leaf, or several; there are {named}")
         return self.leaves[path]
 
     def __iter__(self) -> Iterator[str]:
@@ -127,8 +134,11 @@ def described(tallies: Tallies, class_names: Sequence[str] = ()) -> Description:
     ):  # items after their list
         tally = tallies.leaves[path]
         tally.settle()
+        if tally.nested and tally.nested == tally.count + tally.none:
+            continue  # never a leaf
         outer = path.rpartition(ITEM)[0] if ITEM in path else None
         whole = tallies.elements if outer is None else tallies.leaves[outer].lengths.total
+        whole = whole if path else tally.count + tally.none
         leaves[path] = _leaf(path, tally, whole)
     notes = (f"there are more than {MOST_PATHS} leaves; the others are not described",) if tallies.left_out else ()
     return Description(tallies.elements, leaves, notes, tuple(class_names))
@@ -150,6 +160,7 @@ def _leaf(path: str, tally: LeafTally, whole: int) -> LeafDescription:
         values=numbers.count + floats.count,
         nan=floats.nan + tally.nat,
         infinite=floats.infinite,
+        masked=tally.masked,
         min=low,
         max=high,
         mean=mean,

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 
 from penstock.core.arrays import Rows
-from penstock.dataset.describing.tally import LeafTally
-from penstock.elements.nested.structure import LEAF_TYPES, flatten, paths
+from penstock.dataset.describing.tally import MOST_TOGETHER, NESTED, TOGETHER, LeafTally
+from penstock.elements import nested
+from penstock.elements.nested.structure import LEAF_TYPES, Structure, flatten, paths
 from penstock.elements.ragged import Ragged
 from penstock.elements.sparse import Sparse
 from penstock.elements.spec import ObjectSpec, Spec, is_array_like
@@ -19,7 +21,7 @@ ITEM = "[*]"
 """The end of the path of the items of a list, or of an array of objects, which are described together."""
 MOST_PATHS = 500
 LeafPart: TypeAlias = LeafTally | int | float | str | bytes | Any
-"""A tally, or a value to add to one."""
+"""A tally, or a value to add to one: a scalar, a text, a small array of numbers, `None`, or `NESTED`."""
 
 
 class ElementOutline:
@@ -87,15 +89,23 @@ class Tallies:
         return made
 
 
-def parts_in(element: Any, path: str = "") -> Iterator[tuple[str, LeafPart]]:
-    """Yield the parts of an element, or of what is at a path of one."""
+def parts_in(element: Any, path: str = "", *, is_item: bool = False) -> Iterator[tuple[str, LeafPart]]:
+    """Yield the parts of an element, of what is at a path of one, or of an item of a list."""
     if type(element) in LEAF_TYPES:
         yield from _of_leaf(element, path)
         return
     is_flat = type(element) is dict and element and LEAF_TYPES.issuperset(map(type, element.values()))
     leaves, structure = flatten(element) if is_flat else flatten(element, keep=_is_kept)
+    if not is_flat or path or is_item:
+        yield from ((path + below, NESTED) for below in _nodes_of(structure) if path or is_item or below)
     for below, leaf in zip(paths(structure), leaves, strict=True):
         yield from _of_leaf(leaf, path + below)
+
+
+@lru_cache(maxsize=256)
+def _nodes_of(structure: Structure) -> tuple[str, ...]:
+    """Return the paths of the dicts, tuples and other nodes of an element, the element itself first."""
+    return tuple(nested.trees.node_paths(structure.treespec))
 
 
 def _is_kept(node: Any) -> bool:
@@ -125,7 +135,11 @@ def _of_leaf(leaf: Any, path: str) -> Iterator[tuple[str, LeafPart]]:
 
 
 def _of_array(array: np.ndarray, path: str) -> Iterator[tuple[str, LeafPart]]:
-    if array.dtype.names:
+    if type(array) is np.ndarray and array.size <= MOST_TOGETHER and array.dtype.char in TOGETHER:
+        yield path, array
+    elif array is np.ma.masked:
+        yield path, None
+    elif array.dtype.names:
         for name in array.dtype.names:
             yield from _of_array(array[name], f'{path}["{name}"]')
     elif array.dtype.kind in "OSUT":
@@ -154,7 +168,7 @@ def _of_items(items: Sequence[Any], path: str, form: str, shape: tuple[int, ...]
     yield path, whole
     within = Tallies()
     for item in items:
-        for below, part in parts_in(item):
+        for below, part in parts_in(item, is_item=True):
             within.add_part(below, part)
     for below, tally in within.leaves.items():
         yield path + ITEM + below, tally

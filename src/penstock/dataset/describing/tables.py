@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from html import escape
 from typing import Any
 
+from penstock.core.shown import displayable
 from penstock.dataset.describing.description import CLASSES_SHOWN, TOO_MANY, Description, LeafDescription
 from penstock.watch.notebook.counts import share_bar
 from penstock.watch.notebook.frame import in_frame
@@ -14,7 +15,7 @@ from penstock.watch.stats import cut
 
 LONGEST_CELL = 48  # characters
 LONGEST_CLASS_NAME = 40
-HEAD = ("leaf", "spec", "missing", "NaN", "infinite", "min", "mean", "max", "std", "lengths", "classes")
+HEAD = ("leaf", "spec", "missing", "NaN", "infinite", "masked", "min", "mean", "max", "std", "lengths", "classes")
 ALWAYS = 3  # columns that are shown even if empty
 
 
@@ -25,7 +26,7 @@ def description_text(described: Description) -> str:
     lines = ["  ".join(cell.ljust(wide) for cell, wide in zip(row, widths, strict=True)).rstrip() for row in table]
     names = described.class_names
     balances = [f"{leaf.name}: {_balance(leaf, names)}" for leaf in described.values() if _has_balance(leaf)]
-    return "\n".join([_title(described), *(lines if len(table) > 1 else []), *balances, *described.notes])
+    return displayable("\n".join([_title(described), *(lines if len(table) > 1 else []), *balances, *described.notes]))
 
 
 def description_html(described: Description) -> str:
@@ -59,6 +60,7 @@ def _row(leaf: LeafDescription) -> list[str]:
         f"{leaf.missing:,}",
         f"{leaf.nan:,}" if has_floats else "",
         f"{leaf.infinite:,}" if leaf.infinite else "",
+        f"{leaf.masked:,}" if leaf.masked else "",
         number_text(leaf.min),
         number_text(leaf.mean),
         number_text(leaf.max),

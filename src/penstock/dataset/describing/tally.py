@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 from collections import Counter
 from dataclasses import asdict
 from typing import Any
@@ -12,23 +13,36 @@ from penstock.dataset.describing.classes import LONGEST_CLASS, ClassCounts
 from penstock.dataset.describing.forms import Forms
 from penstock.dataset.describing.moments import Floats, Moments, Whole
 
-PENDING = 1024  # scalars that are added together
+PENDING = 1024  # scalars, and numbers of small arrays, that are added together
+MOST_TOGETHER = 256  # numbers of such an array
+TOGETHER = frozenset("?bBhHiIlLqQefd")
+"""The dtypes, as NumPy's characters, of such arrays."""
 MOST_COUNTED = 1 << 16  # values of an array of one dimension that may be classes
 _WHOLE: dict[type, str] = {int: "int64"} | {
     np.dtype(f"{sign}int{bits}").type: f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)
 }
+_NAMES = {np.dtype(char): str(np.dtype(char)) for char in TOGETHER}  # making the text takes longer than adding numbers
 _FLOATS: dict[type, str] = {float: "float64", np.float16: "float16", np.float32: "float32", np.float64: "float64"}
+
+
+class _Nested(enum.Enum):
+    NESTED = "nested"
+
+
+NESTED = _Nested.NESTED
+"""Stands for a dict, tuple or other node at the path of a leaf, which is `None` in other elements."""
 
 
 class LeafTally:
     """Counts, ranges, moments, lengths and classes of the values of one leaf; tallies of parts merge.
 
-    Floats that are elements of their own are added `PENDING` at a time, and those not added yet are a part of the
-    state: so the result, to the last bit, does not depend on where a pass was interrupted.
+    Floats that are elements of their own, and those of small arrays, are added `PENDING` at a time, and those not added
+    yet are a part of the state: so the result, to the last bit, does not depend on where a pass was interrupted.
     """
 
     def __init__(self) -> None:
-        self.count = self.none = 0
+        self.count = self.none = self.nested = 0
+        self.masked = 0  # numbers of masked arrays
         self.forms, self.classes = Forms(), ClassCounts()
         self.whole, self.flags, self.lengths = Whole(), Whole(), Whole()
         self.floats, self.imaginary = Floats(), Floats()
@@ -38,9 +52,14 @@ class LeafTally:
         self._whole: list[int] = []
         self._flags: list[bool] = []
         self._texts: list[str | bytes] = []
+        self._lengths: list[int] = []
 
     def add(self, value: Any) -> None:
-        """Add a scalar, a text or `None`; or the tally of a part."""
+        """Add a scalar, a text, a small array of numbers, `NESTED` or `None`; or the tally of a part."""
+        kind = type(value)
+        if kind is np.ndarray:
+            self._add_small(value)
+            return
         if isinstance(value, LeafTally):
             self.merge(value)
             return
@@ -48,7 +67,6 @@ class LeafTally:
             self.none += 1
             return
         self.count += 1
-        kind = type(value)
         if kind in _WHOLE:
             self._add_whole(int(value), _WHOLE[kind])
         elif kind in _FLOATS:
@@ -59,6 +77,9 @@ class LeafTally:
             self._add_text(value)
         elif isinstance(value, np.generic | bool | int | float | complex):
             self._add_scalar(value)
+        elif value is NESTED:
+            self.nested += 1
+            self.forms.add("nested")
         else:
             self.forms.add(kind.__name__)
 
@@ -67,6 +88,12 @@ class LeafTally:
         self.count += 1
         shape = array.shape if shape is None else shape
         self.forms.add(form or str(array.dtype), shape)
+        if isinstance(array, np.ma.MaskedArray):
+            shown = array.compressed()
+            self.masked += array.size - shown.size
+            if array.ndim > 1 and array.dtype.kind in "ui":
+                self.classes.leave()
+            array = shown
         self._add_numbers(array)
 
     def add_lengths(self, lengths: Any) -> None:
@@ -79,6 +106,8 @@ class LeafTally:
         other.settle()
         self.count += other.count
         self.none += other.none
+        self.nested += other.nested
+        self.masked += other.masked
         self.nat += other.nat
         for mine, its in (
             (self.forms, other.forms),
@@ -109,9 +138,27 @@ class LeafTally:
                 self.classes.leave()
             self.classes.add(self._texts)
             self._texts = []
+        if self._lengths:
+            self.lengths.add(self._lengths)
+            self._lengths = []
         if floats and self._floats:
             self.floats.add_array(np.array(self._floats))
             self._floats = []
+
+    def _add_small(self, array: np.ndarray) -> None:
+        """Add an array of at most `MOST_TOGETHER` numbers, of a dtype in `TOGETHER`, as one value."""
+        self.count += 1
+        self.forms.add(_NAMES.get(array.dtype) or str(array.dtype), array.shape)
+        if array.ndim:
+            self._lengths.append(len(array))
+        kind = array.dtype.kind
+        numbers = array.reshape(-1).tolist()
+        waiting: list[Any] = self._floats if kind == "f" else self._flags if kind == "b" else self._whole
+        waiting += numbers
+        if kind in "ui" and array.ndim > 1:
+            self.classes.leave()  # such as pixels
+        if len(waiting) >= PENDING or len(self._lengths) >= PENDING:
+            self.settle(floats=kind == "f" and len(waiting) >= PENDING)
 
     def _add_whole(self, value: int, form: str) -> None:
         self.forms.add(form)
@@ -200,6 +247,8 @@ class LeafTally:
         return {
             "count": self.count,
             "none": self.none,
+            "nested": self.nested,
+            "masked": self.masked,
             "nat": self.nat,
             "forms": self.forms.state(),
             "classes": self.classes.state(),
@@ -213,6 +262,7 @@ class LeafTally:
         """Return what `state()` was made of."""
         made = LeafTally()
         made.count, made.none, made.nat = state["count"], state["none"], state["nat"]
+        made.nested, made.masked = state["nested"], state["masked"]
         made.forms, made.classes = Forms.of_state(state["forms"]), ClassCounts.of_state(state["classes"])
         made.whole, made.flags, made.lengths = (Whole(**state[name]) for name in ("whole", "flags", "lengths"))
         made.floats, made.imaginary = map(_floats_of, (state["floats"], state["imaginary"]))

@@ -42,4 +42,6 @@ def _placed(elements: Iterator[Any], places: list[tuple[int, np.ndarray]], count
             if type(value) is np.ndarray and value.shape == place.shape and value.dtype == place.dtype:
                 place[...] = value
                 leaves[leaf] = place
+        value = None
+        del element  # its memory serves the next element
         yield unflatten(structure, leaves)

@@ -45,7 +45,8 @@ def stack_all(
         else:
             array = stack(column, memory, path=path, rows=rows, allocate=allocate, types=types, to_largest=to_largest)
         arrays.append(owned(array, allocate))
-    if any(map(is_not, arrays, given)) and do_overlap(arrays):
+    kept = [array for array, column in zip(arrays, columns.columns, strict=True) if type(column) is not list]
+    if any(map(is_not, arrays, given)) and do_overlap(kept):  # values of a list were copied
         arrays = [
             array if array is memory or not isinstance(array, np.ndarray) else _copied(array, allocate)
             for array, memory in zip(arrays, given, strict=True)

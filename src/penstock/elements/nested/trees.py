@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from itertools import repeat
-from typing import Any
+from typing import Any, cast
 
 import optree
 
@@ -39,6 +39,15 @@ def is_tree_leaf(element: Any) -> bool:
 def tree_paths(treespec: optree.PyTreeSpec) -> list[str]:
     """Return the path from the element to each leaf."""
     return ["".join(map(_step, accessor)) for accessor in treespec.accessors()]
+
+
+def node_paths(treespec: optree.PyTreeSpec, path: str = "") -> list[str]:
+    """Return the path from the element to each node, itself first, that is no leaf."""
+    if treespec.is_leaf():
+        return []
+    below = ["".join(map(_step, accessor)) for accessor in cast("Any", treespec.one_level()).accessors()]
+    inner = [node_paths(child, path + end) for end, child in zip(below, treespec.children(), strict=True)]
+    return [path, *(each for paths in inner for each in paths)]
 
 
 def assembler(treespec: optree.PyTreeSpec) -> Callable[[Sequence[Iterable[Any]], int], list[Any]]:

@@ -393,8 +393,8 @@ class Loop:
         """Count the batches taken and the time of the native thread."""
         taken, cost = made.taken()
         if self._gathering is not None:
-            for number, rows in self._gathering.rows_of_operations(taken, made.batch_rows):
-                spent = (0, 0) if number else (cost.wall, cost.cpu)  # operations after the first only compute rows
+            for at, (number, rows) in enumerate(self._gathering.rows_of_operations(taken, made.batch_rows)):
+                spent = (0, 0) if at else (cost.wall, cost.cpu)  # operations after the first only compute rows
                 self._stage.observer.count(number, rows, taken * made.batch_bytes, *spent)
         if taken and cost.wall:
             self._observe(cost, taken)

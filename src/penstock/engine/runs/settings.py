@@ -12,6 +12,7 @@ from penstock import engine, executors
 from penstock.core.budget import Budget
 from penstock.core.frozen import frozen
 from penstock.core.options import AUTOTUNE, Options
+from penstock.core.seeds import Derived
 from penstock.core.surroundings import is_worker_process, serves_another_process
 from penstock.engine.tasks.cores import cores_for
 from penstock.engine.tuning.budget import available_cores, default_cache_limit, default_memory_budget
@@ -162,8 +163,12 @@ def settings_of(plan: Node) -> Settings:
 
 
 def operations_of(nodes: list[Node]) -> tuple[str, ...]:
-    """Return the operations by which a tuning knows its pipeline, without the sources, whose files may be others."""
-    return tuple(node.label() for node in nodes if node.inputs and not isinstance(node, WithOptions))
+    """Return the operations by which a tuning knows its pipeline, without the sources, whose files may be others.
+
+    Seeds are left out: another order or other draws cost the same.
+    """
+    kept = [node for node in nodes if node.inputs and not isinstance(node, WithOptions)]
+    return tuple((replace(node, seed=Derived(0, None)) if hasattr(node, "seed") else node).label() for node in kept)
 
 
 def _tuned_executor(tuning: Tuning | None) -> str:

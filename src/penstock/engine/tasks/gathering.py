@@ -10,17 +10,17 @@ import numpy as np
 from penstock.core.arrays import Rows
 from penstock.core.cached import cached_property
 from penstock.elements.chunks.chunk import Items
-from penstock.elements.nested.structure import flatten, joining
+from penstock.elements.nested.structure import joining
 from penstock.engine.memory.pool import Memory
 from penstock.engine.tasks.cores import side_thread
 from penstock.engine.tasks.cost import Cost
 from penstock.engine.tasks.task import Task
+from penstock.index.epochs import positions
 from penstock.kernels import Ahead, SideThread
 from penstock.ops.group.batch import Batch
-from penstock.ops.read.source import Read, positions
 from penstock.plan.graph import end_of, post_order, rows_through
 from penstock.plan.node import Node
-from penstock.sources.powers import begin_reading_of
+from penstock.sources.powers import GathersNatively
 
 PROBED = 8  # rows
 
@@ -53,12 +53,19 @@ class Gathering:
     """A native thread that gathers the batches of tasks, each in its own memory."""
 
     def __init__(
-        self, plan: Node, batch: Batch, source: Any, read: Read, memory: Memory, cores: frozenset[int] | None
+        self,
+        plan: Node,
+        batch: Batch,
+        source: GathersNatively,
+        read: Node,
+        memory: Memory,
+        cores: frozenset[int] | None,
     ) -> None:
+        """Gather the rows of `source`, the elements of `read`."""
         self._plan = plan
         self._batch = batch
         self._moves, self._moves_below = end_of(plan)[0], end_of(batch.input)[0]  # of batches, and of elements
-        self._begin = source
+        self._source = source
         self._read = read
         self._memory = memory
         self._cores = cores
@@ -77,12 +84,12 @@ class Gathering:
         size = int(counts[0])
         if (counts != size).any():
             return None
-        join, allocate = joining(self._structure), self._memory.allocate
+        join, allocate = joining(self._source.structure), self._memory.allocate
 
         def whole(arrays: Any) -> Any:
             return batch.completed(join(arrays), size, batch.size, allocate)
 
-        made = self._begin(
+        made = self._source.begin_reading(
             self._positions(its_rows), size, whole if batch.pads else join, self._memory.pool, self._side
         )
         self.is_possible = made is not None
@@ -93,11 +100,17 @@ class Gathering:
         return positions(rows_through(rows, self._moves_below), self._read.stride)
 
     def rows_of_operations(self, batches: int, batch_rows: int) -> Iterator[tuple[int, int]]:
-        """Yield the number of each operation, with the number of its rows made for `batches` batches."""
+        """Yield the number of each operation, with the number of its rows made for `batches` batches.
+
+        The first one reads the rows; operations below it have no part in that.
+        """
         rows = batches * batch_rows
+        is_above = False
         for number, node in enumerate(post_order(self._plan)):
             rows = batches if node is self._batch else rows
-            yield number, rows
+            is_above = is_above or node is self._read
+            if is_above:
+                yield number, rows
 
     def close(self) -> None:
         """Release the thread."""
@@ -106,10 +119,6 @@ class Gathering:
     @cached_property
     def _side(self) -> SideThread:
         return side_thread(self._cores)
-
-    @cached_property
-    def _structure(self) -> Any:
-        return flatten(self._batch.input.spec())[1]
 
 
 def gathering_of(plan: Node, memory: Memory, cores: frozenset[int] | None = None) -> Gathering | None:
@@ -121,8 +130,8 @@ def gathering_of(plan: Node, memory: Memory, cores: frozenset[int] | None = None
     if type(batch) is not Batch:
         return None
     _, read = end_of(batch.input)
-    begin = begin_reading_of(getattr(read, "source", None))
-    if not isinstance(read, Read) or begin is None:
+    source: GathersNatively | None = getattr(read, "gatherable", None)
+    if source is None:
         return None
-    gathering = Gathering(plan, batch, begin, read, memory, cores)
+    gathering = Gathering(plan, batch, source, read, memory, cores)
     return gathering if gathering.jumps() else None

@@ -46,7 +46,7 @@ class Observer(Protocol):
         """
         ...
 
-    def around_tasks(self, plan: Node, /) -> Callable[[Task], AbstractContextManager[object]] | None:
+    def around_tasks(self, plan: Node, /) -> Callable[[Task], AbstractContextManager[object] | None] | None:
         """Return a function whose contexts surround the tasks that make items of a plan; `None` for none."""
         ...
 
@@ -84,7 +84,7 @@ class Unobserved:
     def wrap(self, of: Occurrence | None, function: F, /) -> F:
         return function
 
-    def around_tasks(self, plan: Node, /) -> Callable[[Task], AbstractContextManager[object]] | None:
+    def around_tasks(self, plan: Node, /) -> Callable[[Task], AbstractContextManager[object] | None] | None:
         return None
 
     def count(self, number: int, rows: int, nbytes: int, wall: int, cpu: int, /) -> None:

@@ -62,9 +62,10 @@ class Work:
 
     def make(self, task: Task) -> Made:
         """Make the items of a task, or the part of a batch that it asks for."""
-        if task.quota is None and of_thread.nbytes is None and self._around is None:
+        around = None if self._around is None else self._around(task)
+        if around is None and task.quota is None and of_thread.nbytes is None:
             return Made(*self.meter.measure(self._made, task))
-        with under_quota(task.quota), nullcontext() if self._around is None else self._around(task):
+        with under_quota(task.quota), around or nullcontext():
             return Made(*self.meter.measure(self._made, task))
 
     def tried(self, task: Task) -> Result:

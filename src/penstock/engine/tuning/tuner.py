@@ -18,7 +18,8 @@ from penstock.engine.tuning.budget import available_cores
 from penstock.engine.tuning.hill_climb import MS, HillClimb, Look, threads_for
 
 THREAD_PAYS = 300_000  # ns an item; a hand-over between threads costs some 50 µs
-THREADS_STAY = THREAD_PAYS // 2  # ns an item, below which the next run begins inline again
+BESIDE_OTHERS = 2  # the cost of a cheap item in one of several threads, in units of its cost inline
+LEAVES_PROCESSES = THREAD_PAYS // 2  # ns an item, below which a run after one in processes begins inline again
 BESIDE_PAYS = 60_000  # ns a task; to start and end a thread for it costs some 30 µs
 BESIDE_TASK = 4 * MS  # ns of work for such a thread; the consumer does part of it while it waits
 SURELY_PAYS = 5 * MS  # ns; no more measuring inline is needed
@@ -153,10 +154,18 @@ class Tuner:
         return group > 0 and not self.looking and group * self.item_wall >= BESIDE_PAYS
 
     def heir(self, *, begins_inline: bool = False) -> Tuner:
-        """Return a tuner for the next run of the same work; one that `begins_inline` has no threads for cheap items."""
+        """Return a tuner for the next run of the same work.
+
+        One that `begins_inline` has no threads for items that seem cheap enough, though they may have begun otherwise:
+        the first items of a pipeline may read from a disk. It starts threads again after a few expensive tasks.
+        """
         decisions: list[str] = []
-        if self.climb is None or (begins_inline and self.item_mean < THREADS_STAY):
-            return replace(self, decisions=decisions, climb=None)
+        if self.climb is None:
+            return replace(self, decisions=decisions)
+        most = LEAVES_PROCESSES if self.climb.elsewhere else BESIDE_OTHERS * THREAD_PAYS
+        if begins_inline and self.item_mean < most:
+            alone = self.item_mean / BESIDE_OTHERS
+            return replace(self, decisions=decisions, climb=None, item_wall=alone, looks=LOOKS)
         decisions.append(f"{self.threads} thread{'s' if self.threads > 1 else ''}, as in the run before")
         return replace(self, decisions=decisions, climb=self.climb.heir(decisions))
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 import threading
-from concurrent.futures import BrokenExecutor, Executor, Future, ThreadPoolExecutor
+from concurrent.futures import BrokenExecutor, Executor, Future
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -127,7 +128,13 @@ class RemoteWorkers:
 
 def is_remote(executor: object) -> bool:
     """Return whether the tasks of an executor, or of those that a function makes, see other memory than ours."""
-    return not isinstance(executor, ThreadPoolExecutor | Threads)
+    return not (isinstance(executor, Threads) or _is_thread_pool(executor))
+
+
+def _is_thread_pool(executor: object) -> bool:
+    """Return whether an executor is a `ThreadPoolExecutor`, without importing it: after the main thread, that fails."""
+    module = sys.modules.get("concurrent.futures.thread")
+    return module is not None and isinstance(executor, module.ThreadPoolExecutor)
 
 
 def serves(executor: object) -> bool:

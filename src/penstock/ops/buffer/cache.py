@@ -287,5 +287,11 @@ class Cache(Node):
         return self.store.label()
 
     @property
+    def gatherable(self) -> KeptRows | None:
+        """The kept elements, once all of them are in memory as arrays; the seeds must be those of a run."""
+        kept = self._kept if self.input.indexed else None
+        return kept if isinstance(kept, KeptRows) and kept.is_gatherable else None
+
+    @property
     def _kept(self) -> RowsKept:
         return self.store.rows(self.seeds, self.stride)

@@ -17,7 +17,7 @@ from penstock.index.epochs import positions
 from penstock.plan import safety
 from penstock.plan.node import Node
 from penstock.plan.types import Program, Spec
-from penstock.sources.powers import blocks_of_source, called_by, faults_of
+from penstock.sources.powers import GathersNatively, blocks_of_source, called_by, faults_of, native_gatherer
 from penstock.sources.protocol import Source
 
 
@@ -55,6 +55,11 @@ class Read(Node):
             return read_many(positions(rows, stride), out)
 
         return run
+
+    @property
+    def gatherable(self) -> GathersNatively | None:
+        """The source, if a native thread can gather its rows."""
+        return native_gatherer(self.source)
 
     @property
     def _reading(self) -> Callable[..., Chunk]:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 FUNCTION_TYPES = (types.FunctionType, types.BuiltinFunctionType, types.MethodWrapperType, np.ufunc, DESCRIPTORS)
 _UNBOUND = "a name that is not bound"
+_NESTED = 0x10  # the flag CO_NESTED: the function was made inside of another one, which changes nothing that it does
 
 
 def add_function(name: str, function: types.FunctionType, digests: Digests) -> None:
@@ -55,7 +56,7 @@ def text_of_code(code: types.CodeType, digests: Digests) -> str:
         for constant in code.co_consts
     ]
     names = (code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars)
-    counts = (code.co_argcount, code.co_posonlyargcount, code.co_kwonlyargcount, code.co_flags)
+    counts = (code.co_argcount, code.co_posonlyargcount, code.co_kwonlyargcount, code.co_flags & ~_NESTED)
     return digest(repr((code.co_code, code.co_exceptiontable, names, counts, constants)).encode())
 
 

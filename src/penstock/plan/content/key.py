@@ -94,9 +94,12 @@ class ValueContent(NamedTuple):
         return self.digest == other.digest and self.parts == other.parts
 
 
-def content_of_field(name: str, value: Any) -> ValueContent:
-    """Return the content of one field of a node. Objects that cannot be hashed count by their type."""
-    parts = KeyParts()
+def content_of_field(name: str, value: Any, *, named: bool = True) -> ValueContent:
+    """Return the content of one field of a node. Objects that cannot be hashed count by their type.
+
+    With `named=False`, the names of functions do not count.
+    """
+    parts = KeyParts(named=named)
     try:
         told = _PlanParts(parts, "diff()", strict=False).digest(name, value)
     except RecursionError:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from types import FunctionType
 from typing import Any
 
 
@@ -10,10 +11,12 @@ class KeyParts:
     """The parts found so far, and functions that add the parts of what other parts refer to.
 
     A part has a name that a message can show, such as `the function normalize`, and a text that is equal for equal
-    content. Two things of one name are numbered in the order in which they are found.
+    content. Two things of one name are numbered in the order in which they are found. With `named=False`, functions are
+    only numbered, so that those of equal content are equal under other names.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, named: bool = True) -> None:
+        self._named = named
         self.texts: dict[str, str] = {}
         self._names: dict[
             int, tuple[Any, str]
@@ -29,6 +32,7 @@ class KeyParts:
         """Return the name of the part of a thing; the first time, `describe` is to add the part later."""
         known = self._names.get(id(thing))
         if known is None:
+            name = "the function" if isinstance(thing, FunctionType) and not self._named else name
             known = self._names[id(thing)] = thing, self._free(name)
             self._waiting.append(lambda: describe(known[1]))
         return known[1]

@@ -16,11 +16,11 @@ from penstock.core.frozen import frozen
 from penstock.elements.chunks.chunk import Chunk
 from penstock.elements.spec import Spec
 from penstock.kernels.records import RecordReader
-from penstock.kernels.tar import NO_SAMPLES, Samples, TarError, keys_of_archives, scan_tar
+from penstock.kernels.tar import NO_SAMPLES, Samples, SamplesOfArchives, TarError, scan_tar
 from penstock.sources.protocol import Called
 from penstock.sources.records.files import content_of
 from penstock.sources.tar.decoders import Decoders
-from penstock.sources.tar.samples import Archive, SampleField, Shape, Where, lacking, of_sample, parts_found
+from penstock.sources.tar.samples import SampleField, Shape, Where, lacking, of_sample, parts_found
 from penstock.storage.indexing import IndexKind, index_files
 from penstock.storage.records import open_records
 from penstock.storage.sidecar import Sidecar, check_mapped
@@ -128,10 +128,6 @@ class TarFiles:
         return self._starts[:-1]
 
     @cached_property
-    def _member_starts(self) -> Rows:
-        return np.cumsum([0, *(len(samples.begins) for samples in self.samples)])
-
-    @cached_property
     def shape(self) -> Shape:
         """The entries of elements, and their decoders."""
         parts = parts_found(self.samples, self.name) if self.parts is None else self.parts
@@ -152,8 +148,8 @@ class TarFiles:
         return self.shape.spec()
 
     @cached_property
-    def _archives(self) -> list[Archive]:
-        return [Archive(samples, self.shape.wanted(samples)) for samples in self.samples]
+    def _samples(self) -> SamplesOfArchives:
+        return SamplesOfArchives(self.samples, self.shape.extensions, self._starts)
 
     def read_many(self, rows: Rows, out: list[NDArray[Any]] | None = None) -> Chunk:
         try:
@@ -164,17 +160,24 @@ class TarFiles:
     def _read(self, rows: Rows) -> Chunk:
         if self.faults:
             self._refuse_lost(rows)
-        of, numbers, files = self._found(rows)
-        missing = self.shape.first_missing(files)
-        if missing is not None:
-            at, part = missing
-            error = lacking(self.samples[int(of[at])], int(numbers[at]), part, self.paths[int(of[at])])
+        members, missing = self._samples.members(rows)
+        lacked = self.shape.first_missing(members) if missing else None
+        if lacked is not None:
+            at, part = lacked
+            archive, sample = self._place(int(rows[at]))
+            error = lacking(self.samples[archive], sample, part, self.paths[archive])
             error.element = at
             raise error
-        files = np.where(files < 0, -1, files + self._member_starts[of, None])
         return self.shape.chunk(
-            self._keys(of, numbers), self._contents(files), lambda i, part: self._where(int(files[i, part]))
+            self._samples.keys(rows),
+            self._contents(members, missing > 0),
+            lambda i, part: self._where(int(members[i, part])),
         )
+
+    def _place(self, row: int) -> tuple[int, int]:
+        """Return the archive of a row, and the number of its sample there."""
+        archive = int(np.searchsorted(self._starts, row, side="right")) - 1
+        return archive, row - int(self._starts[archive])
 
     @cached_property
     def _lost(self) -> Rows:
@@ -183,7 +186,7 @@ class TarFiles:
 
     def _refuse_lost(self, rows: Rows) -> None:
         if len(found := np.flatnonzero(np.isin(rows, self._lost))):
-            archive = int(np.searchsorted(self._starts, rows[found[0]], side="right")) - 1
+            archive, _ = self._place(int(rows[found[0]]))
             error = copy(self.faults[archive])  # notes belong to one raise
             error.element = int(found[0])  # type: ignore[attr-defined] - tells which element failed
             raise error
@@ -191,32 +194,23 @@ class TarFiles:
     def advise(self, rows: Rows) -> None:
         """Ask the system to begin to read the members of the samples at `rows`."""
         rows = np.asarray(rows, np.int64)
-        of, _, files = self._found(rows[~np.isin(rows, self._lost)] if self.faults else rows)
-        self.reader.advise((files + self._member_starts[of, None])[files >= 0])
+        members, _ = self._samples.members(rows[~np.isin(rows, self._lost)] if self.faults else rows)
+        self.reader.advise(members[members >= 0])
 
-    def _found(self, rows: Rows) -> tuple[Rows, Rows, NDArray[np.int64]]:
-        """Return the archive of each row, its number there, and its member for each part; -1 if missing."""
-        of = np.searchsorted(self._starts, rows, side="right") - 1
-        numbers = rows - self._starts[of]
-        return of, numbers, self.shape.files(self._archives, of, numbers)
-
-    @cached_property
-    def _keys(self) -> Callable[[Rows, Rows], list[str]]:
-        return keys_of_archives(self.samples)
-
-    def _contents(self, files: NDArray[np.int64]) -> list[list[bytes | None]]:
+    def _contents(self, members: NDArray[np.int64], are_missing: bool) -> list[list[bytes | None]]:
         """Return the contents of the members, part by part; `None` if missing."""
-        count, parts = files.shape
-        there = np.flatnonzero(files.ravel() >= 0)
+        parts = members.shape[1]
+        flat = members.ravel()
+        there = np.flatnonzero(flat >= 0) if are_missing else None
         try:
-            found: list[Any] = self.reader.read(files.ravel()[there])
+            found: list[Any] = self.reader.read(flat if there is None else flat[there])
         except (DataError, OSError) as error:
             element = getattr(error, "element", None)
             if element is not None:  # counts members, not samples
-                error.element = int(there[element]) // parts  # type: ignore[union-attr]
+                error.element = int(element if there is None else there[element]) // parts  # type: ignore[union-attr]
             raise
-        if len(found) < count * parts:
-            values: list[bytes | None] = [None] * (count * parts)
+        if there is not None:
+            values: list[bytes | None] = [None] * len(flat)
             for i, value in zip(there.tolist(), found, strict=True):
                 values[i] = value
             found = values
@@ -230,8 +224,8 @@ class TarFiles:
         return Where(extension, f"{self.paths[archive]}: '{key}.{extension}', at byte {int(samples.begins[number])}")
 
     def describe(self, row: int) -> str:
-        archive = int(np.searchsorted(self._starts, row, side="right")) - 1
-        samples, sample = self.samples[archive], row - int(self._starts[archive])
+        archive, sample = self._place(row)
+        samples = self.samples[archive]
         if sample == len(samples):
             return f"{self.paths[archive]}, from byte {int(samples.ends[-1]) if len(samples.ends) else 0} on"
         at = int(samples.heads[int(samples.members[sample])])

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from penstock.core.arrays import Rows
 from penstock.core.cached import cached_property
 from penstock.core.errors import DataError, PlanError
 from penstock.core.frozen import frozen
@@ -64,46 +62,14 @@ class Shape:
             entries[part.name] = specs[0]
         return entries
 
-    @cached_property
-    def _numbers(self) -> dict[str, int]:
-        """A number for each extension that an entry may use."""
-        return {extension: i for i, extension in enumerate({e: 0 for part in self.parts for e in part.extensions})}
+    @property
+    def extensions(self) -> list[tuple[str, ...]]:
+        """The extensions of each part, the preferred ones first."""
+        return [part.extensions for part in self.parts]
 
-    def wanted(self, samples: Samples) -> NDArray[np.int32]:
-        """Return the number of each extension of an archive, or -1 if unused."""
-        return np.array([self._numbers.get(extension, -1) for extension in samples.extensions], np.int32)
-
-    def files(self, archives: Sequence[Archive], of: Rows, numbers: Rows) -> NDArray[np.int64]:
-        """Return the member numbers of each part of samples: row i is of sample `numbers[i]` of archive `of[i]`.
-
-        The result has shape (k, parts), and -1 for a missing file.
-        """
-        order = np.argsort(of, kind="stable")
-        of, numbers = of[order], numbers[order]
-        runs = runs_of(of)
-        low, high = np.empty(len(of), np.int64), np.empty(len(of), np.int64)
-        for begin, end in runs:
-            members, wanted = archives[int(of[begin])].samples.members, numbers[begin:end]
-            low[begin:end], high[begin:end] = members[wanted], members[wanted + 1]
-        counts = high - low
-        ends = np.cumsum(counts)
-        member = np.repeat(low - (ends - counts), counts) + np.arange(int(ends[-1]) if len(ends) else 0)
-        kind = np.empty(len(member), np.int32)
-        for begin, end in runs:
-            archive = archives[int(of[begin])]
-            there = slice(int(ends[begin] - counts[begin]), int(ends[end - 1]))
-            kind[there] = archive.wanted[archive.samples.extension[member[there]]]
-        row = np.repeat(order, counts)
-        files = np.full((len(of), len(self.parts)), -1, np.int64)
-        for column, part in enumerate(self.parts):
-            for extension in reversed(part.extensions):  # the first existing one counts
-                found = np.flatnonzero(kind == self._numbers[extension])
-                files[row[found], column] = member[found]
-        return files
-
-    def first_missing(self, files: NDArray[np.int64]) -> tuple[int, SampleField] | None:
+    def first_missing(self, members: NDArray[np.int64]) -> tuple[int, SampleField] | None:
         """Return the first sample that lacks a required file, and the part of that file."""
-        missing = (files < 0) & np.array([part.required for part in self.parts], np.bool_)
+        missing = (members < 0) & np.array([part.required for part in self.parts], np.bool_)
         if not missing.any():
             return None
         at, column = map(int, np.argwhere(missing)[0])
@@ -157,29 +123,11 @@ class Shape:
         return (*map(tuple, self.parts), *self.decoders.fingerprint())
 
 
-class Archive(NamedTuple):
-    """The samples of an archive, and its wanted extensions, as in `Shape.wanted`."""
-
-    samples: Samples
-    wanted: NDArray[np.int32]
-
-
 class Where(NamedTuple):
     """The origin of an entry's content."""
 
     extension: str
     text: str
-
-
-def runs_of(numbers: Rows) -> list[tuple[int, int]]:
-    """Return the begins and ends of runs of the same number.
-
-    >>> runs_of(np.array([3, 3, 5]))
-    [(0, 2), (2, 3)]
-    """
-    if not len(numbers):
-        return []
-    return list(pairwise([0, *(np.flatnonzero(np.diff(numbers)) + 1).tolist(), len(numbers)]))
 
 
 def of_sample(samples: Samples, sample: int) -> list[str]:

@@ -13,10 +13,10 @@ from penstock.core.errors import DataError
 from penstock.core.frozen import frozen
 from penstock.elements.chunks.chunk import Chunk
 from penstock.elements.spec import Spec
-from penstock.kernels.tar import Samples, scan_tar_bytes
+from penstock.kernels.tar import Samples, SamplesOfArchives, scan_tar_bytes
 from penstock.sources.protocol import Called
 from penstock.sources.stream import LARGEST, READ_AT_ONCE, content_of_files, with_faults
-from penstock.sources.tar.samples import Archive, Shape, Where, lacking
+from penstock.sources.tar.samples import Shape, Where, lacking
 from penstock.storage.compression import open_decompressed
 
 
@@ -64,29 +64,29 @@ class TarStream:
 
     def _chunk(self, samples: Samples, buffer: bytes, offset: int, path: str, low: int, high: int) -> Chunk:
         """Return samples `low` to `high` of those in the buffer."""
-        archive = Archive(samples, self.shape.wanted(samples))
-        files = self.shape.files([archive], np.zeros(high - low, np.int64), np.arange(low, high))
-        missing = self.shape.first_missing(files)
-        if missing is not None:
-            at, part = missing
+        found, rows = SamplesOfArchives([samples], self.shape.extensions), np.arange(low, high)
+        members, missing = found.members(rows)
+        lacked = self.shape.first_missing(members) if missing else None
+        if lacked is not None:
+            at, part = lacked
             error = lacking(samples, low + at, part, path, offset)
             error.element = at
             raise error
         begins, ends = samples.begins.tolist(), samples.ends.tolist()
         contents: list[list[bytes | None]] = [
             [None if member < 0 else buffer[begins[member] : ends[member]] for member in column]
-            for column in files.T.tolist()
+            for column in members.T.tolist()
         ]
 
         def where(i: int, part: int) -> Where:
-            member = int(files[i, part])
+            member = int(members[i, part])
             extension = samples.extensions[int(samples.extension[member])]
             return Where(
                 extension,
                 f"{path}: '{samples.key(low + i)}.{extension}', at byte {offset + begins[member]} of its content",
             )
 
-        return self.shape.chunk(samples.keys_of(np.arange(low, high)), contents, where)
+        return self.shape.chunk(found.keys(rows), contents, where)
 
     def fingerprint(self) -> tuple[Any, ...]:
         """Return the entries of elements, and a digest of the sizes and content of the archives."""

@@ -92,6 +92,8 @@ class TensorBoardViewer:
             if last.items > (self._before.items if self._before else 0):
                 self._add(figures(last, self._before))
             self._add_text("verdict", verdict(last))
+        if last is not None and last.failure:
+            self._add_text("failure", last.failure)
         if self._ours is not None:
             self._ours.close()
 

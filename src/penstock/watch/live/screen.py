@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import shutil
 import sys
@@ -22,7 +23,8 @@ class Screen:
     """The lines at the end of a terminal.
 
     The cursor stays where the others print, above the lines, so a print writes over nothing but the lines; those are
-    erased before it if it is by `sys.stdout` or `sys.stderr`, which are replaced while lines are shown.
+    erased before it if it is by `sys.stdout` or `sys.stderr`, which are replaced while lines are shown, also in the
+    handlers of loggers.
     """
 
     def __init__(self, stream: TextIO, lock: Any = None) -> None:
@@ -87,6 +89,7 @@ class Screen:
             for name, (stream, above) in self._replaced.items():
                 if getattr(sys, name) is above:
                     setattr(sys, name, stream)
+                _hand_to_loggers(above, stream)
             self._replaced, self._last = {}, []
 
     def around(self, text: str, write: Callable[[str], int]) -> int:
@@ -107,6 +110,7 @@ class Screen:
                 above = _Above(stream, self)
                 self._replaced[name] = stream, above
                 setattr(sys, name, above)
+                _hand_to_loggers(stream, above)
 
     def _write(self, text: str) -> None:
         self.stream.write(text)
@@ -133,6 +137,17 @@ class _Above:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.stream, name)
+
+
+def _hand_to_loggers(before: Any, now: Any) -> None:
+    """Let the handlers of all loggers that write to one stream write to another.
+
+    The lock of a handler is left alone, since whoever has it may wait for the screen's.
+    """
+    loggers = [logging.root, *list(logging.root.manager.loggerDict.values())]
+    for handler in [each for logger in loggers for each in getattr(logger, "handlers", ())]:
+        if getattr(handler, "stream", None) is before:
+            handler.stream = now
 
 
 def without_screen(stream: Any) -> TextIO:

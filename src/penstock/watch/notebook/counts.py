@@ -61,7 +61,8 @@ def _operations(stats: Stats) -> str:
 
 
 def _told(stats: Stats) -> str:
-    lines = [f"memory grows: {each}" for each in stats.growing] + [f"memory: {each}" for each in stats.notes]
+    lines = [f"failed: {each}" for each in stats.failure.splitlines()[:1]]
+    lines += [f"memory grows: {each}" for each in stats.growing] + [f"memory: {each}" for each in stats.notes]
     lines += [] if stats.fetched is None else [f"storage: {stats.fetched}"]
     lines += [f"event: {each}" for each in stats.events[-EVENTS_SHOWN:]]
     return "".join(f"<p class=soft>{escape(line)}</p>" for line in lines)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from html import escape
 
+from penstock.core.shown import displayable
 from penstock.watch.page import style
 
 # Of the notebook's own text color, so that any theme is followed without knowing which it is.
@@ -37,24 +38,26 @@ NOTEBOOK_STYLE = f"""
 
 def in_frame(*parts: str) -> str:
     """Return pieces of HTML with their style, which holds only inside of them."""
-    return f'<div class="penstock"><style>{NOTEBOOK_STYLE}</style>{"".join(parts)}</div>'
+    return displayable(f'<div class="penstock"><style>{NOTEBOOK_STYLE}</style>{"".join(parts)}</div>')
 
 
 def never_failing(make: Callable[[], str], otherwise: Callable[[], str]) -> str:
     r"""Return the HTML that `make` returns, or if it raises, the text that `otherwise` returns and the error.
+
+    A `SystemExit` of a user's function is an error too; an interrupt from the keyboard ends the display.
 
     >>> never_failing(lambda: "<b>3</b>", lambda: "three"), never_failing(lambda: str(1 / 0), lambda: "<three>")
     ('<b>3</b>', '<pre>&lt;three&gt;\n(not drawn: ZeroDivisionError: division by zero)</pre>')
     """
     try:
         return make()
-    except Exception as error:  # noqa: BLE001 - of data or functions of any kind: the display shows it
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - of data or functions of any kind: the display shows it
         wrong = told(error)
     try:
         text = otherwise()
-    except Exception as error:  # noqa: BLE001 - the same
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - the same
         text = told(error)
-    return f"<pre>{escape(f'{text}{chr(10)}(not drawn: {wrong})')}</pre>"
+    return displayable(f"<pre>{escape(f'{text}{chr(10)}(not drawn: {wrong})')}</pre>")
 
 
 def told(error: BaseException, most: int = 300) -> str:

@@ -25,6 +25,7 @@ main{{max-width:820px;margin:0 auto;padding:24px 16px 64px}}
 h1{{font-size:1.5rem;margin:0}}
 h2{{font-size:1.1rem;margin:36px 0 10px}}
 .verdict{{border-left:4px solid var(--blue);background:var(--card);padding:12px 16px;margin:16px 0;border-radius:4px}}
+.failed{{border-color:var(--red);white-space:pre-wrap;overflow-wrap:anywhere}}
 .figures{{display:flex;flex-wrap:wrap;gap:10px;margin:16px 0}}
 .figures div{{background:var(--card);border-radius:6px;padding:10px 14px;flex:1 1 120px}}
 .figures b{{display:block;font-size:1.25rem}}
@@ -90,10 +91,11 @@ def _top(facts: ReportFacts) -> str:
     cells = "".join(
         f"<div><b>{escape(value)}</b><small>{escape(name)}</small></div>" for name, value in figures.items()
     )
+    failed = f'<p class="verdict failed"><b>Failed.</b> {escape(stats.failure)}</p>' if stats.failure else ""
     return (
         f"<h1>{escape(facts.title)}</h1>"
         f"<p class=soft>{stats.items:,} items, {stats.rows:,} rows, {escape(stats.mode)}</p>"
-        f"<p class=verdict>{escape(verdict(stats))}</p><div class=figures>{cells}</div>"
+        f"{failed}<p class=verdict>{escape(verdict(stats))}</p><div class=figures>{cells}</div>"
     )
 
 

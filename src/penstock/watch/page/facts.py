@@ -24,21 +24,22 @@ class Timeline:
     width: int = FIRST_WIDTH
     lanes: dict[str, list[float]] = field(default_factory=dict)
 
-    def add(self, lane: str, begin: int, took: int) -> None:
-        """Add a busy time of a lane, in ns.
+    def add(self, lane: str, begin: int, took: int, busy: int | None = None) -> None:
+        """Add a time of a lane, in ns, for all of which, or for `busy` ns of which, it was busy.
 
         >>> line = Timeline(began=0, width=10)
         >>> line.add("worker", 5, 10)
         >>> line.lanes["worker"][:3]
         [5.0, 5.0, 0.0]
         """
+        share = 1.0 if busy is None else busy / max(took, 1)
         begin = max(begin - self.began, 0)
         end = begin + took
         while end > BINS * self.width:
             self._fold()
         bins = self.lanes.setdefault(lane, [0.0] * BINS)
         for at in range(begin // self.width, min(-(-end // self.width), BINS)):
-            bins[at] += max(min(end, (at + 1) * self.width) - max(begin, at * self.width), 0)
+            bins[at] += share * max(min(end, (at + 1) * self.width) - max(begin, at * self.width), 0)
 
     def _fold(self) -> None:
         self.width *= 2

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from penstock.watch.stats import Stats
     from penstock.watch.trace.spans import Span
 
+GLANCE_PAUSE = 10_000_000  # ns after a moment for which others are not looked at; their waits count together
 LEVEL_PAUSE = 50_000_000  # ns between two looks at memory
 STATS_PAUSE = 1_000_000_000  # ns between two collections of all counts, which take a millisecond
 ORDERED = 1500  # elements whose order is drawn
@@ -61,7 +62,8 @@ class ReportViewer:
         self._parts: dict[tuple[str, int], int] = {}  # ns, by operation and item
         self._lanes: dict[tuple[int, int], str] = {}
         self._consumer = 0
-        self._last = self._began = 0
+        self._last = self._waited = self._began = 0  # of the moment before, and the first
+        self.due = 0
         self._epoch = 0
         self._stats: Stats | None = None
 
@@ -72,8 +74,10 @@ class ReportViewer:
             self._consumer = threading.get_ident()
             self._epoch = moment.run.cursor(0).epoch
         if self._last:
-            self._timeline.add("steps", self._last, moment.asked - self._last)
-        self._last = moment.now
+            between, waits = moment.asked - self._last, moment.waited - self._waited - (moment.now - moment.asked)
+            self._timeline.add("steps", self._last, between, between - waits)
+            self._timeline.add("waits", self._last, between, waits)
+        self._last, self._waited, self.due = moment.now, moment.waited, moment.now + GLANCE_PAUSE
         self._timeline.add("waits", moment.asked, moment.now - moment.asked)
         self._take(spans)
         if self._stats_pace.is_due(moment.now):

@@ -8,6 +8,7 @@ from html import escape
 from typing import Any
 
 from penstock.core.frozen import frozen
+from penstock.core.shown import displayable
 from penstock.elements.spec import describe, spec_of
 from penstock.watch.notebook.frame import in_frame, told
 from penstock.watch.sheet.cards import Manner, card_html
@@ -85,6 +86,6 @@ def spec_text(element: Any) -> str:
     '{"x": int64}'
     """
     try:
-        return cut(describe(spec_of(element)), LONGEST_ELEMENT)
+        return cut(displayable(describe(spec_of(element))), LONGEST_ELEMENT)
     except Exception as error:  # noqa: BLE001 - of an object of any kind
         return told(error)

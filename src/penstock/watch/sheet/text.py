@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from penstock.core.shown import displayable
 from penstock.elements.nested.structure import flatten, paths
 from penstock.elements.spec import leaf_spec
 from penstock.watch.page.samples import value_text
@@ -23,7 +24,7 @@ def element_text(element: Any) -> str:
     """
     leaves, structure = flatten(element)
     parts = [f"{short(path)} {leaf_text(leaf)}".strip() for path, leaf in zip(paths(structure), leaves, strict=True)]
-    line = " · ".join(parts) or "nothing"
+    line = displayable(" · ".join(parts)) or "nothing"
     return line if len(line) <= MOST_CHARACTERS else f"{line[:MOST_CHARACTERS]}…"
 
 

@@ -26,10 +26,13 @@ def sockets() -> Iterator[str]:
 
 
 def _candidates() -> list[str]:
-    """Return the possible folders: not the one of the login session, which is gone after the logout."""
+    """Return the possible folders: not the one of the login session, which is gone after the logout.
+
+    `/tmp` comes before `TMPDIR`, which may be another one for each job.
+    """
     given = os.environ.get(VARIABLE)
-    if given and os.path.isabs(given):
-        return [given]
+    if given and given not in ("0", "1"):
+        return [os.path.abspath(os.path.expanduser(given))]
     places = ["/tmp", tempfile.gettempdir()]  # noqa: S108 - only in a folder of the user's own
     return [os.path.join(place, f"penstock-{os.getuid()}") for place in dict.fromkeys(places)]
 

@@ -7,8 +7,7 @@ import os
 import threading
 from collections import deque
 from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
-from functools import partial
+from contextlib import AbstractContextManager
 from time import perf_counter_ns
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -26,6 +25,7 @@ if TYPE_CHECKING:
 WINDOW = 100_000_000  # ns
 MOST_IN_A_WINDOW = 60  # spans recorded; tasks so cheap that there are more are recorded now and then
 LEAST_TIMED = 50_000  # ns of an element; timing one, and counting it, takes about 0.4 µs
+CALLS_LEFT_OUT = 15  # after one whose elements took less than a quarter of that
 MOST_SPANS = 1 << 17  # waiting to be taken; with nobody taking them, the oldest are dropped
 
 
@@ -75,7 +75,7 @@ class SpanCounters(Counters):
         return [spans.popleft() for _ in range(len(spans))]
 
     def _has_room(self) -> bool:
-        """Return whether this task is recorded; at the beginning of a window, note how many were not."""
+        """Return whether a span is recorded; at the beginning of a window, note how many tasks were not."""
         if self._room > 0:
             return True
         now = perf_counter_ns()
@@ -86,13 +86,13 @@ class SpanCounters(Counters):
         self._until, self._room, self._left_out = now + WINDOW, MOST_IN_A_WINDOW, 0
         return True
 
-    def around_tasks(self, plan: Node) -> Callable[[Task], AbstractContextManager[object]] | None:
+    def around_tasks(self, plan: Node) -> Callable[[Task], AbstractContextManager[object] | None] | None:
         name, spans = plan.label(), self._spans
 
-        def around(task: Task) -> AbstractContextManager[object]:
-            if not self._has_room():
+        def around(task: Task) -> AbstractContextManager[object] | None:
+            if self._room <= 0 and not self._has_room():
                 self._left_out += 1
-                return NOT_RECORDED
+                return None
             self._room -= 1
             return OpenSpan(spans, "task" if task.part is None else "part", name, len(task.given), task.low)
 
@@ -112,12 +112,20 @@ class SpanCounters(Counters):
         measured = super().wrap(of, function)
         if of is None or of.kind in ("program", "flow") or not isinstance(of.node, Map):
             return measured
-        around = partial(RecordTimes, self._spans, of.node.label(), _MeanCost())
+        spans, name, mean = self._spans, of.node.label(), _MeanCost()
+
+        def around() -> AbstractContextManager[Callable[[Rows, Chunk], object]]:
+            if mean.left_out > 0:
+                mean.left_out -= 1
+                return UNTIMED
+            return RecordTimes(spans, name, mean)
+
         return called_within(around, of.kind, measured)
 
     def count(self, number: int, rows: int, nbytes: int, wall: int, cpu: int) -> None:
         super().count(number, rows, nbytes, wall, cpu)
-        if wall:  # of a native thread, whose work ends about now
+        if wall and self._has_room():  # of a native thread, whose work ends about now
+            self._room -= 1
             name = self._operations[number].node.label()
             self._spans.append(Span("gather", name, os.getpid(), 0, perf_counter_ns() - wall, wall, rows))
 
@@ -145,9 +153,6 @@ def _spans_elsewhere() -> SpanCounters:
     return SpanCounters(elsewhere=True)
 
 
-NOT_RECORDED = nullcontext()
-
-
 class OpenSpan:
     """A context whose time becomes the span of a task."""
 
@@ -171,9 +176,30 @@ class OpenSpan:
 
 
 class _MeanCost:
-    """The time of an element in the last call of an operation, in ns; before the first, as if it were long."""
+    """The time of an element in the last call of an operation, in ns; before the first, as if it were long.
+
+    If it is far too short, the next calls are left out.
+    """
 
     each = math.inf
+    left_out = 0
+
+
+class _Untimed:
+    """A context for a call whose elements are not timed."""
+
+    def __enter__(self) -> Callable[[Rows, Chunk], object]:
+        return _ignore
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+
+def _ignore(rows: Rows, chunk: Chunk) -> None:
+    pass
+
+
+UNTIMED = _Untimed()
 
 
 class RecordTimes:
@@ -204,6 +230,7 @@ class RecordTimes:
             return
         count = len(self._ids)
         self._mean.each = took / count
+        self._mean.left_out = CALLS_LEFT_OUT if took < count * (LEAST_TIMED >> 2) else 0
         if self._times and len(self._times) == count:
             times = self._ids.tolist(), self._times
             here = os.getpid(), threading.get_ident()

@@ -80,6 +80,8 @@ class TraceViewer:
     def close(self, last: Stats | None, spans: list[Span]) -> None:
         """Write what is left, and close the file."""
         self._spans += spans
+        if last is not None and last.failure:
+            self._add_instant("failed", "failure", perf_counter_ns(), {"error": last.failure})
         self._write()
         self._file.close()
 
