@@ -5,10 +5,13 @@ from __future__ import annotations
 import ast
 import io
 import os
+import py_compile
+import shutil
 import stat
 import sys
 import warnings
 from collections import Counter
+from importlib.util import cache_from_source
 
 import numpy as np
 import pytest
@@ -60,6 +63,22 @@ def test_a_fix_is_written_and_the_check_passes():
     again = fixed(text)
     assert (again[0], again[2]) == (True, text)
     assert "no finding has a safe fix" in again[1]
+
+
+def test_no_module_compiled_before_a_fix_is_imported_after_it(folder, monkeypatch):
+    monkeypatch.setattr(sys, "dont_write_bytecode", False)
+    text = f"{HEAD}ds = ps.Dataset.range(9).batch(2).shuffle(seed=1)\n"
+    with open("fixed_of_test.py", "w") as file:
+        file.write(text)
+    stored = [cache_from_source("fixed_of_test.py", optimization=level) for level in ("", 1)]
+    for level, name in enumerate(stored):
+        py_compile.compile("fixed_of_test.py", cfile=name, optimize=level)
+    others = cache_from_source("fixed_of_test_too.py")
+    shutil.copy(stored[0], others)
+    before = os.stat("fixed_of_test.py")
+    assert fixed(text)[0]
+    assert os.path.getsize("fixed_of_test.py") == before.st_size
+    assert [os.path.exists(name) for name in (*stored, others)] == [False, False, True]
 
 
 def test_a_diff_is_shown_and_nothing_is_written():

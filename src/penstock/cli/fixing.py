@@ -8,6 +8,8 @@ import tempfile
 import tokenize
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from glob import escape, iglob
+from importlib.util import cache_from_source
 from io import BytesIO
 from typing import NamedTuple
 
@@ -115,3 +117,14 @@ def _replace_file(made: FileFixes) -> None:
         with suppress(OSError):
             os.remove(beside)
         raise
+    for name in {path, made.path}:
+        _forget_compiled(name)
+
+
+def _forget_compiled(path: str) -> None:
+    """Remove what interpreters have stored of a file: size and second of a changed file may be those of the old one."""
+    folder = os.path.dirname(cache_from_source(path))
+    stem = os.path.splitext(os.path.basename(path))[0]
+    for stored in iglob(f"{escape(os.path.join(folder, stem))}.*.pyc"):
+        with suppress(OSError):
+            os.remove(stored)
