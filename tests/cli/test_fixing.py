@@ -100,6 +100,34 @@ def test_a_finding_without_a_fix_still_fails_the_check():
     assert ".batch(2).map(abs).shuffle(seed=1)" in text
 
 
+@pytest.mark.parametrize(
+    ("calls", "reasons"),
+    [
+        ("batch(10).map(abs).shuffle(seed=0)", ["PS101 at fixed_of_test.py:6: map(abs) stands between"]),
+        ("batch(10).take(5).shuffle(seed=0)", ["PS101 at fixed_of_test.py:6: take(5) stands between"]),
+        ("batch(10).enumerate().shuffle(seed=0)", ["PS101 at fixed_of_test.py:6: enumerate() stands between"]),
+        ("batch(10, drop_remainder=True).shuffle(seed=0)", ["would leave out other elements"]),
+        ("batch(10).shuffle(2, seed=0)", ["PS101 at fixed_of_test.py:6: the shuffle has a buffer"]),
+        ("filter(bool).map(noisy).cache()", ["PS301 at fixed_of_test.py:6: draws in a stream"]),
+        ("filter(bool).shuffle(5, seed=0).cache()", ["PS302 at fixed_of_test.py:6: the cache keeps a stream"]),
+        ("shuffle().filter(bool).shard(2, 0)", ["PS103 at fixed_of_test.py:6: "]),
+        (
+            "map(noisy).repeat(2).cache()",
+            ["PS301 at fixed_of_test.py:6: repeat(2) stands between", "PS303 at fixed_of_test.py:6: map(noisy) makes"],
+        ),
+        ("shuffle(5, seed=1)", ["PS105 at fixed_of_test.py:6: which change is right is not in the code"]),
+    ],
+)
+def test_every_finding_that_is_not_fixed_has_a_reason(calls, reasons):
+    text = f"{HEAD}ds = ps.Dataset.range(25).{calls}\n"
+    _, told, after = fixed(text)
+    assert after == text
+    told = " ".join(told.split())
+    assert all(reason in told for reason in reasons), told
+    assert "writes it" not in told
+    assert "no finding has a safe fix" in told
+
+
 def test_fixes_of_one_chain_are_written_in_several_runs():
     text = f"{HEAD}ds = ps.Dataset.range(9).map(noisy).cache().repeat(2).shuffle(seed=1)\n"
     runs = 0

@@ -117,6 +117,15 @@ def test_the_selected_pass_is_shown_in_detail_with_recent_rates():
     assert lines[-1] == HELP
 
 
+def test_the_keys_fit_on_eighty_columns_and_a_terminal_without_unicode_gets_ascii():
+    screen = TopScreen()
+    screen.look([a_process(passes=(PassSeen(1, "map(größer)", 0, a_pass(1).glance),))])
+    lines = screen.lines(79, 24, Style(blocks=False))
+    assert lines[-1] == HELP
+    assert all(map(str.isascii, lines))
+    assert any("map(gr??er)" in line for line in lines)
+
+
 @pytest.mark.parametrize(("width", "height"), [(1, 1), (20, 5), (80, 24), (200, 60)])
 def test_lines_fit_on_any_terminal(width, height):
     screen = TopScreen()

@@ -43,6 +43,10 @@ def fix(findings: Sequence[Finding], terminal: Terminal, *, write: bool, diff: b
     An `OSError` names a file that cannot be read or written; the files before it are complete.
     """
     fixed: list[Finding] = []
+    for finding in findings:
+        if finding.unfixed:
+            at = f" at {finding.line}" if finding.line else ""
+            terminal.say(f"not fixed: {finding.code}{at}: {finding.unfixed}")
     for path in dict.fromkeys(finding.fix.file for finding in findings if finding.fix is not None):
         made = _fixes_of(path, [each for each in findings if each.fix is not None and each.fix.file == path], terminal)
         if made is None or not made.fixed:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from penstock.cli.top import NO_PASSES, details_of, table_of_passes
 from penstock.watch.live.screen import Screen
-from penstock.watch.live.view import Glance, Style, clipped
+from penstock.watch.live.view import Glance, Style, as_shown, clipped
 from penstock.watch.top.client import ProcessSeen, change, processes_seen
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 LOOK_PAUSE_OF_TOP = 1.0  # seconds
 RECENT_LOOKS = 6  # whose rates are shown
 LEAST_BUDGET_SET = 1 << 20  # bytes
-HELP = "up down: select   + -: workers   [ ]: memory for work ahead   p: pause   q: quit"
+HELP = "up down: select   + -: workers   [ ]: memory ahead   p: pause   q: quit"
 KEYS = {"\x1b[A": "up", "\x1bOA": "up", "k": "up", "\x1b[B": "down", "\x1bOB": "down", "j": "down", "q": "quit"}
 BEGIN, END = "\x1b[?1049h\x1b[?25l", "\x1b[?25h\x1b[?1049l"
 
@@ -65,10 +65,10 @@ class TopScreen:
         )
         shown = [f"{'>' if marked else ' '} {line}" for marked, line in zip(self._marks(), table, strict=False)]
         shown = shown or table
-        lines = [self._marked(clipped(line, width), style) for line in shown]
+        lines = [self._marked(clipped(as_shown(line, style), width), style) for line in shown]
         if (key := self._key()) is not None:
             lines += ["", *details_of(self._passes()[key], before.get(key), width, style)]
-        end = ["", clipped(self.told, width), clipped(HELP, width)]
+        end = ["", clipped(as_shown(self.told, style), width), clipped(HELP, width)]
         return [*lines[: max(height - len(end), 0)], *end][:height]
 
     def press(self, key: str) -> bool:
@@ -78,12 +78,12 @@ class TopScreen:
             return False
         if do in ("up", "down"):
             self._select(-1 if do == "up" else 1)
-        elif (key := self._key()) is not None and (changes := self._changes(do, key)):
-            done, refused = change(key[0], changes, key[1])
+        elif (at := self._key()) is not None and (changes := self._changes(do, at)):
+            done, refused = change(at[0], changes, at[1])
             if not refused and "workers" in changes:
-                self._asked[key] = changes["workers"]
+                self._asked[at] = changes["workers"]
             self.told = "; ".join([*done, *refused])
-        elif key is None and self.selected is not None:
+        elif at is None and self.selected is not None:
             self.told = f"process {self.selected[0]} has no pass under way"
         return True
 
