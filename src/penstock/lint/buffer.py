@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from penstock.lint.moves import MoveCall, obstacle
+from penstock.lint.moves import MoveCall, what_stands_between
 from penstock.lint.written import Found, Written
 from penstock.ops.buffer.cache import Cache
 from penstock.ops.elementwise.filter import Filter
@@ -85,7 +85,7 @@ def _fix_of_random(cache: Cache, lowest: Node) -> MoveCall | str:
     """Return the fix that caches before the lowest random function, if rows keep their draws without the cache."""
     if not cache.input.indexed:
         return "draws in a stream depend on the place of the cache"
-    if reason := obstacle(cache, lowest, maps=True, draws=True):
+    if reason := what_stands_between(cache, lowest, maps=True, draws=True):
         return reason
     return MoveCall(cache, lowest, True, "the first pass is the same, and later ones draw anew")
 
@@ -94,7 +94,7 @@ def _fix_of_shuffle(cache: Cache, shuffle: Shuffle) -> MoveCall | str:
     """Return the fix that shuffles after the cache, which then keeps the results of functions between the two."""
     if not cache.input.indexed:
         return "the cache keeps a stream"
-    if reason := obstacle(cache, shuffle, maps=True):
+    if reason := what_stands_between(cache, shuffle, maps=True):
         return reason
     return MoveCall(shuffle, cache, False, "the first pass is the same, and later ones have orders of their own")
 
@@ -104,6 +104,6 @@ def _fix_of_repeat(cache: Cache, repeat: Repeat) -> MoveCall | str:
     changing = next((node for node in post_order(repeat.input) if varies(node)), None)
     if changing is not None:
         return f"{changing.label()} makes other elements in each pass, all of which the cache keeps"
-    if reason := obstacle(cache, repeat, maps=True):
+    if reason := what_stands_between(cache, repeat, maps=True):
         return reason
     return MoveCall(repeat, cache, False, "all elements are the same")

@@ -62,13 +62,13 @@ class Fix:
         return True
 
 
-NO_FIX = "which change is right is not in the code: see its section in docs/lint.md"
-UNKNOWN_CODE = "the code that wrote it is not known"
+_NO_FIX = "which change is right is not in the code: see its section in docs/lint.md"
+_UNKNOWN_CODE = "the code that wrote it is not known"
 
 
 def reason_of(move: MoveCall | str) -> str:
     """Return why there is no fix."""
-    return (move or NO_FIX) if isinstance(move, str) else UNKNOWN_CODE
+    return (move or _NO_FIX) if isinstance(move, str) else _UNKNOWN_CODE
 
 
 def fix_of(move: MoveCall | str, plan: Node) -> Fix | None:

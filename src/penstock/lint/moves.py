@@ -33,7 +33,7 @@ def nodes_between(upper: Node, lower: Node) -> Iterator[Node] | None:
     return None
 
 
-def obstacle(upper: Node, lower: Node, *, maps: bool = False, draws: bool = False) -> str:
+def what_stands_between(upper: Node, lower: Node, *, maps: bool = False, draws: bool = False) -> str:
     """Return what stands between two nodes and changes elements, in words; empty if nothing does.
 
     `maps`: functions may stand there, and with `draws` random ones too.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from penstock.lint.moves import MoveCall, obstacle
+from penstock.lint.moves import MoveCall, what_stands_between
 from penstock.lint.written import Found, Written
 from penstock.ops import combine, elementwise, group, order, read
 from penstock.plan.draws import is_unseeded
@@ -271,7 +271,7 @@ def _fix_of_batch(shuffle: order.shuffle.Shuffle, batch: Node) -> MoveCall | str
     """Return the fix that shuffles before the batch, if that leaves no other elements out."""
     if not isinstance(batch, group.batch.Batch) or shuffle.window is not None:
         return "the shuffle has a buffer, whose size counts batches"
-    if reason := obstacle(shuffle, batch):
+    if reason := what_stands_between(shuffle, batch):
         return reason
     keeps_all = not batch.drop_remainder or (batch.input.length >= 0 and batch.input.length % batch.size == 0)
     if not batch.input.indexed or batch.pads:
@@ -286,13 +286,13 @@ def _fix_of_shard(shard: Node, drawn: Node) -> MoveCall | str:
     is_plain = type(drawn) is order.shuffle.Shuffle and drawn.window is None and drawn.input.indexed
     if not is_plain or not isinstance(shard, order.shard.Shard):
         return f"{drawn.label()} is not a shuffle of rows without a buffer"
-    if reason := obstacle(shard, drawn, maps=True):
+    if reason := what_stands_between(shard, drawn, maps=True):
         return reason
     return MoveCall(shard, drawn, True, "every element comes on one rank, each of which has an order of its own")
 
 
 def _fix_of_epochs(shuffle: order.shuffle.Shuffle, repeat: Node) -> MoveCall | str:
     """Return the fix that shuffles before the repeat."""
-    if reason := obstacle(shuffle, repeat, maps=True):
+    if reason := what_stands_between(shuffle, repeat, maps=True):
         return reason
     return MoveCall(shuffle, repeat, True, "all elements come as often, and each epoch has its own order")
