@@ -532,7 +532,7 @@ with_attribute.scale = 1
 
 
 def test_a_change_of_an_attribute_of_a_function_is_noticed(monkeypatch):
-    seen = reads_of(post_order(dataset(lambda x: with_attribute(x))._plan))
+    seen = reads_of(post_order(dataset(with_attribute)._plan))
     assert not seen.changed
     monkeypatch.setattr(with_attribute, "scale", 5)
     assert seen.changed
