@@ -245,7 +245,7 @@ Status find_header(const Scanning& work, std::int64_t& position) noexcept {
     return Status::kZeroed;
   }
   if (!work.whole) return Status::kEnd;
-  if (begin == work.size && work.origin + begin > 0) return Status::kNoEnd;
+  if (begin == work.size) return Status::kNoEnd;
   position = work.size;
   return Status::kEnd;
 }

@@ -85,7 +85,7 @@ void check_members() {
 void check_refusals() {
   const std::string good = member("a.txt", "one");
   const auto status = [](const std::string& archive) { return Scan(archive).outcome.status; };
-  CHECK(status("") == Status::kEnd && status(std::string(100, '\0')) == Status::kEnd);
+  CHECK(status("") == Status::kNoEnd && status(std::string(100, '\0')) == Status::kEnd);
   const std::string block(512, '\0'), full(10240 - good.size(), '\0');
   CHECK(status(good) == Status::kNoEnd && status(good.substr(0, 600)) == Status::kNoEnd);
   CHECK(status(good + block) == Status::kEnd && status(good + "\0"s) == Status::kEnd);

@@ -5,10 +5,13 @@ from __future__ import annotations
 import ast
 import io
 import os
+import py_compile
+import shutil
 import stat
 import sys
 import warnings
 from collections import Counter
+from importlib.util import cache_from_source
 
 import numpy as np
 import pytest
@@ -62,6 +65,22 @@ def test_a_fix_is_written_and_the_check_passes():
     assert "no finding has a safe fix" in again[1]
 
 
+def test_no_module_compiled_before_a_fix_is_imported_after_it(folder, monkeypatch):
+    monkeypatch.setattr(sys, "dont_write_bytecode", False)
+    text = f"{HEAD}ds = ps.Dataset.range(9).batch(2).shuffle(seed=1)\n"
+    with open("fixed_of_test.py", "w") as file:
+        file.write(text)
+    stored = [cache_from_source("fixed_of_test.py", optimization=level) for level in ("", 1)]
+    for level, name in enumerate(stored):
+        py_compile.compile("fixed_of_test.py", cfile=name, optimize=level)
+    others = cache_from_source("fixed_of_test_too.py")
+    shutil.copy(stored[0], others)
+    before = os.stat("fixed_of_test.py")
+    assert fixed(text)[0]
+    assert os.path.getsize("fixed_of_test.py") == before.st_size
+    assert [os.path.exists(name) for name in (*stored, others)] == [False, False, True]
+
+
 def test_a_diff_is_shown_and_nothing_is_written():
     text = f"{HEAD}ds = ps.Dataset.range(9).repeat(2).cache()\n"
     ok, told, after = checked(text, diff=True)
@@ -79,6 +98,34 @@ def test_a_finding_without_a_fix_still_fails_the_check():
     assert not ok
     assert "no finding has a safe fix" in told
     assert ".batch(2).map(abs).shuffle(seed=1)" in text
+
+
+@pytest.mark.parametrize(
+    ("calls", "reasons"),
+    [
+        ("batch(10).map(abs).shuffle(seed=0)", ["PS101 at fixed_of_test.py:6: map(abs) stands between"]),
+        ("batch(10).take(5).shuffle(seed=0)", ["PS101 at fixed_of_test.py:6: take(5) stands between"]),
+        ("batch(10).enumerate().shuffle(seed=0)", ["PS101 at fixed_of_test.py:6: enumerate() stands between"]),
+        ("batch(10, drop_remainder=True).shuffle(seed=0)", ["would leave out other elements"]),
+        ("batch(10).shuffle(2, seed=0)", ["PS101 at fixed_of_test.py:6: the shuffle has a buffer"]),
+        ("filter(bool).map(noisy).cache()", ["PS301 at fixed_of_test.py:6: draws in a stream"]),
+        ("filter(bool).shuffle(5, seed=0).cache()", ["PS302 at fixed_of_test.py:6: the cache keeps a stream"]),
+        ("shuffle().filter(bool).shard(2, 0)", ["PS103 at fixed_of_test.py:6: "]),
+        (
+            "map(noisy).repeat(2).cache()",
+            ["PS301 at fixed_of_test.py:6: repeat(2) stands between", "PS303 at fixed_of_test.py:6: map(noisy) makes"],
+        ),
+        ("shuffle(5, seed=1)", ["PS105 at fixed_of_test.py:6: which change is right is not in the code"]),
+    ],
+)
+def test_every_finding_that_is_not_fixed_has_a_reason(calls, reasons):
+    text = f"{HEAD}ds = ps.Dataset.range(25).{calls}\n"
+    _, told, after = fixed(text)
+    assert after == text
+    told = " ".join(told.split())
+    assert all(reason in told for reason in reasons), told
+    assert "writes it" not in told
+    assert "no finding has a safe fix" in told
 
 
 def test_fixes_of_one_chain_are_written_in_several_runs():

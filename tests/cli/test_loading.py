@@ -94,3 +94,13 @@ def test_functions_of_the_file_can_be_pickled(folder):
     assert isinstance(ds, ps.Dataset)
     assert sys.modules["shipped_of_test"].double(2) == 4
     assert str(folder) in sys.path
+
+
+@pytest.mark.parametrize(("status", "told"), [("3", "SystemExit(3)"), ("", "SystemExit()")])
+def test_a_file_that_exits_is_said(tmp_path, monkeypatch, status, told):
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    file = tmp_path / "exits_of_test.py"
+    file.write_text(f"ds = 1\nraise SystemExit({status})\n")
+    with pytest.raises(TargetError) as raised:
+        load(f"{file}:ds")
+    assert f"exits, with {told}, when it is loaded" in str(raised.value)

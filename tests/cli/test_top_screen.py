@@ -52,22 +52,58 @@ def marked(screen):
 def test_the_selection_moves_over_passes_and_stays_with_its_pass():
     screen = TopScreen()
     screen.look(two_processes())
-    assert screen.selected == ("7.sock", 1)
+    assert screen.selected == (7, 1)
     assert len(marked(screen)) == 1
     screen.press("\x1b[B")
     assert "batch(2)" in marked(screen)[0]
     screen.press("j")
     screen.press("j")
-    assert screen.selected == ("10.sock", 1)
+    assert screen.selected == (10, 1)
     assert marked(screen)[0].startswith("> 10")
     screen.look(two_processes()[1:])
-    assert screen.selected == ("10.sock", 1)
+    assert screen.selected == (10, 1)
     screen.press("k")
-    assert screen.selected == ("10.sock", 1)
+    assert screen.selected == (10, 1)
     screen.look([])
     assert screen.selected is None
     assert screen.press("p")
     assert "No pass is under way" in screen.lines(200, 60, Style())[0]
+
+
+def test_the_selection_stays_with_its_process_between_passes(asked):
+    other = a_process(7, passes=(a_pass(1),))
+    screen = TopScreen()
+    screen.look([other, a_process(9, passes=(a_pass(4),)), a_process(11, passes=(a_pass(1),))])
+    screen.press("j")
+    screen.look([other, a_process(9, passes=()), a_process(11, passes=(a_pass(1),))])
+    assert marked(screen)[0].startswith("> 9")
+    screen.press("p")
+    assert asked == []
+    assert screen.told == "process 9 has no pass under way"
+    screen.look([other])  # its server has ended
+    assert marked(screen) == []
+    screen.press("[")
+    assert asked == []
+    screen.look([other, a_process(9, path="new.sock", passes=(a_pass(5), a_pass(6)))])
+    screen.press("p")
+    assert asked == [("new.sock", 5, {"pause": 1})]
+
+
+@pytest.mark.parametrize(("key", "pid"), [("k", 7), ("j", 11)])
+def test_arrows_leave_a_process_between_passes(key, pid):
+    around = [a_process(7, passes=(a_pass(1),)), a_process(9), a_process(11, passes=(a_pass(1),))]
+    screen = TopScreen()
+    screen.look(around)
+    screen.press("j")
+    around[1] = a_process(9, passes=())
+    screen.look(around)
+    screen.press(key)
+    assert screen.selected == (pid, 1)
+    screen.look([around[1]])
+    assert marked(screen) == []
+    screen.look([a_process(20)])
+    screen.press("j")
+    assert screen.selected == (20, 1)
 
 
 def test_the_selected_pass_is_shown_in_detail_with_recent_rates():
@@ -79,6 +115,15 @@ def test_the_selected_pass_is_shown_in_detail_with_recent_rates():
     assert any(line.startswith("pass 1: batch(1), epoch 0  30/40 batches") for line in lines)
     assert any(line.startswith("   map(decode) ") for line in lines)
     assert lines[-1] == HELP
+
+
+def test_the_keys_fit_on_eighty_columns_and_a_terminal_without_unicode_gets_ascii():
+    screen = TopScreen()
+    screen.look([a_process(passes=(PassSeen(1, "map(größer)", 0, a_pass(1).glance),))])
+    lines = screen.lines(79, 24, Style(blocks=False))
+    assert lines[-1] == HELP
+    assert all(map(str.isascii, lines))
+    assert any("map(gr??er)" in line for line in lines)
 
 
 @pytest.mark.parametrize(("width", "height"), [(1, 1), (20, 5), (80, 24), (200, 60)])

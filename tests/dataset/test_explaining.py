@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
+
 import penstock as ps
 from penstock import Dataset
+from penstock.core.errors import PlanError
 
 
 def test_a_prompt_shows_an_explanation_with_its_lines():
@@ -54,3 +57,8 @@ def test_a_dataset_of_a_subclass_in_a_function_is_compared():
     found = nested(2).diff(nested(4))
     assert [each.before for each in found.changed] == ["map(lambda)"]
     assert "inner (closed over by lambda)" in found.changed[0].details[0]
+
+
+def test_without_a_stream_no_row_of_an_input_is_followed():
+    with pytest.raises(PlanError, match=r"explain\(input_row=\): no operation of this dataset makes a stream"):
+        ps.Dataset.range(8).shuffle(seed=0).map(abs).explain(input_row=2)

@@ -108,3 +108,8 @@ def test_a_run_is_explained_with_its_figures():
     assert list(figures) == ["range(12)", "skip(2)", "map(str)", "batch(5)"]
     assert [int(rows) for rows, *_ in figures.values()] == [10, 10, 10, 2]
     assert sum(int(share) for _, _, share, *_ in figures.values()) in range(98, 103)
+
+
+def test_a_report_to_what_is_no_path_is_refused_with_the_call():
+    with pytest.raises(TypeError, match=r"report\(path=5\): expected a path, not int"):
+        ps.Dataset.range(3).iterator().report(5)

@@ -39,6 +39,29 @@ def test_calls_are_told_with_arguments_and_results():
     )
 
 
+def test_calls_of_spawned_generators_are_told_with_the_place_they_come_from():
+    rng = RecordingGenerator(np.random.Philox(np.random.SeedSequence(5)))
+    made = rng.spawn(2)[1].spawn(1)[0].integers(9)
+    rng.spawn(1)[0].random()
+    told = str(rng.draws).partition(": ")[2]
+    assert told.startswith(f"spawn(2), spawn(2)[1].spawn(1), spawn(2)[1].spawn(1)[0].integers(9) = {made}, spawn(1), ")
+    assert "spawn(1)[0].random() = " in told
+    plain = np.random.Generator(np.random.Philox(np.random.SeedSequence(5)))
+    assert made == plain.spawn(2)[1].spawn(1)[0].integers(9)
+
+
+def test_calls_that_a_method_makes_itself_are_not_told():
+    rng = recorded()
+    rng.permutation(3)
+    rng.choice(5, size=2, replace=False)
+    rng.permuted([1, 2])
+    with pytest.raises(ValueError, match="high"):
+        rng.integers(0)
+    rng.random()
+    assert rng.draws.count == 4
+    assert str(rng.draws).startswith("Philox(key=[7, 3]): permutation(3) = [")
+
+
 def rng_shuffled():
     plain = np.random.Generator(np.random.Philox(key=[7, 3]))
     plain.integers(5, size=2)

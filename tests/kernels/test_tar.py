@@ -130,8 +130,10 @@ def test_zeroed_blocks_inside_are_damage(tmp_path, begin, end, read):
         read(tmp_path, bytes(data))
 
 
-def test_an_empty_file_is_an_archive_without_samples(tmp_path):
-    assert len(scanned(tmp_path, b"")) == len(scanned(tmp_path, bytes(10240))) == 0
+def test_an_archive_of_zeros_has_no_samples_and_an_empty_file_is_none(tmp_path):
+    assert len(scanned(tmp_path, bytes(10240))) == 0
+    with pytest.raises(DataError, match=r"a.tar, at byte 0: the archive ends without the zeros"):
+        scanned(tmp_path, b"")
 
 
 @pytest.mark.parametrize("kind", [b"0", b"\0", b"7"])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from penstock import Dataset, Options
-from penstock.lint.moves import are_next, nodes_between
+from penstock.lint.moves import nodes_between, what_stands_between
 from penstock.plan.graph import post_order
 
 BASE = Dataset.range(9)
@@ -29,11 +29,13 @@ def test_operations_between_two_are_found_on_one_path_only():
 
 def test_settings_never_stand_between_and_functions_only_where_they_may():
     settings = BASE.prefetch(2).with_options(Options(workers=2))
-    assert are_next(*ends(settings.batch(2)))
+    assert not what_stands_between(*ends(settings.batch(2)))
     mapped = settings.map(abs).batch(2)
-    assert not are_next(*ends(mapped))
-    assert are_next(*ends(mapped), maps=True)
+    assert what_stands_between(*ends(mapped))
+    assert not what_stands_between(*ends(mapped), maps=True)
     drawing = BASE.map(noisy).batch(2)
-    assert not are_next(*ends(drawing), maps=True)
-    assert are_next(*ends(drawing), maps=True, draws=True)
-    assert not are_next(*ends(BASE.enumerate().batch(2)), maps=True)
+    assert what_stands_between(*ends(drawing), maps=True)
+    assert not what_stands_between(*ends(drawing), maps=True, draws=True)
+    told = what_stands_between(*ends(BASE.enumerate().map(abs).batch(2)), maps=True)
+    assert told == "enumerate() stands between, and would receive other elements"
+    assert what_stands_between(*ends(Dataset.zip(BASE, BASE))) == "the operations are not in one chain"

@@ -8,6 +8,8 @@ import tempfile
 import tokenize
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from glob import escape, iglob
+from importlib.util import cache_from_source
 from io import BytesIO
 from typing import NamedTuple
 
@@ -41,6 +43,10 @@ def fix(findings: Sequence[Finding], terminal: Terminal, *, write: bool, diff: b
     An `OSError` names a file that cannot be read or written; the files before it are complete.
     """
     fixed: list[Finding] = []
+    for finding in findings:
+        if finding.unfixed:
+            at = f" at {finding.line}" if finding.line else ""
+            terminal.say(f"not fixed: {finding.code}{at}: {finding.unfixed}")
     for path in dict.fromkeys(finding.fix.file for finding in findings if finding.fix is not None):
         made = _fixes_of(path, [each for each in findings if each.fix is not None and each.fix.file == path], terminal)
         if made is None or not made.fixed:
@@ -115,3 +121,14 @@ def _replace_file(made: FileFixes) -> None:
         with suppress(OSError):
             os.remove(beside)
         raise
+    for name in {path, made.path}:
+        _forget_compiled(name)
+
+
+def _forget_compiled(path: str) -> None:
+    """Remove what interpreters have stored of a file: size and second of a changed file may be those of the old one."""
+    folder = os.path.dirname(cache_from_source(path))
+    stem = os.path.splitext(os.path.basename(path))[0]
+    for stored in iglob(f"{escape(os.path.join(folder, stem))}.*.pyc"):
+        with suppress(OSError):
+            os.remove(stored)

@@ -25,7 +25,13 @@ def load(target: str) -> Dataset[Any]:
     file, colon, name = target.rpartition(":")
     if not colon or not file:
         raise TargetError(f"expected FILE:NAME, such as train.py:ds, not {target!r}")
-    module = _module(file)
+    try:
+        module = _module(file)
+    except SystemExit as error:
+        raise TargetError(
+            f"{file} exits, with SystemExit({'' if error.code is None else repr(error.code)}), when it is loaded; "
+            'let it do so only where __name__ == "__main__"'
+        ) from None
     if not hasattr(module, name):
         raise TargetError(f"there is no {name!r} in {file}; {_datasets_in(module)}")
     found = getattr(module, name)

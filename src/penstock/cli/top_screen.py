@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from penstock.cli.top import NO_PASSES, details_of, table_of_passes
 from penstock.watch.live.screen import Screen
-from penstock.watch.live.view import Glance, Style, clipped
+from penstock.watch.live.view import Glance, Style, as_shown, clipped
 from penstock.watch.top.client import ProcessSeen, change, processes_seen
 
 if TYPE_CHECKING:
@@ -24,19 +24,21 @@ if TYPE_CHECKING:
 LOOK_PAUSE_OF_TOP = 1.0  # seconds
 RECENT_LOOKS = 6  # whose rates are shown
 LEAST_BUDGET_SET = 1 << 20  # bytes
-HELP = "up down: select   + -: workers   [ ]: memory for work ahead   p: pause   q: quit"
+HELP = "up down: select   + -: workers   [ ]: memory ahead   p: pause   q: quit"
 KEYS = {"\x1b[A": "up", "\x1bOA": "up", "k": "up", "\x1b[B": "down", "\x1bOB": "down", "j": "down", "q": "quit"}
 BEGIN, END = "\x1b[?1049h\x1b[?25l", "\x1b[?25h\x1b[?1049l"
 
 PassKey = tuple[str, int]
 """The path of the socket of its process, and the number of a pass."""
+Selected = tuple[int, int]
+"""A process, and the number of its pass: the next pass of the process takes its place."""
 
 
 class TopScreen:
     """The state of the screen: the passes seen last, the one that is selected, and the answer to the last change."""
 
     def __init__(self) -> None:
-        self.selected: PassKey | None = None
+        self.selected: Selected | None = None
         self.told = ""
         self._processes: Sequence[ProcessSeen] = ()
         self._recent: dict[PassKey, deque[Glance]] = {}
@@ -51,8 +53,7 @@ class TopScreen:
             self._recent[key].append(each.glance)
             if self._asked.get(key) == each.glance.stats.workers:
                 del self._asked[key]
-        if self.selected not in seen:
-            self.selected = next(iter(seen), None)
+        self.selected = self._selected_now()
 
     def lines(self, width: int, height: int, style: Style) -> list[str]:
         """Return the lines of the screen, at most `height` of at most `width` columns."""
@@ -62,15 +63,12 @@ class TopScreen:
             if self._processes
             else wrap(NO_PASSES, max(width, 1))
         )
-        shown = [
-            f"{'>' if each == self.selected else ' '} {line}" for each, line in zip(self._rows(), table, strict=False)
-        ]
+        shown = [f"{'>' if marked else ' '} {line}" for marked, line in zip(self._marks(), table, strict=False)]
         shown = shown or table
-        lines = [self._marked(clipped(line, width), style) for line in shown]
-        selected = self._passes().get(self.selected) if self.selected is not None else None
-        if selected is not None and self.selected is not None:
-            lines += ["", *details_of(selected, before.get(self.selected), width, style)]
-        end = ["", clipped(self.told, width), clipped(HELP, width)]
+        lines = [self._marked(clipped(as_shown(line, style), width), style) for line in shown]
+        if (key := self._key()) is not None:
+            lines += ["", *details_of(self._passes()[key], before.get(key), width, style)]
+        end = ["", clipped(as_shown(self.told, style), width), clipped(HELP, width)]
         return [*lines[: max(height - len(end), 0)], *end][:height]
 
     def press(self, key: str) -> bool:
@@ -80,11 +78,13 @@ class TopScreen:
             return False
         if do in ("up", "down"):
             self._select(-1 if do == "up" else 1)
-        elif self.selected is not None and (changes := self._changes(do, self.selected)):
-            done, refused = change(self.selected[0], changes, self.selected[1])
+        elif (at := self._key()) is not None and (changes := self._changes(do, at)):
+            done, refused = change(at[0], changes, at[1])
             if not refused and "workers" in changes:
-                self._asked[self.selected] = changes["workers"]
+                self._asked[at] = changes["workers"]
             self.told = "; ".join([*done, *refused])
+        elif at is None and self.selected is not None:
+            self.told = f"process {self.selected[0]} has no pass under way"
         return True
 
     def _changes(self, key: str, selected: PassKey) -> dict[str, int]:
@@ -100,21 +100,48 @@ class TopScreen:
         return {}
 
     def _select(self, step: int) -> None:
-        keys = list(self._passes())
-        if self.selected in keys:
-            self.selected = keys[min(max(keys.index(self.selected) + step, 0), len(keys) - 1)]
+        places = [(process.pid, each.number) for process in self._processes for each in process.passes]
+        pids = [process.pid for process in self._processes]
+        if not places:
+            return
+        if self.selected in places:
+            at = places.index(self.selected) + step
+        elif self.selected is not None and self.selected[0] in pids:  # from a process between passes
+            before = pids[: pids.index(self.selected[0])]
+            at = sum(pid in before for pid, _ in places) - (step < 0)
+            if not 0 <= at < len(places):
+                return
+        else:
+            at = 0
+        self.selected = places[min(max(at, 0), len(places) - 1)]
+
+    def _selected_now(self) -> Selected | None:
+        """Return the selected pass, or that which its process makes now: no other process takes its place."""
+        if self.selected is None or not self._processes:
+            return next(((process.pid, each.number) for process in self._processes for each in process.passes), None)
+        pid, number = self.selected
+        numbers = [each.number for process in self._processes if process.pid == pid for each in process.passes]
+        if number in numbers or not numbers:
+            return self.selected
+        return pid, next((each for each in numbers if each > number), numbers[-1])
+
+    def _key(self) -> PassKey | None:
+        """Return the key of the selected pass; `None` if its process has no pass under way."""
+        found = ((process.pid, each.number, process.path) for process in self._processes for each in process.passes)
+        return next(((path, number) for pid, number, path in found if (pid, number) == self.selected), None)
 
     def _passes(self) -> dict[PassKey, PassSeen]:
         return {(process.path, each.number): each for process in self._processes for each in process.passes}
 
-    def _rows(self) -> list[PassKey | None]:
-        """Return the pass in each line of the table, `None` for the others."""
-        rows: list[PassKey | None] = [None]
+    def _marks(self) -> list[bool]:
+        """Return for each line of the table whether it is selected."""
+        marks = [False]
         for process in self._processes:
-            failed: list[PassKey | None] = [None] * bool(process.failed)
-            passes: list[PassKey | None] = [(process.path, each.number) for each in process.passes]
-            rows += [*failed, *passes] or [None]
-        return rows
+            failed = [False] * (bool(process.failed) and bool(process.passes))
+            passes = [(process.pid, each.number) == self.selected for each in process.passes]
+            is_selected = self.selected is not None and self.selected[0] == process.pid
+            marks += [*failed, *passes] or [is_selected]
+        return marks
 
     def _marked(self, line: str, style: Style) -> str:
         return f"\x1b[7m{line}\x1b[0m" if style.color and line.startswith(">") else line

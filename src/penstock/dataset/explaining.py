@@ -150,7 +150,10 @@ class Explaining(Handle[T_co]):
         epoch, position = epoch_and_row(row)
         bound = self._bound()
         if bound.indexed:
-            raise PlanError("explain(input_row=): any row of this dataset can be made alone, so pass row=")
+            raise PlanError(
+                "explain(input_row=): no operation of this dataset makes a stream, so no row of an input is followed; "
+                "explain(row=) shows what an element of the result, by its place there, is made from"
+            )
         below = dryrun.row_trace.input_of(bound)
         at = row_of(below, epoch, position)
         with noting_blames():

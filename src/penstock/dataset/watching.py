@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 from penstock import plan as plans
 from penstock import watch
+from penstock.core.checks import check_path
 from penstock.core.errors import PlanError
 from penstock.engine.runs.settings import operations_of
 from penstock.plan.graph import post_order
@@ -254,7 +255,7 @@ class Watching:
         ...         file.read(15)
         '<!doctype html>'
         """
-        where = os.fspath(path)
+        where = check_path("report", "path", path)
         plan, bound, applied = self._as_run()
 
         def explained() -> str:

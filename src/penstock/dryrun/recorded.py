@@ -26,6 +26,17 @@ class RecordingGenerator(Generator):
     def __init__(self, bit_generator: Any, key: int = 0, row: int = 0) -> None:
         super().__init__(bit_generator)
         self.draws = Draws(key, row)
+        self.within = ""
+        """The call that made this generator of another, with a dot; its calls are among those of the other."""
+        self.is_called = False
+
+    def spawn(self, n_children: int) -> list[Generator]:
+        made = super().spawn(n_children)
+        self.draws.note(f"{self.within}spawn", (n_children,), {}, None)
+        for at, child in enumerate(made):
+            if isinstance(child, RecordingGenerator):
+                child.draws, child.within = self.draws, f"{self.within}spawn({n_children})[{at}]."
+        return made
 
 
 class Draws:
@@ -56,8 +67,14 @@ def _recorded(name: str) -> Callable[..., Any]:
     method = getattr(Generator, name)
 
     def call(self: RecordingGenerator, *args: Any, **kwargs: Any) -> Any:
-        result = method(self, *args, **kwargs)
-        self.draws.note(name, args, kwargs, result)
+        if self.is_called:  # by another method, such as `permutation`
+            return method(self, *args, **kwargs)
+        self.is_called = True
+        try:
+            result = method(self, *args, **kwargs)
+        finally:
+            self.is_called = False
+        self.draws.note(f"{self.within}{name}", args, kwargs, result)
         return result
 
     call.__name__ = name
@@ -65,7 +82,7 @@ def _recorded(name: str) -> Callable[..., Any]:
 
 
 for _name in dir(Generator):
-    if not _name.startswith("_") and callable(getattr(Generator, _name)):
+    if not _name.startswith("_") and _name != "spawn" and callable(getattr(Generator, _name)):
         setattr(RecordingGenerator, _name, _recorded(_name))
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from penstock.elements.array_text import array_text
 from penstock.elements.nested.structure import describe_structure, flatten
 from penstock.elements.ragged import Ragged
 from penstock.elements.sparse import Sparse
@@ -52,7 +53,7 @@ def _numbers(array: np.ndarray) -> str:
         few = list(islice(array.flat, NUMBERS_TOLD))
         if array.size > len(few):
             return f"{_cut(', '.join(map(_item, few)))}, … ({array.size:,} values)"
-        return " ".join(np.array2string(array, separator=", ", precision=6).split())
+        return " ".join(array_text(array, separator=", ", precision=6).split())
     return f"{int(array.sum()):,} of {array.size:,} true" if array.dtype.kind == "b" else _range(array)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from penstock.lint.moves import MoveCall, are_next
+from penstock.lint.moves import MoveCall, what_stands_between
 from penstock.lint.written import Found, Written
 from penstock.ops.buffer.cache import Cache
 from penstock.ops.elementwise.filter import Filter
@@ -28,14 +28,14 @@ def random_function_before_cache(written: Written) -> Iterator[Found]:
         below = upstream(cache, past=lambda node: not isinstance(node, Cache))
         drawing = [node for node in below if isinstance(node, Map | Filter | Scan) and node.draws]
         lowest = drawing[-1] if drawing else None
-        fix = None if lowest is None else _fix_of_random(cache, lowest)
+        fix = "" if lowest is None else _fix_of_random(cache, lowest)
         for node in drawing:
             yield Found(
                 cache,
                 f"{cache.label()} comes after {node.label()}, which is random: every epoch repeats the draws of the "
                 "first",
                 f"write .{cache.label()} before .{node.label()}",
-                fix=fix if node is lowest else None,
+                fix=fix if node is lowest else "another random function comes first",
             )
 
 
@@ -81,22 +81,29 @@ def _shuffles(plan: Node) -> Iterator[Shuffle]:
     return (node for node in post_order(plan) if isinstance(node, Shuffle))
 
 
-def _fix_of_random(cache: Cache, lowest: Node) -> MoveCall | None:
+def _fix_of_random(cache: Cache, lowest: Node) -> MoveCall | str:
     """Return the fix that caches before the lowest random function, if rows keep their draws without the cache."""
-    if not cache.input.indexed or not are_next(cache, lowest, maps=True, draws=True):
-        return None
+    if not cache.input.indexed:
+        return "draws in a stream depend on the place of the cache"
+    if reason := what_stands_between(cache, lowest, maps=True, draws=True):
+        return reason
     return MoveCall(cache, lowest, True, "the first pass is the same, and later ones draw anew")
 
 
-def _fix_of_shuffle(cache: Cache, shuffle: Shuffle) -> MoveCall | None:
+def _fix_of_shuffle(cache: Cache, shuffle: Shuffle) -> MoveCall | str:
     """Return the fix that shuffles after the cache, which then keeps the results of functions between the two."""
-    if not cache.input.indexed or not are_next(cache, shuffle, maps=True):
-        return None
+    if not cache.input.indexed:
+        return "the cache keeps a stream"
+    if reason := what_stands_between(cache, shuffle, maps=True):
+        return reason
     return MoveCall(shuffle, cache, False, "the first pass is the same, and later ones have orders of their own")
 
 
-def _fix_of_repeat(cache: Cache, repeat: Repeat) -> MoveCall | None:
+def _fix_of_repeat(cache: Cache, repeat: Repeat) -> MoveCall | str:
     """Return the fix that repeats after the cache, if every pass over what is repeated is the same."""
-    if any(varies(node) for node in post_order(repeat.input)) or not are_next(cache, repeat, maps=True):
-        return None
+    changing = next((node for node in post_order(repeat.input) if varies(node)), None)
+    if changing is not None:
+        return f"{changing.label()} makes other elements in each pass, all of which the cache keeps"
+    if reason := what_stands_between(cache, repeat, maps=True):
+        return reason
     return MoveCall(repeat, cache, False, "all elements are the same")

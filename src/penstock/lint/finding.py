@@ -18,7 +18,7 @@ class Finding:
     `message` names the operation as it was written, with the `reason` why it matters and the `change` to make; `warns`
     is true if the first iterator warns of the finding, false if only `ds.check()` shows it. `at` is the line that wrote
     the operation, if it is known, and `fix` the change of that source which `penstock check --fix` makes, if there is
-    one. A finding `of` one of the user's objects is reported once for all datasets.
+    one; `unfixed` says why there is none. A finding `of` one of the user's objects is reported once for all datasets.
 
     >>> finding, *_ = Dataset.range(8).batch(4).shuffle().check().findings
     >>> finding.code, finding.operation, finding.warns
@@ -36,6 +36,7 @@ class Finding:
     change: str = field(default="", repr=False, compare=False)
     at: Place | None = field(default=None, repr=False, compare=False)
     fix: Fix | None = field(default=None, repr=False, compare=False)
+    unfixed: str = field(default="", repr=False, compare=False)
 
     @property
     def line(self) -> str:
@@ -45,7 +46,9 @@ class Finding:
     @property
     def lines(self) -> list[str]:
         """Return the text of the finding, and the line of the source with the effect of a fix."""
-        fix = "" if self.fix is None else f"; `penstock check --fix` writes it: {self.fix.effect}"
+        fix = ""
+        if self.fix is not None and self.fix.is_possible:
+            fix = f"; `penstock check --fix` writes it: {self.fix.effect}"
         return [str(self), *([f"  at {self.line}{fix}"] if self.line else [])]
 
     def __str__(self) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import tokenize
 from types import CodeType
 
 from penstock.core.frames import Place
@@ -50,10 +51,29 @@ class Fix:
             raise EditError("the file has changed since it was loaded")
         return with_call_moved(text, ends[0], ends[1], before=self.before, methods=self.methods)
 
+    @property
+    def is_possible(self) -> bool:
+        """Return whether the file, as it is now, can be changed."""
+        try:
+            with tokenize.open(self.file) as file:
+                self.applied(file.read())
+        except (EditError, OSError, SyntaxError, UnicodeError):
+            return False
+        return True
 
-def fix_of(move: MoveCall | None, plan: Node) -> Fix | None:
-    """Return the fix that a move in a plan is; `None` if the code that wrote it is not known."""
-    if move is None:
+
+_NO_FIX = "which change is right is not in the code: see its section in docs/lint.md"
+_UNKNOWN_CODE = "the code that wrote it is not known"
+
+
+def reason_of(move: MoveCall | str) -> str:
+    """Return why there is no fix."""
+    return (move or _NO_FIX) if isinstance(move, str) else _UNKNOWN_CODE
+
+
+def fix_of(move: MoveCall | str, plan: Node) -> Fix | None:
+    """Return the fix that a move in a plan is; `None` if it is a reason, or if the code that wrote it is not known."""
+    if isinstance(move, str):
         return None
     moved, target = (place_noted(plan, node) for node in (move.moved, move.target))
     methods = move.moved.name, move.target.name

@@ -33,10 +33,16 @@ def nodes_between(upper: Node, lower: Node) -> Iterator[Node] | None:
     return None
 
 
-def are_next(upper: Node, lower: Node, *, maps: bool = False, draws: bool = False) -> bool:
-    """Return True if nothing between two nodes changes elements; or only functions do, which may draw."""
+def what_stands_between(upper: Node, lower: Node, *, maps: bool = False, draws: bool = False) -> str:
+    """Return what stands between two nodes and changes elements, in words; empty if nothing does.
+
+    `maps`: functions may stand there, and with `draws` random ones too.
+    """
     between = nodes_between(upper, lower)
-    return between is not None and all(_may_stand_between(node, maps, draws) for node in between)
+    if between is None:
+        return "the operations are not in one chain"
+    found = [node for node in between if not _may_stand_between(node, maps, draws)]
+    return f"{found[-1].label()} stands between, and would receive other elements" if found else ""
 
 
 def _may_stand_between(node: Node, maps: bool, draws: bool) -> bool:

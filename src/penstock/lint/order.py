@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from penstock.lint.moves import MoveCall, are_next
+from penstock.lint.moves import MoveCall, what_stands_between
 from penstock.lint.written import Found, Written
 from penstock.ops import combine, elementwise, group, order, read
 from penstock.plan.draws import is_unseeded
@@ -76,7 +76,7 @@ def shards_of_different_orders(written: Written) -> Iterator[Found]:
                 f"{shard.label()} comes after {first.label()} without a seed: every rank shards a different order, "
                 "and their parts overlap",
                 f"pass {first.name}() or Options() a seed that is the same on all ranks, or shard first",
-                fix=_fix_of_shard(shard, first) if len(drawn) == 1 else None,
+                fix=_fix_of_shard(shard, first) if len(drawn) == 1 else f"{drawn[1].label()} draws an order too",
             )
 
 
@@ -267,26 +267,32 @@ def _is_plain_batch(node: Node) -> bool:
     return isinstance(node, group.batch.Batch) and node.name == "batch" and node.size > 1
 
 
-def _fix_of_batch(shuffle: order.shuffle.Shuffle, batch: Node) -> MoveCall | None:
+def _fix_of_batch(shuffle: order.shuffle.Shuffle, batch: Node) -> MoveCall | str:
     """Return the fix that shuffles before the batch, if that leaves no other elements out."""
-    if not isinstance(batch, group.batch.Batch) or shuffle.window is not None or not are_next(shuffle, batch):
-        return None
+    if not isinstance(batch, group.batch.Batch) or shuffle.window is not None:
+        return "the shuffle has a buffer, whose size counts batches"
+    if reason := what_stands_between(shuffle, batch):
+        return reason
     keeps_all = not batch.drop_remainder or (batch.input.length >= 0 and batch.input.length % batch.size == 0)
-    if not batch.input.indexed or batch.pads or not keeps_all:
-        return None
+    if not batch.input.indexed or batch.pads:
+        return f"{batch.label()} receives a stream, whose shuffle needs a buffer, or pads its elements"
+    if not keeps_all:
+        return f"{batch.label()} would leave out other elements"
     return MoveCall(shuffle, batch, True, "an epoch has the same elements, in other batches")
 
 
-def _fix_of_shard(shard: Node, drawn: Node) -> MoveCall | None:
+def _fix_of_shard(shard: Node, drawn: Node) -> MoveCall | str:
     """Return the fix that shards before the shuffle, if only functions that draw nothing are between them."""
     is_plain = type(drawn) is order.shuffle.Shuffle and drawn.window is None and drawn.input.indexed
-    if not is_plain or not isinstance(shard, order.shard.Shard) or not are_next(shard, drawn, maps=True):
-        return None
+    if not is_plain or not isinstance(shard, order.shard.Shard):
+        return f"{drawn.label()} is not a shuffle of rows without a buffer"
+    if reason := what_stands_between(shard, drawn, maps=True):
+        return reason
     return MoveCall(shard, drawn, True, "every element comes on one rank, each of which has an order of its own")
 
 
-def _fix_of_epochs(shuffle: order.shuffle.Shuffle, repeat: Node) -> MoveCall | None:
+def _fix_of_epochs(shuffle: order.shuffle.Shuffle, repeat: Node) -> MoveCall | str:
     """Return the fix that shuffles before the repeat."""
-    if not are_next(shuffle, repeat, maps=True):
-        return None
+    if reason := what_stands_between(shuffle, repeat, maps=True):
+        return reason
     return MoveCall(shuffle, repeat, True, "all elements come as often, and each epoch has its own order")

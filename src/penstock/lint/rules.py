@@ -80,5 +80,6 @@ def _finding(rule: Rule, found: lint.written.Found, written: Written) -> lint.fi
         found.reason,
         found.change,
         place_noted(plan, node),
-        lint.fix.fix_of(found.fix, plan),
+        fix := lint.fix.fix_of(found.fix, plan),
+        "" if fix is not None else lint.fix.reason_of(found.fix),
     )

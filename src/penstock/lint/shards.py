@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 
 from penstock.core.errors import PlanError
-from penstock.lint.moves import MoveCall, are_next
+from penstock.lint.moves import MoveCall, what_stands_between
 from penstock.lint.written import Found, Written
 from penstock.ops import order
 from penstock.ops.elementwise.filter import Filter
@@ -80,10 +80,12 @@ def random_function_after_shard(written: Written) -> Iterator[Found]:
                 )
 
 
-def _fix_of_random(function: Node, shard: Node) -> MoveCall | None:
+def _fix_of_random(function: Node, shard: Node) -> MoveCall | str:
     """Return the fix that calls the function before the shard, unless it would make a stream of rows."""
-    if not isinstance(function, Map) or not are_next(function, shard):
-        return None
+    if not isinstance(function, Map):
+        return f"{function.label()} would make a stream of rows"
+    if reason := what_stands_between(function, shard):
+        return reason
     return MoveCall(function, shard, True, "every shard has the same elements, each with draws of its own")
 
 

@@ -46,6 +46,8 @@ class Written(NamedTuple):
 class Found(NamedTuple):
     """The operation in question, the reason why it is a mistake, and the change to make, with a `fix` that writes it.
 
+    Where this one has none, although others of its code have, `fix` is the reason.
+
     A finding `of` an object is reported once for all datasets.
     """
 
@@ -53,7 +55,7 @@ class Found(NamedTuple):
     reason: str
     change: str
     of: Any = None
-    fix: MoveCall | None = None
+    fix: MoveCall | str = ""
 
     @property
     def message(self) -> str:

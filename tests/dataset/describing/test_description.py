@@ -41,9 +41,34 @@ def test_masked_numbers_count_as_masked_alone(dtype):
     assert None not in (leaf.classes or {})
 
 
-def test_a_masked_scalar_is_missing():
+@pytest.mark.parametrize(
+    ("element", "path", "figures"),
+    [
+        (np.ma.array([1, "x", None], mask=[0, 1, 0], dtype=object), "[*]", (2, 1, 1)),
+        (np.ma.array([["a", "b"], ["c", "d"]], mask=[[0, 1], [0, 0]]), "[*]", (4, 0, 1)),
+        (np.ma.array([b"a"], mask=True), "[*]", (1, 0, 1)),
+        (np.ma.array("a", mask=True), "", (1, 0, 1)),
+        (np.ma.array("a"), "", (1, 0, 0)),
+        ([1, np.ma.masked, None], "[*]", (2, 1, 1)),
+        (np.ma.masked, "", (1, 0, 1)),
+    ],
+)
+def test_masked_texts_and_objects_count_as_masked(element, path, figures):
+    found = D.from_source([element]).describe()
+    leaf = found[path]
+    assert (leaf.count, leaf.missing, leaf.masked) == figures
+    assert str(found)
+
+
+def test_texts_beside_lists_have_no_items():
+    found = D.from_source(["abc", ["a", None]]).describe()
+    assert (found[""].count, found[""].missing) == (2, 0)
+    assert (found["[*]"].count, found["[*]"].missing) == (1, 1)
+
+
+def test_a_masked_scalar_is_masked():
     leaf = D.range(3).map(lambda i: np.ma.masked_array([1, 2, 3], mask=[0, 1, 0])[int(i)]).describe()["element"]
-    assert (leaf.count, leaf.missing, leaf.mean) == (2, 1, 2.0)
+    assert (leaf.count, leaf.missing, leaf.masked, leaf.mean) == (3, 0, 1, 2.0)
 
 
 @pytest.mark.parametrize("dtype", ["f2", "f4", "f8", ">f4", "i1", "u8", ">i2", "?"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import gc
 import importlib
 import itertools
@@ -37,6 +38,8 @@ class Settings:
     def of_class(cls, x): return x * cls.scale
     @property
     def half(self): return self.scale / 2
+    @staticmethod
+    def static(x): return x * SCALE
 
 settings = Settings()
 
@@ -96,6 +99,13 @@ def decorated(x): return x
 class Callable:
     def __call__(self, x): return x * config.SCALE
 called = Callable()
+def by_static(x): return Settings.static(x)
+static, static_of_object = Settings.static, settings.static
+def by_attribute(x): return x * by_attribute.scale
+by_attribute.scale = 2
+def factory(by):
+    def made(x): return x * by * SCALE
+    return made
 def by_lock(x): return x if config.LOCK is None else -x
 """
 
@@ -184,6 +194,18 @@ def patch_method(config, funcs):
     config.Settings.times = lambda self, x: x - 1
 
 
+def patch_static(config, funcs):
+    config.Settings.static = staticmethod(lambda x: x + 30)
+
+
+def patch_property(config, funcs):
+    config.Settings.half = property(lambda self: 40)
+
+
+def set_attribute(config, funcs):
+    funcs.by_attribute.scale = 5
+
+
 def edit(config, funcs):
     path = Path(config.__file__)
     path.write_text(path.read_text().replace("x + 1", "x + 1000").replace("SCALE = 2", "SCALE = 8"))
@@ -212,6 +234,12 @@ SHAPES = [
     ("by_object", set_object, 8),
     ("by_object", set_class, 3),
     ("by_object", patch_method, 0),
+    ("static", set_scale, 3),
+    ("static_of_object", set_scale, 3),
+    ("by_static", set_scale, 3),
+    ("by_static", patch_static, 31),
+    ("by_property", patch_property, 40),
+    ("by_attribute", set_attribute, 5),
     ("by_helper", patch, 101),
     ("by_helper", patch_by_function_of_module, 2),
     ("by_helper", edit, 2),
@@ -261,6 +289,21 @@ def test_a_change_between_epochs_reaches_the_workers(modules):
     assert list(ds) == [0, 2, 4]
     config.SCALE = 3
     assert list(ds) == [0, 3, 6]
+
+
+@pytest.mark.parametrize("mode", ["processes", "isolated"])
+def test_a_function_made_by_one_of_a_module_reads_its_variables_anew(modules, mode):
+    _, funcs = modules()
+    ds = ALL[mode](ps.Dataset.range(3).map(funcs.factory(5)))
+    assert list(ds) == [0, 10, 20]
+    funcs.SCALE = 3
+    assert list(ds) == [0, 15, 30]
+
+
+def test_a_partial_of_a_static_method(modules):
+    config, _ = modules()
+    config.SCALE = 3
+    assert same_everywhere(functools.partial(config.Settings.static), modes=["processes", "isolated", "shared"])[1] == 3
 
 
 def test_two_pipelines_with_other_values_share_workers(modules):
@@ -334,6 +377,37 @@ def opened(x):
     config, _ = modules(opened, "")
     assert config.opened(1) == 1
     assert same_everywhere(config.opened) == [0, 1, 2, 3, 4, 5]
+
+
+OPENED = """
+import functools, threading
+@functools.cache
+def connection(): return threading.Lock()
+def by_connection(x):
+    with connection():
+        return x
+class Single:
+    _held, ready = None, False
+    scale = 2
+    def __init__(self):
+        self.lock, self.scale = threading.Lock(), 1
+    @classmethod
+    def get(cls):
+        if not cls.ready:
+            cls._held, cls.ready = cls(), True
+        return cls._held
+def by_single(x):
+    with Single.get().lock:
+        return x * Single.scale
+"""
+
+
+@pytest.mark.parametrize(("name", "second"), [("by_connection", 1), ("by_single", 3)])
+def test_what_a_function_or_a_class_opens_at_the_first_call_stays_that_of_each_process(modules, name, second):
+    config, _ = modules(OPENED, "")
+    getattr(config, name)(1)
+    config.Single.scale = 3
+    assert same_everywhere(getattr(config, name))[1] == second
 
 
 def test_runs_at_once_in_one_isolated_process_cannot_have_two_values(modules):

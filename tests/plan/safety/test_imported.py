@@ -115,6 +115,20 @@ def test_a_value_with_many_parts_ends_the_search():
     assert found(functools.partial(print, nested)).values == {}
 
 
+def test_variables_that_a_function_takes_along_are_known(module):
+    exec("def factory(): return lambda x: x * SCALE", vars(module))
+    made = found(module.factory())
+    assert (made.carried, made.values) == ({ModulePlace("read_by_tests", ("SCALE",)): 2}, {})
+    assert found(module.scaled).carried == {}
+
+
+def test_attributes_that_an_object_assigns_to_itself_are_not_those_of_its_class(module):
+    exec("def both(self, cls): self.of_object = cls.of_class = 1", vars(module))
+    made = found(module.both)
+    stored = [made.stores(ModulePlace("read_by_tests", ("C", name))) for name in ("of_object", "of_class")]
+    assert stored == [False, True]
+
+
 def test_the_names_that_an_initializer_mentions(module):
     assert {"SCALE"} <= mentioned_by(module.counted)
     assert {"loaded"} <= mentioned_by(functools.partial(module.by_loaded, 1))

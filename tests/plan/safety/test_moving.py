@@ -524,6 +524,20 @@ def test_a_change_of_anything_that_was_read_is_noticed(monkeypatch):
         assert seen.changed
 
 
+def with_attribute(x):
+    return x * with_attribute.scale
+
+
+with_attribute.scale = 1
+
+
+def test_a_change_of_an_attribute_of_a_function_is_noticed(monkeypatch):
+    seen = reads_of(post_order(dataset(with_attribute)._plan))
+    assert not seen.changed
+    monkeypatch.setattr(with_attribute, "scale", 5)
+    assert seen.changed
+
+
 def test_a_replaced_function_of_a_library_stays(monkeypatch):
     assert not reads_of(post_order(dataset(parses)._plan)).changed
     monkeypatch.setattr(json, "loads", plain)

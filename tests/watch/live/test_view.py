@@ -94,6 +94,10 @@ def test_colors_are_used_only_if_the_terminal_has_them():
 def test_a_terminal_without_blocks_gets_ascii():
     lines = lines_of_run("t", Glance(stats(), total=40), None, 200, Style(blocks=False))
     assert "#####..............." in lines[0]
+    assert " | 50 % | " in line_of("größer", Glance(stats(items=20), total=40), None, 79, Style(blocks=False))
+    told = lines_of_run("größer", Glance(stats(), total=40), None, 79, Style(blocks=False))
+    assert all(line.isascii() and len(line) <= 79 for line in told)
+    assert told[0].startswith("gr??er  ")
 
 
 def test_all_lines_show_memory_operations_and_the_limit():

@@ -143,7 +143,7 @@ def test_a_pass_is_paused_and_changed(serving):
     assert len(list(it)) == 499
     assert it.stats().mode == "3 threads"
     assert it.stats().budget == 5000
-    assert change(path, {"pause": 1}, number) == ([], [f"pass {number} is over"])
+    assert change(path, {"pause": 1}, number) == ([], [f"no pass {number} is under way"])
 
 
 def test_changes_that_are_impossible_are_refused_with_the_reason(serving):

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from penstock.core.errors import CursorError
 from penstock.dataset.describing.outline import Tallies
 
-CHECKPOINT_VERSION = 1
+CHECKPOINT_VERSION = 2
 PART_SUFFIX = ".part"
 
 

@@ -33,7 +33,7 @@ class LeafDescription:
       A path that has `None` in some and a dict or tuple in others counts the latter, as `nested`.
     - `specs`: the dtypes and shapes, or types, with their counts; sizes that differ are ranges.
     - `values`: the numbers, of which `nan` are NaN (or NaT) and `infinite` are infinite; `min` and `max` leave out NaN.
-      `masked` are those that masked arrays hide, which count nowhere else.
+    - `masked`: numbers, texts and objects that masked arrays hide; they count nowhere else.
     - `mean`, `std`: of the finite numbers, as `np.mean` and `np.std`; of integers and flags they are rounded only once.
     - `lengths`: of text, bytes, lists, rows of `Ragged`, or first dimensions, unless all are 0-d.
     - `classes`: how often each value occurred, the most frequent first, for texts, flags, and integers in at most one
@@ -137,7 +137,7 @@ def described(tallies: Tallies, class_names: Sequence[str] = ()) -> Description:
         if tally.nested and tally.nested == tally.count + tally.none:
             continue  # never a leaf
         outer = path.rpartition(ITEM)[0] if ITEM in path else None
-        whole = tallies.elements if outer is None else tallies.leaves[outer].lengths.total
+        whole = tallies.elements if outer is None else tallies.leaves[outer].items
         whole = whole if path else tally.count + tally.none
         leaves[path] = _leaf(path, tally, whole)
     notes = (f"there are more than {MOST_PATHS} leaves; the others are not described",) if tallies.left_out else ()

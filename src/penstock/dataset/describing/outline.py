@@ -138,15 +138,18 @@ def _of_array(array: np.ndarray, path: str) -> Iterator[tuple[str, LeafPart]]:
     if type(array) is np.ndarray and array.size <= MOST_TOGETHER and array.dtype.char in TOGETHER:
         yield path, array
     elif array is np.ma.masked:
-        yield path, None
+        yield path, _masked(1)
     elif array.dtype.names:
         for name in array.dtype.names:
             yield from _of_array(array[name], f'{path}["{name}"]')
     elif array.dtype.kind in "OSUT":
-        if array.ndim == 0:
-            yield from parts_in(array.item(), path)
+        shown = array.compressed() if isinstance(array, np.ma.MaskedArray) else array.reshape(-1)
+        if array.ndim:
+            yield from _of_items(shown.tolist(), path, _name(array.dtype), array.shape, array.size - shown.size)
+        elif shown.size:
+            yield from parts_in(shown.tolist()[0], path)
         else:
-            yield from _of_items(array.reshape(-1).tolist(), path, _name(array.dtype), array.shape)
+            yield path, _masked(1)
     else:
         tally = LeafTally()
         tally.add_array(array)
@@ -159,14 +162,25 @@ def _name(dtype: np.dtype[Any]) -> str:
     return {"O": "object", "S": "bytes", "U": "str"}.get(dtype.kind, str(dtype))
 
 
-def _of_items(items: Sequence[Any], path: str, form: str, shape: tuple[int, ...]) -> Iterator[tuple[str, LeafPart]]:
+def _masked(count: int) -> LeafTally:
+    tally = LeafTally()
+    tally.count = tally.masked = count
+    return tally
+
+
+def _of_items(
+    items: Sequence[Any], path: str, form: str, shape: tuple[int, ...], masked: int = 0
+) -> Iterator[tuple[str, LeafPart]]:
     """Yield the part of a list or an array of objects, and the tallies of all its items together."""
     whole = LeafTally()
     whole.count = 1
     whole.forms.add(form, shape)
     whole.add_lengths(shape[0])
+    whole.items = len(items) + masked
     yield path, whole
     within = Tallies()
+    if masked:
+        within.add_part("", _masked(masked))
     for item in items:
         for below, part in parts_in(item, is_item=True):
             within.add_part(below, part)
@@ -182,6 +196,7 @@ def _of_ragged(ragged: Ragged, path: str) -> Iterator[tuple[str, LeafPart]]:
     if values.dtype.kind in "OSU":
         tally.count = 1
         tally.forms.add(form)
+        tally.items = values.size
         for text in values.reshape(-1).tolist():
             yield from parts_in(text, path + ITEM)
     else:

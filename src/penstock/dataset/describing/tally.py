@@ -42,7 +42,8 @@ class LeafTally:
 
     def __init__(self) -> None:
         self.count = self.none = self.nested = 0
-        self.masked = 0  # numbers of masked arrays
+        self.masked = 0  # values that masked arrays hide
+        self.items = 0  # of lists, and of arrays of text and objects
         self.forms, self.classes = Forms(), ClassCounts()
         self.whole, self.flags, self.lengths = Whole(), Whole(), Whole()
         self.floats, self.imaginary = Floats(), Floats()
@@ -108,6 +109,7 @@ class LeafTally:
         self.none += other.none
         self.nested += other.nested
         self.masked += other.masked
+        self.items += other.items
         self.nat += other.nat
         for mine, its in (
             (self.forms, other.forms),
@@ -249,6 +251,7 @@ class LeafTally:
             "none": self.none,
             "nested": self.nested,
             "masked": self.masked,
+            "items": self.items,
             "nat": self.nat,
             "forms": self.forms.state(),
             "classes": self.classes.state(),
@@ -262,7 +265,7 @@ class LeafTally:
         """Return what `state()` was made of."""
         made = LeafTally()
         made.count, made.none, made.nat = state["count"], state["none"], state["nat"]
-        made.nested, made.masked = state["nested"], state["masked"]
+        made.nested, made.masked, made.items = state["nested"], state["masked"], state["items"]
         made.forms, made.classes = Forms.of_state(state["forms"]), ClassCounts.of_state(state["classes"])
         made.whole, made.flags, made.lengths = (Whole(**state[name]) for name in ("whole", "flags", "lengths"))
         made.floats, made.imaginary = map(_floats_of, (state["floats"], state["imaginary"]))

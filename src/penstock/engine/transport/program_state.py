@@ -62,10 +62,12 @@ class ProgramState:
     values: Mapping[ModulePlace, SentValue]
     settings: ProcessSettings | None = None
     origin: tuple[int, bytes] = field(default_factory=_this_process)
+    carried: Mapping[ModulePlace, SentValue] = field(default_factory=dict)
+    """Values that travel with functions of modules, for comparisons in this process."""
 
     def is_like(self, other: ProgramState) -> bool:
         """Return whether both states are the same."""
-        return self.values == other.values and self.settings == other.settings
+        return (self.values, self.carried, self.settings) == (other.values, other.carried, other.settings)
 
     def __reduce__(self) -> Any:
         return _in_force, (self.values, self.settings, self.origin)
@@ -74,17 +76,23 @@ class ProgramState:
 def program_state(plan: Node, settings: ProcessSettings | None = None) -> ProgramState:
     """Return what the functions of a plan read of modules now.
 
-    Variables that the functions themselves assign are left out if one of them cannot be sent, such as a connection that
-    the first call opens, with a variable that says so. So is what cannot be sent of a module that is read as a whole.
+    Variables that the functions themselves assign in a module or a class are left out if one of them cannot be sent,
+    such as a connection that the first call opens, with a variable that says so. So are cached results that cannot be
+    sent, and what cannot be sent of a module that is read as a whole.
     """
     found = imported_by(plan)
     values = {place: _kept(value) for place, value in found.values.items()}
-    made = {place.module for place, kept in values.items() if kept.kind == "type" and found.stores(place)}
-    left_out = {place for place in values if place.module in made and found.stores(place)}
-    left_out |= {place for place, kept in values.items() if kept.kind != "value" and place.module in found.perhaps}
+    made = {place.holder for place, kept in values.items() if kept.kind == "type" and found.stores(place)}
+    left_out = {place for place in values if place.holder in made and found.stores(place)}
+    left_out |= {
+        place
+        for place, kept in values.items()
+        if kept.kind != "value" and (place.module in found.perhaps or place.steps[-1] == CACHED_RESULT)
+    }
     values = {place: kept for place, kept in values.items() if place not in left_out}
     code = {place: SentValue("code", dumps(each)) for place, each in found.code.items()}
-    return ProgramState(code | values, settings)
+    carried = {place: _kept(value) for place, value in found.carried.items()}
+    return ProgramState(code | values, settings, carried=carried)
 
 
 def _kept(value: Any) -> SentValue:

@@ -34,6 +34,7 @@ _DATA = (*_SCALARS, np.ndarray, np.generic, np.dtype)
 _SCRIPTS = ("__main__", "__mp_main__")
 _WHOLE_MODULE = frozenset(["globals", "eval", "exec"])
 _DESCRIPTORS = types.MemberDescriptorType | types.GetSetDescriptorType
+_Cached: Any = type(functools.lru_cache(len))
 _PROPERTIES = (property, functools.cached_property, cached_property)
 MOST_ITEMS = 256  # of a container, in which functions and classes are looked for
 MOST_FOUND = 10_000  # places; beyond, nothing more is looked for
@@ -46,6 +47,11 @@ class ModulePlace(NamedTuple):
 
     module: str
     steps: PlaceSteps
+
+    @property
+    def holder(self) -> ModulePlace:
+        """The place of the module, class or function of which this is a part."""
+        return ModulePlace(self.module, self.steps[:-1])
 
     def then(self, *steps: str | int) -> ModulePlace:
         """Return a place within this one."""
@@ -71,13 +77,19 @@ class Imported:
         self.code: dict[ModulePlace, types.CodeType] = {}
         self.perhaps: set[str] = set()
         """Modules that may be read by names which the code does not show, so that all their values count."""
+        self.carried: dict[ModulePlace, Any] = {}
+        """Variables of modules that functions take along, which travel by value, such as those that a function made."""
         self._stored: set[ModulePlace] = set()  # by the functions themselves: their state, such as a counter
+        self._stored_attributes: set[str] = set()  # of classes, functions and modules
         self._seen: dict[tuple[int, ModulePlace | None], Any] = {}  # kept, so that no id is used again
         self._waiting: list[tuple[Any, ModulePlace | None]] = []
 
     def stores(self, place: ModulePlace) -> bool:
-        """Return whether the functions themselves assign a variable, such as one that is set at the first call."""
-        return place in self._stored
+        """Return whether the functions themselves assign a variable, such as one that is set at the first call.
+
+        An attribute of a class or a function counts by its name.
+        """
+        return place in self._stored or place.steps[-1] in self._stored_attributes
 
     def add(self, thing: Any) -> None:
         """Look at a function or an object of a plan, and at all that it leads to."""
@@ -96,14 +108,14 @@ class Imported:
             self._waiting.append((thing, place))
 
     def _look(self, thing: Any, place: ModulePlace | None) -> None:
-        own = _own_place(thing) if isinstance(thing, type | types.FunctionType) or _is_cached(thing) else None
+        own = _own_place(thing) if isinstance(thing, type | types.FunctionType | _Cached) else None
         if place is not None and place != own:
             self._add(place, thing)  # a name of something elsewhere, or a value
         if isinstance(thing, types.FunctionType):
             self._function(thing, own)
         elif isinstance(thing, type):
             self._class(thing, own)
-        elif _is_cached(thing):
+        elif isinstance(thing, _Cached):
             self._cached(thing, own)
         else:
             self._parts(thing)
@@ -119,6 +131,7 @@ class Imported:
             if own is not None:
                 self.code[own] = function.__code__
             self._reads(function, None if own is None else str(names.get("__name__")))
+            self._attributes(function, own)
         for number, cell in enumerate(function.__closure__ or ()):
             at = None if own is None or is_library else own.then(number)
             if not isinstance(held := _in(cell), types.ModuleType) and held is not function:
@@ -127,6 +140,11 @@ class Imported:
             if defaults := getattr(function, name):
                 self._later(defaults, None if own is None or is_library else own.then(name))
 
+    def _attributes(self, function: Any, own: ModulePlace | None) -> None:
+        for name, value in list(vars(function).items()):
+            if not name.startswith("__") and name != "cache_parameters":  # such as `__wrapped__`, of `functools`
+                self._later(value, None if own is None else own.then(name))
+
     def _cached(self, cached: Any, own: ModulePlace | None) -> None:
         function: Any = cached.__wrapped__
         if own is None or distribution_of(own.module) is not None:
@@ -134,6 +152,7 @@ class Imported:
             return
         self._seen[id(function), None] = function
         self._function(function, own.then("__wrapped__"))
+        self._attributes(cached, own)
         code = function.__code__
         takes = (
             code.co_argcount + code.co_kwonlyargcount + (code.co_flags & (inspect.CO_VARARGS | inspect.CO_VARKEYWORDS))
@@ -149,26 +168,33 @@ class Imported:
         for name, attribute in list(vars(cls).items()):
             at = None if own is None else own.then(name)
             if isinstance(attribute, staticmethod | classmethod):
-                self._method(attribute.__func__, None if at is None else at.then("__func__"))
+                self._method(attribute, attribute.__func__, at, "__func__")
             elif isinstance(attribute, _PROPERTIES):
                 step = "fget" if isinstance(attribute, property) else "func"
-                self._method(getattr(attribute, step, None), None if at is None else at.then(step))
+                self._method(attribute, getattr(attribute, step, None), at, step)
             elif isinstance(attribute, types.FunctionType):
-                self._method(attribute, at)
+                self._method(attribute, attribute, at)
             elif not (name.startswith(("__", "_abc_")) or isinstance(attribute, _DESCRIPTORS) or _is_enum(cls)):
                 self._later(attribute, at)
 
-    def _method(self, function: Any, at: ModulePlace | None) -> None:
-        """Look at a function that a class defines: in its place, unless it was put there from elsewhere."""
-        if not isinstance(function, types.FunctionType):
+    def _method(self, attribute: Any, function: Any, at: ModulePlace | None, *step: str) -> None:
+        """Look at an attribute of a class, and at its function, which is at a `step` from there.
+
+        It is in its place, unless the program has put it there from elsewhere: then it is a value.
+        """
+        if not isinstance(function, types.FunctionType | _Cached):
             return
-        of = module_of(function)
-        if at is not None and of != at.module:
+        of, own, within = module_of(function), _own_place(function), None if at is None else at.then(*step)
+        if at is not None and (of != at.module or own not in (None, within)):
             if of in sys.modules and distribution_of(of) is None:  # made by no library for its own use
-                self._later(function, at)
-        elif (id(function), at) not in self._seen:
-            self._seen[id(function), at] = function
-            self._function(function, at)
+                has_lock = isinstance(attribute, functools.cached_property | cached_property)
+                self._later(function, within if has_lock else None)
+                self._add(None if has_lock else at, attribute)
+        elif isinstance(function, _Cached):
+            self._cached(function, within)
+        elif (id(function), within) not in self._seen:
+            self._seen[id(function), within] = function
+            self._function(function, within)
 
     def _parts(self, thing: Any) -> None:
         if isinstance(thing, types.MethodType):
@@ -188,14 +214,19 @@ class Imported:
     def _reads(self, function: types.FunctionType, module: str | None) -> None:
         """Look at the names outside of a function that its code reads; its globals are those of a `module`, if any."""
         names, code = function.__globals__, function.__code__
+        of = None if module is not None else _importable(names)
         cells = {name: _in(cell) for name, cell in zip(code.co_freevars, function.__closure__ or (), strict=True)}
         for each in nested_code(code):
             steps = [step for step in dis.get_instructions(each) if step.opname not in ("PUSH_NULL", "NOP", "CACHE")]
             for at, step in enumerate(steps):
                 if step.opname == "STORE_GLOBAL" and module is not None:
                     self._stored.add(ModulePlace(module, (step.argval,)))
+                elif step.opname == "STORE_ATTR" and _loaded_last(steps[at - 1]) != "self":
+                    self._stored_attributes.add(step.argval)
                 elif step.opname in ("LOAD_GLOBAL", "LOAD_NAME"):
                     self._name(step.argval, names, module, steps[at + 1 :])
+                    if of is not None and step.argval in names:
+                        self.carried[ModulePlace(of, (step.argval,))] = names[step.argval]
                 elif step.opname == "LOAD_DEREF" and isinstance(cells.get(step.argval), types.ModuleType):
                     self._of_module(cells[step.argval], steps[at + 1 :])
                 elif step.opname == "IMPORT_NAME":
@@ -301,17 +332,28 @@ def _own_place(thing: Any) -> ModulePlace | None:
         return None
     found: Any = sys.modules[module]
     for name in names:
-        found = getattr(found, name, None) if name.isidentifier() else None
+        found = vars(found).get(name) if isinstance(found, type) else getattr(found, name, None)
+    if isinstance(found, staticmethod | classmethod) and found.__func__ is thing:
+        return ModulePlace(module, (*names, "__func__"))
     return ModulePlace(module, tuple(names)) if found is thing else None
+
+
+def _importable(names: dict[str, Any]) -> str | None:
+    """Return the name of the module whose variables these are, if other processes import it."""
+    name = str(names.get("__name__"))
+    is_it = (
+        name not in _SCRIPTS and getattr(sys.modules.get(name), "__dict__", None) is names and not _is_by_value(name)
+    )
+    return name if is_it else None
+
+
+def _loaded_last(step: dis.Instruction) -> Any:
+    return step.argval[-1] if isinstance(step.argval, tuple) else step.argval
 
 
 def _is_by_value(module: str) -> bool:
     registered = cloudpickle.list_registry_pickle_by_value()
     return any(module == each or module.startswith(f"{each}.") for each in registered)
-
-
-def _is_cached(thing: Any) -> bool:
-    return isinstance(thing, type(functools.lru_cache(len)))
 
 
 def _is_enum(cls: type) -> bool:

@@ -239,11 +239,12 @@ class _Look:
 
     def _code(self, function: types.FunctionType) -> None:
         self._reads.modules.add(function.__module__ or "")
+        self._reads.add(vars(function))
+        for name, value in list(vars(function).items()):
+            self.value(value, name)
         if id(function.__code__) in self._seen and not function.__closure__ and not function.__defaults__:
             return
         self._seen[id(function.__code__)] = function.__code__
-        for name, value in vars(function).items():
-            self.value(value, name)
         for value in (*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()):
             self.value(value, "a default")
         self._uses.read(function)

@@ -18,7 +18,7 @@ LONG_WAIT_TOLD = 2.0  # seconds of one request from which on the view says what 
 WIDEST_BAR = 30  # columns
 LEAST_BAR = 8
 MOST_OPERATIONS = 10  # lines of them
-_SEPARATOR = " · "
+_SEPARATOR, _ASCII_SEPARATOR = " · ", " | "
 
 
 @frozen()
@@ -74,7 +74,7 @@ def line_of(title: str, now: Glance, before: Glance | None, width: int, style: S
     if stuck := _long_wait(now):
         figures[1:1] = [stuck]
     figures += [*_rates(now, before), _waited(now, before), Figure(now.stats.mode)]
-    return _painted([*head, *_fitting(figures, width - sum(columns(each.text) for each in head))], width, style)
+    return _painted([*head, *_fitting(figures, width - sum(columns(each.text) for each in head), style)], width, style)
 
 
 def lines_of_run(title: str, now: Glance, before: Glance | None, width: int, style: Style) -> list[str]:
@@ -85,7 +85,7 @@ def lines_of_run(title: str, now: Glance, before: Glance | None, width: int, sty
     more = [*_rates(now, before), _waited(now, before), Figure(stats.mode), Figure(f"{stats.ahead} under way")]
     more += [Figure(_memory(stats))]
     room = width - sum(columns(each.text) for each in head)
-    lines = [[*head, *_fitting(first, room)], _fitting([Figure("   "), *more], width, joined_from=1)]
+    lines = [[*head, *_fitting(first, room, style)], _fitting([Figure("   "), *more], width, style, joined_from=1)]
     lines += _operations(now, before, width, style)
     stuck = _long_wait(now)
     if stuck is not None:
@@ -132,6 +132,15 @@ def columns(text: str) -> int:
     (3, 4)
     """
     return len(text) if text.isascii() else sum(map(_columns_of, text))
+
+
+def as_shown(text: str, style: Style) -> str:
+    """Return a text as the terminal can show it, with a `?` for each character that it lacks.
+
+    >>> as_shown("größer", Style(blocks=False))
+    'gr??er'
+    """
+    return text if style.blocks else text.encode("ascii", "replace").decode()
 
 
 def clipped(text: str, width: int) -> str:
@@ -242,11 +251,12 @@ def _operations(now: Glance, before: Glance | None, width: int, style: Style) ->
     return lines
 
 
-def _fitting(figures: Sequence[Figure], width: int, joined_from: int = 0) -> list[Figure]:
+def _fitting(figures: Sequence[Figure], width: int, style: Style, joined_from: int = 0) -> list[Figure]:
     """Return figures with separators between them, as many of the first as fit into a width."""
     found: list[Figure] = []
+    separator = _SEPARATOR if style.blocks else _ASCII_SEPARATOR
     for number, figure in enumerate(figures):
-        joint = Figure(_SEPARATOR, DIM) if number > joined_from else Figure("")
+        joint = Figure(separator, DIM) if number > joined_from else Figure("")
         used = sum(columns(each.text) for each in found)
         if found and used + columns(joint.text) + columns(figure.text) > width:
             break
@@ -258,7 +268,7 @@ def _painted(figures: Sequence[Figure], width: int, style: Style) -> str:
     """Return the line, cut to a width, with its colors if the terminal has them."""
     text, left = "", width
     for figure in figures:
-        cut = clipped(figure.text, left)
+        cut = clipped(as_shown(figure.text, style), left)
         left -= columns(cut)
         is_colored = style.color and figure.color and cut
         text += f"\x1b[{figure.color}m{cut}\x1b[0m" if is_colored else cut

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from penstock.elements.array_text import array_text
 from penstock.elements.nested.structure import flatten, paths
 from penstock.elements.ragged import Ragged
 from penstock.elements.spec import describe, spec_of
@@ -55,7 +56,7 @@ def value_text(value: Any, most: int = TEXT_SHOWN) -> str:
     if isinstance(value, bytes):
         text = value[: most + 1].decode("utf-8", "replace")
     elif isinstance(value, np.ndarray):
-        text = np.array2string(value, threshold=12, edgeitems=3, precision=4)
+        text = array_text(value, threshold=12, edgeitems=3, precision=4)
     elif isinstance(value, float | np.floating):
         text = f"{value:.6g}"
     else:

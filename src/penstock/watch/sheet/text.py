@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from penstock.core.shown import displayable
+from penstock.elements.array_text import array_text
 from penstock.elements.nested.structure import flatten, paths
 from penstock.elements.spec import leaf_spec
 from penstock.watch.page.samples import value_text
@@ -40,7 +41,7 @@ def _leaf_text(leaf: Any) -> str:
     if not isinstance(leaf, np.ndarray):
         return " ".join(value_text(leaf, LONGEST_LEAF).split())
     if leaf.size <= FEW_NUMBERS and leaf.ndim <= 1:
-        return " ".join(np.array2string(leaf, precision=4, max_line_width=10_000)[: 4 * LONGEST_LEAF].split())
+        return " ".join(array_text(leaf, precision=4, max_line_width=10_000)[: 4 * LONGEST_LEAF].split())
     return f"{leaf_spec(leaf)!r}{_range(leaf)}"
 
 

@@ -156,7 +156,9 @@ def _changed(publisher: Publisher, request: dict[str, Any]) -> dict[str, Any]:
         return {"error": f"{wrong[0]}: expected a whole number of at least 1"}
     passes = [each for each in publisher.under_way() if number in (None, each.number)]
     if not passes:
-        return {"error": f"pass {number} is over" if number is not None else "no pass is under way"}
+        there = ", ".join(str(each.number) for each in publisher.under_way())
+        which = "no pass" if number is None else f"no pass {number}"
+        return {"error": f"{which} is under way" + (f"; there are passes {there}" if there else "")}
     done: list[str] = []
     refused: list[str] = []
     for each in passes:
