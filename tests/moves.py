@@ -27,7 +27,8 @@ def move_at_once(monkeypatch, *, waits=True, processes=2):
             assert moved._crew.begun.wait(PATIENCE)
         return moved
 
-    monkeypatch.setattr(tuner, "THREADS_STAY", 0)  # in the next run too
+    monkeypatch.setattr(tuner, "LEAVES_PROCESSES", 0)  # in the next run too
+    monkeypatch.setattr(tuner, "BESIDE_OTHERS", 0)
     monkeypatch.setattr(Tuner, "threads_pay", lambda tuner: True)
     monkeypatch.setattr(Tuner, "start_threads", start_threads)
     monkeypatch.setattr(moving.Mover, "pays", lambda mover, left: mover._climb.holds_gil)

@@ -59,3 +59,13 @@ def test_a_screen_gets_a_bar_with_rich_and_without(rich, monkeypatch):
     assert "working" in screen.getvalue()
     assert "5/10" in screen.getvalue()
     assert "half" in screen.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("encoding", "wanted"), [("ascii", b"12 ?s ? gr??er\n"), ("utf-8", "12 µs → größer\n".encode())]
+)
+def test_what_the_encoding_lacks_is_a_question_mark(encoding, wanted):
+    written = io.BytesIO()
+    stream = io.TextIOWrapper(written, encoding=encoding, newline="")
+    Terminal(stream).show("12 µs → größer", 0)
+    assert written.getvalue() == wanted

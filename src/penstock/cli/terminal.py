@@ -90,7 +90,10 @@ class Terminal:
             yield _throttled(lambda done, note: bar.update(task, completed=done, note=note))
 
     def _write(self, text: str) -> None:
-        self.stream.write(text)
+        try:
+            self.stream.write(text)
+        except UnicodeEncodeError as error:
+            self.stream.write(text.encode(error.encoding, "replace").decode(error.encoding))
         self.stream.flush()
 
 

@@ -83,3 +83,7 @@ def test_ragged_batches_of_which_the_plan_knows_nothing_stay_ragged(sizes):
     verify_determinism(ds)
     deep = Dataset.range(5).map(lambda n: Ragged.from_rows([np.arange(n)] * (n + 1))).ragged_batch(2).rebatch(sizes)
     assert [batch.ragged_rank for batch in deep] == [2] * len(batches)
+
+
+def test_an_empty_stream_has_no_batches():
+    assert list(Dataset.from_generator(lambda: iter(range(9))).take(0).rebatch([1, 3])) == []

@@ -60,7 +60,7 @@ class Rebatch(Collecting):
         return None if splits is None else UnevenBatch(self.input, 1, splits)
 
     def size_of(self, number: int) -> int:
-        return self.sizes[number % self.stride % len(self.sizes)]
+        return self.sizes[number % (self.stride or 1) % len(self.sizes)]
 
     def first_of(self, number: int) -> int:
         turns, rest = divmod(number, len(self.sizes))
