@@ -92,6 +92,20 @@ def test_caches_leave_to_buffers_what_these_hold():
     assert cache.grow(20)
 
 
+def test_what_worker_processes_hold_leaves_half_of_the_limit_to_buffers_and_nothing_to_work_ahead():
+    budget = Budget(1000)
+    budget.elsewhere = lambda: 1200
+    buffer = budget.account("shuffle(10)", "buffer")
+    buffer.hold(500, told)
+    assert budget.left < 0
+    with pytest.raises(BudgetError, match="worker processes hold 1,200"):
+        buffer.hold(501, told)
+    budget.elsewhere = lambda: 300
+    buffer.hold(700, told)
+    with pytest.raises(BudgetError, match="worker processes hold 300"):
+        buffer.hold(701, told)
+
+
 def test_a_default_limit_does_not_count_caches_which_have_their_own():
     budget = Budget(100, given=False, cache_limit=500)
     cache = budget.account("cache", "cache")

@@ -132,12 +132,16 @@ class Account:
             self.peak = max(self.peak, self.nbytes)
 
     def hold(self, nbytes: int, told: Callable[[], Told]) -> None:
-        """Hold `nbytes` in a buffer that cannot shrink; raise a `BudgetError` if a given limit is too small."""
+        """Hold `nbytes` in a buffer that cannot shrink; raise a `BudgetError` if a given limit is too small.
+
+        What caches and worker processes hold leaves half of the limit to buffers: a worker's process grows by some
+        hundred KB of its own, which is no reason to refuse a small buffer.
+        """
         self.add(nbytes - self.nbytes)
         budget, held = self.budget, self.budget.held
         cached = held["cache"] if budget.given else 0
         elsewhere = budget.elsewhere()
-        if held["buffer"] + cached + elsewhere <= budget.limit:
+        if held["buffer"] + min(cached + elsewhere, budget.limit // CACHE_SHARE) <= budget.limit:
             return
         others = held["buffer"] - self.nbytes
         beside = [f"other operations hold {others:,}"] * (others > 0) + [f"caches keep {cached:,}"] * (cached > 0)

@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 
 import penstock as ps
-from penstock.engine.memory.pool import SMALL, Memory
+from penstock.engine.memory.arena import Arena
+from penstock.engine.memory.pool import SMALL, Memory, SharedMemory
+from penstock.engine.memory.shared_file import SharedFile
 
 D = ps.Dataset
 FLOAT = np.dtype(np.float32)
@@ -26,6 +28,19 @@ def test_large_arrays_are_recycled_and_small_ones_are_allocated_by_numpy():
     memory.allocate((SMALL,), np.dtype(object))
     assert memory.live_bytes == 0
     assert memory.peak_bytes == 4 * SMALL
+
+
+def test_the_peak_is_of_what_was_in_use_at_the_same_time_in_the_pool_and_the_arena():
+    memory = SharedMemory(Arena(SharedFile(1 << 16, 1 << 16)))
+    shared = memory.allocate((1 << 15,), np.dtype(np.uint8))
+    del shared
+    own = memory.allocate((1 << 17,), np.dtype(np.uint8))  # more than the arena has
+    assert memory.peak_bytes == 1 << 17
+    shared = memory.allocate((1 << 14,), np.dtype(np.uint8))
+    assert memory.peak_bytes == memory.live_bytes == (1 << 17) + (1 << 14)
+    del own, shared
+    assert memory.live_bytes == 0
+    assert memory.peak_bytes == (1 << 17) + (1 << 14)
 
 
 @pytest.mark.parametrize("executor", ["inline", "threads"])

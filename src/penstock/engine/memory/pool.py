@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import threading
 from collections.abc import Sequence
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any
@@ -37,6 +38,8 @@ class Memory:
         """The memory that worker processes share, if there are some."""
         self.elsewhere: tuple[int, int] = (0, 0)
         """The bytes in use, and the most so far, of a run that another process makes."""
+        self._peak = 0  # of the pool and the arena together
+        self._lock = threading.Lock()
 
     def within(self, budget: Budget) -> None:
         """Keep no more memory for the next batches than a budget allows, and count that memory in it."""
@@ -55,12 +58,26 @@ class Memory:
         """Return an array of this shape and dtype with arbitrary content."""
         if dtype.hasobject or math.prod(shape) * dtype.itemsize < SMALL:
             return np.empty(shape, dtype)
-        return self.pool.empty(shape, dtype)
+        made = self.pool.empty(shape, dtype)
+        self._note_peak()
+        return made
 
     def allocate_shared(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray:
         """Return an array of this shape and dtype in the arena, if there is room for it, with arbitrary content."""
         shared = None if self.arena is None else self.arena.allocate(shape, dtype)
-        return self.allocate(shape, dtype) if shared is None else shared
+        if shared is None:
+            return Memory.allocate(self, shape, dtype)
+        self._note_peak()
+        return shared
+
+    def _note_peak(self) -> None:
+        """Note the bytes in use if they are the most so far; a pool alone knows its own."""
+        if self.arena is None:
+            return
+        live = self.pool.bytes_live + self.arena.live_bytes
+        if live > self._peak:
+            with self._lock:
+                self._peak = max(self._peak, live)
 
     @property
     def idle_bytes(self) -> int:
@@ -74,13 +91,18 @@ class Memory:
 
     @property
     def peak_bytes(self) -> int:
-        """The largest number of bytes in use at the same time, in the pool and in the arena."""
-        return self.elsewhere[1] + self.pool.bytes_peak + (0 if self.arena is None else self.arena.peak_bytes)
+        """The largest number of bytes in use at the same time, in the pool and in the arena.
+
+        If there are both, the sum is that at the requests for arrays, and at least the peak of each.
+        """
+        shared = 0 if self.arena is None else self.arena.peak_bytes
+        return self.elsewhere[1] + max(self._peak, self.pool.bytes_peak, shared)
 
     def after_fork(self) -> None:
         """Begin a new pool in a forked child, and leave the parent's alone."""
         self.pool = Pool(self._most_idle)
         self.arena = None
+        self._lock = threading.Lock()  # which a thread of the parent may have held
 
 
 class SharedMemory(Memory):
@@ -93,8 +115,7 @@ class SharedMemory(Memory):
     def allocate(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray:
         """Return an array of this shape and dtype with arbitrary content."""
         small = dtype.hasobject or math.prod(shape) * dtype.itemsize < SMALL
-        shared = None if small or self.arena is None else self.arena.allocate(shape, dtype)
-        return super().allocate(shape, dtype) if shared is None else shared
+        return super().allocate(shape, dtype) if small else self.allocate_shared(shape, dtype)
 
 
 def each_alone(allocate: Allocate) -> AllocateAll:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import sys
 import sysconfig
+from collections.abc import Mapping
 from functools import cache
 from importlib import metadata
 from pathlib import Path
@@ -52,14 +53,21 @@ def _is_installed(top: str) -> bool:
     return any(path.is_relative_to(folder) for path in found for folder in _folders())
 
 
+@cache
 def _named(top: str) -> tuple[str, str]:
     try:
         return top, metadata.version(top)
     except metadata.PackageNotFoundError:
-        names = metadata.packages_distributions().get(top)
+        names = _names_of_distributions().get(top)
     if names:
         return names[0], metadata.version(names[0])
     return top, str(getattr(sys.modules.get(top), "__version__", "of unknown version"))
+
+
+@cache
+def _names_of_distributions() -> Mapping[str, list[str]]:
+    """Return the distributions by top-level name; it takes a second to look at those of a large environment."""
+    return metadata.packages_distributions()
 
 
 @cache
