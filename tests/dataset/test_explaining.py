@@ -24,9 +24,29 @@ def test_seeds_that_are_drawn_differ_from_dataset_to_dataset():
     assert str(ds.diff(ds)) == "the plans are equal"
     found = ds.diff(shuffled())
     assert not found
-    assert found.notes == ("each dataset draws its own seed for shuffle()",)
+    assert found.other_draws == ("shuffle()",)
+    assert str(found) == "the plans are equal\nthe elements differ: the datasets have other seeds for shuffle()"
     seeded = [shuffled().with_options(ps.Options(seed=1)) for _ in range(2)]
-    assert seeded[0].diff(seeded[1]).notes == ()
+    assert seeded[0].diff(seeded[1]).other_draws == ()
+
+
+def test_elements_are_not_said_to_be_equal_that_draw_by_other_seeds():
+    def jittered(x, *, rng):
+        return x + rng.integers(1000)
+
+    one, other = (Dataset.range(10).map(jittered).with_options(ps.Options(seed=seed)) for seed in (1, 2))
+    assert one[0] != other[0]
+    assert str(one.diff(other)) == (
+        "the operations are equal, and settings differ:\noptions: seed: 1 → 2\n"
+        "the elements differ: the datasets have other seeds for map(jittered)"
+    )
+    drawing_nothing = [Dataset.range(3).with_options(ps.Options(seed=seed)) for seed in (1, 2)]
+    assert str(drawing_nothing[0].diff(drawing_nothing[1])).startswith("the elements are equal, and settings differ")
+
+
+def test_a_draw_that_two_datasets_share_is_no_difference():
+    ds = Dataset.range(9).shuffle(reshuffle_each_iteration=False)
+    assert ds.diff(ds.prefetch(1)).other_draws == ()
 
 
 def test_a_dataset_of_a_subclass_in_a_function_is_compared():

@@ -14,6 +14,8 @@ from penstock.plan.graph import post_order
 from penstock.rewrite.fuse_images import fuse_image_chain
 from penstock.rewrite.passes import rewritten
 from penstock.rewrite.seeds import bind_seeds
+from penstock.testing.alike import difference
+from tests.image.photos import encoded
 
 FILES = Dataset.from_tensor_slices({"image": [b"", b""], "label": [0, 1]})
 
@@ -117,3 +119,48 @@ def test_operations_that_use_the_bytes_still_get_them(photos):
     assert all(e["image"] > 100 for e in ds)
     early = ps.read_image_folder(photos).filter(lambda e: len(e["image"]) > 0).map(image.decode(), on="image")
     assert "read_in_kernel" not in early.explain()
+
+
+@pytest.fixture(scope="module")
+def large():
+    """JPEGs that a chain decodes at a reduced scale, on which it differs from one operation after another."""
+    y, x = np.mgrid[:375, :500]
+    pixels = np.stack([x % 256, y % 256, x * y % 256], -1).astype(np.uint8)
+    return [encoded(pixels), encoded(pixels[::-1]), encoded(pixels[:, ::-1])]
+
+
+CHAINS = {
+    "resize": lambda ds: ds.map(image.decode()).map(image.resize(64)),
+    "cropped": lambda ds: ds.map(image.decode()).map(image.resize(20)).map(image.center_crop(16)),
+    "random": lambda ds: ds.map(image.decode()).map(image.random_resized_crop(64)).map(image.random_flip()),
+    "prefetched": lambda ds: ds.map(image.decode()).prefetch(1).map(image.resize(64)),
+    "on a part": lambda ds: (
+        ds.map(lambda x: {"image": x}).map(image.decode(), on="image").map(image.resize(9), on="image")
+    ),
+    "whole take between": lambda ds: ds.map(image.decode()).take(3).map(image.resize(64)),
+    "ignoring errors": lambda ds: ds.map(image.decode()).map(image.resize(64)).ignore_errors(),
+}
+
+
+def same(one, other):
+    assert difference(one, other) is None
+
+
+@pytest.mark.parametrize("name", CHAINS)
+def test_single_elements_have_the_pixels_of_the_run(large, name):
+    ds = CHAINS[name](Dataset.from_source(large)).with_options(ps.Options(seed=5))
+    first = list(ds.iterator(epoch=0))
+    for row, wanted in enumerate(first):
+        if ds._plan.indexed:
+            same(ds[row], wanted)
+        same(ds.explain(row=row).element, wanted)
+        same(ds.explain(row=row).operations[-1].elements[0], wanted)
+    same(list(ds.with_options(ps.Options(rewrite=False)).iterator(epoch=0)), first)
+    same(list(ds.head(3)), first)
+    if ds._plan.indexed:
+        (batch,) = ds.batch(3)
+        same(ds.batch(3)[0], batch)
+        same(ds.batch(3).explain(row=0).element, batch)
+        same(ds.batch(3).replay(0), batch)
+        same(ds[2:][0], first[2])
+    ps.testing.verify_determinism(ds)

@@ -34,7 +34,7 @@ def test_every_input_is_rewritten():
     assert [node.name for node in made.first.inputs] == ["range(9)", "range(5)"]
 
 
-def test_without_rewrites_only_settings_are_dropped():
+def test_without_rewrites_settings_are_dropped():
     plan = Dataset.range(9).skip(0).prefetch(2)._plan
     assert rewritten(plan, PLAIN).plan == Dataset.range(9).skip(0)._plan
 

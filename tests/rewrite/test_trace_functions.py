@@ -12,6 +12,7 @@ import penstock as ps
 from penstock import Dataset, Options, image
 from penstock.core.errors import ElementError, FailuresError
 from penstock.elements.chunks.chunk import Columns
+from penstock.elements.nested.structure import flatten
 from penstock.elements.spec import ArraySpec
 from penstock.ops.elementwise.comparing import FIRST
 from penstock.ops.elementwise.map import Map
@@ -249,6 +250,37 @@ def test_columns_are_kept_up_to_the_batch(monkeypatch):
     made = np.concatenate(list(ds))
     assert made.tolist() == [float(x) for x in range(1, 1501)]
     assert sum(calls) <= 3 * (FIRST + 8)  # by each of three functions, and the first few before columns are known
+
+
+REDUCED = {
+    "sum": lambda b: b.sum(),
+    "mean": lambda b: b.mean(),
+    "item": lambda b: b[0],
+    "argmax": lambda b: b.argmax(),
+    "difference": lambda b: b[1] - b[0],
+    "product": lambda b: 1.0 * b.sum(),
+    "truth": lambda b: (b > 3).any(),
+    "dict": lambda b: {"all": b, "sum": b.sum(), "two": (b.max(), 3)},
+    "tuple": lambda b: (b.std(), b),
+}
+
+
+@pytest.mark.parametrize("function", REDUCED.values(), ids=REDUCED)
+@pytest.mark.parametrize("executor", ["inline", "threads"])
+def test_numbers_of_batches_have_the_type_that_the_function_returns(function, executor):
+    ds = Dataset.range(40).batch(5).map(function).with_options(Options(executor=executor))
+    assert "traced" in ds.explain()
+    wanted = {repr(types_in(function(np.arange(5))))}
+    for _ in range(3):
+        assert {repr(types_in(element)) for element in ds} == wanted
+    assert repr(types_in(ds[0])) in wanted
+    (stacked,) = Dataset.range(40).batch(5).map(lambda b: b.sum()).batch(8)
+    assert stacked.tolist() == list(range(10, 200, 25))
+
+
+def types_in(element):
+    leaves, structure = flatten(element)
+    return structure, list(map(type, leaves))
 
 
 def test_elements_of_a_stream_are_made_in_columns_too():

@@ -57,7 +57,8 @@ class Options:
       and kept in its states.
     - `tuning`: the settings that `it.tuning()` or `ps.Tuning.load(path)` has returned, used as they are instead of
       being found again. Options that are set themselves, such as `workers`, and the memory budget, come before them.
-    - `rewrite`: `False` runs the plan as written, without the rewrites that `explain()` shows.
+    - `rewrite`: `False` runs the plan as written, without the rewrites that `explain()` shows; a chain of image
+      operations is one kernel even so, as its pixels depend on that.
     - `ignore_lint`: codes of findings to silence in warnings and in `ds.check()`, such as `"PS101"` or `("PS101",
       "PS301")`; `"all"` for all of them. The setting applies to the whole pipeline, and codes add up.
 

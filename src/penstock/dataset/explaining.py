@@ -118,10 +118,10 @@ class Explaining(Handle[T_co]):
         options = buffer.options.options_of(one), buffer.options.options_of(theirs)
         found = plans.difference.plan_difference(one, theirs, options)
         drawing = dict.fromkeys(node.label() for node in post_order(one) if is_unseeded(node))
-        if not drawing or self._passes.seed == other._passes.seed:  # noqa: SLF001 - ours
-            return found
-        drawn = f"each dataset draws its own seed for {', '.join(drawing)}"
-        return replace(found, notes=(*found.notes, drawn))
+        first, second = self._passes.beginning(0), other._passes.beginning(0)  # noqa: SLF001 - ours
+        drawn = (rewrite.seeds.seeds_of(node, at.seed, at.drawn) for node, at in ((one, first), (theirs, second)))
+        is_same = first.seed == second.seed or next(drawn) == next(drawn)
+        return found if is_same else replace(found, other_draws=tuple(drawing))
 
     def _row_explained(self, row: Any) -> RowExplanation:
         check_place("explain", "row", row)

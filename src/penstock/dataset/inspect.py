@@ -305,6 +305,7 @@ def _made(plan: Node, row: int) -> Any:
             return engine.runs.lowering.first_element(plan)
         if plan.length == 0:
             raise IndexError("no element")
+        plan = rewrite.passes.rewritten(plan, rewrite.passes.PLAIN).plan
         program = engine.tasks.compile.compiled(plan, np.empty, engine.tasks.observer.Unobserved())
         return program(np.array([row], np.int64)).elements()[0]
 

@@ -15,6 +15,7 @@ from penstock.core.arrays import Rows
 from penstock.core.errors import PlanError
 from penstock.core.frozen import frozen
 from penstock.core.seeds import recording_here
+from penstock.dryrun.chains import link, with_pixels_of_run
 from penstock.dryrun.dry_run import row_by_row
 from penstock.dryrun.recorded import Draws, RecordingGenerator
 from penstock.dryrun.row_stages import MOST_NOTED, STAGE, RowStage, Way, stage_of
@@ -38,6 +39,7 @@ from penstock.plan.flow import Flow, Mark, Open, Piece, Spread, close
 from penstock.plan.graph import post_order, rebuild, with_depth
 from penstock.plan.node import Node
 from penstock.plan.operation import Operation
+from penstock.rewrite.simplify import drop_run_settings
 
 
 @frozen()
@@ -108,7 +110,8 @@ class _Follower(Unobserved):
         self._settings = replace(settings_of(plan), executor="inline", isolate=False)
         self._turns: dict[int, tuple[Node, str]] = {}  # by id, with the operation as written
         self._grounds: list[tuple[Node, RowStage]] = []  # indexed nodes whose rows wait in a buffer
-        self.plan = rebuild(rebuild(plan, self._in_turns), self._with_stage)
+        written = rebuild(plan, lambda node: drop_run_settings(node) or node)  # they do not part image operations
+        self.plan = rebuild(rebuild(written, self._in_turns), self._with_stage)
         for stage, (_, depth) in zip(self.stages, with_depth(self.plan), strict=True):
             stage.depth = depth
 
@@ -136,6 +139,7 @@ class _Follower(Unobserved):
         if isinstance(made, IgnoreErrors | Tolerant) and made.elementwise and not node.indexed:
             made = replace(made, counted=True)
         made.memo.update({**node.memo, STAGE: self.stages[-1]})
+        link(made)
         return made
 
     def attempt(self, make: Callable[[], Any]) -> Any:
@@ -238,6 +242,7 @@ class _Follower(Unobserved):
             with self._noting(stage) as note:
                 first = len(stage.draws)
                 made = chunk if change is None else change(chunk, rows, below, out)
+                made = with_pixels_of_run(node, rows, chunk, Piece(made, rows)).chunk
                 drawn = stage.draws[first:]
                 note(rows, made)
             _tell_draws(drawn, node, given)
@@ -250,7 +255,7 @@ class _Follower(Unobserved):
             given = _given(node, piece.chunk)
             with self._noting(stage) as note:
                 first = len(stage.draws)
-                made = spread(piece)
+                made = with_pixels_of_run(node, piece.ids, piece.chunk, spread(piece))
                 drawn = stage.draws[first:]
                 note(made.ids, made.chunk)
             _tell_draws(drawn, node, given)

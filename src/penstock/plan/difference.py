@@ -54,7 +54,8 @@ class PlanDiff(ShownAsText):
 
     `operations` are those of both datasets, from the sources up; `options` are lines about the settings of a run, and
     `notes` facts that the operations do not show. As text, lines with `-` are only in the first dataset, those with `+`
-    only in the second, and `~` marks an operation that reads the same and differs.
+    only in the second, and `~` marks an operation that reads the same and differs. `other_draws` are the operations
+    without a seed of their own for which the datasets have other seeds, so elements differ even if plans are equal.
 
     >>> one, other = (Dataset.range(9).skip(count).batch(2) for count in (1, 2))
     >>> [(each.before, each.after) for each in one.diff(other).changed]
@@ -66,6 +67,7 @@ class PlanDiff(ShownAsText):
     operations: tuple[OperationDiff, ...]
     options: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    other_draws: tuple[str, ...] = ()
 
     @property
     def added(self) -> tuple[str, ...]:
@@ -86,13 +88,17 @@ class PlanDiff(ShownAsText):
         return bool(self.options) or any(each.kind != "equal" for each in self.operations)
 
     def __str__(self) -> str:
+        notes = list(self.notes)
+        if self.other_draws:
+            notes.append(f"the elements differ: the datasets have other seeds for {', '.join(self.other_draws)}")
         if not self:
-            return "\n".join(["the plans are equal", *self.notes])
+            return displayable("\n".join(["the plans are equal", *notes]))
         same = all(each.kind == "equal" or not each.counted for each in self.operations)
-        title = "the elements are equal, and settings differ" if same else "- this dataset, + the other one"
+        equal = "operations" if self.other_draws else "elements"
+        title = f"the {equal} are equal, and settings differ" if same else "- this dataset, + the other one"
         lines = [f"{title}:", *(() if same and not any(self._marked) else self._lines())]
         lines += [f"options: {', '.join(self.options)}"] if self.options else []
-        return displayable("\n".join([*lines, *self.notes]))
+        return displayable("\n".join([*lines, *notes]))
 
     @property
     def _marked(self) -> list[bool]:

@@ -32,9 +32,15 @@ class RewriteRule(NamedTuple):
 
 RewritePasses: TypeAlias = tuple[tuple[RewriteRule, ...], ...]
 
+PLAIN: RewritePasses = (
+    (RewriteRule(("prefetch", "with_options"), lambda: rewrite.simplify.drop_run_settings),),
+    (RewriteRule(("map",), lambda: rewrite.fuse_images.fuse_image_chain, "penstock.image"),),
+)
+"""The passes that every plan needs. A chain of image operations has other pixels than one operation after another, so
+it is what the pipeline means: it comes before the rules that depend on lengths."""
 UNTRACED: RewritePasses = (
+    *PLAIN,
     (
-        RewriteRule(("prefetch", "with_options"), lambda: rewrite.simplify.drop_run_settings),
         RewriteRule(("take",), lambda: rewrite.simplify.drop_full_take),
         RewriteRule(("skip",), lambda: rewrite.simplify.drop_empty_skip),
         RewriteRule(("repeat",), lambda: rewrite.simplify.drop_single_repeat),
@@ -42,7 +48,6 @@ UNTRACED: RewritePasses = (
         RewriteRule(("take",), lambda: rewrite.simplify.merge_takes),
         RewriteRule(("skip",), lambda: rewrite.simplify.merge_skips),
     ),
-    (RewriteRule(("map",), lambda: rewrite.fuse_images.fuse_image_chain, "penstock.image"),),
     (
         RewriteRule(("map",), lambda: rewrite.fuse_images.read_in_kernel, "penstock.image"),
         RewriteRule(("map",), lambda: rewrite.parse_records.parse_in_kernel, "penstock.records"),
@@ -55,7 +60,6 @@ PASSES: RewritePasses = (
         RewriteRule(("filter",), lambda: rewrite.trace_functions.trace_filter),
     ),
 )
-PLAIN: RewritePasses = (UNTRACED[0][:1],)
 
 SHORT = 512
 """The number of rows for which tracing a function costs about as much as calling it."""

@@ -120,7 +120,8 @@ class ColumnProgram:
             if self._layout.widest * length > MOST_AT_ONCE:
                 raise UnequalError
             self._block(whole, memory)
-        return [self._made(result, whole, length, stacked=out is not None) for result in self.results]
+        places = out if out is not None and len(out) == len(self.results) else [None] * len(self.results)
+        return [self._made(result, whole, length, place) for result, place in zip(self.results, places, strict=True)]
 
     def _check(self, columns: Sequence[Column]) -> None:
         for at in self._layout.read:
@@ -163,13 +164,14 @@ class ColumnProgram:
                 memory[at] = allocate(shape, form.dtype)
         return memory
 
-    def _made(self, result: ResultLeaf, whole: list[Any], length: int, *, stacked: bool) -> Column:
+    def _made(self, result: ResultLeaf, whole: list[Any], length: int, place: np.ndarray | None) -> Column:
         if result.register is None:
             return [result.constant] * length if result.shared else _repeated(result.constant, length)
         column: Any = whole[result.register]
         form = result.form
-        if form is not None and form.kind is Kind.NUMPY and form.dtype in PYTHON_TYPES and not stacked:
-            return list(column)  # an array of this dtype would stand for Python numbers
+        if form is not None and form.kind is Kind.NUMPY and form.dtype in PYTHON_TYPES:
+            is_stacked = _fits(place, (length, *form.shape), form.dtype)  # in a batch, which has no Python numbers
+            return column if is_stacked else list(column)  # an array of this dtype would stand for Python numbers
         return column
 
     def _step(self, at: int) -> ColumnStep:

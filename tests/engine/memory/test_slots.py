@@ -54,6 +54,14 @@ def test_leaves_of_objects_have_no_place():
     assert [same(made, made) for i, made in enumerate(ds)] == [True, True]
 
 
+def test_a_number_of_a_batch_has_no_place_where_its_type_would_be_lost():
+    numbers = D.range(40).batch(5).map(lambda b: {"batch": b, "sum": b.sum()})
+    batch, total = learnt(numbers, 0).take(3, last=False)
+    assert batch.shape == (3, 5)
+    assert total is NO_PLACE
+    assert learnt(D.range(40).batch(5).map(lambda b: b.sum()), 0).take(3, last=False) is None
+
+
 def test_batches_that_are_mostly_outside_take_no_slot():
     ragged = ps.Ragged.from_rows([[1.0] * 40, [], [2.0], [3.0]])
     slots = learnt(D.from_tensor_slices({"r": ragged, "x": np.arange(4)}).ragged_batch(2), 0)

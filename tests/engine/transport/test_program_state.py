@@ -7,7 +7,9 @@ import gc
 import importlib
 import itertools
 import os
+import pickle
 import threading
+import types
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
@@ -19,6 +21,8 @@ import penstock as ps
 from penstock.core.errors import WorkerError
 from penstock.engine.processes.pool import pool_for
 from penstock.engine.processes.starting import PoolSetup
+from penstock.engine.transport.program_state import InForce, ProgramState, SentValue
+from penstock.plan.safety.imported import ModulePlace
 from tests.engine.transport.everywhere import ALL, same_everywhere
 
 PATIENCE = 60  # seconds
@@ -306,6 +310,85 @@ def test_a_partial_of_a_static_method(modules):
     assert same_everywhere(functools.partial(config.Settings.static), modes=["processes", "isolated", "shared"])[1] == 3
 
 
+def undo_class(config, funcs):
+    del config.Derived.scale
+
+
+def undo_name(config, funcs):
+    del config.W
+
+
+def undo_module(config, funcs):
+    setattr(funcs, config.__name__, config)
+
+
+def set_derived(config, funcs):
+    config.Derived.scale = 9
+
+
+def set_w(config, funcs):
+    config.W = 9
+
+
+def set_module(config, funcs):
+    setattr(funcs, config.__name__, types.SimpleNamespace(SCALE=9))
+
+
+def unpatch(config, funcs):
+    funcs.helper = config.helper
+
+
+def unpatch_static(config, funcs):
+    config.Settings.static = config.OF_SETTINGS["static"]
+
+
+def unpatch_property(config, funcs):
+    config.Settings.half = config.OF_SETTINGS["half"]
+
+
+UNDONE = [
+    ("by_derived", set_derived, undo_class),
+    ("by_w", set_w, undo_name),
+    ("by_module", set_module, undo_module),
+    ("by_helper", patch, unpatch),
+    ("by_static", patch_static, unpatch_static),
+    ("by_property", patch_property, unpatch_property),
+    ("by_cache", load_by_environment, lambda config, funcs: config.loaded.cache_clear()),
+]
+
+
+@pytest.mark.parametrize("mode", ["processes", "isolated"])
+@pytest.mark.parametrize(("name", "change", "undo"), UNDONE, ids=[f"{a}-{b.__name__}" for a, b, _ in UNDONE])
+def test_a_change_that_the_program_undoes_is_undone_in_the_workers(modules, monkeypatch, mode, name, change, undo):
+    monkeypatch.setenv("PENSTOCK_SCALE", "2")
+    config, funcs = modules(
+        CONFIG + "\nclass Derived(Settings): pass\nOF_SETTINGS = dict(vars(Settings))\n",
+        FUNCS
+        + "\ndef by_derived(x): return x * config.Derived.scale\ndef by_w(x): return x * getattr(config, 'W', 2)\n",
+    )
+    ds = ps.Dataset.range(3).map(getattr(funcs, name))
+    expected = list(ds.with_options(ps.Options(executor="inline")))
+    config.loaded.cache_clear()
+    change(config, funcs)
+    assert list(ALL[mode](ds)) != expected
+    os.environ["PENSTOCK_SCALE"] = "2"
+    undo(config, funcs)
+    assert list(ALL[mode](ds)) == expected
+
+
+def test_what_another_program_has_set_is_undone(modules):
+    config, _ = modules()
+    state = InForce()
+    place = ModulePlace(config.__name__, ("SCALE",))
+    value = SentValue("value", pickle.dumps(3))
+    state.require(ProgramState({place: value}, origin=(0, b"one")))
+    assert config.SCALE == 3
+    state.require(ProgramState({}, origin=(0, b"one")))
+    assert config.SCALE == 3  # another pipeline, which does not read it
+    state.require(ProgramState({}, origin=(0, b"another")))
+    assert config.SCALE == 2
+
+
 def test_two_pipelines_with_other_values_share_workers(modules):
     config, funcs = modules()
     ds = ALL["processes"](ps.Dataset.range(64).map(funcs.by_module))
@@ -328,18 +411,18 @@ def test_a_pool_that_is_handed_in_has_it_too(modules):
 
 
 def test_what_an_initializer_sets_stays(modules):
-    config, funcs = modules(CONFIG + "\ndef init():\n    global SCALE\n    SCALE = 100\n")
+    config, funcs = modules(CONFIG + "\ndef init(name):\n    globals()[name] = 100\n")
     config.SCALE, config.settings.step = 3, 7
-    with ProcessPoolExecutor(1, get_context("spawn"), initializer=config.init) as given:
+    with ProcessPoolExecutor(1, get_context("spawn"), initializer=config.init, initargs=("SCALE",)) as given:
         options = ps.Options(executor=given)
         assert list(ps.Dataset.range(3).map(funcs.by_module).with_options(options)) == [0, 100, 200]
-        assert list(ps.Dataset.range(3).map(funcs.by_object).with_options(options)) == [0, 14, 28]
+        assert list(ps.Dataset.range(3).map(funcs.by_object).with_options(options)) == [0, 2, 4]
 
 
 def test_what_cannot_be_sent_is_an_error_that_names_it(modules):
     config, funcs = modules()
     config.LOCK = threading.Lock()
-    with pytest.raises(WorkerError, match=rf"{config.__name__}\.LOCK is of the type NoneType; .* _thread\.lock, which"):
+    with pytest.raises(WorkerError, match=rf"{config.__name__}\.LOCK is None; .* _thread\.lock, which"):
         list(ALL["processes"](ps.Dataset.range(3).map(funcs.by_lock)))
 
 
@@ -349,7 +432,16 @@ def test_a_large_array_is_compared(modules):
     )
     assert same_everywhere(funcs.by_big) == [0, 1, 2, 3, 4, 5]
     config.BIG[0] = 1
-    with pytest.raises(WorkerError, match=r"BIG has other items; in your program it is too large, .*: pass it to"):
+    with pytest.raises(
+        WorkerError, match=r"BIG has other items; in your program it is an array too large, .*: pass it"
+    ):
+        list(ALL["processes"](ps.Dataset.range(3).map(funcs.by_big)))
+
+
+def test_a_large_array_that_only_the_program_has(modules):
+    config, funcs = modules(CONFIG + "\nBIG = None\n", FUNCS + "\ndef by_big(x): return x + config.BIG[0]\n")
+    config.BIG = np.zeros(1 << 22)
+    with pytest.raises(WorkerError, match=r"\.BIG is None; in your program it is an array too large, which cannot be"):
         list(ALL["processes"](ps.Dataset.range(3).map(funcs.by_big)))
 
 

@@ -9,7 +9,7 @@ import pytest
 
 import penstock as ps
 from penstock.core.errors import WorkerError
-from penstock.engine.workers.replaceable import FRUITLESS
+from penstock.engine.workers.replaceable import FRUITLESS_INITIALIZED
 
 SPAWN = multiprocessing.get_context("spawn")
 
@@ -43,9 +43,9 @@ def test_an_initializer_that_fails_is_named_with_its_exception(workers):
         made.append(pool(failing, "GPU", workers))
         return made[-1]
 
-    with pytest.raises(WorkerError, match=r"its initializer failing raised RuntimeError: no GPU"):
+    with pytest.raises(WorkerError, match=r"its initializer failing raised RuntimeError: no GPU: correct the"):
         list(by(new))
-    assert len(made) == FRUITLESS
+    assert len(made) == FRUITLESS_INITIALIZED
 
 
 def test_the_initializer_of_a_pool_that_is_handed_in_is_named():

@@ -9,7 +9,7 @@ import types
 import pytest
 
 import penstock as ps
-from penstock.plan.safety.imported import CACHED_RESULT, Imported, ModulePlace, imported_by, mentioned_by
+from penstock.plan.safety.imported import CACHED_RESULT, Imported, ModulePlace, imported_by
 
 SOURCE = """
 import functools, math
@@ -127,9 +127,3 @@ def test_attributes_that_an_object_assigns_to_itself_are_not_those_of_its_class(
     made = found(module.both)
     stored = [made.stores(ModulePlace("read_by_tests", ("C", name))) for name in ("of_object", "of_class")]
     assert stored == [False, True]
-
-
-def test_the_names_that_an_initializer_mentions(module):
-    assert {"SCALE"} <= mentioned_by(module.counted)
-    assert {"loaded"} <= mentioned_by(functools.partial(module.by_loaded, 1))
-    assert mentioned_by(print) == set()

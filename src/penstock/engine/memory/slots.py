@@ -23,10 +23,10 @@ from penstock.plan.graph import end_of
 from penstock.plan.node import Node
 
 Slot: TypeAlias = list[np.ndarray]
-"""The memory of some items, one array of shape (items, ...) for each leaf; `NO_PLACE` for a leaf of objects."""
+"""The memory of some items, one array of shape (items, ...) for each leaf; `NO_PLACE` for one without a place."""
 
 NO_PLACE = np.empty(0, object)
-"""The array in a slot where no value fits: lists, texts and ragged rows come in arrays of their own."""
+"""The array in a slot where no value fits: numbers, lists, texts and ragged rows come by themselves."""
 NO_PLACE.flags.writeable = False
 
 
@@ -42,6 +42,14 @@ class LeafShape:
     def nbytes(self) -> int:
         """The number of bytes of the leaf in one item."""
         return prod(self.shape) * self.dtype.itemsize + self.outside
+
+    @property
+    def has_place(self) -> bool:
+        """Return whether a slot has a place for the leaf: not for objects, and not for the number that sums up a batch.
+
+        In an array, nobody would know whether it is one of NumPy or of Python.
+        """
+        return bool(self.shape) and not self.dtype.hasobject
 
 
 @frozen()
@@ -88,10 +96,12 @@ class Slots:
         """
         if self._shapes is None or self._varies or (self._is_given and not self._is_used) or self._is_outside:
             return None
+        if not any(leaf.has_place for leaf in self._shapes):
+            return None
         self._is_given = True
         count = max(items, self._items) if last else items
         self._items = items
-        has_place = [not leaf.dtype.hasobject for leaf in self._shapes]
+        has_place = [leaf.has_place for leaf in self._shapes]
         kinds = [((count, *leaf.shape), leaf.dtype) for leaf in compress(self._shapes, has_place)]
         memory = iter(self._allocate(kinds))
         return [next(memory)[:items] if has else NO_PLACE for has in has_place]

@@ -25,7 +25,7 @@ from penstock.core.frozen import frozen
 from penstock.core.pickling import dumps
 from penstock.engine.transport.process_settings import ProcessSettings
 from penstock.plan.node import Node
-from penstock.plan.safety.imported import CACHED_RESULT, ModulePlace, imported_by, mentioned_by
+from penstock.plan.safety.imported import CACHED_RESULT, ModulePlace, imported_by, is_in_place
 from penstock.plan.safety.walk import ABSENT
 
 LARGEST_VALUE = 1 << 24  # bytes of a value that is sent; beyond, an array is compared, and of other values the type
@@ -36,10 +36,14 @@ class SentValue(NamedTuple):
     """The content of one place in a module of the program.
 
     `data` is a pickled `value` or `code`, the `digest` of a large array, or the `type` of a value that cannot be sent.
+    What the program has set and `undone` has none.
     """
 
-    kind: Literal["value", "code", "digest", "type"]
+    kind: Literal["value", "code", "digest", "type", "undone"]
     data: bytes
+
+
+_sent: set[ModulePlace] = set()  # the places of all values that this process has sent
 
 
 @cache
@@ -91,8 +95,20 @@ def program_state(plan: Node, settings: ProcessSettings | None = None) -> Progra
     }
     values = {place: kept for place, kept in values.items() if place not in left_out}
     code = {place: SentValue("code", dumps(each)) for place, each in found.code.items()}
+    _sent.update(place for place, kept in values.items() if kept.kind == "value")
+    unread = sorted(_sent - values.keys() - code.keys(), key=repr)  # so that equal states have equal pickles
+    undone = {place: SentValue("undone", b"") for place in unread if _is_undone(place)}
     carried = {place: _kept(value) for place, value in found.carried.items()}
-    return ProgramState(code | values, settings, carried=carried)
+    return ProgramState(undone | code | values, settings, carried=carried)
+
+
+def _is_undone(place: ModulePlace) -> bool:
+    """Return whether the program has removed what it had set, or has put back what its module defines there."""
+    now: Any = sys.modules.get(place.module, ABSENT)
+    for step in place.steps:
+        now = _at(now, step)
+    is_default = now is None and str(place.steps[-1]).startswith("__")  # of a function that has none any longer
+    return now is ABSENT or is_default or isinstance(now, types.ModuleType) or is_in_place(now, place)
 
 
 def _kept(value: Any) -> SentValue:
@@ -105,11 +121,15 @@ def _kept(value: Any) -> SentValue:
 
 
 class InForce:
-    """The state of the programs whose tasks this process makes, as its modules have it."""
+    """The state of the programs whose tasks this process makes, as its modules have it.
+
+    What a place held before it was set is kept until the program has undone that, or another program comes.
+    """
 
     def __init__(self) -> None:
         self._lock = threading.RLock()
         self._values: dict[ModulePlace, SentValue] = {}
+        self._before: dict[ModulePlace, Any] = {}
         self._settings: ProcessSettings | None = None
         self._last: ProgramState | None = None
         self._in_use: list[ProgramState] = []
@@ -117,9 +137,10 @@ class InForce:
     def require(self, state: ProgramState) -> None:
         """Let the modules of this process have a state, before a task of its program.
 
-        Raise a `WorkerError` if something can neither be set nor be known to be the same.
+        Raise a `WorkerError` if something can neither be set nor be known to be the same. In a pool with an
+        initializer, modules are as that leaves them, and nothing is set.
         """
-        if state is self._last or state.origin == _this_process():
+        if state is self._last or state.origin == _this_process() or _has_initializer():
             return
         with self._lock:
             changes = [each for each in state.values.items() if self._values.get(each[0]) != each[1]]
@@ -128,9 +149,13 @@ class InForce:
             if state.settings is not None and state.settings != self._settings:
                 state.settings.apply(self._settings)
                 self._settings = state.settings
+            if self._last is not None and self._last.origin != state.origin:
+                self._forget_others(state)
             for place, kept in changes:
-                if not _left_by_initializer() & {*place.steps}:
-                    _put(place, kept)
+                if kept.kind in ("undone", "code"):
+                    self._put_back(place)
+                if kept.kind != "undone":
+                    _put(place, kept, self._before)
                 self._values[place] = kept
             self._last = state
 
@@ -145,6 +170,25 @@ class InForce:
         finally:
             with self._lock:
                 self._in_use.remove(state)
+
+    def _forget_others(self, state: ProgramState) -> None:
+        """Undo what another program has set, other than for its runs under way."""
+        kept = state.values.keys() | {place for each in self._in_use for place in each.values}
+        for place in self._before.keys() - kept:
+            self._put_back(place)
+            self._values.pop(place, None)
+
+    def _put_back(self, place: ModulePlace) -> None:
+        """Let a place hold what it held before it was set, if it was."""
+        if place not in self._before:
+            return
+        before, holder, last = self._before.pop(place), _holder(place), place.steps[-1]
+        if last == CACHED_RESULT:
+            holder.cache_clear()
+        elif before is not ABSENT:
+            _set(place, holder, last, before)
+        elif isinstance(last, str) and _at(holder, last) is not ABSENT:
+            delattr(holder, last)
 
     def _check_free(self, place: ModulePlace, kept: SentValue) -> None:
         if any(each.values.get(place, kept) != kept for each in self._in_use):
@@ -164,30 +208,39 @@ def _in_force(*parts: Any) -> ProgramState:
     return state
 
 
-def _put(place: ModulePlace, kept: SentValue) -> None:
-    """Let a place in a module of this process have what it has in the program."""
+def _put(place: ModulePlace, kept: SentValue, before: dict[ModulePlace, Any]) -> None:
+    """Let a place in a module of this process have what it has in the program, and keep what it held `before`."""
     try:
-        holder: Any = import_module(place.module)
+        holder = _holder(place)
     except ImportError:
         return  # who needs the module says so
-    *above, last = place.steps
-    for step in above:
-        holder = _at(holder, step)
+    last = place.steps[-1]
     here = _at(holder, last)
     if kept.kind == "code":
         _put_code(place, here, cloudpickle.loads(kept.data))
     elif kept.kind == "value" and last == CACHED_RESULT:
         _keep(holder, cloudpickle.loads(kept.data))
+        before.setdefault(place, ABSENT)
     elif kept.kind == "value":
         if here is ABSENT or _kept(here) != kept:
             _set(place, holder, last, cloudpickle.loads(kept.data))
+            before.setdefault(place, here)
     elif (_kept(here).data if kept.kind == "digest" else _type_of(here).encode()) != kept.data:
-        shown = "has other items" if kept.kind == "digest" else f"is {_shown(_type_of(here))}"
-        why = "too large" if kept.kind == "digest" else f"{_shown(kept.data.decode())}"
+        is_other = kept.kind == "digest" and isinstance(here, np.ndarray)
+        shown = "has other items" if is_other else "is None" if here is None else f"is {_shown(_type_of(here))}"
+        why = "an array too large" if kept.kind == "digest" else f"{_shown(kept.data.decode())}"
         raise WorkerError(
             f"a worker process imports the module {place.module} anew, where {place} {shown}; in your program it is "
             f"{why}, which cannot be sent: {WAY_OUT}"
         )
+
+
+def _holder(place: ModulePlace) -> Any:
+    """Return the module, class, function or descriptor of which a place is a part."""
+    holder: Any = import_module(place.module)
+    for step in place.steps[:-1]:
+        holder = _at(holder, step)
+    return holder
 
 
 def _put_code(place: ModulePlace, here: Any, code: types.CodeType) -> None:
@@ -225,6 +278,8 @@ def _at(holder: Any, step: str | int) -> Any:
             return cells[step].cell_contents
         except (IndexError, ValueError):
             return ABSENT
+    if step == CACHED_RESULT:
+        return None if hasattr(holder, "cache_info") and holder.cache_info().currsize else ABSENT
     held = vars(holder) if isinstance(holder, type) else None
     return getattr(holder, step, ABSENT) if held is None else held.get(step, ABSENT)
 
@@ -251,12 +306,11 @@ def _shown(kind: str) -> str:
 
 
 @cache
-def _left_by_initializer() -> frozenset[str]:
-    """Return the names that the initializer mentions of the pool that this process is of: it may have set them."""
+def _has_initializer() -> bool:
+    """Return whether the pool that this process is of, if any, has an initializer."""
     frame = sys._getframe()  # noqa: SLF001 # pyright: ignore[reportPrivateUsage] - the pool keeps it nowhere else
     while frame is not None:
-        initializer = frame.f_locals.get("initializer")
-        if frame.f_code.co_name == "_process_worker" and initializer is not None:
-            return frozenset(mentioned_by(initializer))
+        if frame.f_code.co_name == "_process_worker":
+            return frame.f_locals.get("initializer") is not None
         frame = frame.f_back
-    return frozenset()
+    return False

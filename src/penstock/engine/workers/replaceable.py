@@ -31,6 +31,7 @@ from penstock.executors.protocol import is_lost_worker
 
 WAITING_THERE = 4  # one call in this many waits in an executor that tells how many it runs at a time
 FRUITLESS = 6  # executors that break one after another, without a task done, before the run fails
+FRUITLESS_INITIALIZED = 2  # the same, of pools whose initializer raised an exception
 FRUITLESS_KILLED = 64  # the same, of executors whose workers others may have killed
 UNKNOWN_CODE = 255  # of a process of a fork server whose exit code somebody else has read
 
@@ -63,6 +64,7 @@ class ReplaceableExecutor:
         self._death = Death("")
         self._told: Connection | None = None  # with which the initializer of the executor failed, if it was made here
         self._fruitless = self._killed = 0  # executors in a row, by their own doing and by others
+        self._uninitialized = 0  # those of them whose initializer failed
         self._oom_kills = oom_kills()
         self._closed = False
         self.name = type(given).__name__ if self._given is not None else "other processes"
@@ -119,6 +121,11 @@ class ReplaceableExecutor:
             self._send(call, executor)
 
     def _begun(self) -> Executor:
+        if self._uninitialized >= FRUITLESS_INITIALIZED:
+            raise WorkerError(
+                f"{self._uninitialized} pools broke one after another without a task done: {self._broken}: correct the "
+                "function that is the initializer= of the pool, or its initargs=, or make the pool without one"
+            )
         if self._fruitless >= FRUITLESS or self._killed >= FRUITLESS_KILLED:
             broken = self._fruitless + self._killed
             raise WorkerError(f"{broken} executors broke one after another without a task done: {self._broken}")
@@ -194,7 +201,7 @@ class ReplaceableExecutor:
         is_over = call.ended(*opened)
         with self._lock:
             self._under_way.pop(call, None)
-            self._fruitless = self._killed = 0
+            self._fruitless = self._killed = self._uninitialized = 0
             was_alone, self._alone = self._alone is call, None if self._alone is call else self._alone
             if not is_over and not self._closed:
                 self._suspects.appendleft(call)
@@ -227,6 +234,7 @@ class ReplaceableExecutor:
                 self._executor, self._broken = None, self._death.how
                 self._killed += self._death.by_others
                 self._fruitless += not self._death.by_others
+                self._uninitialized += not self._death.begun
             begun = begun and self._death.begun
             was_alone, result = self._alone is call, None
             if was_alone:

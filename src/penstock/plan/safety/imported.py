@@ -310,19 +310,13 @@ def imported_by(plan: Node) -> Imported:
     return found
 
 
-def mentioned_by(function: Any) -> set[str]:
-    """Return all names in the code of a function, and of the functions of the user that it names."""
-    names, waiting, seen = set[str](), [function], set[int]()
-    while waiting:
-        each = waiting.pop()
-        each = getattr(each, "__func__", getattr(each, "func", each))
-        if not isinstance(each, types.FunctionType) or id(each) in seen or distribution_of(module_of(each)) is not None:
-            continue
-        seen.add(id(each))
-        for code in nested_code(each.__code__):
-            names.update(code.co_names)
-            waiting += [each.__globals__[name] for name in code.co_names if name in each.__globals__]
-    return names
+def is_in_place(thing: Any, place: ModulePlace) -> bool:
+    """Return whether a function, a class or an attribute of a class is the one that its module has defined there."""
+    if isinstance(thing, staticmethod | classmethod):
+        return is_in_place(thing.__func__, place.then("__func__"))
+    if isinstance(thing, property):
+        return getattr(thing.fget, "__module__", None) == place.module
+    return isinstance(thing, type | types.FunctionType | _Cached) and _own_place(thing) == place
 
 
 def _own_place(thing: Any) -> ModulePlace | None:
