@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from penstock.sources.powers import advise_of, begin_reading_of, blocks_of_source, called_by, faults_of
+from penstock.sources.powers import advise_of, blocks_of_source, called_by, faults_of, native_gatherer
 
 
 class Plain:
@@ -26,14 +26,14 @@ class Able:
 
 @pytest.mark.parametrize("source", [Plain(), None])
 def test_a_source_without_powers_offers_none(source):
-    assert (advise_of(source), begin_reading_of(source), blocks_of_source(source), called_by(source)) == (None,) * 4
+    assert (advise_of(source), native_gatherer(source), blocks_of_source(source), called_by(source)) == (None,) * 4
     assert not faults_of(source)
 
 
 def test_the_powers_of_a_source_are_found():
     source = Able()
     assert (blocks_of_source(source), called_by(source), list(faults_of(source))) == ("blocks", "called", ["file"])
-    advise, begin = advise_of(source), begin_reading_of(source)
+    advise = advise_of(source)
     assert advise is not None
-    assert begin is not None
+    assert native_gatherer(source) is source
     assert advise(np.array([1])).tolist() == [2]

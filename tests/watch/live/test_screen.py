@@ -66,6 +66,8 @@ def test_prints_come_above_the_lines_in_whole(terminal):
 def test_logs_of_handlers_made_before_come_above_the_lines_too(terminal):
     logger, handler = logging.getLogger("tests.screen"), logging.StreamHandler(sys.stderr)
     logger.addHandler(handler)
+    logging.getLogger("tests").addHandler(logging.lastResort)
+    logger.propagate = False
     try:
         screen = Screen(terminal)
         screen.draw(["first", "x" * 70])
@@ -76,6 +78,7 @@ def test_logs_of_handlers_made_before_come_above_the_lines_too(terminal):
         assert handler.stream is terminal
     finally:
         logger.removeHandler(handler)
+        logging.getLogger("tests").removeHandler(logging.lastResort)
     assert terminal.lines == ["one", "two", "three", "four"]
 
 

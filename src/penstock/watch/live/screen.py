@@ -146,7 +146,7 @@ def _hand_to_loggers(before: Any, now: Any) -> None:
     """
     loggers = [logging.root, *list(logging.root.manager.loggerDict.values())]
     for handler in [each for logger in loggers for each in getattr(logger, "handlers", ())]:
-        if getattr(handler, "stream", None) is before:
+        if vars(handler).get("stream") is before:  # others, such as `logging.lastResort`, look up the stream each time
             handler.stream = now
 
 
