@@ -1,4 +1,4 @@
-"""What a trace of one element notes of each operation, and how the elements of its input become that one."""
+"""The stages of one element, one for each operation, and the way from the elements of its input to that one."""
 
 from __future__ import annotations
 

@@ -7,15 +7,6 @@ from __future__ import annotations
 
 import pytest
 
-from penstock.engine.processes.pool import pool_for
-from penstock.engine.processes.starting import PoolSetup
+from tests.workers import two_processes
 
-PATIENCE = 60  # seconds
-
-
-@pytest.fixture(scope="session", autouse=True)
-def pool():
-    made = pool_for(PoolSetup(2), 1 << 28)
-    assert made.crew.begun.wait(PATIENCE)
-    yield made
-    made.close()
+pool = pytest.fixture(scope="session", autouse=True)(two_processes)

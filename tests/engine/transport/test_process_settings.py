@@ -13,20 +13,11 @@ import warnings
 import numpy as np
 import pytest
 
-from penstock.engine.processes.pool import pool_for
-from penstock.engine.processes.starting import PoolSetup
 from penstock.engine.transport.process_settings import ProcessSettings
 from tests.engine.transport.everywhere import same_everywhere
+from tests.workers import two_processes
 
-PATIENCE = 60  # seconds
-
-
-@pytest.fixture(scope="module", autouse=True)
-def pool():
-    made = pool_for(PoolSetup(2), 1 << 28)
-    assert made.crew.begun.wait(PATIENCE)
-    yield made
-    made.close()
+pool = pytest.fixture(scope="module", autouse=True)(two_processes)
 
 
 def warns(x):

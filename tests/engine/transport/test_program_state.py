@@ -19,13 +19,11 @@ import pytest
 
 import penstock as ps
 from penstock.core.errors import WorkerError
-from penstock.engine.processes.pool import pool_for
-from penstock.engine.processes.starting import PoolSetup
 from penstock.engine.transport.program_state import InForce, ProgramState, SentValue
 from penstock.plan.safety.imported import ModulePlace
 from tests.engine.transport.everywhere import ALL, same_everywhere
+from tests.workers import two_processes
 
-PATIENCE = 60  # seconds
 numbers = itertools.count()
 
 CONFIG = """
@@ -114,12 +112,7 @@ def by_lock(x): return x if config.LOCK is None else -x
 """
 
 
-@pytest.fixture(scope="module", autouse=True)
-def pool():
-    made = pool_for(PoolSetup(2), 1 << 28)
-    assert made.crew.begun.wait(PATIENCE)
-    yield made
-    made.close()
+pool = pytest.fixture(scope="module", autouse=True)(two_processes)
 
 
 @pytest.fixture

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import threading
 import time
@@ -12,7 +11,7 @@ from warnings import warn
 
 from penstock.core.digest import digest
 from penstock.core.errors import CacheWarning
-from penstock.storage.remote.cached_file import CachedFile
+from penstock.storage.remote.cached_file import CachedFile, is_unused
 from penstock.storage.remote.file import RemoteFile
 from penstock.storage.remote.orders import ToldOrders
 
@@ -152,7 +151,7 @@ class DiskCache:
             if size <= 0:
                 break
             self._open.pop(path, None)  # its last user closes it
-            if _is_unused(path):
+            if is_unused(path):
                 os.unlink(path)
                 self._taken -= taken
                 size -= taken
@@ -181,21 +180,6 @@ class DiskCache:
             self._is_off = True
             why = os.strerror(error.errno) if error.errno else str(error)
             warn(f"the cache in {self.folder} takes no more: {why}; objects are read again", CacheWarning, stacklevel=2)
-
-
-def _is_unused(path: str) -> bool:
-    """Return whether no process has a file of the cache open."""
-    try:
-        descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC)
-    except OSError:
-        return False
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        return False
-    finally:
-        os.close(descriptor)
-    return True
 
 
 def cache_root() -> str:

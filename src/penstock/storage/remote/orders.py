@@ -12,6 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from penstock.storage.remote.cached_file import is_unused
+
 _SUFFIX = ".order"
 USE = np.dtype([("name", "S32"), ("next", "<f8"), ("again", "<f8")])
 """The name of an object in the cache, with the times of `NextUse`."""
@@ -99,13 +101,4 @@ def _files(folder: str) -> Iterable[str]:
 
 def _is_over(path: str, now: float) -> bool:
     """Return whether the run that told an order has ended, however it ended."""
-    file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        if now - os.fstat(file).st_mtime > _OLD:
-            return True
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    finally:
-        os.close(file)
-    return True
+    return now - os.stat(path).st_mtime > _OLD or is_unused(path)
