@@ -124,6 +124,7 @@ def test_a_folder_in_memory_is_recognized(small_disk, tmp_path):
 
 LIMITED = """
 import resource, sys
+sys.dont_write_bytecode = True  # or files cut off at the limit stay there, for all to read
 resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, resource.RLIM_INFINITY))
 from tests.cache.test_growth import check_serving, filled
 store, told = filled(sys.argv[1])

@@ -135,7 +135,8 @@ print([int(x) for batch in it for x in batch[:, -1]] == list(range(400)), it.sta
         (resource.RLIMIT_NOFILE, 16),
     ],
 )
-def test_limits_of_the_process_change_no_element(limit, value):
+def test_limits_of_the_process_change_no_element(limit, value, monkeypatch):
+    monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")  # Python keeps files cut off at the limit, for all to read
     done = run(f"import resource; resource.setrlimit({limit}, ({value}, resource.getrlimit({limit})[1]))\n" + LIMITED)
     assert done.returncode == 0, done.stderr
     assert re.match(r"True 2 (processes|threads)", done.stdout), done.stderr
