@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import compress
 from math import prod
 from operator import is_
 from typing import Any, TypeAlias, cast
@@ -69,8 +68,7 @@ class Slots:
     def __init__(self, plan: Node, allocate: AllocateAll, before: SlotsBefore = NO_EPOCH_BEFORE) -> None:
         """Allocate by `allocate`; the shapes of an epoch before are those of this one until a batch has others."""
         self._allocate = allocate
-        self._shapes = before.shapes or _static_shapes(plan)
-        self._is_outside = _is_outside(self._shapes)  # more of a batch than what is in its slot
+        self._set_shapes(before.shapes or _static_shapes(plan))
         self._is_sized = all(not leaf.dtype.hasobject for leaf in self._shapes or ())  # else by the first batch
         self._is_learned = False  # from a batch of this epoch
         self._varies = False
@@ -94,17 +92,19 @@ class Slots:
         The first slot is a trial: others follow once batches were written to it, as functions may use other memory.
         There is none for batches that would be mostly outside, such as ragged rows beside a few numbers.
         """
-        if self._shapes is None or self._varies or (self._is_given and not self._is_used) or self._is_outside:
-            return None
-        if not any(leaf.has_place for leaf in self._shapes):
+        if not self._has_room or self._varies or (self._is_given and not self._is_used):
             return None
         self._is_given = True
         count = max(items, self._items) if last else items
         self._items = items
-        has_place = [leaf.has_place for leaf in self._shapes]
-        kinds = [((count, *leaf.shape), leaf.dtype) for leaf in compress(self._shapes, has_place)]
-        memory = iter(self._allocate(kinds))
-        return [next(memory)[:items] if has else NO_PLACE for has in has_place]
+        made = self._allocate([((count, *leaf.shape), leaf.dtype) for leaf in self._places if leaf is not None])
+        memory = iter(made if count == items else [array[:items] for array in made])
+        return [NO_PLACE if leaf is None else next(memory) for leaf in self._places]
+
+    def _set_shapes(self, shapes: list[LeafShape] | None) -> None:
+        self._shapes = shapes
+        self._places = [leaf if leaf.has_place else None for leaf in shapes or ()]
+        self._has_room = any(self._places) and not _is_outside(shapes)  # most of a batch is in its slot
 
     def learn(self, chunk: Chunk, slot: Slot | None = None) -> None:
         """Note the shapes of batches made, perhaps in a `slot`; the last batch of an epoch may be shorter."""
@@ -120,7 +120,7 @@ class Slots:
                 return
             differs = any(new.shape[1:] != old.shape[1:] for new, old in zip(shapes, known, strict=True))
             self._varies = self._varies or (differs and not is_first)
-        self._shapes, self._is_outside = shapes, _is_outside(shapes)
+        self._set_shapes(shapes)
 
 
 def moved_into(chunk: Chunk, slot: Slot) -> Chunk:

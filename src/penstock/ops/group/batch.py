@@ -19,7 +19,7 @@ from penstock.elements.nested.structure import Structure, unflatten
 from penstock.elements.ragged import Ragged
 from penstock.elements.spec import batched, of_any_largest
 from penstock.ops.group.grouping import Grouping, Groups, spans
-from penstock.ops.group.in_slot import OptionalSlot
+from penstock.ops.group.in_slot import OptionalSlot, for_elements
 from penstock.plan.types import Spec
 
 
@@ -73,7 +73,7 @@ class Batch(Grouping):
             if below is None:
                 return None
             out = below
-        return [_for_elements(array, batches, count) for array in out]
+        return [for_elements(array, batches, count) for array in out]
 
     def _stacked(
         self, chunk: Chunk, rows: Rows, out: OptionalSlot, allocate: Allocate, *, to_largest: bool = False
@@ -104,10 +104,3 @@ class Batch(Grouping):
             batch = unflatten(structure, [array[low:high] for array in arrays])
             made.append(self.completed(batch, high - low, self.size, allocate))
         return Items(made)
-
-
-def _for_elements(memory: np.ndarray, batches: int, count: int) -> np.ndarray:
-    """Return memory for k batches of b elements as memory for `count` elements, if it has room and the right shape."""
-    if memory.ndim < 2 or len(memory) != batches or memory.shape[0] * memory.shape[1] < count:
-        return memory
-    return memory.reshape(batches * memory.shape[1], *memory.shape[2:])[:count]
