@@ -13,7 +13,7 @@ from numpy.typing import DTypeLike, NDArray
 from penstock.core.arrays import Allocate
 from penstock.core.errors import ElementError
 from penstock.elements.chunks.chunk import Column
-from penstock.elements.chunks.stacking import SHAPELESS, Origin, folded, refuse_different, stack
+from penstock.elements.chunks.stacking import SHAPELESS, Origin, Stack, folded, refuse_different, stack
 from penstock.elements.chunks.to_arrays import owned
 from penstock.elements.leaves.offsets import begins, spread
 from penstock.elements.leaves.values import empty_value, end_to_end, memory
@@ -59,7 +59,7 @@ def pad_column(column: Column, shape: PartialShape | None, fill: Any, origin: Or
 
 def pad_groups(
     column: Column, size: int, shape: PartialShape | None, fill: Any, origin: Origin, allocate: Allocate
-) -> NDArray[Any] | None:
+) -> Stack | None:
     """Return k groups of `size` values as one array `(k, size, ...)`, each group as `pad_column` makes it.
 
     The result is `None` if groups might differ in shape or dtype.

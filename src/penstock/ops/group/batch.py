@@ -15,12 +15,14 @@ from penstock.elements import chunks
 from penstock.elements.chunks.chunk import Chunk, Column, Columns, Items
 from penstock.elements.chunks.stacking import Stack, folded
 from penstock.elements.chunks.to_arrays import stack_all
-from penstock.elements.nested.structure import Structure, unflatten
+from penstock.elements.nested.structure import Structure, flatten, unflatten
 from penstock.elements.ragged import Ragged
-from penstock.elements.spec import batched, of_any_largest
+from penstock.elements.spec import ObjectSpec, batched, of_any_largest
 from penstock.ops.group.grouping import Grouping, Groups, spans
 from penstock.ops.group.in_slot import OptionalSlot, for_elements
 from penstock.plan.types import Spec
+
+_NOWHERE = np.empty(0, object)  # no element fits there
 
 
 @frozen()
@@ -55,11 +57,18 @@ class Batch(Grouping):
         return self._cut(structure, arrays, counts, allocate)
 
     @property
-    def memory_below(self) -> Callable[[list[np.ndarray], Rows, Rows], OptionalSlot] | None:
-        def memory(out: list[np.ndarray], rows: Rows, its_rows: Rows) -> OptionalSlot:
-            if len(its_rows) != len(rows) * self.size and (self.counts(rows)[:-1] != self.size).any():
+    def memory_below(self) -> Callable[[OptionalSlot, Rows, Rows], OptionalSlot] | None:
+        is_text = _which_are_texts(self.input.spec())
+
+        def memory(out: OptionalSlot, rows: Rows, its_rows: Rows) -> OptionalSlot:
+            count = len(its_rows)
+            if count != len(rows) * self.size and (self.counts(rows)[:-1] != self.size).any():
                 return None  # elements after a short batch would overwrite those of other batches
-            return self.memory_of_elements(out, len(rows), len(its_rows))
+            below = None if out is None else self.memory_of_elements(out, len(rows), count)
+            if not any(is_text) or (below is not None and len(below) != len(is_text)):
+                return below
+            places = [_NOWHERE] * len(is_text) if below is None else below
+            return [np.empty(count, object) if text else place for text, place in zip(is_text, places, strict=True)]
 
         return memory
 
@@ -104,3 +113,9 @@ class Batch(Grouping):
             batch = unflatten(structure, [array[low:high] for array in arrays])
             made.append(self.completed(batch, high - low, self.size, allocate))
         return Items(made)
+
+
+def _which_are_texts(spec: Spec | None) -> list[bool]:
+    """Return for each leaf whether it is text or bytes: slots have no place for these, but readers write into one."""
+    leaves = [] if spec is None else flatten(spec)[0]
+    return [isinstance(leaf, ObjectSpec) and leaf.type in (str, bytes) for leaf in leaves]

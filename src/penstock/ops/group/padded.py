@@ -54,9 +54,9 @@ class PaddedBatch(LeafwiseGrouping):
     def leaves(
         self, column: Column, told: Any, origin: Origin, memory: np.ndarray | None, allocate: Allocate
     ) -> Column:
-        count = len(column)
+        (shape, fill), count = told, len(column)
         own = allocate if memory is None else or_else(for_elements(memory, count // self.size, count), allocate)
-        made = pad_groups(column, self.size, *told, origin, own)
+        made = pad_groups(column, self.size, shape, fill, origin, own)
         return super().leaves(column, told, origin, memory, allocate) if made is None else made
 
     def leaf_spec(self, leaf: LeafSpec, told: Any, size: int | None, origin: Origin) -> LeafSpec:
