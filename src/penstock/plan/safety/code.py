@@ -11,7 +11,7 @@ import os
 import types
 from typing import Any, Protocol
 
-from penstock.plan.safety.instructions import ABSENT, Instruction, in_cell, steps_of
+from penstock.plan.safety.instructions import ABSENT, Instruction, in_cell, steps_in
 from penstock.plan.safety.reads import Reads
 from penstock.plan.safety.stateless import STATEFUL, STATELESS
 from penstock.plan.safety.walk import is_library
@@ -59,7 +59,7 @@ class Code:
         self._read(function.__code__, function.__globals__, cells)
 
     def _read(self, code: types.CodeType, names: dict[str, Any], cells: Cells) -> None:
-        steps = steps_of(code)
+        steps = steps_in(code)
         for at, step in enumerate(steps):
             if step.op in _WRITES:
                 _check_write(step, cells)

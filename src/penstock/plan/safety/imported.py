@@ -23,7 +23,7 @@ from penstock.plan.content.code import nested_code
 from penstock.plan.content.origins import distribution_of, module_of
 from penstock.plan.graph import post_order
 from penstock.plan.node import Node
-from penstock.plan.safety.instructions import ABSENT, Instruction, in_cell, steps_of
+from penstock.plan.safety.instructions import ABSENT, Instruction, in_cell, steps_in
 from penstock.plan.safety.module_place import (
     CACHED_RESULT,
     CODE,
@@ -199,7 +199,7 @@ class Imported:
         of = None if module is not None else _importable(names)
         cells = {name: in_cell(cell) for name, cell in zip(code.co_freevars, function.__closure__ or (), strict=True)}
         for each in nested_code(code):
-            steps = steps_of(each)
+            steps = steps_in(each)
             for at, step in enumerate(steps):
                 if step.op == "STORE_GLOBAL" and module is not None:
                     self._stored.add(ModulePlace(module, (step.value,)))

@@ -93,7 +93,7 @@ def instructions_of(code: types.CodeType) -> tuple[Instruction, ...]:
     return tuple(steps)
 
 
-def steps_of(code: types.CodeType) -> list[Instruction]:
+def steps_in(code: types.CodeType) -> list[Instruction]:
     """Return the instructions of some code, in order, without those that do nothing."""
     return [step for step in instructions_of(code) if step.op not in NO_EFFECT]
 
