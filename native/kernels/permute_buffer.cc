@@ -61,8 +61,8 @@ void BufferedOrder::apply(const std::int64_t* rows, std::int64_t* out, std::size
     if (position < head_) return {start, head_, head_key_};
     if (position >= tail_) return {start + static_cast<std::int64_t>(tail_), length_ - tail_, tail_key_};
     const auto [number, lane] = place_of(position);
-    const std::uint64_t empty = delays_.empty(number), low = position - (lane - empty), count = delays_.round - empty;
-    return {start + static_cast<std::int64_t>(low), count, epoch_key(out_key_, number, count, true)};
+    const std::uint64_t empty = delays_.empty(number), low = position - (lane - empty), full = delays_.round - empty;
+    return {start + static_cast<std::int64_t>(low), full, epoch_key(out_key_, number, full, true)};
   });
   for (std::size_t i = 0; i < count; i += kBlock) trace(out + i, std::min(kBlock, count - i), start);
 }

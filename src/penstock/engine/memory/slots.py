@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import compress
 from math import prod
 from operator import is_
 from typing import Any, TypeAlias, cast
@@ -76,6 +77,11 @@ class Slots:
         self._is_used = before.is_used  # true once a batch was written into its slot
         self._items = 0  # in the slot before
 
+    def _set_shapes(self, shapes: list[LeafShape] | None) -> None:
+        self._shapes = shapes
+        self._has_place = [leaf.has_place for leaf in shapes or ()]
+        self._is_outside = _is_outside(shapes)  # more of a batch than what is in its slot
+
     @property
     def after(self) -> SlotsBefore:
         """The shapes and uses that the slots of the next epoch begin with."""
@@ -92,19 +98,16 @@ class Slots:
         The first slot is a trial: others follow once batches were written to it, as functions may use other memory.
         There is none for batches that would be mostly outside, such as ragged rows beside a few numbers.
         """
-        if not self._has_room or self._varies or (self._is_given and not self._is_used):
+        if self._shapes is None or self._varies or (self._is_given and not self._is_used) or self._is_outside:
+            return None
+        if True not in self._has_place:
             return None
         self._is_given = True
         count = max(items, self._items) if last else items
         self._items = items
-        made = self._allocate([((count, *leaf.shape), leaf.dtype) for leaf in self._places if leaf is not None])
-        memory = iter(made if count == items else [array[:items] for array in made])
-        return [NO_PLACE if leaf is None else next(memory) for leaf in self._places]
-
-    def _set_shapes(self, shapes: list[LeafShape] | None) -> None:
-        self._shapes = shapes
-        self._places = [leaf if leaf.has_place else None for leaf in shapes or ()]
-        self._has_room = any(self._places) and not _is_outside(shapes)  # most of a batch is in its slot
+        kinds = [((count, *leaf.shape), leaf.dtype) for leaf in compress(self._shapes, self._has_place)]
+        memory = iter(self._allocate(kinds))
+        return [next(memory)[:items] if has else NO_PLACE for has in self._has_place]
 
     def learn(self, chunk: Chunk, slot: Slot | None = None) -> None:
         """Note the shapes of batches made, perhaps in a `slot`; the last batch of an epoch may be shorter."""
