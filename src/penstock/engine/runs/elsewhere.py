@@ -26,7 +26,7 @@ from penstock.engine.tasks.cost import Cost
 from penstock.engine.transport.channel import Message
 from penstock.engine.transport.packets import opened_packet
 from penstock.engine.transport.raised import unpickled_error
-from penstock.engine.transport.undelivered import undelivered
+from penstock.engine.transport.unsent import undelivered
 from penstock.engine.workers.suspects import ADVICE
 from penstock.plan.flow import Flow, Piece
 from penstock.plan.node import Node

@@ -11,12 +11,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from penstock.core.surroundings import serve_another_process
-from penstock.engine.memory.arena import Arena
-from penstock.engine.memory.arenas import new_arena
+from penstock.engine.memory.arena import Arena, new_arena
 from penstock.engine.memory.lent import WHOLE_PIECE, Loan
 from penstock.engine.memory.pool import SharedMemory
-from penstock.engine.processes.result_sizes import IN_A_MESSAGE
 from penstock.engine.processes.serving import ReceivedPlans, begun, until_let_go
+from penstock.engine.processes.travel import IN_A_MESSAGE
 from penstock.engine.runs.ahead import AheadOfConsumer
 from penstock.engine.runs.carry_over import CarryOver
 from penstock.engine.runs.run import Run
@@ -26,8 +25,7 @@ from penstock.engine.transport.channel import Channel, Message
 from penstock.engine.transport.packets import Unsent, packet_of
 from penstock.engine.transport.program_state import ProgramState, in_force
 from penstock.engine.transport.raised import pickled_error
-from penstock.engine.transport.undelivered import unsendable
-from penstock.engine.transport.unsent import part_at_fault, why_unsent
+from penstock.engine.transport.unsent import part_at_fault, unsendable, why_unsent
 from penstock.engine.workers.lifetime import worker_thread
 from penstock.plan.blame import blame_given
 from penstock.plan.deferred import settled

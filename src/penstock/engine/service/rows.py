@@ -20,7 +20,6 @@ from penstock.engine.service.lanes import Lanes
 from penstock.engine.tasks.compile import compiled
 from penstock.engine.tasks.observer import Unobserved
 from penstock.engine.workers.lifetime import worker_thread
-from penstock.engine.workers.loaded import fresh
 from penstock.plan.node import Node
 
 MOST_LANES = 4
@@ -71,7 +70,7 @@ class PreparedRows(Lanes[RowLane]):
         super().__init__()
         self._plan = run
         self._settings = lane_settings(plan)
-        self._program = compiled(run, fresh, Unobserved())
+        self._program = compiled(run, np.empty, Unobserved())
         self._carry_over = CarryOver()
         self._most = settings_of(plan).memory_budget // KEPT_PART
         self._kept: dict[int, tuple[Chunk, int]] = {}  # by row: a chunk, and the position in it
