@@ -59,6 +59,10 @@ class ProcessWorkers:
         """True once a worker takes tasks; until then, tasks are made in this process."""
         return self._crew.ready
 
+    def wait_until_ready(self) -> None:
+        """Wait until a worker takes tasks, or none ever will."""
+        self._crew.begun.wait()
+
     @property
     def no_start(self) -> str | None:
         """The reason why not one process could be started, if so."""

@@ -175,6 +175,8 @@ class Session:
         kind, count = processes.workers.ProcessWorkers, self.settings.workers or 1
         made = self._in_pool(kind, plan, observer, count, ends_stuck=self.settings.ends_stuck)
         self._in_processes.append(made)
+        if self.settings.spares_process:
+            made.wait_until_ready()
         return made if self._can_start(made) else None
 
     def _in_pool(self, kind: type[W], plan: SharedPlan, observer: Observer, count: int, *, ends_stuck: bool) -> W:
