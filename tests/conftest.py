@@ -1,4 +1,4 @@
-"""Hypothesis profiles: `ci` draws the same examples on every run, `dev` new ones, and `thorough` ten times as many."""
+"""Hypothesis profiles: `ci` draws the same examples on every run, `dev` others and more, `thorough` ten times as many."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, Phase, settings
 # No deadlines: how long an example takes says more about the machine than about the code.
 settings.register_profile(
     "ci",
+    max_examples=40,
     deadline=None,
     derandomize=True,
     suppress_health_check=[HealthCheck.too_slow],

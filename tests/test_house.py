@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tomllib
 from collections import defaultdict
+from functools import cache
 from itertools import chain
 from pathlib import Path
 from types import ModuleType
@@ -55,6 +56,7 @@ def name_of(path: Path) -> str:
     return path.relative_to(ROOT).as_posix()
 
 
+@cache
 def texts() -> list[Path]:
     """Every text file that is, or would be, in the repository."""
     command = ["git", "-c", "safe.directory=*", "ls-files", "--cached", "--others", "--exclude-standard", "-z"]
@@ -63,10 +65,12 @@ def texts() -> list[Path]:
     return [path for path in files if b"\0" not in path.read_bytes()[:8192] and "hostile" not in path.parts]
 
 
+@cache
 def text(path: Path) -> str:
     return path.read_text("utf-8", errors="replace")
 
 
+@cache
 def tree_of(path: Path) -> ast.Module:
     return ast.parse(text(path), filename=str(path))
 
