@@ -78,9 +78,13 @@ class ServiceLine:
 
     def opened(self, message: Message) -> Any:
         """Return the elements in an answer."""
-        _, packet, at, loan = message.head
+        _, packet, at, (connection, answer) = message.head
         lent = self._lent
-        return opened_loan(packet, at, message.tail, lambda places: [] if lent is None else lent.parts(*loan, places))
+
+        def parts(places: list[tuple[int, int]]) -> list[memoryview]:
+            return [] if lent is None else lent.parts(connection, answer, places)
+
+        return opened_loan(packet, at, message.tail, parts)
 
     def close(self) -> None:
         """Close this end, in a forked child without an effect on the parent's.
