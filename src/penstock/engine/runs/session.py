@@ -175,8 +175,6 @@ class Session:
         kind, count = processes.workers.ProcessWorkers, self.settings.workers or 1
         made = self._in_pool(kind, plan, observer, count, ends_stuck=self.settings.ends_stuck)
         self._in_processes.append(made)
-        if self.settings.spares_process:
-            made.wait_until_ready()
         return made if self._can_start(made) else None
 
     def _in_pool(self, kind: type[W], plan: SharedPlan, observer: Observer, count: int, *, ends_stuck: bool) -> W:
@@ -190,8 +188,8 @@ class Session:
         pool = self._carry_over.pool(setup, settings.memory_budget)
         pool.adopt(plan)
         self.budget.elsewhere = pool.crew.held_bytes
-        note, stuck_after = self.events.append, settings.stuck_after
-        return kind(pool, plan, observer, note, stuck_after=stuck_after, ends_stuck=ends_stuck)
+        note, stuck_after, waits = self.events.append, settings.stuck_after, settings.spares_process
+        return kind(pool, plan, observer, note, stuck_after=stuck_after, ends_stuck=ends_stuck, waits=waits)
 
     def moved(self, work: Work, observer: Observer, count: int, reads: Reads) -> MovedWorkers:
         """Return processes that could make the tasks of threads, given what their functions read."""
