@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from penstock.engine.memory.arena import Mapping
-from penstock.engine.memory.lent import LEAST_MAPPED, MOST_MAPPED, WHOLE_PIECE, LentFile, LentMemory
+from penstock.engine.memory.lent import LEAST_MAPPED, MOST_PIECES, WHOLE_PIECE, LentFile, LentMemory
 from penstock.engine.memory.shared_file import SharedFile
 
 
@@ -78,7 +78,7 @@ def test_small_pieces_and_those_beyond_the_most_are_copied_and_return_at_once(sh
     (small,) = lent.parts(1, 0, [(128, 9)])
     assert bytes(small) == bytes(range(9))
     assert lent.returned() == [(1, 0, WHOLE_PIECE)]
-    kept = [lent.parts(1, number, [(128, LEAST_MAPPED)]) for number in range(MOST_MAPPED)]
+    kept = [lent.parts(1, number, [(128, LEAST_MAPPED)]) for number in range(MOST_PIECES)]
     assert lent.returned() == []
     (copied,) = lent.parts(1, 99, [(128, LEAST_MAPPED)])
     assert lent.returned() == [(1, 99, WHOLE_PIECE)]

@@ -19,7 +19,7 @@ Loan: TypeAlias = tuple[int, int, int]
 WHOLE_PIECE = -1
 """The number that stands for all blocks of a piece."""
 LEAST_MAPPED = 1 << 17  # bytes; it takes less time to copy fewer than to map them
-MOST_MAPPED = 32  # pieces at a time that a `LentFile` maps; each is a descriptor and a mapping of the process
+MOST_PIECES = 32  # pieces at a time that a `LentFile` maps; each is a descriptor and a mapping of the process
 
 
 class Loans:
@@ -59,7 +59,7 @@ class LentFile(Loans):
     """The file of the arena of a process that lends the same blocks to several processes.
 
     A piece is mapped privately: what this process writes to it, no other one sees, and no page of it is copied before.
-    A small piece is copied, and so is one more than `MOST_MAPPED`, so that a consumer that keeps all pieces does not
+    A small piece is copied, and so is one more than `MOST_PIECES`, so that a consumer that keeps all pieces does not
     keep all of the arena.
     """
 
@@ -74,7 +74,7 @@ class LentFile(Loans):
     def parts(self, run: int, piece: int, places: Sequence[tuple[int, int]]) -> list[memoryview]:
         """Return the bytes at these places, each an offset with a number of bytes, which may be changed here."""
         loan = run, piece, WHOLE_PIECE
-        if sum(nbytes for _, nbytes in places) >= LEAST_MAPPED and len(self._mapped) < MOST_MAPPED:
+        if sum(nbytes for _, nbytes in places) >= LEAST_MAPPED and len(self._mapped) < MOST_PIECES:
             with suppress(OSError):  # the system allows no more mappings or descriptors
                 return self._private(loan, places)
         try:
