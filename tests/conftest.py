@@ -1,4 +1,4 @@
-"""Hypothesis profiles: `ci` draws the same examples every time, `dev` others and more, `thorough` ten times as many."""
+"""Hypothesis profiles: `ci` draws the same examples on every run, `dev` others and more, `thorough` ten times more."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from penstock.engine.processes.pool import ProcessPool
 from penstock.engine.processes.ticket import Ticket
 from penstock.engine.tasks.observer import Observer
 from penstock.engine.tasks.task import Job, Result, Task
-from penstock.engine.transport.undelivered import undelivered
+from penstock.engine.transport.unsent import undelivered
 from penstock.engine.workers.window import Window
 from penstock.ops.group.batching import batching_of
 from penstock.ops.group.grouping import Grouping

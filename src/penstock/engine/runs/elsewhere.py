@@ -25,7 +25,7 @@ from penstock.engine.tasks.cost import Cost
 from penstock.engine.transport.channel import Message
 from penstock.engine.transport.packets import opened_loan
 from penstock.engine.transport.raised import unpickled_error
-from penstock.engine.transport.undelivered import undelivered
+from penstock.engine.transport.unsent import undelivered
 from penstock.engine.workers.suspects import ADVICE
 from penstock.plan.flow import Flow, Piece
 from penstock.plan.node import Node
@@ -199,7 +199,7 @@ class Elsewhere:
             self._take(told)
 
         def parts(places: list[tuple[int, int]]) -> list[np.ndarray]:
-            return [] if lent is None else [lent.array((*loan, at), *place) for at, place in enumerate(places)]
+            return [] if lent is None else [lent.array((*loan, n), *place) for n, place in enumerate(places)]
 
         try:
             return opened_loan(packet, at, message.tail, parts)

@@ -21,8 +21,7 @@ from penstock.engine.tasks.observer import Observer
 from penstock.engine.transport.channel import Channel, Message
 from penstock.engine.transport.program_state import ProgramState, in_force
 from penstock.engine.transport.raised import pickled_error
-from penstock.engine.transport.undelivered import unsendable
-from penstock.engine.transport.unsent import part_at_fault, why_unsent
+from penstock.engine.transport.unsent import part_at_fault, unsendable, why_unsent
 from penstock.engine.workers.lifetime import worker_thread
 from penstock.plan.blame import blame_given
 from penstock.plan.deferred import settled

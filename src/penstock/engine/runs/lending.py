@@ -6,10 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from penstock.engine.memory.arena import Arena
-from penstock.engine.memory.arenas import new_arena
+from penstock.engine.memory.arena import Arena, new_arena
 from penstock.engine.memory.lent import WHOLE_PIECE, Loan
-from penstock.engine.processes.result_sizes import IN_A_MESSAGE
+from penstock.engine.processes.travel import IN_A_MESSAGE
 from penstock.engine.transport.packets import Unsent, packet_of
 
 

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple, cast
 
 from penstock.core.surroundings import serve_another_process
 from penstock.elements.chunks.chunk import Chunk
-from penstock.engine.memory.arenas import ARENA_SHARE
+from penstock.engine.memory.arena import ARENA_SHARE
 from penstock.engine.memory.pool import SharedMemory
 from penstock.engine.runs.lending import Lending
 from penstock.engine.runs.settings import settings_of
