@@ -116,7 +116,6 @@ class Mover:
 
     def _returned(self, moved: MovedWorkers) -> Workers | None:
         """Return the threads, if they make the next tasks again."""
-        moved.shares_gil = self._climb.elsewhere == "tried"  # then the loop measures how much they make
         if self._climb.elsewhere == "worse":
             moved.go_back("processes do not make more")
         if not moved.is_back:

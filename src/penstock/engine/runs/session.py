@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from penstock.core.events import RunEvent
     from penstock.engine.processes.moved import MovedWorkers
     from penstock.engine.processes.plans import SharedPlan
+    from penstock.engine.processes.pool import ProcessPool
     from penstock.engine.processes.workers import ProcessWorkers
     from penstock.engine.runs.told import RunFacts
     from penstock.engine.workers.executors import RemoteWorkers
@@ -78,6 +79,7 @@ class Session:
         self._held_by_pools: list[dict[int, int]] = []
         self._remote: list[RemoteWorkers] = []
         self._in_processes: list[ProcessWorkers] = []
+        self._pool: ProcessPool | None = None  # of the processes
         self.note_once = partial(note_once, set[str](), self.events)  # that the run goes on without something
         self.starting = 0  # ns that the consumer has waited for the start of the process that makes the run
         self.told: RunFacts | None = None  # the facts of the process that makes the run, if another one does
@@ -100,7 +102,7 @@ class Session:
             settings, stage = self.settings, len(self.tuners)
             pinned, begins_inline = settings.pinned(stage), settings.begins_inline
             tuner = self._carry_over.tuner(settings.workers, stage=stage, begins_inline=begins_inline, pinned=pinned)
-            tuner.most_cores = settings.most_cores
+            tuner.most_cores, tuner.by_default = settings.most_cores, settings.by_default
             if of_stream:
                 tuner.long_groups()
             self.tuners.append(tuner)
@@ -146,10 +148,12 @@ class Session:
         if self._outer is not None:
             return self._outer.workers(work, tuner, observer)
         executor: Any = self.settings.executor
-        threads = tuner.start_threads()
+        threads = tuner.start_threads(in_processes=executor == "processes")
         if executor == "processes":
             if (found := self._process_workers(work, observer)) is not None:
+                self.resize()
                 return found
+            tuner.fix(threads, "no process can be started")
         elif self.settings.is_remote:
             return self._remote_workers(work, threads, observer)
         self.has_threads = True
@@ -187,6 +191,7 @@ class Session:
         setup = processes.starting.PoolSetup(count, settings.native_threads, given, cores=settings.cores)
         pool = self._carry_over.pool(setup, settings.memory_budget)
         pool.adopt(plan)
+        self._pool = pool
         self.budget.elsewhere = pool.crew.held_bytes
         note, stuck_after = self.events.append, settings.stuck_after
         return kind(pool, plan, observer, note, stuck_after=stuck_after, ends_stuck=ends_stuck)
@@ -199,6 +204,7 @@ class Session:
     def move_to(self, moved: MovedWorkers) -> None:
         """Note that processes make the tasks of a stage from now on, and allocate slots that they can write to."""
         self._in_processes.append(moved)
+        self.resize()
         if not self.has_given_slots:
             self.allocate_slot = each_alone(self.memory.allocate_shared)
 
@@ -243,7 +249,7 @@ class Session:
             self._executor.workers = workers
 
     def resize(self) -> None:
-        """Continue with the number of threads that the stages want now."""
+        """Continue with the number of threads, and of processes, that the stages want now."""
         if self._outer is not None:
             self._outer.resize()
             return
@@ -251,6 +257,8 @@ class Session:
         wanted = self.controls.threads_wanted(tuners)
         if self._threads is not None and self._threads.workers != wanted:
             self._threads.resize(wanted)
+        if self._pool is not None and self._in_processes:
+            self._pool.want(self, max(tuner.threads for tuner in tuners))
 
     def look_again(self) -> None:
         """Continue with the threads that are wanted now, and let producers look whether they may go on."""
@@ -365,7 +373,7 @@ class Session:
         """Forget all workers and their locks in a forked child, which begins another session."""
         self._lock = threading.RLock()
         self._threads, self._executor, self._to_close = None, None, []
-        self._remote, self._in_processes = [], []
+        self._remote, self._in_processes, self._pool = [], [], None
         for window in list(self._windows):
             window.after_fork()
 
@@ -379,6 +387,8 @@ class Session:
             stop()
         if self._threads is not None:
             self._threads.shutdown(wait=False, cancel_futures=True)
+        if self._pool is not None:
+            self._pool.let_go(self)
         self.tidy()
 
     @property

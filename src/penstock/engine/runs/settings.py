@@ -46,7 +46,8 @@ class Settings:
     process; one that is stuck is ended if `ends_stuck`. Threads and processes count with `most_cores`, and the system
     keeps them on `cores`, unless that is `None`. If `isolate` is true, another process makes the run, with the settings
     `elsewhere`: there the run is `hosted`, no item is made ahead if `on_request`, and items come `one_by_one` to find
-    one that ends the process. The run `follows_executor` if `workers` is what the executor told.
+    one that ends the process. The run `follows_executor` if `workers` is what the executor told. The number of worker
+    processes is `by_default` that of the cores, and need not be kept.
     """
 
     executor: str | Executor | Callable[[], Executor]
@@ -69,6 +70,7 @@ class Settings:
     one_by_one: bool = False
     tuning: Tuning | None = None
     follows_executor: bool = False
+    by_default: bool = False
 
     def pinned(self, stage: int) -> TaskTuning | None:
         """Return the size and number of the tasks of a stage, if they are not to be measured."""
@@ -130,6 +132,7 @@ def settings_of(plan: Node) -> Settings:
     most_cores = math.inf if options.cores is None else options.cores
     if options.cores is not None and not hasattr(os, "sched_setaffinity"):
         workers = min(workers or options.cores, options.cores)  # the only way to keep the limit
+    by_default = executor == "processes" and workers is None
     if executor == "processes":
         most = math.ceil(min(available_cores(), most_cores))
         executor, workers = ("inline", None) if is_worker_process() else (executor, workers or most)
@@ -159,6 +162,7 @@ def settings_of(plan: Node) -> Settings:
         on_request=depth == 0,
         tuning=tuning,
         follows_executor=follows and workers is not None,
+        by_default=by_default,
     )
 
 

@@ -37,6 +37,7 @@ class ThreadWorkers:
     """Workers that run tasks in threads, which write directly into the slots."""
 
     shares_gil = True
+    is_tuned = True
     ready = True
 
     def __init__(self, work: Work, executor: Executor) -> None:
@@ -91,6 +92,7 @@ class RemoteWorkers:
     """Workers of an executor in other processes or hosts: the plan travels to them, and tasks as `pack` makes them."""
 
     shares_gil = False
+    is_tuned = False
     ready = True
 
     def __init__(
