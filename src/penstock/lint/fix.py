@@ -83,7 +83,9 @@ def fix_of(move: MoveCall | str, plan: Node) -> Fix | None:
         return None
     moved, target = (place_noted(plan, node) for node in (move.moved, move.target))
     methods = move.moved.name, move.target.name
-    return None if moved is None or target is None else Fix(move.effect, moved, target, move.before, methods, move.times)
+    return (
+        None if moved is None or target is None else Fix(move.effect, moved, target, move.before, methods, move.times)
+    )
 
 
 def _makes_others(code: CodeType) -> bool:

@@ -8,7 +8,7 @@ import re
 import tokenize
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 SourceEnd = tuple[int, int]
 """A line, from 1 on, and a column in bytes of UTF-8, as `ast` counts them."""
@@ -86,7 +86,7 @@ def with_argument_multiplied(text: str, end: SourceEnd, by: SourceEnd) -> tuple[
         raise EditError(f"the file cannot be parsed: {error}") from None
     written, factor = (_first_number(_call_ending_at(tree, each)) for each in (end, by))
     begin, after = (_offset(text, place) for place in _place(written))
-    made = f"{text[:begin]}{written.value * factor.value}{text[after:]}"
+    made = f"{text[:begin]}{cast('int', written.value) * cast('int', factor.value)}{text[after:]}"
     moves_end = written.end_lineno == end[0]
     return made, (end[0], end[1] + (len(made) - len(text) if moves_end else 0))
 

@@ -25,10 +25,10 @@ from penstock.watch.counts import (
     CPU,
     FAILED,
     GIVEN,
-    NEVER,
     ROWS,
     ROWS_SKIPPED,
     SKIPPED,
+    UNKNOWN_COST,
     WALL,
     Cell,
     Note,
@@ -326,7 +326,7 @@ def _measured_program(
             cell[CALLS] += skipped
             cell[ROWS] += rows
             cell[BYTES] += operation.each * rows
-        operation.took = took if calls >= SAMPLE and took <= count * operation.most_each else NEVER
+        operation.took = took if calls >= SAMPLE and took <= count * operation.most_each else UNKNOWN_COST
         cell[CALLS] += 1
         cell[ROWS] += count
         cell[BYTES] += operation.bytes_of(chunk, 0 if skipped else calls) if stands_for else operation.each * count

@@ -24,7 +24,7 @@ COUNTS = 9
 CALLS, ROWS, WALL, CPU, BYTES, GIVEN, FAILED, SKIPPED, ROWS_SKIPPED = range(COUNTS)
 
 QUICK = 200_000  # ns; of calls that take less, one in `SAMPLE` is measured for all
-NEVER = 1 << 62  # ns
+UNKNOWN_COST = 1 << 62  # ns
 
 Note: TypeAlias = Callable[[int, int, int], object]
 """Takes the begin of a call, the time it took (both in ns), and its rows."""
@@ -41,9 +41,9 @@ class OperationCounters:
     cells: dict[int, Cell] = field(default_factory=dict)
     each: int = 0  # bytes of the element sampled last
     is_sampled: bool = False  # whether quick calls may go unmeasured
-    took: int = NEVER  # ns of the call measured last
+    took: int = UNKNOWN_COST  # ns of the call measured last
     took_below: int = 0  # ns of its arithmetic on rows
-    most_each: int = NEVER  # ns of an element from which on no call is quick
+    most_each: int = UNKNOWN_COST  # ns of an element from which on no call is quick
     unmeasured: list[tuple[Unmeasured, int]] = field(default_factory=list)
     tallies: list[tuple[Tally, bool, bool]] = field(default_factory=list)
     note: Note | None = None  # called with each call that is long enough to see, if anybody looks at calls

@@ -116,5 +116,5 @@ class Tally:
 
     def of(self, *, of_batches: bool, has_time: bool) -> tuple[int, int, int, int, int]:
         """Return the calls, rows (batches, if `of_batches`), wall and CPU time (of one that has it) and bytes."""
-        times = (self._wall, self._cpu) if has_time else (0, 0)
-        return self._calls, self._batches if of_batches else self._rows, *times, self._nbytes
+        wall, cpu = (self._wall, self._cpu) if has_time else (0, 0)
+        return self._calls, self._batches if of_batches else self._rows, wall, cpu, self._nbytes

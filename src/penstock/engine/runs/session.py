@@ -29,7 +29,6 @@ from penstock.engine.tuning.tuner import Tuner
 from penstock.engine.workers.protocol import Workers
 from penstock.engine.workers.window import WHILE_WAITING, Window
 from penstock.kernels import SideThread
-from penstock.plan.graph import same_plan
 from penstock.plan.node import Node
 
 if TYPE_CHECKING:
@@ -60,16 +59,14 @@ class Session:
         self.settings = settings
         self.budget = settings.budget() if outer is None else outer.budget
         self._freed: FreedMemory | None = None
-        self.observer = observer
-        self.controls = Controls()  # of the run, which sets it
+        self.observer, self.controls = observer, Controls()  # those of the run, which sets the controls
         self.allocate = carry_over.memory.allocate
         shares = settings.is_remote and not carry_over.has_given_slots
         self.allocate_slot = each_alone(carry_over.memory.allocate_shared) if shares else carry_over.allocate_slot
         self.has_given_slots = carry_over.has_given_slots
         self.tuners: list[Tuner] = []
         self.spent = Cost(0, 0)
-        self._carry_over, self._outer = carry_over, outer
-        self._stages = self._operations = 0
+        self._carry_over, self._outer, self._stages, self._operations = carry_over, outer, 0, 0
         self.may_move = settings.begins_inline and not settings.hosted and outer is None  # from threads to processes
         self.turns = 1  # stages of one kind that alternate, and share the items made ahead
         self._threads: Threads | None = None
@@ -189,12 +186,10 @@ class Session:
         settings = self.settings
         given = settings.memory_budget if settings.budget_is_given else None
         setup = processes.starting.PoolSetup(count, settings.native_threads, given, cores=settings.cores)
-        pool = self._carry_over.pool(setup, settings.memory_budget)
+        self._pool = pool = self._carry_over.pool(setup, settings.memory_budget)
         pool.adopt(plan)
-        self._pool = pool
         self.budget.elsewhere = pool.crew.held_bytes
-        note, stuck_after = self.events.append, settings.stuck_after
-        return kind(pool, plan, observer, note, stuck_after=stuck_after, ends_stuck=ends_stuck)
+        return kind(pool, plan, observer, self.events.append, stuck_after=settings.stuck_after, ends_stuck=ends_stuck)
 
     def moved(self, work: Work, observer: Observer, count: int, reads: Reads) -> MovedWorkers:
         """Return processes that could make the tasks of threads, given what their functions read."""
@@ -219,16 +214,11 @@ class Session:
     def _remote_workers(self, work: Work, threads: int, observer: Observer) -> Workers:
         """Return the same workers for all stages that do the same work, so that their plan travels once."""
         for remote in self._remote:
-            if (
-                remote.observer is observer
-                and remote.work.numbered_from == work.numbered_from
-                and type(remote.work) is type(work)
-                and same_plan(remote.work.plan, work.plan)
-            ):
+            if remote.is_of(work, observer):
                 return remote
         if self._executor is None:
-            note = self.events.append
-            self._executor = workers.replaceable.ReplaceableExecutor(self.settings.executor, threads, note)
+            kind = workers.replaceable.ReplaceableExecutor
+            self._executor = kind(self.settings.executor, threads, self.events.append)
             self.at_close(self._executor.close)
         budget, given = self.settings.memory_budget, self.settings.budget_is_given
         arena = partial(self._carry_over.arena, budget, given=given)
