@@ -20,6 +20,10 @@ CXX_FILES := $(shell find native bench -name '*.cc' -o -name '*.h' 2>/dev/null)
 BUILD_TOOLS := "scikit-build-core>=0.11" "nanobind>=2.7" "numpy>=2" "cmake>=3.24" "ninja>=1.11"
 SANITIZED := build/sanitized
 
+# Tests of a file share servers, clusters and imports, so they run in one process; they often wait for processes of
+# their own, so there is one process more than jobs.
+TESTERS := -n $(shell expr $(JOBS) + 1) --dist=loadfile --no-loadscope-reorder
+
 # Tests start Python some hundred times: without bytecode files, each start would compile the package again.
 unexport PYTHONDONTWRITEBYTECODE
 
@@ -43,7 +47,7 @@ demo: $(VENV)/installed-demo ## Install into .venv and run the demo on real data
 test: environment ## Install into .venv, lint, check types and contracts, build, run all tests.
 	@$(MAKE) --no-print-directory -j $(JOBS) --output-sync=line lint native-test
 	$(call say,Running the tests and the examples in the documentation)
-	@$(BIN)/python -m pytest -n $(JOBS) --hypothesis-profile=ci $(ARGS) || { \
+	@$(BIN)/python -m pytest $(TESTERS) --hypothesis-profile=ci $(ARGS) || { \
 	  echo "==> Running what failed once more, alone: what passes now depends on a busy machine, and is to be mended"; \
 	  $(BIN)/python -m pytest --last-failed --last-failed-no-failures none --hypothesis-profile=ci $(ARGS); }
 

@@ -146,15 +146,13 @@ def test_accelerate_resumes_to_the_same_loss():
     assert share_of(told, "of other crops") > 90
 
 
-@pytest.mark.parametrize("backend", ["jax", "tensorflow", "torch"])
-def test_keras_recognizes_digits_on_each_backend(backend, monkeypatch):
-    needs("keras", backend)
-    monkeypatch.setenv("KERAS_BACKEND", backend)
-    monkeypatch.setenv("TF_CPP_MIN_LOG_LEVEL", "3")
-    told = printed("keras_digits.py", ignored=("__array__ implementation",))  # Keras with PyTorch and NumPy 2
+def test_keras_recognizes_digits(monkeypatch):  # the other backends: tests/feed/test_keras.py
+    needs("keras", "jax")
+    monkeypatch.setenv("KERAS_BACKEND", "jax")
+    told = printed("keras_digits.py")
     assert "stopped in epoch 0 after 21 batches" in told
     assert share_of(told, "of 297 digits held out") > 95
-    assert f"{backend}: " in told
+    assert "jax: " in told
     assert re.search(r"ids of those that are not: \[\d+, ", told)
 
 

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tomllib
 from collections import defaultdict
+from functools import cache
 from itertools import chain
 from pathlib import Path
 from types import ModuleType
@@ -32,8 +33,6 @@ MACHINE_PATH = re.compile(r"(?<![\w./:~-])/(?:work|tmp|home|root|Users|opt)/")
 TESTED_ELSEWHERE: dict[str, str] = {
     "__init__.py": "the public names: test_house.py itself",
     "engine/processes/serving.py": "in the processes of tests/engine/processes/test_worker.py",
-    "engine/service/server.py": "in the process of tests/engine/service/test_sharing.py",
-    "engine/runs/changes.py": "by tests/engine/runs/test_controls.py, which changes runs",
     "engine/runs/host.py": "in the process of tests/engine/runs/test_elsewhere.py",
     "storage/records.py": "as remote and as local files by tests/storage/remote/test_reading.py",
     "storage/remote/indexes.py": "by tests/storage/remote/test_reading.py",
@@ -56,6 +55,7 @@ def name_of(path: Path) -> str:
     return path.relative_to(ROOT).as_posix()
 
 
+@cache
 def texts() -> list[Path]:
     """Every text file that is, or would be, in the repository."""
     command = ["git", "-c", "safe.directory=*", "ls-files", "--cached", "--others", "--exclude-standard", "-z"]
@@ -64,10 +64,12 @@ def texts() -> list[Path]:
     return [path for path in files if b"\0" not in path.read_bytes()[:8192] and "hostile" not in path.parts]
 
 
+@cache
 def text(path: Path) -> str:
     return path.read_text("utf-8", errors="replace")
 
 
+@cache
 def tree_of(path: Path) -> ast.Module:
     return ast.parse(text(path), filename=str(path))
 

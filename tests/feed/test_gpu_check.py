@@ -17,6 +17,7 @@ def test_the_table_has_a_line_for_every_source_of_batches(monkeypatch, capsys, f
 
     checked = []
     monkeypatch.setattr(f"bench.feeding.{framework}_steps.verify_feed", lambda *feed: checked.append(feed))
+    monkeypatch.setattr(f"bench.feeding.{framework}_steps.WIDTHS", (4, 8))
     sizes = ["--batch", "2", "--size", "16", "--images", "8", "--steps", "1", "--rounds", "1", "--workers", "0"]
     monkeypatch.setattr(sys, "argv", ["bench.feeding", "--device", "cpu", "--frameworks", framework, *sizes])
     program.main()

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import gc
 
-from penstock.engine.memory import arenas, shared_file
-from penstock.engine.memory.arenas import arena_within, new_arena
+from penstock.engine.memory import arena, shared_file
+from penstock.engine.memory.arena import arena_within, new_arena
 
 BUDGET = 1 << 22
 
@@ -40,6 +40,6 @@ def test_without_room_anywhere_there_is_no_arena_and_a_reason(monkeypatch):
     def refuse(*_):
         raise OSError("nothing left")
 
-    monkeypatch.setattr(arenas, "SharedFile", refuse)
+    monkeypatch.setattr(arena, "SharedFile", refuse)
     told = "no memory is shared with the workers, so batches are copied: nothing left"
     assert new_arena(BUDGET) == arena_within(BUDGET + 3, given=True) == (None, told)

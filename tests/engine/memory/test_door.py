@@ -5,8 +5,7 @@ import os
 import numpy as np
 import pytest
 
-from penstock.engine.memory.arena import Arena
-from penstock.engine.memory.door import door_of, mapped_by
+from penstock.engine.memory.arena import Arena, door_of, mapped_by
 from penstock.engine.memory.shared_file import SharedFile
 
 

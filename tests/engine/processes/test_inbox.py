@@ -9,9 +9,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from penstock.engine.processes.inbox import Inbox
-from penstock.engine.processes.plans import Travelling
-from penstock.engine.processes.worker import Server
+from penstock.engine.processes.travel import Travelling
+from penstock.engine.processes.worker import Inbox, Server
 from penstock.engine.transport.channel import Channel, Message
 
 

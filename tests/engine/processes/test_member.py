@@ -5,8 +5,9 @@ import signal
 
 import pytest
 
-from penstock.engine.processes.member import TASKS_AHEAD, Member, told_code
+from penstock.engine.processes.member import TASKS_AHEAD, Member
 from penstock.engine.processes.starting import PoolSetup, started
+from penstock.engine.workers.suspects import told_code
 
 
 @pytest.fixture

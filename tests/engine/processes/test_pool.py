@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import penstock as ps
-from penstock.engine.memory import arenas, shared_file
+from penstock.engine.memory import arena, shared_file
 from penstock.engine.processes.pool import pool_for
 from penstock.engine.processes.starting import PoolSetup
 
@@ -56,7 +56,7 @@ def test_without_any_shared_memory_batches_come_through_sockets(monkeypatch, cap
     def refuse(*_):
         raise OSError("nothing left")
 
-    monkeypatch.setattr(arenas, "SharedFile", refuse)
+    monkeypatch.setattr(arena, "SharedFile", refuse)
     setup = PoolSetup(1, budget=BUDGET + 1)
     pool = pool_for(setup, BUDGET)
     assert pool.crew.begun.wait(60)

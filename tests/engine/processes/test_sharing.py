@@ -18,8 +18,7 @@ import penstock as ps
 from penstock.core.errors import WorkerError
 from penstock.elements.chunks.chunk import Items
 from penstock.engine.memory import shared_file
-from penstock.engine.memory.arena import Arena
-from penstock.engine.memory.door import Door
+from penstock.engine.memory.arena import Arena, Door
 from penstock.engine.memory.shared_file import SharedFile
 from penstock.engine.processes import sharing as ways
 from penstock.engine.processes.sharing import Sharing

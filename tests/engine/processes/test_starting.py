@@ -9,7 +9,8 @@ import pytest
 
 import penstock as ps
 from penstock.engine.processes import starting
-from penstock.engine.processes.starting import THREAD_VARIABLES, PoolSetup, environment, obstacle
+from penstock.engine.processes.starting import PoolSetup, environment, obstacle
+from penstock.engine.transport.process_settings import THREAD_VARIABLES
 from tests.engine.processes.programs import PATIENCE, SETUP, run
 
 

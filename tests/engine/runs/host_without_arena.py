@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from penstock.engine.memory import arenas
+from penstock.engine.memory import arena
 from penstock.engine.runs.host import serve
 
 __all__ = ["serve"]
@@ -12,4 +12,4 @@ def refuse(*_):
     raise OSError("nothing left")
 
 
-arenas.SharedFile = refuse
+arena.SharedFile = refuse

@@ -85,7 +85,7 @@ def test_what_waits_behind_others_counts_as_a_size(room):
     learnt(room, *[10] * 9)
     window = Window(ordered=True)
     window.largest = 300
-    room.foresee(window)
+    room.for_items(window, gathered=False)
     assert room.item_bytes == 300
     assert window.largest == 0
 

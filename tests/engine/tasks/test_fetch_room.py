@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from penstock.core.budget import Budget
 from penstock.engine.runs.stage import FETCHED
-from penstock.engine.tasks.fetch_room import fetch_room
+from penstock.engine.tasks.next_uses import fetch_room
 from penstock.engine.tasks.read_ahead import FETCHED_AHEAD
 
 

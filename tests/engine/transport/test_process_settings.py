@@ -88,6 +88,16 @@ def test_settings_hold_in_isolated_runs_and_services(settings, tmp_path, mode):
     gc.collect()
 
 
+def test_a_process_that_makes_its_first_task_has_no_variable_that_the_program_has_removed_meanwhile(settings):
+    settings.delenv("OMP_NUM_THREADS", raising=False)
+    of_program = ProcessSettings.here()
+    settings.setenv("PENSTOCK_REMOVED", "1")
+    settings.setenv("OMP_NUM_THREADS", "1")  # as Penstock starts it
+    of_program.apply(None)
+    assert "PENSTOCK_REMOVED" not in os.environ
+    assert os.environ["OMP_NUM_THREADS"] == "1"
+
+
 def test_settings_are_equal_until_one_changes(settings):
     before = ProcessSettings.here()
     assert ProcessSettings.here() == before

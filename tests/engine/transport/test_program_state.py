@@ -20,7 +20,7 @@ import pytest
 import penstock as ps
 from penstock.core.errors import WorkerError
 from penstock.engine.transport.program_state import InForce, ProgramState, SentValue
-from penstock.plan.safety.imported import ModulePlace
+from penstock.plan.safety.module_place import ModulePlace
 from tests.engine.transport.everywhere import ALL, same_everywhere
 from tests.workers import two_processes
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import penstock as ps
 from penstock.core.errors import WorkerError
-from penstock.engine.transport.undelivered import undelivered, unsendable
-from penstock.engine.transport.unsent import is_unsent
+from penstock.engine.transport.unsent import is_unsent, undelivered, unsendable
 
 PLAN = ps.Dataset.range(3).map(lambda x: x)._plan
 

@@ -4,35 +4,9 @@ from typing import TYPE_CHECKING
 
 from penstock.core.lazy import files_on_demand
 
-__all__ = [
-    "arena",
-    "arenas",
-    "cgroups",
-    "door",
-    "extents",
-    "freed",
-    "headroom",
-    "lent",
-    "pool",
-    "shared_file",
-    "slots",
-    "stream_slots",
-]
+__all__ = ["arena", "stream_slots"]
 
 if TYPE_CHECKING:
-    from penstock.engine.memory import (
-        arena,
-        arenas,
-        cgroups,
-        door,
-        extents,
-        freed,
-        headroom,
-        lent,
-        pool,
-        shared_file,
-        slots,
-        stream_slots,
-    )
+    from penstock.engine.memory import arena, stream_slots
 else:
     __getattr__ = files_on_demand(__name__, __all__)

@@ -1,4 +1,4 @@
-"""The arena: one stretch of memory that this process and its workers share, with blocks for batches and results."""
+"""Arenas: stretches of memory that this process and its workers share, with blocks for batches and results."""
 
 from __future__ import annotations
 
@@ -7,18 +7,22 @@ import os
 import threading
 import weakref
 from collections import deque
+from functools import lru_cache
 from math import prod
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from penstock.engine.memory.extents import Extents
+from penstock.engine.memory.headroom import most_mapped
 from penstock.engine.memory.pool import ALIGNMENT
 from penstock.engine.memory.shared_file import SharedFile
 
+ARENA_SHARE = 2  # an arena takes at most this part of a budget: what is free in it is left to nobody else
 STEP = 32 << 20  # the most bytes to reserve at a time
 STEP_SHARE = 8  # and no more than this part of the arena
 KEY_BYTES = 16  # at the beginning of the file, before the first block
+MOST_MAPPED = 4  # arenas of others in one process; more are mapped anew when they are needed
 
 
 class Mapping:
@@ -135,6 +139,40 @@ class Arena(Mapping):
         return self._peak
 
 
+# Arenas belong to the process that made them. Each lives as long as a dataset that refers to it, or a view of a block.
+_arenas: weakref.WeakValueDictionary[tuple[int, int | None], Arena] = weakref.WeakValueDictionary()
+
+
+def new_arena(budget: int) -> tuple[Arena | None, str | None]:
+    """Return an arena of half of a budget in bytes at most, and what the user should know about it."""
+    size = min(max(budget // ARENA_SHARE, 1), most_mapped())
+    try:
+        arena = Arena(SharedFile(size, step_of(size)))
+    except (OSError, ValueError) as error:
+        return None, f"no memory is shared with the workers, so batches are copied: {error}"
+    return arena, _notice(arena)
+
+
+def arena_within(budget: int, *, given: bool) -> tuple[Arena | None, str | None]:
+    """Return the arena for pools that the user hands in, and what the user should know about it.
+
+    Runs with the same `given` budget share one, and so do all runs without.
+    """
+    key = os.getpid(), budget if given else None
+    found = _arenas.get(key)
+    if found is not None:
+        return found, _notice(found)
+    made, notice = new_arena(budget)
+    if made is not None:
+        _arenas[key] = made
+    return made, notice
+
+
+def _notice(arena: Arena) -> str | None:
+    on_disk = "memory is short, so the memory shared with the workers is that of a temporary file"
+    return None if arena.file.in_memory else on_disk
+
+
 def step_of(size: int) -> int:
     """Return the bytes to reserve at a time in an arena of this size.
 
@@ -148,3 +186,34 @@ def _emptied(file: SharedFile, process: int) -> None:
     """Give the memory of a file back that nobody uses any more; a forked child leaves that to its parent."""
     if os.getpid() == process:
         file.empty()
+
+
+class Door(NamedTuple):
+    """The path by which the file of an arena can be opened, its size, and its first bytes.
+
+    The path leads through the process that made the arena: the file needs no name in any folder, and vanishes with that
+    process, however it ends.
+    """
+
+    path: str
+    size: int
+    key: bytes
+
+
+def door_of(arena: Arena) -> Door:
+    """Return the way into an arena of this process."""
+    return Door(f"/proc/{os.getpid()}/fd/{arena.file.fd}", arena.size, arena.key)
+
+
+@lru_cache(maxsize=MOST_MAPPED)
+def mapped_by(door: Door) -> Mapping:
+    """Return the arena behind a door, mapped into this process; raise an `OSError` if it cannot be opened."""
+    fd = os.open(door.path, os.O_RDWR | os.O_CLOEXEC | os.O_NOCTTY)
+    try:
+        if os.fstat(fd).st_size == door.size:
+            mapping = Mapping(fd, door.size)
+            if mapping.part(0, KEY_BYTES).tobytes() == door.key:
+                return mapping
+    finally:
+        os.close(fd)  # the mapping stays
+    raise FileNotFoundError(f"{door.path} is another file here")  # of a process with the same number

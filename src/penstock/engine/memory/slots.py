@@ -69,14 +69,18 @@ class Slots:
     def __init__(self, plan: Node, allocate: AllocateAll, before: SlotsBefore = NO_EPOCH_BEFORE) -> None:
         """Allocate by `allocate`; the shapes of an epoch before are those of this one until a batch has others."""
         self._allocate = allocate
-        self._shapes = before.shapes or _static_shapes(plan)
-        self._is_outside = _is_outside(self._shapes)  # more of a batch than what is in its slot
+        self._set_shapes(before.shapes or _static_shapes(plan))
         self._is_sized = all(not leaf.dtype.hasobject for leaf in self._shapes or ())  # else by the first batch
         self._is_learned = False  # from a batch of this epoch
         self._varies = False
         self._is_given = False
         self._is_used = before.is_used  # true once a batch was written into its slot
         self._items = 0  # in the slot before
+
+    def _set_shapes(self, shapes: list[LeafShape] | None) -> None:
+        self._shapes = shapes
+        self._has_place = [leaf.has_place for leaf in shapes or ()]
+        self._is_outside = _is_outside(shapes)  # more of a batch than what is in its slot
 
     @property
     def after(self) -> SlotsBefore:
@@ -96,15 +100,14 @@ class Slots:
         """
         if self._shapes is None or self._varies or (self._is_given and not self._is_used) or self._is_outside:
             return None
-        if not any(leaf.has_place for leaf in self._shapes):
+        if True not in self._has_place:
             return None
         self._is_given = True
         count = max(items, self._items) if last else items
         self._items = items
-        has_place = [leaf.has_place for leaf in self._shapes]
-        kinds = [((count, *leaf.shape), leaf.dtype) for leaf in compress(self._shapes, has_place)]
+        kinds = [((count, *leaf.shape), leaf.dtype) for leaf in compress(self._shapes, self._has_place)]
         memory = iter(self._allocate(kinds))
-        return [next(memory)[:items] if has else NO_PLACE for has in has_place]
+        return [next(memory)[:items] if has else NO_PLACE for has in self._has_place]
 
     def learn(self, chunk: Chunk, slot: Slot | None = None) -> None:
         """Note the shapes of batches made, perhaps in a `slot`; the last batch of an epoch may be shorter."""
@@ -120,7 +123,7 @@ class Slots:
                 return
             differs = any(new.shape[1:] != old.shape[1:] for new, old in zip(shapes, known, strict=True))
             self._varies = self._varies or (differs and not is_first)
-        self._shapes, self._is_outside = shapes, _is_outside(shapes)
+        self._set_shapes(shapes)
 
 
 def moved_into(chunk: Chunk, slot: Slot) -> Chunk:

@@ -4,43 +4,9 @@ from typing import TYPE_CHECKING
 
 from penstock.core.lazy import files_on_demand
 
-__all__ = [
-    "arrival",
-    "crew",
-    "inbox",
-    "line",
-    "member",
-    "moved",
-    "output",
-    "plans",
-    "pool",
-    "result_sizes",
-    "serving",
-    "sharing",
-    "starting",
-    "ticket",
-    "worker",
-    "workers",
-]
+__all__ = ["moved", "plans", "pool", "sharing", "starting", "workers"]
 
 if TYPE_CHECKING:
-    from penstock.engine.processes import (
-        arrival,
-        crew,
-        inbox,
-        line,
-        member,
-        moved,
-        output,
-        plans,
-        pool,
-        result_sizes,
-        serving,
-        sharing,
-        starting,
-        ticket,
-        worker,
-        workers,
-    )
+    from penstock.engine.processes import moved, plans, pool, sharing, starting, workers
 else:
     __getattr__ = files_on_demand(__name__, __all__)

@@ -18,12 +18,12 @@ from penstock.engine.memory.arena import Arena
 from penstock.engine.memory.cgroups import oom_kills
 from penstock.engine.processes import output
 from penstock.engine.processes.line import RunLine
-from penstock.engine.processes.member import Member, told_code
+from penstock.engine.processes.member import Member
 from penstock.engine.processes.starting import MAKES_RUNS, MAKES_TASKS, PoolSetup, started
 from penstock.engine.processes.ticket import Ticket
 from penstock.engine.transport.channel import Message
 from penstock.engine.workers.lifetime import CREW
-from penstock.engine.workers.suspects import BY_OTHERS, Death
+from penstock.engine.workers.suspects import BY_OTHERS, Death, told_code
 
 FAILED_STARTS = 2  # in a row, by the worker's own doing, after which no other is started
 KILLED_STARTS = 1000  # in a row, by signals from outside

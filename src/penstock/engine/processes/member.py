@@ -140,15 +140,3 @@ class Member:
     def last_words(self) -> str:
         """The end of what the worker wrote to standard error."""
         return self.outputs[1].last.decode(errors="replace").strip()
-
-
-def told_code(code: int) -> str:
-    """Return an exit code in words.
-
-    >>> told_code(-9), told_code(3)
-    ('SIGKILL', 'exit code 3')
-    """
-    try:
-        return signal.Signals(-code).name if code < 0 else f"exit code {code}"
-    except ValueError:
-        return f"signal {-code}"

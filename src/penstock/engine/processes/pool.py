@@ -7,8 +7,7 @@ import threading
 import weakref
 from weakref import WeakSet
 
-from penstock.engine.memory.arena import Arena
-from penstock.engine.memory.arenas import new_arena
+from penstock.engine.memory.arena import Arena, new_arena
 from penstock.engine.memory.lent import LentMemory
 from penstock.engine.processes.crew import Crew
 from penstock.engine.processes.plans import SharedPlan

@@ -9,20 +9,16 @@ from functools import lru_cache
 from typing import Any
 
 from penstock.core.cached import cached_property
-from penstock.engine.memory.arena import Arena
-from penstock.engine.memory.door import Door, door_of, mapped_by
+from penstock.engine.memory.arena import Arena, Door, door_of, mapped_by
 from penstock.engine.memory.freed import KEPT_SHARE, Holding
-from penstock.engine.processes.arrival import arrived, result_packet
-from penstock.engine.processes.plans import Sending, Travelling, sending
-from penstock.engine.processes.result_sizes import ResultSizes
+from penstock.engine.processes.travel import ResultSizes, Sending, Travelling, arrived, result_packet, sending
 from penstock.engine.tasks.task import Result, Task
 from penstock.engine.transport.packets import Packet
 from penstock.engine.transport.raised import Raised, pickled_error
-from penstock.engine.transport.undelivered import unsendable
+from penstock.engine.transport.unsent import unsendable
 from penstock.engine.workers.calls import Sent
-from penstock.engine.workers.loaded import loaded_plans
 from penstock.engine.workers.pickled import PickledPlan
-from penstock.engine.workers.remote import Pickled, Siblings, end_with_parent, say_notes
+from penstock.engine.workers.remote import Pickled, Siblings, end_with_parent, loaded_plans, say_notes
 from penstock.plan.node import Node
 from penstock.plan.trial import on_trial
 

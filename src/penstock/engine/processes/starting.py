@@ -17,6 +17,7 @@ from penstock.core.frozen import frozen
 from penstock.engine.memory.arena import Arena
 from penstock.engine.memory.freed import KEPT_SHARE
 from penstock.engine.tasks.cores import only_on
+from penstock.engine.transport.process_settings import THREAD_VARIABLES
 from penstock.engine.tuning.budget import default_cache_limit, default_memory_budget
 
 ENTRY = (
@@ -27,19 +28,6 @@ MAKES_TASKS = "penstock.engine.processes.worker"
 """The program of a process that makes tasks."""
 MAKES_RUNS = "penstock.engine.runs.host"
 """The program of a process that makes whole runs."""
-THREAD_VARIABLES = (
-    "OMP_NUM_THREADS",
-    "OPENBLAS_NUM_THREADS",
-    "MKL_NUM_THREADS",
-    "BLIS_NUM_THREADS",
-    "VECLIB_MAXIMUM_THREADS",
-    "NUMBA_NUM_THREADS",
-    "NUMEXPR_NUM_THREADS",
-    "OPENCV_FOR_THREADS_NUM",
-)
-"""The variables from which native libraries take their number of threads, once, when they are loaded."""
-
-
 MOST_KEPT = 128 << 20  # bytes of freed memory that a worker keeps
 LARGEST_KEPT = 32 << 20  # bytes of a block; the C library takes no higher value
 

@@ -7,7 +7,8 @@ from itertools import count
 from typing import Any, Protocol
 
 from penstock.engine.memory.arena import Arena
-from penstock.engine.processes.plans import SharedPlan, sending
+from penstock.engine.processes.plans import SharedPlan
+from penstock.engine.processes.travel import sending
 from penstock.engine.tasks.observer import Observer
 from penstock.engine.tasks.task import Result, Task
 from penstock.engine.transport.packets import Packet

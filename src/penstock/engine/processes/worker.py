@@ -3,26 +3,27 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from importlib import import_module
+from queue import SimpleQueue
+from threading import Thread
 from typing import Any
+
+import numpy as np
 
 from penstock.core.budget import UNLIMITED, Budget
 from penstock.core.surroundings import serve_another_process
 from penstock.engine.memory.arena import Mapping
 from penstock.engine.memory.freed import Holding, resident_bytes
-from penstock.engine.processes.arrival import arrived, result_packet
-from penstock.engine.processes.inbox import Inbox
-from penstock.engine.processes.plans import Travelling
 from penstock.engine.processes.serving import ReceivedPlans, begun, until_let_go
+from penstock.engine.processes.travel import Travelling, arrived, result_packet
 from penstock.engine.tasks.observer import Observer
 from penstock.engine.tasks.read_ahead import fetched_bytes
 from penstock.engine.tasks.works import Work, bound_caches
 from penstock.engine.transport.channel import Channel, Message
 from penstock.engine.transport.program_state import ProgramState, in_force
 from penstock.engine.transport.raised import pickled_error
-from penstock.engine.workers.loaded import fresh
 from penstock.plan.node import Node
 from penstock.plan.trial import on_trial
 
@@ -131,4 +132,35 @@ class Server:
         bound_caches(plan, self._budget)
         if fetched_bytes(plan):
             self._inbox.look_ahead(self.announce)
-        return kind(plan, fresh, observer, numbered_from), observer, state
+        return kind(plan, np.empty, observer, numbered_from), observer, state
+
+
+class Inbox:
+    """An iterator over the messages of a channel; an error of the channel is raised in its turn."""
+
+    def __init__(self, channel: Channel) -> None:
+        self._messages = channel.receive()
+        self._arrived: SimpleQueue[Message | BaseException] | None = None
+
+    def look_ahead(self, seen: Callable[[Message], None]) -> None:
+        """Receive in a thread from now on, which calls `seen` with each message before its turn."""
+        if self._arrived is None:
+            self._arrived = SimpleQueue()
+            Thread(target=self._receive, args=(self._arrived, seen), name="penstock-inbox", daemon=True).start()
+
+    def __iter__(self) -> Iterator[Message]:
+        while True:
+            message = next(self._messages, None) if self._arrived is None else self._arrived.get()
+            if message is None:
+                return
+            if isinstance(message, BaseException):
+                raise message
+            yield message
+
+    def _receive(self, arrived: SimpleQueue[Message | BaseException], seen: Callable[[Message], None]) -> None:
+        try:
+            for message in self._messages:
+                arrived.put(message)
+                seen(message)
+        except BaseException as error:  # noqa: BLE001 - raised where messages are taken
+            arrived.put(error)

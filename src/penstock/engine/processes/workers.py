@@ -15,7 +15,7 @@ from penstock.engine.processes.pool import ProcessPool
 from penstock.engine.processes.ticket import Ticket
 from penstock.engine.tasks.observer import Observer
 from penstock.engine.tasks.task import Job, Result, Task
-from penstock.engine.transport.undelivered import undelivered
+from penstock.engine.transport.unsent import undelivered
 from penstock.engine.workers.window import Window
 from penstock.ops.group.batching import batching_of
 from penstock.ops.group.grouping import Grouping
@@ -36,10 +36,12 @@ class ProcessWorkers:
         *,
         stuck_after: float = math.inf,
         ends_stuck: bool = False,
+        waits: bool = False,
     ) -> None:
         """Send tasks of `plan` to a pool; `note` is called by any thread when a worker dies, or is stuck.
 
-        If it `ends_stuck` workers, one that takes longer than `stuck_after` for each element of its task is ended.
+        If it `ends_stuck` workers, one that takes longer than `stuck_after` for each element of its task is ended. If
+        it `waits`, one is ready by the end of this call, or none ever will be.
         """
         self.plan = plan
         self.observer = observer
@@ -48,6 +50,8 @@ class ProcessWorkers:
         self._note = note
         self._crew, self._arena = pool.crew, pool.arena  # without the pool, so that tasks under way do not keep it
         self._notice = pool.notice
+        if waits:
+            self._crew.begun.wait()
 
     @property
     def name(self) -> str:

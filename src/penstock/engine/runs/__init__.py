@@ -4,47 +4,9 @@ from typing import TYPE_CHECKING
 
 from penstock.core.lazy import files_on_demand
 
-__all__ = [
-    "ahead",
-    "carry_over",
-    "controls",
-    "elsewhere",
-    "failures",
-    "feeds",
-    "following",
-    "host",
-    "loop",
-    "lowering",
-    "moving",
-    "replay",
-    "room",
-    "run",
-    "session",
-    "settings",
-    "stage",
-    "told",
-]
+__all__ = ["carry_over", "elsewhere", "following", "lowering", "moving", "settings"]
 
 if TYPE_CHECKING:
-    from penstock.engine.runs import (
-        ahead,
-        carry_over,
-        controls,
-        elsewhere,
-        failures,
-        feeds,
-        following,
-        host,
-        loop,
-        lowering,
-        moving,
-        replay,
-        room,
-        run,
-        session,
-        settings,
-        stage,
-        told,
-    )
+    from penstock.engine.runs import carry_over, elsewhere, following, lowering, moving, settings
 else:
     __getattr__ = files_on_demand(__name__, __all__)

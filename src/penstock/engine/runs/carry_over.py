@@ -74,7 +74,7 @@ class CarryOver:
 
     def arena(self, budget: int, *, given: bool) -> tuple[Arena | None, str | None]:
         """Return the memory for pools that the user hands in, and what the user should know about it."""
-        self.memory.arena, notice = memory.arenas.arena_within(budget, given=given)
+        self.memory.arena, notice = memory.arena.arena_within(budget, given=given)
         return self.memory.arena, notice
 
     def tuner(

@@ -203,8 +203,9 @@ class Loop:
 
     def _submit(self, job: Job, current: Workers) -> None:
         self._window.push(job)
+        stays = self._memory.stays_here(job)
         for number in [number for number, result in enumerate(job.results) if result is None]:
-            if self._memory.stays_here(job):
+            if stays:
                 self._window.finish(job, number, self._stage.work.tried(job.tasks[number]))
             else:
                 current.submit(job, number, self._window)
@@ -246,12 +247,11 @@ class Loop:
         items = self._tuner.group_items(beside=beside or (current is not None and isinstance(current, NativeThread)))
         known = bool(self._memory.item_bytes)
         if current is None:
-            return min(items, self._memory.for_items_here(), self._memory.calm) if known else items
+            return min(items, self._memory.for_items_here()) if known else items
         if depth is not None:
             items = min(max(min(items, depth // 2), 1), max(depth - self._window.items, 1))
         if not known:
             return items
-        self._memory.foresee(self._window)
         return min(items, self._memory.for_items(self._window, gathered=isinstance(current, NativeThread)))
 
     def _prepare(self, job: Job) -> None:
@@ -340,12 +340,11 @@ class Loop:
             return
         self._note(job)
         self._memory.learn(piece, job)
-        yield self._with_those_behind(made, job)
+        yield made if self._workers is None else self._with_those_behind(made, job)
 
     def _with_those_behind(self, piece: Piece, job: Job) -> Piece:
         """Return a piece joined with small ones that are done behind it, which takes less time than one by one."""
-        workers = self._workers
-        alone = self._depth is not None or not self._stage.top or workers is None or isinstance(workers, NativeThread)
+        alone = self._depth is not None or not self._stage.top or isinstance(self._workers, NativeThread)
         most = 0 if alone else self._tuner.spare()
         behind = self._window.pop_ready(most, job.task.high) if most else []
         if not behind:

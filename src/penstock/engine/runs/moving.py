@@ -91,7 +91,7 @@ class Mover:
         """Return workers that are starting, or `None` if the stage must stay."""
         stage, session = self._stage, self._stage.session
         settings = session.settings
-        why = against(self._processes, settings.memory_budget if settings.budget_is_given else None)
+        why = against(self._processes, settings.given_budget)
         if why is not None:
             return self._stay(why)
         try:

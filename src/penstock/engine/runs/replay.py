@@ -9,8 +9,7 @@ from penstock.core.errors import ElementError, WorkerDiedError, WorkerError
 from penstock.elements.chunks.chunk import Items
 from penstock.engine.tasks.task import Job, Made, Redone, Task
 from penstock.engine.tasks.works import Work
-from penstock.engine.transport.undelivered import unsendable
-from penstock.engine.transport.unsent import is_unsent, part_at_fault, why_unsent
+from penstock.engine.transport.unsent import is_unsent, part_at_fault, unsendable, why_unsent
 from penstock.ops.group.batching import batching_of
 from penstock.plan.flow import Piece
 from penstock.plan.node import Node

@@ -113,14 +113,14 @@ class Room:
             return False
         return (self._of_given + 1) * job.given_bytes > self.account.budget.limit // STAYS_SHARE
 
-    def foresee(self, window: Window) -> None:
-        """Take items to be as large as the largest that was made, even if it waits behind others."""
+    def for_items(self, window: Window, *, gathered: bool) -> int:
+        """Return the number of further items that there is room for, beside those of the jobs under way.
+
+        Items count as large as the largest that was made, even if it waits behind others.
+        """
         largest, window.largest = window.largest, 0
         if self._given and largest > (self.item_bytes or 0):
             self._set_size(largest)
-
-    def for_items(self, window: Window, *, gathered: bool) -> int:
-        """Return the number of further items that there is room for, beside those of the jobs under way."""
         items, nbytes = window.items, window.nbytes
         left = min(self.account.left, self._share - nbytes - self.held)
         fitting = max(left, 0) // max(self.reserved(1, gathered=gathered), 1)
@@ -134,7 +134,7 @@ class Room:
         Nothing else is under way then, unless a consumer in another process has not taken what was made before.
         """
         left = min(self._share, max(self.account.left, 0)) if self._is_hosted else self._share
-        return left // max(self.item_bytes or 0, 1)
+        return min(left // max(self.item_bytes or 0, 1), self.calm)
 
     @property
     def exceeds_all(self) -> bool:

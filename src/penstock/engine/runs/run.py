@@ -17,8 +17,7 @@ from penstock.engine import memory, runs
 from penstock.engine.cursors.cursor import Cursor
 from penstock.engine.cursors.position import Position, RowPosition, StreamPosition
 from penstock.engine.runs.carry_over import CarryOver
-from penstock.engine.runs.changes import Changeable
-from penstock.engine.runs.controls import Controls
+from penstock.engine.runs.controls import Changeable, Controls
 from penstock.engine.runs.failures import named_failure, over
 from penstock.engine.runs.feeds import RowFeed
 from penstock.engine.runs.session import Session
@@ -217,7 +216,8 @@ class Run(Changeable):
                 return None
             raise over(self.ended)
         try:
-            self.begin()
+            if not self._is_begun:
+                self.begin()
             items = self._items() if self._following is None else self._following.around(self._items)
         except Exception as error:
             self._check_open()

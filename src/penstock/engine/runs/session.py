@@ -184,12 +184,13 @@ class Session:
         The observer is of this run; that of the plan may be of an earlier one.
         """
         settings = self.settings
-        given = settings.memory_budget if settings.budget_is_given else None
-        setup = processes.starting.PoolSetup(count, settings.native_threads, given, cores=settings.cores)
+        threads, cores = settings.native_threads, settings.cores
+        setup = processes.starting.PoolSetup(count, threads, settings.given_budget, cores=cores)
         self._pool = pool = self._carry_over.pool(setup, settings.memory_budget)
         pool.adopt(plan)
         self.budget.elsewhere = pool.crew.held_bytes
-        return kind(pool, plan, observer, self.events.append, stuck_after=settings.stuck_after, ends_stuck=ends_stuck)
+        note, stuck_after, waits = self.events.append, settings.stuck_after, settings.spares_process
+        return kind(pool, plan, observer, note, stuck_after=stuck_after, ends_stuck=ends_stuck, waits=waits)
 
     def moved(self, work: Work, observer: Observer, count: int, reads: Reads) -> MovedWorkers:
         """Return processes that could make the tasks of threads, given what their functions read."""
@@ -220,8 +221,7 @@ class Session:
             kind = workers.replaceable.ReplaceableExecutor
             self._executor = kind(self.settings.executor, threads, self.events.append)
             self.at_close(self._executor.close)
-        budget, given = self.settings.memory_budget, self.settings.budget_is_given
-        arena = partial(self._carry_over.arena, budget, given=given)
+        arena = partial(self._carry_over.arena, self.settings.memory_budget, given=self.settings.budget_is_given)
         sharing = processes.sharing.Sharing(work.plan, arena, self.note_once)
         self._held_by_pools.append(sharing.held)
         sharing.expect(self.settings.executor)

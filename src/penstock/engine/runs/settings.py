@@ -46,8 +46,9 @@ class Settings:
     process; one that is stuck is ended if `ends_stuck`. Threads and processes count with `most_cores`, and the system
     keeps them on `cores`, unless that is `None`. If `isolate` is true, another process makes the run, with the settings
     `elsewhere`: there the run is `hosted`, no item is made ahead if `on_request`, and items come `one_by_one` to find
-    one that ends the process. The run `follows_executor` if `workers` is what the executor told. The number of worker
-    processes is `by_default` that of the cores, and need not be kept.
+    one that ends the process. The run `follows_executor` if `workers` is what the executor told. If it
+    `spares_process`, this process waits until its worker processes are ready, and makes no task meanwhile. The number
+    of worker processes is `by_default` that of the cores, and need not be kept.
     """
 
     executor: str | Executor | Callable[[], Executor]
@@ -68,6 +69,7 @@ class Settings:
     on_request: bool = False
     hosted: bool = False
     one_by_one: bool = False
+    spares_process: bool = False
     tuning: Tuning | None = None
     follows_executor: bool = False
     by_default: bool = False
@@ -81,6 +83,11 @@ class Settings:
         """Return the settings of the process that makes the whole run."""
         made = replace(self, isolate=False, hosted=True, one_by_one=one_by_one)
         return replace(made, executor="inline") if one_by_one else made
+
+    @property
+    def given_budget(self) -> int | None:
+        """The memory budget that the user gave, if any."""
+        return self.memory_budget if self.budget_is_given else None
 
     @property
     def available_cores(self) -> float:

@@ -107,7 +107,7 @@ class Stage:
             return ReadAhead(size=self.item_rows, spacing=self.spacing)
         account = self.session.account(FETCHED, "ahead")
         self.session.at_close(account.close)
-        room = tasks.fetch_room.fetch_room(account)
+        room = tasks.next_uses.fetch_room(account)
         return ReadAhead(size=self.item_rows, spacing=self.spacing, fetched=fetched, room=room)
 
     def fetched_bytes(self) -> float:

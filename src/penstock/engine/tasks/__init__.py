@@ -4,35 +4,9 @@ from typing import TYPE_CHECKING
 
 from penstock.core.lazy import files_on_demand
 
-__all__ = [
-    "call_stack",
-    "compile",
-    "cost",
-    "fetch_room",
-    "gathering",
-    "next_uses",
-    "observer",
-    "parts",
-    "places",
-    "read_ahead",
-    "task",
-    "works",
-]
+__all__ = ["compile", "next_uses", "observer", "parts"]
 
 if TYPE_CHECKING:
-    from penstock.engine.tasks import (
-        call_stack,
-        compile,
-        cost,
-        fetch_room,
-        gathering,
-        next_uses,
-        observer,
-        parts,
-        places,
-        read_ahead,
-        task,
-        works,
-    )
+    from penstock.engine.tasks import compile, next_uses, observer, parts
 else:
     __getattr__ = files_on_demand(__name__, __all__)

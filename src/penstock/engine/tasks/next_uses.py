@@ -1,4 +1,4 @@
-"""The objects of remote stores that a run will read, and when: told to the local cache, which keeps by it."""
+"""What a run reads of remote stores: when it will read which objects, and the room to request them ahead."""
 
 from __future__ import annotations
 
@@ -12,18 +12,35 @@ import numpy as np
 from numpy.typing import NDArray
 
 from penstock.core.arrays import Rows
-from penstock.engine.tasks.read_ahead import fetched_bytes, source_rows
+from penstock.core.budget import Account
+from penstock.engine.tasks.read_ahead import FETCHED_AHEAD, fetched_bytes, source_rows
 from penstock.plan.node import Node
 from penstock.plan.types import INFINITE_STRIDE
 from penstock.sources.powers import fetched_row_bytes, file_starts_of, paths_of
 from penstock.storage.remote.disk import disk_cache_of
+from penstock.storage.remote.fetcher import fetcher
 from penstock.storage.remote.orders import USE, ToldOrder
 
 PARTS_OF_EPOCH = 32  # in each of which objects are looked for
 SAMPLED = 128  # rows of a part
 MOST_TOLD_OF = 1 << 12  # objects of a source; if there are more, they are small
 RENEWED_EVERY = 10.0  # seconds
+SHARE = 2  # the part of a budget that may be requested ahead: items need the rest
 _RATE = 100e6  # bytes a second, until it is measured
+
+
+def fetch_room(account: Account) -> Callable[[], int]:
+    """Return the function that tells how many bytes may be requested ahead, and counts those that are in `account`.
+
+    All that this process has requested ahead counts, whichever run it was for.
+    """
+
+    def room() -> int:
+        held = fetcher().ahead_bytes
+        account.add(held - account.nbytes)
+        return max(min(FETCHED_AHEAD, account.budget.limit_ahead // SHARE, account.left + held), 0)
+
+    return room
 
 
 class NextUses:

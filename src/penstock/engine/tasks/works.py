@@ -63,10 +63,11 @@ class Work:
     def make(self, task: Task) -> Made:
         """Make the items of a task, or the part of a batch that it asks for."""
         around = None if self._around is None else self._around(task)
+        items = self._items if task.upcoming is None else self._items_after_telling
         if around is None and task.quota is None and of_thread.nbytes is None:
-            return Made(*self.meter.measure(self._made, task))
+            return Made(*self.meter.measure(items, task))
         with under_quota(task.quota), around or nullcontext():
-            return Made(*self.meter.measure(self._made, task))
+            return Made(*self.meter.measure(items, task))
 
     def tried(self, task: Task) -> Result:
         """Make a task in the consumer's thread; return an exception, which the loop raises in its turn."""
@@ -75,7 +76,7 @@ class Work:
         except Exception as error:  # noqa: BLE001 - raised after everything before it
             return error
 
-    def _made(self, task: Task) -> Piece:
+    def _items_after_telling(self, task: Task) -> Piece:
         if task.upcoming is not None and self.tell is not None:
             self.tell(task.upcoming)
         return self._items(task)
@@ -95,8 +96,13 @@ class Work:
 
     def joined(self, job: Job) -> Piece | None:
         """Return the items of a job that did not fail; `None` without a result, or if parts do not fit together."""
+        if job.tasks[0].part is not None:
+            return self._joined_parts(job)
         result = job.results[0]
         return result.piece if isinstance(result, Made) else None
+
+    def _joined_parts(self, job: Job) -> Piece | None:
+        return None
 
 
 class RowWork(Work):
@@ -129,10 +135,8 @@ class RowWork(Work):
             chunk = self._placed(chunk, task.slot)
         return Piece(chunk if self._makes_batches else Fresh(chunk.elements()), rows)
 
-    def joined(self, job: Job) -> Piece | None:
-        if job.tasks[0].part is None or self.parts is None:
-            return super().joined(job)
-        chunk = self.parts.joined(job)
+    def _joined_parts(self, job: Job) -> Piece | None:
+        chunk = None if self.parts is None else self.parts.joined(job)
         return None if chunk is None else Piece(self._placed(chunk, job.tasks[0].slot), job.task.given.ids)
 
     def _placed(self, chunk: Chunk, slot: Slot | None) -> Chunk:

@@ -21,6 +21,21 @@ OF_LIBRARIES = {("PIL.ImageFile", "LOAD_TRUNCATED_IMAGES"): False, ("PIL.Image",
 """Variables of libraries that programs set, and the values that they have otherwise."""
 
 
+THREAD_VARIABLES = (
+    "OMP_NUM_THREADS",
+    "OPENBLAS_NUM_THREADS",
+    "MKL_NUM_THREADS",
+    "BLIS_NUM_THREADS",
+    "VECLIB_MAXIMUM_THREADS",
+    "NUMBA_NUM_THREADS",
+    "NUMEXPR_NUM_THREADS",
+    "OPENCV_FOR_THREADS_NUM",
+)
+"""The variables from which native libraries take their number of threads, once, when they are loaded."""
+OWN_VARIABLES = frozenset([*THREAD_VARIABLES, "MALLOC_MMAP_THRESHOLD_", "MALLOC_TRIM_THRESHOLD_", "PYTHONHASHSEED"])
+"""Variables that our processes have even if the program has not."""
+
+
 class ProcessSettings(NamedTuple):
     """The settings of a process at one moment.
 
@@ -77,7 +92,8 @@ class ProcessSettings(NamedTuple):
             setattr(import_module(module), name, value)
 
     def _apply_to_process(self, before: ProcessSettings | None) -> None:
-        for name in () if before is None else before.environment.keys() - self.environment.keys():
+        known = os.environ.keys() - OWN_VARIABLES if before is None else before.environment.keys()
+        for name in known - self.environment.keys():
             os.environ.pop(name, None)
         os.environ.update(self.environment)
         if self.folder is not None:

@@ -25,8 +25,9 @@ from penstock.core.frozen import frozen
 from penstock.core.pickling import dumps
 from penstock.engine.transport.process_settings import ProcessSettings
 from penstock.plan.node import Node
-from penstock.plan.safety.imported import CACHED_RESULT, ModulePlace, imported_by, is_in_place
-from penstock.plan.safety.walk import ABSENT
+from penstock.plan.safety.imported import imported_by
+from penstock.plan.safety.instructions import ABSENT
+from penstock.plan.safety.module_place import CACHED_RESULT, CODE, ModulePlace
 
 LARGEST_VALUE = 1 << 24  # bytes of a value that is sent; beyond, an array is compared, and of other values the type
 WAY_OUT = 'pass it to the function, as functools.partial(function, name=value), or use Options(executor="threads")'
@@ -35,14 +36,15 @@ WAY_OUT = 'pass it to the function, as functools.partial(function, name=value), 
 class SentValue(NamedTuple):
     """The content of one place in a module of the program.
 
-    `data` is a pickled `value` or `code`, the `digest` of a large array, or the `type` of a value that cannot be sent.
-    What the program has set and `undone` has none.
+    `data` is a pickled `value`, the `digest` of a large array, or the `type` of a value that cannot be sent. What the
+    program has set and `undone` has none.
     """
 
-    kind: Literal["value", "code", "digest", "type", "undone"]
+    kind: Literal["value", "digest", "type", "undone"]
     data: bytes
 
 
+UNDONE = SentValue("undone", b"")
 _sent: set[ModulePlace] = set()  # the places of all values that this process has sent
 
 
@@ -85,7 +87,7 @@ def program_state(plan: Node, settings: ProcessSettings | None = None) -> Progra
     sent, and what cannot be sent of a module that is read as a whole.
     """
     found = imported_by(plan)
-    values = {place: _kept(value) for place, value in found.values.items()}
+    values = {place: _kept(value) for place, value in (found.code | found.values).items()}
     made = {place.holder for place, kept in values.items() if kept.kind == "type" and found.stores(place)}
     left_out = {place for place in values if place.holder in made and found.stores(place)}
     left_out |= {
@@ -94,21 +96,18 @@ def program_state(plan: Node, settings: ProcessSettings | None = None) -> Progra
         if kept.kind != "value" and (place.module in found.perhaps or place.steps[-1] == CACHED_RESULT)
     }
     values = {place: kept for place, kept in values.items() if place not in left_out}
-    code = {place: SentValue("code", dumps(each)) for place, each in found.code.items()}
     _sent.update(place for place, kept in values.items() if kept.kind == "value")
-    unread = sorted(_sent - values.keys() - code.keys(), key=repr)  # so that equal states have equal pickles
-    undone = {place: SentValue("undone", b"") for place in unread if _is_undone(place)}
+    unread = sorted(_sent - values.keys(), key=repr)  # so that equal states have equal pickles
+    undone = dict.fromkeys((place for place in unread if _is_undone(place)), UNDONE)
     carried = {place: _kept(value) for place, value in found.carried.items()}
-    return ProgramState(undone | code | values, settings, carried=carried)
+    return ProgramState(undone | values, settings, carried=carried)
 
 
 def _is_undone(place: ModulePlace) -> bool:
     """Return whether the program has removed what it had set, or has put back what its module defines there."""
-    now: Any = sys.modules.get(place.module, ABSENT)
-    for step in place.steps:
-        now = _at(now, step)
+    now = place.value()
     is_default = now is None and str(place.steps[-1]).startswith("__")  # of a function that has none any longer
-    return now is ABSENT or is_default or isinstance(now, types.ModuleType) or is_in_place(now, place)
+    return now is ABSENT or is_default or isinstance(now, types.ModuleType) or place.is_of(now)
 
 
 def _kept(value: Any) -> SentValue:
@@ -152,9 +151,9 @@ class InForce:
             if self._last is not None and self._last.origin != state.origin:
                 self._forget_others(state)
             for place, kept in changes:
-                if kept.kind in ("undone", "code"):
+                if kept.kind == "undone":
                     self._put_back(place)
-                if kept.kind != "undone":
+                else:
                     _put(place, kept, self._before)
                 self._values[place] = kept
             self._last = state
@@ -180,22 +179,19 @@ class InForce:
 
     def _put_back(self, place: ModulePlace) -> None:
         """Let a place hold what it held before it was set, if it was."""
-        if place not in self._before:
-            return
-        before, holder, last = self._before.pop(place), _holder(place), place.steps[-1]
-        if last == CACHED_RESULT:
-            holder.cache_clear()
-        elif before is not ABSENT:
-            _set(place, holder, last, before)
-        elif isinstance(last, str) and _at(holder, last) is not ABSENT:
-            delattr(holder, last)
+        if place in self._before:
+            _set(place, self._before.pop(place))
 
     def _check_free(self, place: ModulePlace, kept: SentValue) -> None:
-        if any(each.values.get(place, kept) != kept for each in self._in_use):
-            raise WorkerError(
-                f"{place} has another value in a run that this process makes at the same time: end that run first, or "
-                f"{WAY_OUT}"
-            )
+        """Raise a `WorkerError` if a run under way needs another value, or a function that was replaced."""
+        other = place.holder if place.steps[-1] == CODE else place.then(CODE)
+        for theirs in [each.values for each in self._in_use]:
+            is_replaced = UNDONE not in (kept, theirs.get(other, UNDONE))
+            if is_replaced or theirs.get(place, kept) != kept:
+                raise WorkerError(
+                    f"{place} has another value in a run that this process makes at the same time: end that run first, "
+                    f"or {WAY_OUT}"
+                )
 
 
 in_force = InForce()
@@ -211,19 +207,13 @@ def _in_force(*parts: Any) -> ProgramState:
 def _put(place: ModulePlace, kept: SentValue, before: dict[ModulePlace, Any]) -> None:
     """Let a place in a module of this process have what it has in the program, and keep what it held `before`."""
     try:
-        holder = _holder(place)
+        import_module(place.module)
     except ImportError:
         return  # who needs the module says so
-    last = place.steps[-1]
-    here = _at(holder, last)
-    if kept.kind == "code":
-        _put_code(place, here, cloudpickle.loads(kept.data))
-    elif kept.kind == "value" and last == CACHED_RESULT:
-        _keep(holder, cloudpickle.loads(kept.data))
-        before.setdefault(place, ABSENT)
-    elif kept.kind == "value":
+    here = ABSENT if place.steps[-1] == CACHED_RESULT else place.value()
+    if kept.kind == "value":
         if here is ABSENT or _kept(here) != kept:
-            _set(place, holder, last, cloudpickle.loads(kept.data))
+            _set(place, cloudpickle.loads(kept.data))
             before.setdefault(place, here)
     elif (_kept(here).data if kept.kind == "digest" else _type_of(here).encode()) != kept.data:
         is_other = kept.kind == "digest" and isinstance(here, np.ndarray)
@@ -235,62 +225,15 @@ def _put(place: ModulePlace, kept: SentValue, before: dict[ModulePlace, Any]) ->
         )
 
 
-def _holder(place: ModulePlace) -> Any:
-    """Return the module, class, function or descriptor of which a place is a part."""
-    holder: Any = import_module(place.module)
-    for step in place.steps[:-1]:
-        holder = _at(holder, step)
-    return holder
-
-
-def _put_code(place: ModulePlace, here: Any, code: types.CodeType) -> None:
-    """Let a function have the code that it has in the program, which differs if the file was edited since."""
-    if not isinstance(here, types.FunctionType) or len(here.__code__.co_freevars) != len(code.co_freevars):
-        raise WorkerError(
-            f"the function {place} is another one in your program than in a worker process, which imports the module "
-            f"{place.module} anew: if its file was edited, start the program again"
-        )
-    if here.__code__ != code:
-        here.__code__ = code
-
-
-def _keep(cached: Any, value: Any) -> None:
-    """Let a function with `functools.cache` and without parameters keep a result, without a call of its own code."""
-    function = cached.__wrapped__
-    code, defaults = function.__code__, function.__kwdefaults__
+def _set(place: ModulePlace, value: Any) -> None:
     try:
-        function.__code__, function.__kwdefaults__ = _given.__code__, {"kept": value}
-        cached.cache_clear()
-        cached()
-    finally:
-        function.__code__, function.__kwdefaults__ = code, defaults
-
-
-def _given(*, kept: Any) -> Any:
-    return kept
-
-
-def _at(holder: Any, step: str | int) -> Any:
-    """Return what is at a step from a module, a class, a function or a descriptor; `ABSENT` if there is nothing."""
-    if isinstance(step, int):
-        cells = getattr(holder, "__closure__", None) or ()
-        try:
-            return cells[step].cell_contents
-        except (IndexError, ValueError):
-            return ABSENT
-    if step == CACHED_RESULT:
-        return None if hasattr(holder, "cache_info") and holder.cache_info().currsize else ABSENT
-    held = vars(holder) if isinstance(holder, type) else None
-    return getattr(holder, step, ABSENT) if held is None else held.get(step, ABSENT)
-
-
-def _set(place: ModulePlace, holder: Any, step: str | int, value: Any) -> None:
-    try:
-        if isinstance(step, int):
-            holder.__closure__[step].cell_contents = value
-        else:
-            setattr(holder, step, value)
+        place.set(value)
     except Exception as error:
+        if place.steps[-1] == CODE:
+            raise WorkerError(
+                f"the function {place.holder} is another one in your program than in a worker process, which imports "
+                f"the module {place.module} anew: if its file was edited, start the program again"
+            ) from error
         raise WorkerError(
             f"a worker process imports the module {place.module} anew, and cannot set {place} to the value of your "
             f"program: {type(error).__name__}: {error}; {WAY_OUT}"

@@ -10,8 +10,7 @@ from typing import Any, NamedTuple
 from penstock.core import pickling
 from penstock.core.blame import hand_on_blames
 from penstock.core.errors import WorkerError
-from penstock.engine.transport.undelivered import undelivered
-from penstock.engine.transport.unsent import mark_unsent, part_at_fault
+from penstock.engine.transport.unsent import mark_unsent, part_at_fault, undelivered
 from penstock.plan.node import Node
 
 MOST_LINKS = 32  # exceptions in a chain of causes

@@ -4,37 +4,9 @@ from typing import TYPE_CHECKING
 
 from penstock.core.lazy import files_on_demand
 
-__all__ = [
-    "departures",
-    "executors",
-    "initializers",
-    "lifetime",
-    "loaded",
-    "native_thread",
-    "pickled",
-    "pool_ends",
-    "producer",
-    "remote",
-    "replaceable",
-    "threads",
-    "window",
-]
+__all__ = ["executors", "pickled", "producer", "replaceable", "threads"]
 
 if TYPE_CHECKING:
-    from penstock.engine.workers import (
-        departures,
-        executors,
-        initializers,
-        lifetime,
-        loaded,
-        native_thread,
-        pickled,
-        pool_ends,
-        producer,
-        remote,
-        replaceable,
-        threads,
-        window,
-    )
+    from penstock.engine.workers import executors, pickled, producer, replaceable, threads
 else:
     __getattr__ = files_on_demand(__name__, __all__)

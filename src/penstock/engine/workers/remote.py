@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 import multiprocessing
 import os
@@ -12,10 +13,16 @@ from functools import cache
 from multiprocessing import connection
 from typing import Any
 
+import numpy as np
+
+from penstock.core.budget import UNLIMITED, Budget
+from penstock.engine.memory.freed import give_back
+from penstock.engine.tasks.observer import Observer
 from penstock.engine.tasks.task import Made, Result, Task
+from penstock.engine.tasks.works import Work, bound_caches
+from penstock.engine.transport.program_state import ProgramState, in_force
 from penstock.engine.transport.raised import Raised, pickled_error
-from penstock.engine.workers.loaded import loaded_plans
-from penstock.engine.workers.pickled import OtherHostError, PickledPlan
+from penstock.engine.workers.pickled import KEY, MOST_PICKLED, OWNER, OtherHostError, PickledPlan
 from penstock.plan.trial import on_trial
 
 OTHER_HOSTS = "other hosts"
@@ -49,6 +56,59 @@ class Siblings:
 
     def __reduce__(self) -> Any:
         return tuple, (list(self._processes or ()),)
+
+
+class LoadedPlans:
+    """The plans that the last tasks were of, without those that no dataset has any longer.
+
+    The caches of all plans together keep what the run of the last task allows.
+    """
+
+    def __init__(self) -> None:
+        self.budget = Budget(UNLIMITED, given=False, cache_limit=0)
+        """The budget of the caches."""
+        self.loads = 0
+        """The number of plans loaded so far."""
+        self._lock = threading.Lock()
+        self._plans: dict[bytes, tuple[tuple[Work, Observer], ProgramState]] = {}  # by key, last used last
+        self._in_use: dict[bytes, bytes] = {}  # by owner, as told by the last task
+
+    def tidy(self, plan: PickledPlan) -> None:
+        """Forget plans that are not in use any longer, with their caches, as the task of a plan tells."""
+        owner, told = plan.key[:OWNER], plan.in_use
+        with self._lock:
+            if not told or self._in_use.get(owner) == told:
+                return
+            self._in_use[owner] = told
+            in_use = {told[at : at + KEY] for at in range(0, len(told), KEY)}
+            gone = [key for key in self._plans if key[:OWNER] == owner and key not in in_use]
+            self._forget(gone)
+
+    def get(self, plan: PickledPlan) -> tuple[Work, Observer]:
+        """Return a work and its observer, unpickled once in each process, and let modules be as in their program."""
+        with self._lock:
+            self.budget.cache_limit = plan.cache_bytes
+            found = self._plans.pop(plan.key, None)
+            if found is None:
+                state, kind, node, numbered_from, observer = plan.load()
+                bound_caches(node, self.budget)
+                found = (kind(node, np.empty, observer, numbered_from), observer), state
+                self.loads += 1
+            self._plans[plan.key] = found
+            self._forget(list(self._plans)[:-MOST_PICKLED])
+            in_force.require(found[1])
+            return found[0]
+
+    def _forget(self, keys: list[bytes]) -> None:
+        if keys:
+            for key in keys:
+                del self._plans[key]
+            gc.collect()
+            give_back()
+
+
+loaded_plans = LoadedPlans()
+"""The plans of this process."""
 
 
 def run_remotely(plan: PickledPlan, task: Task, siblings: Any = ()) -> tuple[Made, Any] | Raised | str:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import _thread
 import logging
-import multiprocessing.connection
-import signal
 import threading
 from collections import deque
 from collections.abc import Callable
@@ -23,17 +21,23 @@ from penstock.engine.transport.unsent import mark_unsent
 from penstock.engine.workers.calls import Call, result_of
 from penstock.engine.workers.departures import TIME_TO_LEAVE, Departures
 from penstock.engine.workers.executors import is_remote
-from penstock.engine.workers.initializers import failed_initializer, listening
-from penstock.engine.workers.lifetime import LAST_WAIT
-from penstock.engine.workers.pool_ends import end_workers, pool_ends
-from penstock.engine.workers.suspects import BY_OTHERS, Death
+from penstock.engine.workers.pools import (
+    dead_processes,
+    end_workers,
+    ended_by,
+    failed_initializer,
+    listening,
+    pool_ends,
+    pool_like,
+    processes_of,
+)
+from penstock.engine.workers.suspects import Death, is_own_end
 from penstock.executors.protocol import is_lost_worker
 
 WAITING_THERE = 4  # one call in this many waits in an executor that tells how many it runs at a time
 FRUITLESS = 6  # executors that break one after another, without a task done, before the run fails
 FRUITLESS_INITIALIZED = 2  # the same, of pools whose initializer raised an exception
 FRUITLESS_KILLED = 64  # the same, of executors whose workers others may have killed
-UNKNOWN_CODE = 255  # of a process of a fork server whose exit code somebody else has read
 
 
 class ReplaceableExecutor:
@@ -47,7 +51,7 @@ class ReplaceableExecutor:
 
     def __init__(self, given: Any, workers: int, note: Callable[[RunEvent], None]) -> None:
         is_factory = not callable(getattr(given, "submit", None))
-        self._make: Callable[[], Executor] = partial(_made, given) if is_factory else partial(_like, given, workers)
+        self._make: Callable[[], Executor] = partial(_made, given) if is_factory else partial(pool_like, given, workers)
         self._executor: Executor | None = None if is_factory else given
         self._given = self._executor
         self._note = note
@@ -284,13 +288,13 @@ class ReplaceableExecutor:
     def _death_of(self, executor: Executor, error: BrokenExecutor, call: Call) -> Death:
         """Return how an executor broke; others did it unless the process that made the suspect ended by itself."""
         before, self._oom_kills = self._oom_kills, oom_kills()
-        dead = _dead(executor)
+        dead = dead_processes(executor)
         if (failed := failed_initializer(executor, dead, self._told)) is not None:
             return Death(f"{type(executor).__name__} broke: {failed}", begun=False)
-        told = ", ".join(f"process {each.pid} {_ended_by(each.exitcode)}" for each in dead) or str(error).rstrip(".")
-        own = [each.pid for each in dead if _is_own_end(each.exitcode)]
+        told = ", ".join(f"process {each.pid} {ended_by(each.exitcode)}" for each in dead) or str(error).rstrip(".")
+        own = [each.pid for each in dead if is_own_end(each.exitcode)]
         is_known = bool(own) if call.suspect is None else call.suspect.pid in own
-        by_others = bool(_processes(executor)) and not is_known and self._oom_kills == before
+        by_others = bool(processes_of(executor)) and not is_known and self._oom_kills == before
         return Death(f"{type(executor).__name__} broke: {told}", by_others=by_others)
 
     def _report(self, broken: str, suspects: list[Call], successor: str) -> None:
@@ -334,40 +338,3 @@ def _made(factory: Callable[[], Any]) -> Executor:
             "die; pass the executor itself, or executor='threads'"
         )
     return made
-
-
-def _like(given: Executor, workers: int) -> Executor:
-    """Return a pool of processes instead of an executor that the caller made: with the same settings, if known."""
-    if not isinstance(given, ProcessPoolExecutor):
-        return ProcessPoolExecutor(workers, multiprocessing.get_context("spawn"))
-    names = ("max_workers", "mp_context", "initializer", "initargs", "max_tasks_per_child")
-    return ProcessPoolExecutor(**{name: vars(given)[f"_{name}"] for name in names})
-
-
-def _processes(executor: Executor) -> list[Any]:
-    """Return the processes of an executor, if it is of a kind that has some."""
-    return list((getattr(executor, "_processes", None) or {}).values())
-
-
-def _dead(executor: Executor) -> list[Any]:
-    """Return the processes of a broken executor that are dead; those that the pool itself ended come with SIGTERM."""
-    processes = _processes(executor)
-    ended = multiprocessing.connection.wait([each.sentinel for each in processes], 0) if processes else []
-    dead = [each for each in processes if each.sentinel in ended]
-    for each in dead:
-        each.join(LAST_WAIT)  # the exit code may come a moment later
-    return [each for each in dead if each.exitcode != -signal.SIGTERM] or dead
-
-
-def _is_own_end(code: int | None) -> bool:
-    """Return whether a process ended by its own doing, as far as its exit code tells."""
-    return code is not None and code != UNKNOWN_CODE and -code not in BY_OTHERS
-
-
-def _ended_by(code: int | None) -> str:
-    if code is None or code == UNKNOWN_CODE:
-        return "ended"
-    if code >= 0:
-        return f"ended with exit code {code}"
-    known = {each.value: each.name for each in signal.Signals}
-    return f"was killed by {known.get(-code, f'signal {-code}')}"

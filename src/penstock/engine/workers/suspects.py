@@ -20,6 +20,7 @@ OFTEN_KILLED = 8  # workers that others kill with the same task, before its elem
 MOST_KILLED = 200  # workers killed in a row at one element: more than happens to an element that is not to blame
 MOST_ROUNDS = 3  # times that the elements of a batch are made apart, and none of them ends a worker
 BY_OTHERS = (signal.SIGKILL, signal.SIGTERM)  # signals that do not come from the code that a worker runs
+UNKNOWN_CODE = 255  # of a process of a fork server whose exit code somebody else has read
 ADVICE = "Leave it out, or change the function so that it does not end its process"
 
 
@@ -40,6 +41,23 @@ class Death(NamedTuple):
     def told(self) -> str:
         """The end with what the worker wrote."""
         return f"{self.how}; it wrote:\n{self.wrote}" if self.wrote else self.how
+
+
+def told_code(code: int) -> str:
+    """Return an exit code in words.
+
+    >>> told_code(-9), told_code(3)
+    ('SIGKILL', 'exit code 3')
+    """
+    try:
+        return signal.Signals(-code).name if code < 0 else f"exit code {code}"
+    except ValueError:
+        return f"signal {-code}"
+
+
+def is_own_end(code: int | None) -> bool:
+    """Return whether a process ended by its own doing, as far as its exit code tells."""
+    return code is not None and code != UNKNOWN_CODE and -code not in BY_OTHERS
 
 
 class Suspect:

@@ -11,13 +11,12 @@ import os
 import types
 from typing import Any, Protocol
 
-from penstock.plan.safety.instructions import Instruction, instructions_of
+from penstock.plan.safety.instructions import ABSENT, Instruction, in_cell, steps_in
 from penstock.plan.safety.reads import Reads
 from penstock.plan.safety.stateless import STATEFUL, STATELESS
-from penstock.plan.safety.walk import ABSENT, is_library
+from penstock.plan.safety.walk import is_library
 
 Cells = dict[str, types.CellType]
-_SKIPPED = ("CACHE", "EXTENDED_ARG", "NOP", "PUSH_NULL", "PRECALL")
 _WRITES = (
     *("STORE_GLOBAL", "DELETE_GLOBAL", "STORE_NAME", "DELETE_NAME"),
     *("STORE_DEREF", "DELETE_DEREF", "STORE_ATTR", "DELETE_ATTR"),
@@ -60,7 +59,7 @@ class Code:
         self._read(function.__code__, function.__globals__, cells)
 
     def _read(self, code: types.CodeType, names: dict[str, Any], cells: Cells) -> None:
-        steps = [step for step in instructions_of(code) if step.op not in _SKIPPED]
+        steps = steps_in(code)
         for at, step in enumerate(steps):
             if step.op in _WRITES:
                 _check_write(step, cells)
@@ -153,14 +152,6 @@ def differs(what: str) -> FixedError:
 def imported_anew(path: str) -> FixedError:
     """Return the error for a module of the user's that code uses as a whole."""
     return FixedError(f"uses the module `{path}`, which another process would import anew")
-
-
-def in_cell(cell: types.CellType) -> Any:
-    """Return the value of a variable of an enclosing function, or `ABSENT`."""
-    try:
-        return cell.cell_contents
-    except ValueError:
-        return ABSENT
 
 
 def _check_write(step: Instruction, cells: Cells) -> None:

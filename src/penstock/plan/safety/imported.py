@@ -6,7 +6,6 @@ a function since it imported the module, or the file may have been edited since.
 
 from __future__ import annotations
 
-import dis
 import functools
 import importlib.util
 import inspect
@@ -15,9 +14,8 @@ import types
 from collections.abc import Iterable, Iterator
 from dataclasses import fields
 from itertools import islice
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any
 
-import cloudpickle
 import numpy as np
 
 from penstock.core.cached import cached_property
@@ -25,41 +23,25 @@ from penstock.plan.content.code import nested_code
 from penstock.plan.content.origins import distribution_of, module_of
 from penstock.plan.graph import post_order
 from penstock.plan.node import Node
-from penstock.plan.safety.walk import ABSENT, dict_of
-
-PlaceSteps: TypeAlias = tuple[str | int, ...]
+from penstock.plan.safety.instructions import ABSENT, Instruction, in_cell, steps_in
+from penstock.plan.safety.module_place import (
+    CACHED_RESULT,
+    CODE,
+    SCRIPTS,
+    Cached,
+    ModulePlace,
+    place_of_name,
+    travels_by_value,
+)
+from penstock.plan.safety.walk import dict_of
 
 _SCALARS = (bool, int, float, complex, str, bytes, type(None))
 _DATA = (*_SCALARS, np.ndarray, np.generic, np.dtype)
-_SCRIPTS = ("__main__", "__mp_main__")
 _WHOLE_MODULE = frozenset(["globals", "eval", "exec"])
 _DESCRIPTORS = types.MemberDescriptorType | types.GetSetDescriptorType
-_Cached: Any = type(functools.lru_cache(len))
 _PROPERTIES = (property, functools.cached_property, cached_property)
 MOST_ITEMS = 256  # of a container, in which functions and classes are looked for
 MOST_FOUND = 10_000  # places; beyond, nothing more is looked for
-CACHED_RESULT = "()"
-"""The step from a function with `functools.cache` and no parameters to the result that it keeps."""
-
-
-class ModulePlace(NamedTuple):
-    """A place in a module: names of attributes, the number of a cell of a closure, or `CACHED_RESULT`."""
-
-    module: str
-    steps: PlaceSteps
-
-    @property
-    def holder(self) -> ModulePlace:
-        """The place of the module, class or function of which this is a part."""
-        return ModulePlace(self.module, self.steps[:-1])
-
-    def then(self, *steps: str | int) -> ModulePlace:
-        """Return a place within this one."""
-        return ModulePlace(self.module, (*self.steps, *steps))
-
-    def __str__(self) -> str:
-        shown = ["()" if step == CACHED_RESULT else f".{step}" for step in self.steps if isinstance(step, str)]
-        return self.module + "".join(shown)
 
 
 class Imported:
@@ -108,14 +90,14 @@ class Imported:
             self._waiting.append((thing, place))
 
     def _look(self, thing: Any, place: ModulePlace | None) -> None:
-        own = _own_place(thing) if isinstance(thing, type | types.FunctionType | _Cached) else None
+        own = place_of_name(thing) if isinstance(thing, type | types.FunctionType | Cached) else None
         if place is not None and place != own:
             self._add(place, thing)  # a name of something elsewhere, or a value
         if isinstance(thing, types.FunctionType):
             self._function(thing, own)
         elif isinstance(thing, type):
             self._class(thing, own)
-        elif isinstance(thing, _Cached):
+        elif isinstance(thing, Cached):
             self._cached(thing, own)
         else:
             self._parts(thing)
@@ -129,12 +111,12 @@ class Imported:
         is_library = distribution_of(module_of(function)) is not None
         if not is_library:
             if own is not None:
-                self.code[own] = function.__code__
+                self.code[own.then(CODE)] = function.__code__
             self._reads(function, None if own is None else str(names.get("__name__")))
             self._attributes(function, own)
         for number, cell in enumerate(function.__closure__ or ()):
             at = None if own is None or is_library else own.then(number)
-            if not isinstance(held := _in(cell), types.ModuleType) and held is not function:
+            if not isinstance(held := in_cell(cell), types.ModuleType) and held is not function:
                 self._later(held, at)
         for name in ("__defaults__", "__kwdefaults__"):
             if defaults := getattr(function, name):
@@ -182,15 +164,15 @@ class Imported:
 
         It is in its place, unless the program has put it there from elsewhere: then it is a value.
         """
-        if not isinstance(function, types.FunctionType | _Cached):
+        if not isinstance(function, types.FunctionType | Cached):
             return
-        of, own, within = module_of(function), _own_place(function), None if at is None else at.then(*step)
+        of, own, within = module_of(function), place_of_name(function), None if at is None else at.then(*step)
         if at is not None and (of != at.module or own not in (None, within)):
             if of in sys.modules and distribution_of(of) is None:  # made by no library for its own use
                 has_lock = isinstance(attribute, functools.cached_property | cached_property)
                 self._later(function, within if has_lock else None)
                 self._add(None if has_lock else at, attribute)
-        elif isinstance(function, _Cached):
+        elif isinstance(function, Cached):
             self._cached(function, within)
         elif (id(function), within) not in self._seen:
             self._seen[id(function), within] = function
@@ -215,24 +197,24 @@ class Imported:
         """Look at the names outside of a function that its code reads; its globals are those of a `module`, if any."""
         names, code = function.__globals__, function.__code__
         of = None if module is not None else _importable(names)
-        cells = {name: _in(cell) for name, cell in zip(code.co_freevars, function.__closure__ or (), strict=True)}
+        cells = {name: in_cell(cell) for name, cell in zip(code.co_freevars, function.__closure__ or (), strict=True)}
         for each in nested_code(code):
-            steps = [step for step in dis.get_instructions(each) if step.opname not in ("PUSH_NULL", "NOP", "CACHE")]
+            steps = steps_in(each)
             for at, step in enumerate(steps):
-                if step.opname == "STORE_GLOBAL" and module is not None:
-                    self._stored.add(ModulePlace(module, (step.argval,)))
-                elif step.opname == "STORE_ATTR" and _loaded_last(steps[at - 1]) != "self":
-                    self._stored_attributes.add(step.argval)
-                elif step.opname in ("LOAD_GLOBAL", "LOAD_NAME"):
-                    self._name(step.argval, names, module, steps[at + 1 :])
-                    if of is not None and step.argval in names:
-                        self.carried[ModulePlace(of, (step.argval,))] = names[step.argval]
-                elif step.opname == "LOAD_DEREF" and isinstance(cells.get(step.argval), types.ModuleType):
-                    self._of_module(cells[step.argval], steps[at + 1 :])
-                elif step.opname == "IMPORT_NAME":
+                if step.op == "STORE_GLOBAL" and module is not None:
+                    self._stored.add(ModulePlace(module, (step.value,)))
+                elif step.op == "STORE_ATTR" and _loaded_last(steps[at - 1]) != "self":
+                    self._stored_attributes.add(step.value)
+                elif step.op in ("LOAD_GLOBAL", "LOAD_NAME"):
+                    self._name(step.value, names, module, steps[at + 1 :])
+                    if of is not None and step.value in names:
+                        self.carried[ModulePlace(of, (step.value,))] = names[step.value]
+                elif step.op == "LOAD_DEREF" and isinstance(cells.get(step.value), types.ModuleType):
+                    self._of_module(cells[step.value], steps[at + 1 :])
+                elif step.op == "IMPORT_NAME":
                     self._imported(steps, at, names)
 
-    def _name(self, name: str, names: dict[str, Any], module: str | None, rest: list[dis.Instruction]) -> None:
+    def _name(self, name: str, names: dict[str, Any], module: str | None, rest: list[Instruction]) -> None:
         if name not in names:
             if name in _WHOLE_MODULE and module is not None:
                 self._whole(sys.modules.get(module))
@@ -243,15 +225,15 @@ class Imported:
         else:
             self._later(value, None if module is None else ModulePlace(module, (name,)))
 
-    def _of_module(self, module: types.ModuleType, rest: list[dis.Instruction]) -> None:
+    def _of_module(self, module: types.ModuleType, rest: list[Instruction]) -> None:
         """Look at what the `rest` of some code reads of a module that it has loaded."""
         for step in rest:
-            if step.opname not in ("LOAD_ATTR", "LOAD_METHOD"):
+            if step.op not in ("LOAD_ATTR", "LOAD_METHOD"):
                 self._whole(module)  # passed on, or read by `getattr`
                 return
-            found = vars(module).get(step.argval, ABSENT)
+            found = vars(module).get(step.value, ABSENT)
             if not isinstance(found, types.ModuleType):
-                self._attribute(module, step.argval, found)
+                self._attribute(module, step.value, found)
                 return
             module = found
 
@@ -261,7 +243,7 @@ class Imported:
         is_library = distribution_of(module.__name__) is not None
         if found is ABSENT or (is_library and not isinstance(found, _SCALARS) and not is_users):
             return
-        if module.__name__ in _SCRIPTS or sys.modules.get(module.__name__) is not module:
+        if module.__name__ in SCRIPTS or sys.modules.get(module.__name__) is not module:
             self._later(found)
         else:
             self._later(found, ModulePlace(module.__name__, (name,)))
@@ -273,10 +255,10 @@ class Imported:
                 if not name.startswith("__") and not isinstance(found, types.ModuleType):
                     self._attribute(module, name, found)
 
-    def _imported(self, steps: list[dis.Instruction], at: int, names: dict[str, Any]) -> None:
+    def _imported(self, steps: list[Instruction], at: int, names: dict[str, Any]) -> None:
         """Look at what a function imports itself, as far as the program has imported it too."""
-        level = next((each.argval for each in reversed(steps[max(at - 2, 0) : at]) if type(each.argval) is int), 0)
-        package, written = str(names.get("__package__") or ""), str(steps[at].argval)
+        level = next((each.value for each in reversed(steps[max(at - 2, 0) : at]) if type(each.value) is int), 0)
+        package, written = str(names.get("__package__") or ""), str(steps[at].value)
         try:
             name = importlib.util.resolve_name("." * level + written, package) if level and package else written
         except ImportError:  # beyond the package; the function says so
@@ -284,17 +266,17 @@ class Imported:
         module = sys.modules.get(name)
         if module is None:
             return
-        if steps[at - 1].argval is None:  # `import a.b`: what is read of it is not known
+        if steps[at - 1].value is None:  # `import a.b`: what is read of it is not known
             self._whole(module)
             return
         for each in steps[at + 1 :]:
-            if each.opname == "IMPORT_FROM":
-                found = vars(module).get(each.argval, ABSENT)
+            if each.op == "IMPORT_FROM":
+                found = vars(module).get(each.value, ABSENT)
                 if isinstance(found, types.ModuleType):
                     self._whole(found)
                 else:
-                    self._attribute(module, each.argval, found)
-            elif not each.opname.startswith("STORE_"):
+                    self._attribute(module, each.value, found)
+            elif not each.op.startswith("STORE_"):
                 return
 
 
@@ -310,55 +292,21 @@ def imported_by(plan: Node) -> Imported:
     return found
 
 
-def is_in_place(thing: Any, place: ModulePlace) -> bool:
-    """Return whether a function, a class or an attribute of a class is the one that its module has defined there."""
-    if isinstance(thing, staticmethod | classmethod):
-        return is_in_place(thing.__func__, place.then("__func__"))
-    if isinstance(thing, property):
-        return getattr(thing.fget, "__module__", None) == place.module
-    return isinstance(thing, type | types.FunctionType | _Cached) and _own_place(thing) == place
-
-
-def _own_place(thing: Any) -> ModulePlace | None:
-    """Return the place by whose name a function or a class travels; `None` if it travels by value."""
-    module, names = str(getattr(thing, "__module__", None)), str(thing.__qualname__).split(".")
-    if module in _SCRIPTS or module not in sys.modules or _is_by_value(module):
-        return None
-    found: Any = sys.modules[module]
-    for name in names:
-        found = vars(found).get(name) if isinstance(found, type) else getattr(found, name, None)
-    if isinstance(found, staticmethod | classmethod) and found.__func__ is thing:
-        return ModulePlace(module, (*names, "__func__"))
-    return ModulePlace(module, tuple(names)) if found is thing else None
-
-
 def _importable(names: dict[str, Any]) -> str | None:
     """Return the name of the module whose variables these are, if other processes import it."""
     name = str(names.get("__name__"))
     is_it = (
-        name not in _SCRIPTS and getattr(sys.modules.get(name), "__dict__", None) is names and not _is_by_value(name)
+        name not in SCRIPTS and getattr(sys.modules.get(name), "__dict__", None) is names and not travels_by_value(name)
     )
     return name if is_it else None
 
 
-def _loaded_last(step: dis.Instruction) -> Any:
-    return step.argval[-1] if isinstance(step.argval, tuple) else step.argval
-
-
-def _is_by_value(module: str) -> bool:
-    registered = cloudpickle.list_registry_pickle_by_value()
-    return any(module == each or module.startswith(f"{each}.") for each in registered)
+def _loaded_last(step: Instruction) -> Any:
+    return step.value[-1] if isinstance(step.value, tuple) else step.value
 
 
 def _is_enum(cls: type) -> bool:
     return any(base.__module__ == "enum" for base in cls.__mro__)
-
-
-def _in(cell: types.CellType) -> Any:
-    try:
-        return cell.cell_contents
-    except ValueError:  # a name that is not bound yet
-        return ABSENT
 
 
 def _held_by(thing: Any) -> Iterator[Any]:

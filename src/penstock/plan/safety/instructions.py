@@ -31,6 +31,11 @@ CALLS = {
 """Instructions that call a method of an object: its position on the stack, and the method."""
 
 
+NO_EFFECT = ("CACHE", "EXTENDED_ARG", "NOP", "PUSH_NULL", "PRECALL")
+ABSENT = object()
+"""Stands for a value that does not exist."""
+
+
 class Known(NamedTuple):
     """An object that exists before the call, and its name in the code."""
 
@@ -86,6 +91,19 @@ def instructions_of(code: types.CodeType) -> tuple[Instruction, ...]:
         value = each.argrepr if each.opname == "BINARY_OP" else each.argval
         steps.append(Instruction(each.opname, each.arg or 0, value, effect, each.offset, target))
     return tuple(steps)
+
+
+def steps_in(code: types.CodeType) -> list[Instruction]:
+    """Return the instructions of some code, in order, without those that do nothing."""
+    return [step for step in instructions_of(code) if step.op not in NO_EFFECT]
+
+
+def in_cell(cell: types.CellType) -> Any:
+    """Return the value of a variable of an enclosing function; `ABSENT` while it is not bound."""
+    try:
+        return cell.cell_contents
+    except ValueError:
+        return ABSENT
 
 
 class _Reading:

@@ -18,10 +18,11 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from penstock.plan.safety.code import Code, FixedError, differs, in_cell
+from penstock.plan.safety.code import Code, FixedError, differs
+from penstock.plan.safety.instructions import ABSENT, in_cell
 from penstock.plan.safety.reads import Reads
 from penstock.plan.safety.stateless import MAY_CHANGE, SHOWING, STATEFUL, STATELESS
-from penstock.plan.safety.walk import ABSENT, is_library
+from penstock.plan.safety.walk import class_attribute, is_library
 from penstock.sources.powers import content_of_source
 from penstock.sources.protocol import Called
 
@@ -222,9 +223,9 @@ class _Look:
     def _object(self, thing: Any, name: str) -> None:
         cls = type(thing)
         held = getattr(thing, "__dict__", None)
-        kept = any(_attribute(cls, each) is not _attribute(object, each) for each in _OWN_STATE[:3])
-        kept = kept or any(_attribute(cls, each) is not ABSENT for each in _OWN_STATE[3:5])
-        kept = kept or _attribute(cls, "__getattribute__") is not object.__getattribute__
+        kept = any(class_attribute(cls, each) is not class_attribute(object, each) for each in _OWN_STATE[:3])
+        kept = kept or any(class_attribute(cls, each) is not ABSENT for each in _OWN_STATE[3:5])
+        kept = kept or class_attribute(cls, "__getattribute__") is not object.__getattribute__
         is_plain = type(cls) is type and not any(is_library(each.__module__) for each in cls.__mro__[:-1])
         if not is_plain or kept or not isinstance(held, dict) or any("__slots__" in vars(e) for e in cls.__mro__[:-1]):
             kind = f"{cls.__module__}.{cls.__qualname__}"
@@ -259,7 +260,3 @@ class _Look:
         np.ndarray: _array,
         Called: _called,
     }
-
-
-def _attribute(cls: type, name: str) -> Any:
-    return next((vars(each)[name] for each in cls.__mro__ if name in vars(each)), ABSENT)

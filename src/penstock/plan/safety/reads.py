@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from penstock.plan.safety.walk import ABSENT
+from penstock.plan.safety.instructions import ABSENT
 
 COMPARED_ITEMS = 4096  # of all containers: a comparison costs 50 ns each
 COMPARED_BYTES = 1 << 20  # of all arrays: a comparison costs 0.1 ms

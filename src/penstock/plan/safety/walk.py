@@ -18,13 +18,12 @@ from typing import Any, cast
 import numpy as np
 
 from penstock.plan.safety.hazards import WRITERS, Hazard, changed_by, grown_by, hazard_of, is_for_threads
-from penstock.plan.safety.instructions import Known, follow
+from penstock.plan.safety.instructions import ABSENT, Known, follow, in_cell
 from penstock.plan.safety.watch import kept_by
 
 MOST_FOLLOWED = 256  # functions and methods
 _MOST_ITEMS = 32  # items of a collection that are examined
 _DEEPEST = 4  # collections within collections
-ABSENT = object()
 
 _PLAIN = (type(None), bool, int, float, complex, str, bytes, np.generic, np.dtype, np.ufunc, type, range, slice)
 COLLECTIONS = (list, tuple, dict, set, frozenset)
@@ -94,7 +93,7 @@ class Walk:
             self._call_object(known)
 
     def _call_object(self, known: Known) -> None:
-        method = _class_attribute(type(known.thing), "__call__")
+        method = class_attribute(type(known.thing), "__call__")
         if isinstance(method, types.FunctionType):
             self._method(method, Known(known.thing, "self"))
         elif callable(known.thing):
@@ -147,7 +146,7 @@ class Walk:
         self._names |= _names_in(code)
         self._reached[id(function)] = function
         cells = dict(zip(code.co_freevars, function.__closure__ or (), strict=True))
-        closed = {name: Known(_content(cell), name) for name, cell in cells.items() if _content(cell) is not ABSENT}
+        closed = {name: Known(in_cell(cell), name) for name, cell in cells.items() if in_cell(cell) is not ABSENT}
         follow(code, _defaults(function) | closed | names, _Scope(self, function, cells, own), frozenset(cells))
 
     def _look_at_what_is_not_followed(self, function: Any) -> None:
@@ -164,7 +163,7 @@ class Walk:
                 if isinstance(thing, (types.FunctionType, *_PLAIN)) or is_library(type(thing).__module__):
                     continue
                 for name in sorted(self._names):
-                    method = _behind(_class_attribute(type(thing), name))
+                    method = _behind(class_attribute(type(thing), name))
                     if isinstance(method, types.FunctionType):
                         self._method(method, Known(thing, type(thing).__name__))
         if self._names & WRITERS:
@@ -203,7 +202,7 @@ class Walk:
 
     def _object(self, known: Known) -> None:
         cls = type(known.thing)
-        if isinstance(_class_attribute(cls, "__call__"), types.FunctionType):
+        if isinstance(class_attribute(cls, "__call__"), types.FunctionType):
             self.call(known)
         elif is_library(cls.__module__) and cls.__module__ not in ("pathlib", "re", "collections", "enum"):
             self.is_known = False
@@ -233,7 +232,7 @@ class Walk:
         """Return the attribute that an object gets from its class, if it is an existing value."""
         thing = known.thing
         is_class = isinstance(thing, type)
-        found = _class_attribute(thing if is_class else type(thing), name)
+        found = class_attribute(thing if is_class else type(thing), name)
         if isinstance(found, types.MemberDescriptorType) and not is_class:
             return _slot(found, thing)
         function = _behind(found)
@@ -282,7 +281,7 @@ class _Scope:
     def parent_method(self, known: Known, name: str) -> None:
         cell = self._cells.get("__class__")
         mro = type(known.thing).__mro__
-        cls = None if cell is None else _content(cell)
+        cls = None if cell is None else in_cell(cell)
         for each in mro[mro.index(cls) + 1 :] if cls in mro else ():
             if isinstance(found := vars(each).get(name), types.FunctionType):
                 if _may_follow(found, known.thing, self._function):
@@ -345,13 +344,6 @@ def _defaults(function: types.FunctionType) -> dict[str, Known]:
     return {name: Known(value, name) for name, value in pairs}
 
 
-def _content(cell: types.CellType) -> Any:
-    try:
-        return cell.cell_contents
-    except ValueError:  # a name that is not bound yet
-        return ABSENT
-
-
 def dict_of(thing: Any) -> dict[str, Any]:
     """Return the attributes of an object, none of one without a `__dict__`; nothing of the user's is called."""
     try:
@@ -361,7 +353,8 @@ def dict_of(thing: Any) -> dict[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-def _class_attribute(cls: type, name: str) -> Any:
+def class_attribute(cls: type, name: str) -> Any:
+    """Return what a class or one of its bases has under a name, as it is there; `ABSENT` if none has it."""
     return next((vars(each)[name] for each in cls.__mro__ if name in vars(each)), ABSENT)
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from penstock.elements.chunks.chunk import Chunk, Column, Items
 from penstock.elements.chunks.overlapping import do_overlap
 from penstock.elements.chunks.variants import duplicate
-from penstock.plan.safety.instructions import instructions_of
+from penstock.plan.safety.instructions import in_cell, instructions_of
 
 STORES = ("STORE_SUBSCR", "STORE_SLICE", "DELETE_SUBSCR")
 _NAMES = frozenset(
@@ -110,15 +110,7 @@ def _codes(function: Any, depth: int) -> Iterator[types.CodeType]:
     yield plain.__code__
     if depth:
         named = [plain.__globals__.get(name) for name in plain.__code__.co_names]
-        named += [cell.cell_contents for cell in plain.__closure__ or () if _is_filled(cell)]
+        named += map(in_cell, plain.__closure__ or ())
         for each in named:
             if isinstance(each, types.FunctionType | types.MethodType | partial):
                 yield from _codes(each, depth - 1)
-
-
-def _is_filled(cell: types.CellType) -> bool:
-    try:
-        _ = cell.cell_contents
-    except ValueError:  # a variable that is set later
-        return False
-    return True

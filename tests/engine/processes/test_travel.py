@@ -6,8 +6,7 @@ import pytest
 from penstock.elements.chunks.chunk import Items
 from penstock.engine.memory.arena import Arena
 from penstock.engine.memory.shared_file import SharedFile
-from penstock.engine.processes.arrival import arrived, result_packet
-from penstock.engine.processes.plans import sending
+from penstock.engine.processes.travel import IN_A_MESSAGE, RECENT_RESULTS, ResultSizes, arrived, result_packet, sending
 from penstock.engine.tasks.task import Made, Task
 from penstock.plan.flow import Piece
 
@@ -62,3 +61,44 @@ def test_a_result_takes_the_place_of_what_the_task_was_given(arena, room):
     tail = bytearray() if rest is None else rest.tobytes()
     assert sent.opened(packet, tail).piece.chunk.elements()[0].tolist() == [6] * 5000
     assert arena.live_bytes == before
+
+
+def test_the_room_fits_the_largest_of_the_recent_results_with_a_margin():
+    sizes = ResultSizes()
+    assert sizes.room > 0
+    sizes.add(200_000)
+    sizes.add(100_000)
+    assert sizes.room == 250_000
+    for _ in range(RECENT_RESULTS - 1):
+        sizes.add(100_000)
+    assert sizes.room == 125_000
+
+
+def test_small_results_need_no_room():
+    sizes = ResultSizes()
+    sizes.add(100)
+    assert sizes.room == 0
+
+
+def test_a_task_travels_with_offsets_instead_of_memory(arena):
+    slot = [arena.allocate((2, 8), np.dtype("f4")), np.empty(2, object), np.empty((2, 3))]
+    task = Task(5, 7, Piece(Items([]), np.arange(2)), slot)
+    made = sending(task, 3, arena, 100)
+    (_, _, inside), (_, _, objects), (shape, dtype, instead) = made.travelling.slot
+    assert inside == arena.place_of(slot[0])
+    assert objects is None
+    assert (shape, dtype) == ((2, 3), np.dtype("f8"))
+    assert instead == arena.place_of(made.held[1][1])
+    assert made.travelling.room == (arena.place_of(made.room), 100)
+    assert made.travelling.given[1:] == (None, None)
+
+
+@pytest.mark.parametrize("size", [10, IN_A_MESSAGE])
+def test_large_elements_travel_in_the_arena_if_there_is_room(size, arena):
+    piece = Piece(Items([np.zeros(size)]), np.arange(1))
+    made = sending(Task(0, 1, piece), 0, arena, 0)
+    assert (made.room is not None) == (size == IN_A_MESSAGE)
+    assert bool(made.tail) == (size == 10)
+    full = sending(Task(0, 1, piece), 0, None, 100)
+    assert full.room is None
+    assert len(full.tail) == full.travelling.given[1].nbytes
