@@ -25,6 +25,7 @@ class ProcessWorkers:
     """Workers that make the tasks of one work in processes, which write batches into the slots directly."""
 
     shares_gil = False
+    is_tuned = True
 
     def __init__(
         self,
@@ -48,14 +49,13 @@ class ProcessWorkers:
         self._ends_stuck = ends_stuck
         self._note = note
         self._crew, self._arena = pool.crew, pool.arena  # without the pool, so that tasks under way do not keep it
-        self._workers = pool.setup.workers
         self._notice = pool.notice
         if waits:
             self._crew.begun.wait()
 
     @property
     def name(self) -> str:
-        workers = self._workers
+        workers = self._crew.size
         return f"{workers} process{'' if workers == 1 else 'es'}"
 
     @property
