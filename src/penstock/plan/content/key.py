@@ -17,7 +17,7 @@ from penstock.core.errors import PlanError
 from penstock.core.frozen import frozen
 from penstock.plan.content.origins import distribution_of
 from penstock.plan.content.parts import KeyParts
-from penstock.plan.content.values import MISSING, Digests, UnhashableError, file_text
+from penstock.plan.content.values import NO_FILE, Digests, UnhashableError, file_text
 from penstock.plan.graph import post_order
 from penstock.plan.node import Node
 from penstock.sources.powers import content_of_source, paths_of
@@ -159,7 +159,7 @@ class _PlanParts:
     def _add_files(self, paths: Sequence[str]) -> None:
         absolute = AbsolutePaths()
         named = [(name, file_text(name), path) for path in paths for name in [absolute.of(path)]]
-        told = [(name, text) for name, text, path in named if text != MISSING or os.path.lexists(path)]
+        told = [(name, text) for name, text, path in named if text != NO_FILE or os.path.lexists(path)]
         if len(told) <= _MOST_FILES:
             for name, text in told:
                 self._parts.put(f"the file {name}", text)

@@ -279,7 +279,7 @@ def _place_in_file(array: np.ndarray) -> Any:
     return ("file", path, file_text(path), begin, list(array.strides))
 
 
-MISSING = "missing"
+NO_FILE = "missing"
 
 
 def file_text(path: str) -> str:
@@ -287,7 +287,7 @@ def file_text(path: str) -> str:
     try:
         status = os.stat(path)
     except OSError:
-        return MISSING
+        return NO_FILE
     return f"{status.st_size} bytes, {status.st_mtime_ns}"
 
 
