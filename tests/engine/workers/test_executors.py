@@ -234,7 +234,6 @@ def test_a_slot_does_not_travel_to_another_process():
         work = work_of(D.range(9).batch(3))
         workers = RemoteWorkers(work, replaceable(executor), Unobserved(), pickled_plan(work, Unobserved()))
         assert run(workers, 1, slot=slot).piece.chunk.element(0).tolist() == [3, 4, 5]
-        workers.close()
     assert not slot[0].any()
 
 

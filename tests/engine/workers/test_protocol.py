@@ -54,7 +54,9 @@ def processes():
 
 @contextmanager
 def native():
-    yield NativeThread(work(), gathering_of(DS._plan, Memory()), lambda: 40)
+    workers = NativeThread(work(), gathering_of(DS._plan, Memory()), lambda: 40)
+    yield workers
+    workers.close()
 
 
 KINDS = [threads, pool, processes, native]
@@ -80,7 +82,6 @@ def test_results_are_stored_in_the_window_in_the_order_of_the_jobs(kind):
             batches = made.piece.chunk.elements()
             for row in made.piece.ids.tolist():
                 assert same(batches.popleft() if hasattr(batches, "popleft") else batches.pop(0), DS[row])
-        workers.close()
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -88,4 +89,3 @@ def test_workers_have_a_name(kind):
     with kind() as workers:
         assert workers.name
         assert workers.shares_gil == (kind in (threads, pool))
-        workers.close()

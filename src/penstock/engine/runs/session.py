@@ -204,8 +204,8 @@ class Session:
 
     def _can_start(self, found: ProcessWorkers) -> bool:
         """Return whether processes were started, or may be; note what a user should know about them."""
-        for notice in found.notices:
-            self.note_once(notice)
+        if found.notice is not None:
+            self.note_once(found.notice)
         if found.no_start is not None:
             self.note_once(NO_PROCESSES.format(found.no_start))
         return found.no_start is None

@@ -83,9 +83,6 @@ class ThreadWorkers:
     def admit(self) -> None:
         """Do nothing: the jobs that the loop begins are few enough, since results are not copied."""
 
-    def close(self) -> None:
-        pass  # threads belong to the run or to the caller
-
 
 class RemoteWorkers:
     """Workers of an executor in other processes or hosts: the plan travels to them, and tasks as `pack` makes them."""
@@ -121,9 +118,6 @@ class RemoteWorkers:
     def admit(self) -> None:
         """Send the calls that may begin now."""
         self._executor.admit()
-
-    def close(self) -> None:
-        pass  # the plan belongs to the dataset, and the executor to the run
 
 
 def is_remote(executor: object) -> bool:
