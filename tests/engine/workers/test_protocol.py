@@ -20,10 +20,10 @@ from penstock.engine.workers.executors import RemoteWorkers, ThreadWorkers
 from penstock.engine.workers.native_thread import NativeThread
 from penstock.engine.workers.pickled import pickled_plan
 from penstock.engine.workers.replaceable import ReplaceableExecutor
-from penstock.engine.workers.threads import Threads
 from penstock.engine.workers.window import Window
 from penstock.plan.flow import Piece
 from penstock.testing.laws import same
+from tests.workers import threads_of
 
 DS = ps.Dataset.from_tensor_slices(np.arange(40) % 7).shuffle(seed=1).batch(5)
 
@@ -34,7 +34,7 @@ def work():
 
 @contextmanager
 def threads():
-    with Threads(2) as executor:
+    with threads_of(2) as executor:
         yield ThreadWorkers(work(), executor)
 
 

@@ -159,7 +159,7 @@ class Session:
             if self._threads is None:
                 self._threads = workers.threads.Threads(threads, self.settings.cores)
                 if self._closed:
-                    self._threads.shutdown(wait=False)
+                    self._threads.shutdown()
         self.resize()
         return workers.executors.ThreadWorkers(work, self._threads)
 
@@ -378,7 +378,7 @@ class Session:
         for stop in [*stops, *(each.close for each in waiting)]:
             stop()
         if self._threads is not None:
-            self._threads.shutdown(wait=False, cancel_futures=True)
+            self._threads.shutdown()
         self.tidy()
 
     @property
