@@ -1,4 +1,4 @@
-"""Hypothesis profiles: `ci` draws the same examples on every run, `dev` others and more, `thorough` ten times as many."""
+"""Hypothesis profiles: `ci` draws the same examples on every run, `dev` others and more, `thorough` ten times more."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import gc
 import os
 import signal
 
+import pytest
 from hypothesis import HealthCheck, Phase, settings
 
 # No deadlines: how long an example takes says more about the machine than about the code.
@@ -27,6 +28,14 @@ if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:  # as in a shell's backgro
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 collect_ignore = ["engine/runs/host_without_arena.py", "feed/keras_program.py"]  # programs that tests run
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _runtime_folder(tmp_path_factory):
+    """Give each process of tests a runtime folder: others of the same user may share elements under the same names."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_RUNTIME_DIR", str(tmp_path_factory.mktemp("runtime")))
+        yield
 
 
 def pytest_collection_finish(session):

@@ -33,7 +33,6 @@ MACHINE_PATH = re.compile(r"(?<![\w./:~-])/(?:work|tmp|home|root|Users|opt)/")
 TESTED_ELSEWHERE: dict[str, str] = {
     "__init__.py": "the public names: test_house.py itself",
     "engine/processes/serving.py": "in the processes of tests/engine/processes/test_worker.py",
-    "engine/service/server.py": "in the process of tests/engine/service/test_sharing.py",
     "engine/runs/host.py": "in the process of tests/engine/runs/test_elsewhere.py",
     "storage/records.py": "as remote and as local files by tests/storage/remote/test_reading.py",
     "storage/remote/indexes.py": "by tests/storage/remote/test_reading.py",

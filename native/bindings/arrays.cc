@@ -34,8 +34,10 @@ nb::object read_only_array(PyObject* it) {
   return view;
 }
 
-void prefetch_data(PyObject* array) {
-  const char* const data = PyArray_BYTES(reinterpret_cast<PyArrayObject*>(array));
+void prefetch_parts(PyObject* it) {
+  auto* const array = reinterpret_cast<PyArrayObject*>(it);
+  const char* const data = PyArray_BYTES(array);
+  __builtin_prefetch(PyArray_DIMS(array));
   __builtin_prefetch(data);
   __builtin_prefetch(data + 64);
 }
@@ -49,7 +51,24 @@ struct Alike {
   std::vector<PyArrayObject*> arrays;
   PyArray_Descr* dtype = nullptr;
   int dims = 0;
+};
+
+// The smallest and the largest size of each dimension of some arrays.
+struct Extent {
   Sizes smallest, largest;
+
+  Extent(const Alike& alike, std::size_t begin, std::size_t end) {
+    const npy_intp* const first = PyArray_DIMS(alike.arrays[begin]);
+    smallest.assign(first, first + alike.dims);
+    largest = smallest;
+    for (std::size_t i = begin + 1; i < end; ++i) {
+      const npy_intp* const shape = PyArray_DIMS(alike.arrays[i]);
+      for (std::size_t d = 0; d < smallest.size(); ++d) {
+        smallest[d] = std::min(smallest[d], shape[d]);
+        largest[d] = std::max(largest[d], shape[d]);
+      }
+    }
+  }
 
   bool of_one_shape() const { return smallest == largest; }
 };
@@ -69,22 +88,15 @@ bool find_alike(const nb::list& values, Alike& found) {
     if (value == nullptr) nb::raise_python_error();
     if (!is_plain_array(value)) return false;
     auto* const array = reinterpret_cast<PyArrayObject*>(value);
-    const npy_intp* const shape = PyArray_DIMS(array);
     if (!PyArray_IS_C_CONTIGUOUS(array)) return false;
     if (i == 0) {
       found.dtype = PyArray_DESCR(array);
       found.dims = PyArray_NDIM(array);
       if (!are_plain(found.dtype)) return false;
-      found.smallest.assign(shape, shape + found.dims);
-      found.largest = found.smallest;
     } else {
       PyArray_Descr* const dtype = PyArray_DESCR(array);
       if (PyArray_NDIM(array) != found.dims) return false;
       if (dtype != found.dtype && !PyArray_EquivTypes(dtype, found.dtype)) return false;
-      for (std::size_t d = 0; d < found.smallest.size(); ++d) {
-        found.smallest[d] = std::min(found.smallest[d], shape[d]);
-        found.largest[d] = std::max(found.largest[d], shape[d]);
-      }
     }
     found.arrays.push_back(array);
   }
@@ -92,13 +104,13 @@ bool find_alike(const nb::list& values, Alike& found) {
 }
 
 // Returns whether `out` has a row of at least the largest size for each array, in all dimensions.
-bool has_room(PyArrayObject* out, const Alike& found) {
+bool has_room(PyArrayObject* out, const Alike& found, const Sizes& largest) {
   if (!PyArray_IS_C_CONTIGUOUS(out) || !PyArray_ISWRITEABLE(out)) return false;
   if (PyArray_NDIM(out) != found.dims + 1 || PyArray_DIM(out, 0) != static_cast<npy_intp>(found.arrays.size()))
     return false;
   if (!PyArray_EquivTypes(PyArray_DESCR(out), found.dtype)) return false;
   for (int d = 0; d < found.dims; ++d) {
-    if (PyArray_DIM(out, d + 1) < found.largest[static_cast<std::size_t>(d)]) return false;
+    if (PyArray_DIM(out, d + 1) < largest[static_cast<std::size_t>(d)]) return false;
   }
   return true;
 }
@@ -113,10 +125,12 @@ PyArrayObject* as_array(nb::handle out) {
 bool copy_arrays(const nb::list& values, nb::handle into, bool pad) {
   PyArrayObject* const out = as_array(into);
   Alike found;
-  if (!find_alike(values, found) || !has_room(out, found)) return false;
+  if (!find_alike(values, found)) return false;
+  const Extent extent(found, 0, found.arrays.size());
+  if (!has_room(out, found, extent.largest)) return false;
   const auto dims = static_cast<std::size_t>(found.dims);
   const npy_intp* const whole = PyArray_DIMS(out) + 1;
-  const bool fills = found.of_one_shape() && std::equal(found.largest.begin(), found.largest.end(), whole);
+  const bool fills = extent.of_one_shape() && std::equal(extent.largest.begin(), extent.largest.end(), whole);
   if (!fills && !pad) return false;
   const std::size_t row = static_cast<std::size_t>(PyArray_NBYTES(out)) / found.arrays.size();
   const auto width = static_cast<std::size_t>(PyArray_ITEMSIZE(out));
@@ -134,13 +148,21 @@ bool copy_arrays(const nb::list& values, nb::handle into, bool pad) {
   return true;
 }
 
-// Returns the largest size of each dimension, and whether all arrays have it; None if the values are not alike.
-nb::object largest_shape(const nb::list& values) {
+// Returns for every `group` arrays in a row, and the rest, the largest size of each dimension, and whether all of them
+// have it; None if the values are not alike.
+nb::object largest_shapes(const nb::list& values, std::size_t group) {
+  if (group == 0) throw nb::value_error("a group must have arrays");
   Alike found;
   if (!find_alike(values, found)) return nb::none();
-  nb::list shape;
-  for (const npy_intp size : found.largest) shape.append(nb::int_(size));
-  return nb::make_tuple(nb::tuple(shape), found.of_one_shape());
+  nb::list shapes;
+  const std::size_t count = found.arrays.size();
+  for (std::size_t begin = 0; begin < count; begin += std::min(group, count - begin)) {
+    const Extent extent(found, begin, begin + std::min(group, count - begin));
+    nb::list shape;
+    for (const npy_intp size : extent.largest) shape.append(nb::int_(size));
+    shapes.append(nb::make_tuple(nb::tuple(shape), extent.of_one_shape()));
+  }
+  return shapes;
 }
 
 // out[i] = values[i] if all values have exactly this type; false, with `out` unchanged, if not.
@@ -208,7 +230,7 @@ void bind_arrays(nb::module_& module) {
   module.def("copy_arrays", copy_arrays);
   module.def("copy_objects", copy_objects);
   module.def("items_at", items_at);
-  module.def("largest_shape", largest_shape);
+  module.def("largest_shapes", largest_shapes);
   module.def("one_type", one_type);
 }
 

@@ -11,7 +11,7 @@ bool is_plain_array(PyObject* it);
 // Returns a read-only view of a plain array, or the array itself if it is read-only.
 nanobind::object read_only_array(PyObject* array);
 
-// Asks the processor for the data of a plain array.
-void prefetch_data(PyObject* array);
+// Asks the processor for the sizes of a plain array, which lie apart from it, and for the beginning of its data.
+void prefetch_parts(PyObject* array);
 
 }  // namespace penstock::bindings

@@ -13,6 +13,7 @@ namespace penstock::bindings {
 namespace {
 
 constexpr Py_ssize_t kAhead = 64;       // dicts whose parts are requested from memory at once
+constexpr Py_ssize_t kLine = 64;        // bytes of a cache line
 constexpr std::size_t kTypesKnown = 8;  // more types than these among the leaves of one call are looked up again
 
 // Replaces leaves by other values, inside new containers; with `seal`, plain arrays by read-only views.
@@ -44,8 +45,10 @@ class Remaking {
     for (Py_ssize_t k = i; k < end; ++k) {
       PyObject* const it = PyList_GET_ITEM(list, k);
       if (!PyDict_CheckExact(it)) return;
-      const auto* const keys = reinterpret_cast<const char*>(reinterpret_cast<PyDictObject*>(it)->ma_keys);
-      for (int line = 0; line < 4; ++line) __builtin_prefetch(keys + 64 * line);
+      const auto* const dict = reinterpret_cast<PyDictObject*>(it);
+      const auto* const keys = reinterpret_cast<const char*>(dict->ma_keys);
+      // a header and indices of 48 bytes, or a few more, and at most 24 for each entry
+      for (Py_ssize_t at = 0; at < 48 + 24 * dict->ma_used + kLine; at += kLine) __builtin_prefetch(keys + at);
     }
     const auto each_value = [&](const auto& visit) {
       for (Py_ssize_t k = i; k < end; ++k) {
@@ -55,10 +58,10 @@ class Remaking {
     };
     each_value([](PyObject* value) {
       __builtin_prefetch(value);
-      __builtin_prefetch(reinterpret_cast<const char*>(value) + 64);
+      __builtin_prefetch(reinterpret_cast<const char*>(value) + kLine);
     });
     each_value([](PyObject* value) {
-      if (is_plain_array(value)) prefetch_data(value);
+      if (is_plain_array(value)) prefetch_parts(value);
     });
 #endif
   }

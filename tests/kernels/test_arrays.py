@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.kernels.arrays import copy_arrays, copy_objects, items_at, largest_shape, one_type
+from penstock.kernels.arrays import copy_arrays, copy_objects, items_at, largest_shapes, one_type
 from penstock.kernels.reference import arrays as twin
 
 DTYPES = [
@@ -68,9 +68,14 @@ def test_arrays_are_copied_as_by_the_twin(values, pad, extra, data):
     assert made.tobytes() == expected.tobytes() or dtype.hasobject
 
 
-@given(LISTS)
-def test_the_largest_shape_is_that_of_the_twin(values):
-    assert largest_shape(values) == twin.largest_shape(values)
+@given(LISTS, st.integers(1, 6))
+def test_the_largest_shapes_are_those_of_the_twin(values, group):
+    assert largest_shapes(values, group) == twin.largest_shapes(values, group)
+
+
+def test_groups_have_arrays():
+    with pytest.raises(ValueError, match="must have arrays"):
+        largest_shapes([np.zeros(2)], 0)
 
 
 @given(LISTS | st.lists(st.sampled_from([1, True, 2.5, "a", b"a", {}, (1,)])))

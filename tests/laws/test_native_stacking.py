@@ -51,7 +51,7 @@ def in_python() -> ExitStack:
     refuse = mock.Mock(return_value=False)
     for name in ("copy_arrays", "copy_objects", "copy_numbers"):
         made.enter_context(mock.patch.object(stacking, name, refuse))
-    made.enter_context(mock.patch.object(uneven, "largest_shape", mock.Mock(return_value=None)))
+    made.enter_context(mock.patch.object(uneven, "largest_shapes", mock.Mock(return_value=None)))
     made.enter_context(mock.patch.object(chunk, "take_dicts_apart", dicts_twin.take_dicts_apart))
     for module in (chunk, structure, uneven):
         made.enter_context(mock.patch.object(module, "one_type", twin.one_type))

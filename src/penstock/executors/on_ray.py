@@ -98,7 +98,7 @@ class RayExecutor(Executor):
         self._known_until = 0.0  # time at which the nodes are asked for again
         self._under_way: dict[_RayFuture, str | None] = {}  # with the node that each was sent to, if any
         self._lock = threading.Lock()
-        self._scaling = threading.Lock()
+        self._scaling = threading.RLock()  # garbage collection may end a run in a thread that holds it
         self._is_shut = False
 
     @property

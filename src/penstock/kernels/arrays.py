@@ -49,16 +49,18 @@ def items_at(values: list[Any], positions: Rows) -> list[Any] | None:
     return _native.items_at(values, np.ascontiguousarray(positions))
 
 
-def largest_shape(values: list[Any]) -> tuple[tuple[int, ...], bool] | None:
-    """Return the largest size of each dimension, and whether every array has it.
+def largest_shapes(values: list[Any], group: int) -> list[tuple[tuple[int, ...], bool]] | None:
+    """Return the largest size of each dimension in every `group` arrays, and whether each array of the group has it.
 
     The result is `None` unless all values are exactly `np.ndarray`, contiguous, with numbers, times or texts of one
-    dtype, and have one number of dimensions.
+    dtype, and have one number of dimensions. The last group may have fewer arrays.
 
-    >>> largest_shape([np.zeros((2, 1)), np.zeros((1, 3))]), largest_shape([np.zeros(2), [1]])
-    (((2, 3), False), None)
+    >>> largest_shapes([np.zeros((2, 1)), np.zeros((1, 3)), np.zeros((4, 4))], 2)
+    [((2, 3), False), ((4, 4), True)]
+    >>> largest_shapes([np.zeros(2), [1]], 2) is None
+    True
     """
-    return _native.largest_shape(values)
+    return _native.largest_shapes(values, group)
 
 
 def one_type(values: list[Any]) -> type | None:

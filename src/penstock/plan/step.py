@@ -24,16 +24,16 @@ class Step(NamedTuple):
 
     `rows_of` returns the rows of the input that are needed; `None` means the same rows. `change` makes the elements
     from the input's; `None` returns the input's elements. `memory` returns the memory that the input is to write to,
-    given that of the result, the rows, and the rows of the input; `change` then receives that memory too. Without
-    `memory` the input allocates its own.
+    given that of the result, if there is some, the rows, and the rows of the input; `change` then receives that memory
+    too. Without `memory` the input allocates its own.
     """
 
     rows_of: Callable[[Rows], Rows] | None = None
     change: StepChange | None = None
-    memory: Callable[[list[np.ndarray], Rows, Rows], Out] | None = None
+    memory: Callable[[Out, Rows, Rows], Out] | None = None
 
 
-def same_memory(out: list[np.ndarray], rows: Rows, below: Rows) -> Out:
+def same_memory(out: Out, rows: Rows, below: Rows) -> Out:
     """Return the memory of the result itself: the input's elements are returned unchanged."""
     return out
 
@@ -48,7 +48,7 @@ def program_of_steps(source: Program, steps: Iterable[Step]) -> Program:
             above = rows
             if rows_of is not None:
                 rows = rows_of(rows)
-            below = None if out is None or memory is None else memory(out, above, rows)
+            below = None if memory is None else memory(out, above, rows)
             if change is not None:
                 waiting.append((change, above, rows, out if memory is None else below))
             out = below

@@ -111,6 +111,20 @@ def test_the_end_of_a_run_gives_everything_back(executor):
     assert executor.told[-1] == 0
 
 
+def test_a_run_that_fails_gives_everything_back(executor):
+    ds = ps.Dataset.range(8).map(lambda x: 1 // (x - 3)).with_options(ps.Options(executor=executor))
+    with pytest.raises(ZeroDivisionError):
+        list(ds)
+    assert executor.told[-1] == 0
+
+
+def test_a_run_that_has_ended_asks_for_nothing(following, session, executor, clock):
+    session.close()
+    for _ in range(5):
+        step(following, session, clock, work=2.0, step=0.5)
+    assert executor.told == [0]
+
+
 def test_a_number_of_workers_in_the_options_is_kept(executor):
     options = ps.Options(executor=executor, workers=3)
     with ps.Dataset.range(8).map(abs).with_options(options).iterator() as it:

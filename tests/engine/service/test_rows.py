@@ -94,7 +94,7 @@ def test_kept_elements_stay_within_half_of_the_budget(counted):
         with rows.prepared._changed:
             assert rows.prepared._nbytes <= 4 << 20 or len(rows.prepared._order) == 1
     assert rows(3)[0][0] == 3  # again
-    assert rows.made[3] == 2
+    assert rows.made[3] > 1
 
 
 def test_a_row_that_fails_is_told_to_those_who_ask_for_it(counted):

@@ -10,6 +10,7 @@ import sys
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from itertools import chain
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -238,6 +239,7 @@ def test_a_service_that_is_killed_is_replaced_for_all_its_consumers(ds, tmp_path
     gc.collect()
     wait_for_end(ending)
     assert [*folder.rglob("*.*")] == []
+    assert [*Path("/dev/shm").glob("*penstock*")] == []
 
 
 def test_the_service_ends_with_its_last_consumer_and_leaves_nothing(tmp_path, folder):
@@ -276,6 +278,29 @@ def test_an_element_that_ends_every_service_is_an_error_that_names_its_row(folde
         list(it)
     assert [*folder.rglob("*.*")] == []
     assert it.state_dict()["row"] == 5
+
+
+HANDLED = {"skip": ("skip", []), "replace": (ps.on_error.replace(-1), [-1])}
+
+
+@pytest.mark.parametrize("way", HANDLED)
+def test_an_element_that_ends_its_process_is_handled_by_on_error(way, tmp_path):
+    on_error, instead = HANDLED[way]
+    ds = D.range(12).map(lambda x: os._exit(1) if x == 5 else int(x), on_error=on_error)
+    expected = [*range(5), *instead, *range(6, 12)]
+    shared = ds.share("x")
+    if way == "replace":
+        assert list(shared.shuffle(seed=1)) == [expected[row] for row in D.range(12).shuffle(seed=1)]
+    assert list(shared) == expected
+
+
+def test_a_quarantine_names_the_element_that_ends_its_process(tmp_path):
+    on_error = ps.on_error.skip(quarantine=tmp_path / "failed.jsonl")
+    ds = D.range(12).map(lambda x: os._exit(1) if x == 5 else int(x), on_error=on_error)
+    assert list(ds.share("x")) == [*range(5), *range(6, 12)]
+    (line,) = (tmp_path / "failed.jsonl").read_text().splitlines()
+    assert "ended each worker that made it" in line
+    assert json.loads(line)["row"] == 5
 
 
 def test_a_forked_child_uses_connections_of_its_own(tmp_path):

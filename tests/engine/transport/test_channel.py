@@ -100,3 +100,24 @@ def test_a_channel_has_ended_even_if_messages_wait_in_it(ends):
     parent.end()
     assert worker.has_ended
     assert next(worker.receive()).head == ("task", 1)
+
+
+def test_an_end_of_requests_is_no_end_of_the_connection(ends):
+    parent, worker = ends
+    parent.send(("last",))
+    parent.end_requests()
+    messages = worker.receive()
+    assert next(messages).head == ("last",)
+    with pytest.raises(EOFError):
+        next(messages)
+    worker.send(("answer",))
+    assert [each.head for each in parent.receive()] == [("answer",)]
+    waiting = threading.Thread(target=worker.wait_for_close)
+    waiting.start()
+    copy = os.dup(parent.fileno())
+    parent.close()
+    waiting.join(0.01)
+    assert waiting.is_alive()
+    os.close(copy)
+    waiting.join(20)
+    assert not waiting.is_alive()

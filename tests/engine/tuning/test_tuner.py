@@ -62,11 +62,11 @@ def test_decisions_give_the_reason_for_the_number_of_threads():
 
 
 def test_groups_double_up_to_a_share_of_work_and_of_bytes():
-    tuner = looked(2_000)
+    tuner = looked(10_000)
     groups = [tuner.group_items() for _ in range(20)]
     assert groups[:4] == [2, 4, 8, 16]
-    assert groups[-1] == 256  # the power of two below what the bound on work allows
-    assert 256 <= INLINE_TASK // 2_000 < 512
+    assert groups[-1] == 128  # the power of two below what the bound on work allows
+    assert 128 <= INLINE_TASK // 10_000 < 256
     tuner.item_bytes = INLINE_BYTES // 4
     assert tuner.group_items() == 4
     tuner.item_bytes = 10 * INLINE_BYTES
@@ -251,5 +251,5 @@ def test_the_reasons_name_the_size_of_tasks():
         cheap.group_items()
     assert cheap.reasons() == [
         "no threads: an item costs 0.1 ms, and threads pay from 0.3 ms on",
-        "8 items a task: an item costs 0.1 ms, and a task of 1 ms costs little beside its work",
+        "16 items a task: an item costs 0.1 ms, and a task of 2 ms costs little beside its work",
     ]

@@ -233,3 +233,14 @@ def test_short_batches_among_others_leave_the_rest_of_a_slot_alone(count, execut
             for batch in ds.with_options(options).iterator(epoch=epoch)
         ]
         assert sorted(found) == sorted(9 * [(batch, tuple(-number for number in batch)) for batch in batches])
+
+
+def test_readers_of_text_write_into_the_array_of_the_batch(tmp_path):
+    (tmp_path / "lines.txt").write_text("a\nb\nc\n")
+    texts = ps.read_text(str(tmp_path / "lines.txt"))
+    (memory,) = texts.batch(2)._plan.memory_below(None, np.arange(2), np.arange(3))
+    assert (memory.shape, memory.dtype) == ((3,), object)
+    pairs = Dataset.zip((texts, Dataset.range(3))).batch(2, drop_remainder=True)._plan
+    text, number = pairs.memory_below(None, np.arange(1), np.arange(2))
+    assert (text.shape, number.size) == ((2,), 0)
+    assert Dataset.range(3).batch(2)._plan.memory_below(None, np.arange(2), np.arange(3)) is None

@@ -10,7 +10,10 @@ import pytest
 import penstock as ps
 from penstock import Dataset
 from penstock.core.errors import ElementError, PlanError
+from penstock.elements.chunks.chunk import Columns, Items
 from penstock.elements.spec import ArraySpec
+from penstock.ops.group.grouping import Groups
+from penstock.ops.group.padded import PaddedBatch
 from penstock.testing.laws import difference
 
 WORDS = [np.arange(row % 4, dtype=np.int32) + row for row in range(7)]
@@ -43,6 +46,32 @@ def check(ds, wanted):
 @pytest.mark.parametrize("drop", [False, True])
 def test_rows_are_padded_to_the_longest_of_their_batch(ds, size, drop):
     check(ds.padded_batch(size, drop_remainder=drop), expected(size, drop=drop))
+
+
+def groups_of_rows(lengths, size):
+    values = [{"id": i, "x": np.ones(length)} for i, length in enumerate(lengths)]
+    count = len(values) // size
+    return Groups(np.arange(count), Items(values), np.arange(len(values)), np.full(count, size))
+
+
+def refuse(shape, dtype):
+    raise AssertionError(f"memory of its own for {dtype}{shape}")
+
+
+def test_groups_of_one_shape_are_padded_in_their_places():
+    out = [np.full((2, 2), 7), np.full((2, 2, 3), 7.0)]
+    made = PaddedBatch(LISTED._plan, 2).collect_all(groups_of_rows([1, 3, 3, 2], 2), out, refuse)
+    assert isinstance(made, Columns)
+    assert all(map(np.shares_memory, made.columns, out))
+    assert [array.tolist() for array in out] == [[[0, 1], [2, 3]], [[[1, 0, 0], [1, 1, 1]], [[1, 1, 1], [1, 1, 0]]]]
+
+
+def test_groups_that_differ_in_shape_get_memory_where_they_do_not_fit():
+    out = [np.full((2, 2), 7), np.full((2, 2, 3), 7.0)]
+    made = PaddedBatch(LISTED._plan, 2).collect_all(groups_of_rows([1, 3, 1, 1], 2), out, np.empty).elements()
+    assert [batch["x"].tolist() for batch in made] == [[[1, 0, 0], [1, 1, 1]], [[1], [1]]]
+    assert [np.shares_memory(batch["x"], out[1]) for batch in made] == [True, False]
+    assert [np.shares_memory(batch["id"], out[0]) for batch in made] == [True, True]
 
 
 @pytest.mark.parametrize("shape", [[5], (5,), np.array([5])])

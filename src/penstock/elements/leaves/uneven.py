@@ -13,7 +13,7 @@ from numpy.typing import DTypeLike, NDArray
 from penstock.core.arrays import Allocate
 from penstock.core.errors import ElementError
 from penstock.elements.chunks.chunk import Column
-from penstock.elements.chunks.stacking import SHAPELESS, Origin, refuse_different, stack
+from penstock.elements.chunks.stacking import SHAPELESS, Origin, Stack, folded, refuse_different, stack
 from penstock.elements.chunks.to_arrays import owned
 from penstock.elements.leaves.offsets import begins, spread
 from penstock.elements.leaves.values import empty_value, end_to_end, memory
@@ -21,7 +21,7 @@ from penstock.elements.nested.per_leaf import PartialShape
 from penstock.elements.ragged import Ragged
 from penstock.elements.sparse import Sparse, make_sparse
 from penstock.elements.spec import ArraySpec, LeafSpec, ObjectSpec, SparseSpec, leaf_spec
-from penstock.kernels.arrays import copy_arrays, largest_shape, one_type
+from penstock.kernels.arrays import copy_arrays, largest_shapes, one_type
 
 
 def pad_column(column: Column, shape: PartialShape | None, fill: Any, origin: Origin, allocate: Allocate) -> Any:
@@ -40,8 +40,8 @@ def pad_column(column: Column, shape: PartialShape | None, fill: Any, origin: Or
         size = None if shape is None else shape[0]
         if size is None or size >= int(column.row_lengths().max(initial=0)):
             return column.to_dense(fill_value(fill, column.flat_values, origin), [size], allocate)
-    if isinstance(column, list) and (alike := largest_shape(column)) is not None and alike[0]:
-        return _padded_alike(column, alike, shape, fill, origin, allocate)
+    if isinstance(column, list) and column and (alike := largest_shapes(column, len(column))) and alike[0][0]:
+        return _padded_alike(column, alike[0], shape, fill, origin, allocate)
     arrays = _arrays(column, origin)
     if not arrays:
         _check_dimensions(0, shape, origin)
@@ -57,6 +57,28 @@ def pad_column(column: Column, shape: PartialShape | None, fill: Any, origin: Or
     return out
 
 
+def pad_groups(
+    column: Column, size: int, shape: PartialShape | None, fill: Any, origin: Origin, allocate: Allocate
+) -> Stack | None:
+    """Return k groups of `size` values as one array `(k, size, ...)`, each group as `pad_column` makes it.
+
+    The result is `None` if groups might differ in shape or dtype.
+
+    >>> pad_groups([np.ones(1), np.ones(2), np.zeros(2), np.zeros(2)], 2, None, None, Origin(), np.empty).tolist()
+    [[[1.0, 0.0], [1.0, 1.0]], [[0.0, 0.0], [0.0, 0.0]]]
+    """
+    if isinstance(column, list) and one_type(column) not in SHAPELESS:
+        found = largest_shapes(column, size)
+        if found is None:
+            return None
+        sizes = {largest if shape is None else tuple(map(_size, shape, largest)) for largest, _ in found}
+        if len(sizes) > 1:
+            return None
+    elif isinstance(column, Ragged | Sparse):
+        return None
+    return folded(pad_column(column, shape, fill, origin, allocate), size)
+
+
 def _padded_alike(
     arrays: list[NDArray[Any]],
     alike: tuple[tuple[int, ...], bool],
@@ -65,7 +87,7 @@ def _padded_alike(
     origin: Origin,
     allocate: Allocate,
 ) -> Any:
-    """Return contiguous arrays of one dtype as one array, padded; `alike` is their `largest_shape`."""
+    """Return contiguous arrays of one dtype as one array, padded; `alike` is their largest shape."""
     largest, of_one_shape = alike
     _check_dimensions(len(largest), shape, origin)
     whole = largest if shape is None else tuple(map(_size, shape, largest))

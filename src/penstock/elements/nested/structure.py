@@ -150,7 +150,7 @@ def all_leaves(values: list[Any]) -> bool:
     """Return True if each of `values` is a leaf; each type is checked once."""
     cls = one_type(values)
     if cls is not None:
-        return cls in LEAF_TYPES or is_leaf(values[0])
+        return cls in LEAF_TYPES or (cls not in _NODE_TYPES and is_leaf(values[0]))
     types = set(map(type, values))
     return types <= LEAF_TYPES or all(map(is_leaf, {type(value): value for value in values}.values()))
 

@@ -35,10 +35,12 @@ class ProcessWorkers:
         *,
         stuck_after: float = math.inf,
         ends_stuck: bool = False,
+        waits: bool = False,
     ) -> None:
         """Send tasks of `plan` to a pool; `note` is called by any thread when a worker dies, or is stuck.
 
-        If it `ends_stuck` workers, one that takes longer than `stuck_after` for each element of its task is ended.
+        If it `ends_stuck` workers, one that takes longer than `stuck_after` for each element of its task is ended. If
+        it `waits`, one is ready by the end of this call, or none ever will be.
         """
         self.plan = plan
         self.observer = observer
@@ -49,6 +51,8 @@ class ProcessWorkers:
         self._workers = pool.setup.workers
         self.notice = pool.notice
         """A notice for the user about the memory of the pool, if there is one."""
+        if waits:
+            self._crew.begun.wait()
 
     @property
     def name(self) -> str:

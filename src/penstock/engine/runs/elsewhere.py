@@ -6,7 +6,6 @@ import logging
 from collections.abc import Callable, Generator
 from itertools import count
 from time import perf_counter_ns, time
-from typing import Any
 
 import numpy as np
 
@@ -24,7 +23,7 @@ from penstock.engine.runs.session import Session
 from penstock.engine.runs.told import NOT_APART, RunFacts, RunOrder, WholePlan
 from penstock.engine.tasks.cost import Cost
 from penstock.engine.transport.channel import Message
-from penstock.engine.transport.packets import opened_packet
+from penstock.engine.transport.packets import opened_loan
 from penstock.engine.transport.raised import unpickled_error
 from penstock.engine.transport.unsent import undelivered
 from penstock.engine.workers.suspects import ADVICE
@@ -198,17 +197,12 @@ class Elsewhere:
         _, packet, at, told = message.head
         if told is not None:
             self._take(told)
-        block: Any = message.tail
-        arrays: list[np.ndarray] = []
-        if lent is not None:
-            places = [(begin, nbytes) for is_beside, begin, nbytes in packet.buffers if not is_beside]
-            if at is not None:
-                places.append((at, packet.nbytes))
-            arrays = [lent.array((*loan, position), *place) for position, place in enumerate(places)]
-            block = block if at is None else arrays.pop()
-        in_place = iter(arrays)
+
+        def parts(places: list[tuple[int, int]]) -> list[np.ndarray]:
+            return [] if lent is None else [lent.array((*loan, n), *place) for n, place in enumerate(places)]
+
         try:
-            return opened_packet(packet, block, lambda *_: next(in_place))
+            return opened_loan(packet, at, message.tail, parts)
         except Exception as error:  # noqa: BLE001 - of a user's class
             raise _NotOpenedError(error) from None
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
+import threading
 from collections.abc import Callable
-from functools import partial
 from time import perf_counter_ns
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -34,8 +34,9 @@ class Following:
         self._spent = session.spent.wall  # ns, at the last look
         self._handed_out = 0
         self._due = 0
-        if isinstance(executor, Elastic):
-            session.at_close(partial(executor.scale, self, 0))
+        self._lock = threading.RLock()  # garbage collection may close the session in a thread that holds it
+        self._is_over = False
+        session.at_close(self._end)
 
     def around(self, items: Callable[[], T]) -> T:
         """Return the result of a request for items, before which the consumer has used those of the last."""
@@ -53,9 +54,17 @@ class Following:
         workers: int = self._executor.workers
         worked = self._session.spent.wall - self._spent
         if isinstance(self._executor, Elastic) and worked and self._stepped:
-            self._executor.scale(self, min(math.ceil(HEADROOM * worked / self._stepped), MOST_NEEDED))
+            with self._lock:
+                if not self._is_over:  # else any thread has closed the session meanwhile, and told that
+                    self._executor.scale(self, min(math.ceil(HEADROOM * worked / self._stepped), MOST_NEEDED))
             self._spent, self._stepped = self._session.spent.wall, 0
         self._session.follow(workers)
         for tuner in self._session.tuners:
             if tuner.workers != workers:
                 tuner.fix(workers, "as many as the executor has now")
+
+    def _end(self) -> None:
+        with self._lock:
+            self._is_over = True
+            if isinstance(self._executor, Elastic):
+                self._executor.scale(self, 0)

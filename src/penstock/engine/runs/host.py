@@ -8,21 +8,17 @@ from contextlib import suppress
 from copy import copy
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from penstock.core.surroundings import serve_another_process
-from penstock.engine.memory.arena import Arena, new_arena
-from penstock.engine.memory.lent import WHOLE_PIECE, Loan
+from penstock.engine.memory.lent import WHOLE_PIECE
 from penstock.engine.memory.pool import SharedMemory
 from penstock.engine.processes.serving import ReceivedPlans, begun, until_let_go
-from penstock.engine.processes.travel import IN_A_MESSAGE
 from penstock.engine.runs.ahead import AheadOfConsumer
 from penstock.engine.runs.carry_over import CarryOver
+from penstock.engine.runs.lending import Lending
 from penstock.engine.runs.run import Run
 from penstock.engine.runs.told import NOT_APART, Reporter, RunOrder, WholePlan
 from penstock.engine.tasks.observer import Observer
 from penstock.engine.transport.channel import Channel, Message
-from penstock.engine.transport.packets import Unsent, packet_of
 from penstock.engine.transport.program_state import ProgramState, in_force
 from penstock.engine.transport.raised import pickled_error
 from penstock.engine.transport.unsent import part_at_fault, unsendable, why_unsent
@@ -78,61 +74,6 @@ class Host:
         self, state: ProgramState, kind: type[WholePlan], plan: Node, numbered_from: int, observer: Observer
     ) -> tuple[Node, Observer, CarryOver, ProgramState]:
         return plan, observer, CarryOver(SharedMemory(self.lending.arena)), state
-
-
-class Lending:
-    """The arena of this process, and the blocks of it that the parent has."""
-
-    def __init__(self) -> None:
-        self.arena: Arena | None = None
-        self.notice: str | None = None
-        self._is_made = False
-        self._lent: dict[tuple[int, int], dict[int, Any]] = {}  # by run and piece, then by position: what keeps a block
-
-    def make_arena(self, budget: int) -> None:
-        """Make an arena within a budget in bytes, unless it was made before."""
-        if not self._is_made:
-            self._is_made = True
-            self.arena, self.notice = new_arena(budget)
-
-    def lend(self, run: int, piece: int, value: Any) -> tuple[Unsent, int | None, bytearray]:
-        """Pack an object for the parent; return the packet, its offset, and its bytes if they are in no block."""
-        notes = _Notes(self.arena)
-        made = packet_of(value, notes)
-        packet = made.packet
-        in_place = sum(not is_beside for is_beside, _, _ in packet.buffers)
-        kept = dict(enumerate(notes.arrays[len(notes.arrays) - in_place :]))
-        block = None if self.arena is None or packet.nbytes <= IN_A_MESSAGE else self.arena.block(packet.nbytes)
-        at = None if block is None or self.arena is None else self.arena.place_of(block)
-        if block is not None:
-            made.write(block)
-            kept[in_place] = block
-        if kept:
-            self._lent[run, piece] = kept
-        return made, at, bytearray() if block is not None else made.tobytes()
-
-    def take_back(self, loans: list[Loan]) -> None:
-        """Let go of blocks that the parent does not see any longer."""
-        for run, piece, position in loans:
-            kept = self._lent.get((run, piece))
-            if kept is not None:
-                kept.pop(position, None)
-            if not kept or position == WHOLE_PIECE:
-                self._lent.pop((run, piece), None)
-
-
-class _Notes:
-    """An arena that notes the arrays which a packet refers to."""
-
-    def __init__(self, arena: Arena | None) -> None:
-        self.arrays: list[np.ndarray] = []
-        self._arena = arena
-
-    def place_of(self, array: np.ndarray) -> int | None:
-        at = None if self._arena is None else self._arena.place_of(array)
-        if at is not None:
-            self.arrays.append(array)
-        return at
 
 
 class HostedRun:
@@ -227,7 +168,7 @@ class HostedRun:
         except Exception as error:  # noqa: BLE001 - the consumer raises it
             if len(piece) <= 1:
                 raise self._not_packed(piece, error) from None
-            made, at, tail = None, None, bytearray()
+            made, at, tail = None, None, []
         if made is None:
             self._send_apart(piece)
             return

@@ -188,8 +188,8 @@ class Session:
         pool = self._carry_over.pool(setup, settings.memory_budget)
         pool.adopt(plan)
         self.budget.elsewhere = pool.crew.held_bytes
-        note, stuck_after = self.events.append, settings.stuck_after
-        return kind(pool, plan, observer, note, stuck_after=stuck_after, ends_stuck=ends_stuck)
+        note, stuck_after, waits = self.events.append, settings.stuck_after, settings.spares_process
+        return kind(pool, plan, observer, note, stuck_after=stuck_after, ends_stuck=ends_stuck, waits=waits)
 
     def moved(self, work: Work, observer: Observer, count: int, reads: Reads) -> MovedWorkers:
         """Return processes that could make the tasks of threads, given what their functions read."""

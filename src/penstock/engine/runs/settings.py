@@ -46,7 +46,8 @@ class Settings:
     process; one that is stuck is ended if `ends_stuck`. Threads and processes count with `most_cores`, and the system
     keeps them on `cores`, unless that is `None`. If `isolate` is true, another process makes the run, with the settings
     `elsewhere`: there the run is `hosted`, no item is made ahead if `on_request`, and items come `one_by_one` to find
-    one that ends the process. The run `follows_executor` if `workers` is what the executor told.
+    one that ends the process. The run `follows_executor` if `workers` is what the executor told. If it
+    `spares_process`, this process waits until its worker processes are ready, and makes no task meanwhile.
     """
 
     executor: str | Executor | Callable[[], Executor]
@@ -67,6 +68,7 @@ class Settings:
     on_request: bool = False
     hosted: bool = False
     one_by_one: bool = False
+    spares_process: bool = False
     tuning: Tuning | None = None
     follows_executor: bool = False
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import platform
 import sys
 import threading
@@ -15,15 +16,17 @@ from penstock.core.arrays import Rows
 from penstock.core.errors import PlanError, WorkerDiedError, WorkerError
 from penstock.core.pickling import dumps
 from penstock.elements.chunks.chunk import Chunk, concat
+from penstock.engine.memory.lent import LentFile
 from penstock.engine.service.starting import connected, last_words, remove_left
 from penstock.engine.transport.channel import Channel, Message
-from penstock.engine.transport.packets import opened_packet
+from penstock.engine.transport.packets import opened_loan
 from penstock.engine.transport.process_settings import ProcessSettings
 from penstock.engine.transport.program_state import program_state
 from penstock.engine.transport.raised import unpickled_error
 from penstock.engine.workers.lifetime import watch_over
 from penstock.engine.workers.suspects import ADVICE
 from penstock.ops.buffer.options import options_of
+from penstock.ops.elementwise.tolerant import handles_errors
 from penstock.plan.flow import Mark, Piece
 from penstock.plan.node import Node
 from penstock.rewrite.passes import PASSES, PLAIN, rewritten
@@ -46,24 +49,51 @@ class ServiceKey(NamedTuple):
 
 
 class ServiceLine:
-    """One connection, for one request at a time."""
+    """One connection, for one request at a time. Elements come in memory of the service, if it shares some.
+
+    The service keeps that memory until no array here refers to it, or until this process ends.
+    """
 
     def __init__(self, channel: Channel, service: int) -> None:
         """Use a channel to the service with this number among those that the consumer has had."""
         self.service = service
         self._channel = channel
         self._messages: Iterator[Message] = channel.receive()
+        self._lent: LentFile | None = None
+        self._process = os.getpid()
 
     def ask(self, *request: Any) -> Message | None:
         """Send a request and wait for the answer; return `None` if the service has ended."""
+        loans = [] if self._lent is None else self._lent.returned()
         try:
-            self._channel.send(request)
+            self._channel.send((loans, *request))
             return next(self._messages, None)
         except (EOFError, OSError):
             return None
 
+    def welcomed(self, message: Message) -> None:
+        """Take the file of the service's memory out of its welcome, if it came with one."""
+        if message.descriptor >= 0:
+            self._lent = LentFile(message.descriptor, self._channel.fileno())
+
+    def opened(self, message: Message) -> Any:
+        """Return the elements in an answer."""
+        _, packet, at, (connection, answer) = message.head
+        lent = self._lent
+
+        def parts(places: list[tuple[int, int]]) -> list[memoryview]:
+            return [] if lent is None else lent.parts(connection, answer, places)
+
+        return opened_loan(packet, at, message.tail, parts)
+
     def close(self) -> None:
-        """Close this end, in a forked child without an effect on the parent's."""
+        """Close this end, in a forked child without an effect on the parent's.
+
+        What was lent stays until its last view is gone, and the connection for as long.
+        """
+        if self._lent is not None and self._process == os.getpid():
+            self._channel.end_requests()
+        self._lent = None
         with suppress(OSError):
             self._channel.close()
 
@@ -142,18 +172,23 @@ class PreparedElsewhere:
         raise error
 
     def _given(self, message: Message, line: ServiceLine) -> Any:
-        with self._lock:
-            self._idle.append(line)
-            self._careful = max(self._careful - 1, 0)
-        kind, told = message.head
-        if kind == "failed":
-            raise unpickled_error(told)
-        return None if told is None else opened_packet(told, message.tail)
+        try:
+            kind, *told = message.head
+            if kind == "failed":
+                error = unpickled_error(told[0])
+                if isinstance(error, WorkerDiedError):
+                    error.by_service = True
+                raise error
+            return line.opened(message) if kind == "made" else None
+        finally:
+            with self._lock:
+                self._idle.append(line)
+                self._careful = max(self._careful - 1, 0)
 
     def _taken(self) -> ServiceLine:
         with self._lock:
             if self._idle:
-                return self._idle.pop()
+                return self._idle.pop(0)  # in turn, so that each tells what was returned
         return self._connected()
 
     def _forget(self, line: ServiceLine) -> bool:
@@ -197,8 +232,12 @@ class PreparedElsewhere:
             try:
                 message = line.ask("hello", versions(), *self.key)
                 if message is not None and message.head[0] == "wanted":
-                    message = line.ask("load", *self.key, self.plan.label(), self._pickled_plan())
-                is_welcome = message is not None and message.head[0] == "welcome"
+                    # the elements that have ended the service before are handled where worker processes make them
+                    spares = self._service > 0 and handles_errors(self.plan)
+                    message = line.ask("load", tuple(self.key), self.plan.label(), self._pickled_plan(), spares)
+                if message is not None and message.head[0] == "welcome":
+                    line.welcomed(message)
+                    is_welcome = True
             finally:
                 if not is_welcome:
                     line.close()

@@ -8,6 +8,7 @@ from typing import NamedTuple, TypeAlias
 
 from penstock.elements.footprint import memory_of
 from penstock.engine.cursors.cursor import Cursor
+from penstock.engine.memory.pool import Memory
 from penstock.engine.runs.carry_over import CarryOver
 from penstock.engine.runs.run import Run
 from penstock.engine.runs.settings import settings_of
@@ -48,12 +49,12 @@ class PieceLane:
 class PreparedPieces(Lanes[PieceLane]):
     """The pieces of a streamed plan, made by a few runs from the marks where consumers are."""
 
-    def __init__(self, plan: Node, run: Node) -> None:
-        """Prepare pieces of `plan`, as it is run by `run`."""
+    def __init__(self, plan: Node, run: Node, memory: Memory | None = None, *, spares_process: bool = False) -> None:
+        """Prepare pieces of `plan`, as it is run by `run`, in this memory as far as it can hold them."""
         super().__init__()
         self._plan = run
-        self._settings = lane_settings(plan)
-        self._carry_over = CarryOver()
+        self._settings = lane_settings(plan, spares_process=spares_process)
+        self._carry_over = CarryOver(memory)
         self._most = settings_of(plan).memory_budget // KEPT_PART
         self._kept: dict[PieceKey, KeptPiece] = {}
         self._order: deque[tuple[PieceKey, int]] = deque()  # with bytes, the oldest first

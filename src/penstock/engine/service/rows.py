@@ -6,6 +6,7 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import groupby
+from math import ceil
 
 import numpy as np
 
@@ -13,6 +14,7 @@ from penstock.core.arrays import Rows
 from penstock.elements.chunks.chunk import Chunk, concat
 from penstock.elements.footprint import memory_of
 from penstock.engine.cursors.cursor import Cursor
+from penstock.engine.memory.pool import Memory
 from penstock.engine.runs.carry_over import CarryOver
 from penstock.engine.runs.run import Run
 from penstock.engine.runs.settings import Settings, settings_of
@@ -33,11 +35,18 @@ SPARSE = 1024  # a request with fewer than 1 of 1024 rows of its span is of no r
 MISSES = 16  # requests that are remembered to notice those that follow
 
 
-def lane_settings(plan: Node) -> Settings:
-    """Return the settings of a run that makes elements for a service, in order and within its part of the budget."""
+def lane_settings(plan: Node, *, spares_process: bool = False) -> Settings:
+    """Return the settings of a run that makes elements for a service, in order and within its part of the budget.
+
+    If it `spares_process`, worker processes make the elements, some of which may end the process that makes them.
+    """
     settings = settings_of(plan)
     part = max(settings.memory_budget // (KEPT_PART * MOST_LANES), 1)
-    return replace(settings, isolate=False, hosted=True, ordered=True, memory_budget=part)
+    made = replace(settings, isolate=False, hosted=True, ordered=True, memory_budget=part)
+    if not spares_process or (settings.is_remote and settings.executor != "processes"):
+        return made
+    workers = settings.workers or ceil(settings.available_cores)
+    return replace(made, executor="processes", workers=workers, spares_process=True)
 
 
 class RowLane:
@@ -65,13 +74,13 @@ class RowLane:
 class PreparedRows(Lanes[RowLane]):
     """The rows of a plan, made by a few runs from the places where consumers are; others are made one by one."""
 
-    def __init__(self, plan: Node, run: Node) -> None:
-        """Prepare rows of `plan`, as it is run by `run`."""
+    def __init__(self, plan: Node, run: Node, memory: Memory | None = None, *, spares_process: bool = False) -> None:
+        """Prepare rows of `plan`, as it is run by `run`, in this memory as far as it can hold them."""
         super().__init__()
         self._plan = run
-        self._settings = lane_settings(plan)
-        self._program = compiled(run, np.empty, Unobserved())
-        self._carry_over = CarryOver()
+        self._settings = lane_settings(plan, spares_process=spares_process)
+        self._carry_over = CarryOver(memory)
+        self._program = compiled(run, self._carry_over.memory.allocate, Unobserved())
         self._most = settings_of(plan).memory_budget // KEPT_PART
         self._kept: dict[int, tuple[Chunk, int]] = {}  # by row: a chunk, and the position in it
         self._order: deque[tuple[list[int], Chunk, int]] = deque()  # rows, chunk and bytes, the oldest first
@@ -88,7 +97,8 @@ class PreparedRows(Lanes[RowLane]):
             return self._program(rows)
         span = max(wanted) - min(wanted) + 1
         near = max(NEAR_SPANS * span, NEAR_ROWS)
-        in_order = not careful and len(wanted) * SPARSE >= span and wanted == sorted(wanted)
+        is_alone = careful and not self._settings.spares_process
+        in_order = not is_alone and len(wanted) * SPARSE >= span and wanted == sorted(wanted)
         if in_order:
             self._begin_lane(wanted[0], wanted[-1] + 1, near)
         found: dict[int, tuple[Chunk, int]] = {}
@@ -125,13 +135,28 @@ class PreparedRows(Lanes[RowLane]):
         """Make rows that no run will make soon."""
         try:
             made = np.array(rows, np.int64)
-            chunk = self._program(made)
+            chunk = self._made(made)
             with self._changed:
                 self._keep(made, chunk)
         finally:
             with self._changed:
                 self._making.difference_update(rows)
                 self._changed.notify_all()
+
+    def _made(self, rows: Rows) -> Chunk:
+        if not self._settings.spares_process:
+            return self._program(rows)
+        alone = replace(self._settings, depth=1, one_by_one=True)
+        made: list[Chunk] = []
+        for epoch, position in zip(*(each.tolist() for each in np.divmod(rows, self._plan.stride)), strict=True):
+            run = Run(self._plan, alone, Unobserved(), Cursor(0, epoch, position), self._carry_over)
+            try:
+                run.begin()
+                if (piece := run.hand_over()) is not None:
+                    made.append(piece.chunk.slice(0, 1))
+            finally:
+                run.close()
+        return concat(made)
 
     def _keep(self, rows: Rows, chunk: Chunk) -> None:
         """Keep elements until others need their memory, those kept first."""

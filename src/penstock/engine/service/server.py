@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import faulthandler
+import logging
 import os
 import pickle
 import select
@@ -12,23 +13,42 @@ import sys
 import threading
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import Any, TypeAlias, cast
+from itertools import count
+from typing import Any, NamedTuple, cast
 
 from penstock.core.surroundings import serve_another_process
 from penstock.elements.chunks.chunk import Chunk
+from penstock.engine.memory.arena import ARENA_SHARE
+from penstock.engine.memory.pool import SharedMemory
+from penstock.engine.runs.lending import Lending
+from penstock.engine.runs.settings import settings_of
 from penstock.engine.service.client import as_served, versions
 from penstock.engine.service.folder import ServiceDoor, is_of_this_user, service_door
 from penstock.engine.service.pieces import PreparedPieces
 from penstock.engine.service.rows import PreparedRows
 from penstock.engine.transport.channel import Channel
-from penstock.engine.transport.packets import packet_of
 from penstock.engine.transport.program_state import ProgramState
 from penstock.engine.transport.raised import pickled_error
 from penstock.engine.transport.unsent import part_at_fault, why_unsent
 from penstock.engine.workers.lifetime import WORKER
 from penstock.plan.flow import Piece
 
-Tail: TypeAlias = Sequence[memoryview]
+
+class Answer(NamedTuple):
+    """An answer to a request: a message of a channel."""
+
+    head: tuple[Any, ...]
+    tail: Sequence[memoryview] = ()
+    descriptor: int = -1
+
+
+class Connection:
+    """A connection of a consumer, with a number of its own and the numbers of its answers."""
+
+    def __init__(self, channel: Channel, number: int) -> None:
+        self.channel = channel
+        self.number = number
+        self.answers = count()
 
 
 def serve(told: dict[str, Any]) -> None:
@@ -54,8 +74,12 @@ class Service:
         self._name = name
         self._bell = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
         self._lock = threading.Lock()
-        self._channels: set[Channel] = set()
-        self._has_gone = False  # from the folder
+        self._numbers = count()
+        self._connections: set[Connection] = set()
+        self._welcomed: set[Connection] = set()  # those of the plan
+        self._is_leaving = False  # and welcomes nobody
+        self._has_left_folder = False
+        self._lending = Lending()
         self._key: tuple[str, ...] = ()
         self._label = ""
         self._state: ProgramState | None = None
@@ -81,81 +105,108 @@ class Service:
                 if not is_of_this_user(end):
                     end.close()
                     continue
-                channel = Channel(end, waits=True)
                 with self._lock:
-                    self._channels.add(channel)
-                threading.Thread(target=self._serve, args=[channel], name=WORKER, daemon=True).start()
+                    connection = Connection(Channel(end, waits=True), next(self._numbers))
+                    self._connections.add(connection)
+                threading.Thread(target=self._serve, args=[connection], name=WORKER, daemon=True).start()
 
     def _has_left(self) -> bool:
         """Leave the folder if no consumer is left and none waits; nobody can connect meanwhile."""
-        if self._channels:
+        if self._has_connections():
             return False
         with service_door(self._name, self._folder) as door:
             self._accept()
-            if self._channels:
+            if self._has_connections():
                 return False
-            self._go(door)
+            self._leave(door)
             return True
 
-    def _go(self, door: ServiceDoor) -> None:
-        if not self._has_gone:
-            self._has_gone = True
+    def _has_connections(self) -> bool:
+        with self._lock:
+            return bool(self._connections)
+
+    def _leave(self, door: ServiceDoor) -> None:
+        """Remove the files of the name, unless that was done: then they belong to the next service."""
+        if not self._has_left_folder:
+            self._has_left_folder = True
             door.remove()
 
-    def _serve(self, channel: Channel) -> None:
+    def _serve(self, connection: Connection) -> None:
+        channel = connection.channel
         try:
             for message in channel.receive():
-                channel.send(*self._answer(channel, *message.head))
-        except (EOFError, OSError):  # the consumer has gone
-            pass
+                loans, *request = message.head
+                self._lending.take_back(loans)
+                channel.send(*self._answer(connection, *request))
+        except (EOFError, OSError):  # the consumer has no more requests, or has gone
+            self._forget(connection)
+            channel.wait_for_close()  # with the last view of what was lent
+            self._lending.take_back_all(connection.number)
         finally:
+            self._forget(connection)
             channel.close()
-            with self._lock:
-                self._channels.discard(channel)
+
+    def _forget(self, connection: Connection) -> None:
+        with self._lock:
+            self._connections.discard(connection)
+            self._welcomed.discard(connection)
             with suppress(OSError):  # the end of the process
                 os.eventfd_write(self._bell, 1)
 
-    def _answer(self, channel: Channel, kind: str, *told: Any) -> tuple[tuple[str, Any], Tail]:
-        """Return the head and the tail of the answer to a request."""
+    def _answer(self, connection: Connection, kind: str, *told: Any) -> Answer:
+        """Return the answer to a request."""
         try:
             if kind == "hello":
-                return self._greeted(channel, *told), ()
+                return self._greeted(connection, *told)
             if kind == "load":
-                return self._loaded(channel, *told), ()
+                key, label, data, spares_process = told
+                return self._loaded(connection, key, label, data, spares_process=spares_process)
             made = self._made(kind, *told)
-            return (("made", None), ()) if made is None else self._packed(made)
+            return Answer(("end",)) if made is None else self._lent(connection, made)
         except BaseException as error:  # noqa: BLE001 - the consumer raises it
-            return ("failed", pickled_error(error)), ()
+            return Answer(("failed", pickled_error(error)))
 
-    def _greeted(self, channel: Channel, theirs: str, *key: str) -> tuple[str, Any]:
+    def _greeted(self, connection: Connection, theirs: str, *key: str) -> Answer:
         """Return whether a consumer is welcome, and whether it has to send the plan."""
         if theirs != versions():
-            return "versions", versions()
-        return ("wanted", None) if self._prepared is None else self._welcome(channel, key)
+            return Answer(("versions", versions()))
+        return Answer(("wanted",)) if self._prepared is None else self._welcome(connection, key)
 
-    def _welcome(self, channel: Channel, key: tuple[str, ...]) -> tuple[str, Any]:
-        """Welcome a consumer of the plan; leave the name to one of another plan if no other consumer is left."""
+    def _welcome(self, connection: Connection, key: tuple[str, ...]) -> Answer:
+        """Welcome a consumer of the plan; leave the name to one of another plan if nobody else is welcome here."""
         with self._lock:
-            if self._key == key and not self._has_gone:
-                if self._state is not None and self._state.settings is not None:
-                    self._state.settings.apply_to_thread()  # and to those that it begins
-                return "welcome", None
-            if any(each is not channel and not each.has_ended for each in self._channels) and not self._has_gone:
-                return "other", self._label
+            if not self._is_leaving:
+                if self._key == key:
+                    self._welcomed.add(connection)
+                    if self._state is not None and self._state.settings is not None:
+                        self._state.settings.apply_to_thread()  # and to those that it begins
+                    arena = self._lending.arena
+                    return Answer(("welcome", arena is not None), descriptor=-1 if arena is None else arena.file.fd)
+                if any(not each.channel.has_ended for each in self._welcomed):
+                    return Answer(("other", self._label))
+                self._is_leaving = True
         with service_door(self._name, self._folder) as door:
-            self._go(door)
-        return "leaving", None
+            self._leave(door)
+        return Answer(("leaving",))
 
     def _loaded(
-        self, channel: Channel, name: str, fingerprint: str, content: str, label: str, data: bytes
-    ) -> tuple[str, Any]:
-        """Load the plan, unless another consumer has sent one meanwhile."""
+        self, connection: Connection, key: tuple[str, ...], label: str, data: bytes, *, spares_process: bool
+    ) -> Answer:
+        """Load the plan, unless another consumer has sent one meanwhile.
+
+        If it `spares_process`, no function of a task is called in this process.
+        """
         with self._lock:
             if self._prepared is None:
                 self._state, plan = pickle.loads(data)  # noqa: S301 - of a process of this user
-                self._prepared = (PreparedRows if plan.indexed else PreparedPieces)(plan, as_served(plan))
-                self._key, self._label = (name, fingerprint, content), label
-        return self._welcome(channel, (name, fingerprint, content))
+                self._lending.make_arena(ARENA_SHARE * settings_of(plan).memory_budget)  # for all that it makes
+                if self._lending.notice is not None:
+                    logging.getLogger("penstock").warning("%s", self._lending.notice)
+                memory = SharedMemory(self._lending.arena)
+                kind = PreparedRows if plan.indexed else PreparedPieces
+                self._prepared = kind(plan, as_served(plan), memory, spares_process=spares_process)
+                self._key, self._label = key, label
+        return self._welcome(connection, key)
 
     def _made(self, kind: str, *told: Any) -> Any:
         prepared = self._prepared
@@ -165,13 +216,15 @@ class Service:
             return prepared.after(*told)
         raise ValueError(f"a consumer asked for {kind!r}")
 
-    def _packed(self, made: Any) -> tuple[tuple[str, Any], Tail]:
+    def _lent(self, connection: Connection, made: Chunk | Piece) -> Answer:
+        """Return the answer with elements, in memory that the consumer sees as far as there is some."""
+        loan = connection.number, next(connection.answers)
         try:
-            packed = packet_of(made)
+            unsent, at, tail = self._lending.lend(*loan, made)
         except Exception as error:
             self._blame(error, made)
             raise
-        return ("made", packed.packet), list(packed.pieces())
+        return Answer(("made", unsent.packet, at, loan), tail)
 
     def _blame(self, error: Exception, made: Chunk | Piece) -> None:
         """Add to an error of elements that cannot be sent the operation, and the part of the first one at fault."""

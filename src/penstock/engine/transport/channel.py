@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 LENGTHS = struct.Struct("<IQ")  # of head and tail
 RECEIVED_AT_ONCE = 1 << 14  # bytes; memory for more is new at each call, which takes longer than the message
 MOST_DESCRIPTORS = 8
-WITH_DESCRIPTOR = ("plan", "run", "begun")  # messages that a descriptor comes with, if their last field is true
+WITH_DESCRIPTOR = ("plan", "run", "begun", "welcome")  # messages with a descriptor, if their last field is true
 
 
 class Message(NamedTuple):
@@ -110,6 +110,17 @@ class Channel:
         """Let the other side see the end of the channel."""
         with suppress(OSError):
             self._socket.shutdown(socket.SHUT_RDWR)
+
+    def end_requests(self) -> None:
+        """Send no more; the other side sees that as an end, although this end stays open."""
+        with suppress(OSError):
+            self._socket.shutdown(socket.SHUT_WR)
+
+    def wait_for_close(self) -> None:
+        """Wait until the other end is closed in every process that had it, also one that has sent its last message."""
+        poll = select.poll()
+        poll.register(self._socket, 0)  # which leaves the end of the connection
+        poll.poll()
 
     def close(self) -> None:
         """Close the socket."""

@@ -119,6 +119,20 @@ def opened_packet(packet: Packet, block: Any, in_place: Callable[[int, int], Any
     return pickle.loads(whole[: packet.pickled], buffers=buffers)  # noqa: S301 - from our own process
 
 
+def opened_loan(packet: Packet, at: int | None, tail: Any, lent: Callable[[list[tuple[int, int]]], list[Any]]) -> Any:
+    """Return an object again of which parts are on loan: all of the packet if there is an `at`, and arrays in place.
+
+    `lent` returns the parts at places of the arena, each an offset with a number of bytes; the rest is the `tail`.
+    """
+    places = [(begin, nbytes) for is_beside, begin, nbytes in packet.buffers if not is_beside]
+    if at is not None:
+        places.append((at, packet.nbytes))
+    parts = lent(places) if places else []
+    block = tail if at is None else parts.pop()
+    in_place = iter(parts)
+    return opened_packet(packet, block, lambda *_: next(in_place))
+
+
 def held_part(arrays: Sequence[tuple[int, np.ndarray]], begin: int, nbytes: int) -> np.ndarray:
     """Return bytes of the arena as a view of the array that holds them: `arrays` are offsets with arrays."""
     for at, array in arrays:

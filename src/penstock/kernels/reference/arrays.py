@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 
 def copy_arrays(values: list[Any], out: NDArray[Any], *, pad: bool = False) -> bool:
     """Copy each array into its row of `out`; return whether all have its dtype and fit."""
-    found = largest_shape(values)
+    found = largest_shapes(values, max(len(values), 1))
     if found is None or not (out.flags.c_contiguous and out.flags.writeable) or out.dtype != values[0].dtype:
         return False
-    shape, is_one = found
+    ((shape, is_one),) = found
     if out.ndim != len(shape) + 1 or len(out) != len(values) or any(map(int.__lt__, out.shape[1:], shape)):
         return False
     if not pad and not (is_one and out.shape[1:] == shape):
@@ -40,17 +40,17 @@ def items_at(values: list[Any], positions: NDArray[np.int64]) -> list[Any] | Non
     return [values[at] for at in wanted] if all(0 <= at < len(values) for at in wanted) else None
 
 
-def largest_shape(values: list[Any]) -> tuple[tuple[int, ...], bool] | None:
-    """Return the largest size of each dimension, and whether every array has it; `None` for other values."""
+def largest_shapes(values: list[Any], group: int) -> list[tuple[tuple[int, ...], bool]] | None:
+    """Return the largest size of each dimension in every group, and whether each array has it; `None` for others."""
     if set(map(type, values)) != {np.ndarray} or not all(value.flags.c_contiguous for value in values):
         return None
     if len({value.ndim for value in values}) > 1 or any(value.dtype != values[0].dtype for value in values):
         return None
     if values[0].dtype.kind not in "biufcmMSU":
         return None
-    shapes = [value.shape for value in values]
-    largest = tuple(map(max, *shapes)) if len(shapes) > 1 else shapes[0]
-    return largest, set(shapes) == {largest}
+    groups = [{value.shape for value in values[at : at + group]} for at in range(0, len(values), group)]
+    largest = [tuple(map(max, zip(*shapes, strict=True))) for shapes in groups]
+    return [(shape, shapes == {shape}) for shape, shapes in zip(largest, groups, strict=True)]
 
 
 def one_type(values: list[Any]) -> type | None:

@@ -26,6 +26,7 @@ from penstock.ops.elementwise.scan import Passed, Scan
 from penstock.plan import trial
 from penstock.plan.failure import UNTOLD, Failure, failure_of
 from penstock.plan.flow import Piece, Spread, join_pieces
+from penstock.plan.graph import post_order
 from penstock.plan.ids import origin_of
 from penstock.plan.locate import base_of, ground_of
 from penstock.plan.node import Guard, Node, Streamed
@@ -101,6 +102,16 @@ class Tolerant(Node):
 
     def arguments(self) -> str:
         return ", ".join(filter(None, [super().arguments(), *self.handling]))
+
+
+def handles_errors(plan: Node) -> bool:
+    """Return whether some operation of a plan goes on after the error of an element.
+
+    >>> ds = ps.Dataset.range(3)
+    >>> handles_errors(ds.map(abs)._plan), handles_errors(ds.map(abs, on_error="skip").batch(2)._plan)
+    (False, True)
+    """
+    return any(isinstance(node, IgnoreErrors | Tolerant) for node in post_order(plan))
 
 
 @frozen()

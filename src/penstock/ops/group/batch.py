@@ -15,12 +15,14 @@ from penstock.elements import chunks
 from penstock.elements.chunks.chunk import Chunk, Column, Columns, Items
 from penstock.elements.chunks.stacking import Stack, folded
 from penstock.elements.chunks.to_arrays import stack_all
-from penstock.elements.nested.structure import Structure, unflatten
+from penstock.elements.nested.structure import Structure, flatten, unflatten
 from penstock.elements.ragged import Ragged
-from penstock.elements.spec import batched, of_any_largest
+from penstock.elements.spec import ObjectSpec, batched, of_any_largest
 from penstock.ops.group.grouping import Grouping, Groups, spans
-from penstock.ops.group.in_slot import OptionalSlot
+from penstock.ops.group.in_slot import OptionalSlot, for_elements
 from penstock.plan.types import Spec
+
+_NOWHERE = np.empty(0, object)  # no element fits there
 
 
 @frozen()
@@ -55,11 +57,18 @@ class Batch(Grouping):
         return self._cut(structure, arrays, counts, allocate)
 
     @property
-    def memory_below(self) -> Callable[[list[np.ndarray], Rows, Rows], OptionalSlot] | None:
-        def memory(out: list[np.ndarray], rows: Rows, its_rows: Rows) -> OptionalSlot:
-            if len(its_rows) != len(rows) * self.size and (self.counts(rows)[:-1] != self.size).any():
+    def memory_below(self) -> Callable[[OptionalSlot, Rows, Rows], OptionalSlot] | None:
+        is_text = _which_are_texts(self.input.spec())
+
+        def memory(out: OptionalSlot, rows: Rows, its_rows: Rows) -> OptionalSlot:
+            count = len(its_rows)
+            if count != len(rows) * self.size and (self.counts(rows)[:-1] != self.size).any():
                 return None  # elements after a short batch would overwrite those of other batches
-            return self.memory_of_elements(out, len(rows), len(its_rows))
+            below = None if out is None else self.memory_of_elements(out, len(rows), count)
+            if not any(is_text) or (below is not None and len(below) != len(is_text)):
+                return below
+            places = [_NOWHERE] * len(is_text) if below is None else below
+            return [np.empty(count, object) if text else place for text, place in zip(is_text, places, strict=True)]
 
         return memory
 
@@ -73,7 +82,7 @@ class Batch(Grouping):
             if below is None:
                 return None
             out = below
-        return [_for_elements(array, batches, count) for array in out]
+        return [for_elements(array, batches, count) for array in out]
 
     def _stacked(
         self, chunk: Chunk, rows: Rows, out: OptionalSlot, allocate: Allocate, *, to_largest: bool = False
@@ -106,8 +115,7 @@ class Batch(Grouping):
         return Items(made)
 
 
-def _for_elements(memory: np.ndarray, batches: int, count: int) -> np.ndarray:
-    """Return memory for k batches of b elements as memory for `count` elements, if it has room and the right shape."""
-    if memory.ndim < 2 or len(memory) != batches or memory.shape[0] * memory.shape[1] < count:
-        return memory
-    return memory.reshape(batches * memory.shape[1], *memory.shape[2:])[:count]
+def _which_are_texts(spec: Spec | None) -> list[bool]:
+    """Return for each leaf whether it is text or bytes: slots have no place for these, but readers write into one."""
+    leaves = [] if spec is None else flatten(spec)[0]
+    return [isinstance(leaf, ObjectSpec) and leaf.type in (str, bytes) for leaf in leaves]

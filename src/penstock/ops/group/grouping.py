@@ -110,8 +110,8 @@ class Collecting(Batching):
         return Step(lambda rows: self.grouped(rows)[0], change, self.memory_below)
 
     @property
-    def memory_below(self) -> Callable[[list[np.ndarray], Rows, Rows], OptionalSlot] | None:
-        """Return the input's memory inside that of the groups, if elements are written there directly."""
+    def memory_below(self) -> Callable[[OptionalSlot, Rows, Rows], OptionalSlot] | None:
+        """Return the memory of the input, inside that of the groups, if any, if elements are written there directly."""
         return None
 
     def flow(self, inputs: tuple[Open, ...], epoch: int, mark: Mark, allocate: Allocate) -> Flow:

@@ -56,5 +56,25 @@ class InSlot:
         return self._allocate(shape, dtype)
 
 
+def for_elements(memory: np.ndarray, groups: int, count: int) -> np.ndarray:
+    """Return memory for k groups of b elements as memory for `count` elements, if it has room and the right shape.
+
+    >>> for_elements(np.zeros((2, 3, 5)), 2, 4).shape
+    (4, 5)
+    """
+    if memory.ndim < 2 or len(memory) != groups or memory.shape[0] * memory.shape[1] < count:
+        return memory
+    return memory.reshape(groups * memory.shape[1], *memory.shape[2:])[:count]
+
+
+def or_else(memory: np.ndarray, allocate: Allocate) -> Allocate:
+    """Return a function that returns `memory` for an array of its shape and dtype, and allocates any other.
+
+    >>> or_else(memory := np.zeros(2), np.empty)((2,), np.dtype("f8")) is memory
+    True
+    """
+    return lambda shape, dtype: memory if memory.shape == shape and memory.dtype == dtype else allocate(shape, dtype)
+
+
 def _is_there(leaf: object, place: np.ndarray) -> bool:
     return leaf is place

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import field, replace
 from typing import Any
 
+import numpy as np
+
 from penstock.core.arrays import Allocate, Rows
 from penstock.core.frozen import frozen
-from penstock.elements.chunks.chunk import Chunk, Column
+from penstock.elements.chunks.chunk import Chunk, Column, Columns
 from penstock.elements.chunks.stacking import Origin
 from penstock.elements.nested.structure import Structure, flatten, paths, unflatten
 from penstock.elements.spec import ArraySpec, LeafSpec, SparseSpec, map_leaves
-from penstock.ops.group.grouping import Grouping
+from penstock.ops.group.grouping import Grouping, Groups
+from penstock.ops.group.in_slot import InSlot, OptionalSlot
 from penstock.plan.types import Spec
 
 
@@ -48,12 +52,39 @@ class LeafwiseGrouping(Grouping):
         made = [self.leaf_spec(leaf, told, size, Origin(path, operation=self.name)) for leaf, told, path in parts]
         return self.completed_spec(unflatten(structure, made), size)
 
+    def leaves(
+        self, column: Column, told: Any, origin: Origin, memory: np.ndarray | None, allocate: Allocate
+    ) -> Column:
+        """Return the value of a leaf for each `size` of these values, in its place in `memory` where it fits."""
+        count = len(column) // self.size
+        slot = InSlot(None if memory is None else [memory], count, allocate)
+        groups = [column[at * self.size : (at + 1) * self.size] for at in range(count)]
+        made = slot.whole([self.leaf(group, told, origin, slot.next()) for group in groups])
+        return made.columns[0] if isinstance(made, Columns) else made.values
+
     def collect(self, chunk: Chunk, rows: Rows, allocate: Allocate) -> Any:
-        columns = chunk.to_columns(rows, operation=self.name)
+        structure, parts = self._parts(chunk, rows)
+        return unflatten(structure, [self.leaf(column, told, origin, allocate) for column, told, origin in parts])
+
+    def collect_all(self, groups: Groups, out: OptionalSlot, allocate: Allocate) -> Chunk:
+        """Make all groups leaf by leaf if they are full, so that their elements are taken apart only once."""
+        numbers, chunk, rows, counts = groups
+        if self.pads or not len(numbers) or bool((counts != self.size).any()):
+            return super().collect_all(groups, out, allocate)
+        with suppress(Exception):  # making each group alone shows which is at fault, or whether they differ
+            structure, parts = self._parts(chunk, rows)
+            places = out if out is not None and len(out) == structure.num_leaves else [None] * structure.num_leaves
+            made = [self.leaves(*part, memory, allocate) for part, memory in zip(parts, places, strict=True)]
+            return Columns(structure, made, len(numbers))
+        return super().collect_all(groups, None, allocate)
+
+    def _parts(self, chunk: Chunk, rows: Rows) -> tuple[Structure, Iterable[tuple[Column, Any, Origin]]]:
+        """Return the structure of elements, and the values of each leaf with its instructions and origin."""
+        name = self.name
+        columns = chunk.to_columns(rows, operation=name)
         structure = columns.structure
-        parts = zip(columns.columns, self.told(structure), paths(structure), strict=True)
-        made = [self.leaf(column, told, Origin(path, rows, self.name), allocate) for column, told, path in parts]
-        return unflatten(structure, made)
+        origins = [Origin(path, rows, name) for path in paths(structure)]
+        return structure, zip(columns.columns, self.told(structure), origins, strict=True)
 
 
 def _without_sizes(_: str, leaf: LeafSpec) -> LeafSpec:

@@ -13,10 +13,11 @@ from penstock.core.errors import ElementError
 from penstock.core.frozen import frozen
 from penstock.elements.chunks.chunk import Column
 from penstock.elements.chunks.stacking import Origin
-from penstock.elements.leaves.uneven import check_text_fill, fill_value, pad_column, refuse_datasets
+from penstock.elements.leaves.uneven import check_text_fill, fill_value, pad_column, pad_groups, refuse_datasets
 from penstock.elements.nested.per_leaf import PartialShape, filled, fits, per_leaf, shape_per_leaf
 from penstock.elements.nested.structure import Structure
 from penstock.elements.spec import ArraySpec, LeafSpec, ObjectSpec
+from penstock.ops.group.in_slot import for_elements, or_else
 from penstock.ops.group.leafwise import LeafwiseGrouping
 
 
@@ -49,6 +50,14 @@ class PaddedBatch(LeafwiseGrouping):
     def leaf(self, column: Column, told: Any, origin: Origin, allocate: Allocate) -> Any:
         shape, fill = told
         return pad_column(column, shape, fill, origin, allocate)
+
+    def leaves(
+        self, column: Column, told: Any, origin: Origin, memory: np.ndarray | None, allocate: Allocate
+    ) -> Column:
+        (shape, fill), count = told, len(column)
+        own = allocate if memory is None else or_else(for_elements(memory, count // self.size, count), allocate)
+        made = pad_groups(column, self.size, shape, fill, origin, own)
+        return super().leaves(column, told, origin, memory, allocate) if made is None else made
 
     def leaf_spec(self, leaf: LeafSpec, told: Any, size: int | None, origin: Origin) -> LeafSpec:
         if isinstance(leaf, ObjectSpec):
