@@ -14,9 +14,9 @@ def move_at_once(monkeypatch, *, waits=True, processes=2):
     """Let every stage begin in threads, find the GIL held, and move; if it `waits`, before its second item."""
     start, begun = Tuner.start_threads, moving.Mover._begun
 
-    def start_threads(tuner):
+    def start_threads(tuner, *, in_processes=False):
         is_new = tuner.climb is None
-        chosen = start(tuner)
+        chosen = start(tuner, in_processes=in_processes)
         if is_new:
             tuner.climb.holds_gil, tuner.climb.alone = True, 1e6
         return chosen

@@ -100,6 +100,12 @@ def test_a_finding_without_a_fix_still_fails_the_check():
     assert ".batch(2).map(abs).shuffle(seed=1)" in text
 
 
+def test_a_buffer_of_batches_becomes_one_of_as_many_elements():
+    _, told, text = fixed(f"{HEAD}ds = ps.Dataset.range(25).batch(\n    batch_size=10).shuffle(2, seed=0)\n")
+    assert text == f"{HEAD}ds = ps.Dataset.range(25).shuffle(20, seed=0).batch(\n    batch_size=10)\n"
+    assert "the buffer counts elements instead of batches" in " ".join(told.split())
+
+
 @pytest.mark.parametrize(
     ("calls", "reasons"),
     [
@@ -107,7 +113,7 @@ def test_a_finding_without_a_fix_still_fails_the_check():
         ("batch(10).take(5).shuffle(seed=0)", ["PS101 at fixed_of_test.py:6: take(5) stands between"]),
         ("batch(10).enumerate().shuffle(seed=0)", ["PS101 at fixed_of_test.py:6: enumerate() stands between"]),
         ("batch(10, drop_remainder=True).shuffle(seed=0)", ["would leave out other elements"]),
-        ("batch(10).shuffle(2, seed=0)", ["PS101 at fixed_of_test.py:6: the shuffle has a buffer"]),
+        ("batch(5 + 5).shuffle(2, seed=0)", ["the size of batch() is not written as a number"]),
         ("filter(bool).map(noisy).cache()", ["PS301 at fixed_of_test.py:6: draws in a stream"]),
         ("filter(bool).shuffle(5, seed=0).cache()", ["PS302 at fixed_of_test.py:6: the cache keeps a stream"]),
         ("shuffle().filter(bool).shard(2, 0)", ["PS103 at fixed_of_test.py:6: "]),

@@ -67,7 +67,8 @@ def test_files_of_libraries_are_left_alone():
         (lambda: D.range(9).batch(3).shuffle(seed=1), "PS101", True),
         (lambda: D.range(9).batch(3, drop_remainder=True).shuffle(seed=1), "PS101", True),
         (lambda: D.range(8).batch(3, drop_remainder=True).shuffle(seed=1), "PS101", False),  # leaves out others
-        (lambda: D.range(9).batch(3).shuffle(2, seed=1), "PS101", False),  # a buffer of batches
+        (lambda: D.range(9).batch(3).shuffle(2, seed=1), "PS101", True),
+        (lambda: D.range(9).filter(bool).batch(3).shuffle(2, seed=1), "PS101", True),
         (lambda: D.range(9).batch(3).map(abs).shuffle(seed=1), "PS101", False),
         (lambda: D.range(9).shuffle().shard(3, 1), "PS103", True),
         (lambda: D.range(9).shuffle().map(abs).shard(3, 1), "PS103", True),

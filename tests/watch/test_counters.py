@@ -20,7 +20,8 @@ from penstock.engine.tasks.compile import compiled
 from penstock.engine.tasks.observer import Occurrence
 from penstock.engine.tuning.tuner import Tuner
 from penstock.plan.flow import Piece
-from penstock.watch.counters import BYTES, CALLS, CHEAP, CPU, ROWS, WALL, Counters
+from penstock.watch.counters import Counters
+from penstock.watch.counts import BYTES, CALLS, CPU, QUICK, ROWS, WALL
 from penstock.watch.trace.spans import SpanCounters
 
 
@@ -354,10 +355,10 @@ def test_calls_that_are_not_measured_count_at_any_moment(counters, taken, monkey
 
 
 def test_expensive_calls_are_all_measured(monkeypatch):
-    clock = iter(range(0, 10**12, CHEAP))
+    clock = iter(range(0, 10**12, QUICK))
     monkeypatch.setattr("penstock.watch.counters.perf_counter_ns", lambda: next(clock))
     monkeypatch.setattr(Tuner, "group_items", lambda self, *, beside=False: 1)
     ds = Dataset.range(100).batch(2).map(lambda x: x).with_options(Options(executor="inline", rewrite=False))
     with ds.iterator() as it:
         list(it)
-        assert it.stats().operations[-1].wall == pytest.approx(50 * CHEAP * 1e-9)
+        assert it.stats().operations[-1].wall == pytest.approx(50 * QUICK * 1e-9)

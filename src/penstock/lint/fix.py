@@ -9,7 +9,7 @@ from types import CodeType
 from penstock.core.frames import Place
 from penstock.core.frozen import frozen
 from penstock.lint.moves import MoveCall
-from penstock.lint.source_edits import EditError, with_call_moved
+from penstock.lint.source_edits import EditError, with_argument_multiplied, with_call_moved
 from penstock.plan.content.origins import distribution_of
 from penstock.plan.node import Node
 from penstock.plan.places import place_noted
@@ -18,6 +18,8 @@ from penstock.plan.places import place_noted
 @frozen()
 class Fix:
     """A call to move in one file: `effect` says what stays the same and what changes.
+
+    With `times`, the first argument of the moved call is multiplied by that of the target's.
 
     >>> ds = Dataset.range(9).repeat(2).cache()
     >>> print(ds.check().findings[0].fix.effect)
@@ -29,6 +31,7 @@ class Fix:
     target: Place
     before: bool
     methods: tuple[str, str]
+    times: bool = False
 
     @property
     def file(self) -> str:
@@ -49,7 +52,10 @@ class Fix:
             raise EditError("the interpreter does not tell the columns of calls")
         if not _has_code(text, self.moved.code):
             raise EditError("the file has changed since it was loaded")
-        return with_call_moved(text, ends[0], ends[1], before=self.before, methods=self.methods)
+        moved, target = ends[0], ends[1]
+        if self.times:
+            text, moved = with_argument_multiplied(text, moved, target)
+        return with_call_moved(text, moved, target, before=self.before, methods=self.methods)
 
     @property
     def is_possible(self) -> bool:
@@ -77,7 +83,9 @@ def fix_of(move: MoveCall | str, plan: Node) -> Fix | None:
         return None
     moved, target = (place_noted(plan, node) for node in (move.moved, move.target))
     methods = move.moved.name, move.target.name
-    return None if moved is None or target is None else Fix(move.effect, moved, target, move.before, methods)
+    return (
+        None if moved is None or target is None else Fix(move.effect, moved, target, move.before, methods, move.times)
+    )
 
 
 def _makes_others(code: CodeType) -> bool:

@@ -12,13 +12,15 @@ from penstock.plan.node import Node
 class MoveCall(NamedTuple):
     """Move the call of an operation to right before that of `target`, or right after it.
 
-    `effect` says what stays the same, and what changes.
+    `effect` says what stays the same, and what changes. `times` multiplies the first argument of the moved call, if it
+    and that of the target's call are written as numbers.
     """
 
     moved: Node
     target: Node
     before: bool
     effect: str
+    times: bool = False
 
 
 def nodes_between(upper: Node, lower: Node) -> Iterator[Node] | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 from penstock.lint.moves import MoveCall, what_stands_between
@@ -28,7 +29,7 @@ def shuffle_after_batch(written: Written) -> Iterator[Found]:
                     shuffle,
                     f"{shuffle.label()} comes after {batch.label()} and moves whole batches: the same elements share "
                     "a batch in every epoch",
-                    f"write .{shuffle.label()} before .{batch.label()}",
+                    f"write .{_of_elements(shuffle, batch).label()} before .{batch.label()}",
                     fix=_fix_of_batch(shuffle, batch),
                 )
 
@@ -269,16 +270,26 @@ def _is_plain_batch(node: Node) -> bool:
 
 def _fix_of_batch(shuffle: order.shuffle.Shuffle, batch: Node) -> MoveCall | str:
     """Return the fix that shuffles before the batch, if that leaves no other elements out."""
-    if not isinstance(batch, group.batch.Batch) or shuffle.window is not None:
-        return "the shuffle has a buffer, whose size counts batches"
+    if not isinstance(batch, group.batch.Batch) or type(shuffle) is not order.shuffle.Shuffle:
+        return "the shuffle is of blocks of the data"
     if reason := what_stands_between(shuffle, batch):
         return reason
     keeps_all = not batch.drop_remainder or (batch.input.length >= 0 and batch.input.length % batch.size == 0)
-    if not batch.input.indexed or batch.pads:
+    if (not batch.input.indexed and shuffle.window is None) or batch.pads:
         return f"{batch.label()} receives a stream, whose shuffle needs a buffer, or pads its elements"
     if not keeps_all:
         return f"{batch.label()} would leave out other elements"
-    return MoveCall(shuffle, batch, True, "an epoch has the same elements, in other batches")
+    effect = "an epoch has the same elements, in other batches"
+    if shuffle.window is None:
+        return MoveCall(shuffle, batch, True, effect)
+    return MoveCall(shuffle, batch, True, f"{effect}; the buffer counts elements instead of batches", times=True)
+
+
+def _of_elements(shuffle: order.shuffle.Shuffle, batch: Node) -> order.shuffle.Shuffle:
+    """Return the shuffle as it is before the batch, where a buffer counts elements."""
+    if shuffle.window is None or not isinstance(batch, group.batch.Batch):
+        return shuffle
+    return replace(shuffle, window=shuffle.window * batch.size)
 
 
 def _fix_of_shard(shard: Node, drawn: Node) -> MoveCall | str:

@@ -8,7 +8,7 @@ import re
 import tokenize
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 SourceEnd = tuple[int, int]
 """A line, from 1 on, and a column in bytes of UTF-8, as `ast` counts them."""
@@ -70,6 +70,37 @@ def with_call_moved(
     if not is_same:
         raise EditError("the calls cannot be exchanged without changing the program in another way")
     return made
+
+
+def with_argument_multiplied(text: str, end: SourceEnd, by: SourceEnd) -> tuple[str, SourceEnd]:
+    r"""Return the source with the first argument of one call multiplied by that of another, and where that call ends.
+
+    Calls are given by the position of their end; an `EditError` says that an argument is not written as a number.
+
+    >>> with_argument_multiplied("ds = a.batch(10).shuffle(2)\n", (1, 27), (1, 16))
+    ('ds = a.batch(10).shuffle(20)\n', (1, 28))
+    """
+    try:
+        tree = ast.parse(text)
+    except (SyntaxError, ValueError) as error:
+        raise EditError(f"the file cannot be parsed: {error}") from None
+    written, factor = (_first_number(_call_ending_at(tree, each)) for each in (end, by))
+    begin, after = (_offset(text, place) for place in _place(written))
+    made = f"{text[:begin]}{cast('int', written.value) * cast('int', factor.value)}{text[after:]}"
+    moves_end = written.end_lineno == end[0]
+    return made, (end[0], end[1] + (len(made) - len(text) if moves_end else 0))
+
+
+def _first_number(call: ast.Call) -> ast.Constant:
+    named = [each.value for each in call.keywords if each.arg in ("batch_size", "buffer_size")]
+    first = next(iter([*call.args, *named]), None)
+    if not isinstance(first, ast.Constant) or type(first.value) is not int:
+        raise EditError(f"the size of {_method(call)}() is not written as a number, and counts batches where it stands")
+    return first
+
+
+def _place(node: ast.expr) -> tuple[SourceEnd, SourceEnd]:
+    return (node.lineno, node.col_offset), (node.end_lineno or 0, node.end_col_offset or 0)
 
 
 def _call_ending_at(tree: ast.AST, end: SourceEnd) -> ast.Call:

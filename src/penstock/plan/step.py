@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 
@@ -38,14 +38,22 @@ def same_memory(out: Out, rows: Rows, below: Rows) -> Out:
     return out
 
 
-def program_of_steps(source: Program, steps: Iterable[Step]) -> Program:
+class TallyingProgram(Protocol):
+    """A program that, if given a list, adds the number of rows of each of its steps to the list, the topmost first."""
+
+    def __call__(self, rows: Rows, out: Out = None, counts: list[int] | None = None, /) -> Chunk: ...
+
+
+def program_of_steps(source: Program, steps: Iterable[Step]) -> TallyingProgram:
     """Return the program of consecutive steps, the topmost first, over that of `source`."""
     down = tuple(steps)
 
-    def run(rows: Rows, out: Out = None) -> Chunk:
+    def run(rows: Rows, out: Out = None, counts: list[int] | None = None) -> Chunk:
         waiting: list[tuple[StepChange, Rows, Rows, Out]] = []
         for rows_of, change, memory in down:
             above = rows
+            if counts is not None:
+                counts.append(len(rows))
             if rows_of is not None:
                 rows = rows_of(rows)
             below = None if memory is None else memory(out, above, rows)

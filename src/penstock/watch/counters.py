@@ -4,49 +4,50 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
 from functools import partial
 from time import perf_counter_ns, thread_time_ns
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from penstock import watch
 from penstock.core.arrays import Rows
-from penstock.elements.chunks.chunk import Chunk, Columns
-from penstock.elements.size import size_of_columns, size_of_element
-from penstock.engine.tasks.observer import Occurrence
+from penstock.elements.chunks.chunk import Chunk
+from penstock.engine.tasks.observer import CountBatches, Occurrence
 from penstock.plan.flow import AskedFlow, Mark, Open, Piece, Spread, close, pulled
 from penstock.plan.node import Node
 from penstock.plan.outcomes import outcomes_here
 from penstock.plan.step import Step
 from penstock.watch.containers import Containers
+from penstock.watch.counts import (
+    BYTES,
+    CALLS,
+    CPU,
+    FAILED,
+    GIVEN,
+    ROWS,
+    ROWS_SKIPPED,
+    SKIPPED,
+    UNKNOWN_COST,
+    WALL,
+    Cell,
+    Note,
+    OperationCounters,
+    calls_for,
+)
 from penstock.watch.fetches import FetchCounter, Fetched
 from penstock.watch.outlines import NodeOutline, Outline
+from penstock.watch.sampled import SAMPLE, Tally, sampled
 
 if TYPE_CHECKING:
     from penstock.core.events import RunEvent
     from penstock.engine.runs.run import Run
+    from penstock.engine.tasks.observer import WrappedStep
     from penstock.engine.tasks.task import Task
-
-Cell = list[int]
-"""Counts of one operation and thread: calls, rows, wall ns, CPU ns, bytes, input elements, and failed elements.
-
-The last two are the number of cheap calls since the call measured last, and their rows: neither is in the others yet.
-"""
-COUNTS = 9
-CALLS, ROWS, WALL, CPU, BYTES, GIVEN, FAILED, SKIPPED, ROWS_SKIPPED = range(COUNTS)
-
+    from penstock.plan.types import Program
 
 SHORTEST_SPAN = 20_000  # ns; shorter calls of an operation would be most of a trace, and too narrow to see
-CHEAP = 200_000  # ns; of calls that take less, one in `SAMPLE` is measured for all
 LOOK_PAUSE = 20_000_000  # ns between two looks at what functions hold in another process
-SAMPLE = 16  # reading a thread's CPU time is expensive: of many calls, one in 16 is measured for all
-MOST_SKIPPED = SAMPLE - 1
-
-
-Note: TypeAlias = Callable[[int, int, int], object]
-"""Takes the begin of a call, the time it took (both in ns), and its rows."""
 
 
 class Counted(NamedTuple):
@@ -59,48 +60,6 @@ class Counted(NamedTuple):
     process: int
     kept: dict[str, int] | None
     fetched: dict[int, Fetched] | None
-
-
-@dataclass(eq=False)
-class OperationCounters:
-    """The counts of one operation, a cell for each thread, so that no thread waits for another."""
-
-    node: Node | NodeOutline
-    inputs: list[OperationCounters]
-    contains_inputs: bool  # whether the time includes that of the inputs
-    sequential: bool = False  # makes one piece after another
-    cells: dict[int, Cell] = field(default_factory=dict)
-    each: int = 0  # bytes of the element sampled last
-    cheap: bool = False  # calls of late were cheap, and may go unmeasured
-    note: Note | None = None  # called with each call that is long enough to see, if anybody looks at calls
-
-    def cell(self) -> Cell:
-        """Return the calling thread's counts."""
-        ident = threading.get_ident()
-        found = self.cells.get(ident)
-        if found is None:
-            found = self.cells[ident] = [0] * COUNTS
-        return found
-
-    def bytes_of(self, chunk: Chunk, calls: int) -> int:
-        """Return the bytes of a chunk; for elements not taken apart, multiply those of an occasional sample."""
-        count = len(chunk)
-        if isinstance(chunk, Columns):
-            nbytes = size_of_columns(chunk.columns)
-            self.each = nbytes // max(count, 1)
-            return nbytes
-        if count and _stands_for(calls):
-            self.each = size_of_element(chunk.element(0))
-        return self.each * count
-
-    def total(self) -> Cell:
-        """Return the counts of all threads, with those of calls that were not measured."""
-        sums = [sum(counts) for counts in zip(*list(self.cells.values()), strict=True)] or [0] * COUNTS
-        calls, rows, sums[SKIPPED:] = *sums[SKIPPED:], [0, 0]
-        sums[CALLS] += calls
-        sums[ROWS] += rows
-        sums[BYTES] += self.each * rows
-        return sums
 
 
 class Counters:
@@ -136,6 +95,8 @@ class Counters:
             inputs = [self._operations[number] for number in of.inputs]
             contains_inputs = of.kind == "program" or of.node.traits.calls_input
             operation = OperationCounters(of.node, inputs, contains_inputs, of.kind == "flow")
+            # a time that contains that of inputs must match theirs; failures are counted for the operation measured
+            operation.is_sampled = not contains_inputs and not hasattr(of.node, "handling")
             operation.note = self._note_of(operation)
             self._operations[of.number] = operation
         if of.kind == "flow":
@@ -143,6 +104,14 @@ class Counters:
         if of.kind == "program":
             return _measured_program(operation, function, rows_at=0)
         return (_measured_step if of.kind == "step" else _measured_spread)(operation, function)
+
+    def join(self, source: Program, steps: Sequence[WrappedStep]) -> Program:
+        """Return the program of steps over that of `source`, which measures steps that are quick now and then."""
+        return sampled(source, steps, [self._operations[step.number] for step in steps], self._records())
+
+    def _records(self) -> Callable[[], bool] | None:
+        """Return the function that tells whether calls are noted now; `None` if they never are."""
+        return None
 
     def _note_of(self, operation: OperationCounters) -> Note | None:
         """Return `None`: counts tell nothing of single calls."""
@@ -157,7 +126,7 @@ class Counters:
             while True:
                 above = getattr(inside, "spent", None)
                 if above is None:  # no flow reads this one; its inputs follow it
-                    inside.stands_for = _stands_for(calls)
+                    inside.stands_for = calls_for(calls)
                 stands_for, inside.spent, calls = inside.stands_for, (0, 0), calls + 1
                 failed, examined = outcomes_here.failed, outcomes_here.examined
                 cpu = thread_time_ns() if stands_for else 0
@@ -194,16 +163,13 @@ class Counters:
         """Return `None`: what counts is inside of tasks."""
         return None
 
-    def count(self, number: int, rows: int, nbytes: int, wall: int, cpu: int) -> None:
-        """Count rows of an operation that were made by no wrapped function."""
-        operation = self._operations[number]
-        cell = operation.cells.get(threading.get_ident()) or operation.cell()
-        cell[CALLS] += 1
-        cell[ROWS] += rows
-        cell[BYTES] += nbytes
-        if wall:
-            cell[WALL] += wall
-            cell[CPU] += cpu
+    def counter(self, operations: Sequence[tuple[int, bool]]) -> CountBatches:
+        """Return the function that counts batches that no wrapped function makes, at once for all `operations`."""
+        tally = Tally()
+        for at, (number, of_batches) in enumerate(operations):
+            # operations after the first only compute rows
+            self._operations[number].tallies.append((tally, of_batches, at == 0))
+        return tally.add
 
     def drain(self) -> Counted:
         """Return the counts since the last call, for another process."""
@@ -281,20 +247,16 @@ def _measured_step(operation: OperationCounters, step: Step) -> Step:
 
     def measured(rows: Rows) -> Rows:
         cell = cells.get(ident()) or operation.cell()
-        stands_for = 1
-        if operation.cheap:
-            if (skipped := cell[SKIPPED]) < MOST_SKIPPED:
-                return rows_of(rows)
-            stands_for += skipped
-        elif (calls := cell[CALLS]) >= SAMPLE:
+        stands_for = 1 + cell[SKIPPED]
+        if stands_for == 1 and (calls := cell[CALLS]) >= SAMPLE:
             if calls % SAMPLE != SAMPLE - 1:  # the last call of some stands for them
                 return rows_of(rows)
             stands_for = SAMPLE
         wall = perf_counter_ns()
         rows = rows_of(rows)
-        wall = (perf_counter_ns() - wall) * stands_for
-        cell[WALL] += wall
-        cell[CPU] += wall  # arithmetic never waits
+        operation.took_below = wall = perf_counter_ns() - wall
+        cell[WALL] += stands_for * wall
+        cell[CPU] += stands_for * wall  # arithmetic never waits
         return rows
 
     return Step(measured, counted, memory)
@@ -308,7 +270,7 @@ def _measured_spread(operation: OperationCounters, spread: Spread) -> Spread:
 
     def measured(piece: Piece) -> Piece:
         cell = cells.get(ident()) or operation.cell()
-        stands_for, failed = _stands_for(cell[CALLS]), outcomes_here.failed
+        stands_for, failed = calls_for(cell[CALLS]), outcomes_here.failed
         cpu, wall = thread_time_ns() if stands_for else 0, perf_counter_ns()
         try:
             made = spread(piece)
@@ -338,25 +300,15 @@ def _measured_program(
     Without `make`, the chunk is the first argument.
     """
     cells, ident, note = operation.cells, threading.get_ident, operation.note
-    # the cost of reading may vary from call to call, and a time that contains that of inputs must match theirs
-    may_skip = make is not None and bool(operation.inputs) and not operation.contains_inputs
-    cheap = CHEAP if note is None else SHORTEST_SPAN  # calls that are long enough to see are noted one by one
 
     def counted(*given: Any) -> Chunk:
         # one function: after a long task, each further call takes a microsecond
         cell, failed = cells.get(ident()) or operation.cell(), outcomes_here.failed
-        skipped, count = cell[SKIPPED], len(given[rows_at])
-        if operation.cheap and skipped < MOST_SKIPPED and make is not None:
-            chunk = make(*given)
-            cell[SKIPPED] = skipped + 1
-            cell[ROWS_SKIPPED] += count
-            if outcomes_here.failed != failed:
-                _count_failed(cell, failed)
-            return chunk
-        calls = cell[CALLS]
+        skipped, calls, count = cell[SKIPPED], cell[CALLS], len(given[rows_at])
         stands_for = skipped + 1 if skipped else 1 if calls < SAMPLE else 0 if calls % SAMPLE else SAMPLE
         if make is None:
             chunk = given[0]
+            took = 0
         else:
             cpu, wall = thread_time_ns() if stands_for else 0, perf_counter_ns()
             try:
@@ -366,15 +318,15 @@ def _measured_program(
                 cell[WALL] += took * (skipped + 1)
                 if note is not None and took >= SHORTEST_SPAN:
                     note(wall, took, count)
-                if skipped:
-                    rows = cell[ROWS_SKIPPED]
-                    cell[SKIPPED] = cell[ROWS_SKIPPED] = 0
-                    cell[CALLS] += skipped
-                    cell[ROWS] += rows
-                    cell[BYTES] += operation.each * rows
-                operation.cheap = may_skip and took < cheap and calls >= SAMPLE
                 if stands_for:
                     cell[CPU] += stands_for * (thread_time_ns() - cpu)
+        if skipped:
+            rows = cell[ROWS_SKIPPED]
+            cell[SKIPPED] = cell[ROWS_SKIPPED] = 0
+            cell[CALLS] += skipped
+            cell[ROWS] += rows
+            cell[BYTES] += operation.each * rows
+        operation.took = took if calls >= SAMPLE and took <= count * operation.most_each else UNKNOWN_COST
         cell[CALLS] += 1
         cell[ROWS] += count
         cell[BYTES] += operation.bytes_of(chunk, 0 if skipped else calls) if stands_for else operation.each * count
@@ -389,8 +341,3 @@ def _count_failed(cell: Cell, before: int) -> None:
     """Count the elements that failed in an operation, and take them back: operations above count their own."""
     cell[FAILED] += outcomes_here.failed - before
     outcomes_here.failed = before
-
-
-def _stands_for(calls: int) -> int:
-    """Return the number of calls that the CPU time of the next call represents; 0 if it is not measured."""
-    return 1 if calls < SAMPLE else SAMPLE if calls % SAMPLE == 0 else 0

@@ -12,18 +12,8 @@ from penstock.engine.tasks.cost import Cost
 from penstock.engine.tuning.budget import available_cores
 from penstock.plan import safety
 from penstock.plan.graph import post_order
-from penstock.watch.counters import (
-    BYTES,
-    CALLS,
-    CPU,
-    FAILED,
-    GIVEN,
-    ROWS,
-    WALL,
-    Cell,
-    Counters,
-    OperationCounters,
-)
+from penstock.watch.counters import Counters
+from penstock.watch.counts import BYTES, CALLS, CPU, FAILED, GIVEN, ROWS, WALL, Cell, OperationCounters
 from penstock.watch.leaks import MemoryGrowth
 from penstock.watch.outlines import NodeOutline
 from penstock.watch.stats import PLURALS, HeldStats, OperationStats, Stats

@@ -16,7 +16,9 @@ from penstock.core.frames import is_ours
 from penstock.core.frozen import frozen
 from penstock.engine.tasks.task import Task
 from penstock.watch import counters as counting
-from penstock.watch.counters import CALLS, Counters, OperationCounters
+from penstock.watch import sampled as sampling
+from penstock.watch.counters import Counters
+from penstock.watch.counts import CALLS, OperationCounters
 from penstock.watch.top.published import publisher
 
 if TYPE_CHECKING:
@@ -113,7 +115,7 @@ class Watched:
         """Return the place of a thread within an operation of the run; `None` if it waits for others or is out."""
         within: list[FrameType] = []
         for frame in _outwards(innermost):
-            operation = self._operation_of(frame)
+            operation = self._operation_of(frame, within)
             if operation:
                 break
             within.append(frame)
@@ -127,11 +129,15 @@ class Watched:
             return None
         return At(thread, within, theirs[-1] if theirs else within[0], operation, _task_around(innermost))
 
-    def _operation_of(self, frame: FrameType) -> str:
-        """Return the operation of the run that a frame measures or, of a dataset that is an element, runs."""
+    def _operation_of(self, frame: FrameType, within: list[FrameType]) -> str:
+        """Return the operation of the run that a frame measures or, of a dataset that is an element, runs.
+
+        `within` are the frames that it has called, the innermost first.
+        """
         file = frame.f_code.co_filename
-        if file == counting.__file__:
-            operation = frame.f_locals.get("operation")
+        if file in (counting.__file__, sampling.__file__):
+            is_sampled = file == sampling.__file__
+            operation = sampling.operation_in(frame, within) if is_sampled else frame.f_locals.get("operation")
             if isinstance(operation, OperationCounters) and operation in self._counters.operations:
                 return operation.node.label()
             return ""

@@ -8,6 +8,8 @@ import threading
 import time
 from collections import Counter
 from contextlib import suppress
+from itertools import count, groupby
+from multiprocessing import connection
 
 import numpy as np
 import pytest
@@ -15,9 +17,12 @@ import pytest
 import penstock as ps
 from penstock.core.errors import WorkerError
 from penstock.engine.processes import crew
+from penstock.engine.processes.crew import Crew
 from penstock.engine.processes.pool import ProcessPool, _pools
 from penstock.engine.processes.starting import PoolSetup
+from penstock.engine.tuning.hill_climb import HillClimb
 from tests.engine.processes.programs import await_end, is_alive, run
+from tests.workers import PATIENCE
 
 D = ps.Dataset
 OPTIONS = ps.Options(executor="processes", workers=2)
@@ -174,6 +179,75 @@ except ps.errors.WorkerError as error:
     assert "worker processes end before they take a task" in done.stdout
     assert "ImportError: a broken installation" in done.stdout
     assert 'Options(executor="threads")' in done.stdout
+
+
+class Wanting:
+    """A run that wants workers."""
+
+
+@pytest.fixture
+def readiness(pool):
+    """An event that is set once a further worker of the pool is ready."""
+    begun, take = threading.Event(), pool.crew._take
+
+    def taken(member, message):
+        take(member, message)
+        if message.head[0] == "ready":
+            begun.set()
+
+    pool.crew._take = taken
+    if len(pool.crew.pids) < 2:
+        assert begun.wait(PATIENCE)
+        begun.clear()
+    yield begun
+    pool.crew._take = take
+
+
+def test_workers_that_no_run_wants_end_and_return_once_one_wants_them(pool, readiness):
+    few, many = Wanting(), Wanting()
+    watched = {os.pidfd_open(pid): pid for pid in pool.crew.pids}
+    assert len(watched) == 2
+    pool.want(many, 2)
+    pool.want(few, 1)
+    assert (pool.crew.size, len(pool.crew.pids)) == (2, 2)
+    pool.let_go(many)
+    pool.want(few, 1)
+    assert len(connection.wait(watched, PATIENCE)) == 1
+    assert len(pool.crew.pids) == 1
+    ds = D.range(60).map(lambda x: 2 * int(x)).batch(4).with_options(OPTIONS)
+    assert [x for batch in ds for x in batch] == list(range(0, 120, 2))  # the run wants two
+    assert readiness.wait(PATIENCE)
+    assert len(set(pool.crew.pids) & set(watched.values())) == 1
+    assert len(pool.crew.pids) == 2
+    for each in watched:
+        os.close(each)
+
+
+def test_a_run_whose_consumer_is_slow_for_a_while_is_the_same(pool, readiness, monkeypatch):
+    looks, sizes, resize = count(), [], Crew.resize
+
+    def retuned(climb, now, used, waited):
+        wanted = {1: 1, 4: 2}.get(next(looks))
+        climb.threads = wanted or climb.threads
+        return wanted
+
+    monkeypatch.setattr("penstock.engine.runs.settings.available_cores", lambda: 2.0)
+    monkeypatch.setattr(HillClimb, "retuned", retuned)
+    monkeypatch.setattr("penstock.engine.tuning.tuner.Tuner.group_items", lambda tuner, *, beside=False: 1)
+    monkeypatch.setattr(Crew, "resize", lambda crew, size: (sizes.append(size), resize(crew, size))[1])
+    ds = D.range(400).map(lambda x: 2 * int(x)).shuffle(seed=0).batch(4)
+    made = ds.with_options(ps.Options(executor="processes"))
+    with made.iterator(epoch=0) as it:
+        received = [next(it).tolist() for _ in range(30)]
+        state = it.state_dict()
+        received += [batch.tolist() for batch in it]
+        assert "2 processes: one for each core" in str(it.tuning())
+    assert received == [batch.tolist() for batch in ds.iterator(epoch=0)]
+    assert [size for size, _ in groupby(sizes)] == [2, 1, 2]
+    assert readiness.wait(PATIENCE)
+    again = made.iterator()
+    again.load_state_dict(state)
+    assert [batch.tolist() for batch in again] == received[30:]
 
 
 def test_a_pool_that_is_let_go_leaves_nothing():

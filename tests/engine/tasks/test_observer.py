@@ -19,7 +19,7 @@ def test_unobserved_functions_are_unchanged(of):
 
 def test_unobserved_work_counts_nothing():
     observer = Unobserved()
-    observer.count(0, 1, 8, 10, 10)
+    observer.counter([(0, False)])(1, 1, 8, 10, 10)
     observer.absorb(None)
     assert observer.drain() is None
 

@@ -142,6 +142,45 @@ def test_threads_that_the_consumer_does_not_need_are_given_back(work, step, need
     assert any("fast enough: the consumer waits for" in each for each in tuner.decisions)
 
 
+def looked(climb, waits, until):
+    """Let a climb look at tasks of 10 ms, one after another, of which the consumer waits for a part."""
+    now = 0
+    for _ in range(2000):
+        if until():
+            return
+        climb.observe(Cost(10 * MS, 10 * MS), 1)
+        climb.retuned(now, now, waits)
+        now += 10 * MS
+    raise AssertionError(climb.decisions)
+
+
+def test_processes_that_the_consumer_does_not_need_are_given_back_and_return():
+    tuner = Tuner(4, by_default=True)
+    assert tuner.start_threads(in_processes=True) == 4
+    climb = tuner.climb
+    looked(climb, 0, lambda: climb.threads < 4)
+    assert climb.decisions[-1].startswith("2 processes instead of 4: the consumer waits for 0.0 % of the time")
+    looked(climb, 5 * MS, lambda: climb.threads > 2)
+    assert (climb.threads, climb.spared) == (4, 0)
+    assert climb.decisions[-1] == "4 processes again: with 2 the consumer waits for 50 % of the time"
+    told = len(climb.decisions)
+    for _ in range(500):  # no other number is tried
+        climb.observe(Cost(10 * MS, 10 * MS), 1)
+        climb.retuned(climb.clocks[0] + 10 * MS, climb.clocks[1], 10 * MS)
+    assert (climb.threads, len(climb.decisions)) == (4, told)
+
+
+def test_processes_that_were_asked_for_stay():
+    tuner = Tuner(4)
+    tuner.start_threads(in_processes=True)
+    climb = tuner.climb
+    for _ in range(500):
+        climb.observe(Cost(10 * MS, 10 * MS), 1)
+        climb.retuned(climb.clocks[0] + 10 * MS if climb.clocks else 0, 0, 0)
+    assert climb.threads == 4
+    assert climb.decisions[0] == "4 processes: as requested"
+
+
 def test_threads_that_were_given_back_return_once_the_consumer_waits():
     tuner = Tuner(None)
     machine = Machine(sleeping, CORES, step=lambda item: 20 * MS if item < 300 else 0.0)

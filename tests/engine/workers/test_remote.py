@@ -17,8 +17,8 @@ from penstock.engine.tasks.works import PieceWork, RowWork
 from penstock.engine.workers.pickled import LARGEST_CARRIED, OtherHostError, pickled_plan
 from penstock.engine.workers.remote import run_remotely
 from penstock.plan.flow import Piece
-from penstock.watch.counters import ROWS as COUNTED
 from penstock.watch.counters import Counters
+from penstock.watch.counts import ROWS as COUNTED
 
 TASK = Task(0, 2, Piece(Items([]), np.array([3, 1], np.int64)))
 

@@ -54,6 +54,8 @@ class Crew:
         self._errands: deque[Callable[[], object]] = deque()
         self._sources: dict[int, Callable[[], None]] = {}
         self._holds = False  # tickets that may not begin yet
+        self.size = setup.workers
+        """The number of workers that there are to be."""
         self._numbers = 0  # workers started so far
         self._bad_starts = self._killed_starts = 0
         self._oom_kills = oom_kills()
@@ -75,7 +77,7 @@ class Crew:
     @property
     def pids(self) -> list[int]:
         """The process ids of the workers that take tasks."""
-        return [member.pid for member in list(self._members) if member.ready]
+        return [member.pid for member in list(self._members) if member.ready and not member.leaves]
 
     def held_bytes(self) -> int:
         """Return the bytes that the workers hold beside their tasks: caches, what functions keep, freed memory."""
@@ -93,6 +95,12 @@ class Crew:
     def open(self, line: RunLine) -> None:
         """Hand a line to a worker, which makes a run, now or once one is ready."""
         self._errand(partial(self._open, line))
+
+    def resize(self, size: int) -> None:
+        """Continue with this many workers: surplus ones end after the tasks that they have, others are started."""
+        if size != self.size:
+            self.size = size
+            self._errand(self._resize)
 
     def forget(self, plan: int) -> None:
         """Let all workers forget a plan."""
@@ -192,6 +200,17 @@ class Crew:
             for member in self._members:
                 member.channel.end()
 
+    @property
+    def _staying(self) -> list[Member]:
+        return [member for member in self._members if not member.leaves]
+
+    def _resize(self) -> None:
+        staying = sorted(self._staying, key=lambda member: len(member.tickets), reverse=True)
+        for member in staying[self.size :]:
+            member.leave()
+        for _ in range(len(staying), self.size):
+            self._start()
+
     def _start(self) -> None:
         if self._deadline is not None or self.failure is not None:
             return
@@ -249,6 +268,8 @@ class Crew:
             return
         member.resident, member.held = told[1]
         ticket = member.done()
+        if member.leaves:
+            member.leave()
         self._bad_starts = self._killed_starts = 0
         if ticket.may_begin is None:
             self._dispatch()
@@ -316,12 +337,13 @@ class Crew:
         if self._deadline is not None:
             return
         tickets = [ticket for ticket in member.tickets if not ticket.dropped]
-        if not member.ready or (death.by_others and tickets and not death.begun):
+        if not member.leaves and (not member.ready or (death.by_others and tickets and not death.begun)):
             self._count_start(code, death)
         if tickets and tickets[0] is member.tickets[0]:
             tickets[:1] = tickets[0].died(death)
         self._first(tickets)
-        self._start()
+        if len(self._staying) < self.size:
+            self._start()
 
     def _death(self, member: Member, code: int) -> Death:
         before, self._oom_kills = self._oom_kills, oom_kills()

@@ -29,6 +29,8 @@ class Member:
         self.pid = started.process.pid
         self.pidfd = started.pidfd
         self.ready = False
+        self.leaves = False
+        """True if the worker is to end, and takes no further task."""
         self.resident = 0  # bytes, after its last task
         self.held = 0  # bytes, beside its tasks
         self.tickets: deque[Ticket] = deque()
@@ -51,7 +53,13 @@ class Member:
 
     def has_place(self, *, ahead: bool = True) -> bool:
         """Return whether the worker may be sent another task, to make at once or perhaps `ahead` of that."""
-        return self.ready and len(self.tickets) < (TASKS_AHEAD if ahead else 1)
+        return self.ready and not self.leaves and len(self.tickets) < (TASKS_AHEAD if ahead else 1)
+
+    def leave(self) -> None:
+        """Let the worker end once it has no task."""
+        self.leaves = True
+        if not self.tickets:
+            self.channel.end()
 
     @property
     def is_making(self) -> bool:

@@ -27,8 +27,6 @@ class MovedWorkers(ProcessWorkers):
     process.
     """
 
-    shares_gil = True  # until the loop has measured whether they make more than threads
-
     def instead_of(self, threads: Workers, reads: Reads, note: Callable[[str], None]) -> None:
         """Go back to these threads once `reads` have changed; `note` is called with the reason, by any thread."""
         self.threads = threads

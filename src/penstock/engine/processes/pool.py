@@ -34,6 +34,7 @@ class ProcessPool:
         self.crew = Crew(setup, self.arena)
         self._adopted: WeakSet[SharedPlan] = WeakSet()
         self._lent: LentMemory | None = None
+        self._wanted: weakref.WeakKeyDictionary[object, int] = weakref.WeakKeyDictionary()  # workers, by run
         self._lock = threading.Lock()
         self._process = os.getpid()
         self._stop = weakref.finalize(self, _stop, self.crew, self._process)
@@ -50,6 +51,17 @@ class ProcessPool:
         if plan not in self._adopted:
             self._adopted.add(plan)
             weakref.finalize(plan, self.crew.forget, plan.number).atexit = False
+
+    def want(self, run: object, workers: int) -> None:
+        """Have as many workers as the run that wants the most, of those that have not ended; at most all of them."""
+        with self._lock:
+            self._wanted[run] = workers
+            self.crew.resize(min(max(self._wanted.values()), self.setup.workers))
+
+    def let_go(self, run: object) -> None:
+        """Forget what a run wanted, which is over."""
+        with self._lock:
+            self._wanted.pop(run, None)
 
     def lent(self, owner: int, descriptor: int, size: int) -> LentMemory:
         """Return the memory that a worker lends to all lines alike, given its file, which is closed."""

@@ -25,6 +25,7 @@ class ProcessWorkers:
     """Workers that make the tasks of one work in processes, which write batches into the slots directly."""
 
     shares_gil = False
+    is_tuned = True
 
     def __init__(
         self,
@@ -48,7 +49,6 @@ class ProcessWorkers:
         self._ends_stuck = ends_stuck
         self._note = note
         self._crew, self._arena = pool.crew, pool.arena  # without the pool, so that tasks under way do not keep it
-        self._workers = pool.setup.workers
         self.notice = pool.notice
         """A notice for the user about the memory of the pool, if there is one."""
         if waits:
@@ -56,7 +56,7 @@ class ProcessWorkers:
 
     @property
     def name(self) -> str:
-        workers = self._workers
+        workers = self._crew.size
         return f"{workers} process{'' if workers == 1 else 'es'}"
 
     @property

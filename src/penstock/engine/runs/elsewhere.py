@@ -52,7 +52,7 @@ def elsewhere(
         words = " ".join([f"{type(error).__name__}: {error}", *getattr(error, "__notes__", ())])
         session.note_once(NOT_ISOLATED.format(words))
         return None
-    given = settings.memory_budget if settings.budget_is_given else None
+    given = settings.given_budget
     setup = PoolSetup(1, settings.native_threads, given, MAKES_RUNS, settings.cores)
     pool = carry_over.pool(setup, settings.memory_budget)
     pool.crew.begun.wait()

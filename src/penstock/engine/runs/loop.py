@@ -159,7 +159,7 @@ class Loop:
             current.admit()  # the oldest job waits no longer
         job = self._window.pop()
         self._memory.hold(job.nbytes - job.nbytes // max(job.items, 1))  # all but the first
-        if current is not None and current.shares_gil:
+        if current is not None and current.is_tuned:
             now = perf_counter_ns()
             if self._tuner.retuned(now, process_time_ns(), now - asked) is not None:
                 self._session.resize()
@@ -393,8 +393,6 @@ class Loop:
         """Count the batches taken and the time of the native thread."""
         taken, cost = made.taken()
         if self._gathering is not None:
-            for at, (number, rows) in enumerate(self._gathering.rows_of_operations(taken, made.batch_rows)):
-                spent = (0, 0) if at else (cost.wall, cost.cpu)  # operations after the first only compute rows
-                self._stage.observer.count(number, rows, taken * made.batch_bytes, *spent)
+            self._gathering.count(taken, taken * made.batch_rows, taken * made.batch_bytes, cost.wall, cost.cpu)
         if taken and cost.wall:
             self._observe(cost, taken)

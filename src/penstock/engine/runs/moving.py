@@ -91,7 +91,7 @@ class Mover:
         """Return workers that are starting, or `None` if the stage must stay."""
         stage, session = self._stage, self._stage.session
         settings = session.settings
-        why = against(self._processes, settings.memory_budget if settings.budget_is_given else None)
+        why = against(self._processes, settings.given_budget)
         if why is not None:
             return self._stay(why)
         try:
@@ -116,7 +116,6 @@ class Mover:
 
     def _returned(self, moved: MovedWorkers) -> Workers | None:
         """Return the threads, if they make the next tasks again."""
-        moved.shares_gil = self._climb.elsewhere == "tried"  # then the loop measures how much they make
         if self._climb.elsewhere == "worse":
             moved.go_back("processes do not make more")
         if not moved.is_back:

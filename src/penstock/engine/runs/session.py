@@ -29,13 +29,13 @@ from penstock.engine.tuning.tuner import Tuner
 from penstock.engine.workers.protocol import Workers
 from penstock.engine.workers.window import WHILE_WAITING, Window
 from penstock.kernels import SideThread
-from penstock.plan.graph import same_plan
 from penstock.plan.node import Node
 
 if TYPE_CHECKING:
     from penstock.core.events import RunEvent
     from penstock.engine.processes.moved import MovedWorkers
     from penstock.engine.processes.plans import SharedPlan
+    from penstock.engine.processes.pool import ProcessPool
     from penstock.engine.processes.workers import ProcessWorkers
     from penstock.engine.runs.told import RunFacts
     from penstock.engine.workers.executors import RemoteWorkers
@@ -59,16 +59,14 @@ class Session:
         self.settings = settings
         self.budget = settings.budget() if outer is None else outer.budget
         self._freed: FreedMemory | None = None
-        self.observer = observer
-        self.controls = Controls()  # of the run, which sets it
+        self.observer, self.controls = observer, Controls()  # those of the run, which sets the controls
         self.allocate = carry_over.memory.allocate
         shares = settings.is_remote and not carry_over.has_given_slots
         self.allocate_slot = each_alone(carry_over.memory.allocate_shared) if shares else carry_over.allocate_slot
         self.has_given_slots = carry_over.has_given_slots
         self.tuners: list[Tuner] = []
         self.spent = Cost(0, 0)
-        self._carry_over, self._outer = carry_over, outer
-        self._stages = self._operations = 0
+        self._carry_over, self._outer, self._stages, self._operations = carry_over, outer, 0, 0
         self.may_move = settings.begins_inline and not settings.hosted and outer is None  # from threads to processes
         self.turns = 1  # stages of one kind that alternate, and share the items made ahead
         self._threads: Threads | None = None
@@ -78,6 +76,7 @@ class Session:
         self._held_by_pools: list[dict[int, int]] = []
         self._remote: list[RemoteWorkers] = []
         self._in_processes: list[ProcessWorkers] = []
+        self._pool: ProcessPool | None = None  # of the processes
         self.note_once = partial(note_once, set[str](), self.events)  # that the run goes on without something
         self.starting = 0  # ns that the consumer has waited for the start of the process that makes the run
         self.told: RunFacts | None = None  # the facts of the process that makes the run, if another one does
@@ -100,7 +99,7 @@ class Session:
             settings, stage = self.settings, len(self.tuners)
             pinned, begins_inline = settings.pinned(stage), settings.begins_inline
             tuner = self._carry_over.tuner(settings.workers, stage=stage, begins_inline=begins_inline, pinned=pinned)
-            tuner.most_cores = settings.most_cores
+            tuner.most_cores, tuner.by_default = settings.most_cores, settings.by_default
             if of_stream:
                 tuner.long_groups()
             self.tuners.append(tuner)
@@ -146,10 +145,12 @@ class Session:
         if self._outer is not None:
             return self._outer.workers(work, tuner, observer)
         executor: Any = self.settings.executor
-        threads = tuner.start_threads()
+        threads = tuner.start_threads(in_processes=executor == "processes")
         if executor == "processes":
             if (found := self._process_workers(work, observer)) is not None:
+                self.resize()
                 return found
+            tuner.fix(threads, "no process can be started")
         elif self.settings.is_remote:
             return self._remote_workers(work, threads, observer)
         self.has_threads = True
@@ -183,9 +184,9 @@ class Session:
         The observer is of this run; that of the plan may be of an earlier one.
         """
         settings = self.settings
-        given = settings.memory_budget if settings.budget_is_given else None
-        setup = processes.starting.PoolSetup(count, settings.native_threads, given, cores=settings.cores)
-        pool = self._carry_over.pool(setup, settings.memory_budget)
+        threads, cores = settings.native_threads, settings.cores
+        setup = processes.starting.PoolSetup(count, threads, settings.given_budget, cores=cores)
+        self._pool = pool = self._carry_over.pool(setup, settings.memory_budget)
         pool.adopt(plan)
         self.budget.elsewhere = pool.crew.held_bytes
         note, stuck_after, waits = self.events.append, settings.stuck_after, settings.spares_process
@@ -199,6 +200,7 @@ class Session:
     def move_to(self, moved: MovedWorkers) -> None:
         """Note that processes make the tasks of a stage from now on, and allocate slots that they can write to."""
         self._in_processes.append(moved)
+        self.resize()
         if not self.has_given_slots:
             self.allocate_slot = each_alone(self.memory.allocate_shared)
 
@@ -213,19 +215,13 @@ class Session:
     def _remote_workers(self, work: Work, threads: int, observer: Observer) -> Workers:
         """Return the same workers for all stages that do the same work, so that their plan travels once."""
         for remote in self._remote:
-            if (
-                remote.observer is observer
-                and remote.work.numbered_from == work.numbered_from
-                and type(remote.work) is type(work)
-                and same_plan(remote.work.plan, work.plan)
-            ):
+            if remote.is_of(work, observer):
                 return remote
         if self._executor is None:
-            note = self.events.append
-            self._executor = workers.replaceable.ReplaceableExecutor(self.settings.executor, threads, note)
+            kind = workers.replaceable.ReplaceableExecutor
+            self._executor = kind(self.settings.executor, threads, self.events.append)
             self.at_close(self._executor.close)
-        budget, given = self.settings.memory_budget, self.settings.budget_is_given
-        arena = partial(self._carry_over.arena, budget, given=given)
+        arena = partial(self._carry_over.arena, self.settings.memory_budget, given=self.settings.budget_is_given)
         sharing = processes.sharing.Sharing(work.plan, arena, self.note_once)
         self._held_by_pools.append(sharing.held)
         sharing.expect(self.settings.executor)
@@ -243,7 +239,7 @@ class Session:
             self._executor.workers = workers
 
     def resize(self) -> None:
-        """Continue with the number of threads that the stages want now."""
+        """Continue with the number of threads, and of processes, that the stages want now."""
         if self._outer is not None:
             self._outer.resize()
             return
@@ -251,6 +247,8 @@ class Session:
         wanted = self.controls.threads_wanted(tuners)
         if self._threads is not None and self._threads.workers != wanted:
             self._threads.resize(wanted)
+        if self._pool is not None and self._in_processes:
+            self._pool.want(self, max(tuner.threads for tuner in tuners))
 
     def look_again(self) -> None:
         """Continue with the threads that are wanted now, and let producers look whether they may go on."""
@@ -365,7 +363,7 @@ class Session:
         """Forget all workers and their locks in a forked child, which begins another session."""
         self._lock = threading.RLock()
         self._threads, self._executor, self._to_close = None, None, []
-        self._remote, self._in_processes = [], []
+        self._remote, self._in_processes, self._pool = [], [], None
         for window in list(self._windows):
             window.after_fork()
 
@@ -379,6 +377,8 @@ class Session:
             stop()
         if self._threads is not None:
             self._threads.shutdown()
+        if self._pool is not None:
+            self._pool.let_go(self)
         self.tidy()
 
     @property

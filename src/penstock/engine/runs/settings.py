@@ -47,7 +47,8 @@ class Settings:
     keeps them on `cores`, unless that is `None`. If `isolate` is true, another process makes the run, with the settings
     `elsewhere`: there the run is `hosted`, no item is made ahead if `on_request`, and items come `one_by_one` to find
     one that ends the process. The run `follows_executor` if `workers` is what the executor told. If it
-    `spares_process`, this process waits until its worker processes are ready, and makes no task meanwhile.
+    `spares_process`, this process waits until its worker processes are ready, and makes no task meanwhile. The number
+    of worker processes is `by_default` that of the cores, and need not be kept.
     """
 
     executor: str | Executor | Callable[[], Executor]
@@ -71,6 +72,7 @@ class Settings:
     spares_process: bool = False
     tuning: Tuning | None = None
     follows_executor: bool = False
+    by_default: bool = False
 
     def pinned(self, stage: int) -> TaskTuning | None:
         """Return the size and number of the tasks of a stage, if they are not to be measured."""
@@ -81,6 +83,11 @@ class Settings:
         """Return the settings of the process that makes the whole run."""
         made = replace(self, isolate=False, hosted=True, one_by_one=one_by_one)
         return replace(made, executor="inline") if one_by_one else made
+
+    @property
+    def given_budget(self) -> int | None:
+        """The memory budget that the user gave, if any."""
+        return self.memory_budget if self.budget_is_given else None
 
     @property
     def available_cores(self) -> float:
@@ -132,6 +139,7 @@ def settings_of(plan: Node) -> Settings:
     most_cores = math.inf if options.cores is None else options.cores
     if options.cores is not None and not hasattr(os, "sched_setaffinity"):
         workers = min(workers or options.cores, options.cores)  # the only way to keep the limit
+    by_default = executor == "processes" and workers is None
     if executor == "processes":
         most = math.ceil(min(available_cores(), most_cores))
         executor, workers = ("inline", None) if is_worker_process() else (executor, workers or most)
@@ -161,6 +169,7 @@ def settings_of(plan: Node) -> Settings:
         on_request=depth == 0,
         tuning=tuning,
         follows_executor=follows and workers is not None,
+        by_default=by_default,
     )
 
 

@@ -87,7 +87,10 @@ class Stage:
         allowed = self.top and settings.begins_inline and not settings.hosted and settings.depth is None
         if self.session.has_given_slots and (item_bytes or 0) > CHEAP_TO_COPY:
             return None
-        return gathering_of(self.plan, self.session.memory, settings.cores) if allowed else None
+        found = gathering_of(self.plan, self.session.memory, settings.cores) if allowed else None
+        if found is not None:
+            found.count = self.observer.counter(found.operations)
+        return found
 
     def next_uses(self) -> NextUses | None:
         """Return the teller of the order in which remote objects are read; `None` if all data is local."""

@@ -56,7 +56,7 @@ def _to_new_service(door: ServiceDoor, folder: str, name: str, plan: Node) -> so
     unlocked, and ends at once if nobody has connected by then.
     """
     settings = settings_of(plan)
-    budget = settings.memory_budget if settings.budget_is_given else None
+    budget = settings.given_budget
     setup = PoolSetup(1, settings.native_threads, budget, SERVES, settings.cores)
     log = os.open(door.log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600, dir_fd=door.folder)
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listening:

@@ -8,14 +8,13 @@ from typing import NamedTuple, TypeAlias
 
 from penstock.core.arrays import Allocate
 from penstock.engine.tasks.call_stack import DEEPEST, on_another_stack
-from penstock.engine.tasks.observer import Observer, Occurrence
+from penstock.engine.tasks.observer import Observer, Occurrence, WrappedStep
 from penstock.plan.flow import Piece, Spread
 from penstock.plan.graph import fold
 from penstock.plan.node import Guard, Node
-from penstock.plan.step import Step, program_of_steps
 from penstock.plan.types import Program
 
-Steps: TypeAlias = "tuple[Step, Steps] | None"
+Steps: TypeAlias = "tuple[WrappedStep, Steps] | None"
 """A step and the steps below it."""
 
 
@@ -30,15 +29,14 @@ class Line(NamedTuple):
     steps: Steps = None
     depth: int = 0
 
-    @property
-    def program(self) -> Program:
-        """The program of the source and all steps."""
-        steps: list[Step] = []
+    def program(self, observer: Observer) -> Program:
+        """Return the program of the source and all steps."""
+        steps: list[WrappedStep] = []
         below = self.steps
         while below is not None:
             step, below = below
             steps.append(step)
-        return program_of_steps(self.source, steps) if steps else self.source
+        return observer.join(self.source, steps) if steps else self.source
 
 
 def _lined(number: int, node: Node, inputs: tuple[Line, ...], allocate: Allocate, observer: Observer) -> Line:
@@ -49,9 +47,9 @@ def _lined(number: int, node: Node, inputs: tuple[Line, ...], allocate: Allocate
     step, below = node.as_step(allocate), tuple(line.number for line in inputs)
     if step is not None:
         (line,) = inputs
-        step = observer.wrap(Occurrence(number, node, "step", below), step)
-        return line._replace(number=number, steps=(step, line.steps))
-    program = node.program(tuple(line.program for line in inputs), allocate)
+        wrapped = observer.wrap(Occurrence(number, node, "step", below), step)
+        return line._replace(number=number, steps=(WrappedStep(number, wrapped, step), line.steps))
+    program = node.program(tuple(line.program(observer) for line in inputs), allocate)
     program = observer.wrap(Occurrence(number, node, "program", below), program)
     depth = 1 + max((line.depth for line in inputs), default=0)
     return Line(program, number, depth=depth) if depth < DEEPEST else Line(on_another_stack(program), number)
@@ -63,7 +61,8 @@ def compiled(plan: Node, allocate: Allocate, observer: Observer, numbered_from: 
 
 
 def _compiled(plan: Node, allocate: Allocate, observer: Observer, numbers: Iterator[int]) -> Program:
-    return fold(plan, lambda node, inputs: _lined(next(numbers), node, inputs, allocate, observer)).program
+    line = fold(plan, lambda node, inputs: _lined(next(numbers), node, inputs, allocate, observer))
+    return line.program(observer)
 
 
 class SpreadLine(NamedTuple):

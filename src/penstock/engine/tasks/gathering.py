@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -14,6 +13,7 @@ from penstock.elements.nested.structure import joining
 from penstock.engine.memory.pool import Memory
 from penstock.engine.tasks.cores import side_thread
 from penstock.engine.tasks.cost import Cost
+from penstock.engine.tasks.observer import count_nothing
 from penstock.engine.tasks.task import Task
 from penstock.index.epochs import positions
 from penstock.kernels import Ahead, SideThread
@@ -70,6 +70,8 @@ class Gathering:
         self._memory = memory
         self._cores = cores
         self.is_possible = True  # until rows turn out to be consecutive
+        self.count = count_nothing
+        """The function that counts the batches that were taken."""
 
     def jumps(self) -> bool:
         """Return whether the first rows of the plan do not all follow one another."""
@@ -99,18 +101,15 @@ class Gathering:
         """Return the positions in the source of elements of the batches."""
         return positions(rows_through(rows, self._moves_below), self._read.stride)
 
-    def rows_of_operations(self, batches: int, batch_rows: int) -> Iterator[tuple[int, int]]:
-        """Yield the number of each operation, with the number of its rows made for `batches` batches.
+    @cached_property
+    def operations(self) -> tuple[tuple[int, bool], ...]:
+        """The number of each operation that makes the batches, and whether its elements are batches, not rows.
 
         The first one reads the rows; operations below it have no part in that.
         """
-        rows = batches * batch_rows
-        is_above = False
-        for number, node in enumerate(post_order(self._plan)):
-            rows = batches if node is self._batch else rows
-            is_above = is_above or node is self._read
-            if is_above:
-                yield number, rows
+        nodes = list(post_order(self._plan))
+        first, batch = nodes.index(self._read), nodes.index(self._batch)
+        return tuple((number, number >= batch) for number in range(first, len(nodes)))
 
     def close(self) -> None:
         """Release the thread."""

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeAlias, TypeVar
 
 from penstock.plan.flow import Flow, Mark, Open, Piece, Spread, close
-from penstock.plan.step import Out, Step
+from penstock.plan.step import Out, Step, program_of_steps
 
 if TYPE_CHECKING:
     from penstock.core.arrays import Rows
@@ -35,6 +35,14 @@ class Occurrence(NamedTuple):
     inputs: tuple[int, ...] = ()
 
 
+class WrappedStep(NamedTuple):
+    """A step of the operation with this number, as the observer has wrapped it, and as it was before."""
+
+    number: int
+    wrapped: Step
+    plain: Step
+
+
 class Observer(Protocol):
     """An observer of every operation of the plan, which travels to other processes; its counts travel back."""
 
@@ -46,12 +54,20 @@ class Observer(Protocol):
         """
         ...
 
+    def join(self, source: Program, steps: Sequence[WrappedStep], /) -> Program:
+        """Return the program of consecutive steps, the topmost first, over that of `source`."""
+        ...
+
     def around_tasks(self, plan: Node, /) -> Callable[[Task], AbstractContextManager[object] | None] | None:
         """Return a function whose contexts surround the tasks that make items of a plan; `None` for none."""
         ...
 
-    def count(self, number: int, rows: int, nbytes: int, wall: int, cpu: int, /) -> None:
-        """Count rows of an operation that no wrapped function made; `wall` and `cpu` are in ns."""
+    def counter(self, operations: Sequence[tuple[int, bool]], /) -> CountBatches:
+        """Return the function that counts batches that no wrapped function makes, for one thread.
+
+        `operations` are the numbers of those that have a part in them, the one that reads first; true for those whose
+        elements are batches, not rows.
+        """
         ...
 
     def drain(self) -> Any:
@@ -78,17 +94,28 @@ class Observer(Protocol):
         ...
 
 
+CountBatches: TypeAlias = Callable[[int, int, int, int, int], None]
+"""Takes a number of batches, their rows and bytes, and the wall and CPU time (ns) that they took."""
+
+
+def count_nothing(batches: int, rows: int, nbytes: int, wall: int, cpu: int, /) -> None:
+    """Do nothing."""
+
+
 class Unobserved:
     """An observer that measures nothing."""
 
     def wrap(self, of: Occurrence | None, function: F, /) -> F:
         return function
 
+    def join(self, source: Program, steps: Sequence[WrappedStep], /) -> Program:
+        return program_of_steps(source, [step.wrapped for step in steps])
+
     def around_tasks(self, plan: Node, /) -> Callable[[Task], AbstractContextManager[object] | None] | None:
         return None
 
-    def count(self, number: int, rows: int, nbytes: int, wall: int, cpu: int, /) -> None:
-        pass
+    def counter(self, operations: Sequence[tuple[int, bool]], /) -> CountBatches:
+        return count_nothing
 
     def drain(self) -> Any:
         return None

@@ -5,6 +5,8 @@
   there are cores, or as ran at the same time; they stay if throughput is the same.
 - *Fewer* threads are tried as well if the consumer hardly waits: as many as had a task. They stay while it does not
   wait more; as soon as it does, the threads from before are back.
+- Worker processes that are not needed are given back in the same way, after some more looks, since their start is
+  expensive. Other numbers of them are not tried.
 - After an attempt that fails, the next one waits four times as long, so the number settles.
 """
 
@@ -186,6 +188,8 @@ class HillClimb:
             return self._taken_back(share)
         if share < PACED:  # the consumer sets the pace
             return self._spared(look, share)
+        if self.elsewhere == "stays":
+            return None
         return self._considered(look) if self.attempt is None else self._judged(look, self.attempt)
 
     def _spared(self, look: Look, share: float) -> int | None:
@@ -196,12 +200,12 @@ class HillClimb:
         waits = f"the consumer waits for {100 * share:.1f} % of the time"
         if not self.told_enough:
             self.told_enough = True
-            self.decisions.append(f"{_threads(self.threads)} {_are(self.threads)} fast enough: {waits}")
+            self.decisions.append(f"{self.told(self.threads)} {_are(self.threads)} fast enough: {waits}")
         self.attempt = None  # it cannot be judged by a pace that the consumer sets
         wanted = max(math.ceil(ROOM * look.spent.wall / look.passed), 1)
         if self.fixed or wanted >= self.threads or self.spare_in >= 0:
             return None
-        self.decisions.append(f"{_threads(wanted)} instead of {self.threads}: {waits}, and no more had a task")
+        self.decisions.append(f"{self.told(wanted)} instead of {self.threads}: {waits}, and no more had a task")
         self.spared += self.threads - wanted
         return self._go_on_with(wanted)
 
@@ -210,7 +214,7 @@ class HillClimb:
         threads, self.spared = self.threads + self.spared, 0
         self.spare_in, self.patience_to_spare = self.patience_to_spare, _longer(self.patience_to_spare)
         with_fewer = f"with {self.threads} the consumer waits for {100 * share:.0f} % of the time"
-        self.decisions.append(f"{_threads(threads)} again: {with_fewer}")
+        self.decisions.append(f"{self.told(threads)} again: {with_fewer}")
         return self._go_on_with(threads)
 
     def _has_seen_enough(self, look: Look) -> bool:
@@ -296,6 +300,17 @@ class HillClimb:
         self.attempt = Attempt(self.threads, threads_made, WORTH)
         self.look = Look(under_way + 2 * processes, LONGEST_LOOK)
         self.threads, self.elsewhere, self.holds_gil, self.spared = processes, "tried", False, 0
+        self.spare_in = self.patience_to_spare
+
+    def begin_elsewhere(self) -> None:
+        """Have processes from the beginning, of which some may be given back, and no others tried."""
+        self.elsewhere, self.spare_in = "stays", self.patience_to_spare
+
+    def told(self, count: int) -> str:
+        """Return a number of threads, or of processes, in words."""
+        if self.elsewhere in ("tried", "stays"):
+            return f"{count} process{'' if count == 1 else 'es'}"
+        return _threads(count)
 
     def come_back(self) -> None:
         """Continue with one thread, for good."""

@@ -56,6 +56,7 @@ class Tuner:
     item_rows: int = 1
     operation: str = ""  # the last one of the tasks
     most_cores: float = math.inf  # that the options allow
+    by_default: bool = False  # `workers` is the number of cores, and nobody asked for it
     pinned: TaskTuning | None = None  # used instead of what is measured
     slots: SlotsBefore = field(default_factory=SlotsBefore)  # those of the batches made so far
     item_wall: float = 0.0  # ns
@@ -166,11 +167,14 @@ class Tuner:
         if begins_inline and self.item_mean < most:
             alone = self.item_mean / BESIDE_OTHERS
             return replace(self, decisions=decisions, climb=None, item_wall=alone, looks=LOOKS)
-        decisions.append(f"{self.threads} thread{'s' if self.threads > 1 else ''}, as in the run before")
+        decisions.append(f"{self.climb.told(self.threads)}, as in the run before")
         return replace(self, decisions=decisions, climb=self.climb.heir(decisions))
 
-    def start_threads(self) -> int:
-        """Return the number of threads to begin with; that of the run before, if there was a run before."""
+    def start_threads(self, *, in_processes: bool = False) -> int:
+        """Return the number of threads to begin with; that of the run before, if there was a run before.
+
+        With `in_processes`, it is that of worker processes.
+        """
         if self.climb is not None:
             return self.threads
         cores, waiting = min(available_cores(), self.most_cores), 0.0 if math.isinf(self.waiting) else self.waiting
@@ -180,25 +184,31 @@ class Tuner:
         those = f"{cores:g} core{'' if cores == 1 else 's'}"
         those += f", as Options(cores={cores:g}) allows," if cores == self.most_cores else ""
         why = f"{those} × {1 + waiting:.1f}, the time of a task over its CPU time"
-        if self.workers:
+        if self.by_default:
+            why = "one for each core"
+        elif self.workers:
             why = "as requested"
         elif useful < wanted:
             why = f"{100 * self.alone:.0f} % of a task is in functions that one thread at a time calls"
         cost = f"; an item costs {self.item_wall / MS:.2f} ms" if self.looks else ""
-        self.decisions.append(f"{chosen} threads: {why}{cost}")
-        fixed = self.workers is not None
+        fixed = self.workers is not None and not self.by_default
         self.climb = HillClimb(
             cores, chosen, self.item_wall, waiting if fixed else self.waiting, self.decisions, fixed=fixed
         )
-        self.climb.one_thread = useful == 1 and not fixed
+        if in_processes:
+            self.climb.begin_elsewhere()
+        self.decisions.append(f"{self.climb.told(chosen)}: {why}{cost}")
+        self.climb.one_thread = useful == 1 and not fixed and not in_processes
         return chosen
 
     def fix(self, workers: int, why: str = "as requested meanwhile") -> None:
         """Continue with this many threads, for good."""
         self.workers = workers
         if self.climb is not None:
-            self.climb = replace(self.climb, threads=workers, fixed=True, attempt=None, spared=0, look=Look())
-            self.decisions.append(f"{workers} threads: {why}")
+            elsewhere = "left" if self.climb.elsewhere == "stays" else self.climb.elsewhere
+            changed = {"fixed": True, "attempt": None, "spared": 0, "look": Look(), "elsewhere": elsewhere}
+            self.climb = replace(self.climb, threads=workers, **changed)
+            self.decisions.append(f"{self.climb.told(workers)}: {why}")
 
     def retuned(self, now: int, used: int, waited: int) -> int | None:
         """Return the number of threads to continue with if it changes; called after every few tasks.

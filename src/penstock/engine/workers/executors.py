@@ -18,6 +18,7 @@ from penstock.engine.workers.pickled import PickledPlan
 from penstock.engine.workers.remote import Pickled
 from penstock.engine.workers.threads import Threads
 from penstock.engine.workers.window import WHILE_WAITING, Window
+from penstock.plan.graph import same_plan
 
 if TYPE_CHECKING:
     from penstock.engine.workers.replaceable import ReplaceableExecutor
@@ -37,6 +38,7 @@ class ThreadWorkers:
     """Workers that run tasks in threads, which write directly into the slots."""
 
     shares_gil = True
+    is_tuned = True
     ready = True
 
     def __init__(self, work: Work, executor: Threads | Executor) -> None:
@@ -91,6 +93,7 @@ class RemoteWorkers:
     """Workers of an executor in other processes or hosts: the plan travels to them, and tasks as `pack` makes them."""
 
     shares_gil = False
+    is_tuned = False
     ready = True
 
     def __init__(
@@ -110,6 +113,12 @@ class RemoteWorkers:
     @property
     def name(self) -> str:
         return self._executor.name
+
+    def is_of(self, work: Work, observer: Observer) -> bool:
+        """Return whether the workers do this work, for this observer."""
+        mine = self.work
+        is_alike = self.observer is observer and mine.numbered_from == work.numbered_from and type(mine) is type(work)
+        return is_alike and same_plan(mine.plan, work.plan)
 
     def submit(self, job: Job, number: int, window: Window) -> None:
         done = partial(window.finish, job, number)

@@ -20,6 +20,7 @@ class NativeThread:
 
     name = "inline"
     shares_gil = False
+    is_tuned = False
     ready = True
 
     def __init__(self, work: Work, gathering: Gathering, item_bytes: Callable[[], int]) -> None:

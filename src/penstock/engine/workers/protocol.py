@@ -15,6 +15,8 @@ class Workers(Protocol):
     def name(self) -> str: ...
 
     shares_gil: bool
+    is_tuned: bool
+    """True if the tuner chooses how many there are, or measures what they make."""
 
     @property
     def ready(self) -> bool:

@@ -6,15 +6,16 @@ import math
 import os
 import threading
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from time import perf_counter_ns
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from penstock.engine.tasks.observer import Occurrence, called_within
+from penstock.engine.tasks.observer import CountBatches, Occurrence, called_within
 from penstock.ops.elementwise.map import Map
 from penstock.plan.stopwatch import stopwatch_here
-from penstock.watch.counters import Counted, Counters, Note, OperationCounters
+from penstock.watch.counters import Counted, Counters
+from penstock.watch.counts import Note, OperationCounters
 
 if TYPE_CHECKING:
     from penstock.core.arrays import Rows
@@ -98,6 +99,9 @@ class SpanCounters(Counters):
 
         return around
 
+    def _records(self) -> Callable[[], bool]:
+        return lambda: self._room > 0
+
     def _note_of(self, operation: OperationCounters) -> Note:
         spans, name, process = self._spans, operation.node.label(), os.getpid()
 
@@ -113,21 +117,26 @@ class SpanCounters(Counters):
         if of is None or of.kind in ("program", "flow") or not isinstance(of.node, Map):
             return measured
         spans, name, mean = self._spans, of.node.label(), _MeanCost()
+        self._operations[of.number].most_each = LEAST_TIMED >> 2  # elements that take longer are timed in each call
 
         def around() -> AbstractContextManager[Callable[[Rows, Chunk], object]]:
-            if mean.left_out > 0:
+            if mean.left_out > 0 and of.kind == "spread":  # of steps, few calls are measured anyway
                 mean.left_out -= 1
                 return UNTIMED
             return RecordTimes(spans, name, mean)
 
         return called_within(around, of.kind, measured)
 
-    def count(self, number: int, rows: int, nbytes: int, wall: int, cpu: int) -> None:
-        super().count(number, rows, nbytes, wall, cpu)
-        if wall and self._has_room():  # of a native thread, whose work ends about now
-            self._room -= 1
-            name = self._operations[number].node.label()
-            self._spans.append(Span("gather", name, os.getpid(), 0, perf_counter_ns() - wall, wall, rows))
+    def counter(self, operations: Sequence[tuple[int, bool]]) -> CountBatches:
+        count, name = super().counter(operations), self._operations[operations[0][0]].node.label()
+
+        def counted(batches: int, rows: int, nbytes: int, wall: int, cpu: int) -> None:
+            count(batches, rows, nbytes, wall, cpu)
+            if wall and self._has_room():  # of a native thread, whose work ends about now
+                self._room -= 1
+                self._spans.append(Span("gather", name, os.getpid(), 0, perf_counter_ns() - wall, wall, rows))
+
+        return counted
 
     def drain(self) -> Any:
         return CountedSpans(super().drain(), self.taken())

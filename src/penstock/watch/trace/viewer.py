@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from penstock.watch.stats import count
 from penstock.watch.trace.file import GrowingFile
-from penstock.watch.trace.spans import MOST_IN_A_WINDOW, WINDOW
+from penstock.watch.trace.spans import WINDOW
 from penstock.watch.viewers import Moment, News, Pace
 
 if TYPE_CHECKING:
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from penstock.watch.trace.spans import Span
 
 FLUSH_PAUSE = 500_000_000  # ns between two additions to the file
+MOST_MOMENTS = 24  # in a window, each of which becomes two events
 SAMPLE_PAUSE = 20_000_000  # ns between two samples of memory and of tasks under way
 MOST_TRACED = 1_000_000  # of a trace; a viewer takes gigabytes of memory for more
 TRACE_FULL = "the trace {} is full at {:,} events, and the run goes on without it"
@@ -63,7 +64,7 @@ class TraceViewer:
             self._unit = moment.unit
         self._number += 1
         if self._window.is_due(moment.now):
-            self._room = MOST_IN_A_WINDOW
+            self._room = MOST_MOMENTS
         self._room -= 1
         self.due = 0
         if self._room < 0:
