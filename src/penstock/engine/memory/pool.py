@@ -69,22 +69,22 @@ class Memory:
         if dtype.hasobject or math.prod(shape) * dtype.itemsize < SMALL:
             return np.empty(shape, dtype)
         made = self.pool.empty(shape, dtype)
-        self._note_peak()
+        if self.arena is not None:  # a pool alone knows its own peak
+            self._note_peak(self.arena)
         return made
 
     def allocate_shared(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray:
         """Return an array of this shape and dtype in the arena, if there is room for it, with arbitrary content."""
-        shared = None if self.arena is None else self.arena.allocate(shape, dtype)
-        if shared is None:
+        arena = self.arena
+        shared = None if arena is None else arena.allocate(shape, dtype)
+        if arena is None or shared is None:
             return Memory.allocate(self, shape, dtype)
-        self._note_peak()
+        self._note_peak(arena)
         return shared
 
-    def _note_peak(self) -> None:
-        """Note the bytes in use if they are the most so far; a pool alone knows its own."""
-        if self.arena is None:
-            return
-        live = self.pool.bytes_live + self.arena.live_bytes
+    def _note_peak(self, arena: Arena) -> None:
+        """Note the bytes in use, here and in the arena, if they are the most so far."""
+        live = self.pool.bytes_live + arena.live_bytes
         if live > self._peak:
             with self._lock:
                 self._peak = max(self._peak, live)
