@@ -23,9 +23,9 @@ def test_an_operation_is_quick_if_its_last_call_was(took, below, is_sampled, is_
 
 
 def test_calls_that_were_not_measured_are_in_the_total():
-    operation, since = OperationCounters(PLAN, [], contains_inputs=False), Unmeasured()
+    operation, since = OperationCounters(PLAN, [], contains_inputs=False), Unmeasured(2)
     operation.unmeasured.append((since, 1))
-    since.counts += [[2, 8], [1, 4]]
+    since.counts += [2, 8, 1, 4, 7]  # two calls, and a step of the third
     assert operation.total()[ROWS] == 0  # the step measures itself
     since.quick = frozenset([1])
     operation.skip(3, 30)

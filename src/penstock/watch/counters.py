@@ -39,7 +39,7 @@ from penstock.watch.counts import (
 )
 from penstock.watch.fetches import FetchCounter, Fetched
 from penstock.watch.outlines import NodeOutline, Outline
-from penstock.watch.sampled import SAMPLE, Tally, sampled
+from penstock.watch.sampled import QUICK_SAMPLE, SAMPLE, Tally, sampled
 
 if TYPE_CHECKING:
     from penstock.core.events import RunEvent
@@ -314,7 +314,7 @@ def _measured_program(
         skipped = cell[SKIPPED]
         if (
             rests is not None
-            and skipped < SAMPLE - 1
+            and skipped < QUICK_SAMPLE - 1
             and operation.took < QUICK
             and not (is_recording and is_recording())
         ):
