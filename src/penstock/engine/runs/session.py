@@ -160,7 +160,7 @@ class Session:
             if self._threads is None:
                 self._threads = workers.threads.Threads(threads, self.settings.cores)
                 if self._closed:
-                    self._threads.shutdown(wait=False)
+                    self._threads.shutdown()
         self.resize()
         return workers.executors.ThreadWorkers(work, self._threads)
 
@@ -206,8 +206,8 @@ class Session:
 
     def _can_start(self, found: ProcessWorkers) -> bool:
         """Return whether processes were started, or may be; note what a user should know about them."""
-        for notice in found.notices:
-            self.note_once(notice)
+        if found.notice is not None:
+            self.note_once(found.notice)
         if found.no_start is not None:
             self.note_once(NO_PROCESSES.format(found.no_start))
         return found.no_start is None
@@ -376,7 +376,7 @@ class Session:
         for stop in [*stops, *(each.close for each in waiting)]:
             stop()
         if self._threads is not None:
-            self._threads.shutdown(wait=False, cancel_futures=True)
+            self._threads.shutdown()
         if self._pool is not None:
             self._pool.let_go(self)
         self.tidy()
