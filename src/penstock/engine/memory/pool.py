@@ -15,7 +15,7 @@ from penstock.core.budget import Budget
 from penstock.kernels import Pool
 
 if TYPE_CHECKING:
-    from penstock.engine.memory.arena import Arena
+    from penstock.engine.memory.arena import Arena, Peak
 
 SMALL = 1 << 12  # bytes; below, NumPy's own cache of small blocks is faster than a pool for requests from Python
 ALIGNMENT = 128  # bytes, between arrays in one block: a cache line of a GPU, and enough for every vector load
@@ -34,12 +34,22 @@ class Memory:
     def __init__(self) -> None:
         self._most_idle = MOST_IDLE
         self.pool = Pool(MOST_IDLE)
-        self.arena: Arena | None = None
-        """The memory that worker processes share, if there are some."""
+        self._arena: Arena | None = None
+        self._shared: Peak | None = None  # of the arena since it is used here
         self.elsewhere: tuple[int, int] = (0, 0)
         """The bytes in use, and the most so far, of a run that another process makes."""
         self._peak = 0  # of the pool and the arena together
         self._lock = threading.Lock()
+
+    @property
+    def arena(self) -> Arena | None:
+        """The memory that worker processes share, if there are some."""
+        return self._arena
+
+    @arena.setter
+    def arena(self, arena: Arena | None) -> None:
+        if arena is not self._arena:
+            self._arena, self._shared = arena, None if arena is None else arena.peak()
 
     def within(self, budget: Budget) -> None:
         """Keep no more memory for the next batches than a budget allows, and count that memory in it."""
@@ -93,9 +103,10 @@ class Memory:
     def peak_bytes(self) -> int:
         """The largest number of bytes in use at the same time, in the pool and in the arena.
 
-        If there are both, the sum is that at the requests for arrays, and at least the peak of each.
+        If there are both, the sum is that at the requests for arrays, and at least the peak of each. What other
+        datasets have in the arena at the same time counts too.
         """
-        shared = 0 if self.arena is None else self.arena.peak_bytes
+        shared = 0 if self._shared is None else self._shared.nbytes
         return self.elsewhere[1] + max(self._peak, self.pool.bytes_peak, shared)
 
     def after_fork(self) -> None:
