@@ -71,7 +71,8 @@ def _part_of(same: Same, part: PathStep) -> tuple[int, int, Structure]:
     )
     children = treespec.children()
     low = sum(child.num_leaves for child in children[:at])
-    return low, low + children[at].num_leaves, Structure(children[at])
+    inner = Structure(children[at])
+    return low, low + children[at].num_leaves, LEAF if inner == LEAF else inner
 
 
 def exchanged(structure: Structure, part: PathStep, inner: Structure) -> Structure:
