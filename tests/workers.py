@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import threading
+from concurrent.futures import Future
+from contextlib import contextmanager
 
 from penstock.engine.processes.pool import pool_for
 from penstock.engine.processes.starting import PoolSetup
 from penstock.engine.workers.lifetime import WORKER
+from penstock.engine.workers.threads import Threads
 
 PATIENCE = 20  # seconds
 
@@ -17,6 +20,38 @@ def two_processes():
     assert made.crew.begun.wait(3 * PATIENCE)
     yield made
     made.close()
+
+
+@contextmanager
+def threads_of(workers):
+    """Yield worker threads, and wait for them to end."""
+    made = Threads(workers)
+    try:
+        yield made
+    finally:
+        made.shutdown()
+        await_end_of(made)
+
+
+def await_end_of(threads):
+    """Wait for threads that were shut down."""
+    for thread in threads._threads:
+        thread.join(PATIENCE)
+        assert not thread.is_alive()
+
+
+def posted(threads, function, *args):
+    """Run a function in a worker thread; return a future of its result."""
+    future = Future()
+
+    def task():
+        try:
+            future.set_result(function(*args))
+        except BaseException as error:  # noqa: BLE001 - the future has it
+            future.set_exception(error)
+
+    assert threads.post(task)
+    return future
 
 
 def await_workers():

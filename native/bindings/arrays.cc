@@ -13,6 +13,7 @@
 #include "bindings/buffers.h"
 #include "bindings/module.h"
 #include "kernels/padded.h"
+#include "kernels/streamed.h"
 
 namespace nb = nanobind;
 
@@ -148,6 +149,28 @@ bool copy_arrays(const nb::list& values, nb::handle into, bool pad) {
   return true;
 }
 
+// Copies an array into `into`, of the same shape and dtype, past the caches if that is a row of a large batch; false,
+// with `into` unchanged, if bytes cannot be copied.
+bool copy_array(nb::handle value, nb::handle into, std::size_t batch_bytes) {
+  PyArrayObject* const out = as_array(into);
+  if (!is_plain_array(value.ptr())) return false;
+  auto* const array = reinterpret_cast<PyArrayObject*>(value.ptr());
+  if (!PyArray_IS_C_CONTIGUOUS(array) || !PyArray_IS_C_CONTIGUOUS(out) || !PyArray_ISWRITEABLE(out)) return false;
+  if (!are_plain(PyArray_DESCR(array)) || !PyArray_EquivTypes(PyArray_DESCR(array), PyArray_DESCR(out))) return false;
+  if (!PyArray_SAMESHAPE(array, out)) return false;
+  const auto size = static_cast<std::size_t>(PyArray_NBYTES(array));
+  const char* const from = PyArray_BYTES(array);
+  char* const to = PyArray_BYTES(out);
+  run_freely(size >= kLongCallBytes, [&] {
+    if (is_streamed(size, batch_bytes) && (from + size <= to || to + size <= from)) {
+      copy_streamed(to, from, size);
+    } else {
+      std::memmove(to, from, size);
+    }
+  });
+  return true;
+}
+
 // Returns for every `group` arrays in a row, and the rest, the largest size of each dimension, and whether all of them
 // have it; None if the values are not alike.
 nb::object largest_shapes(const nb::list& values, std::size_t group) {
@@ -227,6 +250,7 @@ int import_numpy() {
 
 void bind_arrays(nb::module_& module) {
   if (import_numpy() < 0) nb::raise_python_error();
+  module.def("copy_array", copy_array, nb::arg("value").none(), nb::arg("out"), nb::arg("batch_bytes"));
   module.def("copy_arrays", copy_arrays);
   module.def("copy_objects", copy_objects);
   module.def("items_at", items_at);

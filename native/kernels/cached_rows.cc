@@ -113,7 +113,7 @@ std::size_t copy_cached_rows(const MappedLog* logs, std::size_t log_count, const
 
 void crc32c_rows(const char* rows, std::size_t width, std::size_t count, std::size_t length,
                  std::uint32_t* out) noexcept {
-  for (std::size_t i = 0; i < count; ++i) out[i] = crc32c(rows + i * width, length);
+  for (std::size_t i = 0; i < count; ++i) out[i] = crc32c(rows + i * width, length, out[i]);
 }
 
 }  // namespace penstock

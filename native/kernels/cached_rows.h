@@ -55,7 +55,8 @@ std::size_t copy_cached_rows(const MappedLog* logs, std::size_t log_count, const
                              const std::int64_t* rows, std::size_t count, std::int64_t length, const RowPart* parts,
                              std::size_t part_count, std::int64_t* spans, std::uint8_t* ok) noexcept;
 
-// out[i] = CRC-32C of the first `length` bytes of row i, where a row has `width` bytes.
+// Continues out[i], the CRC-32C of the bytes before (0 at the beginning), over the first `length` bytes of row i, where
+// a row has `width` bytes.
 void crc32c_rows(const char* rows, std::size_t width, std::size_t count, std::size_t length,
                  std::uint32_t* out) noexcept;
 

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import numpy as np
 
-from penstock.cache.packing import Packer
+from penstock.cache.packing import PackedRows, Packer
 from penstock.elements.chunks.chunk import Columns, Items
-from penstock.elements.nested.structure import LEAF
+from penstock.elements.nested.structure import LEAF, flatten
 from penstock.kernels.records import crc32c
 
 
 def packed(values, compression=None):
     return Packer(compression).pack(Items(values), np.arange(len(values)))
+
+
+def bytes_of(run: PackedRows) -> bytes:
+    return b"".join(row.tobytes() for rows in zip(*run.strips, strict=True) for row in rows)
 
 
 def test_elements_of_one_structure_and_kind_are_one_run():
@@ -42,7 +46,32 @@ def test_arrays_of_one_shape_have_it_in_the_form_and_others_in_the_rows():
 def test_a_column_of_large_arrays_is_not_copied():
     column = np.arange(4 * 1024, dtype=np.uint8).reshape(4, 1024)
     (run,) = Packer(None).pack(Columns(LEAF, [column], 4), np.arange(4))
-    assert np.shares_memory(run.data, column)
+    assert np.shares_memory(run.strips[0], column)
+
+
+def test_large_leaves_beside_small_ones_are_not_copied():
+    rng = np.random.default_rng(0)
+    columns = [
+        np.arange(3),
+        rng.integers(256, size=(3, 5, 5000), dtype=np.uint8),
+        rng.random((3, 7)),
+        rng.random((3, 4096)),
+    ]
+    structure = flatten(dict(zip("abcd", columns, strict=True)))[1]
+    (run,) = Packer(None).pack(Columns(structure, columns, 3), np.arange(3))
+    assert [any(np.shares_memory(strip, column) for column in columns) for strip in run.strips] == [
+        False,
+        True,
+        False,
+        True,
+    ]
+    data, (starts, _) = bytes_of(run), run.form.fixed
+    for row, (offset, length, crc) in enumerate(zip(run.offsets, run.lengths, run.sums, strict=True)):
+        assert crc32c(data[offset : offset + length]) == crc
+        for start, column in zip(starts, columns, strict=True):
+            assert data[offset + start :].startswith(column[row].tobytes())
+    assert bytes_of(run.first(2)) == data[: run.ends[1]]
+    assert run.first(2).sums.tolist() == run.sums[:2].tolist()
 
 
 def test_offsets_lengths_and_checksums_describe_the_bytes():
@@ -52,9 +81,10 @@ def test_offsets_lengths_and_checksums_describe_the_bytes():
                 ends = run.offsets + run.lengths
                 assert (run.offsets % 16 == 0).all()
                 assert (ends[:-1] <= run.offsets[1:]).all()
-                assert ends[-1] <= len(run.data)
+                data = bytes_of(run)
+                assert ends[-1] <= len(data)
                 for begin, end, crc in zip(run.offsets, ends, run.sums, strict=True):
-                    assert crc32c(run.data[begin:end]) == crc
+                    assert crc32c(data[begin:end]) == crc
 
 
 def test_rows_beyond_the_length_of_a_record_are_left_out(monkeypatch):
@@ -62,6 +92,8 @@ def test_rows_beyond_the_length_of_a_record_are_left_out(monkeypatch):
     runs = packed(["a", "b" * 200, "c"])
     assert [run.which.tolist() for run in runs] == [[0, 2]]
     assert packed(["b" * 200]) == []
+    (last,) = packed(["b" * 200, "c"])
+    assert crc32c(bytes_of(last)[int(last.offsets[0]) :]) == last.sums[0]
 
 
 def test_the_first_rows_of_a_run():

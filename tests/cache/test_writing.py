@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 
 import numpy as np
 import pytest
@@ -85,24 +86,24 @@ def verify(path, elements) -> None:
 
 
 class Refusing:
-    """`os.pwrite` that takes few bytes at a time, and after so many calls refuses."""
+    """`os.pwritev` that takes few bytes at a time, and after so many calls refuses."""
 
     def __init__(self, code: int, calls: int) -> None:
         self.code, self.left = code, calls
-        self.write = os.pwrite
 
-    def __call__(self, file: int, content: memoryview, at: int) -> int:
+    def __call__(self, file: int, arrays: list[memoryview], at: int) -> int:
         if self.left == 0:
             raise OSError(self.code, os.strerror(self.code))
         self.left -= 1
-        return self.write(file, content[: max(len(content) // 2, 1)], at)
+        content = b"".join(arrays)
+        return os.pwrite(file, content[: max(len(content) // 2, 1)], at)
 
 
 @pytest.mark.parametrize("code", [errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO])
 def test_a_disk_that_refuses_ends_the_growth_only(tmp_path, monkeypatch, code):
     elements, told = images(20), []
     store = CacheStore(tmp_path, "key", {}, tell=told.append)
-    monkeypatch.setattr("penstock.cache.writing.os.pwrite", Refusing(code, 40))
+    monkeypatch.setattr("penstock.cache.writing.os.pwritev", Refusing(code, 40))
     for low in range(0, 20, 4):
         made = store.fetch(np.arange(low, low + 4), lambda rows: chunk_of([elements[row] for row in rows]))
         assert [exactly(each) for each in made.elements()] == [exactly(each) for each in elements[low : low + 4]]
@@ -114,17 +115,19 @@ def test_a_disk_that_refuses_ends_the_growth_only(tmp_path, monkeypatch, code):
 
 
 def test_short_writes_are_continued(tmp_path, monkeypatch):
-    monkeypatch.setattr("penstock.cache.writing.os.pwrite", Refusing(errno.EIO, 10**6))
+    monkeypatch.setattr("penstock.cache.writing.os.pwritev", Refusing(errno.EIO, 10**6))
     store = CacheStore(tmp_path, "key", {})
-    assert store.write(np.arange(20), chunk_of(images(20))) == 20
-    assert CacheStore(tmp_path, "key", {}).read(np.arange(20))[1].all()
+    elements = [{**image, "large": np.full((4, 5000), i, np.uint8)} for i, image in enumerate(images(20))]
+    assert store.write(np.arange(20), chunk_of(elements)) == 20
+    chunk, _ = CacheStore(tmp_path, "key", {}).read(np.arange(20))
+    assert [exactly(each) for each in chunk.elements()] == [exactly(each) for each in elements]
 
 
 def test_rows_recorded_before_a_refusal_are_found_later(tmp_path, monkeypatch):
     store = CacheStore(tmp_path, "key", {}, tell=lambda _: None)
     store.write(np.arange(2), chunk_of(images(2)))
     monkeypatch.setattr(
-        "penstock.cache.writing.os.pwrite", Refusing(errno.ENOSPC, 3)
+        "penstock.cache.writing.os.pwritev", Refusing(errno.ENOSPC, 3)
     )  # of the data, and half of the log
     assert store.write(np.arange(2, 10), chunk_of(images(10)[2:])) == 0
     monkeypatch.undo()
@@ -163,14 +166,30 @@ def test_new_files_begin_when_the_data_is_large(tmp_path, monkeypatch):
     assert [each[0] for each in chunk.elements()] == [5, 4, 3, 2, 1, 0]
 
 
+def open_files(folder: object) -> list[str]:
+    """Return the files of a folder that this process has open; stores of other tests may still be collected."""
+    opened = []
+    for number in os.listdir("/proc/self/fd"):
+        with suppress(OSError):  # the listing's own
+            opened.append(os.readlink(f"/proc/self/fd/{number}"))
+    return [path for path in opened if path.startswith(f"{folder}/")]
+
+
 def test_no_descriptor_is_left(tmp_path):
-    before = len(os.listdir("/proc/self/fd"))
     for round_ in range(5):
         with CacheStore(tmp_path, "key", {}) as store:
             store.write(np.arange(round_, round_ + 3), chunk_of(images(3)))
             store.read(np.arange(round_))
             store.flush()
-    assert len(os.listdir("/proc/self/fd")) == before
+    assert not open_files(tmp_path)
+
+
+def test_a_store_that_is_let_go_closes_its_files(tmp_path):
+    store = CacheStore(tmp_path, "key", {})
+    store.write(np.arange(3), chunk_of(images(3)))
+    assert len(open_files(tmp_path)) == 2
+    del store
+    assert not open_files(tmp_path)
 
 
 def test_a_log_that_cannot_be_made_leaves_no_data(tmp_path, monkeypatch):

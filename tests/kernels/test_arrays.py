@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.kernels.arrays import copy_arrays, copy_objects, items_at, largest_shapes, one_type
+from penstock.kernels.arrays import copy_array, copy_arrays, copy_objects, items_at, largest_shapes, one_type
 from penstock.kernels.reference import arrays as twin
 
 DTYPES = [
@@ -66,6 +66,30 @@ def test_arrays_are_copied_as_by_the_twin(values, pad, extra, data):
     assert copy_arrays(values, made, pad=pad) == twin.copy_arrays(values, expected, pad=pad)
     assert made.tolist() == expected.tolist()
     assert made.tobytes() == expected.tobytes() or dtype.hasobject
+
+
+@given(one_array() | OTHERS, st.booleans(), st.data())
+def test_an_array_is_copied_as_by_the_twin(value, shares, data):
+    first = value if isinstance(value, np.ndarray) else np.zeros(2)
+    dtype = data.draw(st.sampled_from([first.dtype, first.dtype.newbyteorder(), np.dtype("f8")]))
+    shape = data.draw(st.sampled_from([first.shape, (*first.shape, 1), first.shape[1:]]))
+    made, expected = np.zeros(shape, dtype), np.zeros(shape, dtype)
+    assert copy_array(value, made, 1 << 30 if shares else 0) == twin.copy_array(value, expected, 0)
+    assert made.tolist() == expected.tolist()
+
+
+@pytest.mark.parametrize("size", [(4 << 10) - 1, 4 << 10, (64 << 10) + 65])  # the last without the GIL
+@pytest.mark.parametrize("begin", [0, 3, 100])
+def test_a_row_of_a_large_batch_is_copied(size, begin):
+    row = np.random.default_rng(0).integers(256, size=size, dtype=np.uint8)
+    out = np.zeros(begin + size + 1, np.uint8)
+    assert copy_array(row, out[begin:-1], 8 << 20)
+    assert (out[begin:-1] == row).all()
+    assert not out[:begin].any()
+    assert not out[-1]
+    out[:size] = row
+    assert copy_array(out[:size], out[1 : size + 1], 8 << 20)  # which overlap
+    assert (out[1 : size + 1] == row).all()
 
 
 @given(LISTS, st.integers(1, 6))

@@ -130,7 +130,7 @@ class Growth:
     def _fitting(self, packed: PackedRows, writer: LogWriter) -> tuple[PackedRows, str | None]:
         """Return the first of the rows that there is room for, and why that is not all of them."""
         records = LOG_RECORD.itemsize * np.arange(1, len(packed.which) + 1)
-        ends = packed.offsets + packed.lengths + records + writer.bytes_of(packed.form)
+        ends = packed.ends + records + writer.bytes_of(packed.form)
         count, reason = len(ends), None
         if self._limit is not None:
             room = _below(ends, self._limit - self._others - writer.bytes)
@@ -141,7 +141,7 @@ class Growth:
         room = _below(ends, state.f_bavail * state.f_frsize - left)
         if room < count:
             count, reason = room, f"less than {left:,} bytes would be free on the disk"
-        return packed.first(count), reason
+        return packed if reason is None else packed.first(count), reason
 
 
 def _below(ends: NDArray[np.int64], room: int) -> int:

@@ -26,35 +26,55 @@ MOST_FORMS = 500
 _MOST_SHAPES = 16  # forms of one kind that differ in shapes only; after them, rows have their shapes
 _MOST_LENGTH = (1 << 32) - 1
 _WORTH = 0.9  # of its bytes: a row that does not become smaller stays as it is
+_AS_IT_IS = 1 << 14  # bytes of a leaf in a row: larger ones are written from where they are
 
 _Column = list[Any] | NDArray[Any]
+_Known = tuple[tuple[int, ...], np.dtype[Any], int]  # the shape, dtype and bytes of a leaf in each row
 
 
 @frozen()
 class PackedRows:
-    """Some rows of a chunk, all of one form, in one block of bytes.
+    """Some rows of a chunk, all of one form, as bytes.
 
-    Row `which[i]` of the chunk is at `offsets[i]` in `data`, has `lengths[i]` bytes, compressed by the codec of number
-    `codecs[i]`, with the checksum `sums[i]`: all of shape `(k,)`.
+    The bytes are those of `strips`, C-contiguous arrays of shape `(n, width)`: row 0 of each, then row 1 of each, and
+    so on. Row `which[i]` of the chunk is at `offsets[i]` in them, has `lengths[i]` bytes, compressed by the codec of
+    number `codecs[i]`, with the checksum `sums[i]`: all of shape `(k,)`. Either n is k, or one strip has one row.
     """
 
     form: RowForm
     which: Rows
-    data: NDArray[np.uint8]
+    strips: list[NDArray[np.uint8]]
     offsets: NDArray[np.int64]
     lengths: NDArray[np.int64]
     codecs: NDArray[np.int64]
     sums: NDArray[np.uint32]
 
+    @property
+    def is_even(self) -> bool:
+        """True if row i of the strips is row i, so that all have one length."""
+        return len(self.strips[0]) == len(self.which) and not self.offsets[:1].any()
+
+    @property
+    def ends(self) -> Rows:
+        """Where each row ends, with the padding behind it: `int64[k]`."""
+        return -(-(self.offsets + self.lengths) // 64) * 64
+
     def first(self, count: int) -> PackedRows:
         """Return the first rows, with their bytes only."""
         names = ("which", "offsets", "lengths", "codecs", "sums")
-        end = int(self.offsets[count - 1] + self.lengths[count - 1]) if count else 0
-        return replace(self, data=self.data[:end], **{name: getattr(self, name)[:count] for name in names})
+        if self.is_even:
+            strips = [strip[:count] for strip in self.strips]
+        else:
+            end = int(self.offsets[count - 1] + self.lengths[count - 1]) if count else 0
+            strips = [self.strips[0][:, :end]]
+        return replace(self, strips=strips, **{name: getattr(self, name)[:count] for name in names})
 
 
 class Packer:
-    """Packs chunks for one writer, and decides on the form of rows."""
+    """Packs chunks for one writer, and decides on the form of rows; threads may share it.
+
+    Those that decide at the same time may choose a few forms more than one thread would.
+    """
 
     def __init__(self, compression: Compression | None) -> None:
         self._codec = CODECS.index(compression)
@@ -108,13 +128,14 @@ class Packer:
 
     def _packed(self, form: RowForm, columns: list[_Column], which: Rows, rows: Rows, names: list[str]) -> PackedRows:
         if form.fixed is not None:
-            data, offsets, lengths = _fixed_rows(form, form.fixed, columns, len(which))
+            strips, offsets, lengths = _fixed_rows(form, form.fixed, columns, len(which))
         else:
-            data, offsets, lengths = _uneven_rows(form, columns, rows[which], names)
+            block, offsets, lengths = _uneven_rows(form, columns, rows[which], names)
+            strips = [block[None]]
         if self._compress is not None:
-            return self._compressed(form, which, data, offsets, lengths)
+            return self._compressed(form, which, _joined(strips), offsets, lengths)
         codecs = np.zeros(len(which), np.int64)
-        return _summed(PackedRows(form, which, data, offsets, lengths, codecs, np.empty(0, np.uint32)))
+        return _summed(PackedRows(form, which, strips, offsets, lengths, codecs, np.empty(0, np.uint32)))
 
     def _compressed(
         self, form: RowForm, which: Rows, data: NDArray[np.uint8], offsets: Rows, lengths: Rows
@@ -133,7 +154,7 @@ class Packer:
         block = np.zeros(total, np.uint8)
         for offset, content in zip(places.tolist(), contents, strict=True):
             block[offset : offset + len(content)] = content
-        return _summed(PackedRows(form, which, block, places, lengths, codecs, np.empty(0, np.uint32)))
+        return _summed(PackedRows(form, which, [block[None]], places, lengths, codecs, np.empty(0, np.uint32)))
 
 
 def _of_one_structure(chunk: Chunk) -> list[tuple[Structure, list[_Column], Rows]]:
@@ -180,31 +201,53 @@ def _narrowed(leaf: LeafForm, column: _Column) -> LeafForm:
 
 def _fixed_rows(
     form: RowForm, layout: tuple[list[int], int], columns: list[_Column], count: int
-) -> tuple[NDArray[np.uint8], Rows, Rows]:
-    """Return rows of one length in one block, the offset of each, and its length."""
+) -> tuple[list[NDArray[np.uint8]], Rows, Rows]:
+    """Return rows of one length as strips, the offset of each row, and its length.
+
+    A column of large leaves is a strip as it is. What lies between such columns is copied.
+    """
     starts, length = layout
     stride = aligned(length, row_alignment(length))
-    offsets, lengths = np.arange(count) * stride, np.full(count, length)
-    if len(columns) == 1 and starts == [0] and stride == length and length:
-        (column,) = columns
-        if isinstance(column, np.ndarray) and column.flags.c_contiguous:
-            return column.reshape(-1).view(np.uint8), offsets, lengths
-    block = np.empty(count * stride, np.uint8)
+    strips: list[NDArray[np.uint8]] = []
+    small: list[tuple[int, _Known, _Column]] = []
     end = 0
     for known, start, column in zip(form.columns, starts, columns, strict=True):
         if known is None or known[2] == 0 or not count:
             continue
-        shape, dtype, size = known
-        block.reshape(count, stride)[:, end:start] = 0  # padding
-        end = start + size
-        into = np.ndarray((count, *shape), dtype, block.data, start, (stride, *np.empty(shape, dtype).strides))
+        is_large = known[2] >= _AS_IT_IS or known[2] == stride
+        if is_large and isinstance(column, np.ndarray) and column.flags.c_contiguous:
+            if end < start:
+                strips.append(_strip(small, end, start, count))
+            strips.append(column.reshape(count, -1).view(np.uint8))
+            small, end = [], start + known[2]
+        else:
+            small.append((start, known, column))
+    if end < stride or not strips:
+        strips.append(_strip(small, end, stride, count))
+    return strips, np.arange(count) * stride, np.full(count, length)
+
+
+def _strip(leaves: list[tuple[int, _Known, _Column]], begin: int, end: int, count: int) -> NDArray[np.uint8]:
+    """Return bytes `begin` to `end` of each row, `uint8[count, end - begin]`; each leaf has its start in the row."""
+    strip = np.empty((count, end - begin), np.uint8)
+    at = 0
+    for start, (shape, dtype, size), column in leaves:
+        strip[:, at : start - begin] = 0  # padding
+        at = start - begin + size
+        strides = (end - begin, *np.empty(shape, dtype).strides)
+        into = np.ndarray((count, *shape), dtype, strip, start - begin, strides)
         if isinstance(column, np.ndarray):
             into[...] = column
         else:
             for i, value in enumerate(column):
                 into[i] = value
-    block.reshape(count, stride)[:, end:] = 0
-    return block, offsets, lengths
+    strip[:, at:] = 0
+    return strip
+
+
+def _joined(strips: list[NDArray[np.uint8]]) -> NDArray[np.uint8]:
+    """Return all bytes in one array, `uint8[n]`."""
+    return (strips[0] if len(strips) == 1 else np.concatenate(strips, axis=1)).reshape(-1)
 
 
 def _uneven_rows(
@@ -273,14 +316,16 @@ def _summed(packed: PackedRows) -> PackedRows:
         kept = packed.lengths <= _MOST_LENGTH
         names = ("which", "offsets", "lengths", "codecs")
         packed = replace(packed, **{name: getattr(packed, name)[kept] for name in names})
-    return replace(packed, sums=_sums(packed.data, packed.offsets, packed.lengths))
+    return replace(packed, sums=_sums(packed))
 
 
-def _sums(data: NDArray[np.uint8], offsets: Rows, lengths: Rows) -> NDArray[np.uint32]:
-    count = len(offsets)
-    if count and len(data) == count * (stride := len(data) // count) and (offsets == np.arange(count) * stride).all():
-        length = int(lengths[0])
-        if (lengths == length).all():
-            return crc32c_rows(data.reshape(count, stride), length)
-    spans: Sequence[tuple[int, int]] = list(zip(offsets.tolist(), lengths.tolist(), strict=True))
+def _sums(packed: PackedRows) -> NDArray[np.uint32]:
+    if packed.is_even:
+        sums, left = np.zeros(len(packed.which), np.uint32), int(packed.lengths[:1].sum())
+        for strip in packed.strips:
+            sums = crc32c_rows(strip, min(strip.shape[1], left), sums)
+            left -= min(strip.shape[1], left)
+        return sums
+    data = _joined(packed.strips)
+    spans: Sequence[tuple[int, int]] = list(zip(packed.offsets.tolist(), packed.lengths.tolist(), strict=True))
     return np.array([crc32c(data[offset : offset + length]) for offset, length in spans], np.uint32)

@@ -6,6 +6,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -92,6 +93,7 @@ class CacheStore:
         self._lock = threading.RLock()
         self._logs = Logs(folder_of(self._folder, key))
         self._packer = Packer(compression)
+        self._prepared = partial(prepare, self._folder, key, self._parts)  # no method, so that there is no cycle
         self._growth = Growth(self._folder, self._logs, self._prepared, tell or _warn, limit_bytes)
         if readonly:
             self._growth.stopped = f"cache({self._folder!r}) was opened with readonly=True"
@@ -179,14 +181,20 @@ class CacheStore:
             raise ValueError(f"write(): {len(rows)} rows for {len(chunk)} elements")
         if len(rows) and not 0 <= int(rows.min()) <= int(rows.max()) < ROWS_END:
             raise ValueError(f"write(): rows must be from 0 to {ROWS_END - 1}, not {rows.min()} to {rows.max()}")
-        with self._writing():
+        lock = self._writing()
+        if self._growth.stopped is not None:
+            return 0
+        first = np.zeros(len(rows), np.bool_)
+        first[np.unique(rows, return_index=True)[1]] = True
+        rows, chunk = _chosen(rows, chunk, first & ~self.present(rows))
+        runs = self._packer.pack(chunk, rows)  # not under the lock: checksums take as long as half of the writing
+        with lock:
             if self._growth.stopped is not None:
                 return 0
-            new = ~self.present(rows)
-            new[np.setdiff1d(np.arange(len(rows)), np.unique(rows, return_index=True)[1])] = False
-            if not new.all():
-                rows, chunk = rows[new], chunk.where(new)
-            return sum(self._growth.add(packed, rows[packed.which]) for packed in self._packer.pack(chunk, rows))
+            if (there := self.present(rows)).any():  # another thread was faster
+                rows, chunk = _chosen(rows, chunk, ~there)
+                runs = self._packer.pack(chunk, rows)
+            return sum(self._growth.add(packed, rows[packed.which]) for packed in runs)
 
     def flush(self) -> None:
         """Wait until the rows that this store has written are on the disk; not needed for others to see them."""
@@ -275,9 +283,6 @@ class CacheStore:
     def __reduce__(self) -> tuple[Any, ...]:
         return _opened, (self._folder, self._key, self._parts, self._settings)
 
-    def _prepared(self) -> str:
-        return prepare(self._folder, self._key, self._parts)
-
     def _writing(self) -> threading.RLock:
         """Return the lock of the writer; the child of a fork gets a lock and files of its own."""
         if self._process != os.getpid():
@@ -326,6 +331,10 @@ class CacheStore:
             (elements,) = columns
             return Items(list(elements)), rows[:0]
         return Columns(structure, columns, len(rows)), rows[:0]
+
+
+def _chosen(rows: Rows, chunk: Chunk, which: NDArray[np.bool_]) -> tuple[Rows, Chunk]:
+    return (rows, chunk) if which.all() else (rows[which], chunk.where(which))
 
 
 def _joined(chunks: list[tuple[Chunk, Rows]], count: int) -> Chunk:

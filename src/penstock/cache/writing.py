@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import time
-from typing import Any
+import weakref
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,12 +20,14 @@ from penstock.kernels.records import crc32c
 DATA_BYTES = 1 << 30
 """After this many bytes of data, a writer begins new files."""
 _APART = 1 << 12  # bytes between the two copies of a form, so that one damaged block leaves the other
+_MOST_AT_ONCE = 1024  # arrays that the system takes in one call
 
 
 class LogWriter:
     """Appends rows to new files, which no other process writes to: the data first, then the records of it.
 
-    Nothing is ever overwritten or cut. Any error of the system ends the writing; what was recorded before it stays.
+    Nothing is ever overwritten or cut. Any error of the system ends the writing; what was recorded before it stays. The
+    files are closed with this object.
     """
 
     def __init__(self, folder: str) -> None:
@@ -37,6 +40,8 @@ class LogWriter:
             os.close(self._data)
             os.unlink(self.path + DATA)
             raise
+        self._close = weakref.finalize(self, _close, self._data, self._log)
+        self._close.atexit = False
         self._end = 0  # of the data
         self._count = 0  # records
         self._forms: dict[RowForm, int] = {}
@@ -68,10 +73,10 @@ class LogWriter:
         number = len(self._forms)
         content = form.text.encode()
         room = aligned(len(content), _APART)
-        data = np.frombuffer(content.ljust(room, b"\0") + content, np.uint8)
+        data = np.frombuffer(content.ljust(room, b"\0") + content, np.uint8)[None]
         rows, offsets = np.full(2, -1 - number), np.array([0, room])
         lengths, sums = np.full(2, len(content)), np.full(2, crc32c(content), np.uint32)
-        records = self._append(data, rows, offsets, lengths, np.zeros(2, np.int64), sums)
+        records = self._append([data], rows, offsets, lengths, np.zeros(2, np.int64), sums)
         self._forms[form] = number
         log.forms[number] = form
         return records
@@ -79,7 +84,7 @@ class LogWriter:
     def write(self, packed: PackedRows, rows: Rows) -> NDArray[np.void]:
         """Write rows of a defined form; `rows` are their numbers, `int64[k]`. Return their records."""
         forms = self._forms[packed.form] | packed.codecs << 16
-        return self._append(packed.data, rows, packed.offsets, packed.lengths, forms, packed.sums)
+        return self._append(packed.strips, rows, packed.offsets, packed.lengths, forms, packed.sums)
 
     def sync(self) -> None:
         """Wait until everything is on the disk."""
@@ -88,13 +93,16 @@ class LogWriter:
 
     def close(self) -> None:
         """Close the files; a network file system may only now say that it had no room."""
-        try:
-            os.close(self._data)
-        finally:
-            os.close(self._log)
+        self._close()
 
     def _append(
-        self, data: NDArray[np.uint8], rows: Rows, offsets: Rows, lengths: Rows, forms: Rows, sums: NDArray[np.uint32]
+        self,
+        strips: Sequence[NDArray[np.uint8]],
+        rows: Rows,
+        offsets: Rows,
+        lengths: Rows,
+        forms: Rows,
+        sums: NDArray[np.uint32],
     ) -> NDArray[np.void]:
         begin = aligned(self._end, 64)
         records = np.zeros(len(rows), LOG_RECORD)
@@ -103,16 +111,35 @@ class LogWriter:
         bare = records.view(np.uint8).reshape(len(records), -1)
         records["own"] = crc32c_rows(bare, LOG_RECORD.itemsize - 4)
         self._end = begin  # bytes of an unfinished write are overwritten by none, and recorded by none
-        _write(self._data, data.data, begin)
-        self._end = begin + len(data)
-        _write(self._log, records.view(np.uint8).data, self._count * LOG_RECORD.itemsize)
+        _write(self._data, strips, begin)
+        self._end = begin + sum(strip.nbytes for strip in strips)
+        _write(self._log, [bare], self._count * LOG_RECORD.itemsize)
         self._count += len(records)
         return records
 
 
-def _write(file: int, content: Any, at: int) -> None:
-    """Write all bytes; the system may take some of them, and refuse the rest only when asked again."""
-    left = memoryview(content).cast("B")
-    while len(left):
-        count = os.pwrite(file, left, at)
-        left, at = left[count:], at + count
+def _close(data: int, log: int) -> None:
+    try:
+        os.close(data)
+    finally:
+        os.close(log)
+
+
+def _write(file: int, strips: Sequence[NDArray[np.uint8]], at: int) -> None:
+    """Write row 0 of each strip, then row 1 of each, and so on.
+
+    The system may take some of the bytes, and refuse the rest only when asked again.
+    """
+    if len(strips) == 1:
+        left = [strips[0].reshape(-1).data]
+    else:
+        left = [row.data for rows in zip(*strips, strict=True) for row in rows]
+    done = 0
+    while done < len(left):
+        count = os.pwritev(file, left[done : done + _MOST_AT_ONCE], at)
+        at += count
+        while done < len(left) and count >= len(left[done]):
+            count -= len(left[done])
+            done += 1
+        if count:
+            left[done] = left[done][count:]

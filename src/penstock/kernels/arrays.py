@@ -11,6 +11,19 @@ from penstock.core.arrays import Rows
 from penstock.kernels import _native
 
 
+def copy_array(value: Any, out: NDArray[Any], batch_bytes: int) -> bool:
+    """Copy an array into `out`, a row of a batch of so many bytes, if it can be copied as bytes; return whether it was.
+
+    It must be exactly an `np.ndarray`, contiguous, with numbers, times or texts of the shape and dtype of `out`. In any
+    other case `out` is unchanged. Large rows of large batches are written past the caches of the processor.
+
+    >>> out = np.zeros(3)
+    >>> copy_array(np.ones(3), out, out.nbytes), copy_array(np.ones(2), out, out.nbytes), out.tolist()
+    (True, False, [1.0, 1.0, 1.0])
+    """
+    return _native.copy_array(value, out, batch_bytes)
+
+
 def copy_arrays(values: list[Any], out: NDArray[Any], *, pad: bool = False) -> bool:
     """Copy each array into its row of `out`, if all can be copied as bytes; return whether they were.
 

@@ -68,12 +68,17 @@ def copy_cached_rows(
     return ok, bad
 
 
-def crc32c_rows(rows: NDArray[np.uint8], length: int) -> NDArray[np.uint32]:
+def crc32c_rows(rows: NDArray[np.uint8], length: int, before: NDArray[np.uint32] | None = None) -> NDArray[np.uint32]:
     """Return the CRC-32C of the first `length` bytes of each row of a C-contiguous array, `uint8[k, width]`.
 
-    >>> crc32c_rows(np.frombuffer(b"abcdabcd", np.uint8).reshape(2, 4), 3).tolist() == [0x364B3FB7] * 2
+    With `before`, the checksum of the bytes before those of each row, `uint32[k]`, return that of all of them.
+
+    >>> rows = np.frombuffer(b"abcdabcd", np.uint8).reshape(2, 4)
+    >>> crc32c_rows(rows, 3).tolist() == [0x364B3FB7] * 2
+    True
+    >>> np.array_equal(crc32c_rows(rows, 4), crc32c_rows(rows[:, 3:].copy(), 1, crc32c_rows(rows, 3)))
     True
     """
-    out = np.empty(len(rows), np.uint32)
+    out = np.zeros(len(rows), np.uint32) if before is None else before.astype(np.uint32)
     _native.crc32c_rows(rows, length, out)
     return out

@@ -53,6 +53,13 @@ def test_elements_that_the_function_keeps_stay_as_they_are():
     assert not any(np.shares_memory(each["x"], array) for each, array in zip(made, arrays, strict=True))
 
 
+def test_an_array_with_gaps_is_copied():
+    memory = np.zeros((1, PLACED_FROM), np.uint8)
+    (made,) = placed_as_made(iter([NUMBER[::-1]]), [memory], 1)
+    assert made.base is memory
+    assert (memory[0] == NUMBER[::-1]).all()
+
+
 @pytest.mark.parametrize(
     ("element", "memory"),
     [

@@ -43,6 +43,15 @@ def test_the_peak_is_of_what_was_in_use_at_the_same_time_in_the_pool_and_the_are
     assert memory.peak_bytes == (1 << 17) + (1 << 14)
 
 
+def test_the_peak_is_not_of_what_was_in_an_arena_before():
+    arena = Arena(SharedFile(1 << 16, 1 << 16))
+    SharedMemory(arena).allocate((1 << 15,), np.dtype(np.uint8))
+    memory = SharedMemory(arena)
+    assert memory.peak_bytes == 0
+    kept = arena.block(1 << 14)  # for a result
+    assert memory.peak_bytes == kept.nbytes
+
+
 @pytest.mark.parametrize("executor", ["inline", "threads"])
 def test_a_steady_run_takes_the_memory_of_a_few_slots(executor):
     ds = D.range(8000).map(lambda x: np.full(4096, x % 256, np.uint8)).batch(4).prefetch(4)

@@ -415,7 +415,8 @@ def test_what_an_initializer_sets_stays(modules):
 def test_what_cannot_be_sent_is_an_error_that_names_it(modules):
     config, funcs = modules()
     config.LOCK = threading.Lock()
-    with pytest.raises(WorkerError, match=rf"{config.__name__}\.LOCK is None; .* _thread\.lock, which"):
+    match = rf"{config.__name__}\.LOCK is None; .* _thread\.lock, which cannot be sent: let the function set"
+    with pytest.raises(WorkerError, match=match):
         list(ALL["processes"](ps.Dataset.range(3).map(funcs.by_lock)))
 
 

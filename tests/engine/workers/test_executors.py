@@ -18,9 +18,9 @@ from penstock.engine.tasks.works import RowWork
 from penstock.engine.workers.executors import RemoteWorkers, ThreadWorkers, is_remote
 from penstock.engine.workers.pickled import pickled_plan
 from penstock.engine.workers.replaceable import ReplaceableExecutor
-from penstock.engine.workers.threads import Threads
 from penstock.engine.workers.window import Window
 from penstock.plan.flow import Piece
+from tests.workers import threads_of
 
 D = ps.Dataset
 
@@ -59,9 +59,8 @@ def test_the_state_of_a_run_whose_executor_was_shut_down_resumes_elsewhere():
     assert next(again).tolist()[0] == it.state_dict()["row"] * 2
 
 
-@pytest.mark.parametrize("kind", [Threads, ThreadPoolExecutor])
-def test_threads_of_the_caller_stay_open(kind):
-    with kind(2) as executor:
+def test_threads_of_the_caller_stay_open():
+    with ThreadPoolExecutor(2) as executor:
         for _ in range(2):
             with by(D.range(100).batch(2), executor).iterator(epoch=0) as it:
                 assert [batch.tolist() for batch in islice(it, 2)] == [[0, 1], [2, 3]]
@@ -208,7 +207,7 @@ def run(workers, *rows, slot=None):
     return job.results[0]
 
 
-@pytest.mark.parametrize("kind", [Threads, ThreadPoolExecutor])
+@pytest.mark.parametrize("kind", [threads_of, ThreadPoolExecutor])
 def test_threads_write_into_the_slot(kind):
     slot = [np.zeros((1, 3), np.int64)]
     with kind(1) as executor:
@@ -217,7 +216,7 @@ def test_threads_write_into_the_slot(kind):
     assert np.shares_memory(result.piece.chunk.element(0), slot[0])
 
 
-@pytest.mark.parametrize("kind", [Threads, ThreadPoolExecutor])
+@pytest.mark.parametrize("kind", [threads_of, ThreadPoolExecutor])
 @pytest.mark.parametrize("error", [LookupError(), KeyboardInterrupt(), SystemExit(3)])
 def test_the_exception_of_a_task_is_its_result(kind, error):
     def fails(x):
@@ -234,13 +233,11 @@ def test_a_slot_does_not_travel_to_another_process():
         work = work_of(D.range(9).batch(3))
         workers = RemoteWorkers(work, replaceable(executor), Unobserved(), pickled_plan(work, Unobserved()))
         assert run(workers, 1, slot=slot).piece.chunk.element(0).tolist() == [3, 4, 5]
-        workers.close()
     assert not slot[0].any()
 
 
 def test_threads_share_memory_and_other_executors_do_not():
-    with Threads(1) as own, ThreadPoolExecutor(1) as pool:
-        assert not is_remote(own)
+    with ThreadPoolExecutor(1) as pool:
         assert not is_remote(pool)
     assert is_remote(Cancelling())
     assert is_remote(Cancelling)
@@ -248,7 +245,7 @@ def test_threads_share_memory_and_other_executors_do_not():
 
 def test_workers_have_names():
     work = work_of(D.range(3))
-    with Threads(1) as own, ThreadPoolExecutor(1) as pool:
+    with threads_of(1) as own, ThreadPoolExecutor(1) as pool:
         workers = ThreadWorkers(work, own)
         assert workers.name == "1 thread"
         own.resize(2)

@@ -11,7 +11,7 @@ from types import SimpleNamespace
 import pytest
 
 from penstock.engine.workers import lifetime
-from penstock.engine.workers.threads import Threads
+from tests.workers import posted, threads_of
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -145,8 +145,8 @@ def test_exit_waits_for_worker_threads_of_dropped_runs(monkeypatch):
 
 
 def test_worker_threads_have_the_name_that_exit_looks_for():
-    with Threads(1) as threads:
-        assert threads.submit(lambda: threading.current_thread().name).result(10) == lifetime.WORKER
+    with threads_of(1) as threads:
+        assert posted(threads, lambda: threading.current_thread().name).result(10) == lifetime.WORKER
 
 
 @pytest.mark.parametrize("options", ["", "executor='threads', workers=2", "executor='inline'"])

@@ -20,10 +20,10 @@ from penstock.engine.workers.executors import RemoteWorkers, ThreadWorkers
 from penstock.engine.workers.native_thread import NativeThread
 from penstock.engine.workers.pickled import pickled_plan
 from penstock.engine.workers.replaceable import ReplaceableExecutor
-from penstock.engine.workers.threads import Threads
 from penstock.engine.workers.window import Window
 from penstock.plan.flow import Piece
 from penstock.testing.laws import same
+from tests.workers import threads_of
 
 DS = ps.Dataset.from_tensor_slices(np.arange(40) % 7).shuffle(seed=1).batch(5)
 
@@ -34,7 +34,7 @@ def work():
 
 @contextmanager
 def threads():
-    with Threads(2) as executor:
+    with threads_of(2) as executor:
         yield ThreadWorkers(work(), executor)
 
 
@@ -54,7 +54,9 @@ def processes():
 
 @contextmanager
 def native():
-    yield NativeThread(work(), gathering_of(DS._plan, Memory()), lambda: 40)
+    workers = NativeThread(work(), gathering_of(DS._plan, Memory()), lambda: 40)
+    yield workers
+    workers.close()
 
 
 KINDS = [threads, pool, processes, native]
@@ -80,7 +82,6 @@ def test_results_are_stored_in_the_window_in_the_order_of_the_jobs(kind):
             batches = made.piece.chunk.elements()
             for row in made.piece.ids.tolist():
                 assert same(batches.popleft() if hasattr(batches, "popleft") else batches.pop(0), DS[row])
-        workers.close()
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -88,4 +89,3 @@ def test_workers_have_a_name(kind):
     with kind() as workers:
         assert workers.name
         assert workers.shares_gil == (kind in (threads, pool))
-        workers.close()

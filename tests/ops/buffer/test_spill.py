@@ -217,7 +217,7 @@ def test_a_disk_that_is_full_leaves_the_elements_to_be_made(monkeypatch):
         raise OSError(28, "No space left on device")
 
     cached = plan(Counted("arrays")).cache(limit_bytes=20_000, spill=True)
-    monkeypatch.setattr("penstock.cache.writing.os.pwrite", refuse)
+    monkeypatch.setattr("penstock.cache.writing.os.pwritev", refuse)
     with pytest.warns(CacheWarning, match="the disk is full") as told:
         epochs = [as_texts(cached) for _ in range(2)]
     assert epochs == [as_texts(plan(Counted("arrays")))] * 2

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from penstock.elements.nested.structure import flatten, unflatten
+from penstock.kernels.arrays import copy_array
 
 PLACED_FROM = 1 << 15  # bytes; smaller arrays are copied together, with less Python
 
@@ -39,9 +40,16 @@ def _placed(elements: Iterator[Any], places: list[tuple[int, np.ndarray]], count
             continue
         for leaf, array in places:
             value, place = leaves[leaf], array[row]
-            if type(value) is np.ndarray and value.shape == place.shape and value.dtype == place.dtype:
-                place[...] = value
+            if copy_array(value, place, array.nbytes) or _is_copied(value, place):
                 leaves[leaf] = place
         value = None
         del element  # its memory serves the next element
         yield unflatten(structure, leaves)
+
+
+def _is_copied(value: Any, place: np.ndarray) -> bool:
+    """Copy an array that has gaps, such as a mirrored image, if it fits; return whether it does."""
+    if type(value) is not np.ndarray or value.shape != place.shape or value.dtype != place.dtype:
+        return False
+    place[...] = value
+    return True

@@ -44,6 +44,13 @@ class Mapping:
         return self._whole[begin : begin + nbytes]
 
 
+class Peak:
+    """The most bytes of an arena that were in use at a time since this was made."""
+
+    def __init__(self, nbytes: int) -> None:
+        self.nbytes = nbytes
+
+
 class Arena(Mapping):
     """A mapping that hands out blocks, each of which returns once the last view of its array is gone.
 
@@ -65,7 +72,8 @@ class Arena(Mapping):
         self.part(0, KEY_BYTES)[:] = np.frombuffer(self.key, np.uint8)
         self._returned: deque[tuple[int, int]] = deque()
         self._lock = threading.Lock()
-        self._live = self._peak = 0
+        self._live = 0
+        self._peaks = weakref.WeakSet[Peak]()
         self._step = step_of(file.size)
         self._process = os.getpid()
         weakref.finalize(self._map, _emptied, file, self._process).atexit = False
@@ -90,7 +98,8 @@ class Arena(Mapping):
             if begin is None:
                 return None
             self._live += size
-            self._peak = max(self._peak, self._live)
+            for peak in self._peaks:
+                peak.nbytes = max(peak.nbytes, self._live)
         owner = np.ndarray((nbytes,), np.uint8, self._map, begin)  # its base is no array, so that views refer to it
         weakref.finalize(owner, self._returned.append, (begin, begin + size)).atexit = False
         return owner[:]
@@ -133,10 +142,13 @@ class Arena(Mapping):
         """The number of bytes that are reserved, and free."""
         return self.file.reserved - self.live_bytes
 
-    @property
-    def peak_bytes(self) -> int:
-        """The largest number of bytes in use at the same time."""
-        return self._peak
+    def peak(self) -> Peak:
+        """Return the peak of the bytes in use from now on."""
+        with self._lock:
+            self._collect()
+            peak = Peak(self._live)
+            self._peaks.add(peak)
+        return peak
 
 
 # Arenas belong to the process that made them. Each lives as long as a dataset that refers to it, or a view of a block.

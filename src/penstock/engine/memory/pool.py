@@ -15,7 +15,7 @@ from penstock.core.budget import Budget
 from penstock.kernels import Pool
 
 if TYPE_CHECKING:
-    from penstock.engine.memory.arena import Arena
+    from penstock.engine.memory.arena import Arena, Peak
 
 SMALL = 1 << 12  # bytes; below, NumPy's own cache of small blocks is faster than a pool for requests from Python
 ALIGNMENT = 128  # bytes, between arrays in one block: a cache line of a GPU, and enough for every vector load
@@ -34,12 +34,22 @@ class Memory:
     def __init__(self) -> None:
         self._most_idle = MOST_IDLE
         self.pool = Pool(MOST_IDLE)
-        self.arena: Arena | None = None
-        """The memory that worker processes share, if there are some."""
+        self._arena: Arena | None = None
+        self._shared: Peak | None = None  # of the arena since it is used here
         self.elsewhere: tuple[int, int] = (0, 0)
         """The bytes in use, and the most so far, of a run that another process makes."""
         self._peak = 0  # of the pool and the arena together
         self._lock = threading.Lock()
+
+    @property
+    def arena(self) -> Arena | None:
+        """The memory that worker processes share, if there are some."""
+        return self._arena
+
+    @arena.setter
+    def arena(self, arena: Arena | None) -> None:
+        if arena is not self._arena:
+            self._arena, self._shared = arena, None if arena is None else arena.peak()
 
     def within(self, budget: Budget) -> None:
         """Keep no more memory for the next batches than a budget allows, and count that memory in it."""
@@ -59,22 +69,22 @@ class Memory:
         if dtype.hasobject or math.prod(shape) * dtype.itemsize < SMALL:
             return np.empty(shape, dtype)
         made = self.pool.empty(shape, dtype)
-        self._note_peak()
+        if self.arena is not None:  # a pool alone knows its own peak
+            self._note_peak(self.arena)
         return made
 
     def allocate_shared(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray:
         """Return an array of this shape and dtype in the arena, if there is room for it, with arbitrary content."""
-        shared = None if self.arena is None else self.arena.allocate(shape, dtype)
-        if shared is None:
+        arena = self.arena
+        shared = None if arena is None else arena.allocate(shape, dtype)
+        if arena is None or shared is None:
             return Memory.allocate(self, shape, dtype)
-        self._note_peak()
+        self._note_peak(arena)
         return shared
 
-    def _note_peak(self) -> None:
-        """Note the bytes in use if they are the most so far; a pool alone knows its own."""
-        if self.arena is None:
-            return
-        live = self.pool.bytes_live + self.arena.live_bytes
+    def _note_peak(self, arena: Arena) -> None:
+        """Note the bytes in use, here and in the arena, if they are the most so far."""
+        live = self.pool.bytes_live + arena.live_bytes
         if live > self._peak:
             with self._lock:
                 self._peak = max(self._peak, live)
@@ -93,9 +103,10 @@ class Memory:
     def peak_bytes(self) -> int:
         """The largest number of bytes in use at the same time, in the pool and in the arena.
 
-        If there are both, the sum is that at the requests for arrays, and at least the peak of each.
+        If there are both, the sum is that at the requests for arrays, and at least the peak of each. What other
+        datasets have in the arena at the same time counts too.
         """
-        shared = 0 if self.arena is None else self.arena.peak_bytes
+        shared = 0 if self._shared is None else self._shared.nbytes
         return self.elsewhere[1] + max(self._peak, self.pool.bytes_peak, shared)
 
     def after_fork(self) -> None:

@@ -54,6 +54,7 @@ class Crew:
         self._errands: deque[Callable[[], object]] = deque()
         self._sources: dict[int, Callable[[], None]] = {}
         self._holds = False  # tickets that may not begin yet
+        self._is_hungry = True  # unless all workers have tasks, and the next thing they send makes room for others
         self.size = setup.workers
         """The number of workers that there are to be."""
         self._numbers = 0  # workers started so far
@@ -84,8 +85,8 @@ class Crew:
         return sum(member.held for member in list(self._members))
 
     def submit(self, ticket: Ticket) -> None:
-        """Make a ticket after those that wait."""
-        self._errand(partial(self._accept, ticket))
+        """Make a ticket after those that wait. The thread is only woken if a worker may take it at once."""
+        self._errand(partial(self._accept, ticket), urgent=False)
 
     def admit(self) -> None:
         """Look again at tickets that may not begin, if there are some, now that there may be more room."""
@@ -110,12 +111,15 @@ class Crew:
         """Let all workers end: by themselves, or within half a second by force."""
         self._errand(self._stop)
 
-    def _errand(self, run: Callable[[], object]) -> None:
-        """Let the thread of the crew call `run`; for any thread, also during garbage collection."""
+    def _errand(self, run: Callable[[], object], *, urgent: bool = True) -> None:
+        """Let the thread of the crew call `run`; for any thread, also during garbage collection.
+
+        One that is not `urgent` may wait until the thread wakes up anyway, if all workers have tasks.
+        """
         self._errands.append(run)
         if self._is_over:
             self._run_errands()
-        else:
+        elif urgent or self._is_hungry:
             with suppress(OSError):  # the thread has just ended, and runs its last errands
                 os.eventfd_write(self._bell, 1)
 
@@ -149,6 +153,7 @@ class Crew:
                     os.eventfd_read(self._bell)
                 elif (source := self._sources.get(descriptor)) is not None:
                     source()
+            self._is_hungry = self._would_take()  # before the last errands: who leaves one later sees it
             self._run_errands()
             if due > (now := monotonic()):
                 continue
@@ -163,6 +168,11 @@ class Crew:
         self._epoll.close()
         bell, self._bell = self._bell, -1
         os.close(bell)
+
+    def _would_take(self) -> bool:
+        """Return whether a new ticket may have to be looked at before a worker sends something, or ends."""
+        members = self._members
+        return self.failure is not None or not members or any(member.has_place() for member in members)
 
     def _look(self, now: float) -> None:
         """Look at the workers that take long for their task."""

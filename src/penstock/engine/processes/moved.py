@@ -79,10 +79,7 @@ class MovedWorkers(ProcessWorkers):
             return
         if error is not result or error is self._crew.failure:
             self.go_back(str(error).splitlines()[0])
-        try:
-            self.threads.submit(job, number, _SecondAnswers(self, window, error))
-        except RuntimeError as closed:  # the run is over
-            window.finish(job, number, closed)
+        self.threads.submit(job, number, _SecondAnswers(self, window, error))
 
 
 class _NotMadeError(WorkerError):

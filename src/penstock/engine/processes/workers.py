@@ -49,7 +49,8 @@ class ProcessWorkers:
         self._ends_stuck = ends_stuck
         self._note = note
         self._crew, self._arena = pool.crew, pool.arena  # without the pool, so that tasks under way do not keep it
-        self._notice = pool.notice
+        self.notice = pool.notice
+        """A notice for the user about the memory of the pool, if there is one."""
         if waits:
             self._crew.begun.wait()
 
@@ -67,16 +68,6 @@ class ProcessWorkers:
     def no_start(self) -> str | None:
         """The reason why not one process could be started, if so."""
         return self._crew.no_start
-
-    @property
-    def notices(self) -> list[str]:
-        """Notices for the user about the memory of the pool."""
-        return [] if self._notice is None else [self._notice]
-
-    @property
-    def held_bytes(self) -> int:
-        """The bytes that the workers hold beside their tasks."""
-        return self._crew.held_bytes()
 
     def submit(self, job: Job, number: int, window: Window) -> None:
         def done(result: Result, counted: Any) -> None:
@@ -120,6 +111,3 @@ class ProcessWorkers:
     def explained(self, error: BaseException, kind: str) -> BaseException:
         """Return the error for the consumer, with the operation and what to do."""
         return undelivered(self.plan.work.plan, error, kind)
-
-    def close(self) -> None:
-        pass  # the workers belong to the pool; the window has dropped the tickets that wait

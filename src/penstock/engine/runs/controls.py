@@ -84,11 +84,10 @@ class Changeable(Protocol):
 
     controls: Controls
     settings: Settings
+    budget: Budget
     _session: Session
     _elsewhere: Elsewhere | None
 
-    @property
-    def budget(self) -> Budget: ...
     @property
     def made_elsewhere(self) -> list[str]: ...
 

@@ -118,8 +118,9 @@ class Loop:
         elif current is not None and not current.gathers and not len(self._window):
             self._workers = self._gathering = None
         elif current is None and self._gathering is not None and self._tuner.worth_beside(self._group(beside=True)):
-            self._workers = NativeThread(self._stage.work, self._gathering, lambda: self._memory.item_bytes or 0)
-            self._session.at_close(self._workers.close)
+            thread = NativeThread(self._stage.work, self._gathering, lambda: self._memory.item_bytes or 0)
+            self._session.at_close(thread.close)
+            self._workers = thread
 
     # Jobs
 

@@ -90,6 +90,8 @@ class Run(Changeable):
         self._flow: Flow = iter(())
         self.controls = Controls()
         self._session = Session(settings, carry_over, observer)
+        self.budget: Budget = self._session.budget
+        """The memory budget, and what each part of the run holds of it."""
         self._is_begun = False  # set by the first request for items, so that an interrupt finds all that has begun
         watch_over(self)
 
@@ -122,11 +124,6 @@ class Run(Changeable):
         if session.budget.given and session.budget.short:
             why.append(f"Options(memory_budget={session.budget.limit:,}) leaves no room for more items ahead")
         return Tuning(executor, workers, self.settings.available_cores, operations, tasks, tuple(dict.fromkeys(why)))
-
-    @property
-    def budget(self) -> Budget:
-        """The memory budget, and what each part of the run holds of it."""
-        return self._session.budget
 
     @property
     def live_bytes(self) -> int:
@@ -270,7 +267,7 @@ class Run(Changeable):
         self._is_begun = True
         settings, cursor = self.settings, self._position.cursor()
         self._session = session = Session(settings, self._carry_over, self._observer)
-        session.controls = self.controls
+        session.controls, self.budget = self.controls, session.budget
         self._producer = None
         if settings.isolate and self._begin_elsewhere(session):
             return

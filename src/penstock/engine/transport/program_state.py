@@ -22,7 +22,7 @@ import numpy as np
 from penstock.core.digest import digest_array
 from penstock.core.errors import WorkerError
 from penstock.core.frozen import frozen
-from penstock.core.pickling import dumps
+from penstock.core.pickling import TooLargeError, dumps
 from penstock.engine.transport.process_settings import ProcessSettings
 from penstock.plan.node import Node
 from penstock.plan.safety.imported import imported_by
@@ -31,20 +31,25 @@ from penstock.plan.safety.module_place import CACHED_RESULT, CODE, ModulePlace
 
 LARGEST_VALUE = 1 << 24  # bytes of a value that is sent; beyond, an array is compared, and of other values the type
 WAY_OUT = 'pass it to the function, as functools.partial(function, name=value), or use Options(executor="threads")'
+OWN_VALUE = (
+    "let the function set the variable when it is first called, so that each process makes a value of its own, or use "
+    'Options(executor="threads")'
+)
 
 
 class SentValue(NamedTuple):
     """The content of one place in a module of the program.
 
-    `data` is a pickled `value`, the `digest` of a large array, or the `type` of a value that cannot be sent. What the
-    program has set and `undone` has none.
+    `data` is a pickled `value`, the `digest` of a large array, or the type of another `large` value or of one that is
+    `unsendable`. What the program has set and `undone` has none.
     """
 
-    kind: Literal["value", "digest", "type", "undone"]
+    kind: Literal["value", "digest", "large", "unsendable", "undone"]
     data: bytes
 
 
 UNDONE = SentValue("undone", b"")
+_BY_TYPE = ("large", "unsendable")
 _sent: set[ModulePlace] = set()  # the places of all values that this process has sent
 
 
@@ -88,7 +93,7 @@ def program_state(plan: Node, settings: ProcessSettings | None = None) -> Progra
     """
     found = imported_by(plan)
     values = {place: _kept(value) for place, value in (found.code | found.values).items()}
-    made = {place.holder for place, kept in values.items() if kept.kind == "type" and found.stores(place)}
+    made = {place.holder for place, kept in values.items() if kept.kind in _BY_TYPE and found.stores(place)}
     left_out = {place for place in values if place.holder in made and found.stores(place)}
     left_out |= {
         place
@@ -115,8 +120,10 @@ def _kept(value: Any) -> SentValue:
         return SentValue("digest", digest_array(value).encode())
     try:
         return SentValue("value", dumps(value, most=LARGEST_VALUE))
-    except Exception:  # noqa: BLE001 - whatever cannot be pickled, or is too large
-        return SentValue("type", _type_of(value).encode())
+    except TooLargeError:
+        return SentValue("large", _type_of(value).encode())
+    except Exception:  # noqa: BLE001 - whatever cannot be pickled
+        return SentValue("unsendable", _type_of(value).encode())
 
 
 class InForce:
@@ -219,9 +226,10 @@ def _put(place: ModulePlace, kept: SentValue, before: dict[ModulePlace, Any]) ->
         is_other = kept.kind == "digest" and isinstance(here, np.ndarray)
         shown = "has other items" if is_other else "is None" if here is None else f"is {_shown(_type_of(here))}"
         why = "an array too large" if kept.kind == "digest" else f"{_shown(kept.data.decode())}"
+        why += ", too large" if kept.kind == "large" else ""
         raise WorkerError(
             f"a worker process imports the module {place.module} anew, where {place} {shown}; in your program it is "
-            f"{why}, which cannot be sent: {WAY_OUT}"
+            f"{why}, which cannot be sent: {OWN_VALUE if kept.kind == 'unsendable' else WAY_OUT}"
         )
 
 

@@ -8,7 +8,7 @@ from concurrent.futures import BrokenExecutor, Executor, Future
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from penstock.core.errors import WorkerError
+from penstock.core.errors import ClosedError, WorkerError
 from penstock.engine.tasks.cost import Contention
 from penstock.engine.tasks.observer import Observer
 from penstock.engine.tasks.task import Job, Made, Result, Task
@@ -17,7 +17,7 @@ from penstock.engine.workers.calls import Call, Packing, items_of, result_of, su
 from penstock.engine.workers.pickled import PickledPlan
 from penstock.engine.workers.remote import Pickled
 from penstock.engine.workers.threads import Threads
-from penstock.engine.workers.window import Window
+from penstock.engine.workers.window import WHILE_WAITING, Window
 from penstock.plan.graph import same_plan
 
 if TYPE_CHECKING:
@@ -41,22 +41,25 @@ class ThreadWorkers:
     is_tuned = True
     ready = True
 
-    def __init__(self, work: Work, executor: Executor) -> None:
+    def __init__(self, work: Work, executor: Threads | Executor) -> None:
+        """Run tasks in the threads of the run, or in those of an executor of the user's."""
         self._work = work
         work.meter.contention = work.meter.contention or Contention()
         self._executor = executor
-        self._own = executor if isinstance(executor, Threads) else None
 
     @property
     def name(self) -> str:
-        workers = None if self._own is None else self._own.workers
+        workers = self._executor.workers if isinstance(self._executor, Threads) else None
         return f"{workers} thread{'' if workers == 1 else 's'}" if workers else type(self._executor).__name__
 
     def submit(self, job: Job, number: int, window: Window) -> None:
-        if self._own is not None and self._own.post(partial(self._make, job, number, window)):
+        executor = self._executor
+        if isinstance(executor, Threads):
+            if not executor.post(partial(self._make, job, number, window)):
+                window.finish(job, number, ClosedError(WHILE_WAITING))
             return
         try:
-            future = submitted(self._executor, job, self._serve, job.tasks[number])
+            future = submitted(executor, job, self._serve, executor, job.tasks[number])
         except BrokenExecutor as error:  # while earlier items were under way
             window.finish(job, number, _died(job, error))
             return
@@ -68,8 +71,8 @@ class ThreadWorkers:
 
         future.add_done_callback(done)
 
-    def _serve(self, task: Task) -> Made:
-        _serving.executors.append(self._executor)
+    def _serve(self, executor: Executor, task: Task) -> Made:
+        _serving.executors.append(executor)
         try:
             return self._work.make(task)
         finally:
@@ -84,9 +87,6 @@ class ThreadWorkers:
 
     def admit(self) -> None:
         """Do nothing: the jobs that the loop begins are few enough, since results are not copied."""
-
-    def close(self) -> None:
-        pass  # threads belong to the run or to the caller
 
 
 class RemoteWorkers:
@@ -131,19 +131,11 @@ class RemoteWorkers:
         """Send the calls that may begin now."""
         self._executor.admit()
 
-    def close(self) -> None:
-        pass  # the plan belongs to the dataset, and the executor to the run
-
 
 def is_remote(executor: object) -> bool:
     """Return whether the tasks of an executor, or of those that a function makes, see other memory than ours."""
-    return not (isinstance(executor, Threads) or _is_thread_pool(executor))
-
-
-def _is_thread_pool(executor: object) -> bool:
-    """Return whether an executor is a `ThreadPoolExecutor`, without importing it: after the main thread, that fails."""
-    module = sys.modules.get("concurrent.futures.thread")
-    return module is not None and isinstance(executor, module.ThreadPoolExecutor)
+    pools = sys.modules.get("concurrent.futures.thread")  # not imported here: after the main thread, that fails
+    return pools is None or not isinstance(executor, pools.ThreadPoolExecutor)
 
 
 def serves(executor: object) -> bool:

@@ -46,4 +46,5 @@ class NativeThread:
         """Do nothing: no task waits."""
 
     def close(self) -> None:
+        """Release the thread."""
         self._gathering.close()

@@ -4,41 +4,19 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from concurrent.futures import Executor, Future
+from contextlib import suppress
 from queue import Empty, SimpleQueue
-from time import monotonic
-from typing import Any, NamedTuple, ParamSpec, TypeVar
 
 from penstock.engine.tasks.cores import only_on
 from penstock.engine.workers.lifetime import worker_thread
 
-P = ParamSpec("P")
-T = TypeVar("T")
 
-
-class Awaited(NamedTuple):
-    """A call with a future for its result."""
-
-    future: Future[Any]
-    function: Callable[..., Any]
-    args: tuple[Any, ...]
-    kwargs: dict[str, Any]
-
-    def __call__(self) -> None:
-        if self.future.set_running_or_notify_cancel():
-            try:
-                result = self.function(*self.args, **self.kwargs)
-            except BaseException as error:  # noqa: BLE001 - the future carries it to the caller
-                self.future.set_exception(error)
-            else:
-                self.future.set_result(result)
-
-
-class Threads(Executor):
-    """A pool of daemon threads whose number can change while it runs.
+class Threads:
+    """Daemon threads that run tasks in the order in which they come, and whose number can change meanwhile.
 
     `concurrent.futures.ThreadPoolExecutor` joins its threads when the interpreter ends; a task asleep in a user's
-    function would delay that. Here `shutdown(wait=False)` returns at once, and a thread ends after the task in hand.
+    function would delay that. Here `shutdown` returns at once, and a thread ends after the task in hand. Tasks have no
+    futures, which would take three times as long to hand over.
     """
 
     def __init__(self, workers: int, cores: frozenset[int] | None = None) -> None:
@@ -57,19 +35,8 @@ class Threads(Executor):
         """The number of threads that take tasks."""
         return self._workers
 
-    def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
-        """Run `fn(*args, **kwargs)` in one of the threads."""
-        if self._closed:
-            raise RuntimeError("the thread pool was shut down")
-        future: Future[T] = Future()
-        self._tasks.put(Awaited(future, fn, args, kwargs))
-        return future
-
     def post(self, task: Callable[[], None]) -> bool:
-        """Run `task()`, which raises nothing and has no result, in a thread; return whether the pool is still open.
-
-        The cost is a third of that of `submit`.
-        """
+        """Run `task()`, which raises nothing and has no result, in a thread; return whether any will take it."""
         if not self._closed:
             self._tasks.put(task)
         return not self._closed
@@ -94,33 +61,17 @@ class Threads(Executor):
                 for _ in self._threads:
                     self._tasks.put(None)
 
-    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """Take no more tasks; `cancel_futures` drops tasks not begun, `wait` waits for the threads to end."""
+    def shutdown(self) -> None:
+        """Take no more tasks, and drop those that have not begun."""
         with self._lock:
-            if not self._closed:
-                self._closed = True
-                if cancel_futures:
-                    self._cancel_waiting()
-                for _ in self._threads:  # also for threads that `resize` ended: their wake-up may have been dropped
-                    self._tasks.put(None)
-        if wait:
-            self.join()
-
-    def join(self, timeout: float | None = None) -> None:
-        """Wait for the threads to end, for `timeout` seconds at most."""
-        deadline = None if timeout is None else monotonic() + timeout
-        for thread in self._threads:
-            if thread is not threading.current_thread():
-                thread.join(None if deadline is None else max(deadline - monotonic(), 0))
-
-    def _cancel_waiting(self) -> None:
-        while True:
-            try:
-                task = self._tasks.get_nowait()
-            except Empty:
+            if self._closed:
                 return
-            if isinstance(task, Awaited):
-                task.future.cancel()
+            self._closed = True
+            with suppress(Empty):
+                while True:
+                    self._tasks.get_nowait()
+            for _ in self._threads:  # also for threads that `resize` ended: their wake-up may have been dropped
+                self._tasks.put(None)
 
     def _work(self) -> None:
         while True:

@@ -8,6 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 
+def copy_array(value: Any, out: NDArray[Any], batch_bytes: int) -> bool:
+    """Copy an array into `out`, of the same shape and dtype; return whether it has them."""
+    fits = isinstance(value, np.ndarray) and value.shape == out.shape
+    return fits and copy_arrays([value], out[None])
+
+
 def copy_arrays(values: list[Any], out: NDArray[Any], *, pad: bool = False) -> bool:
     """Copy each array into its row of `out`; return whether all have its dtype and fit."""
     found = largest_shapes(values, max(len(values), 1))

@@ -65,6 +65,7 @@ def _found(entry: int, row: int, logs: tuple[list[Any], list[Any]], length: int)
     return (offset, content) if is_sound else None
 
 
-def crc32c_rows(rows: NDArray[np.uint8], length: int) -> NDArray[np.uint32]:
-    """Return the CRC-32C of the first `length` bytes of each row."""
-    return np.array([crc32c(row[:length].tobytes()) for row in rows], np.uint32)
+def crc32c_rows(rows: NDArray[np.uint8], length: int, before: NDArray[np.uint32] | None = None) -> NDArray[np.uint32]:
+    """Return the CRC-32C of the first `length` bytes of each row, after bytes with the checksums `before`."""
+    begun = [0] * len(rows) if before is None else before.tolist()
+    return np.array([crc32c(row[:length].tobytes(), crc) for row, crc in zip(rows, begun, strict=True)], np.uint32)

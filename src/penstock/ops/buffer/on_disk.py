@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import field, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -111,7 +112,7 @@ class DiskStore:
                     key.parts,
                     limit_bytes=self.limit_bytes,
                     compression=self.compression,
-                    tell=self._warn,
+                    tell=partial(_warn, self.at),
                 )
             else:
                 store.refresh()
@@ -129,14 +130,15 @@ class DiskStore:
                 sentence = (
                     f"cache({self.folder!r}): {change}; the elements kept before are not used, and are made again"
                 )
-                self._warn(sentence)
+                _warn(self.at, sentence)
         return store
-
-    def _warn(self, sentence: str) -> None:
-        warn_at(self.at, CacheWarning(sentence))
 
     def __reduce__(self) -> tuple[Any, ...]:
         return DiskStore, (self.folder, self._key_now(), self.limit_bytes, self.compression, False, None, self.at)
+
+
+def _warn(at: CodeLine | None, sentence: str) -> None:
+    warn_at(at, CacheWarning(sentence))
 
 
 class StreamOnDisk:

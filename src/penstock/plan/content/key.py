@@ -17,7 +17,7 @@ from penstock.core.errors import PlanError
 from penstock.core.frozen import frozen
 from penstock.plan.content.origins import distribution_of
 from penstock.plan.content.parts import KeyParts
-from penstock.plan.content.values import Digests, UnhashableError, file_text
+from penstock.plan.content.values import NO_FILE, Digests, UnhashableError, file_text
 from penstock.plan.graph import post_order
 from penstock.plan.node import Node
 from penstock.sources.powers import content_of_source, paths_of
@@ -157,13 +157,36 @@ class _PlanParts:
         return [type(source).__qualname__, source.fingerprint() if content is None else content()]
 
     def _add_files(self, paths: Sequence[str]) -> None:
-        names = [os.path.abspath(path) for path in paths if os.path.lexists(path)]
-        if len(names) <= _MOST_FILES:
-            for name in names:
-                self._parts.put(f"the file {name}", file_text(name))
-        elif names:
-            told = digest(repr([(name, file_text(name)) for name in names]).encode())
-            self._parts.add(f"{len(names):,} files in {os.path.commonpath(names)}", told)
+        absolute = AbsolutePaths()
+        named = [(name, file_text(name), path) for path in paths for name in [absolute.of(path)]]
+        told = [(name, text) for name, text, path in named if text != NO_FILE or os.path.lexists(path)]
+        if len(told) <= _MOST_FILES:
+            for name, text in told:
+                self._parts.put(f"the file {name}", text)
+        else:
+            folder = os.path.commonpath([name for name, _ in told])
+            self._parts.add(f"{len(told):,} files in {folder}", digest(repr(told).encode()))
+
+
+class AbsolutePaths:
+    """Paths made absolute as `os.path.abspath` does; each folder is looked at once.
+
+    >>> paths = AbsolutePaths()
+    >>> paths.of("/a/../b/c"), paths.of("/b/.."), paths.of("d") == os.path.abspath("d")
+    ('/b/c', '/', True)
+    """
+
+    def __init__(self) -> None:
+        self._folders: dict[str, str] = {}
+
+    def of(self, path: str) -> str:
+        folder, name = os.path.split(path)
+        if name in ("", os.curdir, os.pardir):
+            return os.path.abspath(path)
+        known = self._folders.get(folder)
+        if known is None:
+            known = self._folders[folder] = os.path.join(os.path.abspath(folder), "")
+        return known + name
 
 
 def own_fields(node: Node) -> list[tuple[str, Any]]:

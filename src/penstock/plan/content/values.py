@@ -279,12 +279,15 @@ def _place_in_file(array: np.ndarray) -> Any:
     return ("file", path, file_text(path), begin, list(array.strides))
 
 
+NO_FILE = "missing"
+
+
 def file_text(path: str) -> str:
     """Return the size and time of a file, or that it is missing."""
     try:
         status = os.stat(path)
     except OSError:
-        return "missing"
+        return NO_FILE
     return f"{status.st_size} bytes, {status.st_mtime_ns}"
 
 
