@@ -12,6 +12,7 @@ from penstock import Dataset, Options
 from penstock.core.errors import ClosedError
 from penstock.engine.runs.controls import Controls
 from penstock.engine.tuning.tuner import Tuner
+from tests.workers import await_end_of
 
 PATIENCE = 60
 
@@ -134,7 +135,7 @@ def test_threads_begin_no_task_while_the_run_is_paused():
     assert it.stats().mode == "2 threads"
     for _ in range(2):
         may_end.release()
-    threads.join(PATIENCE)  # both end after the task in hand
+    await_end_of(threads)  # both end after the task in hand
     assert len(calls) == 2
     for _ in range(1000):
         may_end.release()

@@ -200,17 +200,6 @@ def test_a_session_in_a_forked_child_ignores_the_parents_locks_and_workers(sessi
     threads.shutdown()
 
 
-def test_the_same_plan_travels_once_for_all_streams(session_with):
-    session, observer = session_with(executor=Far()), Unobserved()
-    again = Dataset.range(9).filter(lambda x: True)._plan
-
-    def workers(plan):
-        return session.workers(PieceWork(plan, np.empty, observer), session.tuner(), observer)
-
-    assert workers(PLAN) is workers(PLAN)
-    assert workers(PLAN) is not workers(again)
-
-
 def test_alternating_streams_share_tuners_and_count_their_turns(session_with):
     session = session_with()
     first = session.tuner()

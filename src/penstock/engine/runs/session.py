@@ -14,12 +14,13 @@ from penstock.core.budget import Account, HolderKind
 from penstock.core.errors import ClosedError
 from penstock.elements.chunks.chunk import Chunk
 from penstock.elements.footprint import memory_of
-from penstock.engine import processes, workers
+from penstock.engine import workers
 from penstock.engine.memory.freed import KEPT_SHARE, FreedMemory, keep_less
 from penstock.engine.memory.pool import Memory, each_alone
 from penstock.engine.runs.carry_over import CarryOver
 from penstock.engine.runs.controls import Controls
 from penstock.engine.runs.failures import note_once
+from penstock.engine.runs.outside import OutsideWorkers
 from penstock.engine.runs.settings import ISOLATED, Settings
 from penstock.engine.tasks.cores import only_on, side_thread
 from penstock.engine.tasks.cost import Cost
@@ -34,20 +35,13 @@ from penstock.plan.node import Node
 if TYPE_CHECKING:
     from penstock.core.events import RunEvent
     from penstock.engine.processes.moved import MovedWorkers
-    from penstock.engine.processes.plans import SharedPlan
-    from penstock.engine.processes.pool import ProcessPool
-    from penstock.engine.processes.workers import ProcessWorkers
     from penstock.engine.runs.told import RunFacts
-    from penstock.engine.workers.executors import RemoteWorkers
     from penstock.engine.workers.producer import Producer
-    from penstock.engine.workers.replaceable import ReplaceableExecutor
     from penstock.engine.workers.threads import Threads
     from penstock.plan.safety.reads import Reads
 
 T = TypeVar("T")
-W = TypeVar("W", bound="ProcessWorkers")
 MOST_EVENTS = 100
-NO_PROCESSES = "no worker process can be started, so threads make the same elements: {}"
 
 
 class Session:
@@ -59,25 +53,23 @@ class Session:
         self.settings = settings
         self.budget = settings.budget() if outer is None else outer.budget
         self._freed: FreedMemory | None = None
-        self.observer, self.controls = observer, Controls()  # those of the run, which sets the controls
+        self.observer = observer
+        self.controls = Controls()  # of the run, which sets it
         self.allocate = carry_over.memory.allocate
         shares = settings.is_remote and not carry_over.has_given_slots
         self.allocate_slot = each_alone(carry_over.memory.allocate_shared) if shares else carry_over.allocate_slot
         self.has_given_slots = carry_over.has_given_slots
         self.tuners: list[Tuner] = []
         self.spent = Cost(0, 0)
-        self._carry_over, self._outer, self._stages, self._operations = carry_over, outer, 0, 0
+        self._carry_over, self._outer = carry_over, outer
+        self._stages = self._operations = 0
         self.may_move = settings.begins_inline and not settings.hosted and outer is None  # from threads to processes
         self.turns = 1  # stages of one kind that alternate, and share the items made ahead
         self._threads: Threads | None = None
         self.has_threads = False  # of the session, or of the user's executor
         self.events: deque[RunEvent] = deque(maxlen=MOST_EVENTS)  # to which any thread may add
-        self._executor: ReplaceableExecutor | None = None
-        self._held_by_pools: list[dict[int, int]] = []
-        self._remote: list[RemoteWorkers] = []
-        self._in_processes: list[ProcessWorkers] = []
-        self._pool: ProcessPool | None = None  # of the processes
         self.note_once = partial(note_once, set[str](), self.events)  # that the run goes on without something
+        self._outside = OutsideWorkers(carry_over, self.budget, self.events.append, self.note_once)
         self.starting = 0  # ns that the consumer has waited for the start of the process that makes the run
         self.told: RunFacts | None = None  # the facts of the process that makes the run, if another one does
         self._inner: WeakSet[Session] = WeakSet()
@@ -147,12 +139,12 @@ class Session:
         executor: Any = self.settings.executor
         threads = tuner.start_threads(in_processes=executor == "processes")
         if executor == "processes":
-            if (found := self._process_workers(work, observer)) is not None:
+            if (found := self._outside.processes_for(work, observer, self.settings)) is not None:
                 self.resize()
                 return found
             tuner.fix(threads, "no process can be started")
         elif self.settings.is_remote:
-            return self._remote_workers(work, threads, observer)
+            return self._outside.remote(work, threads, observer, self.settings, self.at_close)
         self.has_threads = True
         if not isinstance(executor, str):
             return workers.executors.ThreadWorkers(work, executor)
@@ -164,79 +156,22 @@ class Session:
         self.resize()
         return workers.executors.ThreadWorkers(work, self._threads)
 
-    def _process_workers(self, work: Work, observer: Observer) -> Workers | None:
-        """Return the same workers for all stages that do the same work; `None` if no process can be started here."""
-        for each in self._in_processes:
-            if each.observer is observer and each.plan.is_of(work, observer):
-                return each if self._can_start(each) else None
-        plan = self._carry_over.plan(work, observer)
-        if (reason := processes.starting.obstacle()) is not None:
-            self.note_once(NO_PROCESSES.format(reason))
-            return None
-        kind, count = processes.workers.ProcessWorkers, self.settings.workers or 1
-        made = self._in_pool(kind, plan, observer, count, ends_stuck=self.settings.ends_stuck)
-        self._in_processes.append(made)
-        return made if self._can_start(made) else None
-
-    def _in_pool(self, kind: type[W], plan: SharedPlan, observer: Observer, count: int, *, ends_stuck: bool) -> W:
-        """Return the workers of a plan in a pool of processes, which are started unless they are there.
-
-        The observer is of this run; that of the plan may be of an earlier one.
-        """
-        settings = self.settings
-        threads, cores = settings.native_threads, settings.cores
-        setup = processes.starting.PoolSetup(count, threads, settings.given_budget, cores=cores)
-        self._pool = pool = self._carry_over.pool(setup, settings.memory_budget)
-        pool.adopt(plan)
-        self.budget.elsewhere = pool.crew.held_bytes
-        note, stuck_after, waits = self.events.append, settings.stuck_after, settings.spares_process
-        return kind(pool, plan, observer, note, stuck_after=stuck_after, ends_stuck=ends_stuck, waits=waits)
-
     def moved(self, work: Work, observer: Observer, count: int, reads: Reads) -> MovedWorkers:
         """Return processes that could make the tasks of threads, given what their functions read."""
-        plan = self._carry_over.plan(work, observer, reads)
-        return self._in_pool(processes.moved.MovedWorkers, plan, observer, count, ends_stuck=False)  # as threads
+        return self._outside.moved(work, observer, count, reads, self.settings)
 
     def move_to(self, moved: MovedWorkers) -> None:
         """Note that processes make the tasks of a stage from now on, and allocate slots that they can write to."""
-        self._in_processes.append(moved)
+        self._outside.in_processes.append(moved)
         self.resize()
         if not self.has_given_slots:
             self.allocate_slot = each_alone(self.memory.allocate_shared)
 
-    def _can_start(self, found: ProcessWorkers) -> bool:
-        """Return whether processes were started, or may be; note what a user should know about them."""
-        if found.notice is not None:
-            self.note_once(found.notice)
-        if found.no_start is not None:
-            self.note_once(NO_PROCESSES.format(found.no_start))
-        return found.no_start is None
-
-    def _remote_workers(self, work: Work, threads: int, observer: Observer) -> Workers:
-        """Return the same workers for all stages that do the same work, so that their plan travels once."""
-        for remote in self._remote:
-            if remote.is_of(work, observer):
-                return remote
-        if self._executor is None:
-            kind = workers.replaceable.ReplaceableExecutor
-            self._executor = kind(self.settings.executor, threads, self.events.append)
-            self.at_close(self._executor.close)
-        arena = partial(self._carry_over.arena, self.settings.memory_budget, given=self.settings.budget_is_given)
-        sharing = processes.sharing.Sharing(work.plan, arena, self.note_once)
-        self._held_by_pools.append(sharing.held)
-        sharing.expect(self.settings.executor)
-        self.budget.elsewhere = partial(processes.sharing.held_by_pools, self._held_by_pools)
-        plan = self._carry_over.pickled_plan(work, observer)
-        plan.cache_bytes = self.budget.cache_limit // (getattr(self.settings.executor, "_max_workers", threads) or 1)
-        remote = workers.executors.RemoteWorkers(work, self._executor, observer, plan, sharing.pack)
-        self._remote.append(remote)
-        return remote
-
     def follow(self, workers: int) -> None:
         """Continue with the number of workers that the executor has now."""
         self.settings = replace(self.settings, workers=workers)
-        if self._executor is not None:
-            self._executor.workers = workers
+        if self._outside.executor is not None:
+            self._outside.executor.workers = workers
 
     def resize(self) -> None:
         """Continue with the number of threads, and of processes, that the stages want now."""
@@ -247,8 +182,7 @@ class Session:
         wanted = self.controls.threads_wanted(tuners)
         if self._threads is not None and self._threads.workers != wanted:
             self._threads.resize(wanted)
-        if self._pool is not None and self._in_processes:
-            self._pool.want(self, max(tuner.threads for tuner in tuners))
+        self._outside.want(max((tuner.threads for tuner in tuners), default=1))
 
     def look_again(self) -> None:
         """Continue with the threads that are wanted now, and let producers look whether they may go on."""
@@ -264,13 +198,12 @@ class Session:
     @property
     def made_elsewhere(self) -> list[str]:
         """The operations whose elements other processes make, each the last one of a stage."""
-        works = [each.plan.work for each in self._in_processes] + [each.work for each in self._remote]
-        return sorted({work.plan.label() for work in works})
+        return self._outside.operations
 
     @property
     def waits_for_processes(self) -> bool:
         """True if the consumer's thread makes the items, until the first worker process has started."""
-        return any(not each.ready and each.no_start is None for each in self._in_processes)
+        return self._outside.starts
 
     @property
     def unfinished(self) -> int:
@@ -362,8 +295,8 @@ class Session:
     def after_fork(self) -> None:
         """Forget all workers and their locks in a forked child, which begins another session."""
         self._lock = threading.RLock()
-        self._threads, self._executor, self._to_close = None, None, []
-        self._remote, self._in_processes, self._pool = [], [], None
+        self._threads, self._to_close = None, []
+        self._outside.after_fork()
         for window in list(self._windows):
             window.after_fork()
 
@@ -377,8 +310,7 @@ class Session:
             stop()
         if self._threads is not None:
             self._threads.shutdown()
-        if self._pool is not None:
-            self._pool.let_go(self)
+        self._outside.close()
         self.tidy()
 
     @property
@@ -387,14 +319,15 @@ class Session:
         if self.told is not None:
             return ISOLATED + self.told.mode
         executor = self.settings.executor
-        if self._in_processes and executor == "auto":
-            return self._in_processes[-1].name
-        if self._executor is not None:
-            return self._executor.name
+        outside = self._outside
+        if outside.in_processes and executor == "auto":
+            return outside.in_processes[-1].name
+        if outside.executor is not None:
+            return outside.executor.name
         if not isinstance(executor, str):
             return type(executor).__name__
-        if self._in_processes and self._threads is None:
-            return self._in_processes[0].name
+        if outside.in_processes and self._threads is None:
+            return outside.in_processes[0].name
         wanted = max((tuner.threads for tuner in self.tuners), default=1)
         workers = 0 if self._threads is None else self._threads.workers or wanted  # none while the run is paused
         return f"{workers} thread{'' if workers == 1 else 's'}" if workers else "inline"

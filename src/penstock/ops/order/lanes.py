@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections import deque
-from typing import TypeAlias
+from operator import mul
 
 import numpy as np
-from numpy.typing import NDArray
 
 from penstock.core.arrays import Rows
 from penstock.core.budget import Account, Told, unlimited
@@ -19,8 +18,6 @@ from penstock.index.keyed import mix_each
 from penstock.kernels import permute, permute_rows
 from penstock.plan.flow import BEYOND, Flow, Mark, Open, Piece, Reader, join_pieces, resumed
 from penstock.plan.ids import NO_IDS
-
-_Sizes: TypeAlias = NDArray[np.float64]
 
 _AT_ONCE = 512
 """Elements to move at once if rounds are smaller and enough are ready: 3 times as fast with a buffer of 100."""
@@ -99,19 +96,17 @@ class _Lanes:
         self._held: HeldElements | None = None  # allocated with the first elements, like the arrays below
         self._ids = self._depths = self._firsts = self._ends = self._spread = NO_IDS
         self._latest = (-2, NO_IDS)  # places of all lanes in one round
-        self._sizes = np.zeros(0)  # bytes by place; of the elements of the pool while that is read
+        self._counts: list[int] = []  # places of the last round, of the one before, and so on
+        self._sizes: deque[float] = deque()  # bytes of an element of these rounds
 
     def read_pool(self, reader: Reader) -> Piece | None:
         """Return the elements of the pool, or as many as there are; `None` if there are none."""
         parts: list[Piece] = []
-        sizes: list[_Sizes] = []
         missing = self.pool
         while missing and (part := reader.read(missing, missing)) is not None:
             parts.append(part)
             missing -= len(part)
-            sizes.append(np.full(len(part), memory_of(part.chunk) / len(part)))
-            self._hold_bytes(self._account.nbytes + int(sizes[-1].sum()), self.pool - missing)
-        self._sizes = np.concatenate(sizes) if sizes else self._sizes
+            self._hold_bytes(self._account.nbytes + memory_of(part.chunk), self.pool - missing)
         return join_pieces(parts) if parts else None
 
     def _hold_bytes(self, nbytes: int, elements: int) -> None:
@@ -133,11 +128,9 @@ class _Lanes:
         """Put the pool's elements in the lanes of the first rounds; return those that leave before."""
         order = permute(np.arange(len(pool)), len(pool), mix(self._key, POOL))
         head = len(pool) - self._delays.pool
-        self._begin()
-        filled, sizes = np.zeros(int(self._depths.sum()), np.int64), np.zeros(int(self._depths.sum()))
-        waiting = self._waiting(0)
-        filled[waiting], sizes[waiting] = order[head:], self._sizes[order[head:]]
-        self._sizes = sizes
+        self._begin(self._account.nbytes / len(pool))
+        filled = np.zeros(int(self._depths.sum()), np.int64)
+        filled[self._waiting(0)] = order[head:]
         self._hold(pool.select(filled))
         return pool.select(order[:head])
 
@@ -145,17 +138,16 @@ class _Lanes:
         """Put the elements of rounds in their lanes, from round `number` on."""
         held = self._held
         if held is None:  # restored from a mark: earlier elements are not needed
-            self._begin()
+            self._begin(0)
             held = self._hold(piece.select(np.zeros(int(self._depths.sum()), np.int64)))
-            self._sizes = np.zeros(len(self._ids))
         size, rounds = self._delays.round, len(piece) // self._delays.round
         shifts = mix_each(mix(mix(self._key, SHIFT)), np.arange(number, number + rounds)).astype(np.int64)
         lanes = self._spread[(np.arange(size) - shifts[:, None]) & (size - 1)]  # (rounds, size)
         places = self._places(number, lanes)
         held.put(piece.chunk, places)
         self._ids[places] = piece.ids
-        self._sizes[places] = memory_of(piece.chunk) / len(piece)
-        self._hold_bytes(int(self._sizes.sum()), len(self._ids))
+        self._sizes.extendleft([memory_of(piece.chunk) / len(piece)] * rounds)
+        self._hold_bytes(int(sum(map(mul, self._counts, self._sizes))), len(self._ids))
 
     def take(self, low: int, high: int, after: Mark) -> Piece:
         """Return the elements that leave after the rounds `low` to `high`, one from each lane that has one."""
@@ -185,8 +177,11 @@ class _Lanes:
         waiting = self._piece(self._waiting(number), None)
         return shuffle_piece(waiting if piece is None else join_pieces([waiting, piece]), mix(self._key, TAIL), after)
 
-    def _begin(self) -> None:
+    def _begin(self, nbytes: float) -> None:
+        """Find the places of each lane; the elements that are in them have this size."""
         size = self._delays.round
+        self._counts = [size] * self._at_once + self._delays.waiting
+        self._sizes = deque([nbytes] * len(self._counts), len(self._counts))
         self._depths = np.full(size, self._at_once)  # places of each lane
         for waiting in self._delays.waiting:
             self._depths[:waiting] += 1
