@@ -13,6 +13,7 @@ import types
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -509,3 +510,57 @@ def test_runs_at_once_in_one_isolated_process_cannot_have_two_values(modules):
         ):
             list(second)
         assert next(it) == 2
+
+
+IDENTITIES = """
+A, B = object(), object()
+MODE = A
+KINDS = {A: "A", B: "B"}
+def by_sentinel(x): return "A" if MODE is A else "B" if MODE is B else "neither"
+def by_key(x): return KINDS.get(MODE, "none")
+def by_argument(mode, x): return KINDS.get(mode, "none")
+
+class Strategy:
+    speed = 1
+SLOW, FAST = Strategy(), Strategy()
+STRATEGY = SLOW
+SPEEDS = {FAST: "fast"}
+def by_object(x): return STRATEGY is FAST, SPEEDS.get(STRATEGY)
+def by_held(strategy, x): return strategy is FAST
+
+L1 = [1]
+L2 = L1
+def by_alias(x): return L1 is L2, L1[0], L2[0]
+"""
+SET = [
+    ("by_sentinel", "MODE = B"),
+    ("by_sentinel", "MODE = 5"),
+    ("by_sentinel", "MODE = A"),
+    ("by_sentinel", "MODE = object()"),
+    ("by_key", "MODE = B"),
+    ("by_object", "STRATEGY = FAST"),
+    ("by_object", "STRATEGY = SLOW"),
+    ("by_object", "FAST.speed = 2; STRATEGY = FAST"),
+    ("by_alias", "L1[0] = 5"),
+    ("by_alias", "L2 = [5]"),
+    ("by_alias", "L1 = L2"),
+]
+
+
+@pytest.mark.parametrize("mode", ["processes", "isolated"])
+def test_variables_that_hold_one_object_do_in_the_workers(modules, mode):
+    module, _ = modules(IDENTITIES, "")
+    for name, change in SET:
+        exec(change, vars(module))
+        same_everywhere(getattr(module, name), modes=[mode], rows=2)
+    same_everywhere(functools.partial(module.by_argument, module.B), modes=[mode], rows=2)
+    assert same_everywhere(functools.partial(module.by_held, module.FAST), modes=[mode], rows=2) == [True, True]
+
+
+@pytest.mark.parametrize("name", ["random.random", "math.floor", "os.path.exists", "numpy.sqrt", "numpy.linalg.norm"])
+def test_a_patch_of_a_library_is_undone(modules, name):
+    given = "" if name == "random.random" else "0"
+    _, funcs = modules(CONFIG, f"import math, os, random, numpy\ndef patched(x): return {name}({given}) < 7")
+    with mock.patch(name, lambda *_: 7):
+        assert same_everywhere(funcs.patched, rows=2) == [False, False]
+    assert list(ALL["processes"](ps.Dataset.range(2).map(funcs.patched))) == [True, True]

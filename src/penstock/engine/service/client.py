@@ -257,7 +257,8 @@ class PreparedElsewhere:
 
     def _pickled_plan(self) -> bytes:
         try:
-            return dumps((program_state(self.plan, ProcessSettings.here()), self.plan))
+            state = program_state(self.plan, ProcessSettings.here())
+            return dumps((state, self.plan), references=state.references)
         except Exception as error:
             error.add_note(f"share({self.name!r}) sends the pipeline to another process: make this inside the function")
             raise

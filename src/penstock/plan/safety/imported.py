@@ -79,6 +79,14 @@ class Imported:
         while self._waiting and len(self._seen) < MOST_FOUND:
             self._look(*self._waiting.pop())
 
+    def add_sentinels(self) -> None:
+        """Add all variables that hold a bare `object()` to those found in the same modules: it may be within another."""
+        for name in {place.module for place in self.values}:
+            if distribution_of(name) is None:
+                for variable, value in list(vars(sys.modules[name]).items()):
+                    if type(value) is object:
+                        self._add(ModulePlace(name, (variable,)), value)
+
     def _later(self, thing: Any, place: ModulePlace | None = None) -> None:
         """Look later at a value that code reads, which is at a `place` in a module, or travels by itself."""
         if isinstance(thing, _DATA):
@@ -239,9 +247,7 @@ class Imported:
 
     def _attribute(self, module: types.ModuleType, name: str, found: Any) -> None:
         """Look at a name of a module; of a library, only at plain values and at functions of the user."""
-        is_users = isinstance(found, types.FunctionType) and distribution_of(module_of(found)) is None
-        is_library = distribution_of(module.__name__) is not None
-        if found is ABSENT or (is_library and not isinstance(found, _SCALARS) and not is_users):
+        if found is ABSENT or (distribution_of(module.__name__) is not None and not is_set_in_library(found)):
             return
         if module.__name__ in SCRIPTS or sys.modules.get(module.__name__) is not module:
             self._later(found)
@@ -280,6 +286,15 @@ class Imported:
                 return
 
 
+def is_set_in_library(value: Any) -> bool:
+    """Return whether a program may have set a variable of a library to a value: a plain one, or a function of its own.
+
+    Everything else there is as the library is installed.
+    """
+    is_own = isinstance(value, types.FunctionType) and distribution_of(module_of(value)) is None
+    return is_own or isinstance(value, _SCALARS)
+
+
 def imported_by(plan: Node) -> Imported:
     """Return what the functions, sources and other parts of a plan read of modules."""
     found = Imported()
@@ -289,6 +304,7 @@ def imported_by(plan: Node) -> Imported:
                 found.add(getattr(node, field.name))
         for function in node.functions:
             found.add(function)
+    found.add_sentinels()
     return found
 
 
