@@ -259,6 +259,21 @@ def test_the_service_ends_with_its_last_consumer_and_leaves_nothing(tmp_path, fo
     assert [*folder.rglob("*.*")] == []
 
 
+@pytest.mark.parametrize("end", ["last consumer", "killed"])
+def test_batches_outlive_the_service_that_has_lent_them(end, tmp_path):
+    log = tmp_path / "log"
+    note = noting(log)
+    it = D.range(8).map(lambda x: np.full(50_000, note(x))).batch(4).share("x").iterator()
+    kept = next(it)
+    ending = os.pidfd_open(pids(log)[0])
+    if end == "killed":
+        signal.pidfd_send_signal(ending, signal.SIGKILL)
+    del it
+    gc.collect()
+    wait_for_end(ending)
+    assert (kept == np.arange(4)[:, None] * 10).all()
+
+
 def test_the_service_ends_after_a_consumer_that_was_killed(tmp_path, folder):
     log = tmp_path / "log"
     killed = job(log)

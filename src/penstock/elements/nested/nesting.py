@@ -60,19 +60,16 @@ def nested(outer: Structure, chunks: Sequence[Chunk]) -> Chunk:
 
 def part_of(structure: Structure, part: PathStep) -> tuple[int, int, Structure]:
     """Return the leaves of `structure` that are under `part`, as a half-open range, and their own structure."""
-    return _part_of(Same(structure), part)
-
-
-@lru_cache(maxsize=256)
-def _part_of(same: Same, part: PathStep) -> tuple[int, int, Structure]:
-    treespec = same.structure.treespec
-    at = treespec.entries().index(
-        _entry(_hollow(same.structure), part, f"structure {describe_structure(same.structure)}")
-    )
+    if (found := structure.parts.get(part)) is not None:
+        return found
+    treespec = structure.treespec
+    at = treespec.entries().index(_entry(_hollow(structure), part, f"structure {describe_structure(structure)}"))
     children = treespec.children()
     low = sum(child.num_leaves for child in children[:at])
     inner = Structure(children[at])
-    return low, low + children[at].num_leaves, LEAF if inner == LEAF else inner
+    found = low, low + children[at].num_leaves, LEAF if inner == LEAF else inner
+    structure.parts = {**structure.parts, part: found}
+    return found
 
 
 def exchanged(structure: Structure, part: PathStep, inner: Structure) -> Structure:

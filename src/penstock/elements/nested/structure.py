@@ -28,6 +28,7 @@ LEAF_TYPES: frozenset[type] = frozenset(
 )
 """Types known to be leaves without optree, which is imported for the first element of another type."""
 _NODE_TYPES = frozenset({dict, tuple, list})  # node types of most elements, which need no further check
+_NO_PARTS: dict[Any, Any] = {}
 _NODES_OF_OPTREE = (dict, tuple, list, deque, type(None))
 
 
@@ -44,12 +45,14 @@ class Structure:
     {"image": *, "label": *}
     """
 
-    __slots__ = ("_assembler", "_paths", "_treespec")
+    __slots__ = ("_assembler", "_paths", "_treespec", "parts")
 
     def __init__(self, treespec: optree.PyTreeSpec | None = None) -> None:
         self._treespec = treespec
         self._assembler: Callable[[Sequence[Iterable[Any]], int], list[Any]] | None = None
         self._paths: list[str] | None = None
+        self.parts: dict[Any, tuple[int, int, Structure]] = _NO_PARTS
+        """The leaves and structures of the parts that were asked for, by key, field or position."""
 
     @property
     def treespec(self) -> optree.PyTreeSpec:

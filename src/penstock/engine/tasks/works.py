@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from contextlib import nullcontext
 from typing import TYPE_CHECKING, Protocol, cast
 
@@ -44,7 +45,7 @@ def bound_caches(plan: Node, budget: Budget) -> None:
             cast("Cache", node).obey(budget)
 
 
-class Work:
+class Work(ABC):
     """Work that makes tasks in any thread; another process rebuilds it from its class, the plan and the numbers.
 
     The observer knows the operations of the plan by their numbers, from `numbered_from` on. A subclass makes the items.
@@ -81,8 +82,8 @@ class Work:
             self.tell(task.upcoming)
         return self._items(task)
 
-    def _items(self, task: Task) -> Piece:
-        raise NotImplementedError
+    @abstractmethod
+    def _items(self, task: Task) -> Piece: ...
 
     @cached_property
     def parts(self) -> Parts | None:
