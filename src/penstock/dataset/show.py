@@ -65,8 +65,8 @@ def show(  # noqa: PLR0913 - one for each role of a part
     ... )
     >>> sheet
     2 of 2 elements
-    0: image uint8[32, 32, 3] 0…0 · label 1
-    1: image uint8[32, 32, 3] 0…0 · label 0
+    0: image uint8[32, 32, 3] 0…0 · label dog
+    1: image uint8[32, 32, 3] 0…0 · label cat
     >>> "<b>dog</b>" in sheet.html
     True
     """
