@@ -162,6 +162,7 @@ class Loop:
         if current is not None and current.is_tuned:
             now = perf_counter_ns()
             if self._tuner.retuned(now, process_time_ns(), now - asked) is not None:
+                self._tuner.settle(len(job.tasks) + self._window.done)
                 self._session.resize()
         climb = self._tuner.climb if self._may_move else None
         if climb is not None and (climb.holds_gil or climb.one_thread or climb.elsewhere):
