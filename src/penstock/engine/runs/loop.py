@@ -100,7 +100,9 @@ class Loop:
                 self._feed.close()
             if self._workers is not None:
                 self._window.close()
-            self._memory.account.close()
+            for each in (self._memory.account, self._read_ahead, self._next_uses):
+                if each is not None:
+                    each.close()
 
     # Workers
 
