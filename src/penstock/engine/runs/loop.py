@@ -46,12 +46,11 @@ class Loop:
     """
 
     def __init__(self, stage: Stage, feed: Feed) -> None:
-        settings = stage.session.settings
         self._stage = stage
         self._session = stage.session
         self._tuner = stage.tuner
         self._feed = feed
-        self._depth = settings.depth if stage.top else None
+        self._depth = stage.session.settings.depth if stage.top else None
         self._slots = stage.slots()
         self._memory = Room(stage, self._slots)
         listens = stage.work.tell is not None
