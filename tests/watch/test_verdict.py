@@ -351,8 +351,8 @@ CONTENDED = {"contention": 0.6, "cpu": 9.8, "blocked": 4.0}
     [
         ({}, "gil"),
         ({"contention": 0.1}, "input"),  # a coincidence
+        ({"cpu": 1.0}, "input"),  # functions sleep, and the machine is busy
         ({"cpu": 18.0}, "input"),  # two cores are in use
-        ({"cpu": 0.2, "blocked": 19.0}, "input"),  # none is: the functions sleep
         ({"cpu": 9.0, "starved": 9.0}, "input"),  # and would be, without other processes
         ({"cores": 1.0}, "input"),
         ({"waited": 0.1, "stepped": 9.9, "step_cpu": 5.0}, "gil"),  # the step takes twice its time
