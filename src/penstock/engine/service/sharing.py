@@ -13,7 +13,7 @@ from penstock.ops.buffer.options import options_of
 from penstock.ops.buffer.share import Share, SharedElements
 from penstock.plan import safety
 from penstock.plan.content.key import content_key, content_of_field
-from penstock.plan.content.values import SHOWN
+from penstock.plan.content.values import SHOWN_WHOLE
 from penstock.plan.fingerprint import fingerprint
 from penstock.plan.graph import post_order, rebuild
 from penstock.plan.node import Node
@@ -53,7 +53,7 @@ def _reads(plan: Node) -> dict[str, str]:
     values = {str(place): value for place, value in found.values.items() if not found.stores(place)}
     values |= {f"os.environ[{name!r}]": os.environ.get(name) for name in found.texts}
     return {
-        name: repr(value) if type(value) in SHOWN else content_of_field(name, value).text
+        name: repr(value) if type(value) in SHOWN_WHOLE else content_of_field(name, value).text
         for name, value in values.items()
     }
 

@@ -24,7 +24,7 @@ from penstock.plan.node import Node
 
 _PLAIN = (str, bytes, int, float, bool, complex, type(None), type(Ellipsis), type(NotImplemented))
 _LOCKS = (type(threading.Lock()), type(threading.RLock()), threading.Condition, threading.Event, threading.Semaphore)
-SHOWN = (bool, int, float, type(None))
+SHOWN_WHOLE = (bool, int, float, type(None))
 """Types of values that parts of keys show."""
 _OWN_STATE = ("__reduce__", "__reduce_ex__", "__getstate__", "__getnewargs__", "__getnewargs_ex__")
 _CALLABLES = (*code.FUNCTION_TYPES, types.MethodType, *CALLABLE_TYPES)
@@ -50,7 +50,7 @@ class Digests:
 
     def text(self, value: Any) -> str:
         """Return the text that a part has for a value: a number itself, otherwise a digest."""
-        if type(value) in SHOWN:
+        if type(value) in SHOWN_WHOLE:
             return repr(value)
         return self.of(value).hex()
 

@@ -8,6 +8,7 @@ from html import escape
 from typing import Any
 
 from penstock.core.frozen import frozen
+from penstock.core.lengths import INFINITE
 from penstock.core.shown import displayable
 from penstock.elements.spec import describe, spec_of
 from penstock.watch.notebook.frame import in_frame, told
@@ -60,7 +61,10 @@ def page_of(title: str, html: str) -> str:
 
 
 def sheet_of(elements: Sequence[Any], count: int, asked: Mapping[str, str | int], manner: Manner) -> ContactSheet:
-    """Return the sheet of some elements, of `count` in all; `asked` are the keys of roles that the user named."""
+    """Return the sheet of some elements, of `count` in all; `asked` are the keys of roles that the user named.
+
+    `count` may be `INFINITE` or `UNKNOWN`.
+    """
     label = roles_of(elements[0], asked).by_role.get("label") if elements and manner.class_names else None
 
     def text_of(path: str, leaf: Any) -> str:
@@ -83,6 +87,8 @@ def cards_html(elements: Sequence[Any], asked: Mapping[str, str | int], manner: 
 
 
 def _title(elements: Sequence[Any], count: int) -> str:
+    if count < 0:
+        return f"the first {len(elements):,} {'of endlessly many ' if count == INFINITE else ''}elements"
     return f"{len(elements):,} of {count:,} element{'' if count == 1 else 's'}"
 
 
