@@ -13,6 +13,7 @@ from penstock.core.arrays import Allocate, Rows
 from penstock.core.errors import ElementError
 from penstock.core.seeds import row_generator
 from penstock.elements.chunks.chunk import Chunk, Column, Columns, Items
+from penstock.elements.chunks.owning import elements_and_origins, origins_of_columns, owned, owned_result
 from penstock.elements.chunks.placing import placed_as_made
 from penstock.elements.chunks.stacking import Stack
 from penstock.elements.chunks.to_arrays import stack_all
@@ -24,7 +25,7 @@ from penstock.plan.blame import BLAMED, blame
 from penstock.plan.functions import ChunkFunction, ColumnFunction, TracedFunction
 from penstock.plan.node import Node
 from penstock.plan.quota import within_quota
-from penstock.plan.safety.writing import elements_for
+from penstock.plan.safety.writing import chunk_for
 from penstock.plan.stopwatch import each_timed
 
 RETURNED_NONE = "return the element (a forgotten `return`?)"
@@ -40,21 +41,24 @@ Apply: TypeAlias = Callable[[Chunk, Rows, list[np.ndarray] | None], Chunk]
 def element_wise(node: Node, function: Callable[..., Any]) -> Apply:
     """Call `function(element)` for each element; a plain tuple is passed as arguments.
 
-    Large arrays in the results are copied into the memory for a batch, if that is given, one element after another.
+    Results are copied if something else holds them, such as a function that fills one buffer again and again. Large
+    arrays are copied into the memory for a batch, if that is given, one element after another.
     """
 
     def either(element: Any) -> Any:
         return function(*element) if type(element) is tuple else function(element)
 
-    elements_of = elements_for(*node.functions)
+    ready = chunk_for(*node.functions)
 
     def apply(chunk: Chunk, rows: Rows, out: list[np.ndarray] | None) -> Chunk:
-        elements = elements_of(chunk)
+        elements, origins = elements_and_origins(ready(chunk))
         # elements of one structure have one type
         types = chunk.types if isinstance(chunk, Items) else set(map(type, elements[:1]))
         if types == {tuple}:
-            return _collected(node, starmap(function, elements), rows, out)
-        return _collected(node, map(either if tuple in types else function, elements), rows, out)
+            results: Iterator[Any] = starmap(function, elements)
+        else:
+            results = map(either if tuple in types else function, elements)
+        return _collected(node, owned(results, elements, origins), rows, out)
 
     return apply
 
@@ -70,8 +74,13 @@ def drawing(node: Node, function: Callable[..., Any], key: int) -> Apply:
             except StopIteration as error:
                 raise RuntimeError(_STOPPED) from error
 
-    elements_of = elements_for(*node.functions)
-    return lambda chunk, rows, out: _collected(node, calls(elements_of(chunk), rows), rows, out)
+    ready = chunk_for(*node.functions)
+
+    def apply(chunk: Chunk, rows: Rows, out: list[np.ndarray] | None) -> Chunk:
+        elements, origins = elements_and_origins(ready(chunk))
+        return _collected(node, owned(calls(elements, rows), elements, origins), rows, out)
+
+    return apply
 
 
 def apply_traced(node: Node, function: TracedFunction, allocate: Allocate) -> Apply:
@@ -170,7 +179,8 @@ def column_wise(node: Node, function: Callable[..., Any], allocate: Allocate) ->
         structure, arrays = stack_all(chunk, rows, out=None, allocate=allocate)
         taken = unflatten(structure, arrays)
         try:
-            made = function(*taken) if type(taken) is tuple else function(taken)
+            results = [function(*taken) if type(taken) is tuple else function(taken)]
+            made, _ = owned_result(results, taken, origins_of_columns(arrays))
             leaves, structure = flatten(made)
             if not leaves:
                 raise ElementError(f"the vectorized function returned {made!r}, which holds no column; {RETURNED_NONE}")
