@@ -26,14 +26,16 @@ namespace {
 
 // A scalar of a structured dtype is a view of its array.
 PyVoidScalarObject* as_record(PyObject* it) {
-  return PyArray_IsScalar(it, Void) ? reinterpret_cast<PyVoidScalarObject*>(it) : nullptr;
+  return !PyArray_CheckExact(it) && PyArray_IsScalar(it, Void) ? reinterpret_cast<PyVoidScalarObject*>(it) : nullptr;
 }
 
 }  // namespace
 
 bool has_memory(PyObject* it) { return PyArray_Check(it) || as_record(it) != nullptr; }
 
-bool is_immutable_scalar(PyObject* it) { return PyArray_IsScalar(it, Generic) && as_record(it) == nullptr; }
+bool is_immutable_scalar(PyObject* it) {
+  return !PyArray_CheckExact(it) && PyArray_IsScalar(it, Generic) && as_record(it) == nullptr;
+}
 
 PyObject* base_of(PyObject* it) {
   const PyVoidScalarObject* const record = as_record(it);

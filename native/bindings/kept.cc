@@ -84,7 +84,7 @@ class Owning {
   // Returns the result, which nobody else holds; `given` is the element as the function has left it, in row `row`. The
   // parts to which something else refers are appended to `kept`, if that is given.
   nb::object own(nb::object result, PyObject* given, Py_ssize_t row, nb::list* kept = nullptr) {
-    if (is_free(result.ptr(), given)) return result;
+    if (is_free(result.ptr(), given, row)) return result;
     find(result.ptr(), given, row);
     if (kept_.empty()) return result;
     if (kept != nullptr) {
@@ -94,17 +94,32 @@ class Owning {
   }
 
  private:
-  // Returns true if it takes one look to see that nothing refers to any part of the result; runs no Python code.
-  static bool is_free(PyObject* it, PyObject* given) {
+  // Returns true if it takes one look to see that nothing else refers to the result; runs no Python code.
+  bool is_free(PyObject* it, PyObject* given, Py_ssize_t row) const {
     if (stays(it)) return true;
-    if (is_plain_array(it)) {
-      PyObject* const base = base_of(it);
-      if (Py_REFCNT(it) != 1) return false;
-      return base == nullptr || (Py_REFCNT(base) == 1 && is_plain_array(base) && base_of(base) == nullptr);
+    if (is_plain_array(it)) return is_free_array(it) || is_known(it, row);
+    if (is_container(it)) {
+      if (Py_REFCNT(it) != 1 && it != given) return false;
+      return all_parts(it, [&](PyObject* part) { return is_free(part, given, row); });
     }
-    if (!is_container(it)) return is_immutable_scalar(it);
-    if (Py_REFCNT(it) != 1 && it != given) return false;
-    return all_parts(it, [&](PyObject* part) { return is_free(part, given); });
+    return is_immutable_scalar(it) || is_known(it, row);
+  }
+
+  static bool is_free_array(PyObject* it) {
+    if (Py_REFCNT(it) != 1) return false;
+    PyObject* const base = base_of(it);
+    return base == nullptr || (Py_REFCNT(base) == 1 && is_plain_array(base) && base_of(base) == nullptr);
+  }
+
+  // Returns true if a leaf is a view of a column, or one of the leaves of an element without nesting.
+  bool is_known(PyObject* it, Py_ssize_t row) const {
+    for (const nb::handle column : origins_) {
+      if (!PyList_CheckExact(column.ptr()) || row >= PyList_Size(column.ptr())) continue;
+      PyObject* const item = PyList_GetItem(column.ptr(), row);
+      if (item == it || (is_container(item) && !all_parts(item, [&](PyObject* part) { return part != it; })))
+        return true;
+    }
+    return !shared_roots_.empty() && is_plain_array(it) && is_shared(root_of(it));
   }
 
   void find(PyObject* result, PyObject* given, Py_ssize_t row) {
@@ -179,8 +194,11 @@ class Owning {
   }
 
   bool is_of_element(PyObject* root) const {
-    return std::binary_search(roots_.begin(), roots_.end(), root) ||
-           std::find(shared_roots_.begin(), shared_roots_.end(), root) != shared_roots_.end();
+    return std::binary_search(roots_.begin(), roots_.end(), root) || is_shared(root);
+  }
+
+  bool is_shared(PyObject* root) const {
+    return std::find(shared_roots_.begin(), shared_roots_.end(), root) != shared_roots_.end();
   }
 
   // An argument is referred to by the caller too.

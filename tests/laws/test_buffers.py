@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import functools
+import sys
 import threading
 from collections import deque
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any, NamedTuple
@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
-import penstock as ps
 from penstock import Dataset, Options
 from penstock.elements.nested.structure import flatten
 
@@ -81,6 +80,7 @@ ROWS = [0, 0]
 EXAMPLE = {"it": Example(zeros())}
 BYTES = {"z": bytearray(16)}
 WIDE = {"z": np.zeros((4, 5), np.int64)}
+CHUNK = {"z": np.zeros((COUNT, 2), np.int64)}
 QUEUE = deque([zeros()])
 
 
@@ -220,6 +220,13 @@ def added_to_the_element(x):
     return x
 
 
+def added(x):
+    """Put the buffer into a new dict."""
+    made = {}
+    made["y"] = filled(BUF["z"], x)
+    return made
+
+
 def subclass(x):
     return filled(BUF["z"].view(np.recarray), x)
 
@@ -230,40 +237,122 @@ FUNCTIONS = [
     *(new_dataclass, the_dataclass, of_bytes, numbers_of_dict, numbers_of_list, of_deque, subclass),
     *(Keeper().in_dict, Keeper().of_class, Keeper().of_thread),
 ]
-NOT_STACKED = (new_dataclass, the_dataclass, Keeper().of_thread)
-INPUTS = {
-    "indexed": lambda: Dataset.range(COUNT),
-    "streamed": lambda: Dataset.from_generator(lambda: iter(range(COUNT))),
-    "filtered": lambda: Dataset.range(2 * COUNT).filter(lambda x: x < COUNT),
-}
-
-
-@pytest.fixture(params=["inline", "auto", "threads"], scope="module")
-def options(request):
-    workers = {"workers": 2} if request.param == "threads" else {}
-    return Options(executor=request.param, ignore_lint="all", **workers)
+WAYS = [
+    Options(executor="inline", ignore_lint="all"),
+    Options(executor="threads", workers=2, ignore_lint="all"),
+    Options(ignore_lint="all"),
+]
 
 
 def shown(element):
     """Return an element as text, in which later writes do not show."""
-    leaves = [leaf.tolist() if isinstance(leaf, np.ndarray | np.void) else leaf for leaf in flatten(element)[0]]
-    return repr(leaves)
+    return repr([leaf.tolist() if isinstance(leaf, np.ndarray | np.void) else leaf for leaf in flatten(element)[0]])
 
 
-def by_hand(function):
-    return [shown(function(x)) for x in range(COUNT)]
+@pytest.mark.parametrize("function", FUNCTIONS, ids=lambda function: function.__qualname__)
+def test_elements_do_not_change_when_the_function_writes_into_its_buffer_again(function):
+    wanted = [shown(function(x)) for x in range(COUNT)]
+    rows, stream = Dataset.range(COUNT), Dataset.from_generator(lambda: iter(range(COUNT)))
+    made = [rows.map(function), stream.map(function), rows.scan(0, lambda state, x: (state, function(x)))]
+    if not isinstance(function(0), Example):
+        made += [ds.batch(4).unbatch() for ds in made]
+    for ds in made:
+        for options in WAYS:
+            assert list(map(shown, list(ds.with_options(options)))) == wanted
 
 
-@pytest.mark.parametrize("source", INPUTS)
-@pytest.mark.parametrize("function", FUNCTIONS, ids=lambda function: function.__name__)
-def test_elements_do_not_change_when_the_function_writes_into_its_buffer_again(function, source, options):
-    ds = INPUTS[source]().map(function).with_options(options)
-    assert list(map(shown, list(ds))) == by_hand(function)
+def test_a_buffer_that_is_put_into_the_element_is_copied():
+    for ds in (Dataset.from_source([{"x": x} for x in range(COUNT)]), Dataset.range(COUNT).map(lambda x: {"x": x})):
+        for each in (ds, ds.filter(lambda e: True), ds.shuffle(1)):
+            assert [e["y"].tolist() for e in each.map(added_to_the_element)] == [[x, x] for x in range(COUNT)]
 
 
-@pytest.mark.parametrize("function", FUNCTIONS, ids=lambda function: function.__name__)
-def test_batches_have_the_elements_as_they_were_returned(function, options):
-    ds = Dataset.range(COUNT).map(function).batch(4).unbatch().with_options(options)
-    if isinstance(function(0), Example):
-        pytest.skip("objects are not stacked")
-    assert [shown(each) for each in ds] == by_hand(function)
+def test_a_random_map_and_one_of_columns_may_return_their_buffers():
+    def drawn(x, *, rng):
+        return filled(BUF["z"], x)
+
+    def columns(x):
+        CHUNK["z"][: len(x), 0] = x
+        return CHUNK["z"][: len(x)]
+
+    ds = Dataset.range(COUNT)
+    assert [a.tolist() for a in ds.map(drawn)] == [[x, x] for x in range(COUNT)]
+    assert [int(a[0]) for a in ds.map(columns, vectorized=True)] == list(range(COUNT))
+
+
+def test_several_results_of_one_call_are_copied():
+    flat = Dataset.range(COUNT).flat_map(lambda x: [filled(BUF["z"], x)])
+    assert [a.tolist() for a in flat] == [[x, x] for x in range(COUNT)]
+
+
+@pytest.mark.parametrize("function", [in_dict, ping_pong, added, of_helper], ids=lambda f: f.__name__)
+def test_threads_do_not_write_into_the_buffer_of_each_other(function, often_switching):
+    def slow(x):
+        made = function(x)
+        sum(range(100))
+        return made
+
+    ds = Dataset.range(1000).map(slow, vectorized=False).with_options(WAYS[1])
+    it = ds.iterator()
+    assert list(map(shown, list(it))) == [shown(function(x)) for x in range(1000)]
+    (told,) = it.stats().alone
+    assert "writes into results that it has returned before" in told
+
+
+@pytest.fixture
+def often_switching():
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+    yield
+    sys.setswitchinterval(before)
+
+
+def test_all_threads_call_a_function_that_looks_up_a_table():
+    table = {"z": np.arange(COUNT)[:, None]}
+    it = Dataset.range(COUNT).map(lambda x: table["z"][x], vectorized=False).with_options(WAYS[1]).iterator()
+    assert [int(a[0]) for a in it] == list(range(COUNT))
+    assert it.stats().alone == ()
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda d: {**d, "y": 1},
+        lambda d: d,
+        lambda d: {"a": {"x": d["x"]}, "b": [d["x"][1:]]},
+        lambda d: d.update(y=1) or d,
+    ],
+)
+@pytest.mark.parametrize(
+    "ds",
+    [
+        Dataset.from_source([{"x": np.zeros(3)}]),
+        Dataset.from_tensor_slices({"x": np.zeros((4, 3))}),
+        Dataset.range(3).map(lambda x: {"x": np.zeros(3)}),
+        Dataset.range(3).map(lambda x: {"x": np.zeros(3)}).filter(lambda d: True),
+    ],
+    ids=["list", "arrays", "map", "stream"],
+)
+def test_arrays_of_the_element_are_not_copied(ds, function):
+    seen = []
+
+    def noted(d):
+        seen.append(d["x"])
+        return function(d)
+
+    made = list(ds.map(noted, vectorized=False).with_options(WAYS[0]))
+    for before, after in zip(seen, made, strict=True):
+        assert all(np.may_share_memory(before, leaf) for leaf in flatten(after)[0] if isinstance(leaf, np.ndarray))
+
+
+def test_new_arrays_are_not_copied():
+    addresses = []
+
+    def made(x):
+        whole = np.full((4, 2), x)
+        views = {"a": whole[:2], "b": (whole[2:], [whole.T])}
+        addresses.extend(leaf.ctypes.data for leaf in flatten(views)[0])
+        return views
+
+    found = list(Dataset.range(3).map(made, vectorized=False).with_options(WAYS[0]))
+    assert [leaf.ctypes.data for each in found for leaf in flatten(each)[0]] == addresses

@@ -9,9 +9,7 @@ from penstock.kernels import _native
 from penstock.kernels.containers import ChangeOf
 
 
-def own_results(
-    results: Iterator[Any], given: list[Any], origins: list[Any], change_of: ChangeOf
-) -> Iterator[Any]:
+def own_results(results: Iterator[Any], given: list[Any], origins: list[Any], change_of: ChangeOf) -> Iterator[Any]:
     """Return the results of a function for the elements `given`; what is held by something else is copied at once.
 
     That is an array, the memory of a view, or a dict or list, with all it has, to which something refers besides the

@@ -25,11 +25,11 @@ from penstock.plan.blame import BLAMED, blame
 from penstock.plan.functions import ChunkFunction, ColumnFunction, TracedFunction
 from penstock.plan.node import Node
 from penstock.plan.quota import within_quota
+from penstock.plan.safety.calls import STOPPED, each_result
 from penstock.plan.safety.writing import chunk_for
 from penstock.plan.stopwatch import each_timed
 
 RETURNED_NONE = "return the element (a forgotten `return`?)"
-_STOPPED = "the function raised StopIteration"
 _RETURNED_GENERATOR = (
     "the function returned a generator, which can be iterated only once; flat_map(function) yields its elements, "
     "list(...) in the function makes one element of them"
@@ -44,23 +44,21 @@ def element_wise(node: Node, function: Callable[..., Any]) -> Apply:
     Results are copied if something else holds them, such as a function that fills one buffer again and again. Large
     arrays are copied into the memory for a batch, if that is given, one element after another.
     """
-
-    def either(element: Any) -> Any:
-        return function(*element) if type(element) is tuple else function(element)
-
     ready = chunk_for(*node.functions)
 
     def apply(chunk: Chunk, rows: Rows, out: list[np.ndarray] | None) -> Chunk:
         elements, origins = elements_and_origins(ready(chunk))
         # elements of one structure have one type
         types = chunk.types if isinstance(chunk, Items) else set(map(type, elements[:1]))
-        if types == {tuple}:
-            results: Iterator[Any] = starmap(function, elements)
-        else:
-            results = map(either if tuple in types else function, elements)
+        calling = starmap if types == {tuple} else _tuples_apart if tuple in types else map
+        results = each_result(function, calling, elements)
         return _collected(node, owned(results, elements, origins), rows, out)
 
     return apply
+
+
+def _tuples_apart(function: Callable[..., Any], elements: list[Any]) -> Iterator[Any]:
+    return (function(*each) if type(each) is tuple else function(each) for each in elements)
 
 
 def drawing(node: Node, function: Callable[..., Any], key: int) -> Apply:
@@ -72,7 +70,7 @@ def drawing(node: Node, function: Callable[..., Any], key: int) -> Apply:
             try:
                 yield function(*element, rng=rng) if type(element) is tuple else function(element, rng=rng)
             except StopIteration as error:
-                raise RuntimeError(_STOPPED) from error
+                raise RuntimeError(STOPPED) from error
 
     ready = chunk_for(*node.functions)
 
@@ -123,7 +121,7 @@ def _collected(node: Node, results: Iterator[Any], rows: Rows, out: list[np.ndar
         blame(error, node, int(rows[len(made)]))
         raise
     if len(made) < len(rows):  # `extend` took the function's StopIteration for the end of the elements
-        raise _blamed(RuntimeError(_STOPPED), node, int(rows[len(made)]))
+        raise _blamed(RuntimeError(STOPPED), node, int(rows[len(made)]))
     items = Items(made)
     types = items.types
     if type(None) in types:

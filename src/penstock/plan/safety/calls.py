@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, nullcontext
+from itertools import chain
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec, TypeAlias, TypeVar
 
 from penstock.elements.chunks.owning import owned_result
 from penstock.elements.chunks.sharing import with_own_arrays, with_own_containers
@@ -22,6 +23,10 @@ if TYPE_CHECKING:
 P = ParamSpec("P")
 T = TypeVar("T")
 
+Calling: TypeAlias = Callable[[Callable[..., Any], list[Any]], Iterator[Any]]
+"""A way to call a function for each element, such as `map`."""
+
+STOPPED = "the function raised StopIteration"
 DECLARED = "thread_safe=False"
 HERE = "no thread but the consumer's"
 
@@ -70,11 +75,25 @@ class Calls:
         if not self.settled:
             with self._first:
                 if not self.settled:
-                    return self._watched(args, named)
+                    try:
+                        return self._watched(args, named)
+                    except StopIteration as error:
+                        raise RuntimeError(STOPPED) from error
         if self.turns is None:
             return self._function(*args, **named)
         with self.turns:
             return _own(self._function(*args, **named))
+
+    def each(self, calling: Calling, elements: list[Any]) -> Iterator[Any]:
+        """Return the results for the elements: watched calls until settled, then those of the function itself."""
+        return chain.from_iterable(self._runs(calling, elements))
+
+    def _runs(self, calling: Calling, elements: list[Any]) -> Iterator[Iterator[Any]]:
+        for at in range(len(elements)):
+            if self.settled:
+                yield calling(self._function if self.turns is None else self, elements[at:])
+                return
+            yield calling(self, elements[at : at + 1])
 
     def _watched(self, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
         before, origins = Snapshot(self._objects), [with_own_containers([args])]
@@ -94,6 +113,11 @@ class Calls:
             elif (self._has_caches or before.has_new(after)) and (hazards := Walk([self._function]).hazards):
                 self.turns = LockSet(hazard.owner for hazard in hazards)
             self.settled = self.turns is not None or not self._results.keep(kept)
+
+
+def each_result(function: Callable[..., Any], calling: Calling, elements: list[Any]) -> Iterator[Any]:
+    """Return `calling(function, elements)`, where `function` may be `Calls`."""
+    return function.each(calling, elements) if isinstance(function, Calls) else calling(function, elements)
 
 
 def _owner_of(function: Any) -> Any:
