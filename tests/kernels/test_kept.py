@@ -14,7 +14,7 @@ def unknown(cls):
 
 def test_many_parts_are_told_apart():
     kept = [np.full(1, n) for n in range(100)]
-    made, found = own_result([[part for n in range(200) for part in (np.full(1, n), kept[n % 100])]], None, [], unknown)
+    made, found = own_result([[part for n in range(200) for part in (np.full(1, n), kept[n % 100])]], (), [], unknown)
     assert {id(part) for part in found} == set(map(id, kept))
     assert [int(part[0]) for part in made] == [k for n in range(200) for k in (n, n % 100)]
     assert not any(new is old for new, old in zip(made[1::2], kept * 2, strict=True))
@@ -22,7 +22,7 @@ def test_many_parts_are_told_apart():
 
 def test_everything_in_a_kept_container_is_copied():
     kept = {"a": [np.zeros(1)], "n": 1}
-    made, _ = own_result([(kept, 2)], None, [], unknown)
+    made, _ = own_result([(kept, 2)], (), [], unknown)
     assert made == (kept, 2)
     assert made[0] is not kept
     assert made[0]["a"] is not kept["a"]
@@ -55,12 +55,12 @@ def test_a_result_that_contains_itself_is_an_error():
     made = []
     made.append(made)
     with pytest.raises(RecursionError):
-        own_result([made], None, [], unknown)
+        own_result([made], (), [], unknown)
 
 
 def test_errors_of_the_function_are_raised_and_its_end_is_the_end():
     with pytest.raises(ZeroDivisionError):
-        list(own_results(map(lambda x: 1 / x, [0]), [0], [[0]], unknown))
+        list(own_results((1 / x for x in [0]), [0], [[0]], unknown))
     assert list(own_results(iter([]), [], [], unknown)) == []
 
 
