@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import pickle
 import threading
-import warnings
 
 import numpy as np
 import pytest
@@ -247,9 +246,7 @@ def test_a_pickled_store_opens_the_same_rows(tmp_path):
 
 def test_the_child_of_a_fork_writes_files_of_its_own(tmp_path):
     store = written(tmp_path, ["a"])
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # threads of the test runner
-        child = os.fork()
+    child = os.fork()
     if child == 0:
         os._exit(0 if store.write(rows(1), chunk_of(["child"])) == 1 else 1)
     store.write(rows(2), chunk_of(["parent"]))

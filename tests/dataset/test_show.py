@@ -90,7 +90,10 @@ def test_batches_elements_and_datasets_are_shown_alike(given):
 def test_at_most_n_are_shown():
     assert ps.show(np.arange(100), 3).text.startswith("3 of 100 elements")
     assert ps.show(D.range(100), 3).text.startswith("3 of 100 elements")
-    assert ps.show(D.counter(), 3).text.startswith("3 of 3 elements")
+    assert ps.show(D.counter(), 3).text.startswith("the first 3 of endlessly many elements\n0: 0\n")
+    some = D.range(9).filter(lambda x: x > 3)
+    assert ps.show(some, 3).text.startswith("the first 3 elements\n0: 4\n")
+    assert ps.show(some, 8).text.startswith("5 of 5 elements\n")
 
 
 def test_boxes_of_differing_numbers_are_drawn():

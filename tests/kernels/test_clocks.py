@@ -59,7 +59,6 @@ def test_nobody_waits_for_a_gil_that_nobody_holds():
     assert min(wait_for_gil() for _ in range(20)) < 1_000_000
 
 
-@pytest.mark.filterwarnings("ignore:.*fork:RuntimeWarning", "ignore:.*fork:DeprecationWarning")  # of others' threads
 def test_a_forked_child_reads_its_own():
     thread_times()
     reading, writing = os.pipe()

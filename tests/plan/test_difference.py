@@ -169,3 +169,11 @@ def test_functions_that_read_other_values_differ_whatever_their_names():
 def test_only_datasets_are_compared(other):
     with pytest.raises(TypeError, match="expected a Dataset"):
         D.range(3).diff(other)
+
+
+def test_padded_batches_differ_in_their_remainder():
+    padded = D.range(5).batch(2, remainder="pad")
+    (changed,) = padded.diff(D.range(5).batch(2)).changed
+    assert changed.details == ("remainder: 'pad' → 'keep'",)
+    (changed,) = padded.diff(D.range(5).batch(2, remainder="pad", mask_key="m")).changed
+    assert changed.details == ("mask_key: 'valid' → 'm'",)

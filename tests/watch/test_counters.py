@@ -335,7 +335,7 @@ def test_of_cheap_calls_one_stands_for_some(monkeypatch):
         assert len(list(it)) == 200
         last = it.stats().operations[-1]
     assert (last.calls, last.rows) == (200, 200)
-    assert last.wall == pytest.approx(200 * 1e-6, rel=0.1)  # each measured call takes 1 µs
+    assert last.wall == pytest.approx(200 * 1e-6, rel=0.16)  # each measured call takes 1 µs; some come after the last
     assert next(clock) < 2000 * 1000
 
 

@@ -351,6 +351,7 @@ CONTENDED = {"contention": 0.6, "cpu": 9.8, "blocked": 4.0}
     [
         ({}, "gil"),
         ({"contention": 0.1}, "input"),  # a coincidence
+        ({"cpu": 1.0}, "input"),  # functions sleep, and the machine is busy
         ({"cpu": 18.0}, "input"),  # two cores are in use
         ({"cpu": 9.0, "starved": 9.0}, "input"),  # and would be, without other processes
         ({"cores": 1.0}, "input"),

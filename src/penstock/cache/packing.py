@@ -79,7 +79,7 @@ class Packer:
     def __init__(self, compression: Compression | None) -> None:
         self._codec = CODECS.index(compression)
         self._compress = None if compression is None else row_compressor(compression)
-        self._forms = set[RowForm]()
+        self._forms: dict[RowForm, RowForm] = {}  # each by itself: the one that was met first knows its layout
         self._shapes = defaultdict[RowForm, int](int)  # number of forms with known shapes, by the form without
 
     def pack(self, chunk: Chunk, rows: Rows) -> list[PackedRows]:
@@ -115,16 +115,15 @@ class Packer:
     def _chosen(self, form: RowForm, structure: Structure, columns: list[_Column]) -> tuple[RowForm, list[_Column]]:
         """Return the form to keep these elements in, and its columns: with shapes if all are the same."""
         narrow = RowForm(form.nesting, tuple(map(_narrowed, form.leaves, columns)))
-        if narrow in self._forms:
-            return narrow, columns
+        if (known := self._forms.get(narrow)) is not None:
+            return known, columns
         if narrow != form and self._shapes[form] < _MOST_SHAPES:
             self._shapes[form] += 1
             form = narrow
         if form not in self._forms and len(self._forms) >= MOST_FORMS:
             length = len(columns[0]) if columns else 0
             return WHOLE_FORM, [Columns(structure, list(columns), length).elements()]
-        self._forms.add(form)
-        return form, columns
+        return self._forms.setdefault(form, form), columns
 
     def _packed(self, form: RowForm, columns: list[_Column], which: Rows, rows: Rows, names: list[str]) -> PackedRows:
         if form.fixed is not None:

@@ -11,10 +11,11 @@ from penstock.core.attributes import meant
 from penstock.core.checks import check_count, check_seed
 from penstock.core.frozen import frozen
 from penstock.core.renamed import hint_of
-from penstock.core.tunings import Tuning
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
+
+    from penstock.core.tunings import Tuning
 
 EXECUTORS = ("auto", "inline", "threads", "processes", "ray")  # by name
 AUTOTUNE = -1
@@ -124,7 +125,7 @@ class Options:
         for name in ("deterministic", "isolate", "rewrite"):
             if not isinstance(getattr(self, name), bool | None):
                 raise TypeError(f"Options({name}=): expected True, False or None, not {getattr(self, name)!r}")
-        if not isinstance(self.tuning, Tuning | None):
+        if self.tuning is not None and not _is_tuning(self.tuning):
             raise TypeError(f"Options(tuning=): expected it.tuning() or Tuning.load(path), not {self.tuning!r:.60}")
         check_seed("Options", self.seed)
         object.__setattr__(self, "ignore_lint", _codes(self.ignore_lint))
@@ -193,3 +194,9 @@ def _codes(ignored: Any) -> tuple[str, ...]:
                 f"Options(ignore_lint={ignored!r}): {code!r} is not a code; expected 'all' or codes such as 'PS101'"
             )
     return tuple(dict.fromkeys(given))
+
+
+def _is_tuning(value: object) -> bool:
+    from penstock.core.tunings import Tuning  # rarely given, and takes a millisecond or two to load
+
+    return isinstance(value, Tuning)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from html import escape
-
 _CONTROLS = {code: f"\\x{code:02x}" for code in (*range(32), *range(127, 160)) if chr(code) not in "\n\t"}
 
 
@@ -34,4 +32,6 @@ class ShownAsText:
         return str(self)
 
     def _repr_html_(self) -> str:
+        from html import escape  # its table of entities takes a millisecond to load
+
         return f"<pre>{escape(str(self))}</pre>"

@@ -65,8 +65,8 @@ def show(  # noqa: PLR0913 - one for each role of a part
     ... )
     >>> sheet
     2 of 2 elements
-    0: image uint8[32, 32, 3] 0…0 · label 1
-    1: image uint8[32, 32, 3] 0…0 · label 0
+    0: image uint8[32, 32, 3] 0…0 · label dog
+    1: image uint8[32, 32, 3] 0…0 · label cat
     >>> "<b>dog</b>" in sheet.html
     True
     """
@@ -94,10 +94,10 @@ def show(  # noqa: PLR0913 - one for each role of a part
 
 
 def _of_dataset(ds: Dataset[Any], most: int) -> tuple[list[Any], int]:
-    """Return the first elements of a dataset, or the rows of its first batch, and their number in all."""
+    """Return the first elements of a dataset, or the rows of its first batch, and their number in all, if known."""
     if batching_of(ds._plan) is None:  # noqa: SLF001 # pyright: ignore[reportPrivateUsage] - ours
         elements, _ = elements_in(list(ds.head(most)), batched=False, most=most)
-        return elements, max(ds.cardinality(), len(elements))
+        return elements, len(elements) if len(elements) < most else ds.cardinality()
     return elements_in(list(ds.head(1)), None, most)
 
 

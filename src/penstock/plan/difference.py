@@ -261,10 +261,21 @@ def _details(before: _Part, after: _Part) -> list[str]:
     unequal = [key for key in both if not before.contents[key].is_like(after.contents[key])]
     for key in unequal or [key for key in both if callable(_value(before, key))]:  # that only the fingerprint tells
         at, name = key
-        told = changes_of_field(name, (_value(before, key), _value(after, key)))
+        told = _remainders(before.nodes[at], after.nodes[at]) if name == "mask_key" else []
+        told = told or changes_of_field(name, (_value(before, key), _value(after, key)))
         counts = name in dict(own_fields(before.nodes[at]))
         details += told if counts else [f"{line}{_NO_ELEMENT}" for line in told]
     return details or ["a value that it uses cannot be compared, or has changed since its first use"]
+
+
+def _remainders(*nodes: Node) -> list[str]:
+    """Return the difference in the words of `remainder=`, if only one of two batches pads, and so has a mask."""
+    padded = [getattr(node, "mask_key", None) is not None for node in nodes]
+    if padded[0] == padded[1]:
+        return []
+    others = ["drop" if getattr(node, "drop_remainder", False) else "keep" for node in nodes]
+    one, other = ("pad" if pads else kept for pads, kept in zip(padded, others, strict=True))
+    return [f"remainder: {one!r} → {other!r}"]
 
 
 def _value(part: _Part, key: tuple[int, str]) -> Any:

@@ -25,6 +25,8 @@ _LONGEST = 2**62
 class IntegerSource:
     """The integers `start + step * row`, for `length` rows or without end."""
 
+    computes = True
+
     name: str
     start: int
     step: int

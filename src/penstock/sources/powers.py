@@ -79,6 +79,12 @@ class GathersNatively(Protocol):
         ...
 
 
+class Computes(Protocol):
+    """A source that reads nothing, so that all its calls cost alike."""
+
+    computes: bool
+
+
 def blocks_of_source(source: object) -> Blocks | None:
     """Return the blocks of a source that `ReadsBlocks`."""
     return attribute_of(source, "blocks")
@@ -87,6 +93,11 @@ def blocks_of_source(source: object) -> Blocks | None:
 def advise_of(source: object) -> Callable[[Rows], None] | None:
     """Return the method of a source that is `Advisable`."""
     return attribute_of(source, "advise")
+
+
+def computes(source: object) -> bool:
+    """Return whether a source `Computes` its elements."""
+    return attribute_of(source, "computes") is True
 
 
 def called_by(source: object) -> Called | None:

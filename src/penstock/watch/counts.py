@@ -24,6 +24,7 @@ COUNTS = 9
 CALLS, ROWS, WALL, CPU, BYTES, GIVEN, FAILED, SKIPPED, ROWS_SKIPPED = range(COUNTS)
 
 QUICK = 200_000  # ns; of calls that take less, one in `SAMPLE` is measured for all
+ALIKE = 5  # the factor by which arithmetic on rows, all calls of which cost alike, may take longer
 UNKNOWN_COST = 1 << 62  # ns
 
 Note: TypeAlias = Callable[[int, int, int], object]
@@ -59,7 +60,7 @@ class OperationCounters:
     @property
     def is_quick(self) -> bool:
         """True if calls of late were so quick that some may go unmeasured."""
-        return self.is_sampled and self.took + self.took_below < QUICK
+        return self.is_sampled and self.took + self.took_below // ALIKE < QUICK
 
     def skip(self, calls: int, rows: int) -> None:
         """Count calls that were not measured, for the next one that is."""

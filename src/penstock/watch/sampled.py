@@ -18,25 +18,34 @@ if TYPE_CHECKING:
     from penstock.watch.counts import OperationCounters
 
 SAMPLE = 16  # calls, one of which is measured for all: reading a thread's CPU time is expensive
+QUICK_SAMPLE = 32  # calls of quick steps, the same
 
 
 class Unmeasured:
     """The calls of one thread, since the last one measured, in which quick steps were not measured."""
 
-    __slots__ = ("counts", "left", "quick")
+    __slots__ = ("_steps", "counts", "most", "quick")
 
-    def __init__(self) -> None:
-        self.left = 0
-        """The number of further calls to make in this way."""
+    def __init__(self, steps: int) -> None:
         self.quick: frozenset[int] = frozenset()
         """The places of the steps that are not measured in them, from the top."""
-        self.counts: list[list[int]] = []
-        """The numbers of rows of each step, in each of the calls."""
+        self.counts: list[int] = []
+        """The number of rows of each step, call by call."""
+        self.most = 0
+        """The most counts, with which the next call is measured."""
+        self._steps = steps
 
     def of(self, place: int) -> tuple[int, int]:
         """Return the calls of the step at a place, and the rows in them."""
-        counts = self.counts if place in self.quick else []
-        return len(counts), sum([each[place] for each in counts])
+        if place not in self.quick:
+            return 0, 0
+        calls = len(self.counts) // self._steps
+        return calls, sum(self.counts[place : calls * self._steps : self._steps])
+
+    def begin(self, quick: frozenset[int]) -> None:
+        """Count from zero; steps at these places need not be measured."""
+        self.quick, self.counts = quick, []
+        self.most = (QUICK_SAMPLE - 1) * self._steps if quick else 0
 
 
 def sampled(
@@ -54,31 +63,33 @@ def sampled(
     programs: dict[frozenset[int], TallyingProgram] = {}  # that do not measure some steps
 
     def begin() -> Unmeasured:
-        made = by_thread[ident()] = Unmeasured()
+        made = by_thread[ident()] = Unmeasured(len(steps))
         for place, operation in enumerate(operations):
             operation.unmeasured.append((made, place))
         return made
 
-    def look(since: Unmeasured) -> None:
+    def quick_ones() -> frozenset[int]:
         quick = frozenset(place for place, operation in enumerate(operations) if operation.is_quick)
         if quick not in programs:
             chosen = [step.plain if place in quick else step.wrapped for place, step in enumerate(steps)]
             programs[quick] = program_of_steps(source, chosen)
-        since.quick, since.left = quick, SAMPLE - 1 if quick else 0
+        return quick
 
     def run(rows: Rows, out: Out = None) -> Chunk:
         since = by_thread.get(ident()) or begin()
-        if since.left and (is_recording is None or not is_recording()):
-            since.left -= 1
-            counts: list[int] = []
-            chunk = programs[since.quick](rows, out, counts)
-            since.counts.append(counts)
-            return chunk
+        counts = since.counts
+        before = len(counts)
+        if before < since.most and not (is_recording and is_recording()):
+            try:
+                return programs[since.quick](rows, out, counts)
+            except BaseException:
+                del counts[before:]
+                raise
         for place in since.quick:
             operations[place].skip(*since.of(place))
-        since.counts = []
+        since.begin(frozenset())
         chunk = whole(rows, out)
-        look(since)
+        since.begin(quick_ones())
         return chunk
 
     return run

@@ -75,7 +75,7 @@ class Stats:
       of `waited` until the process of an isolated run had started, most of it in the first epoch; `warm_up`: the part
       of `waited` until the first item was there and all workers had started.
     - `cpu`: seconds of CPU time of this process; part of it is `step_cpu`, of the consumer outside `next`.
-      `contention`: the share of the time for which a worker thread that wants the GIL waits for another thread.
+      `contention`: the share of the time for which a worker thread that wants the GIL waits for another, at least.
     - `work`: seconds of task time, over all workers; part of it are `blocked`, waiting for disks, sleeps or locks, and
       `starved`, ready but without a core, since other processes used it. `workers`: the number of workers; `mode`:
       where tasks ran (`"isolated: 2 threads"`: in a process of the pipeline's own).

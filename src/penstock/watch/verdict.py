@@ -21,6 +21,7 @@ BUSY_SHARE = 0.7  # share of the workers' time below which they are called idle
 MUCH_STARVED = 0.3  # share of the time of tasks that other processes used the cores
 GAIN_TOLD = 1.05  # gain
 ONE_AT_A_TIME = 1.3  # cores that a process that waits for the GIL uses at most, with those it had to leave to others
+LEAST_HELD = 0.3  # cores that a process uses at least in which threads wait for the GIL: one of them holds it
 STEP_WITHOUT_CORE = 0.2  # share of a step without a core, if it waits for the GIL
 WORKING = 0.3  # share of a step with a core, below which it is taken to wait for a device
 HOLDING = 0.4  # share of the CPU time of the process that the step takes, from which it is named for holding the GIL
@@ -77,7 +78,8 @@ def _kind_of_input(limit: OperationStats, stats: Stats) -> VerdictKind:
 def _waits_for_gil(stats: Stats) -> bool:
     """Return whether worker threads wait for the GIL, so that all threads together use no more than one core."""
     used = (stats.cpu + stats.starved) / stats.seconds
-    return stats.cores > ONE_AT_A_TIME > used and stats.contention >= WANTED
+    is_held = stats.cpu >= LEAST_HELD * stats.seconds  # not if functions sleep, whatever other processes do
+    return stats.cores > ONE_AT_A_TIME > used and is_held and stats.contention >= WANTED
 
 
 def _slows_the_step(stats: Stats) -> bool:

@@ -209,3 +209,9 @@ def test_progress_knows_the_number_of_elements(monkeypatch):
 def test_ranks_describe_their_part():
     ds = D.range(8).batch(4).shard_by_rank(rank=1, world=2)
     assert ds.describe()[""].classes == dict.fromkeys((2, 3, 6, 7), 1)
+
+
+def test_a_bytearray_is_described_as_bytes_are():
+    for kind in (bytes, bytearray):
+        (leaf,) = ps.Dataset.from_source([kind(b"ab"), kind(b"abcd"), kind(b"ab")]).describe().leaves.values()
+        assert (leaf.specs, leaf.lengths, leaf.classes) == ({kind.__name__: 3}, (2, 8 / 3, 4), {b"ab": 2, b"abcd": 1})

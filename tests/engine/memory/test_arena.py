@@ -172,7 +172,6 @@ def test_memory_goes_back_to_the_system_with_the_last_view_though_others_map_it(
     os.close(other)
 
 
-@pytest.mark.filterwarnings("ignore:.*fork:RuntimeWarning", "ignore:.*fork:DeprecationWarning")  # of others' threads
 def test_a_forked_child_takes_no_blocks_and_leaves_the_memory_to_its_parent():
     arena = Arena(SharedFile(1 << 20, 1 << 20))
     array = arena.allocate((1000,), F4)

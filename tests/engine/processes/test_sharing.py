@@ -198,7 +198,6 @@ def test_nothing_as_large_as_an_array_is_pickled(handed):
 
 
 @pytest.mark.parametrize("context", ["fork", "forkserver"])
-@pytest.mark.filterwarnings("ignore:.*fork:RuntimeWarning", "ignore:.*fork:DeprecationWarning")  # of others' threads
 def test_workers_that_begin_in_any_way_share_the_arena(context):
     ds = D.range(200).map(lambda x: {"x": np.full(3000, x), "text": str(x)}).batch(8)
     with Watched(2, multiprocessing.get_context(context)) as pool:

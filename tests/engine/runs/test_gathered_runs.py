@@ -265,7 +265,6 @@ def threads_alive():
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
-@pytest.mark.filterwarnings("ignore:.*fork:RuntimeWarning", "ignore:.*fork:DeprecationWarning")  # of others' threads
 def test_a_forked_child_continues_a_gathered_run():
     ds = ps.Dataset.from_tensor_slices(rows(5_000)).shuffle().batch(10)
     wanted = list(ds.with_options(INLINE))

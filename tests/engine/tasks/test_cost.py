@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from penstock.elements.chunks.chunk import Items
-from penstock.engine.tasks.cost import EVERY, FULLY, Cost, Meter
+from penstock.engine.tasks.cost import EVERY, FULLY, LONG_WAIT_FOR_GIL, Contention, Cost, Meter
 from penstock.engine.tasks.task import Made
+from penstock.engine.tuning.hill_climb import WANTED
 from penstock.plan.flow import Piece
 
 
@@ -94,3 +95,17 @@ def test_the_exception_of_a_task_is_raised_and_the_next_task_is_measured():
     with pytest.raises(ZeroDivisionError):
         meter.measure(divmod, 1, 0)
     assert meter.measure(divmod, 7, 2)[0] == (3, 1)
+
+
+@pytest.mark.parametrize(
+    ("waits", "looks", "is_sure"), [(4, 8, False), (4, 16, False), (12, 16, True), (50, 100, True)]
+)
+def test_few_waits_for_the_gil_are_a_coincidence(waits, looks, is_sure, monkeypatch):
+    seen = Contention()
+    assert seen.share == 0
+    told = iter([LONG_WAIT_FOR_GIL + 1] * waits + [0] * (looks - waits))
+    monkeypatch.setattr("penstock.engine.tasks.cost.wait_for_gil", lambda: next(told))
+    for _ in range(looks):
+        seen.look()
+    assert (seen.share >= WANTED) is is_sure
+    assert seen.share < waits / looks

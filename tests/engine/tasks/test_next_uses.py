@@ -106,3 +106,15 @@ def test_a_cache_that_is_off_is_told_nothing(ds, tmp_path):
     options = {"cache_dir": str(tmp_path), "cache_bytes": 0}
     assert len(list(ps.read_fixed_length("memory://uses/*.bin", SIZE, storage_options=options))) == FILES * ROWS
     assert not (tmp_path / "orders").exists()
+
+
+def test_the_orders_of_datasets_that_are_elements_end_with_them(ds, tmp_path):
+    open_orders = [0]
+
+    def seen(x):
+        open_orders.append(len(list(tmp_path.glob("orders/*.order"))))
+        return x
+
+    several = ps.Dataset.range(6).flat_map(lambda _: ds).map(seen, vectorized=False)
+    assert sum(1 for _ in several.with_options(ps.Options(executor="inline"))) == 6 * FILES * ROWS
+    assert max(open_orders) == 1

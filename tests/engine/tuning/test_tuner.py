@@ -253,3 +253,15 @@ def test_the_reasons_name_the_size_of_tasks():
         "no threads: an item costs 0.1 ms, and threads pay from 0.3 ms on",
         "16 items a task: an item costs 0.1 ms, and a task of 2 ms costs little beside its work",
     ]
+
+
+def test_tasks_that_ended_before_a_change_do_not_count_for_it():
+    """Behind a slow one, many tasks of the threads before may wait to be taken, all at once."""
+    tuner = looked(4 * MS, cpu=MS)
+    tuner.start_threads()
+    tuner.settle(40)
+    for _ in range(40):
+        tuner.observe(Cost(4 * MS, MS), 1)
+    assert tuner.climb.look.tasks == 0
+    tuner.observe(Cost(4 * MS, MS), 1)
+    assert tuner.climb.look.tasks == 1

@@ -136,7 +136,7 @@ def test_a_window_counts_unfinished_jobs_and_knows_if_the_next_is_done():
     window, (first, second, third) = filled_window(ordered=True)
     assert (window.unfinished, window.waits) == (3, True)
     window.finish(second, 0, MADE)
-    assert (window.unfinished, window.waits) == (2, True)
+    assert (window.unfinished, window.waits, window.done) == (2, True, 1)
     window.finish(first, 0, MADE)
     assert (window.unfinished, window.waits) == (1, False)
     window.pop()

@@ -60,7 +60,6 @@ def test_another_process_has_other_locks():
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
-@pytest.mark.filterwarnings("ignore:.*fork:RuntimeWarning", "ignore:.*fork:DeprecationWarning")  # of others' threads
 def test_a_forked_child_does_not_wait_for_threads_of_its_parent():
     turns, held, go = LockSet([Thing()]), threading.Event(), threading.Event()
 

@@ -92,8 +92,27 @@ def test_encodings_that_extend_ascii_are_read_and_others_refused(tmp_path):
     assert [row["name"] for row in read_csv(tmp_path / "a.csv", encoding="latin-1")] == ["Zoë", "Émile"]
     with pytest.raises(ValueError, match="extends ASCII"):
         read_csv(tmp_path / "a.csv", encoding="utf-16")
-    with pytest.raises(DataError, match=r"a\.csv.*UTF8"):
-        list(read_csv(tmp_path / "a.csv", types={"name": str}))
+    for types in ({"name": str}, None):
+        with pytest.raises(
+            DataError, match=r"a\.csv: column 'name' has .*, in line 2; pass the encoding= .*types={'name'"
+        ):
+            list(read_csv(tmp_path / "a.csv", types=types))
+    assert read_csv(tmp_path / "a.csv", types={"name": bytes})[1] == {"name": b"\xc9mile"}
+    with pytest.raises(DataError, match=r"column 'name' has bytes that are not valid ascii, in line 2; pass the en"):
+        list(read_csv(tmp_path / "a.csv", encoding="ascii"))
+    (tmp_path / "b.csv").write_bytes("naïve\n1\n".encode("latin-1"))
+    with pytest.raises(DataError, match=r"b\.csv: the names of the columns: .*; pass the encoding= of the file"):
+        read_csv(tmp_path / "b.csv")
+
+
+def test_one_byte_in_the_first_block_that_is_not_text_does_not_make_a_column_of_bytes(tmp_path):
+    content = b"a,b\n1,x\n2,\xe9\n3,ok\n"
+    (tmp_path / "a.csv").write_bytes(content)
+    (tmp_path / "a.csv.gz").write_bytes(gzip.compress(content))
+    for name in ("a.csv", "a.csv.gz"):
+        with pytest.raises(DataError, match=r"column 'b' has bytes that are not valid utf-8, in line 3"):
+            list(read_csv(tmp_path / name))
+        assert list(read_csv(tmp_path / name).ignore_errors()) == [{"a": 1, "b": "x"}, {"a": 3, "b": "ok"}]
 
 
 def test_a_byte_order_mark_is_dropped(tmp_path):

@@ -22,7 +22,7 @@ def ds(folder, options):
 
 @pytest.mark.parametrize("executor", ["inline", "threads"])
 def test_no_more_is_requested_than_a_given_budget_allows(ds, executor):
-    budget = 16 * SIZE
+    budget, before = 16 * SIZE, fetcher().ahead_bytes  # of abandoned runs of other tests
     options = ps.Options(memory_budget=budget, executor=executor)
     with ds.map(len).with_options(options).iterator() as it:
         peaks = []
@@ -30,9 +30,9 @@ def test_no_more_is_requested_than_a_given_budget_allows(ds, executor):
             assert length == SIZE
             peaks.append(fetcher().ahead_bytes)
         held = it.stats().held
-    assert 0 < max(peaks) <= budget
+    assert before < max(peaks) <= budget
     assert FETCHED not in {each.name for each in held}  # the run is over
-    assert fetcher().ahead_bytes == 0
+    assert fetcher().ahead_bytes <= before
 
 
 def test_a_budget_of_one_row_still_reads(ds):

@@ -20,7 +20,7 @@ def test_scalars_are_shown_as_a_list_and_others_by_line():
     assert repr(Head([1, 2])) == "[1, 2]"
     assert repr(Head([])) == "[]"
     assert repr(Head(["x" * 9999, "b"])) == f"2 elements of str\n0: {'x' * 40}…\n1: b"
-    assert repr(Head(["a", None])) == "2 elements of str\n0: a\n1: nothing"
+    assert repr(Head(["a", None])) == "2 elements of str\n0: a\n1: None"
     assert repr(Head([{"x": 1}])) == '1 element of {"x": int64}\n0: x 1'
     batches = Head([np.arange(2), np.arange(2)])
     batches.batched = True

@@ -10,7 +10,8 @@ from penstock.watch.sheet.text import MOST_CHARACTERS, element_text, leaf_text
 def test_small_leaves_are_shown_and_large_ones_described():
     element = {"a": 1, "b": "x\ny", "c": np.arange(3), "d": np.arange(90).reshape(9, 10), "e": b"\xff" * 99}
     assert element_text(element) == "a 1 · b x y · c [0 1 2] · d int64[9, 10] 0…89 · e " + "\ufffd" * 40 + "…"
-    assert element_text({}) == "nothing"
+    assert element_text({}) == "{}"
+    assert element_text({"a": {"b": None, "c": []}, "d": 1}) == '["a"]["b"] None · ["a"]["c"] [] · d 1'
     assert element_text((1, 2.5)) == "[0] 1 · [1] 2.5"
     assert element_text(3) == "3"
 

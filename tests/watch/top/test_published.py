@@ -83,7 +83,6 @@ def test_a_process_without_descriptors_or_threads_runs_as_ever(folder, monkeypat
     assert publisher.server.ready.wait(60)
 
 
-@pytest.mark.filterwarnings("ignore:.*fork:RuntimeWarning", "ignore:.*fork:DeprecationWarning")  # of others' threads
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 def test_a_forked_child_does_not_serve_for_its_parent(serving, folder):
     it = Dataset.range(100).iterator()
@@ -102,7 +101,6 @@ def test_a_forked_child_does_not_serve_for_its_parent(serving, folder):
     assert os.listdir(folder) != names, "the parent's socket is a new one"
 
 
-@pytest.mark.filterwarnings("ignore:.*fork:RuntimeWarning", "ignore:.*fork:DeprecationWarning")  # of others' threads
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 def test_a_forked_child_is_seen_by_its_own_passes(folder):
     it = Dataset.range(100).iterator()

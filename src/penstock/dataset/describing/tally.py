@@ -74,7 +74,7 @@ class LeafTally:
             self._add_float(float(value), _FLOATS[kind])
         elif kind is bool:
             self._add_flag(value)
-        elif isinstance(value, str | bytes):
+        elif isinstance(value, str | bytes | bytearray):
             self._add_text(value)
         elif isinstance(value, np.generic | bool | int | float | complex):
             self._add_scalar(value)
@@ -180,9 +180,9 @@ class LeafTally:
         if len(self._flags) >= PENDING:
             self.settle(floats=False)
 
-    def _add_text(self, value: str | bytes) -> None:
-        self.forms.add("str" if isinstance(value, str) else "bytes")
-        self._texts.append(bytes(value) if isinstance(value, bytes) else str(value))
+    def _add_text(self, value: str | bytes | bytearray) -> None:
+        self.forms.add("str" if isinstance(value, str) else "bytes" if isinstance(value, bytes) else "bytearray")
+        self._texts.append(str(value) if isinstance(value, str) else bytes(value))
         if len(self._texts) >= PENDING or len(value) > LONGEST_CLASS:
             self.settle(floats=False)
 

@@ -40,14 +40,14 @@ def _placed(elements: Iterator[Any], places: list[tuple[int, np.ndarray]], count
             continue
         for leaf, array in places:
             value, place = leaves[leaf], array[row]
-            if copy_array(value, place, array.nbytes) or _is_copied(value, place):
+            if copy_array(value, place, array.nbytes) or _copied_with_gaps(value, place):
                 leaves[leaf] = place
         value = None
         del element  # its memory serves the next element
         yield unflatten(structure, leaves)
 
 
-def _is_copied(value: Any, place: np.ndarray) -> bool:
+def _copied_with_gaps(value: Any, place: np.ndarray) -> bool:
     """Copy an array that has gaps, such as a mirrored image, if it fits; return whether it does."""
     if type(value) is not np.ndarray or value.shape != place.shape or value.dtype != place.dtype:
         return False

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, NoReturn, TypeAlias, cast
+from dataclasses import replace
+from typing import Any, NamedTuple, NoReturn, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,8 +45,7 @@ SHAPELESS = frozenset([*_SCALARS, *_TEXTS])
 """Types whose values are certain to have the shape `()` and, within a type, one dtype or none."""
 
 
-@dataclass(frozen=True, slots=True)
-class Origin:
+class Origin(NamedTuple):
     """The origin of values, for the error about values that do not fit together."""
 
     path: str = ""

@@ -46,12 +46,11 @@ class Loop:
     """
 
     def __init__(self, stage: Stage, feed: Feed) -> None:
-        settings = stage.session.settings
         self._stage = stage
         self._session = stage.session
         self._tuner = stage.tuner
         self._feed = feed
-        self._depth = settings.depth if stage.top else None
+        self._depth = stage.session.settings.depth if stage.top else None
         self._slots = stage.slots()
         self._memory = Room(stage, self._slots)
         listens = stage.work.tell is not None
@@ -100,7 +99,9 @@ class Loop:
                 self._feed.close()
             if self._workers is not None:
                 self._window.close()
-            self._memory.account.close()
+            for each in (self._memory.account, self._read_ahead, self._next_uses):
+                if each is not None:
+                    each.close()
 
     # Workers
 
@@ -162,6 +163,7 @@ class Loop:
         if current is not None and current.is_tuned:
             now = perf_counter_ns()
             if self._tuner.retuned(now, process_time_ns(), now - asked) is not None:
+                self._tuner.settle(len(job.tasks) + self._window.done)
                 self._session.resize()
         climb = self._tuner.climb if self._may_move else None
         if climb is not None and (climb.holds_gil or climb.one_thread or climb.elsewhere):

@@ -96,18 +96,14 @@ class Stage:
         """Return the teller of the order in which remote objects are read; `None` if all data is local."""
         if self.base is None or not self.fetched_bytes():
             return None
-        made = tasks.next_uses.NextUses(self.plan, self.base, self.item_rows)
-        self.session.at_close(made.close)
-        return made
+        return tasks.next_uses.NextUses(self.plan, self.base, self.item_rows)
 
     def read_ahead(self) -> ReadAhead:
         """Return the chooser of the rows to announce."""
         fetched = self.fetched_bytes()
         if not fetched:
             return ReadAhead(size=self.item_rows, spacing=self.spacing)
-        account = self.session.account(FETCHED, "ahead")
-        self.session.at_close(account.close)
-        room = tasks.next_uses.fetch_room(account)
+        room = tasks.next_uses.FetchRoom(self.session.account(FETCHED, "ahead"))
         return ReadAhead(size=self.item_rows, spacing=self.spacing, fetched=fetched, room=room)
 
     def fetched_bytes(self) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -17,6 +18,7 @@ T = TypeVar("T")
 
 FULLY = 16  # tasks measured in full at first, and after each task that read from a disk
 EVERY = 13  # afterwards, one task in this many is; a prime number, so that periodic work is seen
+SURE = 1.64  # standard deviations; beyond, one estimate in twenty is
 LONG_WAIT_FOR_GIL = 200_000  # ns; a thread that only passes by lets others have the GIL sooner
 
 
@@ -76,8 +78,16 @@ class Contention:
 
     @property
     def share(self) -> float:
-        """The share of the time for which a thread that wants the GIL waits for another."""
-        return self._waits / self.looks if self.looks else 0.0
+        """The share of the time for which a thread that wants the GIL waits for another, if not more.
+
+        The lower end of Wilson's interval for the share: a few waits on a busy machine are no reason to call it large.
+        """
+        looks, z = self.looks, SURE
+        if not looks:
+            return 0.0
+        seen = self._waits / looks
+        spread = z * math.sqrt(seen * (1 - seen) / looks + (z / (2 * looks)) ** 2)
+        return max((seen + z**2 / (2 * looks) - spread) / (1 + z**2 / looks), 0.0)
 
 
 class Meter:

@@ -29,18 +29,19 @@ SHARE = 2  # the part of a budget that may be requested ahead: items need the re
 _RATE = 100e6  # bytes a second, until it is measured
 
 
-def fetch_room(account: Account) -> Callable[[], int]:
-    """Return the function that tells how many bytes may be requested ahead, and counts those that are in `account`.
+class FetchRoom:
+    """The bytes that may be requested ahead. All that this process has requested counts, whichever run it was for."""
 
-    All that this process has requested ahead counts, whichever run it was for.
-    """
+    def __init__(self, account: Account) -> None:
+        """Count the bytes requested in `account`."""
+        self._account = account
+        self.close = account.close
 
-    def room() -> int:
-        held = fetcher().ahead_bytes
+    def __call__(self) -> int:
+        """Return the bytes that may be requested now."""
+        account, held = self._account, fetcher().ahead_bytes
         account.add(held - account.nbytes)
         return max(min(FETCHED_AHEAD, account.budget.limit_ahead // SHARE, account.left + held), 0)
-
-    return room
 
 
 class NextUses:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
@@ -15,6 +15,9 @@ from penstock.engine.tasks.cost import Cost
 from penstock.plan.graph import fold, post_order
 from penstock.plan.node import Node
 from penstock.sources.powers import advise_of, blocks_of_source, fetched_row_bytes
+
+if TYPE_CHECKING:
+    from penstock.engine.tasks.next_uses import FetchRoom
 
 Tell: TypeAlias = Callable[[Rows], None]
 """Function that announces rows that will be read soon."""
@@ -53,7 +56,7 @@ class ReadAhead:
         size: int = 1,
         spacing: Callable[[], float] = lambda: 0.0,
         fetched: float = 0.0,
-        room: Callable[[], int] = lambda: FETCHED_AHEAD,
+        room: FetchRoom | None = None,
     ) -> None:
         """Assume that all data is in memory; a position has `size` rows, and a block has `spacing()` positions.
 
@@ -70,6 +73,11 @@ class ReadAhead:
         self._told = 0  # the first position not announced yet
         self._bytes = 0.0  # bytes read from the disk for one position, in recent tasks
         self._spacing_of: Callable[[], float] = spacing
+
+    def close(self) -> None:
+        """Announce nothing more, and count no bytes ahead."""
+        if self._room is not None:
+            self._room.close()
 
     @cached_property
     def _spacing(self) -> float:
@@ -94,7 +102,8 @@ class ReadAhead:
         low = max(self._told, position)
         step = max(int(self._spacing / SAMPLES), 1)
         most = min(max(self._few, GAIN * made), self._most) if step == 1 else min(self._most, MOST_SAMPLES) * step
-        distance = self._room() / self._fetched if self._fetched else AHEAD_BYTES / max(self._bytes, 1.0)
+        room = FETCHED_AHEAD if self._room is None else self._room()
+        distance = room / self._fetched if self._fetched else AHEAD_BYTES / max(self._bytes, 1.0)
         high = min(position + max(int(distance), 1), low + most, end)
         if low >= high:
             return None

@@ -220,6 +220,11 @@ class Tuner:
         self.climb.contention = self.contention
         return self.climb.retuned(now, used, waited)
 
+    def settle(self, done: int) -> None:
+        """Leave out the next tasks, which ended before the number of threads changed, from what is measured of it."""
+        if self.climb is not None:
+            self.climb.look.settling += done
+
     def tasks(self) -> TaskTuning:
         """Return the size and number of tasks, as found so far."""
         if self.pinned is not None:

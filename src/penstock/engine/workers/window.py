@@ -44,6 +44,11 @@ class Window:
         return sum(job.missing > 0 for job in list(self._jobs))
 
     @property
+    def done(self) -> int:
+        """The number of tasks that have ended, and wait for others before them."""
+        return sum(len(job.tasks) - job.missing for job in list(self._jobs))
+
+    @property
     def waits(self) -> bool:
         """True if the next job is not done yet."""
         return self._next_done() is None

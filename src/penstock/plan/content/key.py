@@ -93,6 +93,11 @@ class ValueContent(NamedTuple):
         """Return True if the content is equal."""
         return self.digest == other.digest and self.parts == other.parts
 
+    @property
+    def text(self) -> str:
+        """One digest of all."""
+        return digest(repr((self.digest, sorted(self.parts.items()))).encode())
+
 
 def content_of_field(name: str, value: Any, *, named: bool = True) -> ValueContent:
     """Return the content of one field of a node. Objects that cannot be hashed count by their type.
@@ -164,7 +169,8 @@ class _PlanParts:
             for name, text in told:
                 self._parts.put(f"the file {name}", text)
         else:
-            folder = os.path.commonpath([name for name, _ in told])
+            names = [name for name, _ in told]
+            folder = os.path.commonpath([min(names), max(names)])  # which all others are between
             self._parts.add(f"{len(told):,} files in {folder}", digest(repr(told).encode()))
 
 
@@ -172,15 +178,16 @@ class AbsolutePaths:
     """Paths made absolute as `os.path.abspath` does; each folder is looked at once.
 
     >>> paths = AbsolutePaths()
-    >>> paths.of("/a/../b/c"), paths.of("/b/.."), paths.of("d") == os.path.abspath("d")
-    ('/b/c', '/', True)
+    >>> paths.of("/a/../b/c"), paths.of("/b/.."), paths.of("/c"), paths.of("d") == os.path.abspath("d")
+    ('/b/c', '/', '/c', True)
     """
 
     def __init__(self) -> None:
         self._folders: dict[str, str] = {}
 
     def of(self, path: str) -> str:
-        folder, name = os.path.split(path)
+        cut = path.rfind("/") + 1
+        folder, name = path[:cut], path[cut:]
         if name in ("", os.curdir, os.pardir):
             return os.path.abspath(path)
         known = self._folders.get(folder)

@@ -11,7 +11,7 @@ import numpy as np
 from penstock.core.errors import DataError, PlanError
 from penstock.core.lazy import require
 from penstock.sources.arrow.tables import errors_at
-from penstock.sources.csv.parsing import Form, Records, parse_records, parsed_freely
+from penstock.sources.csv.parsing import ENCODING, Form, Records, parse_records, parsed_freely
 
 BLOCKS = 64  # the most blocks read for the types of columns that are empty in earlier blocks
 
@@ -37,7 +37,7 @@ def types_in(blocks: Iterable[RecordBlock], known: Collection[str], form: Form) 
             if at == 0:
                 raise
             continue  # reading its rows raises the error
-        types = {**{field.name: field.type for field in found if not _is_null(field.type)}, **types}
+        types = {**{field.name: _as_text(field.type) for field in found if not _is_null(field.type)}, **types}
         if types.keys() | set(known) >= set(block.names):
             break
     return types
@@ -57,6 +57,12 @@ def _types_of(block: RecordBlock, form: Form) -> Any:
             if not found.num_rows:
                 raise
             return found.schema
+
+
+def _as_text(of: Any) -> Any:
+    """Return text for the type of a column with bytes that are not text: reading its rows raises the error."""
+    arrow = require("pyarrow", extra="arrow", purpose="read_csv")
+    return arrow.string() if arrow.types.is_binary(of) else of
 
 
 def _is_null(of: Any) -> bool:
@@ -93,7 +99,10 @@ def names_in(content: bytes, path: str, form: Form) -> list[str]:
         raise DataError(f"{path}: the record with the names of the columns is missing; pass names=")
     content = content.removeprefix(b"\xef\xbb\xbf")
     with errors_at(f"{path}: the names of the columns"):
-        names = parsed_freely(content + b"\n", None, {}, form).schema.names
+        try:
+            names = parsed_freely(content + b"\n", None, {}, form).schema.names
+        except UnicodeDecodeError as error:
+            raise DataError(f"{error}; {ENCODING}") from None
     again = next((name for name in names if names.count(name) > 1), None)
     if again is not None:
         raise PlanError(f"read_csv: {path} has several columns with the name {again!r}; rename them, or pass names=")

@@ -6,6 +6,7 @@ import io
 import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -26,6 +27,8 @@ T = TypeVar("T")
 
 _UTF8 = ("utf-8", "utf8")
 _REMEDY = "remove the index next to the file, and make the dataset again"
+ENCODING = "pass the encoding= of the file"
+LEAVE_OUT = "or leave such records out with ignore_errors()"
 _MOST_FAULTS = 1000  # the most invalid records of a block before the file counts as not CSV of these types
 
 
@@ -172,7 +175,7 @@ def parse_records(records: Records, names: list[str], types: Mapping[str, Any], 
     try:
         return parsed_freely(records.content, names, types, form)
     except ValueError as error:
-        raise _located(error, records, types, form) from None
+        raise _located(error, records, names, form) from None
 
 
 def parsed_freely(
@@ -199,19 +202,40 @@ def parsed_freely(
     )
 
 
-def _located(error: ValueError, records: Records, types: Mapping[str, Any], form: Form) -> DataError:
+def _located(error: ValueError, records: Records, names: list[str], form: Form) -> DataError:
     """Return the error of some records with its line of the file."""
     text = str(error).replace("\n", " ")
     row = re.search(r"Row #(\d+)", text)
     number = int(row[1]) if row else records.rows  # known if there is only one record
     at = f", in line {records.line + _line(records.content, number - 1, form):,}" if number == 1 or row else ""
+    column = re.match(r"In CSV column #(\d+): ", text)
+    name = repr(names[int(column[1])]) if column else ""
     text = re.sub(r"(In CSV column #\d+: |CSV parse error: )?Row #\d+: ", "", text)
-    wrong = re.search(r"conversion error to (\S+):", text)
-    hint = ""
-    if wrong:
-        chosen = [name for name, of in types.items() if str(of) == wrong[1]]
-        hint = f"; types were found in the first block: pass types={{{', '.join(map(repr, chosen[:3]))}: ...}}"
+    if isinstance(error, UnicodeDecodeError) or "invalid UTF8 data" in text:
+        name = name or _column_at_fault(records, names, form)
+        as_bytes = f", or types={{{name}: bytes}} for bytes," if name and form.encoding in _UTF8 else ""
+        where = f"column {name}" if name else "a column"
+        return DataError(
+            f"{where} has bytes that are not valid {form.encoding}{at}; {ENCODING}{as_bytes or ','} {LEAVE_OUT}"
+        )
+    is_conversion = name and re.search(r"conversion error to \S+:", text)
+    hint = f"; types were found in the first block: pass types={{{name}: ...}}" if is_conversion else ""
     return DataError(f"{text[:300]}{at}{hint}")
+
+
+def _column_at_fault(records: Records, names: list[str], form: Form) -> str:
+    """Return the column of a single record whose bytes are not text, as `repr`; nothing if nobody can tell."""
+    if records.rows != 1:
+        return ""
+    binary = require("pyarrow", extra="arrow", purpose="read_csv").binary()
+    with suppress(ValueError):
+        fields = parsed_freely(records.content, names, dict.fromkeys(names, binary), replace(form, encoding="utf-8"))
+        for name in names:
+            try:
+                fields[name][0].as_py().decode(form.encoding)
+            except UnicodeDecodeError:
+                return repr(name)
+    return ""
 
 
 def _line(content: bytes, row: int, form: Form) -> int:

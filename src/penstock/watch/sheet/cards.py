@@ -136,13 +136,15 @@ def _label(leaves: Mapping[str, Any], roles: Roles, manner: Manner, used: set[st
     if path is None or path not in leaves or path in used:
         return ""
     used.add(path)
-    label = leaves[path]
+    return f"<div><b>{escape(label_text(leaves[path], manner))}</b></div>"
+
+
+def label_text(label: Any, manner: Manner) -> str:
+    """Return a label, or several, by the names of its classes."""
     if isinstance(label, np.ndarray) and label.ndim == 1:
         text = ", ".join(_name(value, manner.class_names) for value in label[:16].tolist())
-        text += ", …" if len(label) > 16 else ""
-    else:
-        text = _name(label.item() if isinstance(label, np.ndarray | np.generic) else label, manner.class_names)
-    return f"<div><b>{escape(text)}</b></div>"
+        return text + (", …" if len(label) > 16 else "")
+    return _name(label.item() if isinstance(label, np.ndarray | np.generic) else label, manner.class_names)
 
 
 def _tokens(leaves: Mapping[str, Any], roles: Roles, manner: Manner, used: set[str]) -> str:

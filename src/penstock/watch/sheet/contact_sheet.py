@@ -8,12 +8,13 @@ from html import escape
 from typing import Any
 
 from penstock.core.frozen import frozen
+from penstock.core.lengths import INFINITE
 from penstock.core.shown import displayable
 from penstock.elements.spec import describe, spec_of
 from penstock.watch.notebook.frame import in_frame, told
-from penstock.watch.sheet.cards import Manner, card_html
-from penstock.watch.sheet.roles import roles_of
-from penstock.watch.sheet.text import element_text
+from penstock.watch.sheet.cards import Manner, card_html, label_text
+from penstock.watch.sheet.roles import is_label, roles_of
+from penstock.watch.sheet.text import element_text, leaf_text
 from penstock.watch.stats import cut
 
 LONGEST_ELEMENT = 160  # characters
@@ -27,9 +28,9 @@ class ContactSheet:
 
     >>> ps.show({"x": np.arange(3), "label": np.array([0, 1, 0])}, class_names=["cat", "dog"])
     3 of 3 elements
-    0: label 0 · x 0
-    1: label 1 · x 1
-    2: label 0 · x 2
+    0: label cat · x 0
+    1: label dog · x 1
+    2: label cat · x 2
     """
 
     html: str
@@ -60,10 +61,20 @@ def page_of(title: str, html: str) -> str:
 
 
 def sheet_of(elements: Sequence[Any], count: int, asked: Mapping[str, str | int], manner: Manner) -> ContactSheet:
-    """Return the sheet of some elements, of `count` in all; `asked` are the keys of roles that the user named."""
+    """Return the sheet of some elements, of `count` in all; `asked` are the keys of roles that the user named.
+
+    `count` may be `INFINITE` or `UNKNOWN`.
+    """
+    label = roles_of(elements[0], asked).by_role.get("label") if elements and manner.class_names else None
+
+    def text_of(path: str, leaf: Any) -> str:
+        return label_text(leaf, manner) if path == label and is_label(leaf) else leaf_text(leaf)
+
     return ContactSheet(
         in_frame(f"<p class=soft>{escape(_title(elements, count))}</p>", cards_html(elements, asked, manner)),
-        "\n".join([_title(elements, count), *(f"{at}: {element_text(each)}" for at, each in enumerate(elements))]),
+        "\n".join(
+            [_title(elements, count), *(f"{at}: {element_text(each, text_of)}" for at, each in enumerate(elements))]
+        ),
     )
 
 
@@ -76,6 +87,8 @@ def cards_html(elements: Sequence[Any], asked: Mapping[str, str | int], manner: 
 
 
 def _title(elements: Sequence[Any], count: int) -> str:
+    if count < 0:
+        return f"the first {len(elements):,} {'of endlessly many ' if count == INFINITE else ''}elements"
     return f"{len(elements):,} of {count:,} element{'' if count == 1 else 's'}"
 
 

@@ -50,9 +50,17 @@ class Roles:
 
 
 def leaves_of(element: Any) -> dict[str, Any]:
-    """Return the leaves by their paths."""
-    leaves, structure = flatten(element)
+    """Return the leaves by their paths, with `None` and empty containers, which have none.
+
+    >>> leaves_of({"x": 1, "boxes": [], "name": None})
+    {'["boxes"]': [], '["name"]': None, '["x"]': 1}
+    """
+    leaves, structure = flatten(element, keep=_is_nothing)
     return dict(zip(paths(structure), leaves, strict=True))
+
+
+def _is_nothing(node: Any) -> bool:
+    return node is None or (isinstance(node, dict | list | tuple) and not node)
 
 
 def path_of(asked: str | int, leaves: Mapping[str, Any]) -> str | None:

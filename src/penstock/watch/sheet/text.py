@@ -2,30 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from penstock.core.shown import displayable
 from penstock.elements.array_text import array_text
-from penstock.elements.nested.structure import flatten, paths
 from penstock.elements.spec import leaf_spec
 from penstock.watch.page.samples import value_text
+from penstock.watch.sheet.roles import leaves_of
 
 LONGEST_LEAF = 40  # characters
 MOST_CHARACTERS = 200  # characters
 FEW_NUMBERS = 8  # numbers that are shown one by one
 
 
-def element_text(element: Any) -> str:
+def element_text(element: Any, text_of: Callable[[str, Any], str] | None = None) -> str:
     """Return an element in one line: the values of small leaves, the spec and range of arrays.
+
+    `text_of` returns the text of a leaf with a path, if that is not `leaf_text`.
 
     >>> element_text({"image": np.zeros((28, 28), np.uint8), "label": 3, "name": "three"})
     'image uint8[28, 28] 0…0 · label 3 · name three'
     """
-    leaves, structure = flatten(element)
-    parts = [f"{short(path)} {leaf_text(leaf)}".strip() for path, leaf in zip(paths(structure), leaves, strict=True)]
-    line = displayable(" · ".join(parts)) or "nothing"
+    told = text_of or (lambda path, leaf: leaf_text(leaf))
+    parts = [f"{short(path)} {told(path, leaf)}".strip() for path, leaf in leaves_of(element).items()]
+    line = displayable(" · ".join(parts)) or "''"
     return line if len(line) <= MOST_CHARACTERS else f"{line[:MOST_CHARACTERS]}…"
 
 
