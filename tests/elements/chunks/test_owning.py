@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from penstock.elements.chunks.chunk import Columns, Fresh, Items, Kept
-from penstock.elements.chunks.owning import elements_and_origins, owned
+from penstock.elements.chunks.owning import each_owned, elements_and_origins
 from penstock.elements.nested.structure import flatten
 from penstock.elements.ragged import Ragged
 
@@ -15,9 +15,11 @@ ROW = flatten({"x": 0})[1]
 
 
 def chunks():
-    rows = [{"x": np.full(2, n)} for n in range(3)]
+    def rows():
+        return [{"x": np.full(2, n)} for n in range(3)]
+
     uneven = Ragged.from_rows([[1.0], [2.0, 3.0], []])
-    return [Items(rows), Fresh(rows), Kept(rows), Columns(ROW, [np.zeros((3, 2))], 3), Columns(ROW, [uneven], 3)]
+    return [Items(rows()), Fresh(rows()), Kept(rows()), Columns(ROW, [np.zeros((3, 2))], 3), Columns(ROW, [uneven], 3)]
 
 
 @pytest.mark.parametrize("chunk", chunks(), ids=lambda chunk: type(chunk).__name__)
@@ -29,6 +31,6 @@ def test_an_array_of_the_element_stays_and_one_that_is_added_to_it_does_not(chun
         return {**element, "again": element["x"]}
 
     given = [element["x"] for element in elements]
-    made = list(owned(map(added, elements), elements, origins))
+    made = list(each_owned(map(added, elements), elements, origins))
     assert all(one["x"] is one["again"] is x for one, x in zip(made, given, strict=True))
     assert not any(one["y"] is BUFFER for one in made)

@@ -29,7 +29,7 @@ def origins_of_columns(columns: Sequence[Column]) -> list[Any]:
     return [each for some in apart for each in some]
 
 
-def owned(results: Iterator[Any], elements: list[Any], origins: list[Any]) -> Iterator[Any]:
+def each_owned(results: Iterator[Any], elements: list[Any], origins: list[Any]) -> Iterator[Any]:
     """Return results of a function for elements, with copies of arrays and containers that something else holds.
 
     The element itself and its arrays are not copied, nor is anything that belongs to the result alone.
@@ -38,12 +38,12 @@ def owned(results: Iterator[Any], elements: list[Any], origins: list[Any]) -> It
     >>> def written(x):
     ...     buffer[:] = x
     ...     return {"x": buffer}
-    >>> [row["x"].tolist() for row in owned(map(written, [1, 2]), [1, 2], [[1, 2]])]
+    >>> [row["x"].tolist() for row in each_owned(map(written, [1, 2]), [1, 2], [[1, 2]])]
     [[1.0], [2.0]]
     """
     return own_results(results, elements, origins, whole_copy)
 
 
 def owned_result(results: list[Any], given: Any, origins: list[Any]) -> tuple[Any, list[Any]]:
-    """Take the only result out of a list; return it as by `owned`, and its parts that something else holds."""
+    """Take the only result out of a list; return it as by `each_owned`, and its parts that something else holds."""
     return own_result(results, given, origins, whole_copy)

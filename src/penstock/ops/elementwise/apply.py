@@ -13,7 +13,7 @@ from penstock.core.arrays import Allocate, Rows
 from penstock.core.errors import ElementError
 from penstock.core.seeds import row_generator
 from penstock.elements.chunks.chunk import Chunk, Column, Columns, Items
-from penstock.elements.chunks.owning import elements_and_origins, origins_of_columns, owned, owned_result
+from penstock.elements.chunks.owning import each_owned, elements_and_origins, origins_of_columns, owned_result
 from penstock.elements.chunks.placing import placed_as_made
 from penstock.elements.chunks.stacking import Stack
 from penstock.elements.chunks.to_arrays import stack_all
@@ -52,7 +52,7 @@ def element_wise(node: Node, function: Callable[..., Any]) -> Apply:
         types = chunk.types if isinstance(chunk, Items) else set(map(type, elements[:1]))
         calling = starmap if types == {tuple} else _tuples_apart if tuple in types else map
         results = each_result(function, calling, elements)
-        return _collected(node, owned(results, elements, origins), rows, out)
+        return _collected(node, each_owned(results, elements, origins), rows, out)
 
     return apply
 
@@ -76,7 +76,7 @@ def drawing(node: Node, function: Callable[..., Any], key: int) -> Apply:
 
     def apply(chunk: Chunk, rows: Rows, out: list[np.ndarray] | None) -> Chunk:
         elements, origins = elements_and_origins(ready(chunk))
-        return _collected(node, owned(calls(elements, rows), elements, origins), rows, out)
+        return _collected(node, each_owned(calls(elements, rows), elements, origins), rows, out)
 
     return apply
 
