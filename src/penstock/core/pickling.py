@@ -6,11 +6,11 @@ import io
 import sys
 import threading
 from collections import ChainMap
-from collections.abc import Generator, Iterable
+from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import contextmanager
 from functools import cache
 from types import CodeType
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeAlias
 
 SCRIPT_OF_A_CHILD = "__mp_main__"
 """The name under which a process that `multiprocessing` spawned imports the user's script."""
@@ -18,20 +18,36 @@ FILENAME = 10  # of the arguments of `types.CodeType`
 _by_value = threading.Lock()  # the modules that cloudpickle pickles by value belong to the process
 
 
-def dumps(value: Any, *, most: int | None = None, **settings: Any) -> bytes:
+References: TypeAlias = Mapping[int, tuple[Callable[..., Any], tuple[Any, ...]]]
+"""What a pickle has instead of the objects with these ids: functions and their arguments, as of `__reduce__`."""
+
+
+def dumps(value: Any, *, most: int | None = None, references: References | None = None, **settings: Any) -> bytes:
     """Return `cloudpickle.dumps(value, **settings)`, with the script by value in spawned processes too.
 
     cloudpickle knows `__main__` alone, so that other processes would look for a module of the other name in vain.
     Functions keep the names of their files, which tracebacks show and newer cloudpickles drop. Raise a
     `TooLargeError` as soon as there are more than `most` bytes.
     """
+    return _dumped(value, most, references, settings)[0]
+
+
+def dumps_with_parts(value: Any, *, most: int | None = None) -> tuple[bytes, dict[int, Any]]:
+    """Return a pickle, and all objects by their ids that it has once, however often the value refers to them."""
+    data, pickler = _dumped(value, most, None, {})
+    return data, {key: part for key, (_, part) in pickler.memo.copy().items()}
+
+
+def _dumped(value: Any, most: int | None, references: References | None, settings: dict[str, Any]) -> tuple[bytes, Any]:
     import cloudpickle
 
     if SCRIPT_OF_A_CHILD in sys.modules:
         cloudpickle.register_pickle_by_value(sys.modules[SCRIPT_OF_A_CHILD])
     with io.BytesIO() if most is None else _BoundedFile(most) as file:
-        _pickler()(file, **settings).dump(value)
-        return file.getvalue()
+        pickler = _pickler()(file, **settings)
+        pickler.references = references or {}
+        pickler.dump(value)
+        return file.getvalue(), pickler
 
 
 class TooLargeError(Exception):
@@ -78,5 +94,10 @@ def _pickler() -> Any:
 
     class PicklerWithFilenames(Pickler):
         dispatch_table: ClassVar[Any] = ChainMap({CodeType: with_filename}, table)
+        references: References
+
+        def reducer_override(self, obj: Any) -> Any:
+            found = self.references.get(id(obj))
+            return super().reducer_override(obj) if found is None else found
 
     return PicklerWithFilenames

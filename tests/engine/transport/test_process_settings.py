@@ -8,6 +8,7 @@ import locale
 import logging
 import os
 import sys
+import time
 import warnings
 
 import numpy as np
@@ -29,6 +30,11 @@ def divides(x):
     return str(1 / np.asarray(x, np.float32))
 
 
+def set_zone(patched):
+    patched.setenv("TZ", "Etc/GMT-7")
+    time.tzset()
+
+
 SETTINGS = {
     "environment": (lambda patched: patched.setenv("PENSTOCK_NEW", "7"), lambda x: f"{os.environ['PENSTOCK_NEW']}{x}"),
     "no environment": (lambda patched: patched.delenv("HOME", raising=False), lambda x: "HOME" in os.environ),
@@ -45,6 +51,9 @@ SETTINGS = {
         lambda x: str(decimal.Decimal(int(x)) / 7),
     ),
     "locale": (lambda patched: locale.setlocale(locale.LC_ALL, "C"), lambda x: locale.setlocale(locale.LC_ALL)),
+    "zone": (set_zone, lambda x: time.localtime(0).tm_hour),
+    "digits": (lambda patched: sys.set_int_max_str_digits(700), lambda x: sys.get_int_max_str_digits()),
+    "buffer": (lambda patched: np.setbufsize(1024), lambda x: np.getbufsize()),
     "recursion": (
         lambda patched: sys.setrecursionlimit(sys.getrecursionlimit() + 7),
         lambda x: sys.getrecursionlimit(),
@@ -55,6 +64,7 @@ SETTINGS = {
 @pytest.fixture
 def settings(monkeypatch):
     """Let a test change settings of this process."""
+    digits, buffer = sys.get_int_max_str_digits(), np.getbufsize()
     level, limit, place = logging.getLogger().level, sys.getrecursionlimit(), locale.setlocale(locale.LC_ALL)
     with (
         warnings.catch_warnings(),
@@ -64,6 +74,9 @@ def settings(monkeypatch):
         monkeypatch.context() as m,
     ):
         yield m
+    time.tzset()
+    np.setbufsize(buffer)
+    sys.set_int_max_str_digits(digits)
     logging.getLogger().setLevel(level)
     sys.setrecursionlimit(limit)
     locale.setlocale(locale.LC_ALL, place)

@@ -13,12 +13,13 @@ import types
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
+from unittest import mock
 
 import numpy as np
 import pytest
 
 import penstock as ps
-from penstock.core.errors import WorkerError
+from penstock.core.errors import PlanError, WorkerError
 from penstock.engine.transport.program_state import InForce, ProgramState, SentValue
 from penstock.plan.safety.module_place import ModulePlace
 from tests.engine.transport.everywhere import ALL, same_everywhere
@@ -66,9 +67,14 @@ def lazily():
 
 def set_lazily(step):
     lazily().step = step
+
+def __getattr__(name):
+    if name == "dynamic": return 2
+    raise AttributeError(name)
 """
 
 FUNCS = """
+import functools
 import numpy as np
 import config
 from config import SCALE, OFFSETS, Settings, settings, helper, closed, loaded, lazily
@@ -108,6 +114,13 @@ by_attribute.scale = 2
 def factory(by):
     def made(x): return x * by * SCALE
     return made
+@functools.singledispatch
+def by_dispatch(x): return x
+class Dispatching:
+    @functools.singledispatchmethod
+    def dispatched(self, x): return x
+def by_dispatch_method(x): return Dispatching().dispatched(x)
+def by_dynamic_name(x): return x * config.dynamic
 def by_lock(x): return x if config.LOCK is None else -x
 """
 
@@ -131,6 +144,10 @@ def modules(tmp_path, monkeypatch):
 
     yield imported
     gc.collect()
+
+
+def set_environment(config, funcs):
+    os.environ["PENSTOCK_SCALE"] = "7"
 
 
 def set_scale(config, funcs):
@@ -203,6 +220,23 @@ def set_attribute(config, funcs):
     funcs.by_attribute.scale = 5
 
 
+def register(config, funcs):
+    funcs.by_dispatch.register(int, lambda x: x + 70)
+
+
+def register_method(config, funcs):
+    funcs.Dispatching.dispatched.register(int, lambda self, x: x + 70)
+
+
+def set_getattr(config, funcs):
+    def found(name):
+        if name == "dynamic":
+            return 5
+        raise AttributeError(name)
+
+    config.__getattr__ = found
+
+
 def edit(config, funcs):
     path = Path(config.__file__)
     path.write_text(path.read_text().replace("x + 1", "x + 1000").replace("SCALE = 2", "SCALE = 8"))
@@ -248,6 +282,9 @@ SHAPES = [
     ("by_generator", set_scale, 3),
     ("decorated", set_closure, None),
     ("called", set_scale, 3),
+    ("by_dispatch", register, 71),
+    ("by_dispatch_method", register_method, 71),
+    ("by_dynamic_name", set_getattr, 5),
 ]
 
 
@@ -278,6 +315,30 @@ def test_isolated_runs_and_services_have_it_too(modules, mode):
         return funcs.by_module(x), funcs.by_object(x), funcs.by_dict(x), funcs.by_helper(x)
 
     assert same_everywhere(function, modes=[mode])[1] == [3, 5, 11, 101]
+
+
+OTHER_READS = [
+    ("by_module", set_scale, r"here, .*\.SCALE is 3 and was 2; all"),
+    ("by_class", set_class, r"here, .*\.Settings\.scale is 3 and was 2; all"),
+    ("by_cache", load_by_environment, r"here, .*\.loaded\(\) changed"),
+    ("by_environment", set_environment, r"here, os\.environ\['PENSTOCK_SCALE'\] changed; all"),
+]
+
+
+@pytest.mark.parametrize(("name", "change", "told"), OTHER_READS, ids=[each for each, _, _ in OTHER_READS])
+def test_a_dataset_that_reads_other_values_is_refused_under_the_same_name(modules, monkeypatch, name, change, told):
+    monkeypatch.setenv("PENSTOCK_SCALE", "2")
+    of_environment = "\nimport os\ndef by_environment(x): return x * int(os.environ['PENSTOCK_SCALE'])\n"
+    config, funcs = modules(CONFIG, FUNCS + of_environment)
+    config.loaded()
+    ds = ps.Dataset.range(3).map(getattr(funcs, name))
+    first = ds.share("reads")
+    assert list(first) == [0, 2, 4]
+    assert list(ds.share("reads")) == [0, 2, 4]
+    config.loaded.cache_clear()
+    change(config, funcs)
+    with pytest.raises(PlanError, match=told):
+        list(ds.share("reads"))
 
 
 def test_a_change_between_epochs_reaches_the_workers(modules):
@@ -509,3 +570,61 @@ def test_runs_at_once_in_one_isolated_process_cannot_have_two_values(modules):
         ):
             list(second)
         assert next(it) == 2
+
+
+IDENTITIES = """
+A, B = object(), object()
+MODE = A
+KINDS = {A: "A", B: "B"}
+def by_sentinel(x): return "A" if MODE is A else "B" if MODE is B else "neither"
+def by_key(x): return KINDS.get(MODE, "none")
+def by_argument(mode, x): return KINDS.get(mode, "none")
+
+class Strategy:
+    speed = 1
+SLOW, FAST = Strategy(), Strategy()
+STRATEGY = SLOW
+SPEEDS = {FAST: "fast"}
+def by_object(x): return STRATEGY is FAST, SPEEDS.get(STRATEGY)
+def by_held(strategy, x): return strategy is FAST
+
+L1 = [1]
+L2 = L1
+def by_alias(x): return L1 is L2, L1[0], L2[0]
+"""
+SET = [
+    ("by_sentinel", "MODE = B"),
+    ("by_sentinel", "MODE = 5"),
+    ("by_sentinel", "MODE = A"),
+    ("by_sentinel", "MODE = object()"),
+    ("by_key", "MODE = B"),
+    ("by_object", "STRATEGY = FAST"),
+    ("by_object", "STRATEGY = SLOW"),
+    ("by_object", "FAST.speed = 2; STRATEGY = FAST"),
+    ("by_alias", "L1[0] = 5"),
+    ("by_alias", "L2 = [5]"),
+    ("by_alias", "L1 = L2"),
+]
+
+
+@pytest.mark.parametrize("mode", ["processes", "isolated"])
+def test_variables_that_hold_one_object_do_in_the_workers(modules, mode):
+    module, _ = modules(IDENTITIES, "")
+    for name, change in SET:
+        exec(change, vars(module))
+        same_everywhere(getattr(module, name), modes=[mode], rows=2)
+    same_everywhere(functools.partial(module.by_argument, module.B), modes=[mode], rows=2)
+    assert same_everywhere(functools.partial(module.by_held, module.FAST), modes=[mode], rows=2) == [True, True]
+
+
+def seven(*_):
+    return 7
+
+
+@pytest.mark.parametrize("name", ["random.random", "math.floor", "os.path.exists", "numpy.sqrt", "numpy.linalg.norm"])
+def test_a_patch_of_a_library_is_undone(modules, name):
+    given = "" if name == "random.random" else "0"
+    _, funcs = modules(CONFIG, f"import math, os, random, numpy\ndef patched(x): return {name}({given}) < 7")
+    with mock.patch(name, seven):
+        assert same_everywhere(funcs.patched, rows=2) == [False, False]
+    assert list(ALL["processes"](ps.Dataset.range(2).map(funcs.patched))) == [True, True]

@@ -153,6 +153,13 @@ def test_tensors_count_by_content():
     assert key_with(layer).text != before.text
 
 
+def test_bare_objects_count_by_which_one_they_are():
+    one, other = object(), object()
+    before = key_with(make([one, other, one])).text
+    assert key_with(make([other, one, other])).text == before
+    assert key_with(make([one, other, other])).text != before
+
+
 @pytest.mark.parametrize(
     "value", [Counter("aab"), defaultdict(list, a=[1]), slice(1, 2), bytearray(b"a"), 1 + 2j, object()]
 )

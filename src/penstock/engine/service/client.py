@@ -8,7 +8,7 @@ import platform
 import sys
 import threading
 import weakref
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from typing import Any, NamedTuple
 
@@ -27,6 +27,7 @@ from penstock.engine.workers.lifetime import watch_over
 from penstock.engine.workers.suspects import ADVICE
 from penstock.ops.buffer.options import options_of
 from penstock.ops.elementwise.tolerant import handles_errors
+from penstock.plan.content.key import ContentKey
 from penstock.plan.flow import Mark, Piece
 from penstock.plan.node import Node
 from penstock.rewrite.passes import PASSES, PLAIN, rewritten
@@ -39,13 +40,28 @@ CAREFUL = 64  # requests after the end of a service that are made alone, since o
 class ServiceKey(NamedTuple):
     """A name, and the fingerprint and content of the plan, with its seeds, that is shared under it.
 
-    The content is the key of elements as on disk: functions count by their code and what they read, files by size and
-    time. It is not part of the fingerprint of a plan that reads these elements, to which states fit.
+    The content has the parts of the key of elements as on disk: functions count by their code and what they read, files
+    by size and time. What functions `read` of modules and the environment counts where both jobs have it. Neither is
+    part of the fingerprint of a plan that reads these elements, to which states fit.
     """
 
     name: str
     fingerprint: str
-    content: str = ""
+    content: Mapping[str, str] = {}
+    reads: Mapping[str, str] = {}
+
+    def is_like(self, other: ServiceKey) -> bool:
+        """Return whether the elements are the same."""
+        return self[:3] == other[:3] and all(other.reads.get(name, text) == text for name, text in self.reads.items())
+
+    def difference(self, shared: ServiceKey) -> str:
+        """Return a clause that says what differs from those that are `shared` under the name."""
+        reads = {name: text for name, text in self.reads.items() if name in shared.reads}
+        return (
+            ContentKey(reads).difference([{name: shared.reads[name] for name in reads}])
+            or ContentKey(self.content).difference([shared.content])
+            or "the seeds are others"
+        )
 
 
 class ServiceLine:
@@ -234,7 +250,7 @@ class PreparedElsewhere:
                 if message is not None and message.head[0] == "wanted":
                     # elements that have ended services are handled, or named, where worker processes make them
                     spares = is_last or (self._service > 0 and handles_errors(self.plan))
-                    message = line.ask("load", tuple(self.key), self.plan.label(), self._pickled_plan(), spares)
+                    message = line.ask("load", self.key, self.plan.label(), self._pickled_plan(), spares)
                 if message is not None and message.head[0] == "welcome":
                     line.welcomed(message)
                     is_welcome = True
@@ -257,7 +273,8 @@ class PreparedElsewhere:
 
     def _pickled_plan(self) -> bytes:
         try:
-            return dumps((program_state(self.plan, ProcessSettings.here()), self.plan))
+            state = program_state(self.plan, ProcessSettings.here())
+            return dumps((state, self.plan), references=state.references)
         except Exception as error:
             error.add_note(f"share({self.name!r}) sends the pipeline to another process: make this inside the function")
             raise
@@ -272,10 +289,12 @@ class PreparedElsewhere:
                 f"share({self.name!r}): the process that prepares this name has {told}, and this one has {versions()}; "
                 "use the same versions in all jobs, or another name"
             )
+        label, shared = told
         return PlanError(
-            f"share({self.name!r}): other elements are shared under this name, by a pipeline that ends in {told}; all "
-            f"datasets of a name must have the same pipeline before share() (this one ends in {self.plan.label()}) and "
-            "the same seeds: set ps.Options(seed=), shard after share(), or share under another name"
+            f"share({self.name!r}): other elements are shared under this name, by a pipeline that ends in {label}; "
+            f"here, {self.key.difference(shared)}; all datasets of a name must have the same pipeline before share() "
+            f"(this one ends in {self.plan.label()}), functions that read the same values, and the same seeds: set "
+            "ps.Options(seed=), shard after share(), or share under another name"
         )
 
     # Ends

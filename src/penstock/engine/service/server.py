@@ -22,7 +22,7 @@ from penstock.engine.memory.arena import ARENA_SHARE
 from penstock.engine.memory.pool import SharedMemory
 from penstock.engine.runs.lending import Lending
 from penstock.engine.runs.settings import settings_of
-from penstock.engine.service.client import as_served, versions
+from penstock.engine.service.client import ServiceKey, as_served, versions
 from penstock.engine.service.folder import ServiceDoor, is_of_this_user, service_door
 from penstock.engine.service.pieces import PreparedPieces
 from penstock.engine.service.rows import PreparedRows
@@ -80,7 +80,7 @@ class Service:
         self._is_leaving = False  # and welcomes nobody
         self._has_left_folder = False
         self._lending = Lending()
-        self._key: tuple[str, ...] = ()
+        self._key: ServiceKey | None = None
         self._label = ""
         self._state: ProgramState | None = None
         self._prepared: PreparedRows | PreparedPieces | None = None
@@ -166,31 +166,31 @@ class Service:
         except BaseException as error:  # noqa: BLE001 - the consumer raises it
             return Answer(("failed", pickled_error(error)))
 
-    def _greeted(self, connection: Connection, theirs: str, *key: str) -> Answer:
+    def _greeted(self, connection: Connection, theirs: str, *key: Any) -> Answer:
         """Return whether a consumer is welcome, and whether it has to send the plan."""
         if theirs != versions():
             return Answer(("versions", versions()))
-        return Answer(("wanted",)) if self._prepared is None else self._welcome(connection, key)
+        return Answer(("wanted",)) if self._prepared is None else self._welcome(connection, ServiceKey(*key))
 
-    def _welcome(self, connection: Connection, key: tuple[str, ...]) -> Answer:
+    def _welcome(self, connection: Connection, key: ServiceKey) -> Answer:
         """Welcome a consumer of the plan; leave the name to one of another plan if nobody else is welcome here."""
         with self._lock:
             if not self._is_leaving:
-                if self._key == key:
+                if self._key is not None and self._key.is_like(key):
                     self._welcomed.add(connection)
                     if self._state is not None and self._state.settings is not None:
                         self._state.settings.apply_to_thread()  # and to those that it begins
                     arena = self._lending.arena
                     return Answer(("welcome", arena is not None), descriptor=-1 if arena is None else arena.file.fd)
                 if any(not each.channel.has_ended for each in self._welcomed):
-                    return Answer(("other", self._label))
+                    return Answer(("other", (self._label, self._key)))
                 self._is_leaving = True
         with service_door(self._name, self._folder) as door:
             self._leave(door)
         return Answer(("leaving",))
 
     def _loaded(
-        self, connection: Connection, key: tuple[str, ...], label: str, data: bytes, *, spares_process: bool
+        self, connection: Connection, key: ServiceKey, label: str, data: bytes, *, spares_process: bool
     ) -> Answer:
         """Load the plan, unless another consumer has sent one meanwhile.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from typing import Any
 
@@ -11,10 +12,12 @@ from penstock.engine.service.client import PreparedElsewhere, ServiceKey
 from penstock.ops.buffer.options import options_of
 from penstock.ops.buffer.share import Share, SharedElements
 from penstock.plan import safety
-from penstock.plan.content.key import content_key
+from penstock.plan.content.key import content_key, content_of_field
+from penstock.plan.content.values import SHOWN_WHOLE
 from penstock.plan.fingerprint import fingerprint
 from penstock.plan.graph import post_order, rebuild
 from penstock.plan.node import Node
+from penstock.plan.safety.imported import imported_by
 
 BY_TYPE = ""
 """The version of a content key: with any, objects that cannot be hashed count by their type."""
@@ -36,12 +39,23 @@ class SharedUnder:
 
     def prepared(self, plan: Node) -> PreparedElsewhere:
         """Return the elements of a plan with its seeds bound; nothing is started yet."""
-        content = content_key(plan, operation="share()", version=BY_TYPE).text
-        key = ServiceKey(self.name, fingerprint(plan), content)
+        content = content_key(plan, operation="share()", version=BY_TYPE).parts
+        key = ServiceKey(self.name, fingerprint(plan), content, _reads(plan))
         with self._lock:
             if self._last is None or self._last.key != key:
                 self._last = PreparedElsewhere(key, plan)
             return self._last
+
+
+def _reads(plan: Node) -> dict[str, str]:
+    """Return what functions read of modules and the environment, other than what they assign themselves."""
+    found = imported_by(plan)
+    values = {str(place): value for place, value in found.values.items() if not found.stores(place)}
+    values |= {f"os.environ[{name!r}]": os.environ.get(name) for name in found.texts}
+    return {
+        name: repr(value) if type(value) in SHOWN_WHOLE else content_of_field(name, value).text
+        for name, value in values.items()
+    }
 
 
 def check_shareable(plan: Node) -> None:

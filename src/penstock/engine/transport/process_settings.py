@@ -7,6 +7,7 @@ import locale
 import logging
 import os
 import sys
+import time
 import warnings
 from contextlib import suppress
 from importlib import import_module
@@ -39,8 +40,8 @@ OWN_VARIABLES = frozenset([*THREAD_VARIABLES, "MALLOC_MMAP_THRESHOLD_", "MALLOC_
 class ProcessSettings(NamedTuple):
     """The settings of a process at one moment.
 
-    `of_thread` are pickled settings of the thread: the floating point errors and the text of arrays in NumPy, and
-    the context of `decimal`.
+    `of_thread` are pickled settings of the thread: the floating point errors, the buffer size and the text of arrays
+    in NumPy, and the context of `decimal`.
     """
 
     environment: dict[str, str]
@@ -51,6 +52,7 @@ class ProcessSettings(NamedTuple):
     of_thread: bytes
     locale: str
     recursion: int
+    digits: int
     level: int
     of_libraries: dict[tuple[str, str], Any]
 
@@ -67,9 +69,10 @@ class ProcessSettings(NamedTuple):
             [str(each) for each in sys.path],
             list(sys.argv),
             _pickled(list(warnings.filters)),
-            _pickled((np.geterr(), np.get_printoptions(), context)),
+            _pickled((np.geterr(), np.getbufsize(), np.get_printoptions(), context)),
             locale.setlocale(locale.LC_ALL),
             sys.getrecursionlimit(),
+            sys.get_int_max_str_digits(),
             logging.getLogger().getEffectiveLevel(),
             {
                 (module, name): value
@@ -92,22 +95,27 @@ class ProcessSettings(NamedTuple):
             setattr(import_module(module), name, value)
 
     def _apply_to_process(self, before: ProcessSettings | None) -> None:
+        zone = os.environ.get("TZ")
         known = os.environ.keys() - OWN_VARIABLES if before is None else before.environment.keys()
         for name in known - self.environment.keys():
             os.environ.pop(name, None)
         os.environ.update(self.environment)
+        if os.environ.get("TZ") != zone:
+            time.tzset()
         if self.folder is not None:
             os.chdir(self.folder)
         sys.path[:] = self.path
         sys.argv[:] = self.argv
         sys.setrecursionlimit(self.recursion)
+        sys.set_int_max_str_digits(self.digits)
         logging.getLogger().setLevel(self.level)
 
     def apply_to_thread(self) -> None:
         """Let the calling thread, and those that copy its context, have the settings of a thread."""
         if self.of_thread:
-            errors, printing, context = cloudpickle.loads(self.of_thread)
+            errors, buffer, printing, context = cloudpickle.loads(self.of_thread)
             np.seterr(**errors)
+            np.setbufsize(buffer)
             np.set_printoptions(**printing)
             decimal.setcontext(context)
 

@@ -14,42 +14,27 @@ from contextlib import contextmanager
 from dataclasses import field
 from functools import cache
 from importlib import import_module
-from typing import Any, Literal, NamedTuple
+from typing import Any
 
 import cloudpickle
 import numpy as np
 
-from penstock.core.digest import digest_array
 from penstock.core.errors import WorkerError
 from penstock.core.frozen import frozen
-from penstock.core.pickling import TooLargeError, dumps
+from penstock.core.pickling import References
 from penstock.engine.transport.process_settings import ProcessSettings
+from penstock.engine.transport.sent_values import UNDONE, SentValue, sent_value, sent_values, type_of
+from penstock.plan.content.origins import distribution_of
 from penstock.plan.node import Node
-from penstock.plan.safety.imported import imported_by
+from penstock.plan.safety.imported import imported_by, is_set_in_library
 from penstock.plan.safety.instructions import ABSENT
 from penstock.plan.safety.module_place import CACHED_RESULT, CODE, ModulePlace
 
-LARGEST_VALUE = 1 << 24  # bytes of a value that is sent; beyond, an array is compared, and of other values the type
 WAY_OUT = 'pass it to the function, as functools.partial(function, name=value), or use Options(executor="threads")'
 OWN_VALUE = (
     "let the function set the variable when it is first called, so that each process makes a value of its own, or use "
     'Options(executor="threads")'
 )
-
-
-class SentValue(NamedTuple):
-    """The content of one place in a module of the program.
-
-    `data` is a pickled `value`, the `digest` of a large array, or the type of another `large` value or of one that is
-    `unsendable`. What the program has set and `undone` has none.
-    """
-
-    kind: Literal["value", "digest", "large", "unsendable", "undone"]
-    data: bytes
-
-
-UNDONE = SentValue("undone", b"")
-_BY_TYPE = ("large", "unsendable")
 _sent: set[ModulePlace] = set()  # the places of all values that this process has sent
 
 
@@ -75,6 +60,8 @@ class ProgramState:
     origin: tuple[int, bytes] = field(default_factory=_this_process)
     carried: Mapping[ModulePlace, SentValue] = field(default_factory=dict)
     """Values that travel with functions of modules, for comparisons in this process."""
+    references: References = field(default_factory=dict)
+    """The objects of the user's classes that the places hold, for a pickle of the plan, which may hold them too."""
 
     def is_like(self, other: ProgramState) -> bool:
         """Return whether both states are the same."""
@@ -92,38 +79,50 @@ def program_state(plan: Node, settings: ProcessSettings | None = None) -> Progra
     sent, and what cannot be sent of a module that is read as a whole.
     """
     found = imported_by(plan)
-    values = {place: _kept(value) for place, value in (found.code | found.values).items()}
-    made = {place.holder for place, kept in values.items() if kept.kind in _BY_TYPE and found.stores(place)}
+    held = found.code | found.values
+    values = sent_values(held)
+    made = {place.holder for place, kept in values.items() if kept.is_by_type and found.stores(place)}
     left_out = {place for place in values if place.holder in made and found.stores(place)}
     left_out |= {
         place
         for place, kept in values.items()
         if kept.kind != "value" and (place.module in found.perhaps or place.steps[-1] == CACHED_RESULT)
     }
-    values = {place: kept for place, kept in values.items() if place not in left_out}
+    if left_out:
+        values = sent_values({place: value for place, value in held.items() if place not in left_out})
     _sent.update(place for place, kept in values.items() if kept.kind == "value")
     unread = sorted(_sent - values.keys(), key=repr)  # so that equal states have equal pickles
     undone = dict.fromkeys((place for place in unread if _is_undone(place)), UNDONE)
-    carried = {place: _kept(value) for place, value in found.carried.items()}
-    return ProgramState(undone | values, settings, carried=carried)
+    return ProgramState(
+        undone | values,
+        settings,
+        carried={place: sent_value(value) for place, value in found.carried.items()},
+        references={
+            id(held[place]): (_held_at, (place,))
+            for place, kept in values.items()
+            if kept.kind == "value" and place.steps[-1] != CACHED_RESULT and _is_one_of_user(held[place])
+        },
+    )
+
+
+def _is_one_of_user(thing: Any) -> bool:
+    """Return whether an object is told from equal ones by functions: an instance of a class of the user's."""
+    return type(thing) is object or distribution_of(type(thing).__module__) is None
+
+
+def _held_at(place: ModulePlace) -> Any:
+    import_module(place.module)
+    if (value := place.value()) is ABSENT:
+        raise WorkerError(f"{place}, which the pipeline holds, is missing in a worker process; {WAY_OUT}")
+    return value
 
 
 def _is_undone(place: ModulePlace) -> bool:
     """Return whether the program has removed what it had set, or has put back what its module defines there."""
     now = place.value()
     is_default = now is None and str(place.steps[-1]).startswith("__")  # of a function that has none any longer
-    return now is ABSENT or is_default or isinstance(now, types.ModuleType) or place.is_of(now)
-
-
-def _kept(value: Any) -> SentValue:
-    if isinstance(value, np.ndarray) and value.nbytes > LARGEST_VALUE and not value.dtype.hasobject:
-        return SentValue("digest", digest_array(value).encode())
-    try:
-        return SentValue("value", dumps(value, most=LARGEST_VALUE))
-    except TooLargeError:
-        return SentValue("large", _type_of(value).encode())
-    except Exception:  # noqa: BLE001 - whatever cannot be pickled
-        return SentValue("unsendable", _type_of(value).encode())
+    is_own = distribution_of(place.module) is not None and not is_set_in_library(now)
+    return now is ABSENT or is_default or is_own or isinstance(now, types.ModuleType) or place.is_of(now)
 
 
 class InForce:
@@ -149,20 +148,19 @@ class InForce:
         if state is self._last or state.origin == _this_process() or _has_initializer():
             return
         with self._lock:
-            changes = [each for each in state.values.items() if self._values.get(each[0]) != each[1]]
-            for place, kept in changes:
-                self._check_free(place, kept)
+            changes = {place: kept for place, kept in state.values.items() if self._values.get(place) != kept}
+            undone = [place for place, kept in changes.items() if kept == UNDONE]
+            for place in undone:
+                self._check_free(place, UNDONE)
             if state.settings is not None and state.settings != self._settings:
                 state.settings.apply(self._settings)
                 self._settings = state.settings
             if self._last is not None and self._last.origin != state.origin:
                 self._forget_others(state)
-            for place, kept in changes:
-                if kept.kind == "undone":
-                    self._put_back(place)
-                else:
-                    _put(place, kept, self._before)
-                self._values[place] = kept
+            for place in undone:
+                self._put_back(place)
+            self._set_values(state, {place: kept for place, kept in changes.items() if kept != UNDONE})
+            self._values.update(changes)
             self._last = state
 
     @contextmanager
@@ -183,6 +181,31 @@ class InForce:
         for place in self._before.keys() - kept:
             self._put_back(place)
             self._values.pop(place, None)
+
+    def _set_values(self, state: ProgramState, changes: Mapping[ModulePlace, SentValue]) -> None:
+        """Let places hold what they hold in the program, unless it is the same, and share the same objects."""
+        if not changes:
+            return
+        compared = [place for place, kept in state.values.items() if kept.kind == "value" or place in changes]
+        values = {place: _value_here(place) for place in compared if _is_imported(place)}
+        here = sent_values({place: value for place, value in values.items() if value is not ABSENT})
+        different = {
+            place: kept
+            for place, kept in changes.items()
+            if place in values
+            and (type_of(values[place]).encode() != kept.data if kept.is_by_type else here.get(place) != kept)
+        }
+        for place, kept in different.items():
+            self._check_free(place, kept)
+            if kept.kind != "value":
+                raise _unsent(place, kept, values[place])
+        contents = {kept.places or (place,): kept for place, kept in different.items()}
+        for places, kept in contents.items():
+            loaded = cloudpickle.loads(kept.data)
+            for place, value in zip(places, loaded if kept.places else [loaded], strict=True):
+                if place in values:
+                    _set(place, value)
+                    self._before.setdefault(place, values[place])
 
     def _put_back(self, place: ModulePlace) -> None:
         """Let a place hold what it held before it was set, if it was."""
@@ -211,26 +234,29 @@ def _in_force(*parts: Any) -> ProgramState:
     return state
 
 
-def _put(place: ModulePlace, kept: SentValue, before: dict[ModulePlace, Any]) -> None:
-    """Let a place in a module of this process have what it has in the program, and keep what it held `before`."""
+def _is_imported(place: ModulePlace) -> bool:
+    """Import the module of a place; return whether it could be: who needs the module says so."""
     try:
         import_module(place.module)
     except ImportError:
-        return  # who needs the module says so
-    here = ABSENT if place.steps[-1] == CACHED_RESULT else place.value()
-    if kept.kind == "value":
-        if here is ABSENT or _kept(here) != kept:
-            _set(place, cloudpickle.loads(kept.data))
-            before.setdefault(place, here)
-    elif (_kept(here).data if kept.kind == "digest" else _type_of(here).encode()) != kept.data:
-        is_other = kept.kind == "digest" and isinstance(here, np.ndarray)
-        shown = "has other items" if is_other else "is None" if here is None else f"is {_shown(_type_of(here))}"
-        why = "an array too large" if kept.kind == "digest" else f"{_shown(kept.data.decode())}"
-        why += ", too large" if kept.kind == "large" else ""
-        raise WorkerError(
-            f"a worker process imports the module {place.module} anew, where {place} {shown}; in your program it is "
-            f"{why}, which cannot be sent: {OWN_VALUE if kept.kind == 'unsendable' else WAY_OUT}"
-        )
+        return False
+    return True
+
+
+def _value_here(place: ModulePlace) -> Any:
+    return ABSENT if place.steps[-1] == CACHED_RESULT else place.value()
+
+
+def _unsent(place: ModulePlace, kept: SentValue, here: Any) -> WorkerError:
+    """Return the error of a place that holds another value here, which was not sent."""
+    is_other = kept.kind == "digest" and isinstance(here, np.ndarray)
+    shown = "has other items" if is_other else "is None" if here is None else f"is {_shown(type_of(here))}"
+    why = "an array too large" if kept.kind == "digest" else f"{_shown(kept.data.decode())}"
+    why += ", too large" if kept.kind == "large" else ""
+    return WorkerError(
+        f"a worker process imports the module {place.module} anew, where {place} {shown}; in your program it is "
+        f"{why}, which cannot be sent: {OWN_VALUE if kept.kind == 'unsendable' else WAY_OUT}"
+    )
 
 
 def _set(place: ModulePlace, value: Any) -> None:
@@ -246,10 +272,6 @@ def _set(place: ModulePlace, value: Any) -> None:
             f"a worker process imports the module {place.module} anew, and cannot set {place} to the value of your "
             f"program: {type(error).__name__}: {error}; {WAY_OUT}"
         ) from error
-
-
-def _type_of(value: Any) -> str:
-    return "" if value is ABSENT else f"{type(value).__module__}.{type(value).__qualname__}".removeprefix("builtins.")
 
 
 def _shown(kind: str) -> str:

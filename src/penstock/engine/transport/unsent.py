@@ -45,9 +45,14 @@ def undelivered(plan: Node, error: BaseException, kind: str, otherwise: str = BY
     missing = getattr(error, "name", None) if isinstance(error, ImportError) else None
     where = _user_of(plan, missing) if missing else None
     what = f"{where} needs the module {missing!r}, which" if where else f"{plan.label()}"
+    advice = "Let it be loaded there"
+    if isinstance(error, SyntaxError):
+        advice = f"Correct {error.filename}, which the worker imports anew"
+    elif isinstance(error, ImportError):
+        advice = "Let it be found there, for example by an entry of sys.path"
     made = WorkerError(
-        f"{what} cannot be loaded in a worker process: {type(error).__name__}: {error}. Let it be found there, "
-        f"for example by an entry of sys.path, or change the options: {otherwise}"
+        f"{what} cannot be loaded in a worker process: {type(error).__name__}: {error}. {advice}, or change the "
+        f"options: {otherwise}"
     )
     made.__cause__ = error
     return made

@@ -194,7 +194,8 @@ def dumped_plan(
     process before the plan is made there.
     """
     try:
-        return dump((state, type(work), work.plan, work.numbered_from, observer), dumps)
+        parts = state, type(work), work.plan, work.numbered_from, observer
+        return dump(parts, partial(dumps, references=state.references))
     except Exception as error:
         if named := _unpicklable(work.plan):
             error.add_note(f"{named} cannot be pickled for the workers: make it inside the function, or use threads")

@@ -93,6 +93,11 @@ class ValueContent(NamedTuple):
         """Return True if the content is equal."""
         return self.digest == other.digest and self.parts == other.parts
 
+    @property
+    def text(self) -> str:
+        """One digest of all."""
+        return digest(repr((self.digest, sorted(self.parts.items()))).encode())
+
 
 def content_of_field(name: str, value: Any, *, named: bool = True) -> ValueContent:
     """Return the content of one field of a node. Objects that cannot be hashed count by their type.

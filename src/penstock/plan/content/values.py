@@ -24,7 +24,8 @@ from penstock.plan.node import Node
 
 _PLAIN = (str, bytes, int, float, bool, complex, type(None), type(Ellipsis), type(NotImplemented))
 _LOCKS = (type(threading.Lock()), type(threading.RLock()), threading.Condition, threading.Event, threading.Semaphore)
-_SHOWN = (bool, int, float, type(None))
+SHOWN_WHOLE = (bool, int, float, type(None))
+"""Types of values that parts of keys show."""
 _OWN_STATE = ("__reduce__", "__reduce_ex__", "__getstate__", "__getnewargs__", "__getnewargs_ex__")
 _CALLABLES = (*code.FUNCTION_TYPES, types.MethodType, *CALLABLE_TYPES)
 
@@ -45,10 +46,11 @@ class Digests:
         self._strict = strict
         self._open: dict[int, int] = {}  # the depths of the values that are being digested
         self._done: dict[int, tuple[Any, bytes]] = {}
+        self._bare: dict[int, int] = {}  # numbers of objects that have no content and are told apart by `is`
 
     def text(self, value: Any) -> str:
         """Return the text that a part has for a value: a number itself, otherwise a digest."""
-        if type(value) in _SHOWN:
+        if type(value) in SHOWN_WHOLE:
             return repr(value)
         return self.of(value).hex()
 
@@ -189,6 +191,8 @@ class Digests:
         plan = getattr(value, "_plan", None)
         if isinstance(plan, Node):
             return _joined("dataset", self.of(plan))
+        if cls is object:
+            return _joined("object()", str(self._bare.setdefault(id(value), len(self._bare))))
         own = getattr(cls, "fingerprint", None)
         if callable(own):
             return _joined("fingerprint", self.class_(cls), self.of(own(value)))

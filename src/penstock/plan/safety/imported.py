@@ -27,9 +27,11 @@ from penstock.plan.safety.instructions import ABSENT, Instruction, in_cell, step
 from penstock.plan.safety.module_place import (
     CACHED_RESULT,
     CODE,
+    REGISTRY,
     SCRIPTS,
     Cached,
     ModulePlace,
+    is_dispatch,
     place_of_name,
     travels_by_value,
 )
@@ -38,6 +40,7 @@ from penstock.plan.safety.walk import dict_of
 _SCALARS = (bool, int, float, complex, str, bytes, type(None))
 _DATA = (*_SCALARS, np.ndarray, np.generic, np.dtype)
 _WHOLE_MODULE = frozenset(["globals", "eval", "exec"])
+_ENVIRONMENT = frozenset(["environ", "getenv"])
 _DESCRIPTORS = types.MemberDescriptorType | types.GetSetDescriptorType
 _PROPERTIES = (property, functools.cached_property, cached_property)
 MOST_ITEMS = 256  # of a container, in which functions and classes are looked for
@@ -59,6 +62,8 @@ class Imported:
         self.code: dict[ModulePlace, types.CodeType] = {}
         self.perhaps: set[str] = set()
         """Modules that may be read by names which the code does not show, so that all their values count."""
+        self.texts: set[str] = set()
+        """Texts in functions that look at `os.environ`, some of which are names of variables there."""
         self.carried: dict[ModulePlace, Any] = {}
         """Variables of modules that functions take along, which travel by value, such as those that a function made."""
         self._stored: set[ModulePlace] = set()  # by the functions themselves: their state, such as a counter
@@ -78,6 +83,14 @@ class Imported:
         self._later(thing)
         while self._waiting and len(self._seen) < MOST_FOUND:
             self._look(*self._waiting.pop())
+
+    def add_sentinels(self) -> None:
+        """Add the variables of the same modules that hold a bare `object()`, which may be within another value too."""
+        for name in dict.fromkeys(place.module for place in self.values):
+            if distribution_of(name) is None:
+                for variable, value in list(vars(sys.modules[name]).items()):
+                    if type(value) is object:
+                        self._add(ModulePlace(name, (variable,)), value)
 
     def _later(self, thing: Any, place: ModulePlace | None = None) -> None:
         """Look later at a value that code reads, which is at a `place` in a module, or travels by itself."""
@@ -106,7 +119,10 @@ class Imported:
         if place is not None and value is not ABSENT:
             self.values.setdefault(place, value)
 
-    def _function(self, function: types.FunctionType, own: ModulePlace | None) -> None:
+    def _function(self, function: Any, own: ModulePlace | None) -> None:
+        if is_dispatch(function):
+            self._later(dict(function.registry), None if own is None else own.then(REGISTRY))
+            return
         names = function.__globals__
         is_library = distribution_of(module_of(function)) is not None
         if not is_library:
@@ -156,6 +172,8 @@ class Imported:
                 self._method(attribute, getattr(attribute, step, None), at, step)
             elif isinstance(attribute, types.FunctionType):
                 self._method(attribute, attribute, at)
+            elif isinstance(attribute, functools.singledispatchmethod):
+                self._function(attribute.dispatcher, None if at is None else at.then("dispatcher"))
             elif not (name.startswith(("__", "_abc_")) or isinstance(attribute, _DESCRIPTORS) or _is_enum(cls)):
                 self._later(attribute, at)
 
@@ -200,6 +218,8 @@ class Imported:
         cells = {name: in_cell(cell) for name, cell in zip(code.co_freevars, function.__closure__ or (), strict=True)}
         for each in nested_code(code):
             steps = steps_in(each)
+            if not _ENVIRONMENT.isdisjoint(each.co_names):
+                self.texts.update(text for text in each.co_consts if isinstance(text, str))
             for at, step in enumerate(steps):
                 if step.op == "STORE_GLOBAL" and module is not None:
                     self._stored.add(ModulePlace(module, (step.value,)))
@@ -239,9 +259,9 @@ class Imported:
 
     def _attribute(self, module: types.ModuleType, name: str, found: Any) -> None:
         """Look at a name of a module; of a library, only at plain values and at functions of the user."""
-        is_users = isinstance(found, types.FunctionType) and distribution_of(module_of(found)) is None
-        is_library = distribution_of(module.__name__) is not None
-        if found is ABSENT or (is_library and not isinstance(found, _SCALARS) and not is_users):
+        if found is ABSENT:
+            name, found = "__getattr__", vars(module).get("__getattr__", ABSENT)
+        if found is ABSENT or (distribution_of(module.__name__) is not None and not is_set_in_library(found)):
             return
         if module.__name__ in SCRIPTS or sys.modules.get(module.__name__) is not module:
             self._later(found)
@@ -280,6 +300,15 @@ class Imported:
                 return
 
 
+def is_set_in_library(value: Any) -> bool:
+    """Return whether a program may have set a variable of a library to a value: a plain one, or a function of its own.
+
+    Everything else there is as the library is installed.
+    """
+    is_own = isinstance(value, types.FunctionType) and distribution_of(module_of(value)) is None
+    return is_own or isinstance(value, _SCALARS)
+
+
 def imported_by(plan: Node) -> Imported:
     """Return what the functions, sources and other parts of a plan read of modules."""
     found = Imported()
@@ -289,6 +318,7 @@ def imported_by(plan: Node) -> Imported:
                 found.add(getattr(node, field.name))
         for function in node.functions:
             found.add(function)
+    found.add_sentinels()
     return found
 
 

@@ -19,6 +19,8 @@ CACHED_RESULT = "()"
 """The step from a function with `functools.cache` and no parameters to the result that it keeps."""
 CODE = "__code__"
 """The step from a function to its code."""
+REGISTRY = "registry"
+"""The step from a function with `functools.singledispatch` to those that are registered, by class."""
 Cached: Any = type(functools.lru_cache(len))
 """The type of functions with `functools.cache` or `lru_cache`."""
 
@@ -61,6 +63,11 @@ class ModulePlace(NamedTuple):
             holder.cache_clear()
             if value is not ABSENT:
                 _keep(holder, value)
+        elif step == REGISTRY and is_dispatch(holder):
+            names = holder.register.__code__.co_freevars
+            holder.register.__closure__[names.index(REGISTRY)].cell_contents.clear()
+            for cls, function in value.items():
+                holder.register(cls, function)
         elif isinstance(step, int):
             holder.__closure__[step].cell_contents = value
         elif value is not ABSENT:
@@ -75,6 +82,11 @@ class ModulePlace(NamedTuple):
         if isinstance(thing, property):
             return getattr(thing.fget, "__module__", None) == self.module
         return isinstance(thing, type | types.FunctionType | Cached) and place_of_name(thing) == self
+
+
+def is_dispatch(thing: Any) -> bool:
+    """Return whether a function is one that `functools.singledispatch` makes."""
+    return hasattr(thing, "dispatch") and hasattr(thing, REGISTRY) and hasattr(thing, "_clear_cache")
 
 
 def place_of_name(thing: Any) -> ModulePlace | None:
@@ -100,6 +112,8 @@ def _at(holder: Any, step: str | int) -> Any:
     if isinstance(step, int):
         cells = getattr(holder, "__closure__", None) or ()
         return in_cell(cells[step]) if step < len(cells) else ABSENT
+    if step == REGISTRY and is_dispatch(holder):
+        return dict(holder.registry)
     if step == CACHED_RESULT:
         return None if hasattr(holder, "cache_info") and holder.cache_info().currsize else ABSENT
     return vars(holder).get(step, ABSENT) if isinstance(holder, type) else getattr(holder, step, ABSENT)
