@@ -32,7 +32,6 @@ from penstock.plan.flow import Flow, Piece
 from penstock.plan.node import Node
 
 NOT_ISOLATED = "the pipeline cannot run in a process of its own, so this one makes the same elements: {}"
-ALONE = "one by one"
 APART = 64  # items that are made one by one after a death, since one of them may have been the reason
 
 
@@ -137,7 +136,8 @@ class Elsewhere:
             is_error = is_again and spares
             one_by_one, spares = is_again or spares or not handles, is_again or handles
             died_at = cursor.row
-            self._note_death(str(why), cursor, is_error=is_error, next_ones="in worker processes" if spares else ALONE)
+            next_ones = "in worker processes" if spares else "one by one"
+            self._note_death(str(why), cursor, is_error=is_error, next_ones=next_ones)
 
     def _note_death(self, how: str, cursor: Cursor, *, is_error: bool, next_ones: str) -> None:
         where = f"{self._unit} {cursor.row}" + (f" of epoch {cursor.epoch}" if cursor.epoch else "")
