@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import json
 import os
 import random
 import re
@@ -72,25 +73,52 @@ def test_a_process_that_ends_once_is_replaced(code, tmp_path, caplog):
     assert it.stats().operations[0].rows >= 150  # those of a moment before the death may be lost
 
 
-@pytest.mark.parametrize("kind", ["rows", "stream", "threads"])
-def test_an_item_that_ends_two_processes_is_an_error_that_names_it(kind):
+MAKES = "ends the worker that makes it"
+DEADLY = {  # pipelines of a function, and the error of one that ends its process for 41
+    "rows": (lambda deadly: D.range(100).map(deadly), rf"^row 41 of map\(deadly\) {MAKES}"),
+    "stream": (
+        lambda deadly: D.range(100).map(deadly).filter(lambda x: True),
+        rf"^row 41 of map\(deadly\), given to filter\(.*\), {MAKES}",
+    ),
+    "in order": (
+        lambda deadly: D.range(100).scan(0, lambda state, x: (state, deadly(x))),
+        r"^element 41 of scan\(.*\) ends the process that makes it",
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", DEADLY)
+def test_an_element_that_ends_its_process_again_and_again_is_an_error_that_names_it(kind):
     def deadly(x):
         if x == 41:
             os._exit(5)
         return x
 
-    ds = D.range(100).map(deadly)
-    ds = ds.filter(lambda x: True) if kind == "stream" else ds
-    options = ps.Options(isolate=True, executor="threads", workers=3) if kind == "threads" else ISOLATED
-    it = ds.with_options(options).iterator(epoch=0)
+    make, told = DEADLY[kind]
+    it = make(deadly).with_options(ISOLATED).iterator(epoch=0)
     got = []
-    with pytest.raises(WorkerDiedError, match=r"element 41 of .* ends the process that makes it: .* exit code 5"):
+    with pytest.raises(WorkerDiedError, match=rf"{told}: .* exit code 5"):
         got.extend(int(x) for x in it)
     assert got == list(range(41))
-    assert 1 <= len(it.stats().events) <= 3
-    it.load_state_dict({**it.state_dict(), "row": 42} | ({"offset": 42} if kind == "stream" else {}))
-    if kind != "stream":  # a stream makes again what comes before
+    assert 2 <= len(it.stats().events) <= 8  # of processes and their workers
+    it.load_state_dict({**it.state_dict(), "row": 42} | ({"offset": 42} if kind != "rows" else {}))
+    if kind == "rows":  # a stream makes again what comes before
         assert list(it) == list(range(42, 100))
+
+
+def test_an_element_that_ends_its_process_is_handled_by_on_error(tmp_path):
+    def deadly(x):
+        if x == 41:
+            os._exit(5)
+        return x
+
+    on_error = ps.on_error.skip(quarantine=tmp_path / "failed.jsonl")
+    ds = D.range(60).filter(lambda x: x % 2 == 1).map(deadly, on_error=on_error).batch(4)
+    it = ds.with_options(ps.Options(isolate=True, workers=2)).iterator(epoch=0)
+    assert [int(x) for batch in it for x in batch] == [x for x in range(1, 60, 2) if x != 41]
+    (line,) = (tmp_path / "failed.jsonl").read_text().splitlines()
+    assert (json.loads(line)["row"], json.loads(line)["records"]) == (41, ["the number 41"])
+    assert any("makes the next ones in worker processes" in event.words for event in it.stats().events)
 
 
 def test_batches_outlive_the_process_that_made_them(pool):

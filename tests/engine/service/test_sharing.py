@@ -286,13 +286,23 @@ def test_the_service_ends_after_a_consumer_that_was_killed(tmp_path, folder):
     assert [*folder.rglob("*.*")] == []
 
 
-def test_an_element_that_ends_every_service_is_an_error_that_names_its_row(folder):
-    ds = D.range(20).map(lambda x: os._exit(1) if x == 5 else x).share("x").with_options(ps.Options(executor="inline"))
-    it = ds.iterator()
-    with pytest.raises(WorkerDiedError, match=r"share\('x'\).*3 processes in a row .* made row 5"):
-        list(it)
+def test_an_element_that_ends_every_process_is_an_error_that_names_its_row_and_the_function():
+    def deadly(x):
+        return os._exit(1) if x == 5 else x
+
+    ds = D.range(20).filter(lambda x: x > 1).map(deadly).batch(2).share("x")
+    told = (
+        r"^row 5 of range\(20\), given to filter\(.*\) and map\(deadly\), ends the worker that makes it: .* exit code 1"
+    )
+    with pytest.raises(WorkerDiedError, match=told):
+        list(ds.with_options(ps.Options(executor="inline")))
+
+
+def test_a_stretch_that_ends_every_service_is_an_error(folder):
+    ds = D.range(20).scan(0, lambda state, x: (state, os._exit(1) if x == 5 else x)).share("x")
+    with pytest.raises(WorkerDiedError, match=r"share\('x'\).*3 processes in a row .* made the elements after a mark"):
+        list(ds.with_options(ps.Options(executor="inline")))
     assert [*folder.rglob("*.*")] == []
-    assert it.state_dict()["row"] == 5
 
 
 HANDLED = {"skip": ("skip", []), "replace": (ps.on_error.replace(-1), [-1])}

@@ -27,11 +27,11 @@ from penstock.engine.transport.packets import opened_loan
 from penstock.engine.transport.raised import unpickled_error
 from penstock.engine.transport.unsent import undelivered
 from penstock.engine.workers.suspects import ADVICE
+from penstock.ops.elementwise.tolerant import handles_errors
 from penstock.plan.flow import Flow, Piece
 from penstock.plan.node import Node
 
 NOT_ISOLATED = "the pipeline cannot run in a process of its own, so this one makes the same elements: {}"
-DEADLY_ALONE = 2  # processes in a row that end with an item made by itself, after which it is an error
 APART = 64  # items that are made one by one after a death, since one of them may have been the reason
 
 
@@ -94,13 +94,17 @@ class Elsewhere:
         """Yield the pieces of the run in order.
 
         If the process dies, another one continues after the last piece received, at first with one item at a time. If
-        two processes in a row die while they make the same item, a `WorkerDiedError` is raised. Items that cannot be
-        unpickled together are made again, and sent one by one.
+        that one dies while it makes the same item, the next one has worker processes make it, so that an element that
+        ends them is named; if some operation handles errors, already the second one does. A process that dies with the
+        same item nevertheless raises a `WorkerDiedError`. Items that cannot be unpickled together are made again, and
+        sent one by one.
         """
-        one_by_one, apart, deaths, died_at = False, False, 0, -1
+        one_by_one, apart, spares, died_at = False, False, False, -1
+        handles = handles_errors(self._plan.work.plan)
         while True:
             cursor = self._continued()
-            order = RunOrder(self._session.settings.elsewhere(one_by_one=one_by_one), cursor, apart)
+            settings = self._session.settings.elsewhere(one_by_one=one_by_one, spares_process=spares)
+            order = RunOrder(settings, cursor, apart)
             line = RunLine(self._plan, order)
             self._session.at_close(line.end)
             self._opened_at = perf_counter_ns()
@@ -111,6 +115,7 @@ class Elsewhere:
                     return
                 if is_over is None:
                     one_by_one = apart = False
+                    spares = spares and handles
                     continue
                 self._session.check_open()
                 why = line.reason()
@@ -127,12 +132,14 @@ class Elsewhere:
             if isinstance(why, BaseException):
                 raise why
             cursor = self._continued()
-            deaths = deaths + 1 if one_by_one and died_at == cursor.row else 1
+            is_again = one_by_one and died_at == cursor.row
+            is_error = is_again and spares
+            one_by_one, spares = is_again or spares or not handles, is_again or handles
             died_at = cursor.row
-            self._note_death(str(why), cursor, is_error=one_by_one and deaths == DEADLY_ALONE)
-            one_by_one = True
+            next_ones = "in worker processes" if spares else "one by one"
+            self._note_death(str(why), cursor, is_error=is_error, next_ones=next_ones)
 
-    def _note_death(self, how: str, cursor: Cursor, *, is_error: bool) -> None:
+    def _note_death(self, how: str, cursor: Cursor, *, is_error: bool, next_ones: str) -> None:
         where = f"{self._unit} {cursor.row}" + (f" of epoch {cursor.epoch}" if cursor.epoch else "")
         plan = self._plan.work.plan
         if is_error:
@@ -140,7 +147,7 @@ class Elsewhere:
             raise WorkerDiedError(f"{where} of {plan.label()} ends the process that makes it: {how}\n{ADVICE}")
         self._spent = Cost(0, 0)
         self._spent += self._session.spent
-        words = f"{how}; another process goes on from {where}, and makes the next ones one by one"
+        words = f"{how}; another process goes on from {where}, and makes the next ones {next_ones}"
         self._session.events.append(RunEvent(time(), "died", plan.label(), (cursor.row, cursor.row + 1), words))
         logging.getLogger("penstock").warning("%s", words)
 

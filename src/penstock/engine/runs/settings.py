@@ -79,10 +79,23 @@ class Settings:
         tasks = () if self.tuning is None else self.tuning.tasks
         return tasks[stage] if stage < len(tasks) else None
 
-    def elsewhere(self, *, one_by_one: bool) -> Settings:
+    def elsewhere(self, *, one_by_one: bool, spares_process: bool = False) -> Settings:
         """Return the settings of the process that makes the whole run."""
         made = replace(self, isolate=False, hosted=True, one_by_one=one_by_one)
+        if spares_process:
+            return made.sparing_process()
         return replace(made, executor="inline") if one_by_one else made
+
+    def sparing_process(self) -> Settings:
+        """Return the settings with which worker processes make the elements, some of which may end their process.
+
+        A remote executor makes them already.
+        """
+        if self.is_remote and self.executor != "processes":
+            return self
+        workers = self.workers or math.ceil(self.available_cores)
+        depth = 1 if self.on_request or self.one_by_one else self.depth
+        return replace(self, executor="processes", workers=workers, depth=depth, spares_process=True)
 
     @property
     def given_budget(self) -> int | None:

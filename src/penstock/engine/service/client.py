@@ -168,7 +168,7 @@ class PreparedElsewhere:
     def _answer(self, wanted: str, *request: Any, most: int = FAILED_SERVICES) -> Any:
         """Return what the service makes; if it ends, another one makes it, up to `most` in all."""
         for tried in range(1, most + 1):
-            line = self._taken()
+            line = self._taken(is_last=tried == FAILED_SERVICES)
             is_over = was_open = True
             try:
                 message = line.ask(*request, self._careful > 0)
@@ -201,11 +201,11 @@ class PreparedElsewhere:
                 self._idle.append(line)
                 self._careful = max(self._careful - 1, 0)
 
-    def _taken(self) -> ServiceLine:
+    def _taken(self, *, is_last: bool) -> ServiceLine:
         with self._lock:
             if self._idle:
                 return self._idle.pop(0)  # in turn, so that each tells what was returned
-        return self._connected()
+        return self._connected(is_last=is_last)
 
     def _forget(self, line: ServiceLine) -> bool:
         """Close a connection; return whether it was open: not if this object was closed meanwhile."""
@@ -238,8 +238,8 @@ class PreparedElsewhere:
 
     # Connecting
 
-    def _connected(self) -> ServiceLine:
-        """Return a new connection to a service that prepares these elements."""
+    def _connected(self, *, is_last: bool = False) -> ServiceLine:
+        """Return a new connection to a service that prepares these elements, the last one that is asked for some."""
         failed = 0
         while failed < FAILED_SERVICES:
             end = connected(self.name, self.plan)
@@ -248,8 +248,8 @@ class PreparedElsewhere:
             try:
                 message = line.ask("hello", versions(), *self.key)
                 if message is not None and message.head[0] == "wanted":
-                    # the elements that have ended the service before are handled where worker processes make them
-                    spares = self._service > 0 and handles_errors(self.plan)
+                    # elements that have ended services are handled, or named, where worker processes make them
+                    spares = is_last or (self._service > 0 and handles_errors(self.plan))
                     message = line.ask("load", self.key, self.plan.label(), self._pickled_plan(), spares)
                 if message is not None and message.head[0] == "welcome":
                     line.welcomed(message)

@@ -6,7 +6,6 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import groupby
-from math import ceil
 
 import numpy as np
 
@@ -43,10 +42,7 @@ def lane_settings(plan: Node, *, spares_process: bool = False) -> Settings:
     settings = settings_of(plan)
     part = max(settings.memory_budget // (KEPT_PART * MOST_LANES), 1)
     made = replace(settings, isolate=False, hosted=True, ordered=True, memory_budget=part)
-    if not spares_process or (settings.is_remote and settings.executor != "processes"):
-        return made
-    workers = settings.workers or ceil(settings.available_cores)
-    return replace(made, executor="processes", workers=workers, spares_process=True)
+    return made.sparing_process() if spares_process else made
 
 
 class RowLane:

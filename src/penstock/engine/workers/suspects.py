@@ -215,10 +215,20 @@ class Elements:
         """Return element `at` in words."""
         node, row = self._node(), self.row(at)
         unit = "row" if self._task.part is not None or batching_of(node) is None else "batch"
+        called = f", given to {' and '.join(above)}," if (above := self._called_above(node)) else ""
         if not node.indexed or not node.stride:
-            return f"element {row} of {node.label()}"
+            return f"element {row} of {node.label()}{called}"
         epoch, row = divmod(row, node.stride)
-        return f"{unit} {row}{f' of epoch {epoch}' if epoch else ''} of {node.label()}"
+        return f"{unit} {row}{f' of epoch {epoch}' if epoch else ''} of {node.label()}{called}"
+
+    def _called_above(self, node: Node) -> list[str]:
+        """Return the operations of the work above a node that call functions."""
+        found: list[str] = []
+        each = self._work.plan
+        while self._task.part is None and each is not node and each.inputs:
+            found += [each.label()] if each.functions else []
+            each = each.inputs[0]
+        return found[::-1]
 
     def _node(self) -> Node:
         """Return the node whose rows the elements are."""
