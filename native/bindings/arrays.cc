@@ -9,6 +9,7 @@
 
 #define NPY_NO_DEPRECATED_API NPY_2_0_API_VERSION
 #include <numpy/arrayobject.h>
+#include <numpy/arrayscalars.h>
 
 #include "bindings/buffers.h"
 #include "bindings/module.h"
@@ -20,6 +21,38 @@ namespace nb = nanobind;
 namespace penstock::bindings {
 
 bool is_plain_array(PyObject* it) { return PyArray_CheckExact(it); }
+
+namespace {
+
+// A scalar of a structured dtype is a view of its array.
+PyVoidScalarObject* as_record(PyObject* it) {
+  return !PyArray_CheckExact(it) && PyArray_IsScalar(it, Void) ? reinterpret_cast<PyVoidScalarObject*>(it) : nullptr;
+}
+
+}  // namespace
+
+bool has_memory(PyObject* it) { return PyArray_Check(it) || as_record(it) != nullptr; }
+
+bool is_immutable_scalar(PyObject* it) {
+  return !PyArray_CheckExact(it) && PyArray_IsScalar(it, Generic) && as_record(it) == nullptr;
+}
+
+PyObject* base_of(PyObject* it) {
+  const PyVoidScalarObject* const record = as_record(it);
+  return record != nullptr ? record->base : PyArray_BASE(reinterpret_cast<PyArrayObject*>(it));
+}
+
+bool is_writeable(PyObject* it) {
+  if (const PyVoidScalarObject* const record = as_record(it))
+    return record->base == nullptr || !PyArray_Check(record->base) || is_writeable(record->base);
+  return PyArray_ISWRITEABLE(reinterpret_cast<PyArrayObject*>(it));
+}
+
+nb::object copied_array(PyObject* array) {
+  nb::object made = nb::steal(PyArray_NewCopy(reinterpret_cast<PyArrayObject*>(array), NPY_KEEPORDER));
+  if (!made.is_valid()) nb::raise_python_error();
+  return made;
+}
 
 nb::object read_only_array(PyObject* it) {
   auto* const array = reinterpret_cast<PyArrayObject*>(it);

@@ -11,6 +11,21 @@ bool is_plain_array(PyObject* it);
 // Returns a read-only view of a plain array, or the array itself if it is read-only.
 nanobind::object read_only_array(PyObject* array);
 
+// Returns whether the object is an array, also of a subclass, or a scalar of a structured array, which is a view.
+bool has_memory(PyObject* it);
+
+// Returns whether the object is any other scalar of NumPy.
+bool is_immutable_scalar(PyObject* it);
+
+// Returns the object that holds the memory of one that has memory, borrowed; null if that is the object itself.
+PyObject* base_of(PyObject* it);
+
+// Returns whether the memory can be written to by the object that has it.
+bool is_writeable(PyObject* it);
+
+// Returns a copy of a plain array, with its axes in the same order in memory.
+nanobind::object copied_array(PyObject* array);
+
 // Asks the processor for the sizes of a plain array, which lie apart from it, and for the beginning of its data.
 void prefetch_parts(PyObject* array);
 

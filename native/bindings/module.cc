@@ -15,6 +15,7 @@ NB_MODULE(_native, module) {
   penstock::bindings::bind_dicts(module);
   penstock::bindings::bind_arrays(module);
   penstock::bindings::bind_containers(module);
+  penstock::bindings::bind_kept(module);
   penstock::bindings::bind_files(module);
   penstock::bindings::bind_audio(module);
   penstock::bindings::bind_json(module);

@@ -16,6 +16,7 @@ void bind_clocks(nanobind::module_& module);
 void bind_dicts(nanobind::module_& module);
 void bind_arrays(nanobind::module_& module);
 void bind_containers(nanobind::module_& module);
+void bind_kept(nanobind::module_& module);
 void bind_files(nanobind::module_& module);
 void bind_audio(nanobind::module_& module);
 void bind_json(nanobind::module_& module);

@@ -1,6 +1,6 @@
 """Penstock's native kernels. Use them through penstock.kernels."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -64,6 +64,26 @@ def take_dicts_apart(dicts: list[Any], keys: list[Any], /) -> list[list[Any]] | 
 def remade(
     values: list[Any], change_of: Callable[[type], Callable[[Any], Any] | None], always: bool, seal: bool
 ) -> list[Any]: ...
+
+class OwnResults:
+    def __init__(
+        self,
+        results: Iterator[Any],
+        given: list[Any],
+        origins: list[Any],
+        change_of: Callable[[type], Callable[[Any], Any] | None],
+        /,
+    ) -> None: ...
+    def __iter__(self) -> OwnResults: ...
+    def __next__(self) -> Any: ...
+
+def own_result(
+    results: list[Any],
+    given: Any,
+    origins: list[Any],
+    change_of: Callable[[type], Callable[[Any], Any] | None],
+    /,
+) -> tuple[Any, list[Any]]: ...
 
 # Lists of values: `False` or `None`, with nothing written, if the values are not all of the one form that is needed.
 def copy_array(value: Any, out: NDArray[Any], batch_bytes: int) -> bool: ...

@@ -29,7 +29,7 @@ def placed_as_made(elements: Iterator[Any], memory: list[np.ndarray], count: int
 
 
 def _is_for_large(array: np.ndarray, count: int) -> bool:
-    return len(array) == count and array.nbytes >= PLACED_FROM * count and not array.dtype.hasobject
+    return array.ndim > 1 and len(array) == count and array.nbytes >= PLACED_FROM * count and not array.dtype.hasobject
 
 
 def _placed(elements: Iterator[Any], places: list[tuple[int, np.ndarray]], count: int) -> Iterator[Any]:

@@ -74,7 +74,7 @@ def with_own_arrays(values: list[Any]) -> list[Any]:
     >>> mine
     [array([0., 0.])]
     """
-    return remade(values, _whole_copy, always=True)
+    return remade(values, whole_copy, always=True)
 
 
 def own_array(leaf: Any) -> Any:
@@ -159,7 +159,10 @@ def _is_tensor(cls: type) -> bool:
 
 
 @lru_cache(maxsize=4096)
-def _whole_copy(cls: type) -> Change | None:
+def whole_copy(cls: type) -> Change | None:
+    """Return the function that copies values of a class with their arrays; `None` if they cannot be written to."""
+    if issubclass(cls, np.void):  # a view of its structured array
+        return methodcaller("copy")
     if _is_tensor(cls):
         return methodcaller("clone")
     if issubclass(cls, np.ndarray | Ragged | Sparse):

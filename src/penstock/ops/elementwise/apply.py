@@ -13,6 +13,7 @@ from penstock.core.arrays import Allocate, Rows
 from penstock.core.errors import ElementError
 from penstock.core.seeds import row_generator
 from penstock.elements.chunks.chunk import Chunk, Column, Columns, Items
+from penstock.elements.chunks.owning import each_owned, elements_and_origins, origins_of_columns, owned_result
 from penstock.elements.chunks.placing import placed_as_made
 from penstock.elements.chunks.stacking import Stack
 from penstock.elements.chunks.to_arrays import stack_all
@@ -24,11 +25,11 @@ from penstock.plan.blame import BLAMED, blame
 from penstock.plan.functions import ChunkFunction, ColumnFunction, TracedFunction
 from penstock.plan.node import Node
 from penstock.plan.quota import within_quota
-from penstock.plan.safety.writing import elements_for
+from penstock.plan.safety.calls import STOPPED, each_result
+from penstock.plan.safety.writing import chunk_for
 from penstock.plan.stopwatch import each_timed
 
 RETURNED_NONE = "return the element (a forgotten `return`?)"
-_STOPPED = "the function raised StopIteration"
 _RETURNED_GENERATOR = (
     "the function returned a generator, which can be iterated only once; flat_map(function) yields its elements, "
     "list(...) in the function makes one element of them"
@@ -40,23 +41,24 @@ Apply: TypeAlias = Callable[[Chunk, Rows, list[np.ndarray] | None], Chunk]
 def element_wise(node: Node, function: Callable[..., Any]) -> Apply:
     """Call `function(element)` for each element; a plain tuple is passed as arguments.
 
-    Large arrays in the results are copied into the memory for a batch, if that is given, one element after another.
+    Results are copied if something else holds them, such as a function that fills one buffer again and again. Large
+    arrays are copied into the memory for a batch, if that is given, one element after another.
     """
-
-    def either(element: Any) -> Any:
-        return function(*element) if type(element) is tuple else function(element)
-
-    elements_of = elements_for(*node.functions)
+    ready = chunk_for(*node.functions)
 
     def apply(chunk: Chunk, rows: Rows, out: list[np.ndarray] | None) -> Chunk:
-        elements = elements_of(chunk)
+        elements, origins = elements_and_origins(ready(chunk))
         # elements of one structure have one type
         types = chunk.types if isinstance(chunk, Items) else set(map(type, elements[:1]))
-        if types == {tuple}:
-            return _collected(node, starmap(function, elements), rows, out)
-        return _collected(node, map(either if tuple in types else function, elements), rows, out)
+        calling = starmap if types == {tuple} else _tuples_apart if tuple in types else map
+        results = each_result(function, calling, elements)
+        return _collected(node, each_owned(results, elements, origins), rows, out)
 
     return apply
+
+
+def _tuples_apart(function: Callable[..., Any], elements: list[Any]) -> Iterator[Any]:
+    return (function(*each) if type(each) is tuple else function(each) for each in elements)
 
 
 def drawing(node: Node, function: Callable[..., Any], key: int) -> Apply:
@@ -68,10 +70,15 @@ def drawing(node: Node, function: Callable[..., Any], key: int) -> Apply:
             try:
                 yield function(*element, rng=rng) if type(element) is tuple else function(element, rng=rng)
             except StopIteration as error:
-                raise RuntimeError(_STOPPED) from error
+                raise RuntimeError(STOPPED) from error
 
-    elements_of = elements_for(*node.functions)
-    return lambda chunk, rows, out: _collected(node, calls(elements_of(chunk), rows), rows, out)
+    ready = chunk_for(*node.functions)
+
+    def apply(chunk: Chunk, rows: Rows, out: list[np.ndarray] | None) -> Chunk:
+        elements, origins = elements_and_origins(ready(chunk))
+        return _collected(node, each_owned(calls(elements, rows), elements, origins), rows, out)
+
+    return apply
 
 
 def apply_traced(node: Node, function: TracedFunction, allocate: Allocate) -> Apply:
@@ -114,7 +121,7 @@ def _collected(node: Node, results: Iterator[Any], rows: Rows, out: list[np.ndar
         blame(error, node, int(rows[len(made)]))
         raise
     if len(made) < len(rows):  # `extend` took the function's StopIteration for the end of the elements
-        raise _blamed(RuntimeError(_STOPPED), node, int(rows[len(made)]))
+        raise _blamed(RuntimeError(STOPPED), node, int(rows[len(made)]))
     items = Items(made)
     types = items.types
     if type(None) in types:
@@ -170,7 +177,8 @@ def column_wise(node: Node, function: Callable[..., Any], allocate: Allocate) ->
         structure, arrays = stack_all(chunk, rows, out=None, allocate=allocate)
         taken = unflatten(structure, arrays)
         try:
-            made = function(*taken) if type(taken) is tuple else function(taken)
+            results = [function(*taken) if type(taken) is tuple else function(taken)]
+            made, _ = owned_result(results, taken, origins_of_columns(arrays))
             leaves, structure = flatten(made)
             if not leaves:
                 raise ElementError(f"the vectorized function returned {made!r}, which holds no column; {RETURNED_NONE}")

@@ -13,7 +13,8 @@ from penstock.core.errors import CursorError, ElementError, PlanError
 from penstock.core.frozen import frozen
 from penstock.core.seeds import row_generator
 from penstock.elements.chunks.chunk import Items
-from penstock.elements.exact import Classes, classes_in, copied, decoded, encoded
+from penstock.elements.chunks.owning import owned_result
+from penstock.elements.exact import PLAIN_TYPES, Classes, classes_in, copied, decoded, encoded
 from penstock.elements.steady import change_of
 from penstock.ops.elementwise.apply import RETURNED_NONE
 from penstock.plan.blame import BLAMED, blame
@@ -91,6 +92,10 @@ class Scan(Streamed):
         for at, (element, row) in enumerate(zip(elements, ids.tolist(), strict=True)):
             try:
                 result = step(copied(state), element, row)
+                if type(result) is tuple and type(result[-1]) not in PLAIN_TYPES:
+                    results = [result]
+                    del result
+                    result, _ = owned_result(results, element, [[element]])
                 if not isinstance(result, tuple) or len(cast("tuple[Any, ...]", result)) != 2:
                     raise TypeError(f"scan: the function returned {result!r:.80}; return the pair (new state, output)")
                 if result[1] is None:

@@ -11,6 +11,8 @@ from penstock.core.budget import Account, Told, unlimited
 from penstock.core.errors import ElementError
 from penstock.core.frozen import frozen
 from penstock.elements.chunks.chunk import Items
+from penstock.elements.chunks.owning import owned_result
+from penstock.elements.chunks.sharing import with_own_containers
 from penstock.elements.footprint import memory_of_value
 from penstock.elements.steady import RETURNED_NO_STATE, change_of
 from penstock.ops.elementwise.apply import RETURNED_NONE
@@ -63,7 +65,7 @@ class GroupByReducer(Holds, Streamed):
         for key in sorted(states)[made:]:
             try:
                 with entered(turns):
-                    out = states[key] if self.finalize is None else self.finalize(states[key])
+                    out = states[key] if self.finalize is None else self._finalized(self.finalize, states[key])
                 if out is None:
                     raise ElementError(f"group_by_reducer: the result for the key {key} is None; {RETURNED_NONE}")
             except Exception as error:
@@ -71,6 +73,11 @@ class GroupByReducer(Holds, Streamed):
                 raise
             made += 1
             yield Piece(Items([out]), ordinals(epoch, made - 1, 1), [made])
+
+    @staticmethod
+    def _finalized(finalize: Callable[[Any], Any], state: Any) -> Any:
+        origins = [with_own_containers([state])]
+        return owned_result([finalize(state)], state, origins)[0]
 
     def _states(self, source: Open, epoch: int, turns: LockSet | None, account: Account) -> dict[int, Any]:
         states: dict[int, Any] = {}

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, nullcontext
-from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec, TypeVar
+from itertools import chain
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec, TypeAlias, TypeVar
 
-from penstock.elements.chunks.sharing import with_own_arrays
+from penstock.elements.chunks.owning import owned_result
+from penstock.elements.chunks.sharing import with_own_arrays, with_own_containers
 from penstock.plan.background import WorksAhead
 from penstock.plan.safety.guard import LockSet, seen_of
 from penstock.plan.safety.hazards import Hazard
 from penstock.plan.safety.walk import Walk
-from penstock.plan.safety.watch import Snapshot
+from penstock.plan.safety.watch import Results, Snapshot
 from penstock.sources.protocol import Called
 
 if TYPE_CHECKING:
@@ -20,6 +23,10 @@ if TYPE_CHECKING:
 P = ParamSpec("P")
 T = TypeVar("T")
 
+Calling: TypeAlias = Callable[[Callable[..., Any], list[Any]], Iterator[Any]]
+"""A way to call a function for each element, such as `map`."""
+
+STOPPED = "the function raised StopIteration"
 DECLARED = "thread_safe=False"
 HERE = "no thread but the consumer's"
 
@@ -46,7 +53,8 @@ class Calls:
     """The calls of one function by a compiled operation.
 
     `turns` is entered for each run of calls if only one thread at a time may call the function. Until `settled`, calls
-    go through this object: the first call is made alone, to see whether it changes objects that the next one uses.
+    go through this object: the first call is made alone, to see whether it changes objects that the next one uses. If
+    something else holds parts of its result, so are some more calls, to see whether these change those parts.
     """
 
     def __init__(self, function: Callable[..., Any], thread_safe: bool | None) -> None:
@@ -56,35 +64,65 @@ class Calls:
         hazards, walk = _found(function, thread_safe)
         if hazards:
             self.turns = LockSet(hazard.owner for hazard in hazards)
-        elif walk is not None and not walk.for_threads and (walk.owners or walk.contents or walk.caches):
+        elif walk is not None and not walk.for_threads:
             self.settled = False
             self._objects = [*walk.owners.values(), *walk.contents.values(), *walk.caches.values()]
             self._has_caches = bool(walk.caches)
-            self._first = LockSet(known.thing for known in self._objects)
+            self._results = Results()
+            self._first = LockSet([_owner_of(function), *(known.thing for known in self._objects)])
 
     def __call__(self, *args: Any, **named: Any) -> Any:
         if not self.settled:
             with self._first:
                 if not self.settled:
-                    return self._watched(args, named)
+                    try:
+                        return self._watched(args, named)
+                    except StopIteration as error:
+                        raise RuntimeError(STOPPED) from error
         if self.turns is None:
             return self._function(*args, **named)
         with self.turns:
             return _own(self._function(*args, **named))
 
+    def each(self, calling: Calling, elements: list[Any]) -> Iterator[Any]:
+        """Return the results for the elements: watched calls until settled, then those of the function itself."""
+        return chain.from_iterable(self._runs(calling, elements))
+
+    def _runs(self, calling: Calling, elements: list[Any]) -> Iterator[Iterator[Any]]:
+        for at in range(len(elements)):
+            if self.settled:
+                yield calling(self._function if self.turns is None else self, elements[at:])
+                return
+            yield calling(self, elements[at : at + 1])
+
     def _watched(self, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
-        before = Snapshot(self._objects)
+        before, origins = Snapshot(self._objects), [with_own_containers([args])]
+        kept: list[Any] = []
         try:
-            return _own(self._function(*args, **named))
+            result, kept = owned_result([self._function(*args, **named)], args, origins)
+            return result
         finally:
             after = Snapshot(self._objects)
             changed = before.changed(after)
             if changed:
                 self._first.note(f"changes `{changed}`")
                 self.turns = self._first
+            elif self._results.changed():
+                self._first.note("writes into results that it has returned before")
+                self.turns = self._first
             elif (self._has_caches or before.has_new(after)) and (hazards := Walk([self._function]).hazards):
                 self.turns = LockSet(hazard.owner for hazard in hazards)
-            self.settled = True
+            self.settled = self.turns is not None or not self._results.keep(kept)
+
+
+def each_result(function: Callable[..., Any], calling: Calling, elements: list[Any]) -> Iterator[Any]:
+    """Return `calling(function, elements)`, where `function` may be `Calls`."""
+    return function.each(calling, elements) if isinstance(function, Calls) else calling(function, elements)
+
+
+def _owner_of(function: Any) -> Any:
+    owner = getattr(function, "__self__", None)
+    return function if owner is None or isinstance(owner, ModuleType) else owner
 
 
 def _own(result: Any) -> Any:
@@ -160,10 +198,9 @@ def _found(function: Any, thread_safe: bool | None) -> tuple[list[Hazard], Walk 
         return _found_of_source(called) if isinstance(called, Called) else ([], None)
     declared = thread_safe if thread_safe is not None else declared_by(function)
     if declared is not None:
-        owner = getattr(function, "__self__", None) or function
-        return ([] if declared else [Hazard(owner, DECLARED)]), None
+        return ([] if declared else [Hazard(_owner_of(function), DECLARED)]), None
     walk = Walk([function])
-    return walk.hazards or _seen(walk), walk
+    return walk.hazards or _seen(walk, _owner_of(function)), walk
 
 
 def _found_of_source(called: Called) -> tuple[list[Hazard], Walk | None]:
@@ -182,10 +219,11 @@ def _found_of_source(called: Called) -> tuple[list[Hazard], Walk | None]:
     return [Hazard(owner, f"several threads may not be able to read a {type(owner).__name__}")], walk
 
 
-def _seen(walk: Walk) -> list[Hazard]:
+def _seen(walk: Walk, *others: Any) -> list[Hazard]:
     """Return the hazards of objects that calls were seen to change."""
-    known = [*walk.owners.values(), *walk.contents.values()]
-    return [Hazard(each.thing, what) for each in known if not walk.for_threads and (what := seen_of(each.thing))]
+    things = [known.thing for known in (*walk.owners.values(), *walk.contents.values())]
+    seen = [(thing, seen_of(thing)) for thing in (*things, *others)]
+    return [Hazard(thing, what) for thing, what in seen if what and not walk.for_threads]
 
 
 def declared_by(function: Any) -> bool | None:

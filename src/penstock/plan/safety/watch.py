@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import zlib
+from collections import deque
 from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import Any, cast
@@ -15,6 +16,8 @@ from penstock.plan.safety.instructions import Known
 WHOLE = 1 << 18  # bytes of an array that is compared as a whole; larger arrays are sampled
 SAMPLES, SAMPLE = 32, 1 << 12
 _MOST_ITEMS = 256
+_WATCHED = 8
+"""Calls after which results that something else holds, such as rows of a table, count as constant."""
 
 
 class Snapshot:
@@ -45,6 +48,42 @@ class Snapshot:
             key not in self._states or (self._states[key][1] is None and state[1] is not None)
             for key, state in after._states.items()
         )
+
+
+class Results:
+    """Parts of a function's first results that something else holds, as they were at that time."""
+
+    def __init__(self) -> None:
+        self._kept: list[tuple[Any, Any]] = []
+        self._calls = 0
+
+    def keep(self, parts: list[Any]) -> bool:
+        """Add parts of another result; return whether the next call can still tell something."""
+        self._kept += [(part, _look(part)) for part in parts]
+        self._calls += 1
+        return bool(parts) and self._calls < _WATCHED
+
+    def changed(self) -> bool:
+        """Return whether some part has been written to."""
+        return any(not _has_stayed(look, _look(part)) for part, look in self._kept)
+
+
+def _look(part: Any) -> Any:
+    """Return a value that changes when a part of a result is modified: a number, or the parts of the part."""
+    if type(part).__module__.partition(".")[0] == "torch":
+        part = part.detach().cpu().numpy()
+    if isinstance(part, np.ndarray | np.void):
+        array = np.asarray(part)
+        return array.ravel().tolist() if array.dtype.hasobject else _sum_of(np.ascontiguousarray(array))
+    if isinstance(part, dict):
+        return list(part.values())
+    return list(part) if isinstance(part, list | deque) else list(_attributes(part).values())
+
+
+def _has_stayed(before: Any, after: Any) -> bool:
+    if not isinstance(before, list):
+        return before == after
+    return len(before) == len(after) and all(one is other for one, other in zip(before, after, strict=True))
 
 
 def kept_by(cached: Any) -> Iterator[Any]:

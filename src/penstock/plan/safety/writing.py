@@ -55,9 +55,15 @@ def elements_for(*functions: Any) -> Callable[[Chunk], list[Any]]:
     The elements have their own containers. If the functions may write into arrays, they get copies of arrays that an
     earlier function has made, because it may have kept them, or put one into several elements.
     """
+    ready = chunk_for(*functions)
+    return lambda chunk: ready(chunk).elements()
+
+
+def chunk_for(*functions: Any) -> Callable[[Chunk], Chunk]:
+    """Return a function that returns the chunk whose elements are those of `elements_for`."""
     if not any(map(may_write, functions)):
-        return lambda chunk: chunk.elements()
-    return lambda chunk: (duplicate(chunk) if _may_share(chunk) else chunk).elements()
+        return lambda chunk: chunk
+    return lambda chunk: duplicate(chunk) if _may_share(chunk) else chunk
 
 
 def _may_share(chunk: Chunk) -> bool:

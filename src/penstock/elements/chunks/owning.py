@@ -1,0 +1,49 @@
+"""Results of functions that may hold them: what a later call could write to is copied at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from penstock.elements.chunks.chunk import Chunk, Column, Columns, Fresh
+from penstock.elements.chunks.sharing import whole_copy, with_own_containers
+from penstock.elements.ragged import Ragged
+from penstock.elements.sparse import Sparse
+from penstock.kernels.kept import own_result, own_results
+
+
+def elements_and_origins(chunk: Chunk) -> tuple[list[Any], list[Any]]:
+    """Return the elements of a chunk, and columns with their parts, to which no function adds or assigns any."""
+    if isinstance(chunk, Columns):
+        return chunk.elements(), origins_of_columns(chunk.columns)
+    if isinstance(chunk, Fresh):
+        return chunk.elements(), [with_own_containers(chunk.values)]
+    return chunk.elements(), [chunk.values]
+
+
+def origins_of_columns(columns: Sequence[Column]) -> list[Any]:
+    """Return the columns, with the arrays of those that are `Ragged` or `Sparse`."""
+    if not any(isinstance(column, Ragged | Sparse) for column in columns):
+        return list(columns)
+    apart = [column.arrays() if isinstance(column, Ragged | Sparse) else (column,) for column in columns]
+    return [each for some in apart for each in some]
+
+
+def each_owned(results: Iterator[Any], elements: list[Any], origins: list[Any]) -> Iterator[Any]:
+    """Return results of a function for elements, with copies of arrays and containers that something else holds.
+
+    The element itself and its arrays are not copied, nor is anything that belongs to the result alone.
+
+    >>> buffer = np.zeros(1)
+    >>> def written(x):
+    ...     buffer[:] = x
+    ...     return {"x": buffer}
+    >>> [row["x"].tolist() for row in each_owned(map(written, [1, 2]), [1, 2], [[1, 2]])]
+    [[1.0], [2.0]]
+    """
+    return own_results(results, elements, origins, whole_copy)
+
+
+def owned_result(results: list[Any], given: Any, origins: list[Any]) -> tuple[Any, list[Any]]:
+    """Take the only result out of a list; return it as by `each_owned`, and its parts that something else holds."""
+    return own_result(results, given, origins, whole_copy)
