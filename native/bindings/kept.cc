@@ -15,11 +15,11 @@ namespace {
 
 constexpr std::size_t kFew = 64;  // objects that are looked for one after another
 
-// Returns whether the value is one of Python's or NumPy's immutable types.
+// Returns whether the value is of one of Python's immutable types.
 bool stays(PyObject* it) {
-  const PyTypeObject* const type = Py_TYPE(it);
-  return type == &PyLong_Type || type == &PyFloat_Type || type == &PyUnicode_Type || type == &PyBytes_Type ||
-         type == &PyBool_Type || it == Py_None;
+  constexpr unsigned long kImmutable =
+      Py_TPFLAGS_LONG_SUBCLASS | Py_TPFLAGS_UNICODE_SUBCLASS | Py_TPFLAGS_BYTES_SUBCLASS;
+  return (PyType_GetFlags(Py_TYPE(it)) & kImmutable) != 0 || Py_IS_TYPE(it, &PyFloat_Type) || it == Py_None;
 }
 
 bool is_container(PyObject* it) { return PyDict_CheckExact(it) || PyList_CheckExact(it) || PyTuple_CheckExact(it); }
