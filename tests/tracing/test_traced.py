@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pickle
+import sys
+import types
 import warnings
 from functools import partial
 
@@ -14,6 +16,7 @@ from penstock import Dataset, Options
 from penstock.elements.chunks.chunk import Columns, Items
 from penstock.elements.nested.structure import LEAF, flatten
 from penstock.elements.spec import ArraySpec, ObjectSpec
+from penstock.plan.safety.imported import Imported
 from penstock.tracing.traced import traced
 from tests.tracing.comparing import F8, I8, U1, chunk_of, quietly, trace_of, verify, verify_made
 from tests.tracing.expressions import cases
@@ -206,3 +209,15 @@ def test_warnings_of_numpy_name_the_function(function):
         assert made.columns(chunk, None, np.empty) is None  # the element at fault is found by calling the function
         with np.errstate(divide="ignore"):
             assert made.columns(chunk, None, np.empty) is not None
+
+
+def test_workers_need_what_the_function_reads_and_not_its_whole_module(monkeypatch):
+    module = types.ModuleType("read_by_traced")
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    exec("SCALE = 2\nunread = 5\ndef scaled(x): return x * SCALE\ndef other(x): return x * unread", vars(module))
+    read = []
+    for function in (module.scaled, traced(module.scaled, NUMBER)):
+        found = Imported()
+        found.add(function)
+        read.append(({str(place) for place in found.values}, {str(place) for place in found.code}))
+    assert read[0] == read[1] == ({"read_by_traced.SCALE"}, {"read_by_traced.scaled.__code__"})

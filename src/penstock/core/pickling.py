@@ -32,10 +32,10 @@ def dumps(value: Any, *, most: int | None = None, references: References | None 
     return _dumped(value, most, references, settings)[0]
 
 
-def dumps_with_parts(value: Any, *, most: int | None = None) -> tuple[bytes, dict[int, Any]]:
-    """Return a pickle, and all objects by their ids that it has once, however often the value refers to them."""
+def dumps_with_memo(value: Any, *, most: int | None = None) -> tuple[bytes, dict[int, tuple[int, Any]]]:
+    """Return a pickle, and what it has once, however often the value refers to it: numbers and objects, by ids."""
     data, pickler = _dumped(value, most, None, {})
-    return data, {key: part for key, (_, part) in pickler.memo.copy().items()}
+    return data, pickler.memo.copy()
 
 
 def _dumped(value: Any, most: int | None, references: References | None, settings: dict[str, Any]) -> tuple[bytes, Any]:

@@ -114,7 +114,8 @@ class Purity:
         scope: dict[str, Any] = function.__globals__
         if name not in scope:
             return self.copy(function.__builtins__[name])  # type: ignore[attr-defined] - not in the stubs of 3.11
-        return self._watched(lambda: scope.get(name), scope[name])
+        # through the function, of which only the names that it reads count for workers, not all of its module
+        return self._watched(lambda: function.__globals__.get(name), scope[name])
 
     def _watched(self, look: Callable[[], Any], value: Any) -> Any:
         if not isinstance(value, types.ModuleType):

@@ -473,6 +473,17 @@ def test_what_an_initializer_sets_stays(modules):
         assert list(ps.Dataset.range(3).map(funcs.by_object).with_options(options)) == [0, 2, 4]
 
 
+def test_a_mock_in_a_library_is_sent_and_undone(modules):
+    _, funcs = modules(CONFIG, "import random\ndef drawn(x): return random.random()")
+    with mock.patch("random.random", return_value=7):
+        ds = ALL["processes"](ps.Dataset.range(2).map(funcs.drawn))
+        assert list(ds) == [7, 7]
+        funcs.drawn(1)  # after which it cannot be unpickled
+        with pytest.raises(WorkerError, match=r"the value of random\.random cannot be loaded .* RecursionError"):
+            list(ds)
+    assert 7 not in list(ds)
+
+
 def test_what_cannot_be_sent_is_an_error_that_names_it(modules):
     config, funcs = modules()
     config.LOCK = threading.Lock()

@@ -100,7 +100,7 @@ def program_state(plan: Node, settings: ProcessSettings | None = None) -> Progra
         references={
             id(held[place]): (_held_at, (place,))
             for place, kept in values.items()
-            if kept.kind == "value" and place.steps[-1] != CACHED_RESULT and _is_one_of_user(held[place])
+            if kept.kind == "value" and _is_one_of_user(held[place]) and place.value() is held[place]
         },
     )
 
@@ -201,7 +201,7 @@ class InForce:
                 raise _unsent(place, kept, values[place])
         contents = {kept.places or (place,): kept for place, kept in different.items()}
         for places, kept in contents.items():
-            loaded = cloudpickle.loads(kept.data)
+            loaded = _loaded(kept, places)
             for place, value in zip(places, loaded if kept.places else [loaded], strict=True):
                 if place in values:
                     _set(place, value)
@@ -257,6 +257,18 @@ def _unsent(place: ModulePlace, kept: SentValue, here: Any) -> WorkerError:
         f"a worker process imports the module {place.module} anew, where {place} {shown}; in your program it is "
         f"{why}, which cannot be sent: {OWN_VALUE if kept.kind == 'unsendable' else WAY_OUT}"
     )
+
+
+def _loaded(kept: SentValue, places: tuple[ModulePlace, ...]) -> Any:
+    try:
+        return cloudpickle.loads(kept.data)
+    except (ImportError, SyntaxError):
+        raise  # the error of the plan says what to do
+    except Exception as error:
+        named = " and ".join(map(str, places))
+        raise WorkerError(
+            f"the value of {named} cannot be loaded in a worker process: {type(error).__name__}: {error}; {WAY_OUT}"
+        ) from error
 
 
 def _set(place: ModulePlace, value: Any) -> None:

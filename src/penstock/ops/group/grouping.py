@@ -163,7 +163,9 @@ class Collecting(Batching):
             missing -= len(parts[-1])
         chunk = reader.chunk
         most = MOST_IN_ONE_GO if self.takes_views(chunk) else most
-        if parts and isinstance(chunk, Columns) and len(chunk):
+        if reader.has_passed_empty:  # within the first group: those after it are not counted from the mark before
+            most = 1
+        elif parts and isinstance(chunk, Columns) and len(chunk):
             most = max(min(most, BYTES_JOINED * len(chunk) // (size * max(size_of_columns(chunk.columns), 1))), 1)
         sizes = self._ready(made, size - missing + reader.at_hand, most)
         last = reader.read(sum(sizes) - (size - missing))

@@ -88,7 +88,7 @@ class Imported:
         """Add the variables of the same modules that hold a bare `object()`, which may be within another value too."""
         for name in dict.fromkeys(place.module for place in self.values):
             if distribution_of(name) is None:
-                for variable, value in list(vars(sys.modules[name]).items()):
+                for variable, value in list(getattr(sys.modules.get(name), "__dict__", {}).items()):
                     if type(value) is object:
                         self._add(ModulePlace(name, (variable,)), value)
 
@@ -301,12 +301,12 @@ class Imported:
 
 
 def is_set_in_library(value: Any) -> bool:
-    """Return whether a program may have set a variable of a library to a value: a plain one, or a function of its own.
+    """Return whether a program may have set a variable of a library to a value: a plain one, a function, a mock.
 
     Everything else there is as the library is installed.
     """
     is_own = isinstance(value, types.FunctionType) and distribution_of(module_of(value)) is None
-    return is_own or isinstance(value, _SCALARS)
+    return is_own or isinstance(value, _SCALARS) or type(value).__module__ == "unittest.mock"
 
 
 def imported_by(plan: Node) -> Imported:
