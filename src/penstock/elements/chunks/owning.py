@@ -9,7 +9,7 @@ import numpy as np
 
 from penstock.elements.chunks.chunk import Chunk, Column, Columns, Fresh
 from penstock.elements.chunks.sharing import whole_copy, with_own_containers
-from penstock.elements.exact import PLAIN_TYPES
+from penstock.elements.nested.plain import PLAIN_TYPES
 from penstock.elements.nested.structure import flatten
 from penstock.elements.ragged import Ragged
 from penstock.elements.sparse import Sparse

@@ -13,7 +13,7 @@ import numpy as np
 from penstock.elements.chunks.chunk import Chunk, Column, Items
 from penstock.elements.chunks.overlapping import do_overlap
 from penstock.elements.chunks.variants import duplicate
-from penstock.elements.exact import PLAIN_TYPES
+from penstock.elements.nested.plain import PLAIN_TYPES
 from penstock.plan.safety.instructions import Instruction, in_cell, instructions_of
 
 STORES = ("STORE_SUBSCR", "STORE_SLICE", "DELETE_SUBSCR")
