@@ -15,11 +15,11 @@ namespace {
 
 constexpr std::size_t kFew = 64;  // objects that are looked for one after another
 
-// Returns whether the value is one of Python's or NumPy's immutable types.
+// Returns whether the value is of one of Python's immutable types.
 bool stays(PyObject* it) {
-  const PyTypeObject* const type = Py_TYPE(it);
-  return type == &PyLong_Type || type == &PyFloat_Type || type == &PyUnicode_Type || type == &PyBytes_Type ||
-         type == &PyBool_Type || it == Py_None;
+  constexpr unsigned long kImmutable =
+      Py_TPFLAGS_LONG_SUBCLASS | Py_TPFLAGS_UNICODE_SUBCLASS | Py_TPFLAGS_BYTES_SUBCLASS;
+  return (PyType_GetFlags(Py_TYPE(it)) & kImmutable) != 0 || Py_IS_TYPE(it, &PyFloat_Type) || it == Py_None;
 }
 
 bool is_container(PyObject* it) { return PyDict_CheckExact(it) || PyList_CheckExact(it) || PyTuple_CheckExact(it); }
@@ -77,6 +77,7 @@ class Owning {
   Owning(nb::list origins, nb::callable change_of) : origins_(std::move(origins)), change_of_(std::move(change_of)) {
     for (const nb::handle column : origins_) {
       if (has_memory(column.ptr())) add_root(column.ptr());
+      if (PyList_CheckExact(column.ptr())) lists_.push_back(column.ptr());
     }
     std::swap(roots_, shared_roots_);
   }
@@ -111,15 +112,22 @@ class Owning {
     return base == nullptr || (Py_REFCNT(base) == 1 && is_plain_array(base) && base_of(base) == nullptr);
   }
 
-  // Returns true if a leaf is a view of a column, or one of the leaves of an element without nesting.
+  // Returns true if a leaf, or the array that it is a view of, is a column or a leaf of an element without nesting.
   bool is_known(PyObject* it, Py_ssize_t row) const {
-    for (const nb::handle column : origins_) {
-      if (!PyList_CheckExact(column.ptr()) || row >= PyList_Size(column.ptr())) continue;
-      PyObject* const item = PyList_GetItem(column.ptr(), row);
-      if (item == it || (is_container(item) && !all_parts(item, [&](PyObject* part) { return part != it; })))
-        return true;
+    PyObject* const base = is_plain_array(it) ? base_of(it) : nullptr;
+    if (is_in_row(it, base, row)) return true;  // without a look at the base, which may be far away in memory
+    PyObject* const root = base == nullptr ? it : root_of(base);
+    return (root != base && is_in_row(root, root, row)) || is_shared(root);
+  }
+
+  bool is_in_row(PyObject* it, PyObject* base, Py_ssize_t row) const {
+    const auto is_other = [&](PyObject* part) { return part != it && part != base; };
+    for (PyObject* const list : lists_) {
+      if (row >= PyList_Size(list)) continue;
+      PyObject* const item = PyList_GetItem(list, row);
+      if (!is_other(item) || (is_container(item) && !all_parts(item, is_other))) return true;
     }
-    return !shared_roots_.empty() && is_plain_array(it) && is_shared(root_of(it));
+    return false;
   }
 
   void find(PyObject* result, PyObject* given, Py_ssize_t row) {
@@ -129,9 +137,8 @@ class Owning {
       more_counts_.clear();
       kept_.clear();
       roots_.clear();
-      for (const nb::handle column : origins_) {
-        if (PyList_CheckExact(column.ptr()) && row < PyList_Size(column.ptr()))
-          add_roots(PyList_GetItem(column.ptr(), row));
+      for (PyObject* const list : lists_) {
+        if (row < PyList_Size(list)) add_roots(PyList_GetItem(list, row));
       }
       std::sort(roots_.begin(), roots_.end());
       given_ = given;
@@ -312,6 +319,7 @@ class Owning {
   nb::list origins_;
   nb::callable change_of_;
   PyObject* given_ = nullptr;
+  std::vector<PyObject*> lists_;                            // the columns that are lists
   std::vector<PyObject*> shared_roots_;                     // of columns, for all rows
   std::vector<PyObject*> roots_, kept_;                     // of one result, sorted
   std::vector<std::pair<PyObject*, Py_ssize_t>> counts_;    // of one result, borrowed

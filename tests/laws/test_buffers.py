@@ -356,3 +356,21 @@ def test_new_arrays_are_not_copied():
 
     found = list(Dataset.range(3).map(made, vectorized=False).with_options(WAYS[0]))
     assert [leaf.ctypes.data for each in found for leaf in flatten(each)[0]] == addresses
+
+
+class Reader:
+    """An element with a method that uses one buffer."""
+
+    def __init__(self):
+        self.buffer, self.reads = zeros(), 0
+
+    def __getitem__(self, n):
+        self.reads += 1
+        self.buffer[:] = self.reads
+        return self.buffer
+
+
+def test_a_buffer_of_an_object_in_the_elements_is_copied():
+    reader = Reader()
+    ds = Dataset.from_source([{"reader": reader}] * COUNT).map(lambda d: d["reader"][0]).with_options(WAYS[0])
+    assert [int(a[0]) for a in ds] == list(range(1, COUNT + 1))

@@ -10,7 +10,7 @@ import numpy as np
 
 from penstock.core.digest import hasher
 from penstock.core.errors import ElementError
-from penstock.elements.exact import PLAIN_TYPES
+from penstock.elements.nested.plain import PLAIN_TYPES
 from penstock.elements.nested.structure import Structure, flatten, is_leaf
 
 _LONGEST = 64

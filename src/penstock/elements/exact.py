@@ -12,14 +12,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from penstock.elements.nested.plain import PLAIN_TYPES
 from penstock.elements.nested.structure import flatten, unflatten
 from penstock.elements.ragged import Ragged
 from penstock.elements.sparse import Sparse
 
 MOST_BYTES = 1 << 20
 """The maximum size of an encoded value."""
-PLAIN_TYPES: frozenset[type] = frozenset([bool, int, float, complex, str, bytes, type(None)])
-"""Immutable built-in types."""
 
 _JSON_INTEGERS = 1 << 53  # larger integers lose digits in some JSON readers
 _KINDS = "biufcmMSU"  # dtypes whose memory is their value

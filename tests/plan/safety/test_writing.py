@@ -9,7 +9,7 @@ import pytest
 
 from penstock.elements.chunks.chunk import Columns, Items
 from penstock.elements.nested.structure import LEAF, flatten
-from penstock.plan.safety.writing import elements_for, may_write
+from penstock.plan.safety.writing import elements_for, may_write, reaches_its_arguments_only
 
 
 def in_place(x):
@@ -110,3 +110,31 @@ def test_leaves_that_share_memory_are_copied():
     element = elements_for(in_place)(chunk)[0]
     assert not np.shares_memory(element["x"], element["y"])
     assert not np.shares_memory(element["x"], column)
+
+
+LIMIT, TABLE = 3, [np.zeros(1)]
+
+
+@pytest.mark.parametrize(
+    ("function", "wanted"),
+    [
+        (lambda d: {"x": d["x"][:LIMIT], "n": len(d)}, True),
+        (lambda d: [str(each) for each in d], True),
+        (lambda d: zip(d, d, strict=True), True),
+        (lambda d: TABLE[0], False),
+        (lambda d: [TABLE[0] for _ in d], False),
+        (lambda d, kept=[0]: kept, False),
+        (lambda d: d.kept, False),
+        (lambda d: d.get(), False),
+        (lambda d: globals()["TABLE"], False),
+        (np.add, False),
+    ],
+)
+def test_functions_that_reach_their_arguments_only(function, wanted):
+    assert reaches_its_arguments_only(function) is wanted
+
+
+def test_a_function_with_outer_variables_reaches_them():
+    kept = np.zeros(1)
+    assert not reaches_its_arguments_only(lambda d: kept)
+    assert not reaches_its_arguments_only(lambda d: [kept for _ in d])

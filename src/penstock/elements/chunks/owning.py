@@ -5,8 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+import numpy as np
+
 from penstock.elements.chunks.chunk import Chunk, Column, Columns, Fresh
 from penstock.elements.chunks.sharing import whole_copy, with_own_containers
+from penstock.elements.nested.plain import PLAIN_TYPES
+from penstock.elements.nested.structure import flatten
 from penstock.elements.ragged import Ragged
 from penstock.elements.sparse import Sparse
 from penstock.kernels.kept import own_result, own_results
@@ -42,6 +46,12 @@ def each_owned(results: Iterator[Any], elements: list[Any], origins: list[Any]) 
     [[1.0], [2.0]]
     """
     return own_results(results, elements, origins, whole_copy)
+
+
+def has_plain_leaves(elements: list[Any]) -> bool:
+    """Return True if all leaves of some elements are arrays and values of immutable types, without methods of users."""
+    types = {type(leaf) for element in elements for leaf in flatten(element)[0]}
+    return all(cls in PLAIN_TYPES or cls is np.ndarray or issubclass(cls, np.number | np.bool_) for cls in types)
 
 
 def owned_result(results: list[Any], given: Any, origins: list[Any]) -> tuple[Any, list[Any]]:

@@ -7,6 +7,9 @@ from typing import Any
 from penstock.core.errors import ElementError
 from penstock.elements.nested.structure import flatten
 
+PLAIN_TYPES: frozenset[type] = frozenset([bool, int, float, complex, str, bytes, type(None)])
+"""Immutable built-in types."""
+
 
 def nesting_of(element: Any, call: str) -> Any:
     """Return an element's nesting as JSON data; raise an `ElementError` for named tuples and dataclasses.

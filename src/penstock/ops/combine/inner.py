@@ -15,8 +15,8 @@ from penstock.core.frozen import frozen
 from penstock.core.seeds import mix
 from penstock.elements.chunks.chunk import Chunk, Items
 from penstock.elements.chunks.sharing import with_own_arrays
-from penstock.elements.exact import PLAIN_TYPES
 from penstock.elements.nested.nesting import leaf_column
+from penstock.elements.nested.plain import PLAIN_TYPES
 from penstock.ops.elementwise.map import Map
 from penstock.plan.blame import blame
 from penstock.plan.flow import AskedFlow, Flow, Mark, Open, Piece, Reader, left_out, resumed

@@ -13,7 +13,13 @@ from penstock.core.arrays import Allocate, Rows
 from penstock.core.errors import ElementError
 from penstock.core.seeds import row_generator
 from penstock.elements.chunks.chunk import Chunk, Column, Columns, Items
-from penstock.elements.chunks.owning import each_owned, elements_and_origins, origins_of_columns, owned_result
+from penstock.elements.chunks.owning import (
+    each_owned,
+    elements_and_origins,
+    has_plain_leaves,
+    origins_of_columns,
+    owned_result,
+)
 from penstock.elements.chunks.placing import placed_as_made
 from penstock.elements.chunks.stacking import Stack
 from penstock.elements.chunks.to_arrays import stack_all
@@ -26,7 +32,7 @@ from penstock.plan.functions import ChunkFunction, ColumnFunction, TracedFunctio
 from penstock.plan.node import Node
 from penstock.plan.quota import within_quota
 from penstock.plan.safety.calls import STOPPED, each_result
-from penstock.plan.safety.writing import chunk_for
+from penstock.plan.safety.writing import chunk_for, reaches_its_arguments_only
 from penstock.plan.stopwatch import each_timed
 
 RETURNED_NONE = "return the element (a forgotten `return`?)"
@@ -45,6 +51,7 @@ def element_wise(node: Node, function: Callable[..., Any]) -> Apply:
     arrays are copied into the memory for a batch, if that is given, one element after another.
     """
     ready = chunk_for(*node.functions)
+    makes_results = all(map(reaches_its_arguments_only, node.functions))
 
     def apply(chunk: Chunk, rows: Rows, out: list[np.ndarray] | None) -> Chunk:
         elements, origins = elements_and_origins(ready(chunk))
@@ -52,7 +59,9 @@ def element_wise(node: Node, function: Callable[..., Any]) -> Apply:
         types = chunk.types if isinstance(chunk, Items) else set(map(type, elements[:1]))
         calling = starmap if types == {tuple} else _tuples_apart if tuple in types else map
         results = each_result(function, calling, elements)
-        return _collected(node, each_owned(results, elements, origins), rows, out)
+        if not (makes_results and has_plain_leaves(elements[:1])):
+            results = each_owned(results, elements, origins)
+        return _collected(node, results, rows, out)
 
     return apply
 

@@ -14,7 +14,8 @@ from penstock.core.frozen import frozen
 from penstock.core.seeds import row_generator
 from penstock.elements.chunks.chunk import Items
 from penstock.elements.chunks.owning import owned_result
-from penstock.elements.exact import PLAIN_TYPES, Classes, classes_in, copied, decoded, encoded
+from penstock.elements.exact import Classes, classes_in, copied, decoded, encoded
+from penstock.elements.nested.plain import PLAIN_TYPES
 from penstock.elements.steady import change_of
 from penstock.ops.elementwise.apply import RETURNED_NONE
 from penstock.plan.blame import BLAMED, blame

@@ -13,7 +13,7 @@ from penstock.core.errors import CursorError, ElementError
 from penstock.core.frozen import frozen
 from penstock.elements.chunks.chunk import Items
 from penstock.elements.chunks.sharing import with_own_arrays
-from penstock.elements.exact import PLAIN_TYPES
+from penstock.elements.nested.plain import PLAIN_TYPES
 from penstock.elements.spec import compatible, describe, spec_of
 from penstock.plan.blame import blame
 from penstock.plan.flow import AskedFlow, Mark, Open, Piece, close, left_out, resumed

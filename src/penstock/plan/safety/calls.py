@@ -113,6 +113,8 @@ class Calls:
             elif (self._has_caches or before.has_new(after)) and (hazards := Walk([self._function]).hazards):
                 self.turns = LockSet(hazard.owner for hazard in hazards)
             self.settled = self.turns is not None or not self._results.keep(kept)
+            if self.settled:
+                self._results = Results()  # which refers to the parts no longer
 
 
 def each_result(function: Callable[..., Any], calling: Calling, elements: list[Any]) -> Iterator[Any]:
