@@ -69,7 +69,7 @@ class Calls:
             self._objects = [*walk.owners.values(), *walk.contents.values(), *walk.caches.values()]
             self._has_caches = bool(walk.caches)
             self._results = Results()
-            self._first = LockSet([_owner_of(function), *(known.thing for known in self._objects)])
+            self._first = LockSet([_owner_of(function), *(known.thing for known in self._objects)], counts=False)
 
     def __call__(self, *args: Any, **named: Any) -> Any:
         if not self.settled:
@@ -112,6 +112,7 @@ class Calls:
                 self.turns = self._first
             elif (self._has_caches or before.has_new(after)) and (hazards := Walk([self._function]).hazards):
                 self.turns = LockSet(hazard.owner for hazard in hazards)
+            self._first.counts = self.turns is self._first
             self.settled = self.turns is not None or not self._results.keep(kept)
             if self.settled:
                 self._results = Results()  # which refers to the parts no longer

@@ -55,8 +55,10 @@ _here = _Here()
 class LockSet:
     """A context for one thread at a time among all users of one of the objects; reentrant."""
 
-    def __init__(self, owners: Iterable[Any]) -> None:
+    def __init__(self, owners: Iterable[Any], *, counts: bool = True) -> None:
+        """Lock these objects; the time in it `counts` as time in functions that one thread at a time may call."""
         self._guards = sorted({guard_of(owner) for owner in owners}, key=lambda guard: guard.number)
+        self.counts = counts
 
     def __enter__(self) -> None:
         here, asked, taken = _here, perf_counter_ns(), []
@@ -77,7 +79,7 @@ class LockSet:
         here = _here
         for lock in here.locks.pop():  # those that were taken: after a fork the guards have others
             lock.release()
-        if not here.locks:
+        if not here.locks and self.counts:
             here.alone += perf_counter_ns() - here.began
 
     def __reduce__(self) -> tuple[Any, ...]:
