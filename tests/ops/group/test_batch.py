@@ -8,11 +8,7 @@ import pytest
 import penstock as ps
 from penstock import INFINITE, Dataset, Options
 from penstock.core.errors import ElementError
-from penstock.elements.chunks.chunk import Columns
-from penstock.elements.nested.structure import LEAF
 from penstock.elements.spec import ArraySpec
-from penstock.ops.group.grouping import BYTES_JOINED
-from penstock.plan.flow import Piece
 from tests.plan.flows import assert_streams
 
 SIZES = [0, 1, 2, 3, 7, 8, 9, 15, 16, 17]
@@ -248,16 +244,3 @@ def test_readers_of_text_write_into_the_array_of_the_batch(tmp_path):
     text, number = pairs.memory_below(None, np.arange(1), np.arange(2))
     assert (text.shape, number.size) == ((2,), 0)
     assert Dataset.range(3).batch(2)._plan.memory_below(None, np.arange(2), np.arange(3)) is None
-
-
-@pytest.mark.parametrize(("width", "made"), [(1, [1, 4, 1]), (BYTES_JOINED // 8, [1, 1, 3, 1])])
-def test_a_batch_that_ends_in_the_next_piece_is_made_with_others_if_that_copies_little(width, made):
-    def flow(epoch, mark=None):
-        for low, high in ((0, 3), (3, 11)):
-            values = np.repeat(np.arange(low, high)[:, None], width, axis=1)
-            yield Piece(Columns(LEAF, [values], high - low), np.arange(low, high), high)
-
-    pieces = list(Dataset.range(11).batch(2)._plan.flow((flow,), 0, None, np.empty))
-    assert [len(piece) for piece in pieces] == made
-    batches = [batch[:, 0].tolist() for piece in pieces for batch in piece.chunk.elements()]
-    assert batches == [[0, 1], [2, 3], [4, 5], [6, 7], [8, 9], [10]]

@@ -13,13 +13,13 @@ from penstock.core.arrays import Allocate, Rows
 from penstock.core.blame import blames_of
 from penstock.core.cached import cached_property
 from penstock.core.frozen import frozen
-from penstock.elements.chunks.chunk import Chunk, Columns, Items
-from penstock.elements.size import bytes_of, size_of_columns
+from penstock.elements.chunks.chunk import Chunk, Items
+from penstock.elements.size import bytes_of
 from penstock.kernels import group_rows, group_sizes
 from penstock.ops.group.batching import Batching
 from penstock.ops.group.in_slot import InSlot, OptionalSlot
 from penstock.plan.blame import blame
-from penstock.plan.flow import Flow, Mark, Open, Piece, Reader, empty_piece, join_pieces, resumed
+from penstock.plan.flow import Flow, Mark, Open, Piece, Reader, empty_piece, resumed
 from penstock.plan.ids import ordinals
 from penstock.plan.node import Node
 from penstock.plan.step import Step
@@ -28,7 +28,6 @@ from penstock.plan.types import INFINITE, UNKNOWN
 
 MOST_IN_ONE_GO = 64  # groups of a stream
 BYTES_IN_ONE_GO = 1 << 20
-BYTES_JOINED = 1 << 17  # of columns; a copy takes 10 µs
 
 
 class Groups(NamedTuple):
@@ -123,7 +122,8 @@ class Collecting(Batching):
                 if reader.passed_empty():
                     yield empty_piece([made, reader.mark])
                 before, start = reader.mark
-                sizes, run = self._taken(reader, made, most)
+                sizes = self._ready(made, reader.at_hand, MOST_IN_ONE_GO if self.takes_views(reader.chunk) else most)
+                run = cast("Piece", reader.take(sum(sizes)))
                 if len(run) < sizes[0]:
                     if self.drop_remainder:
                         return
@@ -149,27 +149,6 @@ class Collecting(Batching):
                     del chunk, group
                     yield piece
                     del piece
-
-    def _taken(self, reader: Reader, made: int, most: int) -> tuple[list[int], Piece]:
-        """Return the sizes of the next groups, and the elements of them that there are.
-
-        A group that goes on in the next piece is joined with others of that piece, if copying all of them costs less
-        than making the group alone.
-        """
-        parts: list[Piece] = []
-        missing = size = self.size_of(made)
-        while reader.at_hand < missing and reader.ready(missing) and reader.at_hand < missing:
-            parts.append(cast("Piece", reader.read(missing)))
-            missing -= len(parts[-1])
-        chunk = reader.chunk
-        most = MOST_IN_ONE_GO if self.takes_views(chunk) else most
-        if reader.has_passed_empty:  # within the first group: those after it are not counted from the mark before
-            most = 1
-        elif parts and isinstance(chunk, Columns) and len(chunk):
-            most = max(min(most, BYTES_JOINED * len(chunk) // (size * max(size_of_columns(chunk.columns), 1))), 1)
-        sizes = self._ready(made, size - missing + reader.at_hand, most)
-        last = reader.read(sum(sizes) - (size - missing))
-        return sizes, join_pieces(parts if last is None else [*parts, last])
 
     def _ready(self, made: int, at_hand: int, most: int) -> list[int]:
         """Return the sizes of the next groups whose elements are all at hand, up to `most`; of one at least."""
