@@ -19,6 +19,7 @@ from penstock.engine.workers.remote import Pickled
 from penstock.engine.workers.threads import Threads
 from penstock.engine.workers.window import WHILE_WAITING, Window
 from penstock.plan.graph import same_plan
+from penstock.plan.quota import QuotaExceeded
 
 if TYPE_CHECKING:
     from penstock.engine.workers.replaceable import ReplaceableExecutor
@@ -81,6 +82,8 @@ class ThreadWorkers:
     def _make(self, job: Job, number: int, window: Window) -> None:
         try:
             result: Result = self._work.make(job.tasks[number])
+        except QuotaExceeded as error:
+            result = error.with_traceback(None)  # its frames hold the elements made, and refer to the job
         except BaseException as error:  # noqa: BLE001 - handed to the consumer, which raises it
             result = error
         window.finish(job, number, result)
