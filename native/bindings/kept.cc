@@ -378,7 +378,7 @@ nb::tuple own_result(const nb::list& results, nb::handle given, const nb::list& 
 void bind_kept(nb::module_& module) {
   nb::class_<OwnResults>(module, "OwnResults", nb::type_slots(iterator_slots))
       .def(nb::init<nb::object, nb::list, nb::list, nb::callable>());
-  module.def("own_result", own_result);
+  module.def("own_result", own_result, nb::arg(), nb::arg().none(), nb::arg(), nb::arg());
 }
 
 }  // namespace penstock::bindings
