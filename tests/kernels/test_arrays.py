@@ -31,7 +31,7 @@ def one_array(draw, dtypes=tuple(DTYPES), dims=(0, 1, 2, 3), most=3):
     if dtype.kind in "OV":
         filled = np.zeros(shape, dtype)
     else:
-        filled = (made % 2 == 0 if dtype.kind == "b" else made.astype("i8")).astype(dtype)
+        filled = np.array(made % 2 == 0 if dtype.kind == "b" else made, dtype)
     form = draw(st.sampled_from(["plain"] * 6 + ["fortran", "reversed", "sliced", "read-only", "subclass", "masked"]))
     if form == "fortran":
         return np.asfortranarray(filled) if filled.ndim else filled

@@ -19,7 +19,7 @@ _by_value = threading.Lock()  # the modules that cloudpickle pickles by value be
 
 
 References: TypeAlias = Mapping[int, tuple[Callable[..., Any], tuple[Any, ...]]]
-"""What a pickle has instead of the objects with these ids: functions and their arguments, as of `__reduce__`."""
+"""For objects, by id, the function and arguments that a pickle has instead of the object, as from `__reduce__`."""
 
 
 def dumps(value: Any, *, most: int | None = None, references: References | None = None, **settings: Any) -> bytes:

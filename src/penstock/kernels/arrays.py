@@ -12,10 +12,10 @@ from penstock.kernels import _native
 
 
 def copy_array(value: Any, out: NDArray[Any], batch_bytes: int) -> bool:
-    """Copy an array into `out`, a row of a batch of so many bytes, if it can be copied as bytes; return whether it was.
+    """Copy an array into `out`, a row of a batch, if it can be copied as bytes; return whether it was.
 
     It must be exactly an `np.ndarray`, contiguous, with numbers, times or texts of the shape and dtype of `out`. In any
-    other case `out` is unchanged. Large rows of large batches are written past the caches of the processor.
+    other case `out` is unchanged. Large rows of a batch of many bytes (`batch_bytes`) are written past the caches.
 
     >>> out = np.zeros(3)
     >>> copy_array(np.ones(3), out, out.nbytes), copy_array(np.ones(2), out, out.nbytes), out.tolist()

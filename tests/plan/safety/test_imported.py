@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import functools
-import sys
-import types
 
 import pytest
 
@@ -38,11 +36,8 @@ def looked_up(name): return [name]
 
 
 @pytest.fixture
-def module(monkeypatch):
-    made = types.ModuleType("read_by_tests")
-    monkeypatch.setitem(sys.modules, made.__name__, made)
-    exec(SOURCE, vars(made))
-    return made
+def module(new_module):
+    return new_module("read_by_tests", SOURCE)
 
 
 def found(*functions):

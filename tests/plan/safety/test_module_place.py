@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-import types
-
 import pytest
 
 from penstock.plan.safety.instructions import ABSENT
@@ -27,11 +24,8 @@ def loaded(): raise AssertionError
 
 
 @pytest.fixture
-def module(monkeypatch):
-    made = types.ModuleType("held_by_tests")
-    monkeypatch.setitem(sys.modules, made.__name__, made)
-    exec(SOURCE, vars(made))
-    return made
+def module(new_module):
+    return new_module("held_by_tests", SOURCE)
 
 
 @pytest.mark.parametrize("steps", [("SCALE",), ("Settings", "step"), ("made", 0), ("scaled", "__defaults__"), ("new",)])

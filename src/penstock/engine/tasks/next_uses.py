@@ -1,4 +1,4 @@
-"""What a run reads of remote stores: when it will read which objects, and the room to request them ahead."""
+"""The order in which a run will read remote objects, and the bytes that it may request ahead."""
 
 from __future__ import annotations
 

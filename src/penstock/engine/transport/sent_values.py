@@ -1,4 +1,4 @@
-"""What the places of modules hold, as it is compared and sent; objects that several of them share stay one object."""
+"""The values of places in modules, as they are compared and sent; an object in several places stays one object."""
 
 from __future__ import annotations
 
