@@ -97,7 +97,9 @@ def verdicts(job: Job, results: Sequence[Result]) -> list[str]:
     ours = [result for result in results if result.side == "penstock" and result.values]
     lines = [f"{result.label}: {line}" for result in ours for line in compare(job, result, limit, peer)]
     before = {result.label: result for result in results if result.side == BEFORE and result.values}
-    lines += [f"{result.label}: {since(before[result.label], result)}" for result in ours if result.label in before]
+    lines += [
+        f"{result.label}: {since(job, before[result.label], result)}" for result in ours if result.label in before
+    ]
     peers = [result for result in results if result.values and result.side not in NO_PEERS]
     lines += [f"{result.label}: {used(result)}" for result in peers if "efficiency" in result.extra]
     watched = [result for result in results if result.values and "cpu_ms" in result.extra]
@@ -156,8 +158,10 @@ def compare(job: Job, ours: Result, limit: float | None, peer: Result | None) ->
     return lines
 
 
-def since(before: Result, ours: Result) -> str:
+def since(job: Job, before: Result, ours: Result) -> str:
     """Compare a row with that of the build before, round by round, since both ran in turn."""
+    if job.measure == "growth":
+        return f"{ours.extra['late_bytes'] / before.extra['late_bytes']:.2f} × the memory of the build before"
     if len(before.values) != len(ours.values) or min(ours.values) <= 0:
         return f"{ours.median:.3g}, where the build before had {before.median:.3g}"
     faster = statistics.median(was / now for was, now in zip(before.values, ours.values, strict=True))
