@@ -97,13 +97,13 @@ def watchers():
     return [each for each in threading.enumerate() if each.name == "penstock-pool-end"]
 
 
-def test_all_clients_of_a_pool_are_told_by_one_thread_and_none_is_kept():
+def test_all_users_of_a_pool_are_told_by_one_thread_and_none_is_kept():
     ends, first, second, gone = PoolEnds(), Client(), Client(), Client()
     with ProcessPoolExecutor(1, mp_context=SPAWN) as pool:
         pid = pool.submit(os.getpid).result()
         before = len(watchers())
         for client in (first, second, second, gone):
-            ends.watch(pool, client)
+            ends.watch(pool, pool._processes, client)
         assert len(watchers()) == before + 1
         left = weakref.ref(gone)
         del gone, client
@@ -116,12 +116,23 @@ def test_all_clients_of_a_pool_are_told_by_one_thread_and_none_is_kept():
             pool.submit(os.getpid)
 
 
+def test_a_user_that_comes_after_the_end_of_a_pool_is_told_at_once():
+    ends, first, late = PoolEnds(), Client(), Client()
+    with ProcessPoolExecutor(1, mp_context=SPAWN) as pool:
+        pool.submit(os.getpid).result()
+        workers = pool._processes
+        ends.watch(pool, workers, first)
+    assert first.recovered.wait(PATIENCE)
+    ends.watch(pool, workers, late)
+    assert late.recovered.is_set()
+
+
 @pytest.mark.parametrize("is_dropped", [False, True])
-def test_a_pool_that_ends_well_or_is_dropped_tells_nobody_and_leaves_no_thread(is_dropped):
+def test_the_end_of_a_pool_leaves_no_thread(is_dropped):
     ends, client, before = PoolEnds(), Client(), watchers()
     pool = ProcessPoolExecutor(1, mp_context=SPAWN)
     pool.submit(os.getpid).result()
-    ends.watch(pool, client)
+    ends.watch(pool, pool._processes, client)
     (thread,) = [each for each in watchers() if each not in before]
     if not is_dropped:
         pool.shutdown()
@@ -129,4 +140,4 @@ def test_a_pool_that_ends_well_or_is_dropped_tells_nobody_and_leaves_no_thread(i
     gc.collect()
     thread.join(PATIENCE)
     assert not thread.is_alive()
-    assert not client.recovered.is_set()
+    assert not (is_dropped and client.recovered.is_set())

@@ -241,24 +241,25 @@ def killed_once(flag, deadly):
 @pytest.mark.parametrize("from_factory", [False, True])
 def test_a_pool_of_processes_whose_worker_is_killed_is_replaced(tmp_path, from_factory):
     ds = D.range(200).map(killed_once(str(tmp_path / "killed"), 50)).batch(4)
+    others = multiprocessing.active_children()  # of tests before
     with ProcessPoolExecutor(2, mp_context=SPAWN) as pool:
         it = by(ds, (lambda: ProcessPoolExecutor(2, mp_context=SPAWN)) if from_factory else pool).iterator()
         assert [int(x) for batch in it for x in batch] == list(range(200))
     assert it.stats().mode == "ProcessPoolExecutor"
     (event,) = it.stats().events
     assert "was killed by SIGKILL while items" in event.words
-    while children := multiprocessing.active_children():  # one that the pool was starting comes a moment later
+    while children := set(multiprocessing.active_children()) - set(others):  # one may be starting
         for child in children:
             child.join(PATIENCE)
             assert not child.is_alive()
 
 
 class Late(ProcessPoolExecutor):
-    """Breaks, and ends the workers that it knows, just before it knows its second one."""
+    """Breaks, and ends the workers that it knows, just before it knows its second one; then it is shut down at once."""
 
     def __init__(self):
         super().__init__(2, mp_context=SPAWN)
-        pool = self
+        pool, self.late, self.is_shut = self, None, threading.Event()
 
         class Processes(dict):
             def __setitem__(self, number, process):
@@ -271,6 +272,15 @@ class Late(ProcessPoolExecutor):
                 super().__setitem__(number, process)
 
         self._processes = Processes()
+
+    def submit(self, fn, /, *args):
+        future = super().submit(fn, *args)
+        assert self.late is None or self.is_shut.wait(PATIENCE)
+        return future
+
+    def shutdown(self, wait=True, *, cancel_futures=False):
+        super().shutdown(wait, cancel_futures=cancel_futures)
+        self.is_shut.set()
 
 
 def test_a_worker_that_starts_while_its_pool_breaks_ends():

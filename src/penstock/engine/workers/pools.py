@@ -5,7 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import signal
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import Executor, ProcessPoolExecutor
 from contextlib import suppress
 from multiprocessing import Pipe, connection
@@ -54,60 +54,76 @@ class PoolUser(Protocol):
     """A run with calls in pools."""
 
     def recover(self, pool: ProcessPoolExecutor) -> None:
-        """Make the calls again that a broken pool has not failed."""
+        """Make the calls again that a pool, which is over, has neither made nor failed."""
         ...
 
 
-class PoolEnds:
-    """Watcher of pools, which tells their clients when one has broken.
+class PoolEnd:
+    """The end of one pool: its workers are ended that it has left alive, and its users are told.
 
-    A pool fails its calls in a thread of its own, without a lock. That thread ends early if a call was canceled that
-    it is about to fail, or if somebody adds one meanwhile: the calls of other runs then never end, and neither do the
-    workers that are left.
+    A pool that breaks fails its calls in a thread of its own, without a lock. That thread ends early if a call was
+    canceled that it is about to fail, or if somebody adds one meanwhile: other calls then never end, and neither do the
+    workers that are left. Nor does a worker that the pool was starting.
     """
+
+    def __init__(self, pool: ProcessPoolExecutor, workers: Mapping[int, Any]) -> None:
+        """Wait in a thread for the end of a pool with these `workers`, by process id, as it knows them."""
+        self._pool = ref(pool)
+        self._workers = workers
+        self._users: WeakSet[Any] = WeakSet()
+        self._lock = threading.Lock()
+        fails_calls: threading.Thread | None = vars(pool)["_executor_manager_thread"]
+        self._is_over = fails_calls is None and bool(vars(pool)["_broken"])  # it was shut down meanwhile
+        if fails_calls is not None:
+            thread = threading.Thread(target=self._await, args=[fails_calls], name="penstock-pool-end", daemon=True)
+            with suppress(RuntimeError):  # at the end of the interpreter
+                thread.start()
+
+    def tell(self, user: PoolUser) -> None:
+        """Tell a user once the pool is over; now, if it is."""
+        with self._lock:
+            if not self._is_over:
+                self._users.add(user)
+                return
+        self._tell(user)
+
+    def _await(self, fails_calls: threading.Thread) -> None:
+        fails_calls.join()
+        end_workers(self._workers)
+        with self._lock:
+            self._is_over, users = True, list(self._users)
+        for user in users:
+            self._tell(user)
+
+    def _tell(self, user: PoolUser) -> None:
+        if (pool := self._pool()) is not None:
+            user.recover(pool)
+
+
+class PoolEnds:
+    """The ends of all pools that runs of this process use, each awaited by one thread."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._clients: WeakKeyDictionary[ProcessPoolExecutor, WeakSet[Any]] = WeakKeyDictionary()
+        self._ends: WeakKeyDictionary[ProcessPoolExecutor, PoolEnd] = WeakKeyDictionary()
 
-    def watch(self, pool: ProcessPoolExecutor, client: PoolUser) -> None:
-        """Tell a client when a pool, to which it has submitted a call, has broken."""
+    def watch(self, pool: ProcessPoolExecutor, workers: Mapping[int, Any], user: PoolUser) -> None:
+        """Tell a user, which has submitted a call to a pool with these workers, once the pool is over."""
         with self._lock:
-            clients = self._clients.get(pool)
-            if clients is not None:
-                clients.add(client)
-                return
-            self._clients[pool] = clients = WeakSet([client])
-        fails_calls = vars(pool)["_executor_manager_thread"]
-        thread = threading.Thread(
-            target=self._await_end, args=[fails_calls, ref(pool), clients], name="penstock-pool-end", daemon=True
-        )
-        with suppress(RuntimeError):  # at the end of the interpreter
-            thread.start()
-
-    def _await_end(
-        self, fails_calls: threading.Thread | None, of: ref[ProcessPoolExecutor], clients: WeakSet[Any]
-    ) -> None:
-        if fails_calls is not None:
-            fails_calls.join()
-        pool = of()
-        if pool is None or not vars(pool)["_broken"]:
-            return
-        end_workers(pool)
-        with self._lock:
-            told = list(clients)
-        for client in told:
-            client.recover(pool)
+            end = self._ends.get(pool)
+            if end is None:
+                end = self._ends[pool] = PoolEnd(pool, workers)
+        end.tell(user)
 
 
-def end_workers(pool: Any) -> None:
-    """End the workers of a broken pool that it may leave alive, such as one that it was starting meanwhile."""
-    for each in processes_of(pool):
+def end_workers(workers: Mapping[int, Any]) -> None:
+    """End the workers of a pool that is broken or over, also one that it was starting meanwhile."""
+    for each in list(workers.values()):
         each.terminate()
 
 
 pool_ends = PoolEnds()
-"""The watcher of this process."""
+"""The ends of the pools of this process."""
 
 
 class Telling:

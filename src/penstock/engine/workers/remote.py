@@ -11,7 +11,7 @@ import threading
 from contextlib import suppress
 from functools import cache
 from multiprocessing import connection
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -34,10 +34,11 @@ class Pickled:
 
     def __init__(self, plan: PickledPlan, task: Task, executor: Any = None) -> None:
         self.function = run_remotely
-        self.processes: dict[int, Any] = {}  # none of which writes into our memory
+        self.processes: dict[int, Any] = {}
         self._plan = plan
         self.args: tuple[Any, ...] = plan.to(executor), task._replace(slot=None)
-        if isinstance(getattr(executor, "_processes", None), dict):
+        if isinstance(processes := getattr(executor, "_processes", None), dict):
+            self.processes = cast("dict[int, Any]", processes)
             self.args += (Siblings(executor),)
 
     def opened(self, answer: Any) -> tuple[Result, Any] | None:

@@ -19,7 +19,7 @@ from penstock.core.events import RunEvent
 from penstock.engine.memory.cgroups import oom_kills
 from penstock.engine.transport.unsent import mark_unsent
 from penstock.engine.workers.calls import Call, result_of
-from penstock.engine.workers.departures import TIME_TO_LEAVE, Departures
+from penstock.engine.workers.departures import Departures
 from penstock.engine.workers.executors import is_remote
 from penstock.engine.workers.pools import (
     dead_processes,
@@ -176,16 +176,14 @@ class ReplaceableExecutor:
         except BrokenExecutor as error:  # broken by calls before
             self._broke(call, executor, error, begun=False)
             return
-        finally:
-            if getattr(executor, "_broken", False):
-                end_workers(executor)
+        sent = call.sent
+        if sent is not None and getattr(executor, "_broken", False):
+            end_workers(sent.processes)  # one that the pool has just started
         call.future = future
         call.job.futures.append(future)
         future.add_done_callback(partial(self._ended, call, executor))
-        if isinstance(executor, ProcessPoolExecutor):
-            pool_ends.watch(executor, self)
-        if getattr(executor, "_broken", False) and not future.done():
-            self._doubt(executor)
+        if sent is not None and isinstance(executor, ProcessPoolExecutor):
+            pool_ends.watch(executor, sent.processes, self)
 
     def _ended(self, call: Call, executor: Executor, future: Future[Any]) -> None:
         if not self._claimed(call, future):
@@ -248,10 +246,8 @@ class ReplaceableExecutor:
                 self._fruitless, self._killed = min(self._fruitless, FRUITLESS - 1), 0
             if result is None:  # the one that was alone is the first to be made by a fresh executor
                 (self._suspects.appendleft if was_alone else self._suspects.append)(call)
-        if is_first:
-            self._doubt(executor)
-            if executor is not self._given:
-                _shut_down(executor)
+        if is_first and executor is not self._given:
+            _shut_down(executor)
         if result is not None:
             call.done(result)
         self._go_on()
@@ -264,21 +260,8 @@ class ReplaceableExecutor:
                 call.future = None
             return is_mine
 
-    def _doubt(self, executor: Executor) -> None:
-        """Begin to wait for the calls that a broken pool forgets, such as one that was added while it broke."""
-        if isinstance(executor, ProcessPoolExecutor):
-            fails_calls = vars(executor)["_executor_manager_thread"]
-
-            def recover() -> None:
-                if fails_calls is not None:
-                    fails_calls.join(TIME_TO_LEAVE)
-                self.recover(executor)
-
-            with suppress(RuntimeError):  # at the end of the interpreter
-                _thread.start_new_thread(recover, ())
-
     def recover(self, pool: ProcessPoolExecutor) -> None:
-        """Make the calls again that a broken pool has not failed although its thread, which does that, is over."""
+        """Make the calls again that a pool, which is over, has neither made nor failed."""
         with self._lock:
             begun = [(call, call.future) for call, where in self._under_way.items() if where is pool]
         for call, future in begun:
