@@ -5,22 +5,21 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Container, Mapping
 from concurrent.futures import Executor, ProcessPoolExecutor
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 from penstock.core.cached import cached_property
 from penstock.engine.memory.arena import Arena, Door, door_of, mapped_by
 from penstock.engine.memory.freed import KEPT_SHARE, Holding
-from penstock.engine.processes.travel import ResultSizes, Sending, Travelling, arrived, result_packet, sending
+from penstock.engine.processes.travel import ResultSizes, Sending, Travelling, answered, sending
 from penstock.engine.tasks.task import Result, Task
 from penstock.engine.transport.packets import Packet
-from penstock.engine.transport.raised import Raised, pickled_error
+from penstock.engine.transport.raised import Raised
 from penstock.engine.transport.unsent import unsendable
 from penstock.engine.workers.calls import Sent
 from penstock.engine.workers.pickled import PickledPlan
 from penstock.engine.workers.remote import Pickled, Siblings, end_with_parent, loaded_plans, say_notes
 from penstock.plan.node import Node
-from penstock.plan.trial import on_trial
 
 NOT_SHARED = "the pool of processes cannot use the memory that this process shares with it, so batches are pickled: {}"
 NO_NUMBER = 0  # of a plan that travels beside its task
@@ -129,21 +128,11 @@ def run_sharing(
     holding = _holding(door.size // KEPT_SHARE)
     loaded_plans.tidy(plan)
     holding.look(loaded_plans.loads)
-    try:
-        work, observer = loaded_plans.get(plan)
-    except Exception as error:  # noqa: BLE001 - of a user's module; the consumer raises it
-        return Raised("not loaded", pickled_error(error), None)
-    try:
-        with on_trial(task.trial, work.plan):
-            made = work.make(arrived(task, tail, arena))
-    except BaseException as error:  # noqa: BLE001 - the consumer raises it
-        return Raised("failed", pickled_error(error), observer.drain())
-    try:
-        packet, rest = result_packet(made, task.room, arena)
-    except Exception as error:  # noqa: BLE001 - the consumer raises it
-        return Raised("not packed", pickled_error(error), observer.drain())
+    kind, result, counted, rest = answered(partial(loaded_plans.get, plan), task, tail, arena)
+    if kind != "made":
+        return Raised(kind, result, counted)
     say_notes()
-    return packet, bytearray() if rest is None else rest.tobytes(), observer.drain(), (os.getpid(), holding.nbytes)
+    return result, bytearray() if rest is None else rest.tobytes(), counted, (os.getpid(), holding.nbytes)
 
 
 def held_by_pools(helds: list[dict[int, int]]) -> int:

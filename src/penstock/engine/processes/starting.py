@@ -26,7 +26,7 @@ ENTRY = (
 )
 MAKES_TASKS = "penstock.engine.processes.worker"
 """The program of a process that makes tasks."""
-MAKES_RUNS = "penstock.engine.runs.host"
+MAKES_RUNS = "penstock.isolation.host"
 """The program of a process that makes whole runs."""
 MOST_KEPT = 128 << 20  # bytes of freed memory that a worker keeps
 LARGEST_KEPT = 32 << 20  # bytes of a block; the C library takes no higher value

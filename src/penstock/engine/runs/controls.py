@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 
 if TYPE_CHECKING:
     from penstock.core.budget import Budget
-    from penstock.engine.runs.elsewhere import Elsewhere
+    from penstock.engine.runs.isolated import IsolatedRun
     from penstock.engine.runs.session import Session
     from penstock.engine.runs.settings import Settings
     from penstock.engine.tuning.tuner import Tuner
@@ -86,7 +86,7 @@ class Changeable(Protocol):
     settings: Settings
     budget: Budget
     _session: Session
-    _elsewhere: Elsewhere | None
+    _elsewhere: IsolatedRun | None
 
     @property
     def made_elsewhere(self) -> list[str]: ...

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 from penstock.core.budget import Budget
 from penstock.core.errors import ClosedError, WorkerError
-from penstock.core.tunings import Tuning
 from penstock.elements.footprint import memory_of
 from penstock.engine import memory, runs
 from penstock.engine.cursors.cursor import Cursor
@@ -20,6 +19,7 @@ from penstock.engine.runs.carry_over import CarryOver
 from penstock.engine.runs.controls import Changeable, Controls
 from penstock.engine.runs.failures import named_failure, over
 from penstock.engine.runs.feeds import RowFeed
+from penstock.engine.runs.isolated import Isolate, IsolatedRun
 from penstock.engine.runs.session import Session
 from penstock.engine.runs.settings import Settings
 from penstock.engine.runs.stage import Stage
@@ -35,13 +35,13 @@ from penstock.plan.node import Node
 
 if TYPE_CHECKING:
     from penstock.core.events import RunEvent
-    from penstock.engine.runs.elsewhere import Elsewhere
+    from penstock.core.tunings import Tuning
+    from penstock.engine.memory.stream_slots import StreamSlots
     from penstock.engine.runs.following import Following
     from penstock.engine.workers.producer import Producer
 
 AHEAD = 4  # elements of a stream that are kept ready by default
 OTHER_CORES = "the tuning was found on {:g} cores, and is used on {:g}: it.tuning() of a run without it may be better"
-MOVE_KINDS = ("moved", "stayed")  # kinds of events of a stage that processes make, or would make if they could
 AGAIN = "next() of another iterator, once it has loaded this one's state_dict()"
 """The way to make a failed element of a stream again, without the elements before it."""
 
@@ -70,8 +70,12 @@ class Run(Changeable):
         carry_over: CarryOver,
         *,
         drawn_seed: int | None = None,
+        isolate: Isolate | None = None,
     ) -> None:
-        """Begin at `cursor`; `drawn_seed` is the seed of unseeded operations, if the user did not set one."""
+        """Begin at `cursor`; `drawn_seed` is the seed of unseeded operations, if the user did not set one.
+
+        If `isolate` is given, another process makes the run, if one can.
+        """
         self.plan = plan
         self.settings = settings
         self.ended: str | None = None
@@ -84,7 +88,8 @@ class Run(Changeable):
         self._carry_over = carry_over
         self._pause = _Pause()
         self._stage: Stage | None = None
-        self._elsewhere: Elsewhere | None = None
+        self._isolate = isolate
+        self._elsewhere: IsolatedRun | None = None
         self._producer: Producer[Piece] | None = None
         self._following: Following | None = None
         self._flow: Flow = iter(())
@@ -111,19 +116,7 @@ class Run(Changeable):
 
     def tuning(self, operations: tuple[str, ...]) -> Tuning:
         """Return the settings found so far, for a pipeline with these operations as it was written."""
-        session = self._session
-        executor = "processes" if session.made_elsewhere else "threads" if session.has_threads else "inline"
-        workers = 1 if executor == "inline" else max(tuner.threads for tuner in session.tuners)
-        known = session.tuners if session.told is None or self.plan.indexed else []  # one of them is told
-        tasks = tuple(tuner.tasks() for tuner in known)
-        why = [reason for tuner in session.tuners for reason in tuner.reasons()]
-        why += [event.words for event in session.events if event.kind in MOVE_KINDS]
-        if executor == "inline" and self.settings.executor == "inline":
-            required = "a function that one thread only may call" if self.settings.kept_here else "the options"
-            why.append(f"inline, as required by {required}")
-        if session.budget.given and session.budget.short:
-            why.append(f"Options(memory_budget={session.budget.limit:,}) leaves no room for more items ahead")
-        return Tuning(executor, workers, self.settings.available_cores, operations, tasks, tuple(dict.fromkeys(why)))
+        return runs.tuned.tuning_of(self._session, operations, indexed=self.plan.indexed)
 
     @property
     def live_bytes(self) -> int:
@@ -269,7 +262,7 @@ class Run(Changeable):
         self._session = session = Session(settings, self._carry_over, self._observer)
         session.controls, self.budget = self.controls, session.budget
         self._producer = None
-        if settings.isolate and self._begin_elsewhere(session):
+        if self._isolate is not None and self._begin_elsewhere(session, self._isolate):
             return
         if settings.tuning is not None and settings.tuning.cores != (cores := settings.available_cores):
             session.note_once(OTHER_CORES.format(settings.tuning.cores, cores))
@@ -288,15 +281,13 @@ class Run(Changeable):
         if settings.executor not in ("auto", "inline") or (settings.executor == "auto" and asked_for):
             self._produce_ahead()
 
-    def _begin_elsewhere(self, session: Session) -> bool:
+    def _begin_elsewhere(self, session: Session, isolate: Isolate) -> bool:
         """Let another process make the run, if that is possible; return whether it is."""
-        self._elsewhere = runs.elsewhere.elsewhere(session, self.plan, self._carry_over, self._continued, self.unit)
+        self._elsewhere = isolate(session, self.plan, self._carry_over, self._continued, self.unit)
         if self._elsewhere is None:
             return False
-        flow = self._elsewhere.pieces()
-        if session.has_given_slots and self.unit == "batch":
-            flow = memory.stream_slots.StreamSlots(self.plan, session.allocate_slot, session.allocate).placed(flow)
-        self._flow = flow
+        slots, flow = self._stream_slots(session), self._elsewhere.pieces()
+        self._flow = flow if slots is None else slots.placed(flow)
         return True
 
     def _continued(self) -> Cursor:
@@ -306,11 +297,17 @@ class Run(Changeable):
         return cursor
 
     def _opened(self, session: Session, cursor: Cursor) -> Flow:
-        """Return the pieces of a stream from a cursor on, with batches in the caller's memory, if there is some."""
+        """Return the pieces of a stream from a cursor on."""
+        slots = self._stream_slots(session)
+        opened = runs.lowering.opened(self.plan, session, None if slots is None else slots.allocate)
+        flow = opened(cursor.epoch, cursor.mark)
+        return flow if slots is None else slots.placed(flow)
+
+    def _stream_slots(self, session: Session) -> StreamSlots | None:
+        """Return the slots of batches in the caller's memory, if there is some."""
         if not session.has_given_slots or self.unit != "batch":
-            return runs.lowering.opened(self.plan, session)(cursor.epoch, cursor.mark)
-        slots = memory.stream_slots.StreamSlots(self.plan, session.allocate_slot, session.allocate)
-        return slots.placed(runs.lowering.opened(self.plan, session, slots.allocate)(cursor.epoch, cursor.mark))
+            return None
+        return memory.stream_slots.StreamSlots(self.plan, session.allocate_slot, session.allocate)
 
     def _items(self) -> list[Any] | Any | None:
         while (piece := self._piece()) is not None:

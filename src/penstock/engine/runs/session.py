@@ -35,7 +35,7 @@ from penstock.plan.node import Node
 if TYPE_CHECKING:
     from penstock.core.events import RunEvent
     from penstock.engine.processes.moved import MovedWorkers
-    from penstock.engine.runs.told import RunFacts
+    from penstock.engine.runs.isolated import ToldFacts
     from penstock.engine.workers.producer import Producer
     from penstock.engine.workers.threads import Threads
     from penstock.plan.safety.reads import Reads
@@ -71,7 +71,7 @@ class Session:
         self.note_once = partial(note_once, set[str](), self.events)  # that the run goes on without something
         self._outside = OutsideWorkers(carry_over, self.budget, self.events.append, self.note_once)
         self.starting = 0  # ns that the consumer has waited for the start of the process that makes the run
-        self.told: RunFacts | None = None  # the facts of the process that makes the run, if another one does
+        self.told: ToldFacts | None = None  # the facts of the process that makes the run, if another one does
         self._inner: WeakSet[Session] = WeakSet()
         self._windows: WeakSet[Window] = WeakSet()
         self._producers: WeakSet[Producer[Any]] = WeakSet()

@@ -17,7 +17,6 @@ from penstock.core.errors import PlanError, WorkerDiedError, WorkerError
 from penstock.core.pickling import dumps
 from penstock.elements.chunks.chunk import Chunk, concat
 from penstock.engine.memory.lent import LentFile
-from penstock.engine.service.starting import connected, last_words, remove_left
 from penstock.engine.transport.channel import Channel, Message
 from penstock.engine.transport.packets import opened_loan
 from penstock.engine.transport.process_settings import ProcessSettings
@@ -31,6 +30,7 @@ from penstock.plan.content.key import ContentKey
 from penstock.plan.flow import Mark, Piece
 from penstock.plan.node import Node
 from penstock.rewrite.passes import PASSES, PLAIN, rewritten
+from penstock.service.starting import connected, last_words, remove_left
 
 FAILED_SERVICES = 3
 """Services in a row that end before they serve, or with the same request, after which it is an error."""

@@ -7,8 +7,8 @@ import pytest
 
 import penstock as ps
 from penstock.core.errors import WorkerError
-from penstock.engine.service.folder import service_door
-from penstock.engine.service.starting import last_words
+from penstock.service.folder import service_door
+from penstock.service.starting import last_words
 
 D = ps.Dataset
 

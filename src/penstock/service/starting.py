@@ -12,11 +12,11 @@ from contextlib import suppress
 
 from penstock.engine.processes.starting import ENTRY, PoolSetup, environment
 from penstock.engine.runs.settings import settings_of
-from penstock.engine.service.folder import ServiceDoor, is_of_this_user, runtime_folder, service_door
 from penstock.engine.tasks.cores import only_on
 from penstock.plan.node import Node
+from penstock.service.folder import ServiceDoor, is_of_this_user, runtime_folder, service_door
 
-SERVES = "penstock.engine.service.server"
+SERVES = "penstock.service.server"
 """The program of a process that prepares elements for others."""
 BACKLOG = 128  # connections that the service has not accepted yet
 LAST_BYTES = 2000  # of the log of a service, that an error shows

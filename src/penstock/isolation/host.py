@@ -11,18 +11,18 @@ from typing import TYPE_CHECKING, Any
 from penstock.core.surroundings import serve_another_process
 from penstock.engine.memory.lent import WHOLE_PIECE
 from penstock.engine.memory.pool import SharedMemory
+from penstock.engine.processes.lending import Lending
 from penstock.engine.processes.serving import ReceivedPlans, begun, until_let_go
-from penstock.engine.runs.ahead import AheadOfConsumer
 from penstock.engine.runs.carry_over import CarryOver
-from penstock.engine.runs.lending import Lending
 from penstock.engine.runs.run import Run
-from penstock.engine.runs.told import NOT_APART, Reporter, RunOrder, WholePlan
 from penstock.engine.tasks.observer import Observer
 from penstock.engine.transport.channel import Channel, Message
 from penstock.engine.transport.program_state import ProgramState, in_force
 from penstock.engine.transport.raised import pickled_error
 from penstock.engine.transport.unsent import part_at_fault, unsendable, why_unsent
 from penstock.engine.workers.lifetime import worker_thread
+from penstock.isolation.ahead import AheadOfConsumer
+from penstock.isolation.facts import NOT_APART, Reporter, RunOrder, WholePlan
 from penstock.plan.blame import blame_given
 from penstock.plan.deferred import settled
 from penstock.plan.flow import CUT_OFF, Piece

@@ -12,13 +12,13 @@ from penstock.engine.memory.pool import Memory
 from penstock.engine.runs.carry_over import CarryOver
 from penstock.engine.runs.run import Run
 from penstock.engine.runs.settings import settings_of
-from penstock.engine.service.lanes import Lanes
-from penstock.engine.service.rows import KEPT_PART, LANE_AHEAD, MOST_LANES, ROW_BYTES, lane_settings
 from penstock.engine.tasks.observer import Unobserved
 from penstock.engine.workers.lifetime import worker_thread
 from penstock.plan.deferred import settled
 from penstock.plan.flow import Mark, Piece
 from penstock.plan.node import Node
+from penstock.service.lanes import Lanes
+from penstock.service.rows import KEPT_PART, LANE_AHEAD, MOST_LANES, ROW_BYTES, lane_settings
 
 PieceKey: TypeAlias = tuple[int, str]
 """The epoch of a piece, and the mark before it as JSON."""

@@ -7,6 +7,6 @@ from penstock.core.lazy import files_on_demand
 __all__ = ["client", "sharing"]
 
 if TYPE_CHECKING:
-    from penstock.engine.service import client, sharing
+    from penstock.service import client, sharing
 else:
     __getattr__ = files_on_demand(__name__, __all__)

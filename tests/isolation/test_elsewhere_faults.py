@@ -474,7 +474,7 @@ print(it.stats().isolated or "cannot run in a process of its own" in str(it.stat
 
 
 def test_without_any_shared_memory_batches_come_through_the_socket(monkeypatch, caplog):
-    monkeypatch.setattr("penstock.engine.runs.elsewhere.MAKES_RUNS", "tests.engine.runs.host_without_arena")
+    monkeypatch.setattr("penstock.isolation.elsewhere.MAKES_RUNS", "tests.isolation.host_without_arena")
     ds = D.range(60).map(lambda x: np.full(50_000, x)).batch(5).with_options(ISOLATED)
     it = ds.iterator(epoch=0)
     assert [int(x) for batch in it for x in batch[:, -1]] == list(range(60))

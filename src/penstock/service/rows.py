@@ -17,11 +17,11 @@ from penstock.engine.memory.pool import Memory
 from penstock.engine.runs.carry_over import CarryOver
 from penstock.engine.runs.run import Run
 from penstock.engine.runs.settings import Settings, settings_of
-from penstock.engine.service.lanes import Lanes
 from penstock.engine.tasks.compile import compiled
 from penstock.engine.tasks.observer import Unobserved
 from penstock.engine.workers.lifetime import worker_thread
 from penstock.plan.node import Node
+from penstock.service.lanes import Lanes
 
 MOST_LANES = 4
 """Places of a pipeline at which a service goes on at a time."""

@@ -20,18 +20,18 @@ from penstock.core.surroundings import serve_another_process
 from penstock.elements.chunks.chunk import Chunk
 from penstock.engine.memory.arena import ARENA_SHARE
 from penstock.engine.memory.pool import SharedMemory
-from penstock.engine.runs.lending import Lending
+from penstock.engine.processes.lending import Lending
 from penstock.engine.runs.settings import settings_of
-from penstock.engine.service.client import ServiceKey, as_served, versions
-from penstock.engine.service.folder import ServiceDoor, is_of_this_user, service_door
-from penstock.engine.service.pieces import PreparedPieces
-from penstock.engine.service.rows import PreparedRows
 from penstock.engine.transport.channel import Channel
 from penstock.engine.transport.program_state import ProgramState
 from penstock.engine.transport.raised import pickled_error
 from penstock.engine.transport.unsent import part_at_fault, why_unsent
 from penstock.engine.workers.lifetime import WORKER
 from penstock.plan.flow import Piece
+from penstock.service.client import ServiceKey, as_served, versions
+from penstock.service.folder import ServiceDoor, is_of_this_user, service_door
+from penstock.service.pieces import PreparedPieces
+from penstock.service.rows import PreparedRows
 
 
 class Answer(NamedTuple):

@@ -7,7 +7,7 @@ import threading
 
 import pytest
 
-from penstock.engine.service.folder import is_of_this_user, runtime_folder, service_door
+from penstock.service.folder import is_of_this_user, runtime_folder, service_door
 
 
 def test_only_this_user_can_enter_the_folder(folder):

@@ -8,7 +8,6 @@ from typing import Any
 
 from penstock.core.errors import PlanError
 from penstock.engine.processes.starting import obstacle
-from penstock.engine.service.client import PreparedElsewhere, ServiceKey
 from penstock.ops.buffer.options import options_of
 from penstock.ops.buffer.share import Share, SharedElements
 from penstock.plan import safety
@@ -18,6 +17,7 @@ from penstock.plan.fingerprint import fingerprint
 from penstock.plan.graph import post_order, rebuild
 from penstock.plan.node import Node
 from penstock.plan.safety.imported import imported_by
+from penstock.service.client import PreparedElsewhere, ServiceKey
 
 BY_TYPE = ""
 """The version of a content key: with any, objects that cannot be hashed count by their type."""

@@ -9,8 +9,8 @@ import pytest
 import penstock as ps
 from penstock.core.budget import Budget
 from penstock.elements.chunks.chunk import Items
-from penstock.engine.runs.ahead import PIECES_AHEAD, AheadOfConsumer
 from penstock.engine.runs.settings import settings_of
+from penstock.isolation.ahead import PIECES_AHEAD, AheadOfConsumer
 from penstock.plan.flow import Piece
 
 SETTINGS = settings_of(ps.Dataset.range(3)._plan)

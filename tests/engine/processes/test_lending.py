@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from penstock.engine.memory.lent import WHOLE_PIECE
-from penstock.engine.runs.lending import Lending
+from penstock.engine.processes.lending import Lending
 from penstock.engine.transport.packets import opened_loan
 
 

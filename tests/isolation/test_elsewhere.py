@@ -199,7 +199,7 @@ def test_without_processes_the_run_is_made_here(way, monkeypatch):
 
     if way == "obstacle":
         monkeypatch.setattr(starting, "obstacle", lambda: "there is no interpreter")
-        monkeypatch.setattr("penstock.engine.runs.elsewhere.obstacle", lambda: "there is no interpreter")
+        monkeypatch.setattr("penstock.isolation.elsewhere.obstacle", lambda: "there is no interpreter")
     else:
         monkeypatch.setattr("penstock.engine.processes.crew.started", refuse)
     ds = D.range(5).map(lambda x: os.getpid())

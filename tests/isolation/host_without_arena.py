@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from penstock.engine.memory import arena
-from penstock.engine.runs.host import serve
+from penstock.isolation.host import serve
 
 __all__ = ["serve"]
 

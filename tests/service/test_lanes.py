@@ -1,6 +1,6 @@
 """The end of the runs under way in a service."""
 
-from penstock.engine.service.lanes import Lanes
+from penstock.service.lanes import Lanes
 
 
 class Recorded:

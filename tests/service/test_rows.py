@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import penstock as ps
-from penstock.engine.service.client import as_served
-from penstock.engine.service.rows import MOST_LANES, PreparedRows
+from penstock.service.client import as_served
+from penstock.service.rows import MOST_LANES, PreparedRows
 
 D = ps.Dataset
 EAGER = ps.Options(executor="threads", workers=2)

@@ -13,10 +13,10 @@ import pytest
 
 import penstock as ps
 from penstock.core.errors import PlanError
-from penstock.engine.runs import lending
-from penstock.engine.service.client import PreparedElsewhere, ServiceKey
-from penstock.engine.service.folder import runtime_folder, service_door
-from penstock.engine.service.server import Service
+from penstock.engine.processes import lending
+from penstock.service.client import PreparedElsewhere, ServiceKey
+from penstock.service.folder import runtime_folder, service_door
+from penstock.service.server import Service
 
 D = ps.Dataset
 LARGE = D.range(64).map(lambda x: np.full(40_000, x)).batch(8)  # 2.5 MB a batch
@@ -96,7 +96,7 @@ def test_a_consumer_that_keeps_everything_does_not_keep_the_memory(here):
 KILLED = """
 import sys
 import numpy as np
-from tests.engine.service.test_server import LARGE, prepared
+from tests.service.test_server import LARGE, prepared
 ours = prepared(LARGE)
 kept = [ours.rows(np.array([row])) for row in range(3)]
 print("ready", flush=True)

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import penstock as ps
-from penstock.engine.service.client import as_served
-from penstock.engine.service.pieces import PreparedPieces
-from penstock.engine.service.rows import MOST_LANES
+from penstock.service.client import as_served
+from penstock.service.pieces import PreparedPieces
+from penstock.service.rows import MOST_LANES
 
 D = ps.Dataset
 

@@ -7,8 +7,8 @@ import pytest
 
 import penstock as ps
 from penstock.core.errors import WorkerError
-from penstock.engine.service import client
-from penstock.engine.service.client import PreparedElsewhere, ServiceKey
+from penstock.service import client
+from penstock.service.client import PreparedElsewhere, ServiceKey
 
 D = ps.Dataset
 

@@ -20,13 +20,13 @@ from penstock.engine.processes.pool import ProcessPool
 from penstock.engine.processes.starting import MAKES_RUNS, PoolSetup, obstacle
 from penstock.engine.runs.carry_over import CarryOver
 from penstock.engine.runs.session import Session
-from penstock.engine.runs.told import NOT_APART, RunFacts, RunOrder, WholePlan
 from penstock.engine.tasks.cost import Cost
 from penstock.engine.transport.channel import Message
 from penstock.engine.transport.packets import opened_loan
 from penstock.engine.transport.raised import unpickled_error
 from penstock.engine.transport.unsent import undelivered
 from penstock.engine.workers.suspects import ADVICE
+from penstock.isolation.facts import NOT_APART, RunFacts, RunOrder, WholePlan
 from penstock.ops.elementwise.tolerant import handles_errors
 from penstock.plan.flow import Flow, Piece
 from penstock.plan.node import Node
@@ -35,7 +35,7 @@ NOT_ISOLATED = "the pipeline cannot run in a process of its own, so this one mak
 APART = 64  # items that are made one by one after a death, since one of them may have been the reason
 
 
-def elsewhere(
+def isolated(
     session: Session, plan: Node, carry_over: CarryOver, continued: Callable[[], Cursor], unit: str
 ) -> Elsewhere | None:
     """Return the run as another process makes it; `None`, with an event, if none can.
