@@ -90,20 +90,20 @@ class Reporter:
 
     def told(self) -> RunFacts:
         """Return the facts."""
-        run, budget, memory = self._run, self._run.budget, self._memory
+        run, session, budget, memory = self._run, self._run.session, self._run.budget, self._memory
         outline = self._observer.outline()
         is_new = outline is not None and len(outline) > self._operations
         self._operations = len(outline or ())
         held = [
             HeldElsewhere(each.name, each.kind, each.nbytes, each.peak, each.grows) for each in list(budget.accounts)
         ]
-        events = tuple(run.events.popleft() for _ in range(len(run.events)))
+        events = tuple(session.events.popleft() for _ in range(len(session.events)))
         return RunFacts(
-            mode=run.mode,
+            mode=session.mode,
             ahead=run.pieces_ahead,
-            has_threads=run.has_threads,
+            has_threads=session.has_threads,
             tuner=run.tuner,
-            spent=run.spent,
+            spent=session.spent,
             outline=outline if is_new else None,
             counted=self._observer.drain(),
             events=events,

@@ -60,7 +60,7 @@ class StepClock:
         number = self._number
         self._number += 1
         if number < EARLY or self._starting:
-            mode, self._starting = run.mode, not run.has_workers
+            mode, self._starting = run.session.mode, run.session.waits_for_processes
             if mode != self._mode or self._starting:
                 self._warm_up += now - asked
             self._mode = mode

@@ -201,6 +201,13 @@ class Session:
         return self._outside.operations
 
     @property
+    def contention(self) -> float:
+        """The share of the time for which a thread that makes items, and wants the GIL, waits for another thread."""
+        if self.told is not None or not self.has_threads or self.made_elsewhere:
+            return 0.0
+        return max((tuner.contention or 0.0 for tuner in self.tuners), default=0.0)
+
+    @property
     def waits_for_processes(self) -> bool:
         """True if the consumer's thread makes the items, until the first worker process has started."""
         return self._outside.starts
@@ -315,7 +322,7 @@ class Session:
 
     @property
     def mode(self) -> str:
-        """The place where tasks run, as in `Run.mode`."""
+        """The place where tasks run: `inline`, the number of threads, or the type of the user's executor."""
         if self.told is not None:
             return ISOLATED + self.told.mode
         executor = self.settings.executor
