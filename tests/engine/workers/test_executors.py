@@ -200,7 +200,6 @@ def replaceable(executor):
 def run(workers, *rows, slot=None):
     """The result of one task that the workers make of some rows."""
     window, job = Window(ordered=True), Job(Task(0, len(rows), Piece(Items([]), np.array(rows)), slot), int)
-    job.set_tasks([job.task])
     window.push(job)
     workers.submit(job, 0, window)
     assert window.pop() is job

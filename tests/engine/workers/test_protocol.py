@@ -63,9 +63,7 @@ KINDS = [threads, pool, processes, native]
 
 
 def job_of(*rows):
-    job = Job(Task(rows[0], rows[-1] + 1, Piece(Items([]), np.array(rows))), int)
-    job.set_tasks([job.task])
-    return job
+    return Job(Task(rows[0], rows[-1] + 1, Piece(Items([]), np.array(rows))), int)
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -69,13 +69,14 @@ class CarryOver:
         """Return the worker processes, which are kept as long as this object."""
         if self._pool is None or not self._pool.is_open or self._pool.setup != setup:
             self._pool = processes.pool.pool_for(setup, budget, self._arena)
-            self.memory.arena = self._pool.arena
+            self.memory.use(self._pool.arena)
         return self._pool
 
     def arena(self, budget: int, *, given: bool) -> tuple[Arena | None, str | None]:
         """Return the memory for pools that the user hands in, and what the user should know about it."""
-        self.memory.arena, notice = memory.arena.arena_within(budget, given=given)
-        return self.memory.arena, notice
+        arena, notice = memory.arena.arena_within(budget, given=given)
+        self.memory.use(arena)
+        return arena, notice
 
     def tuner(
         self, workers: int | None, *, stage: int = 0, begins_inline: bool = False, pinned: TaskTuning | None = None
