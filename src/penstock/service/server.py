@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-import faulthandler
 import logging
 import os
 import pickle
 import select
-import signal
 import socket
-import sys
 import threading
 from collections.abc import Sequence
 from contextlib import suppress
 from itertools import count
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 from penstock.core.surroundings import serve_another_process
 from penstock.elements.chunks.chunk import Chunk
 from penstock.engine.memory.arena import ARENA_SHARE
 from penstock.engine.memory.pool import SharedMemory
 from penstock.engine.processes.lending import Lending
+from penstock.engine.processes.serving import settle
 from penstock.engine.runs.settings import settings_of
 from penstock.engine.transport.channel import Channel
 from penstock.engine.transport.program_state import ProgramState
@@ -54,12 +52,7 @@ class Connection:
 def serve(told: dict[str, Any]) -> None:
     """Serve until no consumer is left; `told` is what the process that started this one says."""
     serve_another_process("runs")
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
-    faulthandler.enable()
-    sys.argv[:] = told["argv"]
-    for stream in (sys.stdout, sys.stderr):
-        cast("Any", stream).reconfigure(line_buffering=True)
+    settle(told["argv"])
     with socket.socket(fileno=told["listening"]) as listening:
         Service(listening, told["folder"], told["name"]).run()
 

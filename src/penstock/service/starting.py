@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import os
 import socket
-import subprocess
-import sys
 import threading
 from contextlib import suppress
 
-from penstock.engine.processes.starting import ENTRY, PoolSetup, environment
+from penstock.engine.processes.starting import PoolSetup, interpreter
 from penstock.engine.runs.settings import settings_of
-from penstock.engine.tasks.cores import only_on
 from penstock.plan.node import Node
 from penstock.service.folder import ServiceDoor, is_of_this_user, runtime_folder, service_door
 
@@ -63,25 +59,9 @@ def _to_new_service(door: ServiceDoor, folder: str, name: str, plan: Node) -> so
         try:
             listening.bind(door.address)
             listening.listen(BACKLOG)
-            told = {
-                "program": SERVES,
-                "path": sys.path,
-                "argv": sys.argv,
-                "listening": listening.fileno(),
-                "folder": folder,
-                "name": name,
-            }
-            flags: list[str] = subprocess._args_from_interpreter_flags()  # type: ignore[attr-defined] # noqa: SLF001 - as multiprocessing does
-            with only_on(setup.cores):
-                process = subprocess.Popen(  # noqa: S603 - our own interpreter
-                    [sys.executable, *flags, "-c", ENTRY, json.dumps(told)],
-                    stdin=subprocess.DEVNULL,
-                    stdout=log,
-                    stderr=log,
-                    env=environment(setup, os.environ),
-                    pass_fds=[listening.fileno()],
-                    start_new_session=True,
-                )
+            passed = listening.fileno()
+            told = {"listening": passed, "folder": folder, "name": name}
+            process = interpreter(setup, told, [passed], stdout=log, stderr=log, start_new_session=True)
             end = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
             end.connect(door.address)
         except BaseException:

@@ -75,9 +75,6 @@ def started(setup: PoolSetup, arena: Arena | None) -> Started:
     try:
         descriptors.extend(map(_passed, [theirs.fileno(), *([] if arena is None else [arena.file.fd])]))
         told = {
-            "program": setup.program,
-            "path": sys.path,
-            "argv": sys.argv,
             "parent": os.getpid(),
             "channel": descriptors[0],
             "arena": None if arena is None else [descriptors[1], arena.size],
@@ -85,16 +82,7 @@ def started(setup: PoolSetup, arena: Arena | None) -> Started:
             "kept": kept_bytes(setup),
             "level": logging.getLogger().getEffectiveLevel(),
         }
-        flags: list[str] = subprocess._args_from_interpreter_flags()  # type: ignore[attr-defined] # noqa: SLF001 - as multiprocessing does
-        with only_on(setup.cores):
-            process = subprocess.Popen(  # noqa: S603 - our own interpreter
-                [sys.executable, *flags, "-c", ENTRY, json.dumps(told)],
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                env=environment(setup, os.environ),
-                pass_fds=descriptors,
-            )
+        process = interpreter(setup, told, descriptors, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     except BaseException:
         ours.close()
         raise
@@ -103,6 +91,23 @@ def started(setup: PoolSetup, arena: Arena | None) -> Started:
         for each in descriptors:
             os.close(each)
     return Started(process, ours, os.pidfd_open(process.pid))
+
+
+def interpreter(setup: PoolSetup, told: dict[str, Any], passed: list[int], **options: Any) -> subprocess.Popen[bytes]:
+    """Start the program of a setup in a new interpreter with the `passed` descriptors; `options` are those of `Popen`.
+
+    The program is `told` this, and where this one finds its modules and the arguments that it was started with.
+    """
+    told = {"program": setup.program, "path": sys.path, "argv": sys.argv, **told}
+    flags: list[str] = subprocess._args_from_interpreter_flags()  # type: ignore[attr-defined] # noqa: SLF001 - as multiprocessing does
+    with only_on(setup.cores):
+        return subprocess.Popen(  # noqa: S603 - our own interpreter
+            [sys.executable, *flags, "-c", ENTRY, json.dumps(told)],
+            stdin=subprocess.DEVNULL,
+            env=environment(setup, os.environ),
+            pass_fds=passed,
+            **options,
+        )
 
 
 def _passed(descriptor: int) -> int:
