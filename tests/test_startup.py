@@ -57,7 +57,7 @@ ELSEWHERE = {
     ),
     *("storage.paths", "storage.sidecar", "testing", "tf_data", "watch.report", "watch.verdict"),
     *("engine.runs.lowering", "engine.workers.executors", "engine.workers.producer"),
-    *("engine.workers.remote", "engine.workers.threads", "plan.described", "plan.explain", "plan.failure"),
+    *("engine.handed_in.remote", "engine.workers.threads", "plan.described", "plan.explain", "plan.failure"),
     *("lint.buffer", "lint.calls", "lint.group", "lint.shards"),
     *("rewrite.fuse_images", "lint.finding", "rewrite.parse_records"),
     *("dataset.arguments.packing", "dataset.arguments.parts", "dataset.check", "dataset.readers", "dataset.switch"),

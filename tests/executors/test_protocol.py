@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import penstock as ps
-from penstock.engine.workers.pickled import PickledPlan
+from penstock.engine.handed_in.pickled import PickledPlan
 from penstock.executors.protocol import is_lost_worker
 
 D = ps.Dataset

@@ -11,7 +11,7 @@ from multiprocessing import connection
 from time import monotonic
 from typing import Any
 
-from penstock.engine.workers.calls import Sent
+from penstock.engine.handed_in.call import Sent
 
 TIME_TO_LEAVE = 5.0  # seconds that the workers of a broken pool, which the pool ends, have before they are killed
 

@@ -11,11 +11,11 @@ import pytest
 
 import penstock as ps
 from penstock.elements.chunks.chunk import Items
+from penstock.engine.handed_in.pickled import LARGEST_CARRIED, OtherHostError, pickled_plan
+from penstock.engine.handed_in.remote import run_remotely
 from penstock.engine.tasks.observer import Unobserved
 from penstock.engine.tasks.task import Task
 from penstock.engine.tasks.works import PieceWork, RowWork
-from penstock.engine.workers.pickled import LARGEST_CARRIED, OtherHostError, pickled_plan
-from penstock.engine.workers.remote import run_remotely
 from penstock.plan.flow import Piece
 from penstock.watch.counters import Counters
 from penstock.watch.counts import ROWS as COUNTED

@@ -9,6 +9,9 @@ from functools import lru_cache, partial
 from typing import Any
 
 from penstock.core.cached import cached_property
+from penstock.engine.handed_in.call import Sent
+from penstock.engine.handed_in.pickled import PickledPlan
+from penstock.engine.handed_in.remote import Pickled, Siblings, end_with_parent, loaded_plans, say_notes
 from penstock.engine.memory.arena import Arena, Door, door_of, mapped_by
 from penstock.engine.memory.freed import KEPT_SHARE, Holding
 from penstock.engine.processes.travel import ResultSizes, Sending, Travelling, answered, sending
@@ -16,9 +19,6 @@ from penstock.engine.tasks.task import Result, Task
 from penstock.engine.transport.packets import Packet
 from penstock.engine.transport.raised import Raised
 from penstock.engine.transport.unsent import unsendable
-from penstock.engine.workers.calls import Sent
-from penstock.engine.workers.pickled import PickledPlan
-from penstock.engine.workers.remote import Pickled, Siblings, end_with_parent, loaded_plans, say_notes
 from penstock.plan.node import Node
 
 NOT_SHARED = "the pool of processes cannot use the memory that this process shares with it, so batches are pickled: {}"

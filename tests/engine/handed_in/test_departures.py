@@ -8,8 +8,8 @@ import weakref
 
 import pytest
 
-from penstock.engine.workers import departures
-from penstock.engine.workers.departures import Departures
+from penstock.engine.handed_in import departures
+from penstock.engine.handed_in.departures import Departures
 
 
 class Sent:

@@ -17,17 +17,17 @@ import pytest
 import penstock as ps
 from penstock.core.errors import WorkerError
 from penstock.elements.chunks.chunk import Items
+from penstock.engine.handed_in import departures
+from penstock.engine.handed_in import sharing as ways
+from penstock.engine.handed_in.pickled import pickled_plan
+from penstock.engine.handed_in.remote import Pickled
+from penstock.engine.handed_in.sharing import Sharing
 from penstock.engine.memory import shared_file
 from penstock.engine.memory.arena import Arena, Door
 from penstock.engine.memory.shared_file import SharedFile
-from penstock.engine.processes import sharing as ways
-from penstock.engine.processes.sharing import Sharing
 from penstock.engine.tasks.observer import Unobserved
 from penstock.engine.tasks.task import Task
 from penstock.engine.tasks.works import PieceWork, RowWork
-from penstock.engine.workers import departures
-from penstock.engine.workers.pickled import pickled_plan
-from penstock.engine.workers.remote import Pickled
 from penstock.plan.flow import Piece
 from penstock.testing.laws import same, verify_resume
 from tests.engine.processes.programs import run

@@ -14,7 +14,7 @@ from concurrent.futures.process import BrokenProcessPool
 import pytest
 
 import penstock as ps
-from penstock.engine.workers.pools import PoolEnds
+from penstock.engine.handed_in.pools import PoolEnds
 from tests.engine.processes.programs import await_end
 
 D = ps.Dataset

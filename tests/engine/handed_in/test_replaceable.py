@@ -15,7 +15,7 @@ import pytest
 
 import penstock as ps
 from penstock.core.errors import WorkerError
-from penstock.engine.workers.remote import run_remotely
+from penstock.engine.handed_in.remote import run_remotely
 from tests.workers import PATIENCE
 
 D = ps.Dataset

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 import penstock as ps
+from penstock.engine.handed_in import pickled
+from penstock.engine.handed_in.pickled import KEY, MOST_PICKLED, OWNER, PlansInUse, pickled_plan, plans_in_use
 from penstock.engine.tasks.observer import Unobserved
 from penstock.engine.tasks.works import PieceWork, RowWork
-from penstock.engine.workers import pickled
-from penstock.engine.workers.pickled import KEY, MOST_PICKLED, OWNER, PlansInUse, pickled_plan, plans_in_use
 
 D = ps.Dataset
 

@@ -16,12 +16,9 @@ from typing import Any
 
 from penstock.core.errors import WorkerError
 from penstock.core.events import RunEvent
-from penstock.engine.memory.cgroups import oom_kills
-from penstock.engine.transport.unsent import mark_unsent
-from penstock.engine.workers.calls import Call, result_of
-from penstock.engine.workers.departures import Departures
-from penstock.engine.workers.executors import is_remote
-from penstock.engine.workers.pools import (
+from penstock.engine.handed_in.call import Call
+from penstock.engine.handed_in.departures import Departures
+from penstock.engine.handed_in.pools import (
     dead_processes,
     end_workers,
     ended_by,
@@ -31,6 +28,10 @@ from penstock.engine.workers.pools import (
     pool_like,
     processes_of,
 )
+from penstock.engine.memory.cgroups import oom_kills
+from penstock.engine.transport.unsent import mark_unsent
+from penstock.engine.workers.calls import result_of
+from penstock.engine.workers.executors import is_remote
 from penstock.engine.workers.suspects import Death, is_own_end
 from penstock.executors.protocol import is_lost_worker
 

@@ -9,7 +9,7 @@ import pytest
 
 import penstock as ps
 from penstock.core.errors import WorkerError
-from penstock.engine.workers.replaceable import FRUITLESS_INITIALIZED
+from penstock.engine.handed_in.replaceable import FRUITLESS_INITIALIZED
 
 SPAWN = multiprocessing.get_context("spawn")
 

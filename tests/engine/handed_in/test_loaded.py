@@ -8,11 +8,11 @@ import numpy as np
 
 import penstock as ps
 from penstock.elements.chunks.chunk import Items
+from penstock.engine.handed_in.pickled import MOST_PICKLED, pickled_plan
+from penstock.engine.handed_in.remote import LoadedPlans
 from penstock.engine.tasks.observer import Unobserved
 from penstock.engine.tasks.task import Task
 from penstock.engine.tasks.works import RowWork
-from penstock.engine.workers.pickled import MOST_PICKLED, pickled_plan
-from penstock.engine.workers.remote import LoadedPlans
 from penstock.plan.flow import Piece
 
 D = ps.Dataset

@@ -16,13 +16,13 @@ from typing import Any, cast
 import numpy as np
 
 from penstock.core.budget import UNLIMITED, Budget
+from penstock.engine.handed_in.pickled import KEY, MOST_PICKLED, OWNER, OtherHostError, PickledPlan
 from penstock.engine.memory.freed import give_back
 from penstock.engine.tasks.observer import Observer
 from penstock.engine.tasks.task import Made, Result, Task
 from penstock.engine.tasks.works import Work, bound_caches
 from penstock.engine.transport.program_state import ProgramState, in_force
 from penstock.engine.transport.raised import Raised, pickled_error
-from penstock.engine.workers.pickled import KEY, MOST_PICKLED, OWNER, OtherHostError, PickledPlan
 from penstock.plan.trial import on_trial
 
 OTHER_HOSTS = "other hosts"
