@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from concurrent.futures import Executor, Future
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
-from penstock.engine.handed_in.pickled import PickledPlan
-from penstock.engine.handed_in.remote import Pickled
 from penstock.engine.tasks.task import Job, Result, Task
-from penstock.engine.tasks.works import Work
 from penstock.engine.transport.raised import Raised
 from penstock.engine.workers.calls import as_failed, submitted
 from penstock.engine.workers.suspects import Death, Suspect
 from penstock.executors.protocol import Placing
+
+if TYPE_CHECKING:
+    from penstock.engine.handed_in.pickled import PickledPlan
+    from penstock.engine.handed_in.workers import RemoteWorkers
 
 
 class Sent(Protocol):
@@ -34,24 +35,22 @@ class Sent(Protocol):
         ...
 
 
-Packing: TypeAlias = Callable[[PickledPlan, Task, Executor], Sent]
+Packing: TypeAlias = "Callable[[PickledPlan, Task, Executor], Sent]"
+"""Makes a task ready to be sent, each time anew."""
 
 
 @dataclass(eq=False)
 class Call:
-    """A task to be made elsewhere; `done` receives its result, `absorb` before that the counts of the observer there.
+    """A task of some workers, to be made elsewhere; `done` receives its result.
 
-    `pack` makes the task ready to be sent, each time anew. Under a given budget a call waits until it `may_begin`.
-    Once a worker has died while only this call was under way, `task` is one step after another of its `suspect`.
+    Under a given budget a call waits until it `may_begin`. Once a worker has died while only this call was under way,
+    `task` is one step after another of its `suspect`.
     """
 
-    plan: PickledPlan
-    work: Work
+    workers: RemoteWorkers
     job: Job
     task: Task
     done: Callable[[Result], None]
-    absorb: Callable[[Any], None]
-    pack: Packing = Pickled
     may_begin: Callable[[], bool] | None = None
     suspect: Suspect | None = None
     sent: Sent | None = None
@@ -62,17 +61,17 @@ class Call:
         """Send the task, and return its future; raise a `BrokenExecutor` if the executor is broken."""
         self.future = None
         try:
-            self.sent = sent = self.pack(self.plan, self.task, executor)
+            self.sent = sent = self.workers.pack(self.workers.plan, self.task, executor)
         except Exception as error:  # noqa: BLE001 - of an element that cannot be pickled; the consumer raises it
             return as_failed(error)
-        place = self.work.place(self.task) if isinstance(executor, Placing) else None
+        place = self.workers.place(self.task) if isinstance(executor, Placing) else None
         return submitted(executor, self.job, sent.function, *sent.args, place=place)
 
     def opened(self, answer: Any) -> tuple[Result, Any] | None:
         """Return the result in an answer and the counts of the observer; `None` if the task must be sent again."""
         sent, self.sent = self.sent, None
         if isinstance(answer, Raised):
-            return answer.error(self.work.plan), answer.counted
+            return answer.error(self.workers.work.plan), answer.counted
         return (answer, None) if sent is None else sent.opened(answer)
 
     def ended(self, result: Result, counted: Any) -> bool:
@@ -81,12 +80,12 @@ class Call:
             whole = self.suspect.lived(result)
             if whole is None:
                 if self.suspect.keeps:
-                    self.absorb(counted)
+                    self.workers.observer.absorb(counted)
                 self.task = self.suspect.task
                 return False
             result = whole
         if counted is not None:
-            self.absorb(counted)
+            self.workers.observer.absorb(counted)
         self.done(result)
         return True
 
@@ -100,7 +99,7 @@ class Call:
     def died(self, death: Death) -> Result | None:
         """Learn how a worker died while it made this call alone; return a result, or `None` to make the task next."""
         if self.suspect is None:
-            self.suspect = Suspect(self.work, self.task)
+            self.suspect = Suspect(self.workers.work, self.task)
         elif (result := self.suspect.died(death)) is not None:
             return result
         self.task = self.suspect.task

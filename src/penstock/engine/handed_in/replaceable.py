@@ -285,7 +285,7 @@ class ReplaceableExecutor:
         rows, operation = None, ""
         if suspects:
             rows = min(call.task.low for call in suspects), max(call.task.high for call in suspects)
-            operation = suspects[0].work.plan.label()
+            operation = suspects[0].workers.work.plan.label()
         under_way = "" if rows is None else f" while items {rows[0]} to {rows[1]} of {operation} were under way"
         words = f"{broken}{under_way}; the run continues on {successor}, with the same items"
         self._note(RunEvent(time(), "broken", operation, rows, words))

@@ -5,8 +5,10 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
+from penstock.core.cached import cached_property
 from penstock.engine.handed_in.call import Call, Packing
 from penstock.engine.handed_in.pickled import PickledPlan
+from penstock.engine.handed_in.places import PlaceOf, place_in
 from penstock.engine.handed_in.remote import Pickled
 from penstock.engine.tasks.observer import Observer
 from penstock.engine.tasks.task import Job
@@ -35,13 +37,18 @@ class RemoteWorkers:
     ) -> None:
         self.work = work
         self.observer = observer
+        self.plan = plan
+        self.pack = pack
         self._executor = executor
-        self._pack = pack
-        self._plan = plan
 
     @property
     def name(self) -> str:
         return self._executor.name
+
+    @cached_property
+    def place(self) -> PlaceOf:
+        """The function that tells the place of a task."""
+        return place_in(self.work.plan)
 
     def is_of(self, work: Work, observer: Observer) -> bool:
         """Return whether the workers do this work, for this observer."""
@@ -51,10 +58,8 @@ class RemoteWorkers:
 
     def submit(self, job: Job, number: int, window: Window) -> None:
         done = partial(window.finish, job, number)
-        task = job.tasks[number]
         may_begin = partial(window.admits, job) if window.is_bounded else None
-        call = Call(self._plan, self.work, job, task, done, self.observer.absorb, self._pack, may_begin)
-        self._executor.submit(call)
+        self._executor.submit(Call(self, job, job.tasks[number], done, may_begin))
 
     def admit(self) -> None:
         """Send the calls that may begin now."""

@@ -7,9 +7,9 @@ import pytest
 
 import penstock as ps
 from penstock.elements.chunks.chunk import Items
+from penstock.engine.handed_in import places as module
+from penstock.engine.handed_in.places import place_in
 from penstock.engine.runs.feeds import NOTHING
-from penstock.engine.tasks import places as module
-from penstock.engine.tasks.places import place_in
 from penstock.engine.tasks.task import Task
 from penstock.plan.flow import Piece
 
