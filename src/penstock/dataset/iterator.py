@@ -11,7 +11,7 @@ from dataclasses import replace
 from time import perf_counter_ns
 from typing import TYPE_CHECKING, Any, Generic, NoReturn, Self, TypeVar, cast
 
-from penstock import dataset, engine, feed, isolation, watch
+from penstock import dataset, engine, feed, watch
 from penstock import plan as plans
 from penstock.core.blame import note_blames
 from penstock.core.closing import Closing
@@ -236,7 +236,10 @@ class Iterator(Watching, Closing, Generic[T]):
         return self._run_of(plan, settings, self._cursor, cursor.seed if is_derived else None)
 
     def _run_of(self, plan: Node, settings: Settings, cursor: Cursor, drawn_seed: int | None = None) -> Run:
-        isolate = isolation.elsewhere.isolated if settings.isolate else None
+        isolate = None
+        if settings.isolate:
+            from penstock.isolation.elsewhere import isolated as isolate
+
         return Run(plan, settings, self._counters, cursor, self._carry_over, drawn_seed=drawn_seed, isolate=isolate)
 
     def state_dict(self) -> dict[str, Any]:

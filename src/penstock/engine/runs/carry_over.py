@@ -6,8 +6,9 @@ from collections import deque
 from copy import copy
 from typing import TYPE_CHECKING
 
+from penstock import engine
 from penstock.core.arrays import AllocateAll, Reserve
-from penstock.engine import handed_in, memory, processes
+from penstock.engine import memory, processes
 from penstock.engine.memory.pool import Memory, each_alone, in_one_block
 from penstock.engine.tuning.tuner import Tuner
 
@@ -63,7 +64,7 @@ class CarryOver:
 
     def pickled_plan(self, work: Rebuildable, observer: Observer) -> PickledPlan:
         """Return the plan of a work for an executor: that of an earlier run, unless its functions read other values."""
-        return handed_in.pickled.pickled_plan(work, observer, self._pickled)
+        return engine.handed_in.pickled.pickled_plan(work, observer, self._pickled)
 
     def pool(self, setup: PoolSetup, budget: int) -> ProcessPool:
         """Return the worker processes, which are kept as long as this object."""

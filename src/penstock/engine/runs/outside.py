@@ -6,8 +6,9 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from penstock import engine
 from penstock.core.budget import Budget
-from penstock.engine import handed_in, processes
+from penstock.engine import processes
 from penstock.engine.runs.carry_over import CarryOver
 from penstock.engine.runs.settings import Settings
 from penstock.engine.tasks.observer import Observer
@@ -108,16 +109,16 @@ class OutsideWorkers:
                 return each
         given = settings.executor
         if self.executor is None:
-            self.executor = handed_in.replaceable.ReplaceableExecutor(given, threads, self._note)
+            self.executor = engine.handed_in.replaceable.ReplaceableExecutor(given, threads, self._note)
             at_close(self.executor.close)
         arena = partial(self._carry_over.arena, settings.memory_budget, given=settings.budget_is_given)
-        sharing = handed_in.sharing.Sharing(work.plan, arena, self._note_once)
+        sharing = engine.handed_in.sharing.Sharing(work.plan, arena, self._note_once)
         self._held_by_pools.append(sharing.held)
         sharing.expect(given)
-        self._budget.elsewhere = partial(handed_in.sharing.held_by_pools, self._held_by_pools)
+        self._budget.elsewhere = partial(engine.handed_in.sharing.held_by_pools, self._held_by_pools)
         plan = self._carry_over.pickled_plan(work, observer)
         plan.cache_bytes = self._budget.cache_limit // (getattr(given, "_max_workers", threads) or 1)
-        made = handed_in.workers.RemoteWorkers(work, self.executor, observer, plan, sharing.pack)
+        made = engine.handed_in.workers.RemoteWorkers(work, self.executor, observer, plan, sharing.pack)
         self._remote.append(made)
         return made
 

@@ -19,7 +19,6 @@ from penstock.engine.runs.carry_over import CarryOver
 from penstock.engine.runs.controls import Changeable, Controls
 from penstock.engine.runs.failures import named_failure, over
 from penstock.engine.runs.feeds import RowFeed
-from penstock.engine.runs.isolated import Isolate, IsolatedRun
 from penstock.engine.runs.session import Session
 from penstock.engine.runs.settings import Settings
 from penstock.engine.runs.stage import Stage
@@ -36,6 +35,7 @@ if TYPE_CHECKING:
     from penstock.core.tunings import Tuning
     from penstock.engine.memory.stream_slots import StreamSlots
     from penstock.engine.runs.following import Following
+    from penstock.engine.runs.isolated import Isolate, IsolatedRun
     from penstock.engine.workers.producer import Producer
 
 AHEAD = 4  # elements of a stream that are kept ready by default
