@@ -13,7 +13,7 @@ from penstock.engine.handed_in.remote import Pickled
 from penstock.engine.tasks.observer import Observer
 from penstock.engine.tasks.task import Job
 from penstock.engine.tasks.works import Work
-from penstock.engine.workers.window import Window
+from penstock.engine.workers.protocol import TaskResults
 from penstock.plan.graph import same_plan
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ class RemoteWorkers:
         is_alike = self.observer is observer and mine.numbered_from == work.numbered_from and type(mine) is type(work)
         return is_alike and same_plan(mine.plan, work.plan)
 
-    def submit(self, job: Job, number: int, window: Window) -> None:
+    def submit(self, job: Job, number: int, window: TaskResults) -> None:
         done = partial(window.finish, job, number)
         may_begin = partial(window.admits, job) if window.is_bounded else None
         self._executor.submit(Call(self, job, job.tasks[number], done, may_begin))

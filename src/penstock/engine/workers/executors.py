@@ -13,8 +13,9 @@ from penstock.engine.tasks.cost import Contention
 from penstock.engine.tasks.task import Job, Made, Result, Task
 from penstock.engine.tasks.works import Work
 from penstock.engine.workers.calls import items_of, result_of, submitted
+from penstock.engine.workers.protocol import TaskResults
 from penstock.engine.workers.threads import Threads
-from penstock.engine.workers.window import WHILE_WAITING, Window
+from penstock.engine.workers.window import WHILE_WAITING
 from penstock.plan.quota import QuotaExceeded
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ class ThreadWorkers:
         workers = self._executor.workers if isinstance(self._executor, Threads) else None
         return f"{workers} thread{'' if workers == 1 else 's'}" if workers else type(self._executor).__name__
 
-    def submit(self, job: Job, number: int, window: Window) -> None:
+    def submit(self, job: Job, number: int, window: TaskResults) -> None:
         executor = self._executor
         if isinstance(executor, Threads):
             if not executor.post(partial(self._make, job, number, window)):
@@ -75,7 +76,7 @@ class ThreadWorkers:
         finally:
             _serving.executors.pop()
 
-    def _make(self, job: Job, number: int, window: Window) -> None:
+    def _make(self, job: Job, number: int, window: TaskResults) -> None:
         try:
             result: Result = self._work.make(job.tasks[number])
         except QuotaExceeded as error:
