@@ -18,7 +18,7 @@ from penstock.elements.chunks.chunk import Chunk
 from penstock.engine.memory.arena import ARENA_SHARE
 from penstock.engine.memory.pool import SharedMemory
 from penstock.engine.processes.lending import Lending
-from penstock.engine.processes.serving import settle
+from penstock.engine.processes.serving import settle_process
 from penstock.engine.runs.settings import settings_of
 from penstock.engine.transport.channel import Channel
 from penstock.engine.transport.program_state import ProgramState
@@ -52,7 +52,7 @@ class Connection:
 def serve(told: dict[str, Any]) -> None:
     """Serve until no consumer is left; `told` is what the process that started this one says."""
     serve_another_process("runs")
-    settle(told["argv"])
+    settle_process(told["argv"])
     with socket.socket(fileno=told["listening"]) as listening:
         Service(listening, told["folder"], told["name"]).run()
 

@@ -268,7 +268,7 @@ class Late(ProcessPoolExecutor):
                 until = monotonic() + 20
                 while self and not pool._call_queue._reader.closed and monotonic() < until:
                     threading.Event().wait(0.01)
-                pool.late = process
+                pool.late = process if self else None
                 super().__setitem__(number, process)
 
         self._processes = Processes()

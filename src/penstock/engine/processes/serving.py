@@ -30,7 +30,7 @@ KILLED_FIRST = 500  # added to the score by which the system chooses what to end
 def begun(told: dict[str, Any]) -> Channel:
     """Make this process one of its parent, which ends with it, and return the channel; `told` comes from the parent."""
     die_with_parent(told["parent"])
-    settle(told["argv"])
+    settle_process(told["argv"])
     if hasattr(signal, "SIGUSR1"):
         faulthandler.register(signal.SIGUSR1, all_threads=True)  # to standard error, which the parent reads
     _volunteer()
@@ -40,7 +40,7 @@ def begun(told: dict[str, Any]) -> Channel:
     return channel
 
 
-def settle(argv: list[str]) -> None:
+def settle_process(argv: list[str]) -> None:
     """Take the arguments of the program, leave interrupts to others, and write output line by line, crashes too."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides what an interrupt ends
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
