@@ -20,6 +20,15 @@ def test_steps_pass_rows_down_and_elements_up():
     assert seen == [([2, 3], ["memory"]), ([2, 3], None)]
 
 
+def test_rows_are_noted_at_the_top_and_below_each_step_that_regroups():
+    move = Step(rows_of=lambda rows: rows + 1, memory=same_memory)
+    pairs = Step(lambda rows: np.repeat(rows, 2), regroups=True)
+    noted = []
+    for count in (3, 1):
+        program_of_steps(lambda rows, out=None: rows, [move, pairs, move, pairs])(np.arange(count), None, noted)
+    assert noted == [3, 6, 12, 1, 2, 4]
+
+
 def test_a_change_gets_the_memory_that_its_step_gives_to_the_input():
     seen = []
 

@@ -27,11 +27,18 @@ def test_an_operation_is_quick_if_its_last_call_was(took, below, is_sampled, is_
     assert operation.is_quick is is_quick
 
 
+def no_program(rows, out=None, counts=None):
+    raise AssertionError
+
+
 def test_calls_that_were_not_measured_are_in_the_total():
-    operation, since = OperationCounters(PLAN, [], contains_inputs=False), Unmeasured(2)
-    operation.unmeasured.append((since, 1))
-    since.counts += [2, 8, 1, 4, 7]  # two calls, and a step of the third
-    assert operation.total()[ROWS] == 0  # the step measures itself
-    since.quick = frozenset([1])
-    operation.skip(3, 30)
-    assert (operation.total()[CALLS], operation.total()[ROWS]) == (5, 42)
+    below, since = OperationCounters(PLAN, [], contains_inputs=False), Unmeasured([False, True, False], no_program)
+    tops = [OperationCounters(PLAN, [], contains_inputs=False) for _ in range(2)]
+    for place, operation in enumerate([*tops, below]):
+        operation.unmeasured.append((since, place))
+    since.counts += [2, 8, 1, 4, 7]  # two calls, and the beginning of the third
+    assert below.total()[ROWS] == 0  # it measures itself
+    since.quick = frozenset(range(3))
+    below.skip(3, 30)
+    assert (below.total()[CALLS], below.total()[ROWS]) == (5, 42)
+    assert [operation.total()[ROWS] for operation in tops] == [3, 3]

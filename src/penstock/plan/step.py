@@ -25,12 +25,13 @@ class Step(NamedTuple):
     `rows_of` returns the rows of the input that are needed; `None` means the same rows. `change` makes the elements
     from the input's; `None` returns the input's elements. `memory` returns the memory that the input is to write to,
     given that of the result, if there is some, the rows, and the rows of the input; `change` then receives that memory
-    too. Without `memory` the input allocates its own.
+    too. Without `memory` the input allocates its own. A step that `regroups` needs other numbers of rows than it makes.
     """
 
     rows_of: Callable[[Rows], Rows] | None = None
     change: StepChange | None = None
     memory: Callable[[Out, Rows, Rows], Out] | None = None
+    regroups: bool = False
 
 
 def same_memory(out: Out, rows: Rows, below: Rows) -> Out:
@@ -39,7 +40,7 @@ def same_memory(out: Out, rows: Rows, below: Rows) -> Out:
 
 
 class TallyingProgram(Protocol):
-    """A program that, if given a list, adds the number of rows of each of its steps to the list, the topmost first."""
+    """A program that adds its number of rows, and that below each step that regroups, to a list if one is given."""
 
     def __call__(self, rows: Rows, out: Out = None, counts: list[int] | None = None, /) -> Chunk: ...
 
@@ -50,12 +51,14 @@ def program_of_steps(source: Program, steps: Iterable[Step]) -> TallyingProgram:
 
     def run(rows: Rows, out: Out = None, counts: list[int] | None = None) -> Chunk:
         waiting: list[tuple[StepChange, Rows, Rows, Out]] = []
-        for rows_of, change, memory in down:
+        if counts is not None:
+            counts.append(len(rows))
+        for rows_of, change, memory, regroups in down:
             above = rows
-            if counts is not None:
-                counts.append(len(rows))
             if rows_of is not None:
                 rows = rows_of(rows)
+                if regroups and counts is not None:
+                    counts.append(len(rows))
             below = None if memory is None else memory(out, above, rows)
             if change is not None:
                 waiting.append((change, above, rows, out if memory is None else below))

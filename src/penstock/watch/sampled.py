@@ -1,79 +1,88 @@
-"""Counts of calls that are not measured one by one: of quick steps, and of batches that a native thread makes."""
+"""Counts of calls that are not measured one by one: of quick operations, and of batches that a native thread makes."""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
+from itertools import accumulate
 from typing import TYPE_CHECKING
 
-from penstock.plan.step import Out, TallyingProgram, program_of_steps
+from penstock.engine.tasks.observer import Unobserved
+from penstock.plan.step import Out, Step, TallyingProgram, program_of_steps
 
 if TYPE_CHECKING:
     from types import FrameType
 
     from penstock.core.arrays import Rows
     from penstock.elements.chunks.chunk import Chunk
-    from penstock.engine.tasks.observer import WrappedStep
+    from penstock.engine.tasks.observer import Wrapped
     from penstock.plan.types import Program
     from penstock.watch.counts import OperationCounters
 
 SAMPLE = 16  # calls, one of which is measured for all: reading a thread's CPU time is expensive
 QUICK_SAMPLE = 32  # calls of quick steps, the same
+NONE: frozenset[int] = frozenset()
 
 
 class Unmeasured:
-    """The calls of one thread, since the last one measured, in which quick steps were not measured."""
+    """The calls of one thread, since the last one measured, in which quick operations were not measured."""
 
-    __slots__ = ("_steps", "counts", "most", "quick")
+    __slots__ = ("_levels", "counts", "most", "program", "quick")
 
-    def __init__(self, steps: int) -> None:
+    def __init__(self, regroups: Sequence[bool], program: TallyingProgram) -> None:
+        self.program = program
+        """The program that runs in them."""
         self.quick: frozenset[int] = frozenset()
-        """The places of the steps that are not measured in them, from the top."""
+        """The places of the operations that are not measured in them, from the top."""
         self.counts: list[int] = []
-        """The number of rows of each step, call by call."""
+        """The numbers of rows that the program notes, call by call."""
         self.most = 0
         """The most counts, with which the next call is measured."""
-        self._steps = steps
+        self._levels = [0, *accumulate(regroups)]  # the number of each operation's rows among those of a call
 
     def of(self, place: int) -> tuple[int, int]:
-        """Return the calls of the step at a place, and the rows in them."""
+        """Return the calls of the operation at a place, and the rows in them."""
         if place not in self.quick:
             return 0, 0
-        calls = len(self.counts) // self._steps
-        return calls, sum(self.counts[place : calls * self._steps : self._steps])
+        noted = 1 + self._levels[-1]
+        calls = len(self.counts) // noted
+        return calls, sum(self.counts[self._levels[place] : calls * noted : noted])
 
-    def begin(self, quick: frozenset[int]) -> None:
-        """Count from zero; steps at these places need not be measured."""
-        self.quick, self.counts = quick, []
-        self.most = (QUICK_SAMPLE - 1) * self._steps if quick else 0
+    def begin(self, quick: frozenset[int], program: TallyingProgram) -> None:
+        """Count from zero; `program` does not measure the operations at these places."""
+        self.quick, self.counts, self.program = quick, [], program
+        self.most = (QUICK_SAMPLE - 1) * (1 + self._levels[-1]) if quick else 0
 
 
 def sampled(
-    source: Program,
-    steps: Sequence[WrappedStep],
+    source: Wrapped[Program],
+    steps: Sequence[Wrapped[Step]],
     operations: Sequence[OperationCounters],
     is_recording: Callable[[], bool] | None,
 ) -> Program:
     """Return the program of steps over that of `source`: all are measured in each call, or quick ones in one of some.
 
-    While it `is_recording`, all of them are measured in each call. Rows are counted in all calls.
+    While it `is_recording`, all of them are measured in each call. Rows are counted in all calls. The `operations` are
+    those of the steps and the source.
     """
-    whole, ident = program_of_steps(source, [step.wrapped for step in steps]), threading.get_ident
+    if not any(operation.is_sampled for operation in operations):
+        return Unobserved().join(source, steps)
+    regroups, ident = [step.plain.regroups for step in steps], threading.get_ident
     by_thread: dict[int, Unmeasured] = {}
-    programs: dict[frozenset[int], TallyingProgram] = {}  # that do not measure some steps
+    programs: dict[frozenset[int], TallyingProgram] = {}  # by the places of those that they do not measure
+
+    def program_for(quick: frozenset[int]) -> TallyingProgram:
+        if quick not in programs:
+            chosen = [step.plain if place in quick else step.wrapped for place, step in enumerate(steps)]
+            base = source.plain if len(steps) in quick else source.wrapped
+            programs[quick] = program_of_steps(base, chosen)
+        return programs[quick]
 
     def begin() -> Unmeasured:
-        made = by_thread[ident()] = Unmeasured(len(steps))
+        made = by_thread[ident()] = Unmeasured(regroups, program_for(NONE))
         for place, operation in enumerate(operations):
             operation.unmeasured.append((made, place))
         return made
-
-    def quick_ones() -> frozenset[int]:
-        quick = frozenset(place for place, operation in enumerate(operations) if operation.is_quick)
-        if quick not in programs:
-            chosen = [step.plain if place in quick else step.wrapped for place, step in enumerate(steps)]
-            programs[quick] = program_of_steps(source, chosen)
-        return quick
 
     def run(rows: Rows, out: Out = None) -> Chunk:
         since = by_thread.get(ident()) or begin()
@@ -81,15 +90,16 @@ def sampled(
         before = len(counts)
         if before < since.most and not (is_recording and is_recording()):
             try:
-                return programs[since.quick](rows, out, counts)
+                return since.program(rows, out, counts)
             except BaseException:
                 del counts[before:]
                 raise
         for place in since.quick:
             operations[place].skip(*since.of(place))
-        since.begin(frozenset())
-        chunk = whole(rows, out)
-        since.begin(quick_ones())
+        since.begin(NONE, program_for(NONE))
+        chunk = since.program(rows, out)
+        quick = frozenset(place for place, operation in enumerate(operations) if operation.is_quick)
+        since.begin(quick, program_for(quick))
         return chunk
 
     return run
@@ -104,7 +114,8 @@ def operation_in(frame: FrameType, within: list[FrameType]) -> OperationCounters
     if not {"chunk", "down", "waiting"} <= inner.keys():
         return None
     operations: Sequence[OperationCounters] = frame.f_locals["operations"]
-    changing = [each for each, step in zip(operations, inner["down"], strict=True) if step.change is not None]
+    steps: Sequence[Step] = inner["down"]
+    changing = [each for each, step in zip(operations, steps, strict=False) if step.change is not None]
     return changing[len(inner["waiting"])]
 
 
