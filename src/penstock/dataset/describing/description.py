@@ -31,7 +31,7 @@ class LeafDescription:
 
     - `count`: elements (or items of a list) that have a value there; `missing`: those with `None`, or without the key.
       A path that has `None` in some and a dict or tuple in others counts the latter, as `nested`, or as `empty` if
-  they are empty in all elements.
+      they are empty in all elements.
     - `specs`: the dtypes and shapes, or types, with their counts; sizes that differ are ranges.
     - `values`: the numbers, of which `nan` are NaN (or NaT) and `infinite` are infinite; `min` and `max` leave out NaN.
     - `masked`: numbers, texts and objects that masked arrays hide; they count nowhere else.

@@ -172,13 +172,13 @@ class HillClimb:
     def observe(self, cost: Cost, items: float) -> None:
         """Add the cost of a task that made this many items."""
         look = self.look
+        self.has_read = self.has_read or cost.reads > 0
         if look.settling:
             look.settling -= 1
             return
         look.tasks += 1
         look.made += items
         look.spent += cost
-        self.has_read = self.has_read or cost.reads > 0
 
     def retuned(self, now: int, used: int, waited: int) -> int | None:
         """Return the number of threads to continue with if it changes; called after every few tasks.
