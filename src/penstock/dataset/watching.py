@@ -163,9 +163,9 @@ class Watching:
         """Write a trace of this pass for https://ui.perfetto.dev or `chrome://tracing`; call it before the first item.
 
         The trace shows tasks and their operations on the threads and processes that make them, the consumer's waits
-        and steps, memory, the tuner's decisions and events. A name that ends with `.gz` is packed. The file grows
-        twice a second and is readable at any moment, also after the process was killed. If it cannot be written, the
-        log says so and the run goes on. Calls of an operation below 20 µs are left out.
+        and steps, a feed's transfers, memory, the tuner's decisions and events. A name that ends with `.gz` is packed.
+        The file grows twice a second and is readable at any moment, also after the process was killed. If it cannot be
+        written, the log says so and the run goes on. Calls of an operation below 20 µs are left out.
 
         >>> import json, os, tempfile
         >>> it = Dataset.range(8).batch(4).iterator()
@@ -179,6 +179,11 @@ class Watching:
         True
         """
         self._add_viewer("trace", lambda: watch.trace.viewer.TraceViewer(path), spans=True)
+
+    def note_transfer(self, name: str, begin: int, took: int, nbytes: int) -> None:
+        """Record the transfer of a batch to a device, of which a trace or a report tells; times are in ns."""
+        if self._viewers is not None and self._viewers.spans is not None:
+            self._viewers.spans.note_transfer(name, begin, took, nbytes)
 
     def to_tensorboard(self, to: Any) -> None:
         """Write the figures of this pass for TensorBoard, once a second; call it before the first item.
