@@ -125,8 +125,8 @@ def test_a_writer_of_tensorflow_has_the_curves(tmp_path):
         value for event in tf.compat.v1.train.summary_iterator(str(tmp_path / name)) for value in event.summary.value
     ]
     found = {value.tag: (value.metadata.plugin_data.plugin_name, tf.make_ndarray(value.tensor)) for value in values}
-    assert found["penstock/items_per_second"][0] == "scalars"
-    assert found["penstock/items_per_second"][1] > 0
+    assert found["penstock/batches_per_second"][0] == "scalars"
+    assert found["penstock/batches_per_second"][1] > 0
     assert found["penstock/verdict"][0] == "text"
     writer.close()
 
