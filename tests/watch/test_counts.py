@@ -27,18 +27,18 @@ def test_an_operation_is_quick_if_its_last_call_was(took, below, is_sampled, is_
     assert operation.is_quick is is_quick
 
 
-def no_program(rows, out=None, counts=None):
-    raise AssertionError
-
-
 def test_calls_that_were_not_measured_are_in_the_total():
-    below, since = OperationCounters(PLAN, [], contains_inputs=False), Unmeasured([False, True, False], no_program)
-    tops = [OperationCounters(PLAN, [], contains_inputs=False) for _ in range(2)]
-    for place, operation in enumerate([*tops, below]):
+    operations = [OperationCounters(PLAN, [], contains_inputs=False) for _ in range(3)]
+    since = Unmeasured(frozenset(range(3)), [0, 0, 1])  # the last one is below a step that regroups
+    for place, operation in enumerate(operations):
         operation.unmeasured.append((since, place))
-    since.counts += [2, 8, 1, 4, 7]  # two calls, and the beginning of the third
-    assert below.total()[ROWS] == 0  # it measures itself
-    since.quick = frozenset(range(3))
-    below.skip(3, 30)
-    assert (below.total()[CALLS], below.total()[ROWS]) == (5, 42)
-    assert [operation.total()[ROWS] for operation in tops] == [3, 3]
+    since.noted += [(2, 8), (1, 4)]
+    assert [(operation.total()[CALLS], operation.total()[ROWS]) for operation in operations] == [
+        (2, 3),
+        (2, 3),
+        (2, 12),
+    ]
+    assert sorted(since.take()) == [(0, 2, 3), (1, 2, 3), (2, 2, 12)]
+    operations[2].skip(2, 12)
+    assert [operation.total()[ROWS] for operation in operations] == [0, 0, 12]
+    assert since.take() == []

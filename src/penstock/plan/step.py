@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 Out: TypeAlias = list[np.ndarray] | None
 
 
+Counts: TypeAlias = tuple[int, ...]
+"""The numbers of rows of one call."""
 StepChange: TypeAlias = "Callable[[Chunk, Rows, Rows, Out], Chunk]"
 """Makes elements from those of the input, given their rows, the rows of the input, and the memory to write to."""
 
@@ -39,26 +41,36 @@ def same_memory(out: Out, rows: Rows, below: Rows) -> Out:
     return out
 
 
-class TallyingProgram(Protocol):
-    """A program that adds its number of rows, and that below each step that regroups, to a list if one is given."""
-
-    def __call__(self, rows: Rows, out: Out = None, counts: list[int] | None = None, /) -> Chunk: ...
+Links: TypeAlias = "tuple[Program, tuple[Step, ...], list[Counts] | None]"
 
 
-def program_of_steps(source: Program, steps: Iterable[Step]) -> TallyingProgram:
-    """Return the program of consecutive steps, the topmost first, over that of `source`."""
-    down = tuple(steps)
+class Chain:
+    """The program of consecutive steps, the topmost first, over that of a source.
 
-    def run(rows: Rows, out: Out = None, counts: list[int] | None = None) -> Chunk:
+    What it links may be exchanged between calls. Each call adds its numbers of rows to `noted`, if there is such a
+    list: that at the top, and those below the steps that regroup. Once there are `most` of them, `take_stock` makes the
+    next call, and takes them out.
+    """
+
+    __slots__ = ("linked",)
+    most = 0
+
+    def __init__(self, source: Program, steps: Iterable[Step], noted: list[Counts] | None = None) -> None:
+        self.linked: Links = source, tuple(steps), noted
+
+    def run(self, rows: Rows, out: Out = None) -> Chunk:
+        """Return the elements of rows, perhaps written to the given memory."""
+        source, down, noted = self.linked
+        if noted is not None and len(noted) >= self.most:
+            return self.take_stock(rows, out)
+        counts: Counts = (len(rows),)
         waiting: list[tuple[StepChange, Rows, Rows, Out]] = []
-        if counts is not None:
-            counts.append(len(rows))
         for rows_of, change, memory, regroups in down:
             above = rows
             if rows_of is not None:
                 rows = rows_of(rows)
-                if regroups and counts is not None:
-                    counts.append(len(rows))
+                if regroups:
+                    counts += (len(rows),)
             below = None if memory is None else memory(out, above, rows)
             if change is not None:
                 waiting.append((change, above, rows, out if memory is None else below))
@@ -67,6 +79,15 @@ def program_of_steps(source: Program, steps: Iterable[Step]) -> TallyingProgram:
         while waiting:
             change, above, rows, out = waiting.pop()
             chunk = change(chunk, above, rows, out)
+        if noted is not None:
+            noted.append(counts)
         return chunk
 
-    return run
+    def take_stock(self, rows: Rows, out: Out) -> Chunk:
+        """Make a call once enough is noted."""
+        raise NotImplementedError
+
+
+def program_of_steps(source: Program, steps: Iterable[Step]) -> Program:
+    """Return the program of consecutive steps, the topmost first, over that of `source`."""
+    return Chain(source, steps).run
