@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from penstock.plan.step import Chain, Step, program_of_steps, same_memory
+from penstock.plan.step import StepChain, Step, program_of_steps, same_memory
 
 
 def test_steps_pass_rows_down_and_elements_up():
@@ -22,7 +22,7 @@ def test_steps_pass_rows_down_and_elements_up():
 
 
 def test_rows_are_noted_at_the_top_and_below_each_step_that_regroups():
-    class Noting(Chain):
+    class Noting(StepChain):
         most = 2
 
         def take_stock(self, rows, out):

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 Out: TypeAlias = list[np.ndarray] | None
 
 
-Counts: TypeAlias = tuple[int, ...]
+RowCounts: TypeAlias = tuple[int, ...]
 """The numbers of rows of one call."""
 StepChange: TypeAlias = "Callable[[Chunk, Rows, Rows, Out], Chunk]"
 """Makes elements from those of the input, given their rows, the rows of the input, and the memory to write to."""
@@ -41,10 +41,10 @@ def same_memory(out: Out, rows: Rows, below: Rows) -> Out:
     return out
 
 
-Links: TypeAlias = "tuple[Program, tuple[Step, ...], list[Counts] | None]"
+Links: TypeAlias = "tuple[Program, tuple[Step, ...], list[RowCounts] | None]"
 
 
-class Chain:
+class StepChain:
     """The program of consecutive steps, the topmost first, over that of a source.
 
     What it links may be exchanged between calls. Each call adds its numbers of rows to `noted`, if there is such a
@@ -55,7 +55,7 @@ class Chain:
     __slots__ = ("linked",)
     most = 0
 
-    def __init__(self, source: Program, steps: Iterable[Step], noted: list[Counts] | None = None) -> None:
+    def __init__(self, source: Program, steps: Iterable[Step], noted: list[RowCounts] | None = None) -> None:
         self.linked: Links = source, tuple(steps), noted
 
     def run(self, rows: Rows, out: Out = None) -> Chunk:
@@ -63,7 +63,7 @@ class Chain:
         source, down, noted = self.linked
         if noted is not None and len(noted) >= self.most:
             return self.take_stock(rows, out)
-        counts: Counts = (len(rows),)
+        counts: RowCounts = (len(rows),)
         waiting: list[tuple[StepChange, Rows, Rows, Out]] = []
         for rows_of, change, memory, regroups in down:
             above = rows
@@ -90,4 +90,4 @@ class Chain:
 
 def program_of_steps(source: Program, steps: Iterable[Step]) -> Program:
     """Return the program of consecutive steps, the topmost first, over that of `source`."""
-    return Chain(source, steps).run
+    return StepChain(source, steps).run

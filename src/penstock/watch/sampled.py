@@ -1,4 +1,4 @@
-"""Counts of calls that are not measured one by one: of quick operations, and of batches that a native thread makes."""
+"""RowCounts of calls that are not measured one by one: of quick operations, and of batches that a native thread makes."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from penstock.engine.tasks.observer import Unobserved
-from penstock.plan.step import Chain, Counts, Links, Out, Step
+from penstock.plan.step import StepChain, RowCounts, Links, Out, Step
 
 if TYPE_CHECKING:
     from types import FrameType
@@ -30,7 +30,7 @@ class Unmeasured:
     def __init__(self, quick: frozenset[int], levels: Sequence[int]) -> None:
         self.quick = quick
         """The places of the operations that are not measured in them, from the top."""
-        self.noted: list[Counts] = []
+        self.noted: list[RowCounts] = []
         """The numbers of rows of each call."""
         self._levels = levels  # the number of each operation's rows among those of a call
 
@@ -47,7 +47,7 @@ class Unmeasured:
         return [(place, len(noted), totals[self._levels[place]]) for place in self.quick if noted]
 
 
-class SampledChain(Chain):
+class SampledChain(StepChain):
     """A chain of operations, all of which are measured in each call, or quick ones in one call of some.
 
     Rows are counted in all calls. The `operations` are those of the steps and, the last one, of the source.
@@ -82,13 +82,13 @@ class SampledChain(Chain):
             unmeasured = Unmeasured(quick, self._levels)
             chosen = tuple(step.plain if place in quick else step.wrapped for place, step in enumerate(steps))
             base = source.plain if len(steps) in quick else source.wrapped
-            self._by_quick[quick] = (base, chosen, unmeasured.noted if quick else ENOUGH), unmeasured
+            self._by_quick[quick] = (base, chosen, unmeasured.noted if quick else ALL_NOTED), unmeasured
             for place in quick:
                 self.operations[place].unmeasured.append((unmeasured, place))
         self.linked, self._unmeasured = self._by_quick[quick]
 
 
-ENOUGH: list[Counts] = [()] * SampledChain.most
+ALL_NOTED: list[RowCounts] = [()] * SampledChain.most
 """As many notes as let each call be measured."""
 
 
@@ -127,7 +127,7 @@ def operation_in(frame: FrameType) -> OperationCounters | None:
 
 
 class Tally:
-    """Counts of batches that no wrapped function makes."""
+    """RowCounts of batches that no wrapped function makes."""
 
     __slots__ = ("_batches", "_calls", "_cpu", "_nbytes", "_rows", "_wall")
 
