@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from penstock.plan.step import StepChain, Step, program_of_steps, same_memory
+from penstock.plan.step import Step, StepChain, program_of_steps, same_memory
 
 
 def test_steps_pass_rows_down_and_elements_up():

@@ -1,4 +1,4 @@
-"""RowCounts of calls that are not measured one by one: of quick operations, and of batches that a native thread makes."""
+"""Counts of calls that are not measured one by one: of quick operations, and of batches that a native thread makes."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from penstock.engine.tasks.observer import Unobserved
-from penstock.plan.step import StepChain, RowCounts, Links, Out, Step
+from penstock.plan.step import Links, Out, RowCounts, Step, StepChain
 
 if TYPE_CHECKING:
     from types import FrameType
@@ -127,7 +127,7 @@ def operation_in(frame: FrameType) -> OperationCounters | None:
 
 
 class Tally:
-    """RowCounts of batches that no wrapped function makes."""
+    """Counts of batches that no wrapped function makes."""
 
     __slots__ = ("_batches", "_calls", "_cpu", "_nbytes", "_rows", "_wall")
 
