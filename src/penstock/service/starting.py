@@ -61,7 +61,7 @@ def _to_new_service(door: ServiceDoor, folder: str, name: str, plan: Node) -> so
             listening.listen(BACKLOG)
             passed = listening.fileno()
             told = {"listening": passed, "folder": folder, "name": name}
-            process = interpreter(setup, told, [passed], stdout=log, stderr=log, start_new_session=True)
+            process = interpreter(setup, told, [passed], output=log, is_detached=True)
             end = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
             end.connect(door.address)
         except BaseException:

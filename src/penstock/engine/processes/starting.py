@@ -82,7 +82,7 @@ def started(setup: PoolSetup, arena: Arena | None) -> Started:
             "kept": kept_bytes(setup),
             "level": logging.getLogger().getEffectiveLevel(),
         }
-        process = interpreter(setup, told, descriptors, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        process = interpreter(setup, told, descriptors, output=subprocess.PIPE)
     except BaseException:
         ours.close()
         raise
@@ -93,10 +93,13 @@ def started(setup: PoolSetup, arena: Arena | None) -> Started:
     return Started(process, ours, os.pidfd_open(process.pid))
 
 
-def interpreter(setup: PoolSetup, told: dict[str, Any], passed: list[int], **options: Any) -> subprocess.Popen[bytes]:
-    """Start the program of a setup in a new interpreter with the `passed` descriptors; `options` are those of `Popen`.
+def interpreter(
+    setup: PoolSetup, told: dict[str, Any], passed: list[int], *, output: int, is_detached: bool = False
+) -> subprocess.Popen[bytes]:
+    """Start the program of a setup in a new interpreter with the `passed` descriptors, which writes to `output`.
 
-    The program is `told` this, and where this one finds its modules and the arguments that it was started with.
+    The program is `told` this, and where this one finds its modules and the arguments that it was started with. If it
+    `is_detached`, no terminal interrupts it.
     """
     told = {"program": setup.program, "path": sys.path, "argv": sys.argv, **told}
     flags: list[str] = subprocess._args_from_interpreter_flags()  # type: ignore[attr-defined] # noqa: SLF001 - as multiprocessing does
@@ -105,8 +108,10 @@ def interpreter(setup: PoolSetup, told: dict[str, Any], passed: list[int], **opt
             [sys.executable, *flags, "-c", ENTRY, json.dumps(told)],
             stdin=subprocess.DEVNULL,
             env=environment(setup, os.environ),
+            stdout=output,
+            stderr=output,
             pass_fds=passed,
-            **options,
+            start_new_session=is_detached,
         )
 
 
