@@ -13,10 +13,9 @@ import numpy as np
 
 from penstock.core.cached import cached_property
 from penstock.core.errors import WorkerError
+from penstock.elements import chunks
 from penstock.elements.chunks.chunk import Fresh
-from penstock.elements.chunks.variants import duplicate
 from penstock.engine import runs
-from penstock.engine.runs.replay import replayed
 from penstock.engine.runs.room import Room
 from penstock.engine.tasks.cost import Cost
 from penstock.engine.tasks.gathering import Gathered
@@ -276,7 +275,7 @@ class Loop:
         """Return a task with its slot and with the rows that later tasks read."""
         rows_of, given = self._feed.rows_of, task.given
         if rows_of is None:  # of several elements, all may have to be made again
-            return task if len(given) == 1 else task._replace(given=given.over(duplicate(given.chunk)))
+            return task if len(given) == 1 else task._replace(given=given.over(chunks.variants.duplicate(given.chunk)))
         if self._next_uses is not None:
             self._next_uses.look(task.high, int(given.ids[0]) - task.low)
         ahead, slot = self._read_ahead, None
@@ -368,7 +367,7 @@ class Loop:
         if isinstance(job.failure(), QuotaExceeded):
             self._tuner.alone_by_size = True
         of_rows_below = not stage.top and self._feed.rows_of is not None
-        at_fault = yield from replayed(job, stage.work, lone_too=of_rows_below)
+        at_fault = yield from runs.replay.replayed(job, stage.work, lone_too=of_rows_below)
         if at_fault is None:
             return
         failure, item = at_fault

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 from penstock.core.budget import Budget
 from penstock.core.errors import ClosedError, WorkerError
-from penstock.core.tunings import Tuning
 from penstock.elements.footprint import memory_of
 from penstock.engine import memory, runs
 from penstock.engine.cursors.cursor import Cursor
@@ -35,6 +34,7 @@ from penstock.plan.node import Node
 
 if TYPE_CHECKING:
     from penstock.core.events import RunEvent
+    from penstock.core.tunings import Tuning
     from penstock.engine.runs.elsewhere import Elsewhere
     from penstock.engine.runs.following import Following
     from penstock.engine.workers.producer import Producer
@@ -46,7 +46,7 @@ AGAIN = "next() of another iterator, once it has loaded this one's state_dict()"
 """The way to make a failed element of a stream again, without the elements before it."""
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Totals:
     """The items that a run has made so far, and the rows that they hold."""
 
@@ -111,6 +111,8 @@ class Run(Changeable):
 
     def tuning(self, operations: tuple[str, ...]) -> Tuning:
         """Return the settings found so far, for a pipeline with these operations as it was written."""
+        from penstock.core.tunings import Tuning  # takes a millisecond to load, with that of tasks
+
         session = self._session
         executor = "processes" if session.made_elsewhere else "threads" if session.has_threads else "inline"
         workers = 1 if executor == "inline" else max(tuner.threads for tuner in session.tuners)

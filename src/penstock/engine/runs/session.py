@@ -14,8 +14,7 @@ from penstock.core.budget import Account, HolderKind
 from penstock.core.errors import ClosedError
 from penstock.elements.chunks.chunk import Chunk
 from penstock.elements.footprint import memory_of
-from penstock.engine import workers
-from penstock.engine.memory.freed import KEPT_SHARE, FreedMemory, keep_less
+from penstock.engine import memory, workers
 from penstock.engine.memory.pool import Memory, each_alone
 from penstock.engine.runs.carry_over import CarryOver
 from penstock.engine.runs.controls import Controls
@@ -34,6 +33,7 @@ from penstock.plan.node import Node
 
 if TYPE_CHECKING:
     from penstock.core.events import RunEvent
+    from penstock.engine.memory.freed import FreedMemory
     from penstock.engine.processes.moved import MovedWorkers
     from penstock.engine.runs.told import RunFacts
     from penstock.engine.workers.producer import Producer
@@ -226,17 +226,17 @@ class Session:
         if self._outer is not None:
             self._outer.tidy()
         elif self._freed is not None and (self._closed or self._freed.is_due):
-            held, memory = self.budget.held, self.memory
-            shared = 0 if memory.arena is None else memory.arena.live_bytes
-            self._freed.look(max(sum(held.values()) - shared, 0) + memory.pool.bytes_idle)
+            held, own = self.budget.held, self.memory
+            shared = 0 if own.arena is None else own.arena.live_bytes
+            self._freed.look(max(sum(held.values()) - shared, 0) + own.pool.bytes_idle)
 
     def keep_within_budget(self, plan: Node) -> None:
         """Let the caches of a plan and the C library keep as many bytes as the memory budget allows."""
         bound_caches(plan, self.budget)
         if self.budget.given:
-            most = self.budget.limit // KEPT_SHARE
-            keep_less(most)
-            self._freed = FreedMemory(most)
+            most = self.budget.limit // memory.freed.KEPT_SHARE
+            memory.freed.keep_less(most)
+            self._freed = memory.freed.FreedMemory(most)
 
     def window(self, account: Account | None = None, *, ordered: bool = True) -> Window:
         """Return a window that closes with the session."""

@@ -16,6 +16,7 @@ from penstock.plan.safety.guard import held_here
 P = ParamSpec("P")
 T = TypeVar("T")
 
+MS = 1_000_000  # ns
 FULLY = 16  # tasks measured in full at first, and after each task that read from a disk
 EVERY = 13  # afterwards, one task in this many is; a prime number, so that periodic work is seen
 SURE = 1.64  # standard deviations; beyond, one estimate in twenty is

@@ -17,9 +17,8 @@ from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
 from penstock.core.frozen import frozen
-from penstock.engine.tasks.cost import Cost
+from penstock.engine.tasks.cost import MS, Cost
 
-MS = 1_000_000  # ns
 MOST_WORKERS = 64
 SHORTEST_LOOK, LONGEST_LOOK = 50 * MS, 200 * MS
 SAMPLE_TASKS = 16  # the fewest tasks of a look
