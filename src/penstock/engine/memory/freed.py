@@ -11,7 +11,6 @@ from penstock.engine.memory.pool import FREED
 KEPT_SHARE = 8  # what is kept in all processes of a run is at most this part of its memory budget
 HEAPS = 4  # of threads that make elements
 LEAST_BLOCK = 128 << 10  # bytes, as the C library begins with
-PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3
 BETWEEN_LOOKS = 5_000_000  # ns between two looks of a run; in less time elements do not take much memory
 
@@ -99,7 +98,8 @@ def resident_bytes() -> tuple[int, int]:
             _, resident, shared = os.read(file, 128).split()[:3]
         finally:
             os.close(file)
-        return int(resident) * PAGE_BYTES, int(shared) * PAGE_BYTES
+        page = os.sysconf("SC_PAGE_SIZE")
+        return int(resident) * page, int(shared) * page
     return 0, 0
 
 
