@@ -144,7 +144,9 @@ class Session:
                 return found
             tuner.fix(threads, "no process can be started")
         elif self.settings.is_remote:
-            return self._outside.remote(work, threads, observer, self.settings, self.at_close)
+            made = self._outside.remote(work, threads, observer, self.settings, self.at_close)
+            tuner.is_far = made.is_far
+            return made
         self.has_threads = True
         if not isinstance(executor, str):
             return workers.executors.ThreadWorkers(work, executor)
