@@ -113,5 +113,5 @@ def read_zarr(
     else:
         from penstock.storage.remote.folder import RemoteFolder
 
-        found = [RemoteFolder.find(url, storage_options, hidden=True) for url in urls]
+        found = [RemoteFolder.of_prefix(url, storage_options, hidden=True) for url in urls]
     return reading(chunked_files("read_zarr", open_zarr, found, columns, cache_bytes))

@@ -118,7 +118,7 @@ def _joined(
     else:
         from penstock.storage.remote.folder import RemoteFolder
 
-        folders = [RemoteFolder.find(url, storage_options) for url in urls]
+        folders = [RemoteFolder.of_prefix(url, storage_options) for url in urls]
     first, *others = (reading(source_of(folder)) for folder in folders)
     for other in others:
         first = first.concatenate(other)

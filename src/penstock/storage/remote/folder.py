@@ -23,7 +23,7 @@ class RemoteFolder(str):
         return made
 
     @classmethod
-    def find(cls, url: str, options: Mapping[str, Any] | None, *, hidden: bool = False) -> Self:
+    def of_prefix(cls, url: str, options: Mapping[str, Any] | None, *, hidden: bool = False) -> Self:
         """Return a prefix with the objects below it, which are listed once, perhaps with `hidden` ones.
 
         Raise a `FileNotFoundError` if there is none.
