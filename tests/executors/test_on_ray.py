@@ -15,7 +15,7 @@ import pytest
 
 import penstock as ps
 from penstock.executors import on_ray
-from penstock.executors.in_place import SHARE, results_in_place
+from penstock.executors.in_place import STORE_SHARE, results_in_place
 from penstock.testing.executors import CHECKS, DEATH_CHECKS
 from tests.storage.remote.object_server import Running
 
@@ -103,7 +103,7 @@ def test_a_consumer_that_keeps_every_batch_leaves_the_store_its_room(executor):
     ds = by(D.range(30).map(lambda x: np.full(4 << 20, x, np.uint8)), executor)
     kept = list(ds)
     assert sum(each.nbytes for each in kept) > capacity
-    assert results_in_place().nbytes <= capacity // SHARE
+    assert results_in_place().nbytes <= capacity // STORE_SHARE
     assert [int(each[-1]) for each in kept] == list(range(30))
 
 

@@ -19,8 +19,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-LARGE = 1 << 16  # bytes of an array; a smaller one is copied, since it would keep its whole result in the store
-SHARE = 8  # at most this part of the store may be in the hands of consumers, who may keep what they receive
+STAYS_FROM = 1 << 16  # bytes of an array; a smaller one is copied, since it would keep its whole result in the store
+STORE_SHARE = 8  # at most this part of the store may be in the hands of consumers, who may keep what they receive
 STORE_SOCKET = "plasma_store"  # the beginning of the name of the socket at which a store listens
 
 
@@ -43,7 +43,7 @@ class ResultsInPlace:
 
     def writable(self, buffers: Sequence[NDArray[np.uint8]]) -> list[Any]:
         """Return the buffers of one result, `uint8[n]` each: large ones in place if possible, copies of the others."""
-        large = [each for each in buffers if each.nbytes >= LARGE]
+        large = [each for each in buffers if each.nbytes >= STAYS_FROM]
         nbytes = sum(each.nbytes for each in buffers)
         store = self._open() if large else None
         if store is None or not all(store.lends(each, nbytes, self.nbytes) for each in large):
@@ -51,7 +51,7 @@ class ResultsInPlace:
         result = _Result(store)
         self._held[number := next(self._numbers)] = nbytes
         weakref.finalize(result, self._held.pop, number).atexit = False
-        return [bytearray(each) if each.nbytes < LARGE else _in_place(each, result) for each in buffers]
+        return [bytearray(each) if each.nbytes < STAYS_FROM else _in_place(each, result) for each in buffers]
 
     def _open(self) -> _OpenStore | None:
         """Return the store as it was found when the oldest result was taken that is still held, or as it is now."""
@@ -93,11 +93,9 @@ class _OpenStore:
         span = next((each for each in self._spans if each.begin <= begin < each.end), None)
         if span is None and (span := _shared_memory_at(begin)) is not None:
             self._spans.append(span)
-        return (
-            span is not None
-            and begin + buffer.nbytes <= span.end
-            and SHARE * (held + nbytes) <= span.end - span.begin  # objects that had no room are alone in small files
-        )
+        if span is None or begin + buffer.nbytes > span.end:
+            return False
+        return STORE_SHARE * (held + nbytes) <= span.end - span.begin  # an object without room has a small file alone
 
 
 class _Result:

@@ -15,7 +15,7 @@ import numpy as np
 
 from penstock.core.errors import WorkerError
 from penstock.core.lazy import require
-from penstock.executors.in_place import LARGE, results_in_place
+from penstock.executors.in_place import STAYS_FROM, results_in_place
 from penstock.executors.nodes import Nodes
 from penstock.executors.protocol import LostWorkerError
 
@@ -281,7 +281,7 @@ def _run(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, 
     except Exception as error:  # noqa: BLE001 - the caller raises it
         return True, _pickled(error), []
     arrays = [np.frombuffer(buffer.raw(), np.uint8) for buffer in buffers]
-    return False, data if len(data) < LARGE else np.frombuffer(data, np.uint8), arrays  # Ray copies long bytes
+    return False, data if len(data) < STAYS_FROM else np.frombuffer(data, np.uint8), arrays  # Ray copies long bytes
 
 
 def _pickled(error: Exception) -> bytes:

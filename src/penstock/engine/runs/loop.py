@@ -270,7 +270,7 @@ class Loop:
             self._begin_first(job, task, parts)
         else:
             rows = parts.rows(task)
-            job.set_tasks(parts.cut(task, rows, 0, len(rows), self._split()))
+            job.set_tasks(parts.cut(task, rows, 0, len(rows), self._tuner.split_item(self._memory.most_items)))
 
     def _prepared(self, task: Task) -> Task:
         """Return a task with its slot and with the rows that later tasks read."""
@@ -295,11 +295,8 @@ class Loop:
         if self._workers is None:  # the first elements decide whether threads make the others
             pays = not tuner.looks and self._session.settings.executor == "auto" and self._gathering is None
         else:
-            pays = not isinstance(self._workers, NativeThread) and self._split() > 1
+            pays = not isinstance(self._workers, NativeThread) and tuner.split_item(self._memory.most_items) > 1
         return stage.work.parts if pays else None
-
-    def _split(self) -> int:
-        return self._tuner.split_item(self._memory.most_items)
 
     def _begin_first(self, job: Job, task: Task, parts: Parts) -> None:
         """Make a few elements of the first batch inline, until it is known whether threads pay for the others."""

@@ -38,7 +38,7 @@ _MAGIC = b"ARROW1"
 _ALL = 1 << 62
 _MOST_ROWS = 1 << 40  # of a record batch
 
-Content: TypeAlias = MappedFile | PagedReader
+FileContent: TypeAlias = MappedFile | PagedReader
 """The bytes of a local file, mapped, or the parts of a remote one."""
 
 
@@ -92,7 +92,7 @@ class ArrowFiles(TableFiles[RecordBatch]):
                 self._mapped(file).check_unchanged()
 
     @contextmanager
-    def _content(self, block: int) -> Generator[Content]:
+    def _content(self, block: int) -> Generator[FileContent]:
         """Yield the bytes of the file of a block; of a remote one, with those of the block, fetched at once."""
         file = self.blocks[block].file
         path = self.paths[file]
@@ -171,12 +171,12 @@ def is_stream(path: str) -> bool:
     return read_extent(path, 0, len(_MAGIC)) != _MAGIC
 
 
-def _content_of(path: str) -> Content:
+def _content_of(path: str) -> FileContent:
     return PagedReader(path) if isinstance(path, RemoteFile) else MappedFile(path)
 
 
 @contextmanager
-def _opened(content: Content) -> Generator[Any]:
+def _opened(content: FileContent) -> Generator[Any]:
     """Yield the bytes of a file as a source for Arrow, whose arrays are views of those of a local file."""
     arrow = require("pyarrow", extra="arrow", purpose="read_arrow")
     if isinstance(content, PagedReader):
@@ -189,7 +189,7 @@ def _opened(content: Content) -> Generator[Any]:
         content.check()
 
 
-def read_batch(content: Content, found: RecordBatch, schema: Any, columns: Sequence[int]) -> Any:
+def read_batch(content: FileContent, found: RecordBatch, schema: Any, columns: Sequence[int]) -> Any:
     """Return some columns of one record batch, as views of the mapped file if not compressed."""
     arrow = require("pyarrow", extra="arrow", purpose="read_arrow")
     is_mapped = isinstance(content, MappedFile) and not found.compressed  # skipping mapped columns costs nothing
