@@ -5,6 +5,8 @@
   there are cores, or as ran at the same time; they stay if throughput is the same.
 - *Fewer* threads are tried as well if the consumer hardly waits: as many as had a task. They stay while it does not
   wait more; as soon as it does, the threads from before are back.
+- *No* threads are tried if items are so cheap that handing them over may cost as much as they do: the consumer's thread
+  makes them while it is measured. None stay if throughput is about the same; then threads are what is tried later.
 - Worker processes that are not needed are given back in the same way, after some more looks, since their start is
   expensive. Other numbers of them are not tried.
 - After an attempt that fails, the next one waits four times as long, so the number settles.
@@ -35,8 +37,9 @@ CONTENDED = 0.4  # CPU times of a task by which it waits longer than alone
 SLOWED = 2.0  # ratio of the time of a task to its time alone
 AT_LEAST = 0.5  # CPU times that a task waits, for more threads to be tried
 FURTHER = 1.5  # factor to try if tasks seem to have the threads they need and still leave cores idle
+BESIDE_OTHERS = 2  # the cost of a cheap item in one of several threads, in units of its cost inline
 WORTH = 1.1  # throughput ratio that more threads need to stay
-AS_MUCH = 0.95  # throughput ratio that fewer threads than cores need to stay
+AS_MUCH = 0.95  # throughput ratio that fewer threads than cores, or none, need to stay
 GUILTY = 0.75  # least throughput ratio of one thread to two if the two wait for the GIL
 CLEAR_RATIO = 1.6  # throughput this much above or below the needed one is judged after half a short look
 PATIENCE = 4  # looks before a failed attempt is repeated, and the factor for each time after
@@ -67,6 +70,11 @@ class Look:
     def rate(self) -> float:
         """The throughput in items per ns."""
         return self.made / self.passed
+
+    @property
+    def work(self) -> int:
+        """The time that tasks took without waiting for a core, in ns."""
+        return max(self.spent.wall - self.spent.starved, 0)
 
     @property
     def cores_used(self) -> float:
@@ -131,6 +139,9 @@ class HillClimb:
     spared: int = 0  # threads that were given back, since the consumer's step takes longer than its items
     spare_in: int = 0  # looks until threads may be given back
     patience_to_spare: int = PATIENCE
+    pays_from: int = 0  # ns an item costs inline, from which on threads pay; 0 if there must be threads
+    none_in: int = 0  # looks until no threads may be tried
+    patience_for_none: int = PATIENCE
     told_enough: bool = False  # that the consumer hardly waits
     one_thread: bool = False  # a second thread has no work, since one thread at a time calls the functions
     passed: int = 0  # ns in all runs so far
@@ -228,21 +239,41 @@ class HillClimb:
         """Return another number of threads to try after a look at this one, if any."""
         self.more_in -= 1
         self.fewer_in -= 1
+        self.none_in -= 1
+        if not self.threads:
+            may_pay = self.more_in < 0 and look.work >= self.pays_from * look.made
+            return self._try(self.enough, look, WORTH) if may_pay else None
         if self.threads <= self.enough:
             self.alone = self.threads / look.rate
         contended = look.waited_for_others and look.waiting(self.threads) > self.waiting + CONTENDED
         if self.fixed:
             self._suspect(look, contended)
             return None
-        if self.threads > self.enough:
-            if self.fewer_in < 0 and self._may_be_too_many(look):
-                return self._try(self.enough, look, 1 / WORTH)
-        elif contended:
-            running = max(round(look.spent.cpu / look.passed), 1)
-            if self.fewer_in < 0 and running < self.threads and not look.starved:
-                return self._try(running, look, AS_MUCH, suspects_gil=look.ran_one)
+        if (fewer := self._fewer(look, contended)) is not None:
+            return fewer
+        if contended and self.threads <= self.enough:
             return None
         return self._try(more, look, WORTH) if self.more_in < 0 and (more := self._more(look)) else None
+
+    def _fewer(self, look: Look, contended: bool) -> int | None:
+        """Return a smaller number of threads to try, or none, if there is a reason."""
+        if self.fewer_in < 0 and self.threads > self.enough:
+            if self._may_be_too_many(look):
+                return self._try(self.enough, look, 1 / WORTH)
+        elif self.fewer_in < 0 and contended and not look.starved:
+            running = max(round(look.spent.cpu / look.passed), 1)
+            if running < self.threads:
+                return self._try(running, look, AS_MUCH, suspects_gil=look.ran_one)
+        return self._try(0, look, AS_MUCH) if self.none_in < 0 and self._may_need_none(look) else None
+
+    def _may_need_none(self, look: Look) -> bool:
+        """Return whether the consumer's thread may make as much, since items are cheap and few are made at a time.
+
+        Functions that hold the GIL stay in a thread, from which they may move to processes.
+        """
+        is_cheap = look.work < BESIDE_OTHERS * self.pays_from * look.made
+        may_move = self.holds_gil or self.one_thread or self.elsewhere
+        return is_cheap and look.work <= BESIDE_OTHERS * look.passed and not may_move
 
     def _may_be_too_many(self, look: Look) -> bool:
         """Return whether threads beyond the cores may wait for each other, or slow tasks down."""
@@ -269,24 +300,26 @@ class HillClimb:
         self.attempt = None
         ratio, before, tried = look.rate / attempt.look.rate, attempt.before, self.threads
         stays, more = ratio >= attempt.need, tried > before
-        if before > self.enough >= tried:
+        if before > self.enough >= tried > 0:
             self.waiting = min(self.waiting, look.waiting(tried))
         if tried <= self.enough:
-            self.alone = tried / look.rate
+            self.alone = max(tried, 1) / look.rate
         if more is not stays:
             self.more_in, self.patience_for_more = self.patience_for_more, _longer(self.patience_for_more)
+        elif not stays and not tried:
+            self.none_in, self.patience_for_none = self.patience_for_none, _longer(self.patience_for_none)
         elif not stays:
             self.fewer_in, self.patience_for_fewer = self.patience_for_fewer, _longer(self.patience_for_fewer)
         if attempt.suspects_gil or (more and stays):
             self.holds_gil = not more and ratio >= GUILTY
         made = f"made {ratio:.2f} times as much" + (": the functions hold the GIL" if self.holds_gil else "")
         if stays:
-            self.decisions.append(f"{_threads(tried)} instead of {before}: they {made}")
+            self.decisions.append(f"{_threads(tried)} instead of {before or 'none'}: they {made}")
             self.look = Look()
             return None
-        if before <= self.enough:  # if more threads made no more, tasks wait for each other
+        if before <= self.enough and tried and before:  # if more threads made no more, tasks wait for each other
             self.waiting = 0.0 if more or self.holds_gil else attempt.look.waiting(before)
-        self.decisions.append(f"{_threads(before)} stay: {tried} {made}")
+        self.decisions.append(f"{_threads(before)} stay: {tried or 'none'} {made}")
         return self._go_on_with(before)
 
     @property
@@ -354,7 +387,7 @@ def _are(count: int) -> str:
 
 
 def _threads(count: int) -> str:
-    return f"{count} thread{'' if count == 1 else 's'}"
+    return f"{count or 'no'} thread{'' if count == 1 else 's'}"
 
 
 def threads_for(waiting: float, cores: float) -> int:
