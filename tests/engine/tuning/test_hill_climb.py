@@ -324,11 +324,24 @@ def test_threads_that_were_given_back_are_tried_again_ever_later_if_items_cost_e
 
 
 def test_threads_are_kept_where_the_consumer_s_thread_cannot_make_as_much():
-    expensive, several = {**CHEAP, "wall": 700 * US, "cpu": 700 * US}, {"wall": 400 * US, "cpu": 40 * US}
-    assert look(climb(pays_from=300 * US), **expensive, rate=2.0) is None
-    assert look(climb(threads=8, waiting=9.0, pays_from=300 * US), **several, rate=18.0) is None  # eight at a time
+    expensive, several = {**CHEAP, "wall": 700 * US, "cpu": 700 * US}, {"wall": 400 * US, "cpu": 30 * US}
+    assert look(climb(pays_from=300 * US), **expensive, rate=2.8) is None
+    assert look(climb(threads=8, waiting=9.0, pays_from=300 * US), **several, rate=18.0) != 0  # eight at a time
     assert look(climb(pays_from=300 * US, holds_gil=True), **CHEAP, rate=4.0) is None  # processes may help
     assert look(climb(), **CHEAP, rate=4.0) is None  # the run must have threads
+
+
+def test_a_run_may_begin_with_an_attempt_at_no_threads():
+    assert climb().without_threads([]) is None, "nothing was measured"
+    for makes, stays in ((1.0, 0), (0.8, 2)):
+        climbing = climb()
+        look(climbing, **CHEAP, rate=4.0)
+        told: list[str] = []
+        heir = climbing.without_threads(told)
+        assert (heir.threads, climbing.threads) == (0, 2)
+        assert look(heir, **CHEAP, rate=4.0 * makes) == (None if stays == 0 else 2)
+        assert (heir.threads, len(told)) == (stays, 1)
+    assert climb(holds_gil=True, last=Look(made=1, passed=1)).without_threads([]) is None  # processes may take over
 
 
 def test_threads_beyond_the_cores_need_higher_throughput_than_one_for_each_core():

@@ -130,6 +130,7 @@ class HillClimb:
     holds_gil: bool = False
     suspicions: int = 0  # looks in a row that found the GIL held, where no other number can be tried
     look: Look = field(default_factory=Look)
+    last: Look | None = None  # the one before, with this number of threads
     attempt: Attempt | None = None
     more_in: int = 0  # looks until more threads may be tried
     fewer_in: int = 0
@@ -169,6 +170,13 @@ class HillClimb:
             told_enough=False,
         )
 
+    def without_threads(self, decisions: list[str]) -> HillClimb | None:
+        """Return a hill climb for the next run that begins with an attempt at none; `None` if there is no measure."""
+        if self.last is None or self.holds_gil or self.one_thread or self.elsewhere:
+            return None
+        attempt = Attempt(self.threads + self.spared, self.last, AS_MUCH)
+        return replace(self.heir(decisions), threads=0, spared=0, attempt=attempt, look=Look(), last=None)
+
     def observe(self, cost: Cost, items: float) -> None:
         """Add the cost of a task that made this many items."""
         look = self.look
@@ -193,7 +201,7 @@ class HillClimb:
         look.waited += waited
         if not self._has_seen_enough(look):
             return None
-        self.look = Look(lasts=min(2 * look.lasts, LONGEST_LOOK))
+        self.look, self.last = Look(lasts=min(2 * look.lasts, LONGEST_LOOK)), look
         share = look.waited / look.passed
         if self.spared and share >= FAST_ENOUGH:
             return self._taken_back(share)
@@ -363,7 +371,7 @@ class HillClimb:
         self.decisions.append(f"{what} instead of {_threads(attempt.before)}: they made {ratio:.2f} times as much")
 
     def _go_on_with(self, threads: int, lasts: int = SHORTEST_LOOK) -> int:
-        self.look = Look(self.threads, lasts)
+        self.look, self.last = Look(self.threads, lasts), None
         self.threads = threads
         return threads
 

@@ -163,7 +163,8 @@ class Tuner:
         """Return a tuner for the next run of the same work.
 
         One that `begins_inline` has no threads for items that seem cheap enough, though they may have begun otherwise:
-        the first items of a pipeline may read from a disk. It starts threads again after a few expensive tasks.
+        the first items of a pipeline may read from a disk. It starts threads again if those made more, or after a few
+        expensive tasks if that was not measured.
         """
         decisions: list[str] = []
         if self.climb is None or (self.has_returned and not begins_inline):
@@ -171,7 +172,8 @@ class Tuner:
         most = LEAVES_PROCESSES if self.climb.elsewhere else BESIDE_OTHERS * THREAD_PAYS
         if begins_inline and self.threads and self.item_mean < most:
             alone = self.item_mean / BESIDE_OTHERS
-            return replace(self, decisions=decisions, climb=None, item_wall=alone, looks=LOOKS)
+            climb = self.climb.without_threads(decisions)
+            return replace(self, decisions=decisions, climb=climb, item_wall=alone, looks=LOOKS)
         decisions.append(f"{self.climb.told(self.threads)}, as in the run before")
         return replace(self, decisions=decisions, climb=self.climb.heir(decisions))
 
