@@ -334,6 +334,6 @@ class Session:
         if outside.in_processes and self._threads is None:
             return outside.in_processes[0].name
         wanted = max((tuner.threads for tuner in self.tuners), default=1)
-        has_threads = self._threads is not None and wanted
-        workers = self._threads.workers or wanted if has_threads else 0  # none while the run is paused
+        threads = self._threads if wanted else None
+        workers = 0 if threads is None else threads.workers or wanted  # none while the run is paused
         return f"{workers} thread{'' if workers == 1 else 's'}" if workers else "inline"

@@ -172,7 +172,7 @@ class HillClimb:
 
     def without_threads(self, decisions: list[str]) -> HillClimb | None:
         """Return a hill climb for the next run that begins with an attempt at none; `None` if there is no measure."""
-        if self.last is None or self.holds_gil or self.one_thread or self.elsewhere:
+        if self.last is None or self._may_move:
             return None
         attempt = Attempt(self.threads + self.spared, self.last, AS_MUCH)
         return replace(self.heir(decisions), threads=0, spared=0, attempt=attempt, look=Look(), last=None)
@@ -280,8 +280,12 @@ class HillClimb:
         Functions that hold the GIL stay in a thread, from which they may move to processes.
         """
         is_cheap = look.work < BESIDE_OTHERS * self.pays_from * look.made
-        may_move = self.holds_gil or self.one_thread or self.elsewhere
-        return is_cheap and look.work <= BESIDE_OTHERS * look.passed and not may_move
+        return is_cheap and look.work <= BESIDE_OTHERS * look.passed and not self._may_move
+
+    @property
+    def _may_move(self) -> bool:
+        """True if processes may make the items, now or later."""
+        return self.holds_gil or self.one_thread or bool(self.elsewhere)
 
     def _may_be_too_many(self, look: Look) -> bool:
         """Return whether threads beyond the cores may wait for each other, or slow tasks down."""
