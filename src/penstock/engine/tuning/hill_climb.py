@@ -2,14 +2,16 @@
 
 - *More* threads are tried if tasks wait and cores are idle; they stay if throughput grows by a tenth.
 - *Fewer* threads are tried if the cores are in use while tasks wait, since tasks may wait for each other: as many as
-  there are cores, or as ran at the same time; they stay if throughput is the same.
+  there are cores, or as ran at the same time; they stay if throughput is the same. Half as many are tried first if
+  more threads than cores have paid before, since an attempt that fails then costs less.
 - *Fewer* threads are tried as well if the consumer hardly waits: as many as had a task. They stay while it does not
   wait more; as soon as it does, the threads from before are back.
 - *No* threads are tried if items are so cheap that handing them over may cost as much as they do: the consumer's thread
   makes them while it is measured. None stay if throughput is about the same; then threads are what is tried later.
 - Worker processes that are not needed are given back in the same way, after some more looks, since their start is
   expensive. Other numbers of them are not tried.
-- After an attempt that fails, the next one waits four times as long, so the number settles.
+- After an attempt that fails, the next one waits four times as long, so the number settles. Work that waits for much
+  longer than what more threads were of no use for is other work, for which more are tried at once.
 """
 
 from __future__ import annotations
@@ -32,6 +34,9 @@ ROOM = 1.25  # threads to keep for each that has a task, as not all tasks cost t
 FULL = 0.95  # share of the cores in use at which none is left for more threads
 ONE_CORE = 0.7  # cores in use at which some task runs that others may wait for
 JUST_ONE = 1.2
+IDLE = 0.1  # cores in use below which tasks wait for something else than each other's work
+OTHER_WORK = 4  # ratio of the time that tasks wait to that of earlier ones; above it, they do something else
+PAID = 2  # ratio of the throughput to what threads made that were no more than the cores; above it, more threads paid
 STARVED = 0.2  # share of tasks' time without a core; above it, other processes may have used the core
 CONTENDED = 0.4  # CPU times of a task by which it waits longer than alone
 SLOWED = 2.0  # ratio of the time of a task to its time alone
@@ -134,6 +139,9 @@ class HillClimb:
     attempt: Attempt | None = None
     more_in: int = 0  # looks until more threads may be tried
     fewer_in: int = 0
+    useless_from: float = math.inf  # the wait of a task, in units of its CPU time, that more threads did not hide
+    has_halved: bool = False  # half as many threads made as much
+    has_read: bool = False  # tasks have read from a disk
     patience_for_more: int = PATIENCE
     patience_for_fewer: int = PATIENCE
     clocks: tuple[int, int] | None = None
@@ -158,14 +166,17 @@ class HillClimb:
     def heir(self, decisions: list[str]) -> HillClimb:
         """Return a hill climb for the next run that continues from this one.
 
-        Fewer threads may be tried again at once, though not in every run: data that was on a disk may be in memory now.
+        Fewer threads may be tried again at once, though not in every run, if data was read from a disk: it may be in
+        memory now.
         """
-        fewer_in = min(self.fewer_in, 0) if self.patience_for_fewer <= PATIENCE**2 else self.fewer_in
+        is_cached = self.has_read and self.patience_for_fewer <= PATIENCE**2
+        fewer_in = min(self.fewer_in, 0) if is_cached else self.fewer_in
         return replace(
             self,
             decisions=decisions,
             look=replace(self.look, spent=replace(self.look.spent)),
             fewer_in=fewer_in,
+            has_read=False,
             clocks=None,
             told_enough=False,
         )
@@ -180,6 +191,7 @@ class HillClimb:
     def observe(self, cost: Cost, items: float) -> None:
         """Add the cost of a task that made this many items."""
         look = self.look
+        self.has_read = self.has_read or cost.reads > 0
         if look.settling:
             look.settling -= 1
             return
@@ -241,7 +253,16 @@ class HillClimb:
             needed = self.attempt.need * self.attempt.look.rate
             if not needed / CLEAR_RATIO < look.rate < needed * CLEAR_RATIO:
                 return True
-        return look.passed >= look.lasts and look.tasks >= max(SAMPLE_TASKS, ROUNDS * self.threads)
+        if look.passed < look.lasts or look.tasks < ROUNDS * self.threads:
+            return False
+        return look.tasks >= SAMPLE_TASKS or (self.attempt is None and self._only_waits(look))
+
+    def _only_waits(self, look: Look) -> bool:
+        """Return whether tasks wait as long as a task alone, from whose wait the first number of threads follows too.
+
+        Of such tasks, few say as much as many others.
+        """
+        return self.threads <= self.enough and look.cores_used < IDLE
 
     def _considered(self, look: Look) -> int | None:
         """Return another number of threads to try after a look at this one, if any."""
@@ -261,13 +282,15 @@ class HillClimb:
             return fewer
         if contended and self.threads <= self.enough:
             return None
+        if self._only_waits(look) and look.waiting(self.threads) > OTHER_WORK * self.useless_from:
+            self.more_in, self.patience_for_more, self.useless_from = -1, PATIENCE, math.inf
         return self._try(more, look, WORTH) if self.more_in < 0 and (more := self._more(look)) else None
 
     def _fewer(self, look: Look, contended: bool) -> int | None:
         """Return a smaller number of threads to try, or none, if there is a reason."""
         if self.fewer_in < 0 and self.threads > self.enough:
             if self._may_be_too_many(look):
-                return self._try(self.enough, look, 1 / WORTH)
+                return self._try(self._surely_enough(look), look, 1 / WORTH)
         elif self.fewer_in < 0 and contended and not look.starved:
             running = max(round(look.spent.cpu / look.passed), 1)
             if running < self.threads:
@@ -287,6 +310,11 @@ class HillClimb:
         """True if processes may make the items, now or later."""
         return self.holds_gil or self.one_thread or bool(self.elsewhere)
 
+    def _surely_enough(self, look: Look) -> int:
+        """Return the smaller number of threads to try: half as many if more than cores have paid, else one a core."""
+        has_paid = look.rate * self.alone > PAID * self.enough
+        return self.enough if self.has_halved or not has_paid else max(self.threads // 2, self.enough)
+
     def _may_be_too_many(self, look: Look) -> bool:
         """Return whether threads beyond the cores may wait for each other, or slow tasks down."""
         return look.cores_used > ONE_CORE or 0 < look.rate * self.alone * SLOWED < self.threads
@@ -298,6 +326,8 @@ class HillClimb:
             return None
         wanted = max(threads_for(waiting, self.cores), math.ceil(FURTHER * self.threads))
         most = self.threads * (2 if look.cores_used > ONE_CORE else 4)  # surer where tasks hardly use the cores
+        if self._only_waits(look):
+            most = MOST_WORKERS
         more = min(wanted, most, MOST_WORKERS)
         return more if more > self.threads else None
 
@@ -316,7 +346,10 @@ class HillClimb:
             self.waiting = min(self.waiting, look.waiting(tried))
         if tried <= self.enough:
             self.alone = max(tried, 1) / look.rate
-        if more is not stays:
+        self.has_halved = stays and not more and tried > self.enough
+        if more is not stays and not self.has_halved:
+            if tried and before:
+                self.useless_from = attempt.look.waiting(before) if more else look.waiting(tried)
             self.more_in, self.patience_for_more = self.patience_for_more, _longer(self.patience_for_more)
         elif not stays and not tried:
             self.none_in, self.patience_for_none = self.patience_for_none, _longer(self.patience_for_none)

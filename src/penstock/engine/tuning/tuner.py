@@ -15,7 +15,7 @@ from penstock.core.tunings import TaskTuning
 from penstock.engine.memory.slots import SlotsBefore
 from penstock.engine.tasks.cost import Cost, Meter
 from penstock.engine.tuning.budget import available_cores
-from penstock.engine.tuning.hill_climb import BESIDE_OTHERS, MS, HillClimb, Look, threads_for
+from penstock.engine.tuning.hill_climb import BESIDE_OTHERS, MS, WANTED, HillClimb, Look, threads_for
 
 THREAD_PAYS = 300_000  # ns an item; a hand-over between threads costs some 50 µs
 LEAVES_PROCESSES = THREAD_PAYS // 2  # ns an item, below which a run after one in processes begins inline again
@@ -100,11 +100,13 @@ class Tuner:
         Beside other tasks it also waits for the GIL, and on a busy machine the holder of the GIL waits for a core. So
         time blocked counts only in proportion to that of tasks that ran alone, unless it must have another reason.
         """
-        work = max(cost.wall - cost.starved, 0)
+        work, waiting = max(cost.wall - cost.starved, 0), self.waiting
+        if math.isinf(waiting) and (self.contention or 0) >= WANTED:
+            waiting = 0.0  # none has run alone, but threads were seen to wait for the GIL
         waits_elsewhere = cost.reads > 0 or cost.blocked > LONG_WAIT * cost.cpu
-        if self.climb is None or math.isinf(self.waiting) or waits_elsewhere:
+        if self.climb is None or math.isinf(waiting) or waits_elsewhere:
             return work
-        return min(work, (1 + self.waiting) * cost.cpu)
+        return min(work, (1 + waiting) * cost.cpu)
 
     def long_groups(self) -> None:
         """Size groups for elements of a stream, not for whole batches."""

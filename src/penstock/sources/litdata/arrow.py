@@ -148,7 +148,7 @@ class ArrowRows:
 
     def advise(self, rows: Rows) -> None:
         """Ask the system to begin to read the tables with the samples at `rows`."""
-        pieces = [p for p in np.unique(self._bounds.searchsorted(rows, "right") - 1).tolist() if p not in self._recent]
+        pieces = self._recent.missing(np.unique(self._bounds.searchsorted(rows, "right") - 1).tolist())
         chunks = np.unique(np.searchsorted(self._firsts, pieces, side="right") - 1)
         self._tables.advise(chunks.astype(np.int64))
 

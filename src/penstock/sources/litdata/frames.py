@@ -159,7 +159,7 @@ class FramedShards(PackedShards):
 
     def advise(self, rows: Rows) -> None:
         pieces = np.unique(self.bounds.searchsorted(rows, "right") - 1)
-        self._compressed.advise(np.array([piece for piece in pieces.tolist() if piece not in self._recent], np.int64))
+        self._compressed.advise(np.array(self._recent.missing(pieces.tolist()), np.int64))
 
     @cached_property
     def _compressed(self) -> RecordReader:

@@ -263,7 +263,7 @@ class PackedShards:
 
     def advise(self, rows: Rows) -> None:
         pieces = np.unique(self.bounds.searchsorted(rows, "right") - 1).tolist()
-        advise_files([self.shards[piece].path for piece in pieces if piece not in self._recent])
+        advise_files([self.shards[piece].path for piece in self._recent.missing(pieces)])
 
     def describe(self, row: int) -> str:
         starts = np.cumsum([0, *(shard.samples for shard in self.shards)])
