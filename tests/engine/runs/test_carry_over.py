@@ -11,7 +11,7 @@ from penstock import Dataset, Options
 from penstock.engine.memory.slots import Slots
 from penstock.engine.runs.carry_over import CarryOver
 from penstock.engine.tasks.cost import Cost
-from penstock.engine.tuning.hill_climb import MS
+from penstock.engine.tuning.look import MS
 from penstock.engine.tuning.tuner import INLINE_BYTES, THREAD_PAYS
 
 

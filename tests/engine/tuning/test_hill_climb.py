@@ -7,7 +7,8 @@ from itertools import pairwise
 import pytest
 
 from penstock.engine.tasks.cost import Cost
-from penstock.engine.tuning.hill_climb import AS_MUCH, MOST_WORKERS, WORTH, HillClimb, Look, threads_for
+from penstock.engine.tuning.hill_climb import AS_MUCH, MOST_WORKERS, WORTH, HillClimb, threads_for
+from penstock.engine.tuning.look import Look
 from penstock.engine.tuning.tuner import Tuner
 from tests.engine.tuning.simulated import MS, US, Machine, Part
 
@@ -443,13 +444,6 @@ def test_a_look_counts_tasks_begun_with_its_number_of_threads():
     assert climbing.look.tasks == 0
     climbing.observe(Cost(MS, MS), 1)
     assert climbing.look.tasks == 1
-
-
-def test_waiting_between_tasks_counts():
-    seen = Look(spent=Cost(wall=50 * MS, cpu=50 * MS), passed=50 * MS, waited=50 * MS)
-    assert seen.waiting(2) == 1.0
-    seen.waited = 10 * MS  # for the rest of the time there may have been nothing to do
-    assert seen.waiting(2) == 0.0
 
 
 def test_as_many_threads_as_keep_the_cores_busy():

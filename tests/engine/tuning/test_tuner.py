@@ -3,7 +3,8 @@ from __future__ import annotations
 import pytest
 
 from penstock.engine.tasks.cost import Cost
-from penstock.engine.tuning.hill_climb import MOST_WORKERS, Attempt, Look
+from penstock.engine.tuning.hill_climb import MOST_WORKERS, Attempt
+from penstock.engine.tuning.look import Look
 from penstock.engine.tuning.tuner import (
     BESIDE_ROWS,
     INLINE_BYTES,

@@ -22,22 +22,19 @@ from typing import Literal, TypeAlias
 
 from penstock.core.frozen import frozen
 from penstock.engine.tasks.cost import Cost
+from penstock.engine.tuning.look import MS, ONE_CORE, SHORTEST_LOOK, Look
 
-MS = 1_000_000  # ns
 MOST_WORKERS = 64
-SHORTEST_LOOK, LONGEST_LOOK = 50 * MS, 200 * MS
+LONGEST_LOOK = 200 * MS
 SAMPLE_TASKS = 16  # the fewest tasks of a look
 ROUNDS = 4  # the fewest tasks of each thread in a look
 PACED = 0.1  # share of the time that the consumer waited; below it, the consumer sets the pace
 FAST_ENOUGH = 0.02  # the same; below it, the threads are fast enough, and fewer may be
 ROOM = 1.25  # threads to keep for each that has a task, as not all tasks cost the same
 FULL = 0.95  # share of the cores in use at which none is left for more threads
-ONE_CORE = 0.7  # cores in use at which some task runs that others may wait for
-JUST_ONE = 1.2
 IDLE = 0.1  # cores in use below which tasks wait for something else than each other's work
 OTHER_WORK = 4  # ratio of the time that tasks wait to that of earlier ones; above it, they do something else
 PAID = 2  # ratio of the throughput to what threads made that were no more than the cores; above it, more threads paid
-STARVED = 0.2  # share of tasks' time without a core; above it, other processes may have used the core
 CONTENDED = 0.4  # CPU times of a task by which it waits longer than alone
 SLOWED = 2.0  # ratio of the time of a task to its time alone
 AT_LEAST = 0.5  # CPU times that a task waits, for more threads to be tried
@@ -52,64 +49,9 @@ LONGEST_PATIENCE = 1024
 WANTED = 0.25  # share of the time for which a thread waits for the GIL that some function holds
 CONVICTED = 2  # looks in a row that must find the GIL held
 CHANCES = 3  # looks in a row in which processes must make more than threads
-LONGEST_YIELD = 10 * MS  # ns; a thread that waits for the GIL asks again every 5 ms
 
 UseOfProcesses: TypeAlias = Literal["", "tried", "stays", "worse", "left"]
 """The use of processes instead of threads: none, on trial, found to pay or not, or given up for any reason."""
-
-
-@dataclass
-class Look:
-    """A measured period with one number of threads; it starts when `settling` earlier tasks have ended."""
-
-    settling: int = 0
-    lasts: int = SHORTEST_LOOK  # the fewest ns
-    tasks: int = 0
-    made: float = 0.0  # items
-    spent: Cost = field(default_factory=lambda: Cost(0, 0))
-    passed: int = 0  # ns on the wall clock
-    used: int = 0  # ns of CPU time, by the whole process
-    waited: int = 0  # ns that the consumer waited while threads had work to do
-
-    @property
-    def rate(self) -> float:
-        """The throughput in items per ns."""
-        return self.made / self.passed
-
-    @property
-    def work(self) -> int:
-        """The time that tasks took without waiting for a core, in ns."""
-        return max(self.spent.wall - self.spent.starved, 0)
-
-    @property
-    def cores_used(self) -> float:
-        """The mean number of cores that this process kept busy."""
-        return self.used / self.passed
-
-    def waiting(self, threads: int) -> float:
-        """Return the time tasks waited, within them or to begin, for anything but a core, in units of their CPU time.
-
-        Tasks that block give up their core. Time blocked without that is time that a virtual machine lost.
-        """
-        spent = self.spent
-        within = spent.blocked if spent.yields else 0
-        between = max(threads * self.waited - spent.wall, 0)
-        return (within + between) / spent.cpu if spent.cpu else math.inf
-
-    @property
-    def ran_one(self) -> bool:
-        """True if tasks used one core, as tasks that hold the GIL do."""
-        return ONE_CORE * self.passed < self.spent.cpu < JUST_ONE * self.passed
-
-    @property
-    def waited_for_others(self) -> bool:
-        """True if each wait was no longer than a wait for the GIL, while a core was in use."""
-        return self.cores_used > ONE_CORE and self.spent.yields >= self.spent.blocked / LONGEST_YIELD
-
-    @property
-    def starved(self) -> bool:
-        """True if tasks were without a core for much of the time."""
-        return self.spent.starved > STARVED * self.spent.wall
 
 
 @frozen()

@@ -15,7 +15,8 @@ from penstock.core.tunings import TaskTuning
 from penstock.engine.memory.slots import SlotsBefore
 from penstock.engine.tasks.cost import Cost, Meter
 from penstock.engine.tuning.budget import available_cores
-from penstock.engine.tuning.hill_climb import BESIDE_OTHERS, MS, WANTED, HillClimb, Look, threads_for
+from penstock.engine.tuning.hill_climb import BESIDE_OTHERS, WANTED, HillClimb, threads_for
+from penstock.engine.tuning.look import MS, Look
 
 THREAD_PAYS = 300_000  # ns an item; a hand-over between threads costs some 50 µs
 LEAVES_PROCESSES = THREAD_PAYS // 2  # ns an item, below which a run after one in processes begins inline again
