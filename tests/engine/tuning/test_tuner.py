@@ -5,7 +5,8 @@ import math
 import pytest
 
 from penstock.engine.tasks.cost import Cost
-from penstock.engine.tuning.hill_climb import MOST_WORKERS, Attempt, Look
+from penstock.engine.tuning.hill_climb import MOST_WORKERS, Attempt
+from penstock.engine.tuning.look import Look
 from penstock.engine.tuning.tuner import (
     BESIDE_ROWS,
     FAR_PIECE,
@@ -15,6 +16,7 @@ from penstock.engine.tuning.tuner import (
     LOOKS,
     MOST_GROUPED,
     MS,
+    RECENT_TASKS,
     SETTLED,
     SPARE,
     SPARE_BYTES,
@@ -39,8 +41,10 @@ def looked(item, cpu=None, workers=None, looks=LOOKS, yields=1):
 def test_threads_pay_only_for_items_that_cost_more_than_a_hand_over():
     assert not Tuner(None).threads_pay()
     assert not looked(20_000, looks=100).threads_pay()
-    assert looked(THREAD_PAYS).threads_pay()
-    assert not looked(THREAD_PAYS, looks=LOOKS - 1).threads_pay()
+    assert looked(2 * THREAD_PAYS).threads_pay()
+    assert not looked(2 * THREAD_PAYS, looks=LOOKS - 1).threads_pay()
+    assert looked(THREAD_PAYS, looks=RECENT_TASKS).threads_pay()
+    assert not looked(THREAD_PAYS, looks=RECENT_TASKS - 1).threads_pay()  # the first touch new memory
     assert looked(SURELY_PAYS, looks=2).threads_pay()
     assert not looked(SURELY_PAYS, looks=1).threads_pay()  # the first has files to open and memory to touch
 

@@ -15,10 +15,10 @@ from penstock.core.tunings import TaskTuning
 from penstock.engine.memory.slots import SlotsBefore
 from penstock.engine.tasks.cost import Cost, Meter
 from penstock.engine.tuning.budget import available_cores
-from penstock.engine.tuning.hill_climb import MS, WANTED, HillClimb, Look, threads_for
+from penstock.engine.tuning.hill_climb import BESIDE_OTHERS, WANTED, HillClimb, threads_for
+from penstock.engine.tuning.look import MS, Look
 
 THREAD_PAYS = 300_000  # ns an item; a hand-over between threads costs some 50 µs
-BESIDE_OTHERS = 2  # the cost of a cheap item in one of several threads, in units of its cost inline
 LEAVES_PROCESSES = THREAD_PAYS // 2  # ns an item, below which a run after one in processes begins inline again
 BESIDE_PAYS = 60_000  # ns a task; to start and end a thread for it costs some 30 µs
 BESIDE_TASK = 4 * MS  # ns of work for such a thread; the consumer does part of it while it waits
@@ -60,6 +60,7 @@ class Tuner:
     most_cores: float = math.inf  # that the options allow
     by_default: bool = False  # `workers` is the number of cores, and nobody asked for it
     is_far: bool = False  # an executor carries the results of tasks here
+    may_return: bool = False  # to the consumer's thread, from others
     pinned: TaskTuning | None = None  # used instead of what is measured
     slots: SlotsBefore = field(default_factory=SlotsBefore)  # those of the batches made so far
     item_wall: float = 0.0  # ns
@@ -141,8 +142,13 @@ class Tuner:
         return self.pinned is None and self._knows(self.item_wall) and self.item_wall >= THREAD_PAYS
 
     def _knows(self, wall: float) -> bool:
-        """Return whether enough was measured to go by a cost of `wall` ns; a first call may cost more than others."""
-        return not self.looking or (self.looks >= WARM and wall >= SURELY_PAYS)
+        """Return whether enough was measured to go by a cost of `wall` ns; a first call may cost more than others.
+
+        The first tasks also touch new memory: that may double the cost of an item which costs about a hand-over.
+        """
+        surely = wall >= SURELY_PAYS
+        needed = WARM if surely else LOOKS if wall >= BESIDE_OTHERS * THREAD_PAYS else RECENT_TASKS
+        return self.looks >= needed
 
     def pays_to_split(self, cost: Cost, rows: int, left: int) -> bool | None:
         """Return whether threads should make the other `left` rows of a batch begun by a task; `None` if unknown.
@@ -163,15 +169,17 @@ class Tuner:
         """Return a tuner for the next run of the same work.
 
         One that `begins_inline` has no threads for items that seem cheap enough, though they may have begun otherwise:
-        the first items of a pipeline may read from a disk. It starts threads again after a few expensive tasks.
+        the first items of a pipeline may read from a disk. It starts threads again if those made more, or after a few
+        expensive tasks if that was not measured.
         """
         decisions: list[str] = []
-        if self.climb is None:
-            return replace(self, decisions=decisions)
+        if self.climb is None or (self.has_returned and not begins_inline):
+            return replace(self, decisions=decisions, climb=None)
         most = LEAVES_PROCESSES if self.climb.elsewhere else BESIDE_OTHERS * THREAD_PAYS
-        if begins_inline and self.item_mean < most:
+        if begins_inline and self.threads and self.item_mean < most:
             alone = self.item_mean / BESIDE_OTHERS
-            return replace(self, decisions=decisions, climb=None, item_wall=alone, looks=LOOKS)
+            climb = self.climb.without_threads(decisions)
+            return replace(self, decisions=decisions, climb=climb, item_wall=alone, looks=LOOKS)
         decisions.append(f"{self.climb.told(self.threads)}, as in the run before")
         return replace(self, decisions=decisions, climb=self.climb.heir(decisions))
 
@@ -223,7 +231,13 @@ class Tuner:
         if self.climb is None:
             return None
         self.climb.contention = self.contention
+        self.climb.pays_from = THREAD_PAYS if self.may_return else 0
         return self.climb.retuned(now, used, waited)
+
+    @property
+    def has_returned(self) -> bool:
+        """True if the consumer's thread is to make the items again, for now or for good."""
+        return self.climb is not None and not self.climb.threads
 
     def settle(self, done: int) -> None:
         """Leave out the next tasks, which ended before the number of threads changed, from what is measured of it."""
