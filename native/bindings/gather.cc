@@ -47,6 +47,43 @@ void gather_rows(nb::handle source, nb::handle rows, nb::handle out) {
   run_freely(to.bytes() > kLongCallBytes, [&] { gather(from.data(), width, wanted, count, to.data()); });
 }
 
+// out[places[i]] = sources[owners[i]][rows[i]]. The Python side has checked that the dtypes are equal, hold no
+// references, and that no place comes twice.
+void gather_several_rows(const nb::list& sources, nb::handle owners, nb::handle rows, nb::handle places,
+                         nb::handle out) {
+  const Buffer owner_index(owners), row_index(rows), place_index(places), to(out, true);
+  const auto *owner = owner_index.words<const std::int64_t>("owners"),
+             *wanted = row_index.words<const std::int64_t>("rows"),
+             *place = place_index.words<const std::int64_t>("places");
+  const std::size_t count = row_index.rows();
+  if (owner_index.rows() != count || place_index.rows() != count)
+    throw nb::value_error("owners, rows and places must have the same length");
+  std::deque<Buffer> from;
+  std::vector<const char*> starts;
+  const std::size_t width = to.rows() ? to.bytes() / to.rows() : 0;
+  for (const nb::handle array : sources) {
+    const Buffer& source = from.emplace_back(array);
+    if (source.bytes() != source.rows() * width && to.rows())
+      throw nb::value_error("the rows of all arrays must have the same size");
+    if (to.bytes() && to.data() < source.data() + source.bytes() && source.data() < to.data() + to.bytes())
+      throw nb::value_error("out must not overlap the sources");
+    starts.push_back(source.data());
+  }
+  for (std::size_t i = 0; i < count; ++i) {
+    const auto number = static_cast<std::size_t>(owner[i]);
+    if (number >= from.size()) throw nb::index_error(("there is no source " + std::to_string(owner[i])).c_str());
+    if (static_cast<std::size_t>(wanted[i]) >= from[number].rows())
+      throw nb::index_error(
+          ("row " + std::to_string(wanted[i]) + " is outside [0, " + std::to_string(from[number].rows()) + ")")
+              .c_str());
+  }
+  if (const std::size_t bad = first_outside(place, count, to.rows()); bad != count)
+    throw nb::index_error(
+        ("place " + std::to_string(place[bad]) + " is outside [0, " + std::to_string(to.rows()) + ")").c_str());
+  run_freely(count * width > kLongCallBytes,
+             [&] { gather_several(starts.data(), width, owner, wanted, place, count, to.data()); });
+}
+
 // A queue of batches of the same rows of several sources, made ahead of demand, without the GIL.
 class Gathering {
  public:
@@ -114,6 +151,7 @@ class Gathering {
 
 void bind_gather(nb::module_& module) {
   module.def("gather", gather_rows);
+  module.def("gather_several", gather_several_rows);
   nb::class_<SideThread>(module, "SideThread").def(nb::init<std::vector<int>>(), nb::arg("cores") = std::vector<int>{});
   nb::class_<Gathering>(module, "Gathering")
       .def(nb::init<const nb::list&, nb::handle, std::size_t, nb::callable, const nb::list&, nb::callable,

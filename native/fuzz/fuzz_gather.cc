@@ -92,6 +92,33 @@ void gather_some(Choices choices, const std::shared_ptr<BackgroundThread>& threa
     if (!let_go) check_gathered(*source, rows.get(), count);
 }
 
+// Rows of several sources of one width, some of them to places out of order.
+void gather_from_several(Choices choices) {
+  const auto width = static_cast<std::size_t>(choices.below(100));
+  std::vector<std::unique_ptr<Source>> sources;
+  std::vector<const char*> starts;
+  std::vector<std::int64_t> owners, rows, places;
+  for (std::int64_t number = choices.below(4); number >= 0; --number) {
+    const std::int64_t length = 1 + choices.below(60);
+    sources.push_back(std::make_unique<Source>(width, static_cast<std::size_t>(length), 0));
+    starts.push_back(sources.back()->from.get());
+    for (std::int64_t taken = choices.below(40); taken > 0; --taken) {
+      owners.push_back(static_cast<std::int64_t>(starts.size()) - 1);
+      rows.push_back(choices.below(length));
+      places.push_back(static_cast<std::int64_t>(places.size()));
+      if (choices.byte() % 2) std::swap(places.back(), places.front());
+    }
+  }
+  const auto out = std::make_unique<char[]>(width * rows.size());
+  gather_several(starts.data(), width, owners.data(), rows.data(), places.data(), rows.size(), out.get());
+  for (std::size_t i = 0; i < rows.size(); ++i)
+    demand(
+        !width || !std::memcmp(out.get() + static_cast<std::size_t>(places[i]) * width,
+                               starts[static_cast<std::size_t>(owners[i])] + static_cast<std::size_t>(rows[i]) * width,
+                               width),
+        "another row of another source");
+}
+
 void place(Choices choices) {
   std::vector<std::int64_t> lengths{0};
   const auto rows = static_cast<std::size_t>(choices.below(100));
@@ -132,6 +159,7 @@ void compute(Choices choices) {
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   static const auto thread = std::make_shared<BackgroundThread>();
   gather_some(Choices(data, size), thread);
+  gather_from_several(Choices(data, size));
   place(Choices(data, size));
   compute(Choices(data, size));
   return 0;

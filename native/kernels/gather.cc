@@ -74,4 +74,17 @@ void gather(const char* source, std::size_t width, const std::int64_t* rows, std
   }
 }
 
+void gather_several(const char* const* sources, std::size_t width, const std::int64_t* owners, const std::int64_t* rows,
+                    const std::int64_t* places, std::size_t count, char* out) {
+  if (!width) return;
+  const std::size_t ahead = std::clamp(kAheadBytes / width, kLeastAhead, kMostAhead);
+  const std::size_t prefetched = std::min(width, kMostPrefetched);
+  const auto row = [&](std::size_t i) { return sources[owners[i]] + static_cast<std::size_t>(rows[i]) * width; };
+  for (std::size_t i = 0; i < count; ++i) {
+    if (i + ahead < count)
+      for (std::size_t byte = 0; byte < prefetched; byte += kLine) __builtin_prefetch(row(i + ahead) + byte, 0, 2);
+    std::memcpy(out + static_cast<std::size_t>(places[i]) * width, row(i), width);
+  }
+}
+
 }  // namespace penstock

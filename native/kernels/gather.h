@@ -1,4 +1,4 @@
-// Gather: copies of chosen rows, one after another.
+// Gather: copies of chosen rows, one after another or to chosen places.
 #pragma once
 
 #include <cstddef>
@@ -10,5 +10,9 @@ namespace penstock {
 // these rows are a part of a batch, `batch_bytes` are those of the batch.
 void gather(const char* source, std::size_t width, const std::int64_t* rows, std::size_t count, char* out,
             std::size_t batch_bytes = 0);
+
+// out[places[i]] = sources[owners[i]][rows[i]], all rows of `width` bytes and all indices in range; no place twice.
+void gather_several(const char* const* sources, std::size_t width, const std::int64_t* owners, const std::int64_t* rows,
+                    const std::int64_t* places, std::size_t count, char* out);
 
 }  // namespace penstock

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
+#include <limits>
 #include <memory>
 #include <string>
 #include <vector>
@@ -176,7 +177,8 @@ void check_shapes() {
 }
 
 void check_places() {
-  const std::vector<std::int64_t> splits{0, 2, 2, 3}, outside{0, 9, 3}, down{0, 2, 1, 3}, late{1, 3};
+  const std::vector<std::int64_t> splits{0, 2, 2, 3}, outside{0, 9, 3}, down{0, 2, 1, 3}, late{1, 3},
+      least{0, 2, std::numeric_limits<std::int64_t>::min(), 3};
   std::vector<std::int64_t> pairs(6);
   CHECK(places_in_rows(splits.data(), 3, 3, pairs.data()) == 2);
   CHECK((pairs == std::vector<std::int64_t>{0, 0, 0, 1, 2, 0}));
@@ -185,6 +187,7 @@ void check_places() {
   CHECK(places_in_rows(outside.data(), 2, 3, pairs.data()) == -1);
   CHECK(places_in_rows(down.data(), 3, 3, pairs.data()) == -1);
   CHECK(places_in_rows(late.data(), 1, 3, pairs.data()) == -1);
+  CHECK(places_in_rows(least.data(), 3, 3, pairs.data()) == -1);
 }
 
 }  // namespace

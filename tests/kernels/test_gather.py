@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from penstock.kernels import gather
+from penstock.kernels import gather, gather_several
 from penstock.kernels.reference.gather import gather as twin
+from penstock.kernels.reference.gather import gather_several as twin_of_several
 
 DTYPES = ["u1", "?", "i2", "f2", "f4", "i8", "c8", "c16", ">i4", "U3", "S5", "M8[s]", "V7", [("a", "i4"), ("b", "f8")]]
 
@@ -94,3 +95,47 @@ def test_the_source_may_be_read_only() -> None:
     source = np.arange(5)
     source.flags.writeable = False
     assert gather(source, np.array([3])).tolist() == [3]
+
+
+@pytest.mark.parametrize("dtype", [*DTYPES, "O"], ids=str)
+@pytest.mark.parametrize("row_shape", [(), (3,), (28, 28), (700, 3), (0,)], ids=str)
+def test_rows_of_several_arrays_go_to_their_places(dtype: object, row_shape: tuple[int, ...]) -> None:
+    rng = np.random.default_rng(0)
+    sources = [rng.integers(0, 99, (length, *row_shape)).astype("i4").astype(dtype) for length in (5, 1, 0, 40)]
+    owners = rng.choice([0, 1, 3], 60)
+    rows = rng.integers(0, [len(sources[owner]) for owner in owners])
+    places = rng.permutation(70)[:60]
+    found, expected = (np.zeros((70, *row_shape), dtype) for _ in range(2))
+    assert gather_several(sources, owners, rows, places, found) is found
+    twin_of_several(sources, owners, rows, places, expected)
+    assert found.tolist() == expected.tolist()
+    strided = np.zeros((70, *row_shape, 2), dtype)[..., 0]
+    assert gather_several(sources, owners, rows, places, strided).tolist() == expected.tolist()
+
+
+@pytest.mark.parametrize(
+    ("owners", "rows", "places", "named"),
+    [
+        ([2], [0], [0], "there is no source 2"),
+        ([-1], [0], [0], "there is no source -1"),
+        ([1], [3], [0], r"row 3 is outside \[0, 3\)"),
+        ([0], [-1], [0], r"row -1 is outside \[0, 5\)"),
+        ([0], [0], [4], r"place 4 is outside \[0, 4\)"),
+        ([0], [0], [-(1 << 63)], "is outside"),
+    ],
+)
+def test_numbers_outside_their_range_are_named(owners, rows, places, named) -> None:
+    arrays = [np.zeros((5, 2)), np.zeros((3, 2))]
+    with pytest.raises(IndexError, match=named):
+        gather_several(arrays, np.array(owners), np.array(rows), np.array(places), np.zeros((4, 2)))
+
+
+def test_arrays_that_do_not_fit_together_are_refused() -> None:
+    one, source = np.array([0]), np.zeros((5, 2))
+    for out in (np.zeros((4, 3)), np.zeros((4, 2), "f4"), np.zeros(4)):
+        with pytest.raises(ValueError, match="each source must have rows of"):
+            gather_several([source], one, one, one, out)
+    with pytest.raises(ValueError, match="overlap"):
+        gather_several([source], one, one, one, source[1:3])
+    with pytest.raises(ValueError, match="the same length"):
+        gather_several([source], one, np.array([0, 1]), one, np.zeros((4, 2)))

@@ -1,12 +1,13 @@
 from __future__ import annotations
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 
 from penstock.plan.graph import post_order
 from penstock.rewrite.passes import rewritten
 from penstock.rewrite.seeds import bind_seeds
 from penstock.testing.draft import LONGEST
 from penstock.testing.streams import streams
+from tests.draws import draw_until
 
 OPERATIONS = {
     *("filter", "scan", "take_while", "unique", "map", "batch", "enumerate", "shuffle", "take", "skip", "shard"),
@@ -29,6 +30,8 @@ OPERATIONS = {
     *("group_by_window", "bucket_by_sequence_length", "batch_by_tokens", "group_by_reducer"),
 }
 
+RULES = {"trace_map", "trace_filter"}
+
 
 @given(streams())
 @settings(max_examples=60)
@@ -41,15 +44,14 @@ def test_random_streams_are_short_and_seeded(ds):
 def test_random_streams_contain_every_operation_and_mostly_have_elements():
     seen, drawn, rules = set(), [], set()
 
-    @given(streams())
-    @settings(max_examples=500, database=None, derandomize=True, suppress_health_check=list(HealthCheck))
-    def look(ds):
+    def are_all_seen(ds):
         seen.update(node.name for node in post_order(ds._plan))
         rules.update(rewritten(bind_seeds(ds._plan, 0)).applied)
         drawn.append(ds)
+        return seen >= OPERATIONS and rules >= RULES and len(drawn) >= 100
 
-    look()
-    lengths = [len(list(ds)) for ds in drawn[::3]]
+    draw_until(are_all_seen, streams(), 500)
+    lengths = [len(list(ds)) for ds in drawn[:100]]
     assert seen >= OPERATIONS
-    assert rules >= {"trace_map", "trace_filter"}
+    assert rules >= RULES
     assert sum(length > 2 for length in lengths) > len(lengths) // 2

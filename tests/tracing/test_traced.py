@@ -18,6 +18,7 @@ from penstock.elements.nested.structure import LEAF, flatten
 from penstock.elements.spec import ArraySpec, ObjectSpec
 from penstock.plan.safety.imported import Imported
 from penstock.tracing.traced import traced
+from tests.draws import draws
 from tests.tracing.comparing import F8, I8, U1, chunk_of, quietly, trace_of, verify, verify_made
 from tests.tracing.expressions import cases
 
@@ -25,7 +26,7 @@ NUMBER = ArraySpec((), I8)
 
 
 @given(cases())
-@settings(max_examples=200)
+@settings(max_examples=draws(200))
 def test_columns_equal_elements(case):
     function, source, columns = case
     made = quietly(lambda: trace_of(function, columns))
@@ -45,7 +46,7 @@ def test_most_valid_random_functions_are_traced():
     counts = {"traced": 0, "run": 0}
 
     @given(cases())
-    @settings(max_examples=80, derandomize=True)
+    @settings(max_examples=draws(80), derandomize=True)
     def count(case):
         function, _, columns = case
         element = chunk_of(columns).element(0)

@@ -30,6 +30,15 @@ def cpu(monkeypatch):
     return times
 
 
+def request(clock, asked, now, run):
+    """Let the clock note what the consumer tells it of a request."""
+    if clock.measures:
+        clock.asked(asked)
+    clock.left -= 1
+    if clock.left <= 0 or run.ended is not None:
+        clock.handed_out(asked, now, run)
+
+
 def test_the_cpu_time_of_steps_is_that_of_those_measured(cpu):
     clock, run = StepClock(), FakeRun()
     for number in range(10):
@@ -45,9 +54,8 @@ def test_the_cpu_time_of_steps_is_that_of_those_measured(cpu):
 def test_after_the_first_steps_few_are_measured(cpu):
     clock, run = StepClock(), FakeRun()
     for number in range(EARLY + 10 * MEASURED):
-        clock.asked(number)
-        clock.handed_out(number, number, run)
-    assert cpu["read"] < 2 * (EARLY + 11)
+        request(clock, number, number, run)
+    assert cpu["read"] == 2 * (EARLY + 10) - 1
 
 
 def test_a_step_of_another_thread_is_not_measured(cpu):
@@ -65,13 +73,11 @@ def test_waits_in_which_workers_start_are_the_start_of_the_run(cpu):
     clock, run = StepClock(), FakeRun()
     waits = [("inline", True), ("inline", True), ("2 threads", True), ("2 threads", True)]
     for run.mode, run.has_workers in waits:
-        clock.asked(0)
-        clock.handed_out(0, 10, run)
+        request(clock, 0, 10, run)
     assert clock.times().warm_up == 20
-    for run.has_workers in (False, False, True):
-        clock.asked(0)
-        clock.handed_out(0, 100, run)
-    assert clock.times().warm_up == 220
+    for run.has_workers in (False, *[False] * EARLY, True):
+        request(clock, 0, 100, run)
+    assert clock.times().warm_up == 20 + 100 * (EARLY + 1)
 
 
 def test_nothing_counts_after_the_end(cpu):

@@ -1,7 +1,7 @@
 """Native kernels behind plain NumPy signatures; `kernels.reference` has the twins for tests."""
 
 from penstock.kernels.files import MappedFile, advise_files, advise_ranges, maps_cut, read_regular_files
-from penstock.kernels.memory import Ahead, Begun, Pool, SideThread, gather
+from penstock.kernels.memory import Ahead, Begun, Pool, SideThread, gather, gather_several
 from penstock.kernels.numbers import copy_numbers
 from penstock.kernels.pack import MOST_CAPACITY, Fit, HeldArrays, begin_filling, fill_bins, pack_bins
 from penstock.kernels.rows import (
@@ -33,6 +33,7 @@ __all__ = [
     "fill_bins",
     "first_draws",
     "gather",
+    "gather_several",
     "group_rows",
     "group_sizes",
     "maps_cut",

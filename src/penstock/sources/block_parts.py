@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from collections.abc import Sequence
+from typing import Any, NamedTuple, Protocol, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,32 +12,48 @@ from penstock.core.arrays import Rows
 from penstock.elements.chunks.chunk import Column
 from penstock.elements.ragged import Ragged
 from penstock.elements.spec import ArraySpec, LeafSpec, RaggedSpec
-from penstock.kernels import gather
+from penstock.kernels import gather, gather_several
+from penstock.kernels.arrays import items_at
+
+
+class Picks(NamedTuple):
+    """Some rows of several blocks, block after block, and their places in the result."""
+
+    cuts: list[int]  # the first of each block, and the end
+    owners: Rows  # the number of the block of each row
+    rows: Rows  # within its block
+    places: Rows
 
 
 class ColumnParts(Protocol):
     """One column assembled from rows of several blocks."""
 
-    def put(self, column: Any, rows: Rows, low: int) -> None:
-        """Store rows of a block in the places from `low` on in the run."""
+    def put(self, columns: Sequence[Any], picks: Picks) -> None:
+        """Store rows of blocks, given the column of each block."""
         ...
 
-    def done(self, back: Rows, into: NDArray[Any] | None) -> Column:
-        """Return the rows at `back` of the run, in the given memory if it fits."""
+    def done(self) -> Column:
+        """Return all rows."""
         ...
 
 
-def column_parts(spec: LeafSpec, count: int) -> ColumnParts:
-    """Return an assembler for `count` rows of a column."""
+def column_parts(spec: LeafSpec, count: int, into: NDArray[Any] | None) -> ColumnParts:
+    """Return an assembler for `count` rows of a column, in the given memory if it fits."""
     if isinstance(spec, ArraySpec) and spec.known:
-        return _ArrayParts(spec, count)
-    return _RaggedParts(count) if isinstance(spec, RaggedSpec | ArraySpec) else _ListParts(count)
+        shape = (count, *(size or 0 for size in spec.shape))
+        return ArrayParts(memory_for(shape, spec.dtype, into))
+    return _RaggedParts() if isinstance(spec, RaggedSpec | ArraySpec) else _ListParts()
+
+
+def memory_for(shape: tuple[int, ...], dtype: np.dtype[Any], into: NDArray[Any] | None) -> NDArray[Any]:
+    """Return the given memory if it fits, else new memory."""
+    fits = into is not None and into.shape == shape and into.dtype == dtype
+    return into if fits and into is not None else np.empty(shape, dtype)
 
 
 def picked(column: NDArray[Any], rows: Rows, into: NDArray[Any] | None) -> NDArray[Any]:
     """Return these rows, in the given memory if it fits."""
-    fits = into is not None and into.shape == (len(rows), *column.shape[1:]) and into.dtype == column.dtype
-    return gather(column, rows, into if fits else None)
+    return gather(column, rows, memory_for((len(rows), *column.shape[1:]), column.dtype, into))
 
 
 def given(values: NDArray[Any], into: NDArray[Any] | None) -> NDArray[Any]:
@@ -47,40 +64,45 @@ def given(values: NDArray[Any], into: NDArray[Any] | None) -> NDArray[Any]:
     return into
 
 
-class _ArrayParts:
-    def __init__(self, spec: ArraySpec, count: int) -> None:
-        self.values = np.empty((count, *(size or 0 for size in spec.shape)), spec.dtype)
+class ArrayParts:
+    """Rows of arrays, each copied to its place."""
 
-    def put(self, column: Any, rows: Rows, low: int) -> None:
-        gather(column, rows, self.values[low : low + len(rows)])
+    def __init__(self, values: NDArray[Any]) -> None:
+        self.values = values
 
-    def done(self, back: Rows, into: NDArray[Any] | None) -> Column:
-        return picked(self.values, back, into)
+    def put(self, columns: Sequence[Any], picks: Picks) -> None:
+        gather_several(columns, picks.owners, picks.rows, picks.places, self.values)
 
-
-class _RaggedParts:
-    """Rows of lists: kept as views until all have arrived, then each value is copied once."""
-
-    def __init__(self, count: int) -> None:
-        self.rows: list[Any] = [None] * count
-
-    def put(self, column: Any, rows: Rows, low: int) -> None:
-        values, splits = column.values, column.row_splits
-        spans = zip(splits[rows].tolist(), splits[rows + 1].tolist(), strict=True)
-        self.rows[low : low + len(rows)] = [values[begin:end] for begin, end in spans]
-
-    def done(self, back: Rows, into: NDArray[Any] | None) -> Column:
-        rows = self.rows
-        return Ragged.from_rows([rows[i] for i in back.tolist()])
+    def done(self) -> NDArray[Any]:
+        return self.values
 
 
 class _ListParts:
-    def __init__(self, count: int) -> None:
-        self.values: list[Any] = [None] * count
+    """Rows as Python objects, in the order in which they come, until all have arrived."""
 
-    def put(self, column: Any, rows: Rows, low: int) -> None:
-        self.values[low : low + len(rows)] = column.take(rows)
+    def __init__(self) -> None:
+        self._values: list[Any] = []
+        self._places: list[Rows] = []
 
-    def done(self, back: Rows, into: NDArray[Any] | None) -> Column:
-        values = self.values
-        return [values[i] for i in back.tolist()]
+    def put(self, columns: Sequence[Any], picks: Picks) -> None:
+        for column, low, high in zip(columns, picks.cuts, picks.cuts[1:], strict=False):
+            self._values += self._taken(column, picks.rows[low:high])
+        self._places.append(picks.places)
+
+    def _taken(self, column: Any, rows: Rows) -> list[Any]:
+        return column.take(rows)
+
+    def done(self) -> Column:
+        return cast("list[Any]", items_at(self._values, np.argsort(np.concatenate(self._places))))
+
+
+class _RaggedParts(_ListParts):
+    """Rows of lists: kept as views until all have arrived, then each value is copied once."""
+
+    def _taken(self, column: Any, rows: Rows) -> list[Any]:
+        values, splits = column.values, column.row_splits
+        spans = zip(splits[rows].tolist(), splits[rows + 1].tolist(), strict=True)
+        return [values[begin:end] for begin, end in spans]
+
+    def done(self) -> Column:
+        return Ragged.from_rows(cast("list[Any]", super().done()))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from math import prod
 from typing import Any, Protocol, TypeAlias
 
@@ -21,7 +21,7 @@ from penstock.elements.spec import ArraySpec, LeafSpec, RaggedSpec, Spec
 from penstock.index.blocked import Blocks
 from penstock.kernels import gather
 from penstock.sources.block_advice import BlockAdvice
-from penstock.sources.block_parts import column_parts, given, picked
+from penstock.sources.block_parts import ArrayParts, Picks, column_parts, given, picked
 from penstock.sources.powers import paths_of
 from penstock.storage.recent import Recent
 from penstock.storage.remote.file import are_remote
@@ -187,7 +187,7 @@ class BlockedSource:
         if self.store.block_bytes is None:
             blocks = blocks[counts * _DENSE >= self.store.bounds[blocks + 1] - self.store.bounds[blocks]]
         if self._advice is not None:
-            self._advice.tell(block for block in blocks.tolist() if block not in self._recent)
+            self._advice.tell(self._recent.missing(blocks.tolist()))
 
     def describe(self, row: int) -> str:
         block = int(self.store.bounds.searchsorted(row, "right")) - 1
@@ -222,12 +222,13 @@ class BlockedSource:
         return Columns(self._structure, columns, len(rows))
 
     def _of_several(self, rows: Rows, memory: Sequence[NDArray[Any] | None]) -> Columns:
-        """Gather the rows block by block into one run, then restore the requested order."""
+        """Gather the rows of several blocks: first those of blocks that are in memory, then block by block."""
         owner = self.store.bounds.searchsorted(rows, "right") - 1
         order = np.argsort(owner, kind="stable")
         owner = owner[order]
         cuts = np.concatenate([[0], np.flatnonzero(np.diff(owner)) + 1, [len(rows)]])
-        spans = {int(owner[low]): (low, high) for low, high in pairwise(cuts.tolist())}
+        numbers = owner[cuts[:-1]]
+        spans = dict(zip(numbers.tolist(), pairwise(cuts.tolist()), strict=True))
         in_blocks = rows[order] - self.store.bounds[owner]
         try:
             return self._gathered(in_blocks, order, spans, memory)
@@ -238,43 +239,66 @@ class BlockedSource:
         self, in_blocks: Rows, order: Rows, spans: dict[int, tuple[int, int]], memory: Sequence[NDArray[Any] | None]
     ) -> Columns:
         """Return the rows that are at the places `in_blocks` of the blocks of `spans`, each at its place in `order`."""
-        narrow, layout = self._narrow, self._layout
-        packed = np.empty((len(order), layout.itemsize), np.uint8)
+        narrow, layout, count = self._narrow, self._layout, len(order)
+        packed = ArrayParts(np.empty((count, layout.itemsize), np.uint8))
         by_place = {
-            place: column_parts(spec, len(order)) for place, spec in enumerate(self._specs) if place not in narrow
+            place: column_parts(spec, count, memory[place] if memory else None)
+            for place, spec in enumerate(self._specs)
+            if place not in narrow
         }
         decoded = self._ahead(spans)
-        for number, found in self._recent.each(spans):
-            decoded(number)
-            low, high = spans[number]
-            self._count_used(number, high - low)
+        for found in self._recent.groups(spans):
+            blocks, picks = self._picks(found, in_blocks, order, spans)
+            for number in found:
+                decoded(number)
+            if narrow:
+                packed.put([block.packed(layout, narrow) for block in blocks], picks)
+            for place, part in by_place.items():
+                part.put([block.columns[place] for block in blocks], picks)
+        fields = self._fields(packed.values) if narrow else {}
+        columns: list[Column] = []
+        for place in range(len(self._specs)):
+            part = by_place.get(place)
+            into = memory[place] if memory else None
+            columns.append(given(fields[place], into) if part is None else part.done())
+        return Columns(self._structure, columns, count)
+
+    def _picks(
+        self,
+        found: dict[int, DecodedBlock | Loose],
+        in_blocks: Rows,
+        order: Rows,
+        spans: dict[int, tuple[int, int]],
+    ) -> tuple[list[DecodedBlock], Picks]:
+        """Return the blocks found, and the rows to take of them; count these rows as used."""
+        mine = [spans[number] for number in found]
+        counts = [high - low for low, high in mine]
+        if len(found) < len(spans):
+            in_blocks = np.concatenate([in_blocks[low:high] for low, high in mine])
+            order = np.concatenate([order[low:high] for low, high in mine])
+        cuts = list(accumulate(counts, initial=0))
+        blocks: list[DecodedBlock] = []
+        for (number, block), low, count in zip(found.items(), cuts, counts, strict=False):
+            self._count_used(number, count)
+            if isinstance(block, DecodedBlock):
+                blocks.append(block)
+                continue
             try:
-                block, local = _whole(found, in_blocks[low:high])
+                whole, in_blocks[low : low + count] = _whole(block, in_blocks[low : low + count])
             except DataError as error:
                 error.element = int(order[low + (error.element or 0)])
                 raise
-            if narrow:
-                gather(block.packed(layout, narrow), local, packed[low:high])
-            for place, part in by_place.items():
-                part.put(block.columns[place], local, low)
-        back = np.empty_like(order)  # back[i]: the place of row i in the run
-        back[order] = np.arange(len(order))
-        fields = self._fields(gather(packed, back)) if narrow else {}
-        columns: list[Column] = []
-        for place in range(len(self._specs)):
-            into = memory[place] if memory else None
-            part = by_place.get(place)
-            columns.append(given(fields[place], into) if part is None else part.done(back, into))
-        return Columns(self._structure, columns, len(order))
+            blocks.append(whole)
+        return blocks, Picks(cuts, np.repeat(np.arange(len(blocks)), counts), in_blocks, order)
 
     def _count_used(self, number: int, rows: int) -> None:
         """Count rows read of a block; once it is read to its end, it makes room for others first.
 
         Threads may count at the same time, and lose some: the block then stays as long as others.
         """
-        used, bounds = self._used, self.store.bounds
+        used = self._used
         total = used.pop(number, 0) + rows
-        if total < bounds[number + 1] - bounds[number]:
+        if total < self._sizes[number]:
             used[number] = total
         else:
             self._recent.retire(number)
@@ -283,7 +307,7 @@ class BlockedSource:
         """Return a function to call with each decoded block, which reads the following blocks ahead."""
         if self._advice is None or self.store.block_bytes is None:
             return lambda _: None
-        return self._advice.ahead(block for block in blocks if block not in self._recent)
+        return self._advice.ahead(self._recent.missing(blocks))
 
     def _fields(self, packed: NDArray[np.uint8]) -> dict[int, NDArray[Any]]:
         """Return the narrow columns by their place, from rows packed as `DecodedBlock.packed` does."""
@@ -294,6 +318,11 @@ class BlockedSource:
     def _advice(self) -> BlockAdvice | None:
         extents = getattr(self.store, "extents", None)
         return None if extents is None else BlockAdvice(extents, always=are_remote(self.paths))
+
+    @cached_property
+    def _sizes(self) -> list[int]:
+        """The number of rows of each block."""
+        return np.diff(self.store.bounds).tolist()
 
     @cached_property
     def _used(self) -> dict[int, int]:

@@ -49,13 +49,18 @@ class Recent(Generic[T]):
         """The number of bytes of the cached values."""
         return self._bytes
 
-    def __contains__(self, key: int) -> bool:
-        """Return whether the value is cached."""
+    def missing(self, keys: Iterable[int]) -> list[int]:
+        """Return those of `keys` whose values are not cached."""
         with self._changed:
-            return key in self._ready
+            return [key for key in keys if key not in self._ready]
 
     def each(self, keys: Iterable[int]) -> Iterator[tuple[int, T]]:
         """Yield each of `keys` once, with its value, cached ones first."""
+        for found in self.groups(keys):
+            yield from found.items()
+
+    def groups(self, keys: Iterable[int]) -> Iterator[dict[int, T]]:
+        """Yield the values of `keys` together if they are cached, and each other one once it is made."""
         if self._process != os.getpid():
             self._begin()  # the threads that were making values are in the parent process
         asked = list(dict.fromkeys(keys))
@@ -64,17 +69,19 @@ class Recent(Generic[T]):
             missing = [key for key in asked if key not in found] if len(found) < len(asked) else []
             self._awaited.update(missing)
         try:
-            yield from found.items()
+            if found:
+                yield found
             while missing:
                 with self._changed:
                     found = self._at_hand(missing)
                     missing = [key for key in missing if key not in found]
                     self._awaited.subtract(list(found))
                     self._make_room()
-                yield from found.items()
+                if found:
+                    yield found
                 if missing and (key := self._claim(missing)) is not None:
                     missing.remove(key)
-                    yield key, self._made(key)
+                    yield {key: self._made(key)}
         finally:
             if missing:  # an error, or a caller that takes no more
                 with self._changed:

@@ -15,6 +15,7 @@ from penstock.core.events import RunEvent
 from penstock.core.frames import is_ours
 from penstock.core.frozen import frozen
 from penstock.engine.tasks.task import Task
+from penstock.plan import step as stepping
 from penstock.watch import counters as counting
 from penstock.watch import sampled as sampling
 from penstock.watch.counters import Counters
@@ -115,7 +116,7 @@ class Watched:
         """Return the place of a thread within an operation of the run; `None` if it waits for others or is out."""
         within: list[FrameType] = []
         for frame in _outwards(innermost):
-            operation = self._operation_of(frame, within)
+            operation = self._operation_of(frame)
             if operation:
                 break
             within.append(frame)
@@ -129,15 +130,12 @@ class Watched:
             return None
         return At(thread, within, theirs[-1] if theirs else within[0], operation, _task_around(innermost))
 
-    def _operation_of(self, frame: FrameType, within: list[FrameType]) -> str:
-        """Return the operation of the run that a frame measures or, of a dataset that is an element, runs.
-
-        `within` are the frames that it has called, the innermost first.
-        """
+    def _operation_of(self, frame: FrameType) -> str:
+        """Return the operation of the run that a frame measures or, of a dataset that is an element, runs."""
         file = frame.f_code.co_filename
-        if file in (counting.__file__, sampling.__file__):
-            is_sampled = file == sampling.__file__
-            operation = sampling.operation_in(frame, within) if is_sampled else frame.f_locals.get("operation")
+        if file in (counting.__file__, stepping.__file__):
+            is_chain = file == stepping.__file__
+            operation = sampling.operation_in(frame) if is_chain else frame.f_locals.get("operation")
             if isinstance(operation, OperationCounters) and operation in self._counters.operations:
                 return operation.node.label()
             return ""

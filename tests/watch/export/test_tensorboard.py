@@ -114,6 +114,23 @@ def test_something_else_is_refused():
         Dataset.range(9).iterator().to_tensorboard(3)
 
 
+def test_a_writer_of_tensorflow_has_the_curves(tmp_path):
+    tf = pytest.importorskip("tensorflow")
+    writer = tf.summary.create_file_writer(str(tmp_path))
+    it = Dataset.range(64).batch(4).iterator()
+    it.to_tensorboard(writer)
+    list(it)
+    (name,) = os.listdir(tmp_path)
+    values = [
+        value for event in tf.compat.v1.train.summary_iterator(str(tmp_path / name)) for value in event.summary.value
+    ]
+    found = {value.tag: (value.metadata.plugin_data.plugin_name, tf.make_ndarray(value.tensor)) for value in values}
+    assert found["penstock/batches_per_second"][0] == "scalars"
+    assert found["penstock/batches_per_second"][1] > 0
+    assert found["penstock/verdict"][0] == "text"
+    writer.close()
+
+
 def test_a_writer_of_tensorboardx_has_the_curves(tmp_path):
     tensorboardx = pytest.importorskip("tensorboardX")
     writer = tensorboardx.SummaryWriter(str(tmp_path))

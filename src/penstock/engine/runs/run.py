@@ -114,8 +114,10 @@ class Run(Changeable):
         from penstock.core.tunings import Tuning  # takes a millisecond to load, with that of tasks
 
         session = self._session
-        executor = "processes" if session.made_elsewhere else "threads" if session.has_threads else "inline"
-        workers = 1 if executor == "inline" else max(tuner.threads for tuner in session.tuners)
+        threads = max((tuner.threads for tuner in session.tuners), default=0)
+        in_threads = session.has_threads and threads > 0
+        executor = "processes" if session.made_elsewhere else "threads" if in_threads else "inline"
+        workers = 1 if executor == "inline" else threads
         known = session.tuners if session.told is None or self.plan.indexed else []  # one of them is told
         tasks = tuple(tuner.tasks() for tuner in known)
         why = [reason for tuner in session.tuners for reason in tuner.reasons()]

@@ -130,7 +130,7 @@ class Session:
             return True
         if not isinstance(settings.executor, str) and self._outer is not None:  # most datasets in datasets are cheap
             return not tuner.threads_pay()
-        return settings.begins_inline and not (tuner.threads or tuner.threads_pay())
+        return settings.begins_inline and (tuner.has_returned or not (tuner.threads or tuner.threads_pay()))
 
     def workers(self, work: Work, tuner: Tuner, observer: Observer) -> Workers:
         """Return workers for a stage; all stages share the threads of the stage that wants the most."""
@@ -144,7 +144,9 @@ class Session:
                 return found
             tuner.fix(threads, "no process can be started")
         elif self.settings.is_remote:
-            return self._outside.remote(work, threads, observer, self.settings, self.at_close)
+            made = self._outside.remote(work, threads, observer, self.settings, self.at_close)
+            tuner.is_far = made.is_far
+            return made
         self.has_threads = True
         if not isinstance(executor, str):
             return workers.executors.ThreadWorkers(work, executor)
@@ -166,6 +168,11 @@ class Session:
         self.resize()
         if not self.has_given_slots:
             self.allocate_slot = each_alone(self.memory.allocate_shared)
+
+    def return_inline(self) -> None:
+        """Note that the consumer's thread makes the items of a stage from now on."""
+        self.has_threads = any(tuner.threads for tuner in self.tuners)
+        self.resize()
 
     def follow(self, workers: int) -> None:
         """Continue with the number of workers that the executor has now."""
@@ -329,5 +336,6 @@ class Session:
         if outside.in_processes and self._threads is None:
             return outside.in_processes[0].name
         wanted = max((tuner.threads for tuner in self.tuners), default=1)
-        workers = 0 if self._threads is None else self._threads.workers or wanted  # none while the run is paused
+        threads = self._threads if wanted else None
+        workers = 0 if threads is None else threads.workers or wanted  # none while the run is paused
         return f"{workers} thread{'' if workers == 1 else 's'}" if workers else "inline"

@@ -16,13 +16,13 @@ from contextlib import suppress
 from itertools import count
 from typing import Any, NamedTuple, cast
 
-from penstock.core.surroundings import serve_another_process
+from penstock.core.surroundings import serve_another_process, versions
 from penstock.elements.chunks.chunk import Chunk
 from penstock.engine.memory.arena import ARENA_SHARE
 from penstock.engine.memory.pool import SharedMemory
 from penstock.engine.runs.lending import Lending
 from penstock.engine.runs.settings import settings_of
-from penstock.engine.service.client import ServiceKey, as_served, versions
+from penstock.engine.service.client import ServiceKey, as_served
 from penstock.engine.service.folder import ServiceDoor, is_of_this_user, service_door
 from penstock.engine.service.pieces import PreparedPieces
 from penstock.engine.service.rows import PreparedRows

@@ -4,9 +4,9 @@ from typing import TYPE_CHECKING
 
 from penstock.core.lazy import files_on_demand
 
-__all__ = ["hill_climb"]
+__all__ = ["hill_climb", "look"]
 
 if TYPE_CHECKING:
-    from penstock.engine.tuning import hill_climb
+    from penstock.engine.tuning import hill_climb, look
 else:
     __getattr__ = files_on_demand(__name__, __all__)

@@ -72,7 +72,7 @@ class Codes:
         return len(self.codes)
 
     def take(self, rows: Rows) -> list[Any]:
-        return self.values[self.codes[rows]].tolist()
+        return self.values.take(self.codes.take(rows)).tolist()
 
 
 class NullError(DataError):

@@ -212,7 +212,7 @@ class SeekableRecords:
         rows = rows[~np.isin(rows, self._lost)]
         of = (np.searchsorted(self._starts, rows, side="right") - 1).tolist()
         spans = (self._span(file, row) for file, row in zip(of, rows.tolist(), strict=True))
-        wanted = {frame for span in spans for frame in self._frames_between(*span) if frame not in self._recent}
+        wanted = self._recent.missing({frame for span in spans for frame in self._frames_between(*span)})
         advise_extents(map(self._extent, wanted))
 
     def _extent(self, frame: int) -> tuple[str, int, int]:
