@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import logging
 import os
-import platform
-import sys
 import threading
 import weakref
 from collections.abc import Iterator, Mapping
@@ -15,6 +13,7 @@ from typing import Any, NamedTuple
 from penstock.core.arrays import Rows
 from penstock.core.errors import PlanError, WorkerDiedError, WorkerError
 from penstock.core.pickling import dumps
+from penstock.core.surroundings import versions
 from penstock.elements.chunks.chunk import Chunk, concat
 from penstock.engine.memory.lent import LentFile
 from penstock.engine.transport.channel import Channel, Message
@@ -319,8 +318,3 @@ def _close(lines: set[ServiceLine]) -> None:
 def as_served(plan: Node) -> Node:
     """Return the plan after rewrites, which follow from its own options alone."""
     return rewritten(plan, PLAIN if options_of(plan).rewrite is False else PASSES).plan
-
-
-def versions() -> str:
-    """Return the versions that must agree between processes which exchange plans and elements."""
-    return f"Penstock {vars(sys.modules['penstock'])['__version__']} with Python {platform.python_version()}"

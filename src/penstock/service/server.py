@@ -13,7 +13,7 @@ from contextlib import suppress
 from itertools import count
 from typing import Any, NamedTuple
 
-from penstock.core.surroundings import serve_another_process
+from penstock.core.surroundings import serve_another_process, versions
 from penstock.elements.chunks.chunk import Chunk
 from penstock.engine.memory.arena import ARENA_SHARE
 from penstock.engine.memory.pool import SharedMemory
@@ -26,7 +26,7 @@ from penstock.engine.transport.raised import pickled_error
 from penstock.engine.transport.unsent import part_at_fault, why_unsent
 from penstock.engine.workers.lifetime import WORKER
 from penstock.plan.flow import Piece
-from penstock.service.client import ServiceKey, as_served, versions
+from penstock.service.client import ServiceKey, as_served
 from penstock.service.folder import ServiceDoor, is_of_this_user, service_door
 from penstock.service.pieces import PreparedPieces
 from penstock.service.rows import PreparedRows

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import penstock as ps
+from penstock.core.errors import WorkerError
 from penstock.elements.chunks.chunk import Items
 from penstock.engine.handed_in.pickled import LARGEST_CARRIED, OtherHostError, pickled_plan
 from penstock.engine.handed_in.remote import run_remotely
@@ -55,6 +56,14 @@ def test_a_large_plan_travels_once_in_a_file_without_a_name():
     plan.remove()
     assert not Path(plan.path).exists()
     plan.remove()
+
+
+def test_a_worker_with_other_versions_says_so(monkeypatch):
+    plan = travelled(pickled(ps.Dataset.range(9), Unobserved()))
+    monkeypatch.setattr("penstock.engine.handed_in.pickled.versions", lambda: "Penstock 0.0 with Python 2.7")
+    error = run_remotely(plan, TASK).error(ps.Dataset.range(9)._plan)
+    assert isinstance(error, WorkerError)
+    assert "a worker has Penstock 0.0 with Python 2.7, and the program has Penstock" in str(error)
 
 
 def test_the_file_of_another_plan_is_not_taken_for_that_of_this_one():

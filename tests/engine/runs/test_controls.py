@@ -233,7 +233,7 @@ def test_a_pause_that_is_repeated_is_one():
 def test_threads_wanted_are_those_asked_for_unless_paused():
     controls, tuners = Controls(), [Tuner(None), Tuner(None)]
     assert controls.threads_wanted([]) == 1
-    assert controls.threads_wanted(tuners) == 0
+    assert controls.threads_wanted(tuners) == 1
     controls.change_workers(4)
     assert controls.threads_wanted(tuners) == 4
     controls.pause()

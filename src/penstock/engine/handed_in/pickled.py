@@ -11,6 +11,8 @@ from hashlib import sha256
 from itertools import count
 from typing import Any, TypeVar
 
+from penstock.core.errors import WorkerError
+from penstock.core.surroundings import versions
 from penstock.engine.tasks.observer import Observer
 from penstock.engine.tasks.works import Rebuildable
 from penstock.engine.transport.dumped_plan import dumped_plan
@@ -75,12 +77,20 @@ class PickledPlan:
     in_use: bytes = b""
     cache_bytes: int = 0
     kept: Any = field(default=None, repr=False)
+    made_by: str = field(default_factory=versions, repr=False)
     file: Any = field(default=None, repr=False)
     digest: bytes = field(default=b"", repr=False)
     of: tuple[type, Node, int, type] | None = field(default=None, repr=False)
     finalizer: Any = field(default=None, repr=False)
     routes: weakref.WeakKeyDictionary[Any, PickledPlan] = field(default_factory=weakref.WeakKeyDictionary, repr=False)
     abroad: list[PickledPlan] = field(default_factory=list, repr=False)
+
+    def check_versions(self) -> None:
+        """Raise a `WorkerError` if this process has other versions of Penstock or Python than the one that sent it."""
+        if (here := versions()) != self.made_by:
+            raise WorkerError(
+                f"a worker has {here}, and the program has {self.made_by}: install the same versions on every host"
+            )
 
     def load(self) -> Any:
         """Return the unpickled object."""
@@ -132,7 +142,8 @@ class PickledPlan:
         return os.pread(self.file.fileno(), os.fstat(self.file.fileno()).st_size, len(self.key))
 
     def __reduce__(self) -> Any:
-        return PickledPlan, (self.data, self.path, self.key, plans_in_use.told(), self.cache_bytes, self.kept)
+        told = plans_in_use.told()
+        return PickledPlan, (self.data, self.path, self.key, told, self.cache_bytes, self.kept, self.made_by)
 
 
 class OtherHostError(Exception):

@@ -16,6 +16,7 @@ from typing import Any, cast
 import numpy as np
 
 from penstock.core.budget import UNLIMITED, Budget
+from penstock.core.errors import WorkerError
 from penstock.engine.handed_in.pickled import KEY, MOST_PICKLED, OWNER, OtherHostError, PickledPlan
 from penstock.engine.memory.freed import give_back
 from penstock.engine.tasks.observer import Observer
@@ -118,6 +119,10 @@ def run_remotely(plan: PickledPlan, task: Task, siblings: Any = ()) -> tuple[Mad
     An exception is returned, since the executor's own pickling may change it, or break the executor.
     """
     end_with_parent(siblings)
+    try:
+        plan.check_versions()
+    except WorkerError as error:
+        return Raised("failed", pickled_error(error), None)
     loaded_plans.tidy(plan)
     try:
         work, observer = loaded_plans.get(plan)

@@ -43,10 +43,10 @@ class Sharing:
         self._note = note
         self._is_refused = False
 
-    def expect(self, executor: Any) -> None:
-        """Find the arena before the first slot is taken, if an executor, or those that a function makes, may use it."""
-        if isinstance(executor, ProcessPoolExecutor) or not callable(getattr(executor, "submit", None)):
-            _ = self._arena
+    def expect(self, executor: Any) -> bool:
+        """Find the arena before the first slot is taken; return whether an executor, or one still made, may use it."""
+        may_share = isinstance(executor, ProcessPoolExecutor) or not callable(getattr(executor, "submit", None))
+        return may_share and self._arena is not None
 
     def pack(self, plan: PickledPlan, task: Task, executor: Executor) -> Sent:
         """Return a task ready to be sent to an executor."""

@@ -34,9 +34,13 @@ class RemoteWorkers:
         observer: Observer,
         plan: PickledPlan,
         pack: Packing = Pickled,
+        *,
+        is_far: bool = True,
     ) -> None:
+        """Let the executor make tasks; one that `is_far` carries their results here, instead of sharing memory."""
         self.work = work
         self.observer = observer
+        self.is_far = is_far
         self.plan = plan
         self.pack = pack
         self._executor = executor

@@ -71,8 +71,11 @@ class Controls:
         return lambda ready: not self.paused and has_room(ready)
 
     def threads_wanted(self, tuners: list[Tuner]) -> int:
-        """Return the number of threads to continue with: what was asked for, else the most that a stage wants."""
-        return 0 if self.paused else self.workers or max((tuner.threads for tuner in tuners), default=1)
+        """Return the number of threads to continue with: what was asked for, else the most that a stage wants.
+
+        One stays for the tasks that a stage has begun before its items are made in the consumer's thread.
+        """
+        return 0 if self.paused else self.workers or max([1, *(tuner.threads for tuner in tuners)])
 
     def after_fork(self) -> None:
         """Go on in a forked child, which nobody has asked for anything."""

@@ -114,11 +114,12 @@ class OutsideWorkers:
         arena = partial(self._carry_over.arena, settings.memory_budget, given=settings.budget_is_given)
         sharing = engine.handed_in.sharing.Sharing(work.plan, arena, self._note_once)
         self._held_by_pools.append(sharing.held)
-        sharing.expect(given)
+        shares = sharing.expect(given)
         self._budget.elsewhere = partial(engine.handed_in.sharing.held_by_pools, self._held_by_pools)
         plan = self._carry_over.pickled_plan(work, observer)
         plan.cache_bytes = self._budget.cache_limit // (getattr(given, "_max_workers", threads) or 1)
-        made = engine.handed_in.workers.RemoteWorkers(work, self.executor, observer, plan, sharing.pack)
+        kind, pack = engine.handed_in.workers.RemoteWorkers, sharing.pack
+        made = kind(work, self.executor, observer, plan, pack, is_far=not shares)
         self._remote.append(made)
         return made
 

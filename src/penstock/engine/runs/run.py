@@ -44,7 +44,7 @@ AGAIN = "next() of another iterator, once it has loaded this one's state_dict()"
 """The way to make a failed element of a stream again, without the elements before it."""
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Totals:
     """The items that a run has made so far, and the rows that they hold."""
 

@@ -14,8 +14,10 @@ def tuning_of(session: Session, operations: tuple[str, ...], *, indexed: bool) -
     `operations` are those of the pipeline as it was written.
     """
     settings, budget = session.settings, session.budget
-    executor = "processes" if session.made_elsewhere else "threads" if session.has_threads else "inline"
-    workers = 1 if executor == "inline" else max(tuner.threads for tuner in session.tuners)
+    threads = max((tuner.threads for tuner in session.tuners), default=0)
+    in_threads = session.has_threads and threads > 0
+    executor = "processes" if session.made_elsewhere else "threads" if in_threads else "inline"
+    workers = 1 if executor == "inline" else threads
     known = session.tuners if session.told is None or indexed else []  # one of them is told
     tasks = tuple(tuner.tasks() for tuner in known)
     why = [reason for tuner in session.tuners for reason in tuner.reasons()]
