@@ -23,7 +23,8 @@ def main() -> None:
         for job in find_jobs(arguments.workload, arguments.variants):
             tune(job, sides(arguments.against))
     else:
-        for job in find_jobs(arguments.command, vars(arguments).get("variants", [])):
+        given = vars(arguments)
+        for job in find_jobs(arguments.command, given.get("variants", []), given.get("only", [])):
             results = run_job(job, sides(arguments.against), arguments.rounds, arguments.before)
             print(table.terminal(job, results), flush=True)
 
@@ -55,6 +56,8 @@ def parse() -> argparse.Namespace:
         command = commands.add_parser(name, help=(workload.__doc__ or "").strip())
         for variant in workload.VARIANTS:
             add_variant(command, variant)
+        if not workload.VARIANTS:
+            command.add_argument("only", nargs="*", metavar="JOB", help="only these, such as `cpu` of `autotune cpu`")
         measured.append(command)
     for command in [*measured, tuning]:
         command.add_argument("--against", metavar="PEERS", help="comma-separated peers (default: all installed ones)")

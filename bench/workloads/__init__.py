@@ -54,9 +54,16 @@ WORKLOADS = {
 }
 
 
-def find_jobs(name: str, variants: Collection[str]) -> list[Job]:
-    """Return the jobs of workload `name`, or the one job with exactly `variants` (such as `--large --float`)."""
+def find_jobs(name: str, variants: Collection[str], only: Collection[str] = ()) -> list[Job]:
+    """Return the jobs of workload `name`, or the one job with exactly `variants` (such as `--large --float`).
+
+    With `only`, they are those of these names, without that of the workload; one of the same name has it whole.
+    """
     if name == "all":
         return [job for workload in WORKLOADS.values() for job in workload.jobs()]
     workload = WORKLOADS[name]
-    return [workload.job(frozenset(variants))] if workload.VARIANTS else workload.jobs()
+    jobs: list[Job] = [workload.job(frozenset(variants))] if workload.VARIANTS else workload.jobs()
+    named = {job.name.removeprefix(name).strip() or name: job for job in jobs}
+    if unknown := sorted(set(only) - named.keys()):
+        raise SystemExit(f"{name} has no {', '.join(unknown)}; there are: {', '.join(named)}")
+    return [job for word, job in named.items() if not only or word in only]

@@ -17,6 +17,9 @@ class At:
     def query(self):
         return self.past
 
+    def synchronize(self):
+        self.past = True
+
     def elapsed_time(self, later):
         return later.ms - self.ms
 
@@ -60,6 +63,19 @@ def test_events_do_not_pile_up():
         clock.handed_out(None)
         clock.moved(At(0), At(1), 1)
     assert len(clock._waits) + len(clock._moves) < 5
+
+
+def test_transfers_are_noted_with_their_time_on_the_device(monkeypatch):
+    monkeypatch.setattr("penstock.feed.clock.perf_counter_ns", lambda: 5_000_000)  # at 100 ms of the device
+    points, noted = iter((At(100), At(101), At(120), At(121))), []
+    clock = EventClock("cuda:0", points.__next__)
+    clock.note = lambda *transfer: noted.append(transfer)
+    for began in (98, 110):
+        clock.asked()
+        clock.handed_out(None)
+        clock.moved(At(began), At(began + 1.5), 7)
+    clock.times()
+    assert noted == [("to cuda:0", 3_000_000, 1_500_000, 7), ("to cuda:0", 15_000_000, 1_500_000, 7)]
 
 
 def test_another_pass_begins_anew():

@@ -9,7 +9,9 @@ import pytest
 
 from penstock import Dataset
 from penstock.core.errors import ClosedError, PlanError
+from penstock.feed.clock import ArrivalClock
 from penstock.feed.feed import FedIterator, FrameworkFeed, Here
+from penstock.feed.parcel import parcel_of
 from penstock.feed.towers import Stacked
 
 
@@ -97,6 +99,28 @@ def test_a_feed_tells_what_the_clock_of_its_device_says():
     feed = FrameworkFeed(Dataset.range(10).batch(2), placement)
     list(feed)
     assert feed.verdict() == "By the clock, after True."
+
+
+def test_transfers_are_in_the_trace_and_the_report_of_a_feed(tmp_path):
+    class Moving(Here):
+        clock = ArrivalClock("gpu:0")
+
+        def place(self, batches):
+            return self.clock.timed(lambda parcel: Here.place(self, batches), parcel_of(batches[0]))
+
+    it = FrameworkFeed(Dataset.range(12).batch(4), Moving(Tensor)).iterator()
+    it.trace(tmp_path / "run.json")
+    it.report(tmp_path / "run.html")
+    list(it)
+    events = json.loads((tmp_path / "run.json").read_text())
+    transfers = [event for event in events if event.get("cat") == "transfer"]
+    assert [(each["name"], each["args"]) for each in transfers] == 3 * [("call: to gpu:0", {"bytes": 32})]
+    tracks = {event["tid"]: event["args"]["name"] for event in events if event["name"] == "thread_name"}
+    assert {tracks[each["tid"]] for each in transfers} == {"transfers"}
+    assert ">transfers<" in (tmp_path / "run.html").read_text()
+    again = FrameworkFeed(Dataset.range(12).batch(4), Moving(Tensor)).iterator()
+    assert Moving.clock.note is None  # another pass, which nobody watches
+    again.close()
 
 
 def test_a_feed_tells_the_settings_of_its_pipeline():

@@ -28,10 +28,17 @@ def test_an_operation_is_quick_if_its_last_call_was(took, below, is_sampled, is_
 
 
 def test_calls_that_were_not_measured_are_in_the_total():
-    operation, since = OperationCounters(PLAN, [], contains_inputs=False), Unmeasured(2)
-    operation.unmeasured.append((since, 1))
-    since.counts += [2, 8, 1, 4, 7]  # two calls, and a step of the third
-    assert operation.total()[ROWS] == 0  # the step measures itself
-    since.quick = frozenset([1])
-    operation.skip(3, 30)
-    assert (operation.total()[CALLS], operation.total()[ROWS]) == (5, 42)
+    operations = [OperationCounters(PLAN, [], contains_inputs=False) for _ in range(3)]
+    since = Unmeasured(frozenset(range(3)), [0, 0, 1])  # the last one is below a step that regroups
+    for place, operation in enumerate(operations):
+        operation.unmeasured.append((since, place))
+    since.noted += [(2, 8), (1, 4)]
+    assert [(operation.total()[CALLS], operation.total()[ROWS]) for operation in operations] == [
+        (2, 3),
+        (2, 3),
+        (2, 12),
+    ]
+    assert sorted(since.take()) == [(0, 2, 3), (1, 2, 3), (2, 2, 12)]
+    operations[2].skip(2, 12)
+    assert [operation.total()[ROWS] for operation in operations] == [0, 0, 12]
+    assert since.take() == []

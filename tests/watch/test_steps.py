@@ -10,10 +10,16 @@ from penstock.watch import steps
 from penstock.watch.steps import EARLY, MEASURED, StepClock
 
 
+class FakeSession:
+    mode = "inline"
+    waits_for_processes = False
+
+
 class FakeRun:
     ended = None
-    mode = "inline"
-    has_workers = True
+
+    def __init__(self):
+        self.session = FakeSession()
 
 
 @pytest.fixture
@@ -28,6 +34,15 @@ def cpu(monkeypatch):
     monkeypatch.setattr(steps, "thread_time_ns", thread_time_ns)
     monkeypatch.setattr(steps, "process_time_ns", lambda: times["process"])
     return times
+
+
+def request(clock, asked, now, run):
+    """Let the clock note what the consumer tells it of a request."""
+    if clock.measures:
+        clock.asked(asked)
+    clock.left -= 1
+    if clock.left <= 0 or run.ended is not None:
+        clock.handed_out(asked, now, run)
 
 
 def test_the_cpu_time_of_steps_is_that_of_those_measured(cpu):
@@ -45,9 +60,8 @@ def test_the_cpu_time_of_steps_is_that_of_those_measured(cpu):
 def test_after_the_first_steps_few_are_measured(cpu):
     clock, run = StepClock(), FakeRun()
     for number in range(EARLY + 10 * MEASURED):
-        clock.asked(number)
-        clock.handed_out(number, number, run)
-    assert cpu["read"] < 2 * (EARLY + 11)
+        request(clock, number, number, run)
+    assert cpu["read"] == 2 * (EARLY + 10) - 1
 
 
 def test_a_step_of_another_thread_is_not_measured(cpu):
@@ -63,15 +77,12 @@ def test_a_step_of_another_thread_is_not_measured(cpu):
 
 def test_waits_in_which_workers_start_are_the_start_of_the_run(cpu):
     clock, run = StepClock(), FakeRun()
-    waits = [("inline", True), ("inline", True), ("2 threads", True), ("2 threads", True)]
-    for run.mode, run.has_workers in waits:
-        clock.asked(0)
-        clock.handed_out(0, 10, run)
+    for run.session.mode in ("inline", "inline", "2 threads", "2 threads"):
+        request(clock, 0, 10, run)
     assert clock.times().warm_up == 20
-    for run.has_workers in (False, False, True):
-        clock.asked(0)
-        clock.handed_out(0, 100, run)
-    assert clock.times().warm_up == 220
+    for run.session.waits_for_processes in (True, *[True] * EARLY, False):
+        request(clock, 0, 100, run)
+    assert clock.times().warm_up == 20 + 100 * (EARLY + 1)
 
 
 def test_nothing_counts_after_the_end(cpu):

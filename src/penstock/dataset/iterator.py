@@ -31,6 +31,7 @@ from penstock.watch.steps import StepClock
 
 if TYPE_CHECKING:
     from penstock.dataset.passes import Passes
+    from penstock.engine.runs.settings import Settings
     from penstock.kernels import Ahead
 
 T = TypeVar("T")
@@ -125,19 +126,22 @@ class Iterator(Watching, Closing, Generic[T]):
             return item
 
     def _refill(self) -> None:
-        if self._run is not None and self._run.controls.asked:
-            self._first += self._run.heed()  # a pause is neither a wait nor a step
-            self._steps.skip()
         asked = perf_counter_ns()
         if self._run is None:
             self._begin_run(asked)
-        watched = cast("watch.stuck.Watched", self._watched)
+        elif self._run.controls.asked:
+            self._first += self._run.heed()  # a pause is neither a wait nor a step
+            self._steps.skip()
+            asked = perf_counter_ns()
+        watched, steps = cast("watch.stuck.Watched", self._watched), self._steps
         watched.consumer, watched.asked = threading.get_ident(), asked
-        self._steps.asked(asked)
+        if steps.measures:
+            steps.asked(asked)
         if watch.stuck.watchdog.thread is None:  # ended by a fork
             watch.stuck.watchdog.watch(watched)
+        items: Any = None
         try:
-            items: Any = self._next_items()
+            items = self._next_items()
         except BaseException as error:
             if self._stop is not None:  # the run is over; its closer would hold the error, whose frames hold this
                 self._stop()
@@ -148,14 +152,14 @@ class Iterator(Watching, Closing, Generic[T]):
             watched.asked = 0
             self._last = perf_counter_ns()
             self._waited += self._last - asked
-            self._steps.handed_out(asked, self._last, cast("Run", self._run))
+            steps.left -= 1
+            if steps.left <= 0 or items is None:
+                steps.handed_out(asked, self._last, cast("Run", self._run))
             viewers = self._viewers
             if viewers is not None and (self._last >= viewers.due or cast("Run", self._run).ended is not None):
                 self._let_look(viewers, asked)
         if items is None:
-            self._passes.end()
-            if self._warn is not None and self._received == self._cursor.row == 0:
-                self._warn(empty=True, failed=any(each.failed for each in self.stats().operations))
+            self._end_pass()
             raise StopIteration
         self._items = deque(items) if isinstance(items, list) else items
         run = cast("Run", self._run)
@@ -163,6 +167,11 @@ class Iterator(Watching, Closing, Generic[T]):
             self._look(run)
         if self._warn is not None and run.is_parallel:
             self._warn_of_threads(self._warn)
+
+    def _end_pass(self) -> None:
+        self._passes.end()
+        if self._warn is not None and self._received == self._cursor.row == 0:
+            self._warn(empty=True, failed=any(each.failed for each in self.stats().operations))
 
     def _begin_run(self, asked: int) -> None:
         if self._closed:
@@ -229,11 +238,17 @@ class Iterator(Watching, Closing, Generic[T]):
         if not self._plan.indexed:  # the plan as written: rewrites must not change cursors
             self._cursor = cursor.in_form(engine.runs.lowering.form_of(plan, self._options.rewrite))
         if any(node.name == "share" for node in post_order(plan)):
-            from penstock.engine.service.sharing import open_services
+            from penstock.service.sharing import open_services
 
             open_services(plan)
-        drawn_seed = cursor.seed if is_derived else None
-        return Run(plan, settings, self._counters, self._cursor, self._carry_over, drawn_seed=drawn_seed)
+        return self._run_of(plan, settings, self._cursor, cursor.seed if is_derived else None)
+
+    def _run_of(self, plan: Node, settings: Settings, cursor: Cursor, drawn_seed: int | None = None) -> Run:
+        isolate = None
+        if settings.isolate:
+            from penstock.isolation.elsewhere import isolated as isolate
+
+        return Run(plan, settings, self._counters, cursor, self._carry_over, drawn_seed=drawn_seed, isolate=isolate)
 
     def state_dict(self) -> dict[str, Any]:
         """Return the position as plain JSON data: exact regardless of work done ahead, and cheap enough for every step.

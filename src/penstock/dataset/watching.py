@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from penstock.plan.explain import Explanation
     from penstock.plan.node import Node
     from penstock.watch.counters import Counters
-    from penstock.watch.export.tensorboard import ScalarWriter
     from penstock.watch.leaks import MemoryGrowth
     from penstock.watch.live.view import Glance
     from penstock.watch.steps import StepClock
@@ -164,9 +163,9 @@ class Watching:
         """Write a trace of this pass for https://ui.perfetto.dev or `chrome://tracing`; call it before the first item.
 
         The trace shows tasks and their operations on the threads and processes that make them, the consumer's waits
-        and steps, memory, the tuner's decisions and events. A name that ends with `.gz` is packed. The file grows
-        twice a second and is readable at any moment, also after the process was killed. If it cannot be written, the
-        log says so and the run goes on. Calls of an operation below 20 µs are left out.
+        and steps, a feed's transfers, memory, the tuner's decisions and events. A name that ends with `.gz` is packed.
+        The file grows twice a second and is readable at any moment, also after the process was killed. If it cannot be
+        written, the log says so and the run goes on. Calls of an operation below 20 µs are left out.
 
         >>> import json, os, tempfile
         >>> it = Dataset.range(8).batch(4).iterator()
@@ -181,15 +180,20 @@ class Watching:
         """
         self._add_viewer("trace", lambda: watch.trace.viewer.TraceViewer(path), spans=True)
 
-    def to_tensorboard(self, to: str | os.PathLike[str] | ScalarWriter) -> None:
+    def note_transfer(self, name: str, begin: int, took: int, nbytes: int) -> None:
+        """Record the transfer of a batch to a device, of which a trace or a report tells; times are in ns."""
+        if self._viewers is not None and self._viewers.spans is not None:
+            self._viewers.spans.note_transfer(name, begin, took, nbytes)
+
+    def to_tensorboard(self, to: Any) -> None:
         """Write the figures of this pass for TensorBoard, once a second; call it before the first item.
 
         `to` is the folder that TensorBoard is started with, or one of its runs: the figures are in `penstock` inside of
-        it, a run beside your own scalars. Or pass your `SummaryWriter`, of PyTorch or tensorboardX, to have them among
-        yours. The curves are items and rows per second, the share of its time that the consumer waits, tasks under
-        way, workers, memory, and each operation's share of the work; the texts are the tuner's decisions, events and,
-        at the end, the verdict. Nothing has to be installed. If the file cannot be written, the log says so and the run
-        goes on.
+        it, a run beside your own scalars. Or pass your writer, of PyTorch, tensorboardX or TensorFlow, to have them
+        among yours. The curves are items and rows per second, the share of its time that the consumer waits, tasks
+        under way, workers, memory, and each operation's share of the work; the texts are the tuner's decisions, events
+        and, at the end, the verdict. Nothing has to be installed. If the file cannot be written, the log says so and
+        the run goes on.
 
         >>> import os, tempfile
         >>> it = Dataset.range(8).batch(4).iterator()
@@ -199,10 +203,10 @@ class Watching:
         ...     os.listdir(folder)
         ['penstock']
         """
-        writes = isinstance(to, str | os.PathLike) or callable(getattr(to, "add_scalar", None))
-        if not writes:
+        where = to if isinstance(to, str | os.PathLike) else watch.export.tensorboard.writer_of(to)
+        if where is None:
             raise TypeError(f"to_tensorboard(): expected a folder or a SummaryWriter, not {type(to).__name__}")
-        self._add_viewer("to_tensorboard", lambda: watch.export.tensorboard.TensorBoardViewer(to))
+        self._add_viewer("to_tensorboard", lambda: watch.export.tensorboard.TensorBoardViewer(where))
 
     def to_prometheus(self, pipeline: str = "penstock", *, registry: Any = None) -> None:
         """Let Prometheus scrape the counts of this pass, labeled `pipeline`, from a registry of its library.

@@ -4,20 +4,32 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from time import perf_counter
-from typing import Any, Protocol, TypeAlias
+from time import perf_counter, perf_counter_ns
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar
 
 from penstock.core.frozen import frozen
 from penstock.core.verdicts import Verdict
 from penstock.elements.nested.structure import flatten
+
+if TYPE_CHECKING:
+    from penstock.feed.parcel import Parcel
+
+T = TypeVar("T")
 
 _BOUND = 0.05  # share of the time that a device waits before anything but its steps is called the limit
 _LEAST_STEPS = 3
 _LEAST_SECONDS = 0.05
 
 
+NoteTransfer: TypeAlias = Callable[[str, int, int, int], object]
+"""Takes the name of a transfer, its begin and the time it took (both in ns of `perf_counter_ns`), and its bytes."""
+
+
 class Clock(Protocol):
     """Notes when batches are asked for and handed out."""
+
+    note: NoteTransfer | None
+    """Called with each transfer, if anybody looks at transfers."""
 
     def begin(self) -> None:
         """Forget what was measured: another pass begins."""
@@ -81,6 +93,7 @@ class Event(Protocol):
     """A point in the work of a device, as PyTorch's events are."""
 
     def query(self) -> bool: ...
+    def synchronize(self) -> None: ...
     def elapsed_time(self, end_event: Any, /) -> float: ...
 
 
@@ -92,12 +105,15 @@ class EventClock:
     """Measures a device by events in its work, which are read once they are past.
 
     `record` notes a point in the work of the consumer, after the steps submitted so far. Between that point, noted when
-    the consumer asks for a batch, and one noted when the batch is there, the device has nothing to do.
+    the consumer asks for a batch, and one noted when the batch is there, the device has nothing to do. Transfers are
+    noted with their time on the device; for that, the consumer waits for the device once.
     """
 
     def __init__(self, name: str, record: Callable[[], Event]) -> None:
+        self.note: NoteTransfer | None = None
         self._name = name
         self._record = record
+        self._zero: tuple[Event, int] | None = None  # a point and its time here, in ns
         self.begin()
 
     def begin(self) -> None:
@@ -109,6 +125,9 @@ class EventClock:
 
     def asked(self) -> None:
         self._asked = self._record()
+        if self.note is not None and self._zero is None:
+            self._asked.synchronize()
+            self._zero = self._asked, perf_counter_ns()
 
     def handed_out(self, batch: Any) -> None:
         if self._asked is not None:
@@ -142,18 +161,24 @@ class EventClock:
             self._last = there
         while self._moves and self._moves[0][1].query():
             began, ended, size = self._moves.popleft()
-            moving += began.elapsed_time(ended) / 1e3
+            took = began.elapsed_time(ended)
+            moving += took / 1e3
             nbytes += size
+            if self.note is not None and self._zero is not None:
+                zero, at = self._zero
+                self.note(f"to {self._name}", at + round(1e6 * zero.elapsed_time(began)), round(1e6 * took), size)
         self._sums = DeviceTimes(self._name, steps, seconds, waited, moving, nbytes)
 
 
 class ArrivalClock:
     """Counts the batches that had not arrived when they were handed out, for frameworks without events that tell time.
 
-    A batch under way is no proof that its device waits: the steps before it may take longer than the transfer.
+    A batch under way is no proof that its device waits: the steps before it may take longer than the transfer. Of
+    transfers only the call that begins them is noted.
     """
 
     def __init__(self, name: str) -> None:
+        self.note: NoteTransfer | None = None
         self._name = name
         self.begin()
 
@@ -164,6 +189,15 @@ class ArrivalClock:
     def asked(self) -> None:
         if not self._steps:
             self._began = perf_counter()
+
+    def timed(self, move: Callable[[Parcel], T], parcel: Parcel) -> T:
+        """Return the result of a call that begins to move a batch, and note the call."""
+        began = perf_counter_ns()
+        moved = move(parcel)
+        if self.note is not None:
+            nbytes = sum(array.nbytes for array in parcel.arrays)
+            self.note(f"call: to {self._name}", began, perf_counter_ns() - began, nbytes)
+        return moved
 
     def handed_out(self, batch: Any) -> None:
         self._steps += 1

@@ -21,6 +21,7 @@ from penstock.elements.nested.structure import flatten, paths, unflatten
 from penstock.elements.ragged import Ragged
 from penstock.elements.sparse import Sparse
 from penstock.feed import images
+from penstock.feed.clock import NoteTransfer
 from penstock.feed.parcel import NUMBERS, each_converted, is_numeric
 from penstock.feed.protocol import Finish, Placement
 
@@ -52,6 +53,7 @@ class AheadIterator(ElementIterator, Protocol):
     ) -> None: ...
     def explain(self) -> Explanation: ...
     def display(self, title: Callable[[], str], verdict: Callable[[], str], /) -> str: ...
+    def note_transfer(self, name: str, begin: int, took: int, nbytes: int, /) -> None: ...
     def trace(self, path: Any, /) -> None: ...
     def report(self, path: Any, /) -> None: ...
     def to_tensorboard(self, to: Any, /) -> None: ...
@@ -127,6 +129,7 @@ class FedIterator(Closing):
         self._depth = depth
         self._takes_ahead = depth > 1 or placement.gathers > 1
         self._lock = threading.RLock()
+        self._note: NoteTransfer | None = None
         self._begin()
 
     def _begin(self) -> None:
@@ -135,8 +138,9 @@ class FedIterator(Closing):
         self._is_begun = False
         self._over = False  # the source has no more
         self._failure: Exception | None = None  # raised once all that was placed before is handed out
-        if self._placement.clock is not None:
-            self._placement.clock.begin()
+        if (clock := self._placement.clock) is not None:
+            clock.begin()
+            clock.note = self._note
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} of {self._source!r}>"
@@ -246,10 +250,16 @@ class FedIterator(Closing):
     def trace(self, path: str | os.PathLike[str]) -> None:
         """Write a trace of this pass; see `Iterator.trace`."""
         self._source.trace(path)
+        self._note_transfers()
 
     def report(self, path: str | os.PathLike[str]) -> None:
         """Write a page about this pass when it ends; see `Iterator.report`."""
         self._source.report(path)
+        self._note_transfers()
+
+    def _note_transfers(self) -> None:
+        if (clock := self._placement.clock) is not None:
+            clock.note = self._note = self._source.note_transfer
 
     def to_tensorboard(self, to: Any) -> None:
         """Write the figures of this pass for TensorBoard; see `Iterator.to_tensorboard`."""

@@ -109,10 +109,10 @@ class Sharded:
     def place(self, batches: list[Any]) -> Any:
         parcel = parcel_of(batches[0])
         if not parcel.encoded:
-            return self._begun(parcel)
+            return self.clock.timed(self._begun, parcel)
         if self._decoder is None:
             self._decoder = self._opened()
-        return images.beside(partial(self._begun, parcel))
+        return images.beside(partial(self.clock.timed, self._begun, parcel))
 
     def _begun(self, parcel: Parcel) -> Any:
         arrays = each_converted(partial(narrowed, self._jax), parcel.arrays, parcel.paths)

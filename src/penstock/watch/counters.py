@@ -26,7 +26,6 @@ from penstock.watch.counts import (
     CPU,
     FAILED,
     GIVEN,
-    QUICK,
     ROWS,
     ROWS_SKIPPED,
     SKIPPED,
@@ -39,12 +38,12 @@ from penstock.watch.counts import (
 )
 from penstock.watch.fetches import FetchCounter, Fetched
 from penstock.watch.outlines import NodeOutline, Outline
-from penstock.watch.sampled import QUICK_SAMPLE, SAMPLE, Tally, sampled
+from penstock.watch.sampled import SAMPLE, Tally, sampled
 
 if TYPE_CHECKING:
     from penstock.core.events import RunEvent
     from penstock.engine.runs.run import Run
-    from penstock.engine.tasks.observer import WrappedStep
+    from penstock.engine.tasks.observer import Wrapped
     from penstock.engine.tasks.task import Task
     from penstock.plan.types import Program
 
@@ -103,12 +102,13 @@ class Counters:
         if of.kind == "flow":
             return partial(self._measured_flow, operation, function)
         if of.kind == "program":
-            return _measured_program(operation, function, rows_at=0, is_recording=self._records())
+            return _measured_program(operation, function, rows_at=0)
         return (_measured_step if of.kind == "step" else _measured_spread)(operation, function)
 
-    def join(self, source: Program, steps: Sequence[WrappedStep]) -> Program:
-        """Return the program of steps over that of `source`, which measures steps that are quick now and then."""
-        return sampled(source, steps, [self._operations[step.number] for step in steps], self._records())
+    def join(self, source: Wrapped[Program], steps: Sequence[Wrapped[Step]]) -> Program:
+        """Return the program of steps over that of `source`, which measures those that are quick now and then."""
+        operations = [self._operations[each.number] for each in (*steps, source)]
+        return sampled(source, steps, operations, self._records())
 
     def _records(self) -> Callable[[], bool] | None:
         """Return the function that tells whether calls are noted now; `None` if they never are."""
@@ -240,11 +240,10 @@ def _elsewhere() -> Counters:
 def _measured_step(operation: OperationCounters, step: Step) -> Step:
     """Return the step, measured: its time before and after its input, and its output."""
     cells, ident = operation.cells, threading.get_ident
-    rows_of, change, memory = step
-
-    counted = _measured_program(operation, change, rows_at=1)
+    rows_of = step.rows_of
+    counted = step._replace(change=_measured_program(operation, step.change, rows_at=1))
     if rows_of is None:
-        return Step(None, counted, memory)
+        return counted
 
     def measured(rows: Rows) -> Rows:
         cell = cells.get(ident()) or operation.cell()
@@ -260,7 +259,7 @@ def _measured_step(operation: OperationCounters, step: Step) -> Step:
         cell[CPU] += stands_for * wall  # arithmetic never waits
         return rows
 
-    return Step(measured, counted, memory)
+    return counted._replace(rows_of=measured)
 
 
 def _measured_spread(operation: OperationCounters, spread: Spread) -> Spread:
@@ -294,35 +293,18 @@ def _measured_spread(operation: OperationCounters, spread: Spread) -> Spread:
 
 
 def _measured_program(
-    operation: OperationCounters,
-    make: Callable[..., Chunk] | None,
-    *,
-    rows_at: int,
-    is_recording: Callable[[], bool] | None = None,
+    operation: OperationCounters, make: Callable[..., Chunk] | None, *, rows_at: int
 ) -> Callable[..., Chunk]:
     """Return `make`, which makes a chunk, measured and counted; the rows are its argument number `rows_at`.
 
-    Without `make`, the chunk is the first argument. Of a source that only computes, one call in some is measured, which
-    saves a fourth of what counters cost in a cheap pipeline.
+    Without `make`, the chunk is the first argument.
     """
-    rests = make if operation.is_sampled and not operation.inputs else None  # the source, unmeasured
     cells, ident, note = operation.cells, threading.get_ident, operation.note
 
     def counted(*given: Any) -> Chunk:
         # one function: after a long task, each further call takes a microsecond
         cell, count = cells.get(ident()) or operation.cell(), len(given[rows_at])
-        skipped = cell[SKIPPED]
-        if (
-            rests is not None
-            and skipped < QUICK_SAMPLE - 1
-            and operation.took < QUICK
-            and not (is_recording and is_recording())
-        ):
-            chunk = rests(*given)
-            cell[SKIPPED] = skipped + 1
-            cell[ROWS_SKIPPED] += count
-            return chunk
-        failed, calls = outcomes_here.failed, cell[CALLS]
+        skipped, failed, calls = cell[SKIPPED], outcomes_here.failed, cell[CALLS]
         stands_for = skipped + 1 if skipped else 1 if calls < SAMPLE else 0 if calls % SAMPLE else SAMPLE
         if make is None:
             chunk = given[0]

@@ -11,7 +11,7 @@ from penstock.plan.node import Node
 from penstock.watch.containers import Containers
 from penstock.watch.counters import Counters
 
-FIRST_PAUSE = 50_000_000  # ns between the first looks
+FIRST_PAUSE = 100_000_000  # ns between the first looks
 MOST_LOOKS = 32  # then every second one is forgotten, and the pauses are twice as long
 FEWEST_LOOKS = 12  # looks before anything is said
 LEAST_GROWTH = 8 << 20  # bytes; less growth is not worth a word
@@ -64,7 +64,7 @@ class MemoryGrowth:
                 in_workers = f"in worker processes, {name}"
                 held[in_workers] = held.get(in_workers, 0) + nbytes
         if not self._has_caches:  # which have a limit
-            stages = ", ".join(run.made_elsewhere)
+            stages = ", ".join(run.session.made_elsewhere)
             unexplained = run.budget.elsewhere() - sum(held.values())
             held[f"the memory of the worker processes that make {stages}"] = max(unexplained, 0)
         return held

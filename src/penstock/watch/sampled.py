@@ -1,19 +1,20 @@
-"""Counts of calls that are not measured one by one: of quick steps, and of batches that a native thread makes."""
+"""Counts of calls that are not measured one by one: of quick operations, and of batches that a native thread makes."""
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Sequence
+from itertools import accumulate
 from typing import TYPE_CHECKING
 
-from penstock.plan.step import Out, TallyingProgram, program_of_steps
+from penstock.engine.tasks.observer import Unobserved
+from penstock.plan.step import Links, Out, RowCounts, Step, StepChain
 
 if TYPE_CHECKING:
     from types import FrameType
 
     from penstock.core.arrays import Rows
     from penstock.elements.chunks.chunk import Chunk
-    from penstock.engine.tasks.observer import WrappedStep
+    from penstock.engine.tasks.observer import Wrapped
     from penstock.plan.types import Program
     from penstock.watch.counts import OperationCounters
 
@@ -22,90 +23,107 @@ QUICK_SAMPLE = 32  # calls of quick steps, the same
 
 
 class Unmeasured:
-    """The calls of one thread, since the last one measured, in which quick steps were not measured."""
+    """The calls, since the last one measured, in which quick operations were not measured."""
 
-    __slots__ = ("_steps", "counts", "most", "quick")
+    __slots__ = ("_levels", "noted", "quick")
 
-    def __init__(self, steps: int) -> None:
-        self.quick: frozenset[int] = frozenset()
-        """The places of the steps that are not measured in them, from the top."""
-        self.counts: list[int] = []
-        """The number of rows of each step, call by call."""
-        self.most = 0
-        """The most counts, with which the next call is measured."""
-        self._steps = steps
+    def __init__(self, quick: frozenset[int], levels: Sequence[int]) -> None:
+        self.quick = quick
+        """The places of the operations that are not measured in them, from the top."""
+        self.noted: list[RowCounts] = []
+        """The numbers of rows of each call."""
+        self._levels = levels  # the number of each operation's rows among those of a call
 
     def of(self, place: int) -> tuple[int, int]:
-        """Return the calls of the step at a place, and the rows in them."""
-        if place not in self.quick:
-            return 0, 0
-        calls = len(self.counts) // self._steps
-        return calls, sum(self.counts[place : calls * self._steps : self._steps])
+        """Return the calls of the operation at a place, and the rows in them."""
+        noted, level = self.noted[:], self._levels[place]
+        return len(noted), sum(counts[level] for counts in noted)
 
-    def begin(self, quick: frozenset[int]) -> None:
-        """Count from zero; steps at these places need not be measured."""
-        self.quick, self.counts = quick, []
-        self.most = (QUICK_SAMPLE - 1) * self._steps if quick else 0
+    def take(self) -> list[tuple[int, int, int]]:
+        """Return the place, calls and rows of each operation, and count from zero."""
+        noted = self.noted[:]
+        del self.noted[: len(noted)]  # not those that other threads have added meanwhile
+        totals = [sum(counts) for counts in zip(*noted, strict=True)]
+        return [(place, len(noted), totals[self._levels[place]]) for place in self.quick if noted]
+
+
+class SampledChain(StepChain):
+    """A chain of operations, all of which are measured in each call, or quick ones in one call of some.
+
+    Rows are counted in all calls. The `operations` are those of the steps and, the last one, of the source.
+    """
+
+    __slots__ = ("_by_quick", "_levels", "_sides", "_unmeasured", "_whole", "operations")
+    most = QUICK_SAMPLE - 1
+
+    def __init__(
+        self, source: Wrapped[Program], steps: Sequence[Wrapped[Step]], operations: Sequence[OperationCounters]
+    ) -> None:
+        self.operations = operations
+        self._sides = source, steps
+        self._levels = [0, *accumulate(step.plain.regroups for step in steps)]
+        self._whole = Unobserved().join(source, steps)
+        self._by_quick: dict[frozenset[int], tuple[Links, Unmeasured]] = {}
+        super().__init__(source.wrapped, ())
+        self._skip(frozenset())
+
+    def take_stock(self, rows: Rows, out: Out) -> Chunk:
+        """Make a call in which all operations are measured, and stand for the calls before it."""
+        for place, calls, count in self._unmeasured.take():
+            self.operations[place].skip(calls, count)
+        chunk = self._whole(rows, out)
+        self._skip(frozenset(place for place, operation in enumerate(self.operations) if operation.is_quick))
+        return chunk
+
+    def _skip(self, quick: frozenset[int]) -> None:
+        """Measure all but the operations at these places in the next calls, or all operations if there are none."""
+        if quick not in self._by_quick:
+            source, steps = self._sides
+            unmeasured = Unmeasured(quick, self._levels)
+            chosen = tuple(step.plain if place in quick else step.wrapped for place, step in enumerate(steps))
+            base = source.plain if len(steps) in quick else source.wrapped
+            self._by_quick[quick] = (base, chosen, unmeasured.noted if quick else ALL_NOTED), unmeasured
+            for place in quick:
+                self.operations[place].unmeasured.append((unmeasured, place))
+        self.linked, self._unmeasured = self._by_quick[quick]
+
+
+ALL_NOTED: list[RowCounts] = [()] * SampledChain.most
+"""As many notes as let each call be measured."""
 
 
 def sampled(
-    source: Program,
-    steps: Sequence[WrappedStep],
+    source: Wrapped[Program],
+    steps: Sequence[Wrapped[Step]],
     operations: Sequence[OperationCounters],
     is_recording: Callable[[], bool] | None,
 ) -> Program:
-    """Return the program of steps over that of `source`: all are measured in each call, or quick ones in one of some.
+    """Return the program of steps over that of `source`; while it `is_recording`, all are measured in each call."""
+    if not any(operation.is_sampled for operation in operations):
+        return Unobserved().join(source, steps)
+    chain = SampledChain(source, steps, operations)
+    return chain.run if is_recording is None else _recording(chain, is_recording)
 
-    While it `is_recording`, all of them are measured in each call. Rows are counted in all calls.
-    """
-    whole, ident = program_of_steps(source, [step.wrapped for step in steps]), threading.get_ident
-    by_thread: dict[int, Unmeasured] = {}
-    programs: dict[frozenset[int], TallyingProgram] = {}  # that do not measure some steps
 
-    def begin() -> Unmeasured:
-        made = by_thread[ident()] = Unmeasured(len(steps))
-        for place, operation in enumerate(operations):
-            operation.unmeasured.append((made, place))
-        return made
-
-    def quick_ones() -> frozenset[int]:
-        quick = frozenset(place for place, operation in enumerate(operations) if operation.is_quick)
-        if quick not in programs:
-            chosen = [step.plain if place in quick else step.wrapped for place, step in enumerate(steps)]
-            programs[quick] = program_of_steps(source, chosen)
-        return quick
-
+def _recording(chain: SampledChain, is_recording: Callable[[], bool]) -> Program:
     def run(rows: Rows, out: Out = None) -> Chunk:
-        since = by_thread.get(ident()) or begin()
-        counts = since.counts
-        before = len(counts)
-        if before < since.most and not (is_recording and is_recording()):
-            try:
-                return programs[since.quick](rows, out, counts)
-            except BaseException:
-                del counts[before:]
-                raise
-        for place in since.quick:
-            operations[place].skip(*since.of(place))
-        since.begin(frozenset())
-        chunk = whole(rows, out)
-        since.begin(quick_ones())
-        return chunk
+        return chain.take_stock(rows, out) if is_recording() else chain.run(rows, out)
 
     return run
 
 
-def operation_in(frame: FrameType, within: list[FrameType]) -> OperationCounters | None:
-    """Return the operation that a frame of `sampled` runs without measuring it; `within` are the frames it has called.
+def operation_in(frame: FrameType) -> OperationCounters | None:
+    """Return the operation that a frame of a chain runs without measuring it.
 
-    The last of these is that of the program of steps, in which those above the one under way are waiting.
+    The chain is in its steps from the bottom up, and those above the one under way are waiting.
     """
-    inner = within[-1].f_locals if within else {}
-    if not {"chunk", "down", "waiting"} <= inner.keys():
+    here = frame.f_locals
+    chain = here.get("self")
+    if not isinstance(chain, SampledChain) or not {"chunk", "down", "waiting"} <= here.keys():
         return None
-    operations: Sequence[OperationCounters] = frame.f_locals["operations"]
-    changing = [each for each, step in zip(operations, inner["down"], strict=True) if step.change is not None]
-    return changing[len(inner["waiting"])]
+    steps: Sequence[Step] = here["down"]
+    changing = [each for each, step in zip(chain.operations, steps, strict=False) if step.change is not None]
+    return changing[len(here["waiting"])]
 
 
 class Tally:

@@ -31,11 +31,16 @@ NOT_BEGUN = StepTimes()
 class StepClock:
     """Measures a consumer that asks for items and uses them.
 
-    The CPU time of a thread is expensive to read, so after the first steps only some are measured.
+    The CPU time of a thread is expensive to read, and so is a call after a long task. So after the first steps only
+    some are measured, and the consumer calls `asked` and `handed_out` for those alone.
     """
 
     def __init__(self) -> None:
-        self._number = 0  # of requests
+        self.measures = True
+        """True before the first request, and while a step is measured whose end `asked` is to note."""
+        self.left = 0
+        """The requests, of which the consumer takes off one each time, until one is for `handed_out` to note."""
+        self._noted = 0  # requests
         self._began = self._ended = 0  # CPU time of the process
         self._warm_up = 0
         self._mode = ""  # where items are made
@@ -45,11 +50,11 @@ class StepClock:
 
     def asked(self, now: int) -> None:
         """Note that the consumer asks for items: its step is over."""
-        since, self._since = self._since, None
+        since, self._since, self.measures = self._since, None, False
         if since is not None and since[0] == threading.get_ident():
             self._steps += now - since[1]
             self._steps_cpu += thread_time_ns() - since[2]
-        elif not self._number:
+        elif not self._noted:
             self._began = process_time_ns()
 
     def handed_out(self, asked: int, now: int, run: Run) -> None:
@@ -57,28 +62,27 @@ class StepClock:
         if run.ended is not None:
             self.stop()
             return
-        number = self._number
-        self._number += 1
-        if number < EARLY or self._starting:
-            mode, self._starting = run.mode, not run.has_workers
+        if self._noted < EARLY or self._starting:
+            mode, self._starting = run.session.mode, run.session.waits_for_processes
             if mode != self._mode or self._starting:
                 self._warm_up += now - asked
             self._mode = mode
-        if number < EARLY or number % MEASURED == 0:
-            self._since = threading.get_ident(), now, thread_time_ns()
+        self._noted += 1
+        self.left = 1 if self._noted < EARLY or self._starting else MEASURED
+        self._since, self.measures = (threading.get_ident(), now, thread_time_ns()), True
 
     def skip(self) -> None:
         """Measure nothing of the step under way, in which the run was paused."""
-        self._since = None
+        self._since, self.measures = None, False
 
     def stop(self) -> None:
         """Note that the run is over."""
-        self._since = None
+        self._since, self.measures = None, False
         self._ended = self._ended or process_time_ns()
 
     def times(self) -> StepTimes:
         """Return the times so far."""
-        if not self._number:
+        if not self._noted:
             return NOT_BEGUN
         share = min(self._steps_cpu / self._steps, 1.0) if self._steps else 0.0
         return StepTimes(self._warm_up, (self._ended or process_time_ns()) - self._began, share)

@@ -15,6 +15,7 @@ from penstock.core.events import RunEvent
 from penstock.core.frames import is_ours
 from penstock.core.frozen import frozen
 from penstock.engine.tasks.task import Task
+from penstock.plan import step as stepping
 from penstock.watch import counters as counting
 from penstock.watch import sampled as sampling
 from penstock.watch.counters import Counters
@@ -97,7 +98,7 @@ class Watched:
 
     def note(self, event: RunEvent) -> None:
         """Let the consumer know of an event."""
-        (self._note or self.run.events.append)(event)
+        (self._note or self.run.session.events.append)(event)
 
     def at_work(self) -> list[str]:
         """Return the operations that threads of this process are in for the run, each once."""
@@ -115,7 +116,7 @@ class Watched:
         """Return the place of a thread within an operation of the run; `None` if it waits for others or is out."""
         within: list[FrameType] = []
         for frame in _outwards(innermost):
-            operation = self._operation_of(frame, within)
+            operation = self._operation_of(frame)
             if operation:
                 break
             within.append(frame)
@@ -129,19 +130,16 @@ class Watched:
             return None
         return At(thread, within, theirs[-1] if theirs else within[0], operation, _task_around(innermost))
 
-    def _operation_of(self, frame: FrameType, within: list[FrameType]) -> str:
-        """Return the operation of the run that a frame measures or, of a dataset that is an element, runs.
-
-        `within` are the frames that it has called, the innermost first.
-        """
+    def _operation_of(self, frame: FrameType) -> str:
+        """Return the operation of the run that a frame measures or, of a dataset that is an element, runs."""
         file = frame.f_code.co_filename
-        if file in (counting.__file__, sampling.__file__):
-            is_sampled = file == sampling.__file__
-            operation = sampling.operation_in(frame, within) if is_sampled else frame.f_locals.get("operation")
+        if file in (counting.__file__, stepping.__file__):
+            is_chain = file == stepping.__file__
+            operation = sampling.operation_in(frame) if is_chain else frame.f_locals.get("operation")
             if isinstance(operation, OperationCounters) and operation in self._counters.operations:
                 return operation.node.label()
             return ""
-        return INSIDE if file.endswith(_RUNS) and self.run.owns(frame.f_locals.get("window")) else ""
+        return INSIDE if file.endswith(_RUNS) and frame.f_locals.get("window") in self.run.session.windows else ""
 
     def _event(self, at: At, waited: float) -> RunEvent:
         from traceback import StackSummary
@@ -153,8 +151,8 @@ class Watched:
         if at.operation:
             where = "" if rows is None else f" at items {rows[0]} to {rows[1]}"
             words += f", and {at.operation} does not move{where}"
-        elif not run.mode.startswith("inline"):
-            words += f", and nothing comes from {run.mode}"
+        elif not run.session.mode.startswith("inline"):
+            words += f", and nothing comes from {run.session.mode}"
         stack = "".join(StackSummary.extract((each, each.f_lineno) for each in reversed(at.frames)).format()).rstrip()
         name = next((each.name for each in threading.enumerate() if each.ident == at.thread), "unknown")
         return RunEvent(

@@ -29,6 +29,23 @@ def test_a_nesting_that_is_none_in_some_elements_is_missing_there_alone():
     assert list(D.from_source([{"a": {"b": 1}}, {"a": {"c": 2}}]).describe()) == ['["a"]["b"]', '["a"]["c"]']
 
 
+@pytest.mark.parametrize(
+    ("element", "path"),
+    [({}, ""), ((), ""), ({"a": {}, "b": 1}, '["a"]'), (({"a": ()}, 1), '[0]["a"]'), ({"l": [{}, {}]}, '["l"][*]')],
+)
+def test_what_is_empty_in_all_elements_has_a_row(element, path):
+    found = D.from_source([element]).describe()
+    assert [leaf.path for leaf in found.values() if "empty" in leaf.specs] == [path]
+    assert (found[path].missing, found[path].values) == (0, 0)
+    assert found[path].specs == {"empty": found[path].count}
+
+
+def test_what_is_empty_in_some_elements_has_no_row():
+    found = D.from_source([{"a": {}}, {"a": {"b": 1}}, {"a": {"b": 2}}]).describe()
+    assert [(leaf.path, leaf.missing) for leaf in found.values()] == [('["a"]["b"]', 1)]
+    assert D.from_source([{"a": {}}, {"a": None}]).describe()["a"].specs == {"empty": 1}
+
+
 @pytest.mark.parametrize("dtype", [np.int64, np.uint8, np.float32, bool, np.complex64])
 def test_masked_numbers_count_as_masked_alone(dtype):
     numbers = np.ma.masked_array(np.arange(6).reshape(3, 2).astype(dtype), mask=[[0, 1], [0, 0], [1, 0]])

@@ -7,7 +7,8 @@ from itertools import pairwise
 import pytest
 
 from penstock.engine.tasks.cost import Cost
-from penstock.engine.tuning.hill_climb import AS_MUCH, MOST_WORKERS, WORTH, HillClimb, Look, threads_for
+from penstock.engine.tuning.hill_climb import AS_MUCH, MOST_WORKERS, WORTH, HillClimb, threads_for
+from penstock.engine.tuning.look import Look
 from penstock.engine.tuning.tuner import Tuner
 from tests.engine.tuning.simulated import MS, US, Machine, Part
 
@@ -217,11 +218,11 @@ def test_decisions_describe_the_findings():
     assert tuner.decisions[-1].startswith("1 thread instead of 2: they made 1.0")
     assert tuner.decisions[-1].endswith("times as much: the functions hold the GIL")
     tuner = Tuner(None)
-    Machine(reading_what_is_cold_at_first, CORES).run(600, tuner)
-    assert tuner.decisions[1].startswith(f"2 threads instead of {tuner.decisions[0].split()[0]}: they made ")
+    Machine(reading_what_is_cold_at_first, CORES).run(1500, tuner)
+    assert tuner.decisions[-1].startswith("2 threads instead of ")
     tuner = Tuner(None)
     Machine(sleeping_and_computing, CORES).run(300, tuner)
-    assert tuner.decisions[1].endswith(" threads stay: 2 made 0.19 times as much")
+    assert tuner.decisions[1].endswith(" threads stay: 4 made 0.32 times as much")
 
 
 # One look after another, as they might be seen
@@ -296,6 +297,54 @@ def test_one_thread_with_lower_throughput_does_not_stay_even_if_the_gil_is_held(
         assert climbing.holds_gil is held
 
 
+CHEAP = {"wall": 400 * US, "cpu": 400 * US, "yields": 0}
+
+
+def test_threads_are_given_back_if_the_consumer_s_thread_makes_as_much():
+    for makes, stays in ((1.0, 0), (0.8, 2)):
+        climbing = climb(pays_from=300 * US)
+        assert look(climbing, **CHEAP, rate=4.0) == 0
+        assert look(climbing, **CHEAP, rate=4.0 * makes) == (None if stays == 0 else 2)
+        assert climbing.threads == stays
+        none = "no threads instead of 2: they made 1.00 times as much"
+        assert climbing.decisions == [none if stays == 0 else "2 threads stay: none made 0.80 times as much"]
+
+
+def test_threads_that_were_given_back_are_tried_again_ever_later_if_items_cost_enough():
+    for cost, gaps in ((400 * US, [5, 17, 65]), (200 * US, [])):
+        climbing, tried = climb(threads=0, pays_from=300 * US), []
+        for number in range(200):
+            if look(climbing, wall=cost, cpu=cost, rate=2.0) == 2:
+                tried.append(number)
+                assert look(climbing, **CHEAP, rate=2.0) == 0
+        assert [later - earlier for earlier, later in pairwise(tried)] == gaps
+    climbing = climb(threads=0, pays_from=300 * US)
+    assert look(climbing, **CHEAP, rate=2.0) == 2
+    assert look(climbing, **CHEAP, rate=3.0) is None
+    assert climbing.decisions == ["2 threads instead of none: they made 1.50 times as much"]
+
+
+def test_threads_are_kept_where_the_consumer_s_thread_cannot_make_as_much():
+    expensive, several = {**CHEAP, "wall": 700 * US, "cpu": 700 * US}, {"wall": 400 * US, "cpu": 30 * US}
+    assert look(climb(pays_from=300 * US), **expensive, rate=2.8) is None
+    assert look(climb(threads=8, waiting=9.0, pays_from=300 * US), **several, rate=18.0) != 0  # eight at a time
+    assert look(climb(pays_from=300 * US, holds_gil=True), **CHEAP, rate=4.0) is None  # processes may help
+    assert look(climb(), **CHEAP, rate=4.0) is None  # the run must have threads
+
+
+def test_a_run_may_begin_with_an_attempt_at_no_threads():
+    assert climb().without_threads([]) is None, "nothing was measured"
+    for makes, stays in ((1.0, 0), (0.8, 2)):
+        climbing = climb()
+        look(climbing, **CHEAP, rate=4.0)
+        told: list[str] = []
+        heir = climbing.without_threads(told)
+        assert (heir.threads, climbing.threads) == (0, 2)
+        assert look(heir, **CHEAP, rate=4.0 * makes) == (None if stays == 0 else 2)
+        assert (heir.threads, len(told)) == (stays, 1)
+    assert climb(holds_gil=True, last=Look(made=1, passed=1)).without_threads([]) is None  # processes may take over
+
+
 def test_threads_beyond_the_cores_need_higher_throughput_than_one_for_each_core():
     for makes, stays in ((1.0, 2), (0.5, 12)):
         climbing = climb(threads=12, waiting=5.0)
@@ -303,6 +352,29 @@ def test_threads_beyond_the_cores_need_higher_throughput_than_one_for_each_core(
         assert look(climbing, wall=2 * MS, cpu=MS, rate=makes) == (None if stays == 2 else 12)
         assert climbing.threads == stays
     assert look(climb(threads=12, waiting=50.0), wall=12 * MS, cpu=MS // 10, rate=1.0) != 2  # nobody runs: all wait
+
+
+def test_half_the_threads_are_tried_first_where_more_than_cores_have_paid():
+    crowded = {"wall": 12 * MS, "cpu": MS, "used": 2.0}
+    for makes, numbers in ((0.5, [6, 12]), (1.0, [6, None, 2])):
+        climbing = climb(threads=12, waiting=5.0)
+        climbing.alone = 12 * MS  # as one thread for each core took for an item, before
+        assert look(climbing, **crowded, rate=1.0) == numbers[0]
+        assert look(climbing, **crowded, rate=makes) == numbers[1]
+        if numbers[1] is None:
+            assert look(climbing, **crowded, rate=makes) == numbers[2]
+            assert look(climbing, wall=2 * MS, cpu=MS, rate=1.0) is None
+            assert climbing.patience_for_more == 4 * climb().patience_for_more  # both were one attempt
+
+
+def test_other_work_that_only_waits_gets_its_threads_at_once():
+    climbing = climb()
+    assert look(climbing, wall=5 * MS, cpu=MS) == 8
+    assert look(climbing, wall=5 * MS, cpu=MS) == 2
+    assert look(climbing, wall=5 * MS, cpu=MS) is None  # not again so soon
+    assert look(climbing, wall=20 * MS, cpu=MS // 2, rate=0.1) == MOST_WORKERS
+    assert look(climbing, wall=20 * MS, cpu=MS // 2, rate=0.1) == 2  # no use
+    assert [look(climbing, wall=20 * MS, cpu=MS // 2, rate=0.1) for _ in range(4)] == [None] * 4
 
 
 @pytest.mark.parametrize(("cores", "threads"), [(0.5, 1), (1.0, 1), (1.5, 2)])
@@ -351,14 +423,16 @@ def test_costs_of_another_run_are_not_added_to_this_one():
     assert (climbing.look.spent, heir.look.spent) == (Cost(0, 0), Cost(5, 4))
 
 
-def test_the_next_run_tries_fewer_threads_at_once_but_not_every_run():
+@pytest.mark.parametrize(("reads", "numbers"), [(1, [2, 2, None, None, None]), (0, [2, None, None, None, None])])
+def test_the_next_run_tries_fewer_threads_at_once_but_not_every_run_if_data_was_read(reads, numbers):
     climbing, tried = climb(threads=12, waiting=5.0), []
-    for _ in range(6):
+    for _ in numbers:
         tried.append(look(climbing, wall=12 * MS, cpu=MS, rate=1.0, used=2.0))
         if tried[-1]:
             assert look(climbing, wall=2 * MS, cpu=MS, rate=0.5) == 12
+        climbing.observe(Cost(MS, MS, reads=reads), 1)
         climbing = climbing.heir([])
-    assert tried == [2, 2, None, None, None, None]
+    assert tried == numbers
 
 
 def test_a_look_counts_tasks_begun_with_its_number_of_threads():
@@ -370,13 +444,6 @@ def test_a_look_counts_tasks_begun_with_its_number_of_threads():
     assert climbing.look.tasks == 0
     climbing.observe(Cost(MS, MS), 1)
     assert climbing.look.tasks == 1
-
-
-def test_waiting_between_tasks_counts():
-    seen = Look(spent=Cost(wall=50 * MS, cpu=50 * MS), passed=50 * MS, waited=50 * MS)
-    assert seen.waiting(2) == 1.0
-    seen.waited = 10 * MS  # for the rest of the time there may have been nothing to do
-    assert seen.waiting(2) == 0.0
 
 
 def test_as_many_threads_as_keep_the_cores_busy():

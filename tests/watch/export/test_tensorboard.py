@@ -73,7 +73,7 @@ def test_decisions_and_events_are_texts(monkeypatch):
     it = Dataset.range(400).batch(1).with_options(Options(executor="threads", workers=2)).iterator()
     it.to_tensorboard(writer)
     next(it)
-    it._run.events.append(ps.RunEvent(0.0, "died", "map(f)", None, "a worker died"))
+    it._run.session.events.append(ps.RunEvent(0.0, "died", "map(f)", None, "a worker died"))
     list(it)
     told = {(tag, text) for tag, text, _ in writer.texts}
     assert {("penstock/tuner", "2 threads: as requested"), ("penstock/events", "**died**: a worker died")} <= told
@@ -112,6 +112,23 @@ def test_epochs_of_one_run_are_files_of_one_folder(tmp_path, caplog):
 def test_something_else_is_refused():
     with pytest.raises(TypeError, match="a folder or a SummaryWriter, not int"):
         Dataset.range(9).iterator().to_tensorboard(3)
+
+
+def test_a_writer_of_tensorflow_has_the_curves(tmp_path):
+    tf = pytest.importorskip("tensorflow")
+    writer = tf.summary.create_file_writer(str(tmp_path))
+    it = Dataset.range(64).batch(4).iterator()
+    it.to_tensorboard(writer)
+    list(it)
+    (name,) = os.listdir(tmp_path)
+    values = [
+        value for event in tf.compat.v1.train.summary_iterator(str(tmp_path / name)) for value in event.summary.value
+    ]
+    found = {value.tag: (value.metadata.plugin_data.plugin_name, tf.make_ndarray(value.tensor)) for value in values}
+    assert found["penstock/batches_per_second"][0] == "scalars"
+    assert found["penstock/batches_per_second"][1] > 0
+    assert found["penstock/verdict"][0] == "text"
+    writer.close()
 
 
 def test_a_writer_of_tensorboardx_has_the_curves(tmp_path):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
 from math import hypot
 from typing import Any, NamedTuple
@@ -12,7 +12,7 @@ from penstock.core.frozen import frozen
 from penstock.dataset.describing.classes import MOST_CLASSES, Class
 from penstock.dataset.describing.moments import Floats, Moments, Whole
 from penstock.dataset.describing.outline import ITEM, MOST_PATHS, Tallies
-from penstock.dataset.describing.tally import LeafTally
+from penstock.dataset.describing.tally import NESTED, LeafTally
 
 CLASSES_SHOWN = 12  # of a leaf, in the text
 
@@ -30,7 +30,8 @@ class LeafDescription:
     """Statistics of the values of all elements at one path.
 
     - `count`: elements (or items of a list) that have a value there; `missing`: those with `None`, or without the key.
-      A path that has `None` in some and a dict or tuple in others counts the latter, as `nested`.
+      A path that has `None` in some and a dict or tuple in others counts the latter, as `nested`, or as `empty` if
+      they are empty in all elements.
     - `specs`: the dtypes and shapes, or types, with their counts; sizes that differ are ranges.
     - `values`: the numbers, of which `nan` are NaN (or NaT) and `infinite` are infinite; `min` and `max` leave out NaN.
     - `masked`: numbers, texts and objects that masked arrays hide; they count nowhere else.
@@ -134,17 +135,22 @@ def described(tallies: Tallies, class_names: Sequence[str] = ()) -> Description:
     ):  # items after their list
         tally = tallies.leaves[path]
         tally.settle()
-        if tally.nested and tally.nested == tally.count + tally.none:
+        nesting = "nested" if tally.nested and _has_below(path, tallies.leaves) else "empty"
+        if nesting == "nested" and tally.nested == tally.count + tally.none:
             continue  # never a leaf
         outer = path.rpartition(ITEM)[0] if ITEM in path else None
         whole = tallies.elements if outer is None else tallies.leaves[outer].items
         whole = whole if path else tally.count + tally.none
-        leaves[path] = _leaf(path, tally, whole)
+        leaves[path] = _leaf(path, tally, whole, nesting)
     notes = (f"there are more than {MOST_PATHS} leaves; the others are not described",) if tallies.left_out else ()
     return Description(tallies.elements, leaves, notes, tuple(class_names))
 
 
-def _leaf(path: str, tally: LeafTally, whole: int) -> LeafDescription:
+def _has_below(path: str, paths: Iterable[str]) -> bool:
+    return any(len(each) > len(path) and each.startswith(path) and each[len(path)] in "[." for each in paths)
+
+
+def _leaf(path: str, tally: LeafTally, whole: int, nesting: str) -> LeafDescription:
     floats, numbers = tally.floats, Whole()
     numbers.merge(tally.whole)
     numbers.merge(tally.flags)
@@ -156,7 +162,7 @@ def _leaf(path: str, tally: LeafTally, whole: int) -> LeafDescription:
         path=path,
         count=tally.count,
         missing=max(whole - tally.count, 0),
-        specs=dict(tally.forms.texts()),
+        specs={nesting if name == NESTED.value else name: count for name, count in tally.forms.texts()},
         values=numbers.count + floats.count,
         nan=floats.nan + tally.nat,
         infinite=floats.infinite,

@@ -97,7 +97,8 @@ def parts_in(element: Any, path: str = "", *, is_item: bool = False) -> Iterator
     is_flat = type(element) is dict and element and LEAF_TYPES.issuperset(map(type, element.values()))
     leaves, structure = flatten(element) if is_flat else flatten(element, keep=_is_kept)
     if not is_flat or path or is_item:
-        yield from ((path + below, NESTED) for below in _nodes_of(structure) if path or is_item or below)
+        of_itself = path or is_item or not leaves
+        yield from ((path + below, NESTED) for below in _nodes_of(structure) if of_itself or below)
     for below, leaf in zip(paths(structure), leaves, strict=True):
         yield from _of_leaf(leaf, path + below)
 

@@ -80,7 +80,7 @@ class LeafTally:
             self._add_scalar(value)
         elif value is NESTED:
             self.nested += 1
-            self.forms.add("nested")
+            self.forms.add(NESTED.value)
         else:
             self.forms.add(kind.__name__)
 

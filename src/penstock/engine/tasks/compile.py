@@ -8,13 +8,14 @@ from typing import NamedTuple, TypeAlias
 
 from penstock.core.arrays import Allocate
 from penstock.engine.tasks.call_stack import DEEPEST, on_another_stack
-from penstock.engine.tasks.observer import Observer, Occurrence, WrappedStep
+from penstock.engine.tasks.observer import Observer, Occurrence, Wrapped
 from penstock.plan.flow import Piece, Spread
 from penstock.plan.graph import fold
 from penstock.plan.node import Guard, Node
+from penstock.plan.step import Step
 from penstock.plan.types import Program
 
-Steps: TypeAlias = "tuple[WrappedStep, Steps] | None"
+Steps: TypeAlias = "tuple[Wrapped[Step], Steps] | None"
 """A step and the steps below it."""
 
 
@@ -24,19 +25,19 @@ class Line(NamedTuple):
     `number` is that of the last node.
     """
 
-    source: Program
+    source: Wrapped[Program]
     number: int
     steps: Steps = None
     depth: int = 0
 
     def program(self, observer: Observer) -> Program:
         """Return the program of the source and all steps."""
-        steps: list[WrappedStep] = []
+        steps: list[Wrapped[Step]] = []
         below = self.steps
         while below is not None:
             step, below = below
             steps.append(step)
-        return observer.join(self.source, steps) if steps else self.source
+        return observer.join(self.source, steps)
 
 
 def _lined(number: int, node: Node, inputs: tuple[Line, ...], allocate: Allocate, observer: Observer) -> Line:
@@ -48,11 +49,13 @@ def _lined(number: int, node: Node, inputs: tuple[Line, ...], allocate: Allocate
     if step is not None:
         (line,) = inputs
         wrapped = observer.wrap(Occurrence(number, node, "step", below), step)
-        return line._replace(number=number, steps=(WrappedStep(number, wrapped, step), line.steps))
+        return line._replace(number=number, steps=(Wrapped(number, wrapped, step), line.steps))
     program = node.program(tuple(line.program(observer) for line in inputs), allocate)
-    program = observer.wrap(Occurrence(number, node, "program", below), program)
+    wrapped = observer.wrap(Occurrence(number, node, "program", below), program)
     depth = 1 + max((line.depth for line in inputs), default=0)
-    return Line(program, number, depth=depth) if depth < DEEPEST else Line(on_another_stack(program), number)
+    if depth == DEEPEST:
+        depth, wrapped, program = 0, on_another_stack(wrapped), on_another_stack(program)
+    return Line(Wrapped(number, wrapped, program), number, depth=depth)
 
 
 def compiled(plan: Node, allocate: Allocate, observer: Observer, numbered_from: int = 0) -> Program:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, Protocol, TypeAlias, TypeVar
 
 from penstock.plan.flow import Flow, Mark, Open, Piece, Spread, close
 from penstock.plan.step import Out, Step, program_of_steps
@@ -35,12 +35,12 @@ class Occurrence(NamedTuple):
     inputs: tuple[int, ...] = ()
 
 
-class WrappedStep(NamedTuple):
-    """A step of the operation with this number, as the observer has wrapped it, and as it was before."""
+class Wrapped(NamedTuple, Generic[F]):
+    """The program or step of the operation with this number, as the observer has wrapped it, and as it was before."""
 
     number: int
-    wrapped: Step
-    plain: Step
+    wrapped: F
+    plain: F
 
 
 class Observer(Protocol):
@@ -54,7 +54,7 @@ class Observer(Protocol):
         """
         ...
 
-    def join(self, source: Program, steps: Sequence[WrappedStep], /) -> Program:
+    def join(self, source: Wrapped[Program], steps: Sequence[Wrapped[Step]], /) -> Program:
         """Return the program of consecutive steps, the topmost first, over that of `source`."""
         ...
 
@@ -108,8 +108,8 @@ class Unobserved:
     def wrap(self, of: Occurrence | None, function: F, /) -> F:
         return function
 
-    def join(self, source: Program, steps: Sequence[WrappedStep], /) -> Program:
-        return program_of_steps(source, [step.wrapped for step in steps])
+    def join(self, source: Wrapped[Program], steps: Sequence[Wrapped[Step]], /) -> Program:
+        return program_of_steps(source.wrapped, [step.wrapped for step in steps]) if steps else source.wrapped
 
     def around_tasks(self, plan: Node, /) -> Callable[[Task], AbstractContextManager[object] | None] | None:
         return None

@@ -107,7 +107,7 @@ class Collecting(Batching):
         def change(chunk: Chunk, rows: Rows, its_rows: Rows, out: OptionalSlot) -> Chunk:
             return self.collect_all(Groups(rows, chunk, its_rows, self.counts(rows)), out, allocate)
 
-        return Step(lambda rows: self.grouped(rows)[0], change, self.memory_below)
+        return Step(lambda rows: self.grouped(rows)[0], change, self.memory_below, regroups=True)
 
     @property
     def memory_below(self) -> Callable[[OptionalSlot, Rows, Rows], OptionalSlot] | None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import glob
 import logging
 import os
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+import sys
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from penstock.watch.export.event_file import EventFile
 from penstock.watch.export.figures import figures
@@ -27,13 +28,51 @@ ANOTHER = (
 FAILED = "the figures for TensorBoard cannot be written, and the run goes on without them: {}"
 
 
-@runtime_checkable
 class ScalarWriter(Protocol):
-    """A writer of the user's, such as the `SummaryWriter` of PyTorch or tensorboardX."""
+    """A writer of scalars and texts, such as the `SummaryWriter` of PyTorch or tensorboardX."""
 
     def add_scalar(self, tag: str, scalar_value: float, global_step: int, /) -> object: ...
     def add_text(self, tag: str, text_string: str, global_step: int, /) -> object: ...
     def flush(self) -> object: ...
+
+
+class TensorFlowWriter:
+    """A `ScalarWriter` around TensorFlow's own writer, which has no such methods.
+
+    `tf.summary.scalar` needs the package tensorboard; `tf.summary.write`, which it calls, does not.
+    """
+
+    def __init__(self, writer: Any) -> None:
+        self._writer = writer
+        self._tf = sys.modules["tensorflow"]
+
+    def add_scalar(self, tag: str, scalar_value: float, global_step: int, /) -> None:
+        self._write(tag, self._tf.constant(scalar_value, self._tf.float32), global_step, "scalars", "DATA_CLASS_SCALAR")
+
+    def add_text(self, tag: str, text_string: str, global_step: int, /) -> None:
+        self._write(tag, self._tf.constant([text_string]), global_step, "text", "DATA_CLASS_TENSOR")
+
+    def flush(self) -> None:
+        self._writer.flush()
+
+    def _write(self, tag: str, tensor: Any, step: int, plugin: str, data_class: str) -> None:
+        metadata = self._tf.compat.v1.SummaryMetadata(data_class=data_class)
+        metadata.plugin_data.plugin_name = plugin
+        with self._writer.as_default():
+            self._tf.summary.write(tag, tensor, step=step, metadata=metadata)
+
+
+def writer_of(given: object) -> ScalarWriter | None:
+    """Return the writer that a user has passed, if it is one."""
+    if callable(getattr(given, "add_scalar", None)):
+        return cast("ScalarWriter", given)
+    if (
+        "tensorflow" in sys.modules
+        and type(given).__module__.startswith("tensorflow.")
+        and hasattr(given, "as_default")
+    ):
+        return TensorFlowWriter(given)
+    return None
 
 
 class TensorBoardViewer:

@@ -135,13 +135,14 @@ def _timeline(facts: ReportFacts) -> str:
     used = max(max((at + 1 for at, share in enumerate(shares) if share), default=1) for _, _, shares in lanes)
     shown = [(lane, kind, shares[:used]) for lane, kind, shares in lanes]
     legend = (
-        "<p class=soft>The consumer waits (red) or steps (green); workers are busy (blue). Height is share of time.</p>"
+        "<p class=soft>The consumer waits (red) or steps (green); workers and transfers to a device are busy (blue). "
+        "Height is share of time.</p>"
     )
     return f"<div class=wide>{drawings.timeline(shown, used * line.width / 1e9)}</div>{legend}"
 
 
 def _rank(lane: str) -> tuple[int, int, str]:
-    return {"waits": 0, "steps": 1}.get(lane, 2), len(lane), lane  # worker 2 before worker 10
+    return {"waits": 0, "steps": 1, "transfers": 2}.get(lane, 3), len(lane), lane  # worker 2 before worker 10
 
 
 def _costs(facts: ReportFacts) -> str:

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from penstock.watch.stats import Stats
     from penstock.watch.trace.spans import Span
 
-GLANCE_PAUSE = 10_000_000  # ns after a moment for which others are not looked at; their waits count together
+GLANCE_PAUSE = 10_000_000  # ns after a moment, or a bin of the timeline, in which the waits of others count together
 LEVEL_PAUSE = 50_000_000  # ns between two looks at memory
 STATS_PAUSE = 1_000_000_000  # ns between two collections of all counts, which take a millisecond
 ORDERED = 1500  # elements whose order is drawn
@@ -77,7 +77,8 @@ class ReportViewer:
             between, waits = moment.asked - self._last, moment.waited - self._waited - (moment.now - moment.asked)
             self._timeline.add("steps", self._last, between, between - waits)
             self._timeline.add("waits", self._last, between, waits)
-        self._last, self._waited, self.due = moment.now, moment.waited, moment.now + GLANCE_PAUSE
+        self._last, self._waited = moment.now, moment.waited
+        self.due = moment.now + max(GLANCE_PAUSE, self._timeline.width)
         self._timeline.add("waits", moment.asked, moment.now - moment.asked)
         self._take(spans)
         if self._stats_pace.is_due(moment.now):
@@ -117,6 +118,8 @@ class ReportViewer:
         self._costs.add(CostlyTask(self._parts.pop(key), name, item, 1))
 
     def _lane_of(self, span: Span) -> str:
+        if span.kind == "transfer":
+            return "transfers"
         key = span.process, span.thread
         return self._lanes.setdefault(key, f"worker {len(self._lanes) + 1}")
 

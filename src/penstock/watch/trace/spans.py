@@ -27,6 +27,7 @@ WINDOW = 100_000_000  # ns
 MOST_IN_A_WINDOW = 60  # spans recorded; tasks so cheap that there are more are recorded now and then
 LEAST_TIMED = 50_000  # ns of an element; timing one, and counting it, takes about 0.4 µs
 CALLS_LEFT_OUT = 15  # after one whose elements took less than a quarter of that
+TRANSFERS = -1  # in the place of the thread of a transfer, which a device makes
 MOST_SPANS = 1 << 17  # waiting to be taken; with nobody taking them, the oldest are dropped
 
 
@@ -34,8 +35,9 @@ class Span(NamedTuple):
     """A time, from `begin` on (ns, as `perf_counter_ns` counts), in which a thread of a process made something.
 
     `kind` is `"task"`, `"part"` (a task that makes some rows of one batch), `"operation"`, `"gather"` (batches copied
-    by a native thread) or `"left out"` (tasks that were not recorded, their number as `rows`). `rows` counts elements
-    of the operation; those of a task are items, those of a part rows of the batch. A task has the number of its first
+    by a native thread), `"transfer"` (of a batch to a device, its bytes as `rows`) or `"left out"` (tasks that were not
+    recorded, their number as `rows`). `rows` counts elements of the operation; those of a task are items, those of a
+    part rows of the batch. A task has the number of its first
     `item`. The kind `"records"` has the `times` of the elements of one call, with their ids.
     """
 
@@ -98,6 +100,12 @@ class SpanCounters(Counters):
             return OpenSpan(spans, "task" if task.part is None else "part", name, len(task.given), task.low)
 
         return around
+
+    def note_transfer(self, name: str, begin: int, took: int, nbytes: int) -> None:
+        """Record the transfer of a batch to a device, if there is room."""
+        if self._has_room():
+            self._room -= 1
+            self._spans.append(Span("transfer", name, os.getpid(), TRANSFERS, begin, took, nbytes))
 
     def _records(self) -> Callable[[], bool]:
         return lambda: self._room > 0

@@ -118,7 +118,7 @@ class TraceViewer:
                 continue
             track = self._track(span.process, span.thread, self._name_of(span, workers))
             item = f',"first item":{span.item}' if span.item >= 0 else ""
-            told = f'{{"rows":{span.rows}{item}}}'
+            told = f'{{"{"bytes" if span.kind == "transfer" else "rows"}":{span.rows}{item}}}'
             self._events.append(
                 _complete(_quoted(span.name), span.kind, span.process, track, span.begin, span.took, told)
             )
@@ -147,8 +147,8 @@ class TraceViewer:
         self._events.append(json.dumps(event, separators=(",", ":")))
 
     def _name_of(self, span: Span, workers: set[tuple[int, int]]) -> str:
-        if not span.thread:
-            return "native thread"
+        if span.thread <= 0:
+            return "transfers" if span.kind == "transfer" else "native thread"
         if span.process == self._process and span.thread == self._consumer:
             return "consumer"
         return "worker" if (span.process, span.thread) in workers else "thread"
@@ -163,7 +163,7 @@ class TraceViewer:
         if process not in self._named:
             self._named.add(process)
             self._add_name("process_name", process, 0, f"{'consumer' if here else 'worker process'} {process}")
-        alone = thread == self._consumer or not thread
+        alone = thread == self._consumer or thread <= 0
         self._add_name("thread_name", process, number, name if alone and here else f"{name} {number}")
         return number
 
