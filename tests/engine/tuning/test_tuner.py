@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import math
+
 import pytest
 
 from penstock.engine.tasks.cost import Cost
@@ -7,6 +9,7 @@ from penstock.engine.tuning.hill_climb import MOST_WORKERS, Attempt
 from penstock.engine.tuning.look import Look
 from penstock.engine.tuning.tuner import (
     BESIDE_ROWS,
+    FAR_PIECE,
     INLINE_BYTES,
     INLINE_TASK,
     LONGEST_PIECE,
@@ -128,6 +131,23 @@ def test_an_expensive_batch_is_split_over_the_workers():
     short = looked(LONGEST_PIECE - 1, workers=4)
     short.start_threads()
     assert short.split_item() == 1
+
+
+def test_a_batch_made_far_away_is_split_only_if_it_takes_long_or_few_fit():
+    tuner = looked(100 * MS, workers=4)
+    tuner.is_far = True
+    tuner.start_threads()
+    assert [tuner.split_item(fitting) for fitting in (math.inf, 9, 3, 1)] == [1, 1, 3, 4]
+    long = looked(2 * FAR_PIECE, workers=4)
+    long.is_far = True
+    long.start_threads()
+    assert long.split_item() == 2
+
+
+def test_tasks_of_cheap_items_are_longer_far_away():
+    near, far = looked(MS // 10, workers=4), looked(MS // 10, workers=4)
+    far.is_far = True
+    assert max(near.group_items() for _ in range(20)) < max(far.group_items() for _ in range(20)) == 256
 
 
 def test_one_outlier_does_not_change_the_measure():
