@@ -42,7 +42,7 @@ class States:
         bound = bind_seeds(plan, cursor.seed, cursor.drawn)
         if all(node.name != "share" for node in post_order(bound)):
             return bound
-        from penstock.engine.service.sharing import with_services
+        from penstock.service.sharing import with_services
 
         return with_services(bound)
 

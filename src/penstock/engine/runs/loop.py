@@ -274,7 +274,7 @@ class Loop:
                 job.task = job.task._replace(quota=quota)
         task, parts = self._prepared(job.task), self._parts(job)
         if parts is None:
-            job.set_tasks([task])
+            job.tasks[0] = task
         elif self._workers is None:
             self._begin_first(job, task, parts)
         else:

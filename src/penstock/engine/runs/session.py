@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from penstock.core.events import RunEvent
     from penstock.engine.memory.freed import FreedMemory
     from penstock.engine.processes.moved import MovedWorkers
-    from penstock.engine.runs.told import RunFacts
+    from penstock.engine.runs.isolated import ToldFacts
     from penstock.engine.workers.producer import Producer
     from penstock.engine.workers.threads import Threads
     from penstock.plan.safety.reads import Reads
@@ -71,7 +71,7 @@ class Session:
         self.note_once = partial(note_once, set[str](), self.events)  # that the run goes on without something
         self._outside = OutsideWorkers(carry_over, self.budget, self.events.append, self.note_once)
         self.starting = 0  # ns that the consumer has waited for the start of the process that makes the run
-        self.told: RunFacts | None = None  # the facts of the process that makes the run, if another one does
+        self.told: ToldFacts | None = None  # the facts of the process that makes the run, if another one does
         self._inner: WeakSet[Session] = WeakSet()
         self._windows: WeakSet[Window] = WeakSet()
         self._producers: WeakSet[Producer[Any]] = WeakSet()
@@ -208,6 +208,13 @@ class Session:
         return self._outside.operations
 
     @property
+    def contention(self) -> float:
+        """The share of the time for which a thread that makes items, and wants the GIL, waits for another thread."""
+        if self.told is not None or not self.has_threads or self.made_elsewhere:
+            return 0.0
+        return max((tuner.contention or 0.0 for tuner in self.tuners), default=0.0)
+
+    @property
     def waits_for_processes(self) -> bool:
         """True if the consumer's thread makes the items, until the first worker process has started."""
         return self._outside.starts
@@ -322,7 +329,7 @@ class Session:
 
     @property
     def mode(self) -> str:
-        """The place where tasks run, as in `Run.mode`."""
+        """The place where tasks run: `inline`, the number of threads, or the type of the user's executor."""
         if self.told is not None:
             return ISOLATED + self.told.mode
         executor = self.settings.executor

@@ -122,9 +122,9 @@ class Job:
         self.noted = 0  # tasks, from the first on, whose cost the tuner knows
         self.failed = False
         self.futures: list[Cancelable] = []
-        self.tasks: list[Task] = []
-        self.results: list[Result | None] = []
-        self.missing = 0
+        self.tasks = [task]
+        self.results: list[Result | None] = [None]
+        self.missing = 1
 
     def __len__(self) -> int:
         return self.items
