@@ -10,8 +10,7 @@ import numpy as np
 from penstock import Dataset, Options
 from penstock.engine.memory.slots import Slots
 from penstock.engine.runs.carry_over import CarryOver
-from penstock.engine.tasks.cost import Cost
-from penstock.engine.tuning.look import MS
+from penstock.engine.tasks.cost import MS, Cost
 from penstock.engine.tuning.tuner import INLINE_BYTES, THREAD_PAYS
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from penstock.engine.tasks.cost import Cost
-from penstock.engine.tuning.look import MS, Look
+from penstock.engine.tasks.cost import MS, Cost
+from penstock.engine.tuning.look import Look
 
 
 def test_waiting_between_tasks_counts():

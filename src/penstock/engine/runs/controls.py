@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 
 if TYPE_CHECKING:
     from penstock.core.budget import Budget
-    from penstock.engine.runs.elsewhere import Elsewhere
+    from penstock.engine.runs.isolated import IsolatedRun
     from penstock.engine.runs.session import Session
     from penstock.engine.runs.settings import Settings
     from penstock.engine.tuning.tuner import Tuner
@@ -88,26 +88,23 @@ class Changeable(Protocol):
     controls: Controls
     settings: Settings
     budget: Budget
-    _session: Session
-    _elsewhere: Elsewhere | None
-
-    @property
-    def made_elsewhere(self) -> list[str]: ...
+    session: Session
+    _elsewhere: IsolatedRun | None
 
     def pause(self) -> None:
         """Begin no task from now on, and let the consumer wait, until `resume`; any thread may call both."""
         self.controls.pause()
-        self._session.look_again()
+        self.session.look_again()
 
     def resume(self) -> None:
         """Go on after `pause`."""
         self.controls.resume()
-        self._session.look_again()
+        self.session.look_again()
 
     def change_workers(self, workers: int) -> str | None:
         """Ask for a number of threads, from the next items on; return why the run cannot have it, if it cannot."""
         executor = self.settings.executor
-        if self._elsewhere is not None or self.made_elsewhere or executor == "processes":
+        if self._elsewhere is not None or self.session.made_elsewhere or executor == "processes":
             return "other processes make the elements"
         if not isinstance(executor, str):
             return "its executor was passed, and has workers of its own"
@@ -131,8 +128,8 @@ class Changeable(Protocol):
         workers = self.controls.workers
         if workers is not None and self.settings.workers != workers:
             self.settings = replace(self.settings, workers=workers)
-            self._session.settings = self.settings
-            for tuner in self._session.tuners:
+            self.session.settings = self.settings
+            for tuner in self.session.tuners:
                 tuner.fix(workers)
-            self._session.resize()
+            self.session.resize()
         return took

@@ -12,10 +12,9 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from penstock.core.cached import cached_property
+from penstock.elements import chunks
 from penstock.elements.chunks.chunk import Fresh
-from penstock.elements.chunks.variants import duplicate
 from penstock.engine import runs
-from penstock.engine.runs.replay import replayed_and_raised
 from penstock.engine.runs.room import Room
 from penstock.engine.tasks.cost import Cost
 from penstock.engine.tasks.gathering import Gathered
@@ -275,7 +274,7 @@ class Loop:
                 job.task = job.task._replace(quota=quota)
         task, parts = self._prepared(job.task), self._parts(job)
         if parts is None:
-            job.set_tasks([task])
+            job.tasks[0] = task
         elif self._workers is None:
             self._begin_first(job, task, parts)
         else:
@@ -286,7 +285,7 @@ class Loop:
         """Return a task with its slot and with the rows that later tasks read."""
         rows_of, given = self._feed.rows_of, task.given
         if rows_of is None:  # of several elements, all may have to be made again
-            return task if len(given) == 1 else task._replace(given=given.over(duplicate(given.chunk)))
+            return task if len(given) == 1 else task._replace(given=given.over(chunks.variants.duplicate(given.chunk)))
         if self._next_uses is not None:
             self._next_uses.look(task.high, int(given.ids[0]) - task.low)
         ahead, slot = self._read_ahead, None
@@ -345,7 +344,7 @@ class Loop:
             if isinstance(job.failure(), QuotaExceeded):
                 self._tuner.alone_by_size = True
             of_rows_below = not self._stage.top and self._feed.rows_of is not None
-            yield from replayed_and_raised(job, self._stage, lone_too=of_rows_below)
+            yield from runs.replay.replayed_and_raised(job, self._stage, lone_too=of_rows_below)
             return
         made = Piece(piece.chunk, piece.ids, job.mark_after(job.items), piece.failed)
         if type(piece.chunk) is Gathered:

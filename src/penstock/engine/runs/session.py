@@ -14,8 +14,7 @@ from penstock.core.budget import Account, HolderKind
 from penstock.core.errors import ClosedError
 from penstock.elements.chunks.chunk import Chunk
 from penstock.elements.footprint import memory_of
-from penstock.engine import workers
-from penstock.engine.memory.freed import KEPT_SHARE, FreedMemory, keep_less
+from penstock.engine import memory, workers
 from penstock.engine.memory.pool import Memory, each_alone
 from penstock.engine.runs.carry_over import CarryOver
 from penstock.engine.runs.controls import Controls
@@ -34,8 +33,9 @@ from penstock.plan.node import Node
 
 if TYPE_CHECKING:
     from penstock.core.events import RunEvent
+    from penstock.engine.memory.freed import FreedMemory
     from penstock.engine.processes.moved import MovedWorkers
-    from penstock.engine.runs.told import RunFacts
+    from penstock.engine.runs.isolated import ToldFacts
     from penstock.engine.workers.producer import Producer
     from penstock.engine.workers.threads import Threads
     from penstock.plan.safety.reads import Reads
@@ -71,7 +71,7 @@ class Session:
         self.note_once = partial(note_once, set[str](), self.events)  # that the run goes on without something
         self._outside = OutsideWorkers(carry_over, self.budget, self.events.append, self.note_once)
         self.starting = 0  # ns that the consumer has waited for the start of the process that makes the run
-        self.told: RunFacts | None = None  # the facts of the process that makes the run, if another one does
+        self.told: ToldFacts | None = None  # the facts of the process that makes the run, if another one does
         self._inner: WeakSet[Session] = WeakSet()
         self._windows: WeakSet[Window] = WeakSet()
         self._producers: WeakSet[Producer[Any]] = WeakSet()
@@ -208,6 +208,13 @@ class Session:
         return self._outside.operations
 
     @property
+    def contention(self) -> float:
+        """The share of the time for which a thread that makes items, and wants the GIL, waits for another thread."""
+        if self.told is not None or not self.has_threads or self.made_elsewhere:
+            return 0.0
+        return max((tuner.contention or 0.0 for tuner in self.tuners), default=0.0)
+
+    @property
     def waits_for_processes(self) -> bool:
         """True if the consumer's thread makes the items, until the first worker process has started."""
         return self._outside.starts
@@ -233,17 +240,17 @@ class Session:
         if self._outer is not None:
             self._outer.tidy()
         elif self._freed is not None and (self._closed or self._freed.is_due):
-            held, memory = self.budget.held, self.memory
-            shared = 0 if memory.arena is None else memory.arena.live_bytes
-            self._freed.look(max(sum(held.values()) - shared, 0) + memory.pool.bytes_idle)
+            held, own = self.budget.held, self.memory
+            shared = 0 if own.arena is None else own.arena.live_bytes
+            self._freed.look(max(sum(held.values()) - shared, 0) + own.pool.bytes_idle)
 
     def keep_within_budget(self, plan: Node) -> None:
         """Let the caches of a plan and the C library keep as many bytes as the memory budget allows."""
         bound_caches(plan, self.budget)
         if self.budget.given:
-            most = self.budget.limit // KEPT_SHARE
-            keep_less(most)
-            self._freed = FreedMemory(most)
+            most = self.budget.limit // memory.freed.KEPT_SHARE
+            memory.freed.keep_less(most)
+            self._freed = memory.freed.FreedMemory(most)
 
     def window(self, account: Account | None = None, *, ordered: bool = True) -> Window:
         """Return a window that closes with the session."""
@@ -322,7 +329,7 @@ class Session:
 
     @property
     def mode(self) -> str:
-        """The place where tasks run, as in `Run.mode`."""
+        """The place where tasks run: `inline`, the number of threads, or the type of the user's executor."""
         if self.told is not None:
             return ISOLATED + self.told.mode
         executor = self.settings.executor

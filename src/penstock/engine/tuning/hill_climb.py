@@ -21,8 +21,8 @@ from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
 from penstock.core.frozen import frozen
-from penstock.engine.tasks.cost import Cost
-from penstock.engine.tuning.look import MS, ONE_CORE, SHORTEST_LOOK, Look
+from penstock.engine.tasks.cost import BESIDE_OTHERS, MS, WANTED, Cost
+from penstock.engine.tuning.look import ONE_CORE, SHORTEST_LOOK, Look
 
 MOST_WORKERS = 64
 LONGEST_LOOK = 200 * MS
@@ -39,14 +39,12 @@ CONTENDED = 0.4  # CPU times of a task by which it waits longer than alone
 SLOWED = 2.0  # ratio of the time of a task to its time alone
 AT_LEAST = 0.5  # CPU times that a task waits, for more threads to be tried
 FURTHER = 1.5  # factor to try if tasks seem to have the threads they need and still leave cores idle
-BESIDE_OTHERS = 2  # the cost of a cheap item in one of several threads, in units of its cost inline
 WORTH = 1.1  # throughput ratio that more threads need to stay
 AS_MUCH = 0.95  # throughput ratio that fewer threads than cores, or none, need to stay
 GUILTY = 0.75  # least throughput ratio of one thread to two if the two wait for the GIL
 CLEAR_RATIO = 1.6  # throughput this much above or below the needed one is judged after half a short look
 PATIENCE = 4  # looks before a failed attempt is repeated, and the factor for each time after
 LONGEST_PATIENCE = 1024
-WANTED = 0.25  # share of the time for which a thread waits for the GIL that some function holds
 CONVICTED = 2  # looks in a row that must find the GIL held
 CHANCES = 3  # looks in a row in which processes must make more than threads
 

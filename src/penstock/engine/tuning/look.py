@@ -5,9 +5,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 
-from penstock.engine.tasks.cost import Cost
+from penstock.engine.tasks.cost import MS, Cost
 
-MS = 1_000_000  # ns
 SHORTEST_LOOK = 50 * MS
 ONE_CORE = 0.7  # cores in use at which some task runs that others may wait for
 JUST_ONE = 1.2

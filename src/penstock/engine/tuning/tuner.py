@@ -10,13 +10,16 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
-from penstock.core.tunings import TaskTuning
+from penstock.engine import tuning
 from penstock.engine.memory.slots import SlotsBefore
-from penstock.engine.tasks.cost import Cost, Meter
+from penstock.engine.tasks.cost import BESIDE_OTHERS, MS, WANTED, Cost, Meter
 from penstock.engine.tuning.budget import available_cores
-from penstock.engine.tuning.hill_climb import BESIDE_OTHERS, WANTED, HillClimb, threads_for
-from penstock.engine.tuning.look import MS, Look
+
+if TYPE_CHECKING:
+    from penstock.core.tunings import TaskTuning
+    from penstock.engine.tuning.hill_climb import HillClimb
 
 THREAD_PAYS = 300_000  # ns an item; a hand-over between threads costs some 50 µs
 LEAVES_PROCESSES = THREAD_PAYS // 2  # ns an item, below which a run after one in processes begins inline again
@@ -49,7 +52,7 @@ SEEN = 8  # tasks that must have looked for other threads at the GIL
 WARM = 2  # looks, one of which is not the first, which has files to open and memory to touch
 
 
-@dataclass
+@dataclass(eq=False)
 class Tuner:
     """Measures the cost of tasks and sizes the next ones; `decisions` are its reasons in words."""
 
@@ -192,7 +195,7 @@ class Tuner:
             return self.threads
         cores, waiting = min(available_cores(), self.most_cores), 0.0 if math.isinf(self.waiting) else self.waiting
         useful = math.ceil(1 / self.alone) + (self.alone < ALONE) if self.alone else math.inf
-        wanted = threads_for(waiting, cores)
+        wanted = tuning.hill_climb.threads_for(waiting, cores)
         chosen = self.workers or int(min(wanted, useful))
         those = f"{cores:g} core{'' if cores == 1 else 's'}"
         those += f", as Options(cores={cores:g}) allows," if cores == self.most_cores else ""
@@ -205,7 +208,7 @@ class Tuner:
             why = f"{100 * self.alone:.0f} % of a task is in functions that one thread at a time calls"
         cost = f"; an item costs {self.item_wall / MS:.2f} ms" if self.looks else ""
         fixed = self.workers is not None and not self.by_default
-        self.climb = HillClimb(
+        self.climb = tuning.hill_climb.HillClimb(
             cores, chosen, self.item_wall, waiting if fixed else self.waiting, self.decisions, fixed=fixed
         )
         if in_processes:
@@ -219,7 +222,13 @@ class Tuner:
         self.workers = workers
         if self.climb is not None:
             elsewhere = "left" if self.climb.elsewhere == "stays" else self.climb.elsewhere
-            changed = {"fixed": True, "attempt": None, "spared": 0, "look": Look(), "elsewhere": elsewhere}
+            changed = {
+                "fixed": True,
+                "attempt": None,
+                "spared": 0,
+                "look": tuning.look.Look(),
+                "elsewhere": elsewhere,
+            }
             self.climb = replace(self.climb, threads=workers, **changed)
             self.decisions.append(f"{self.climb.told(workers)}: {why}")
 
@@ -248,6 +257,8 @@ class Tuner:
         """Return the size and number of tasks, as found so far."""
         if self.pinned is not None:
             return self.pinned
+        from penstock.core.tunings import TaskTuning  # for reports, and takes a millisecond to load
+
         parts = 1 if self.item_rows <= 1 or self.group > 1 else self.split_item()
         return TaskTuning(self.operation, self.group, self.group_beside, parts, self.depth(), self.spare())
 
