@@ -273,8 +273,13 @@ class HillClimb:
         return self.enough if self.has_halved or not has_paid else max(self.threads // 2, self.enough)
 
     def _may_be_too_many(self, look: Look) -> bool:
-        """Return whether threads beyond the cores may wait for each other, or slow tasks down."""
-        return look.cores_used > ONE_CORE or 0 < look.rate * self.alone * SLOWED < self.threads
+        """Return whether threads beyond the cores may wait for each other, or slow tasks down.
+
+        One core may be in use by waits alone, if nobody wants the GIL.
+        """
+        nobody_wants = self.contention is not None and self.contention < WANTED and look.cores_used < JUST_ONE
+        slowed = 0 < SLOWED * self.alone * look.made < look.spent.wall
+        return slowed or (look.cores_used > ONE_CORE and not nobody_wants)
 
     def _more(self, look: Look) -> int | None:
         """Return a larger number of threads that may raise throughput, if any."""
