@@ -37,7 +37,7 @@ OTHER_WORK = 4  # ratio of the time that tasks wait to that of earlier ones; abo
 PAID = 2  # ratio of the throughput to what threads made that were no more than the cores; above it, more threads paid
 STARVED = 0.2  # share of tasks' time without a core; above it, other processes may have used the core
 CONTENDED = 0.4  # CPU times of a task by which it waits longer than alone
-SLOWED = 2.0  # ratio of the time of a task to its time alone
+SLOWED = 4.0  # ratio of the number of threads to that which would make as much if each took as long as alone
 AT_LEAST = 0.5  # CPU times that a task waits, for more threads to be tried
 FURTHER = 1.5  # factor to try if tasks seem to have the threads they need and still leave cores idle
 WORTH = 1.1  # throughput ratio that more threads need to stay
@@ -278,7 +278,7 @@ class HillClimb:
         One core may be in use by waits alone, if nobody wants the GIL.
         """
         nobody_wants = self.contention is not None and self.contention < WANTED and look.cores_used < JUST_ONE
-        slowed = 0 < SLOWED * self.alone * look.made < look.spent.wall
+        slowed = 0 < SLOWED * self.alone * look.rate < self.threads
         return slowed or (look.cores_used > ONE_CORE and not nobody_wants)
 
     def _more(self, look: Look) -> int | None:
