@@ -27,7 +27,7 @@ os.environ["PENSTOCK_TOP"] = "0"  # threads and sockets of tests are those that 
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:  # as in a shell's background; programs of tests would inherit it
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
-collect_ignore = ["engine/runs/host_without_arena.py", "feed/keras_program.py"]  # programs that tests run
+collect_ignore = ["isolation/host_without_arena.py", "feed/keras_program.py"]  # programs that tests run
 
 
 @pytest.fixture(scope="session", autouse=True)

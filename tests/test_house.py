@@ -32,13 +32,17 @@ MACHINE_PATH = re.compile(r"(?<![\w./:~-])/(?:work|tmp|home|root|Users|opt)/")
 # Modules whose test is elsewhere, each with the reason.
 TESTED_ELSEWHERE: dict[str, str] = {
     "__init__.py": "the public names: test_house.py itself",
+    "engine/runs/isolated.py": "protocols of what tests/isolation/test_elsewhere.py tests",
+    "engine/handed_in/call.py": "by tests/engine/handed_in/test_replaceable.py",
+    "engine/handed_in/workers.py": "beside other workers by tests/engine/workers/test_executors.py",
     "engine/processes/serving.py": "in the processes of tests/engine/processes/test_worker.py",
-    "engine/runs/host.py": "in the process of tests/engine/runs/test_elsewhere.py",
+    "isolation/host.py": "in the process of tests/isolation/test_elsewhere.py",
+    "engine/transport/dumped_plan.py": "by tests/engine/handed_in/test_remote.py",
     "storage/records.py": "as remote and as local files by tests/storage/remote/test_reading.py",
     "storage/remote/indexes.py": "by tests/storage/remote/test_reading.py",
     "storage/remote/records.py": "by tests/storage/remote/test_reading.py",
     "watch/fetches.py": "by tests/storage/remote/test_reading.py",
-    "engine/runs/told.py": "in the process of tests/engine/runs/test_elsewhere.py",
+    "isolation/facts.py": "in the process of tests/isolation/test_elsewhere.py",
 }
 
 # Names that two files define because users know both by them, each with the reason.

@@ -29,7 +29,7 @@ OTHER_PACKAGES = {"dicts": {"optree", "typing_extensions"}}
 DEAR = {
     *("_hashlib", "asyncio", "base64", "cloudpickle", "concurrent", "ctypes", "email", "glob", "http", "json"),
     *("importlib.metadata", "logging", "multiprocessing", "numpy.random", "pathlib", "pickle", "random", "sqlite3"),
-    *("ssl", "subprocess", "tempfile", "traceback", "unittest", "urllib", "xml"),
+    *("numpy.ma", "ssl", "subprocess", "tempfile", "traceback", "unittest", "urllib", "xml"),
 }
 
 # The nodes and sources that are loaded: by the methods that make them, and those that running looks for in each plan.
@@ -48,16 +48,14 @@ MADE = {
 # Rooms, or files of them, that none of these programs needs.
 ELSEWHERE = {
     *("audio", "cli", "feed.feed", "image", "kernels.reference", "kernels.example", "kernels.records", "records"),
-    *(
-        "dryrun.draw_counts",
-        "dryrun.dry_run",
-        "engine.cursors.codec",
-        "engine.cursors.reshard",
-        "engine.cursors.sharding",
-    ),
+    *("core.live", "core.tunings"),
+    *("dryrun.draw_counts", "dryrun.dry_run"),
+    *("engine.cursors.codec", "engine.cursors.reshard", "engine.cursors.sharding"),
+    *("engine.memory.freed", "engine.runs.replay", "engine.transport", "engine.tuning.hill_climb"),
     *("storage.paths", "storage.sidecar", "testing", "tf_data", "watch.report", "watch.verdict"),
     *("engine.runs.lowering", "engine.workers.executors", "engine.workers.producer"),
-    *("engine.workers.remote", "engine.workers.threads", "plan.described", "plan.explain", "plan.failure"),
+    *("engine.handed_in", "engine.workers.threads", "plan.described", "plan.explain", "plan.failure"),
+    *("isolation", "service", "plan.locate", "plan.trial"),
     *("lint.buffer", "lint.calls", "lint.group", "lint.shards"),
     *("rewrite.fuse_images", "lint.finding", "rewrite.parse_records"),
     *("dataset.arguments.packing", "dataset.arguments.parts", "dataset.check", "dataset.readers", "dataset.switch"),
@@ -108,12 +106,22 @@ def test_a_pipeline_loads_only_the_packages_that_it_needs(loaded: set[str]) -> N
     assert within(loaded, {f"penstock.{place}" for place in ELSEWHERE}) == set()
 
 
+def test_the_class_of_datasets_is_loaded_by_the_first_of_them() -> None:
+    loaded = loaded_by(IMPORT + "; from penstock import lint, plan")  # which asks `penstock` for the names first
+    files = {module for module in loaded if module.startswith("penstock.")}
+    assert within(files, {"penstock.core", "penstock.lint", "penstock.plan"}) == files
+
+
 def test_the_engine_is_loaded_by_the_first_iterator() -> None:
-    built = IMPORT + "; ds = ps.Dataset.range(9).shuffle(seed=0).map(abs).batch(4); len(ds), repr(ds)"
-    for program in (IMPORT, built):
-        loaded = loaded_by(program)
-        rooms = {"penstock.engine", "penstock.lint", "penstock.watch"}  # empty, as long as no file of them is
-        assert within(loaded, {f"penstock.{place}" for place in RUNNING}) - rooms == set()
+    loaded = loaded_by(IMPORT + "; ds = ps.Dataset.range(9).shuffle(seed=0).map(abs).batch(4); len(ds), repr(ds)")
+    rooms = {"penstock.engine", "penstock.lint", "penstock.watch"}  # empty, as long as no file of them is
+    assert within(loaded, {f"penstock.{place}" for place in RUNNING}) - rooms == set()
+
+
+def test_a_worker_process_loads_no_dataset() -> None:
+    loaded = loaded_by("from penstock.engine.processes import worker; [*map(__import__, worker.LOADED_FIRST)]")
+    dear = {"importlib.metadata", "numpy.ma", "pathlib", "tempfile", "zipfile"}
+    assert within(loaded, {"penstock.dataset", "penstock.engine.runs", *dear}) == set()
 
 
 def test_numpy_is_loaded_first() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 from bench import data
@@ -14,12 +15,14 @@ RAY_DATA = ({}, {"blocks": 2}, {"blocks": 4})  # batches in a block
 
 
 def jobs() -> list[Job]:
-    return [job("cluster 1", 1), job("cluster 2", 2), job("cluster kill", 2, kill=True)]
+    return [job("cluster 1", 1), job("cluster 2", 2), job("cluster 4", 4), job("cluster kill", 2, kill=True)]
 
 
 def job(name: str, workers: int, *, kill: bool = False) -> Job:
     """Make the job of so many workers, one of which is killed in mid-run if `kill` is true."""
     counted = "1 worker" if workers == 1 else f"{workers} workers"
+    cores = len(os.sched_getaffinity(0))
+    shared = f"The {workers} workers share {cores} cores, also those of the limit, which has no consumer beside them."
     return Job(
         name=name,
         title=f"{ROWS:,} JPEGs of about 500×375 → decoded, cropped to 224 and flipped with Pillow → batch {BATCH}; "
@@ -43,6 +46,7 @@ def job(name: str, workers: int, *, kill: bool = False) -> Job:
         footnotes=(
             "Each contender has a Ray of its own, of equal size. CPU time is that of all its processes.",
             "Penstock shuffles the photos; Ray Data delivers them in the order of the files.",
+            *([shared] if workers > cores else []),
         ),
         prepare=data.image_folder,
     )

@@ -68,6 +68,12 @@ nb::object read_only_array(PyObject* it) {
   return view;
 }
 
+bool is_own_array(PyObject* it, Py_ssize_t references) {
+  if (Py_REFCNT(it) != references) return false;
+  PyObject* const base = base_of(it);
+  return base == nullptr || (Py_REFCNT(base) == 1 && is_plain_array(base) && base_of(base) == nullptr);
+}
+
 void prefetch_parts(PyObject* it) {
   auto* const array = reinterpret_cast<PyArrayObject*>(it);
   const char* const data = PyArray_BYTES(array);

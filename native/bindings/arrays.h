@@ -11,6 +11,9 @@ bool is_plain_array(PyObject* it);
 // Returns a read-only view of a plain array, or the array itself if it is read-only.
 nanobind::object read_only_array(PyObject* array);
 
+// Returns whether nothing refers to a plain array, or to the one that it is a view of, besides that many references.
+bool is_own_array(PyObject* array, Py_ssize_t references);
+
 // Returns whether the object is an array, also of a subclass, or a scalar of a structured array, which is a view.
 bool has_memory(PyObject* it);
 

@@ -98,18 +98,12 @@ class Owning {
   // Returns true if it takes one look to see that nothing else refers to the result; runs no Python code.
   bool is_free(PyObject* it, PyObject* given, Py_ssize_t row) const {
     if (stays(it)) return true;
-    if (is_plain_array(it)) return is_free_array(it) || is_known(it, row);
+    if (is_plain_array(it)) return is_own_array(it, 1) || is_known(it, row);
     if (is_container(it)) {
       if (Py_REFCNT(it) != 1 && it != given) return false;
       return all_parts(it, [&](PyObject* part) { return is_free(part, given, row); });
     }
     return is_immutable_scalar(it) || is_known(it, row);
-  }
-
-  static bool is_free_array(PyObject* it) {
-    if (Py_REFCNT(it) != 1) return false;
-    PyObject* const base = base_of(it);
-    return base == nullptr || (Py_REFCNT(base) == 1 && is_plain_array(base) && base_of(base) == nullptr);
   }
 
   // Returns true if a leaf, or the array that it is a view of, is a column or a leaf of an element without nesting.

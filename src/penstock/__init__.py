@@ -12,24 +12,23 @@ from typing import TYPE_CHECKING
 # pieces, so that call after call maps and unmaps one: 1,558 times, for half the time of all other imports.
 import numpy as _numpy  # noqa: F401, ICN001  # pyright: ignore[reportUnusedImport]
 
-from penstock.core import errors, on_error
+from penstock.core import errors
 from penstock.core.errors import PlanWarning
 from penstock.core.lazy import names_on_demand
-from penstock.core.options import AUTOTUNE, Options
-from penstock.dataset.dataset import Dataset
-from penstock.elements.ragged import Ragged
-from penstock.elements.sparse import Sparse
-from penstock.plan.types import INFINITE, UNKNOWN
+from penstock.core.lengths import INFINITE, UNKNOWN
 
 if TYPE_CHECKING:
     from penstock import audio, executors, feed, image, records
     from penstock import testing as testing
     from penstock import tf_data as tf_data
+    from penstock.core import on_error
     from penstock.core.events import RunEvent
     from penstock.core.on_error import ErrorBudget
+    from penstock.core.options import AUTOTUNE, Options
     from penstock.core.tunings import TaskTuning, Tuning
     from penstock.core.verdicts import Verdict
     from penstock.dataset.check import Check, StageCheck
+    from penstock.dataset.dataset import Dataset
     from penstock.dataset.describing.description import Description, LeafDescription
     from penstock.dataset.diagnose import Diagnosis, diagnose
     from penstock.dataset.iterator import Iterator
@@ -44,6 +43,8 @@ if TYPE_CHECKING:
     from penstock.dataset.show import show
     from penstock.dataset.simulate import Simulation, StorageModel, simulate
     from penstock.dataset.switch import Switch
+    from penstock.elements.ragged import Ragged
+    from penstock.elements.sparse import Sparse
     from penstock.elements.spec import ArraySpec, ObjectSpec, RaggedSpec, SparseSpec
     from penstock.lint.finding import Finding
     from penstock.ops.group.pack import pack_efficiency
@@ -127,6 +128,7 @@ _PLACES = {
     "records": "penstock.records",
     "testing": "penstock.testing",
     "tf_data": "penstock.tf_data",
+    "on_error": "penstock.core",
     "ErrorBudget": "penstock.core.on_error",
     "RunEvent": "penstock.core.events",
     "read_hdf5": "penstock.dataset.readers.arrays",
@@ -141,6 +143,7 @@ _PLACES = {
     "read_litdata": "penstock.dataset.readers.shards",
     "read_mds": "penstock.dataset.readers.shards",
     "Switch": "penstock.dataset.switch",
+    **dict.fromkeys(("AUTOTUNE", "Options"), "penstock.core.options"),
     **dict.fromkeys(("TaskTuning", "Tuning"), "penstock.core.tunings"),
     "Verdict": "penstock.core.verdicts",
     "read_arrow": "penstock.dataset.readers.tables",
@@ -148,7 +151,10 @@ _PLACES = {
     "read_parquet": "penstock.dataset.readers.tables",
     "read_sql": "penstock.dataset.readers.tables",
     "read_tar": "penstock.dataset.readers.tar",
+    "Ragged": "penstock.elements.ragged",
+    "Sparse": "penstock.elements.sparse",
     **dict.fromkeys(("ArraySpec", "ObjectSpec", "RaggedSpec", "SparseSpec"), "penstock.elements.spec"),
+    "Dataset": "penstock.dataset.dataset",
     **dict.fromkeys(("Check", "StageCheck"), "penstock.dataset.check"),
     **dict.fromkeys(("Description", "LeafDescription"), "penstock.dataset.describing.description"),
     **dict.fromkeys(("Diagnosis", "diagnose"), "penstock.dataset.diagnose"),

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import copy
+import inspect
 import pickle
-from dataclasses import FrozenInstanceError, dataclass, field, fields, replace
+from dataclasses import KW_ONLY, FrozenInstanceError, dataclass, field, fields, replace
 from typing import Any, ClassVar
 
 import pytest
@@ -79,6 +80,24 @@ class Settings:
     size: int = 1
 
 
+@frozen()
+class Checked:
+    """A value that is checked, may be called, and has a field that no argument sets."""
+
+    low: int
+    high: int = 9
+    _: KW_ONLY
+    step: int = 1
+    seen: list[int] = field(default_factory=list, init=False)
+
+    def __post_init__(self) -> None:
+        if self.low > self.high:
+            raise ValueError("low is above high")
+
+    def __call__(self, item: int) -> int:
+        return item
+
+
 @pytest.mark.parametrize("name", ["x", "y", "hidden", "SIDES", "other"])
 def test_no_attribute_can_be_set(name: str) -> None:
     point = Point(1)
@@ -124,6 +143,38 @@ def test_methods_of_the_class_and_inherited_ones_stay() -> None:
     assert repr(Named(1, name="a")) == "Named(x=1, y=[])"
     with pytest.raises(FrozenInstanceError):
         Named(1).name = "b"  # pyright: ignore[reportAttributeAccessIssue]
+
+
+def test_arguments_are_checked_once_all_fields_are_set() -> None:
+    assert vars(Checked(1, step=2)) == {"low": 1, "high": 9, "step": 2, "seen": []}
+    assert Checked(1).seen is not Checked(1).seen
+    with pytest.raises(ValueError, match="low is above high"):
+        Checked(high=2, low=3)
+
+
+@pytest.mark.parametrize(
+    ("given", "named", "words"),
+    [
+        ((), {}, "missing a required argument: 'low'"),
+        ((1,), {"low": 1}, "multiple values for argument 'low'"),
+        ((1, 2, 3), {}, "too many positional arguments"),
+        ((1,), {"hihg": 2}, "got an unexpected keyword argument 'hihg'"),
+        ((1,), {"seen": []}, "got an unexpected keyword argument 'seen'"),
+    ],
+)
+def test_arguments_that_do_not_fit_are_named(given: tuple[Any, ...], named: dict[str, Any], words: str) -> None:
+    with pytest.raises(TypeError, match=rf"^Checked\(\): {words}$"):
+        Checked(*given, **named)
+
+
+def test_the_signature_is_that_of_the_fields() -> None:
+    assert str(inspect.signature(Point)) == "(x: 'int', y: 'list[int]' = Ellipsis, hidden: 'int' = 0)"
+    assert str(inspect.signature(Checked)) == "(low: 'int', high: 'int' = 9, *, step: 'int' = 1)"
+    assert list(inspect.signature(Checked(1)).parameters) == ["item"]
+
+
+def test_no_method_is_compiled() -> None:
+    assert {Point.__init__.__code__, Point.__eq__.__code__} == {Checked.__init__.__code__, Checked.__eq__.__code__}
 
 
 def test_arguments_that_are_names_only() -> None:

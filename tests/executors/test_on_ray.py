@@ -14,6 +14,8 @@ import numpy as np
 import pytest
 
 import penstock as ps
+from penstock.executors import on_ray
+from penstock.executors.in_place import STORE_SHARE, results_in_place
 from penstock.testing.executors import CHECKS, DEATH_CHECKS
 from tests.storage.remote.object_server import Running
 
@@ -40,7 +42,8 @@ NODE = {"num_cpus": 1, "object_store_memory": 80 << 20}
 @pytest.fixture(scope="module")
 def cluster():
     printing = builtins.print  # which Ray replaces once a process of its writes a line
-    made = ray.cluster_utils.Cluster(initialize_head=True, head_node_args={"num_cpus": 0, "include_dashboard": False})
+    head = {**NODE, "num_cpus": 0, "include_dashboard": False}
+    made = ray.cluster_utils.Cluster(initialize_head=True, head_node_args=head)
     made.add_node(**NODE)
     made.add_node(**NODE)
     ray.init(address=made.address, logging_level="error", log_to_driver=False)
@@ -78,6 +81,30 @@ def test_elements_can_be_written_to_as_inline(executor):
         element["image"] += 1
     for batch in by(ds.batch(3), executor):
         batch["image"] += 1
+
+
+def test_batches_stay_in_the_store_until_their_last_view_is_gone(executor):
+    ds = by(D.range(12).map(lambda x: np.full(1 << 20, x, np.uint8)).batch(2), executor)
+    with ds.iterator() as it:
+        batch = next(it)
+        view = batch[1, :10]
+        assert results_in_place().nbytes >= 2 << 20
+        del batch
+        kept = [batch.copy() for batch in it]
+    assert view.tolist() == [1] * 10
+    view += 1
+    assert [made[:, -1].tolist() for made in kept] == [[low, low + 1] for low in range(2, 12, 2)]
+    del view
+    assert results_in_place().nbytes == 0
+
+
+def test_a_consumer_that_keeps_every_batch_leaves_the_store_its_room(executor):
+    capacity = NODE["object_store_memory"]
+    ds = by(D.range(30).map(lambda x: np.full(4 << 20, x, np.uint8)), executor)
+    kept = list(ds)
+    assert sum(each.nbytes for each in kept) > capacity
+    assert results_in_place().nbytes <= capacity // STORE_SHARE
+    assert [int(each[-1]) for each in kept] == list(range(30))
 
 
 def test_an_exception_keeps_its_class_and_what_it_holds(executor):
@@ -153,7 +180,7 @@ def test_a_place_whose_node_is_lost_has_another(cluster, executor):
 
 def test_later_epochs_read_what_the_nodes_have_kept(cluster, tmp_path, monkeypatch):
     pytest.importorskip("obstore")
-    monkeypatch.setattr("penstock.engine.tasks.places.STRETCH", 4000)
+    monkeypatch.setattr("penstock.engine.handed_in.places.STRETCH", 4000)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "here"))
     folder = tmp_path / "store" / "data"
     folder.mkdir(parents=True)
@@ -198,6 +225,38 @@ def test_the_autoscaler_is_asked_for_what_the_step_needs_and_a_node_that_joins_i
     assert asked_of_the_autoscaler() == []
     cluster.remove_node(node)
     cluster.wait_for_nodes()
+
+
+class Refusing:
+    """Ray where no cluster takes this process."""
+
+    def __init__(self, error):
+        self.error = error
+
+    def is_initialized(self):
+        return False
+
+    def init(self, **settings):
+        raise self.error
+
+
+@pytest.mark.parametrize(
+    ("error", "says"),
+    [
+        (
+            ConnectionError("nobody\nanswers."),
+            r"no Ray cluster could be reached at 'h:1': .*nobody answers\. Start one",
+        ),
+        (
+            RuntimeError("Version mismatch: The cluster was started with:\n  Ray: 1\n  Python: 3.9.1\n"),
+            "has other versions: The cluster was started with: Ray: 1 Python: 3.9.1. Install the same versions",
+        ),
+    ],
+    ids=["none", "versions"],
+)
+def test_a_cluster_that_cannot_be_used_is_one_sentence(error, says):
+    with pytest.raises(ps.errors.WorkerError, match=says):
+        on_ray._connect(Refusing(error), "h:1")
 
 
 def test_nothing_is_asked_of_the_autoscaler_without_leave(executor):

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import penstock as ps
-from penstock.engine.workers.pickled import PickledPlan
+from penstock.engine.handed_in.pickled import PickledPlan
 from penstock.executors.protocol import is_lost_worker
 
 D = ps.Dataset
@@ -201,7 +201,7 @@ class Near(OtherHost):
 def test_tasks_on_remote_data_are_sent_to_their_places(tmp_path, monkeypatch):
     fsspec = pytest.importorskip("fsspec")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    monkeypatch.setattr("penstock.engine.tasks.places.STRETCH", 80)
+    monkeypatch.setattr("penstock.engine.handed_in.places.STRETCH", 80)
     fsspec.filesystem("memory").pipe("/near/rows.bin", bytes(range(200)))
     executor = Near()
     ds = ps.read_fixed_length("memory://near/rows.bin", 1).batch(40)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.kernels.containers import remade
+from penstock.kernels.containers import are_parts_of_others, prefetch_dicts, remade
 from penstock.kernels.reference import containers as reference
 
 LEAVES = st.one_of(st.integers(), st.text(max_size=2), st.booleans(), st.none(), st.floats(), st.complex_numbers())
@@ -89,6 +89,43 @@ def test_any_number_of_dicts_is_sealed(count):
         assert new[i].base is old[i]
         assert new["x"][1] is not old["x"][1]
     assert made[-1] == "no dict"
+
+
+def own_and_shared(kept, inner):
+    """Return values of arrays of their own, and values with parts of `kept`, or with a container that others hold."""
+    own = [np.ones(3), (np.ones(3), [np.ones(3)[:2]]), {"x": np.ones(3)}]
+    return own, [kept, {"x": kept[:1]}, (1, [kept]), {"x": inner}, inner]
+
+
+@pytest.mark.parametrize("always", [False, True])
+def test_arrays_that_nothing_else_refers_to_are_spared(always):
+    inner = {"y": np.zeros(2)}
+    own, shared = own_and_shared(np.zeros(3), inner)
+    values = [*own, *shared]
+    del own, shared
+    made = remade(values, change_of, always=always, seal=True, spare_own=True)
+    one, (two, (three,)), four, *others = made
+    assert all(array.flags.writeable for array in (one, two, three, four["x"]))
+    five, six, seven, eight, nine = others
+    assert not any(a.flags.writeable for a in (five, six["x"], seven[1][0], eight["x"]["y"], nine["y"]))
+    assert inner["y"].flags.writeable
+
+
+def test_values_of_numbers_and_parts_of_others_are_recognized():
+    kept, inner, text = np.zeros(3), [np.zeros(2)], "x" * 5000
+    own, shared = own_and_shared(kept, inner)
+    assert are_parts_of_others([*shared, 1, 2.5, None, True, "short", b"short", np.float32(3), text, [text]])
+    while own:
+        assert not are_parts_of_others([1, own.pop()])
+    assert not are_parts_of_others([object()])
+    assert not are_parts_of_others([["x" * len(text)]])
+
+
+def test_prefetching_changes_nothing():
+    values = [{"x": np.arange(i), "y": i} for i in range(70)] + ["text"]
+    before = [sys.getrefcount(value) for value in values]
+    prefetch_dicts(values)
+    assert [sys.getrefcount(value) for value in values] == before
 
 
 def test_sealed_views_keep_their_array_alive():

@@ -10,10 +10,16 @@ from penstock.watch import steps
 from penstock.watch.steps import EARLY, MEASURED, StepClock
 
 
+class FakeSession:
+    mode = "inline"
+    waits_for_processes = False
+
+
 class FakeRun:
     ended = None
-    mode = "inline"
-    has_workers = True
+
+    def __init__(self):
+        self.session = FakeSession()
 
 
 @pytest.fixture
@@ -71,11 +77,10 @@ def test_a_step_of_another_thread_is_not_measured(cpu):
 
 def test_waits_in_which_workers_start_are_the_start_of_the_run(cpu):
     clock, run = StepClock(), FakeRun()
-    waits = [("inline", True), ("inline", True), ("2 threads", True), ("2 threads", True)]
-    for run.mode, run.has_workers in waits:
+    for run.session.mode in ("inline", "inline", "2 threads", "2 threads"):
         request(clock, 0, 10, run)
     assert clock.times().warm_up == 20
-    for run.has_workers in (False, *[False] * EARLY, True):
+    for run.session.waits_for_processes in (True, *[True] * EARLY, False):
         request(clock, 0, 100, run)
     assert clock.times().warm_up == 20 + 100 * (EARLY + 1)
 

@@ -101,10 +101,11 @@ def test_an_error_of_a_viewer_is_said_and_does_not_end_the_run(caplog):
 
 def test_news_come_once():
     event = ps.RunEvent(0.0, "died", "", None, "x")
-    run, news = SimpleNamespace(tuners=[Tuner(None, decisions=["a"]), Tuner(None)], events=[event]), News()
+    session = SimpleNamespace(tuners=[Tuner(None, decisions=["a"]), Tuner(None)], events=[event])
+    run, news = SimpleNamespace(session=session), News()
     assert (news.decisions(run), [str(event) for event in news.events(run)]) == (["a"], ["x"])
-    run.tuners[1].decisions.append("b")
-    run.events.append(ps.RunEvent(0.0, "died", "", None, "x"))
+    run.session.tuners[1].decisions.append("b")
+    run.session.events.append(ps.RunEvent(0.0, "died", "", None, "x"))
     assert (news.decisions(run), [str(event) for event in news.events(run)]) == (["b"], ["x"])
     assert (news.decisions(run), news.events(run)) == ([], [])
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from importlib.machinery import PathFinder
 from types import ModuleType
 from typing import Any
 
@@ -58,8 +59,12 @@ def names_on_demand(room: str, places: Mapping[str, str], main: str = "") -> Cal
 
 
 def _has(room: str, main: str, name: str) -> bool:
-    """Return whether the class `main` of a package has a public method of this name."""
-    return not name.startswith("_") and hasattr(getattr(sys.modules[room], main), name)
+    """Return whether the class `main` of a package has a public method of this name.
+
+    A package inside is not a method: `from penstock import plan` asks for the name before it imports the package.
+    """
+    inside = PathFinder.find_spec(f"{room}.{name}", sys.modules[room].__path__)
+    return inside is None and not name.startswith("_") and hasattr(getattr(sys.modules[room], main), name)
 
 
 def require(module: str, *, extra: str, purpose: str) -> Any:

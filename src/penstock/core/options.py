@@ -121,10 +121,10 @@ class Options:
                 check_count("Options", name, getattr(self, name), least=1)
         if self.stuck_after is not None and not (isinstance(self.stuck_after, int | float) and self.stuck_after > 0):
             raise ValueError(f"Options(stuck_after=): expected seconds above 0, not {self.stuck_after!r}")
-        self._check_elsewhere()
         for name in ("deterministic", "isolate", "rewrite"):
             if not isinstance(getattr(self, name), bool | None):
                 raise TypeError(f"Options({name}=): expected True, False or None, not {getattr(self, name)!r}")
+        self._check_elsewhere()
         if self.tuning is not None and not _is_tuning(self.tuning):
             raise TypeError(f"Options(tuning=): expected it.tuning() or Tuning.load(path), not {self.tuning!r:.60}")
         check_seed("Options", self.seed)

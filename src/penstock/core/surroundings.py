@@ -1,4 +1,4 @@
-"""The place of this process among several, as far as PyTorch and JAX know it, without importing them."""
+"""The place of this process among several, as far as PyTorch and JAX know it, and what it has in common with them."""
 
 from __future__ import annotations
 
@@ -54,6 +54,12 @@ def surroundings() -> tuple[int, int]:
     """
     worker, joined = torch_worker(), joined_ranks()
     return (0 if worker is None else worker.num_workers), (1 if joined is None else joined.world)
+
+
+def versions() -> str:
+    """Return the versions that must agree between processes that exchange plans and elements."""
+    python = ".".join(map(str, sys.version_info[:2]))
+    return f"Penstock {vars(sys.modules['penstock'])['__version__']} with Python {python}"
 
 
 def torch_worker() -> Any:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 T_co = TypeVar("T_co", covariant=True)
 
 
-@dataclass
+@dataclass(eq=False)
 class Use:
     """The origin of a dataset, and whether the dataset was used.
 

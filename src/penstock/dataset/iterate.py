@@ -6,15 +6,13 @@ from collections.abc import Callable
 from itertools import islice
 from typing import TYPE_CHECKING, Any, TextIO, TypeVar, cast
 
-from penstock import dataset, engine, feed
+from penstock import core, dataset, elements, engine, feed
 from penstock.core.arrays import Reserve
 from penstock.core.blame import Blame, ElementPlace, add_blame, copy_hint, note_blames
 from penstock.core.cached import cached_property
 from penstock.core.checks import check_count
 from penstock.core.errors import ElementError, PlanError
-from penstock.core.live import LivePasses
 from penstock.dataset.handle import Handle, T_co
-from penstock.elements.steady import RETURNED_NO_STATE, change_of
 from penstock.plan.functions import name_of
 from penstock.plan.graph import rank_rows
 from penstock.plan.types import INFINITE, UNKNOWN
@@ -65,7 +63,7 @@ class Iterate(Handle[T_co]):
 
     def progress(
         self, title: str = "", *, details: bool = False, leave: bool = True, file: TextIO | None = None
-    ) -> LivePasses[T_co]:
+    ) -> core.live.LivePasses[T_co]:
         """Return an iterable over the same elements, each pass of which is shown on the terminal: for any loop.
 
         A line shows the position in the epoch, the time left, elements per second, and the share of its time that the
@@ -83,7 +81,7 @@ class Iterate(Handle[T_co]):
         >>> print(file.getvalue(), end="")
         train: 3 of 4 batches in 0:00, ... batches/s, waited ... % of the time
         """
-        return LivePasses[T_co](cast("Dataset[T_co]", self), title, details=details, leave=leave, file=file)
+        return core.live.LivePasses[T_co](cast("Dataset[T_co]", self), title, details=details, leave=leave, file=file)
 
     def _opened(self, epoch: int | None, carry_over: engine.runs.carry_over.CarryOver) -> Iterator[T_co]:
         rows = rank_rows(self._plan)
@@ -191,8 +189,8 @@ class Iterate(Handle[T_co]):
                     note_blames(error)
                     raise
                 if state is None and before is not None:
-                    raise ElementError(f"reduce: at element {number} the function {RETURNED_NO_STATE}")
-                if change := change_of(before, state):
+                    raise ElementError(f"reduce: at element {number} the function {elements.steady.RETURNED_NO_STATE}")
+                if change := elements.steady.change_of(before, state):
                     raise ElementError(
                         f"reduce: at element {number} the state changed: {change}; begin with the final type, such as "
                         "np.float32(0), or convert the function's result"

@@ -31,6 +31,7 @@ from penstock.watch.steps import StepClock
 
 if TYPE_CHECKING:
     from penstock.dataset.passes import Passes
+    from penstock.engine.runs.settings import Settings
     from penstock.kernels import Ahead
 
 T = TypeVar("T")
@@ -237,11 +238,17 @@ class Iterator(Watching, Closing, Generic[T]):
         if not self._plan.indexed:  # the plan as written: rewrites must not change cursors
             self._cursor = cursor.in_form(engine.runs.lowering.form_of(plan, self._options.rewrite))
         if any(node.name == "share" for node in post_order(plan)):
-            from penstock.engine.service.sharing import open_services
+            from penstock.service.sharing import open_services
 
             open_services(plan)
-        drawn_seed = cursor.seed if is_derived else None
-        return Run(plan, settings, self._counters, self._cursor, self._carry_over, drawn_seed=drawn_seed)
+        return self._run_of(plan, settings, self._cursor, cursor.seed if is_derived else None)
+
+    def _run_of(self, plan: Node, settings: Settings, cursor: Cursor, drawn_seed: int | None = None) -> Run:
+        isolate = None
+        if settings.isolate:
+            from penstock.isolation.elsewhere import isolated as isolate
+
+        return Run(plan, settings, self._counters, cursor, self._carry_over, drawn_seed=drawn_seed, isolate=isolate)
 
     def state_dict(self) -> dict[str, Any]:
         """Return the position as plain JSON data: exact regardless of work done ahead, and cheap enough for every step.

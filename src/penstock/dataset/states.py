@@ -12,7 +12,6 @@ from penstock.core.errors import CursorError
 from penstock.core.options import Options
 from penstock.engine import cursors
 from penstock.engine.cursors.cursor import Cursor, cursor_of
-from penstock.engine.cursors.summary import PlanSummary, summary_of
 from penstock.engine.runs.settings import Settings, settings_of
 from penstock.plan.graph import post_order, rank_rows
 from penstock.plan.node import Node
@@ -43,7 +42,7 @@ class States:
         bound = bind_seeds(plan, cursor.seed, cursor.drawn)
         if all(node.name != "share" for node in post_order(bound)):
             return bound
-        from penstock.engine.service.sharing import with_services
+        from penstock.service.sharing import with_services
 
         return with_services(bound)
 
@@ -138,9 +137,9 @@ class States:
         return plans.fingerprint.fingerprint_of(lines), lines
 
     @cached_property
-    def summary(self) -> PlanSummary:
+    def summary(self) -> cursors.summary.PlanSummary:
         """The summary of the plan's lines, by which an error names what differs."""
-        return summary_of(self._identity[1])
+        return cursors.summary.summary_of(self._identity[1])
 
     @cached_property
     def _is_sharded(self) -> bool:

@@ -4,9 +4,9 @@ from typing import TYPE_CHECKING
 
 from penstock.core.lazy import files_on_demand
 
-__all__ = ["cursors", "memory", "processes", "runs", "tasks", "workers"]
+__all__ = ["cursors", "handed_in", "memory", "processes", "runs", "tasks", "workers"]
 
 if TYPE_CHECKING:
-    from penstock.engine import cursors, memory, processes, runs, tasks, workers
+    from penstock.engine import cursors, handed_in, memory, processes, runs, tasks, workers
 else:
     __getattr__ = files_on_demand(__name__, __all__)

@@ -15,11 +15,14 @@ import numpy as np
 
 from penstock.core.errors import WorkerError
 from penstock.core.lazy import require
+from penstock.executors.in_place import STAYS_FROM, results_in_place
 from penstock.executors.nodes import Nodes
 from penstock.executors.protocol import LostWorkerError
 
 LOST = ("WorkerCrashedError", "NodeDiedError", "ObjectLostError", "OutOfMemoryError", "RaySystemError")
 """Errors of Ray that tell of a worker, a node or a result that is gone; subclasses count."""
+OTHER_VERSIONS = "Version mismatch:"
+"""The beginning of Ray's error about a cluster of another version of Ray or Python."""
 _NODES_KNOWN = 1.0  # seconds
 _MUCH_LESS = 0.75  # share of the CPUs asked for, below which fewer are asked
 
@@ -246,15 +249,26 @@ def _settle(future: Future[Any], answer: Future[Any]) -> None:
         future.set_exception(_told(error))
         return
     has_failed, data, buffers = answer.result()
-    # arrays in the object store are read-only; whether the consumer may write must not depend on the executor
-    value = pickle.loads(data, buffers=list(map(bytearray, buffers)))  # noqa: S301 - of `_run`
+    try:
+        value = pickle.loads(data, buffers=results_in_place().writable(buffers))  # noqa: S301 - of `_run`
+    except Exception as unopened:  # noqa: BLE001 - of any class
+        value, has_failed = _unopened(unopened), True
     if has_failed:
         future.set_exception(value)
     else:
         future.set_result(value)
 
 
-def _run(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[bool, bytes, list[Any]]:
+def _unopened(error: Exception) -> WorkerError:
+    failed = WorkerError(
+        f"a result of the Ray cluster cannot be opened here: {type(error).__name__}: {error}. Install the same "
+        "packages here as on every node"
+    )
+    failed.__cause__ = error
+    return failed
+
+
+def _run(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[bool, Any, list[Any]]:
     """Make a call in a worker of the cluster; return whether it failed, and the pickled result or exception.
 
     Ray would change the class of an exception.
@@ -266,7 +280,8 @@ def _run(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, 
         data = cloudpickle.dumps(function(*args, **kwargs), protocol=5, buffer_callback=buffers.append)
     except Exception as error:  # noqa: BLE001 - the caller raises it
         return True, _pickled(error), []
-    return False, data, [np.frombuffer(buffer.raw(), np.uint8) for buffer in buffers]
+    arrays = [np.frombuffer(buffer.raw(), np.uint8) for buffer in buffers]
+    return False, data if len(data) < STAYS_FROM else np.frombuffer(data, np.uint8), arrays  # Ray copies long bytes
 
 
 def _pickled(error: Exception) -> bytes:
@@ -302,7 +317,13 @@ def _connect(ray: Any, address: str | None) -> None:
         ray.init(address=address, log_to_driver=True, logging_level="error", include_dashboard=False)
     except Exception as error:
         where = "started here" if address is None else f"reached at {address!r}"
+        told = " ".join(str(error).split()).rstrip(".")
+        if told.startswith(OTHER_VERSIONS):
+            raise WorkerError(
+                f"the Ray cluster that was {where} has other versions: {told.removeprefix(OTHER_VERSIONS).strip()}. "
+                "Install the same versions of Ray and Python here and on every node"
+            ) from error
         raise WorkerError(
-            f"no Ray cluster could be {where}: {type(error).__name__}: {str(error).strip()}. Start one with "
-            "`ray start --head`, or give its address to ps.executors.ray(address=)"
+            f"no Ray cluster could be {where}: {type(error).__name__}: {told}. Start one with `ray start --head`, or "
+            "give its address to ps.executors.ray(address=)"
         ) from error

@@ -62,8 +62,15 @@ class Gathering:
     def took(self) -> tuple[int, int]: ...
 
 def take_dicts_apart(dicts: list[Any], keys: list[Any], /) -> list[list[Any]] | None: ...
+def are_parts_of_others(values: list[Any], /) -> bool: ...
+def prefetch_dicts(values: list[Any], /) -> None: ...
 def remade(
-    values: list[Any], change_of: Callable[[type], Callable[[Any], Any] | None], always: bool, seal: bool
+    values: list[Any],
+    change_of: Callable[[type], Callable[[Any], Any] | None],
+    always: bool,
+    seal: bool,
+    spare_own: bool,
+    /,
 ) -> list[Any]: ...
 
 class OwnResults:

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from penstock.lint.moves import MoveCall, what_stands_between
+from penstock import lint
 from penstock.lint.written import Found, Written
 from penstock.ops import combine, elementwise, group, order, read
 from penstock.plan.draws import is_unseeded
 from penstock.plan.graph import fold_once, post_order, upstream
 from penstock.plan.node import Node, RowMap
 from penstock.plan.types import UNKNOWN
+
+if TYPE_CHECKING:
+    from penstock.lint.moves import MoveCall
 
 
 def shuffle_after_batch(written: Written) -> Iterator[Found]:
@@ -272,7 +275,7 @@ def _fix_of_batch(shuffle: order.shuffle.Shuffle, batch: Node) -> MoveCall | str
     """Return the fix that shuffles before the batch, if that leaves no other elements out."""
     if not isinstance(batch, group.batch.Batch) or type(shuffle) is not order.shuffle.Shuffle:
         return "the shuffle is of blocks of the data"
-    if reason := what_stands_between(shuffle, batch):
+    if reason := lint.moves.what_stands_between(shuffle, batch):
         return reason
     keeps_all = not batch.drop_remainder or (batch.input.length >= 0 and batch.input.length % batch.size == 0)
     if (not batch.input.indexed and shuffle.window is None) or batch.pads:
@@ -281,8 +284,10 @@ def _fix_of_batch(shuffle: order.shuffle.Shuffle, batch: Node) -> MoveCall | str
         return f"{batch.label()} would leave out other elements"
     effect = "an epoch has the same elements, in other batches"
     if shuffle.window is None:
-        return MoveCall(shuffle, batch, True, effect)
-    return MoveCall(shuffle, batch, True, f"{effect}; the buffer counts elements instead of batches", times=True)
+        return lint.moves.MoveCall(shuffle, batch, True, effect)
+    return lint.moves.MoveCall(
+        shuffle, batch, True, f"{effect}; the buffer counts elements instead of batches", times=True
+    )
 
 
 def _of_elements(shuffle: order.shuffle.Shuffle, batch: Node) -> order.shuffle.Shuffle:
@@ -297,13 +302,15 @@ def _fix_of_shard(shard: Node, drawn: Node) -> MoveCall | str:
     is_plain = type(drawn) is order.shuffle.Shuffle and drawn.window is None and drawn.input.indexed
     if not is_plain or not isinstance(shard, order.shard.Shard):
         return f"{drawn.label()} is not a shuffle of rows without a buffer"
-    if reason := what_stands_between(shard, drawn, maps=True):
+    if reason := lint.moves.what_stands_between(shard, drawn, maps=True):
         return reason
-    return MoveCall(shard, drawn, True, "every element comes on one rank, each of which has an order of its own")
+    return lint.moves.MoveCall(
+        shard, drawn, True, "every element comes on one rank, each of which has an order of its own"
+    )
 
 
 def _fix_of_epochs(shuffle: order.shuffle.Shuffle, repeat: Node) -> MoveCall | str:
     """Return the fix that shuffles before the repeat."""
-    if reason := what_stands_between(shuffle, repeat, maps=True):
+    if reason := lint.moves.what_stands_between(shuffle, repeat, maps=True):
         return reason
-    return MoveCall(shuffle, repeat, True, "all elements come as often, and each epoch has its own order")
+    return lint.moves.MoveCall(shuffle, repeat, True, "all elements come as often, and each epoch has its own order")

@@ -7,10 +7,10 @@ from itertools import islice
 
 import numpy as np
 
+from penstock import plan
 from penstock.core.blame import Blame, RecordNames, add_blame, blames_of, complete_blame, copy_hint
 from penstock.core.errors import ElementError
 from penstock.core.frames import is_ours
-from penstock.plan.locate import base_of, place_of, records
 from penstock.plan.node import Node
 
 MOST_RECORDS_NAMED = 3
@@ -19,7 +19,7 @@ BLAMED = (Exception, SystemExit)
 _AS_ARGUMENTS = (
     "a tuple comes as arguments, a dict as one: lambda a, b: ... for a tuple of two, lambda d: d['a'] for a dict"
 )
-_SAYS_ARGUMENTS = re.compile("takes .*positional argument|missing .*required positional argument")
+_SAYS_ARGUMENTS = "takes .*positional argument|missing .*required positional argument"
 
 
 def blame(
@@ -44,7 +44,7 @@ def blame(
         error,
         Blame(
             node.reported_as,
-            None if row is None else place_of(made, row),
+            None if row is None else plan.locate.place_of(made, row),
             None if row is None or (rows and made.indexed) else _base_records(made, row),
             rows,
             (*copy_hint(error), *_argument_hint(error)) if is_first else (),
@@ -55,26 +55,28 @@ def blame(
 
 def blame_given(error: BaseException, node: Node, row: int) -> None:
     """Record on an error of unknown place the element of the stream `node` in progress: `row` is its id."""
-    complete_blame(error, None if node.indexed else place_of(node, row, is_named=False), _base_records(node, row))
+    complete_blame(
+        error, None if node.indexed else plan.locate.place_of(node, row, is_named=False), _base_records(node, row)
+    )
 
 
 def _named_rows(error: BaseException, node: Node, ids: dict[int, int] | None) -> tuple[tuple[int, RecordNames], ...]:
     """Return the rows of `node` that an error names and that are not blamed yet, each with its records."""
-    base = base_of(node)
+    base = plan.locate.base_of(node)
     if not isinstance(error, ElementError) or blames_of(error) or base is None or (ids is None and base is not node):
         return ()
     return tuple((row, _record_names(base, row if ids is None else ids[row])) for row in error.rows)
 
 
 def _base_records(node: Node, row: int) -> RecordNames | None:
-    base = base_of(node)
+    base = plan.locate.base_of(node)
     names = None if base is None else _record_names(base, row)
     return names if names and names.first else None
 
 
 def _record_names(node: Node, row: int) -> RecordNames:
     """Return the records that a row of an indexed node is made from."""
-    found = records(node, np.array([row], np.int64))
+    found = plan.locate.records(node, np.array([row], np.int64))
     first = tuple(map(str, islice(found, MOST_RECORDS_NAMED)))
     return RecordNames(first, sum(1 for _ in found))
 
@@ -85,4 +87,4 @@ def _argument_hint(error: BaseException) -> tuple[str, ...]:
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next
     ours = trace is None or is_ours(trace.tb_frame.f_code.co_filename)
-    return (_AS_ARGUMENTS,) if ours and isinstance(error, TypeError) and _SAYS_ARGUMENTS.search(str(error)) else ()
+    return (_AS_ARGUMENTS,) if ours and isinstance(error, TypeError) and re.search(_SAYS_ARGUMENTS, str(error)) else ()

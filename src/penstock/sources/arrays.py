@@ -22,7 +22,7 @@ from penstock.elements.nested import structure as structures
 from penstock.elements.nested.structure import Structure
 from penstock.elements.ragged import Ragged
 from penstock.elements.sparse import Sparse
-from penstock.elements.spec import LeafSpec, ObjectSpec, Spec, is_array_like, leaf_spec, relax, sliced
+from penstock.elements.spec import LeafSpec, ObjectSpec, Spec, is_array_like, is_masked, leaf_spec, relax, sliced
 from penstock.kernels import Ahead, Pool, SideThread
 
 
@@ -93,7 +93,7 @@ def slices(tensors: Any) -> ArraySource:
 
 def as_array(values: Any, *, call: str, path: str) -> NDArray[Any]:
     """Return a list, tensor or other sequence as an array, of objects for text or bytes."""
-    if isinstance(values, np.ma.MaskedArray):
+    if is_masked(values):
         raise ElementError(f"{call}: a masked array{f' at {path}' if path else ''} would lose its mask; {FILL}")
     if isinstance(values, np.ndarray) or is_array_like(values):
         return np.asarray(values)

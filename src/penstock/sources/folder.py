@@ -13,7 +13,6 @@ from penstock.core.frozen import frozen
 from penstock.sources.files import FileBytes
 from penstock.storage.paths import nearest_folder
 from penstock.storage.remote.file import shown_url
-from penstock.storage.remote.listing import find_below
 
 IMAGE_EXTENSIONS = (".jpg", ".jpeg", ".png", ".ppm", ".bmp", ".pgm", ".tif", ".tiff", ".webp", ".gif")
 
@@ -66,6 +65,8 @@ def remote_image_folder(
     allow_empty: bool = False,
 ) -> ImageFolder:
     """Return the source of `ps.read_image_folder` for prefixes of object stores, each listed once."""
+    from penstock.storage.remote.listing import find_below
+
     wanted = tuple("." + extension.lower().lstrip(".") for extension in extensions)
     of_class: dict[str, list[str]] = {}
     for url in urls:

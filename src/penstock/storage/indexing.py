@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import field, replace
 from functools import partial
@@ -228,6 +227,8 @@ def _side_by_side(make: Callable[[int], Sidecar], numbers: Sequence[int], worker
     count = min(len(numbers), workers or len(os.sched_getaffinity(0)))
     if count <= 1:
         return [make(i) for i in numbers]
+    from concurrent.futures import ThreadPoolExecutor  # takes longer to load than most indexes do
+
     failed = threading.Event()
 
     def unless_failed(i: int) -> Sidecar | None:

@@ -44,6 +44,11 @@ def file_size(path: str) -> int:
     return path.size if isinstance(path, RemoteFile) else os.path.getsize(path)
 
 
+def is_file(path: str) -> bool:
+    """Return whether there is a local file, or the path is that of a remote one."""
+    return isinstance(path, RemoteFile) or os.path.isfile(path)
+
+
 def read_extent(path: str, begin: int, end: int) -> bytes:
     """Return a part of a local or remote file; less, if a local file ends before."""
     if isinstance(path, RemoteFile):

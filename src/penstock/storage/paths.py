@@ -81,6 +81,7 @@ def list_folders(patterns: Pattern | Sequence[Pattern], call: str) -> list[str]:
     A pattern without a match raises a `FileNotFoundError`; the function does not check that paths without wildcards
     exist.
     """
+    urls_of(call, patterns, False)
     one = isinstance(patterns, (str, os.PathLike))
     found: list[str] = []
     for given in [patterns] if one else check_list(call, "paths", patterns, "paths"):

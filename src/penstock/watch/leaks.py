@@ -64,7 +64,7 @@ class MemoryGrowth:
                 in_workers = f"in worker processes, {name}"
                 held[in_workers] = held.get(in_workers, 0) + nbytes
         if not self._has_caches:  # which have a limit
-            stages = ", ".join(run.made_elsewhere)
+            stages = ", ".join(run.session.made_elsewhere)
             unexplained = run.budget.elsewhere() - sum(held.values())
             held[f"the memory of the worker processes that make {stages}"] = max(unexplained, 0)
         return held

@@ -33,11 +33,11 @@ def stats_of(
     failure: str = "",
 ) -> Stats:
     """Return the stats of a run, possibly not begun or failed: `items` received; `times` waited and stepped (ns)."""
-    workers = 1 if run is None or run.mode == "inline" else max(run.tuner.threads, 1)
+    workers = 1 if run is None or run.session.mode == "inline" else max(run.tuner.threads, 1)
     operations = _operations(counters)
     if run is not None and not run.plan.indexed:
         operations = _as_written(counters, operations)
-    made, spent = (Totals(), Cost(0, 0)) if run is None else (run.made, run.spent)
+    made, spent = (Totals(), Cost(0, 0)) if run is None else (run.made, run.session.spent)
     received = items / made.items if made.items else 0.0  # share of the items made
     return Stats(
         unit="element" if run is None else run.unit,
@@ -50,7 +50,7 @@ def stats_of(
         starved=spent.starved * NS * received,
         workers=workers,
         cores=available_cores(),
-        mode="not begun" if run is None else run.mode,
+        mode="not begun" if run is None else run.session.mode,
         chosen=run is not None and run.settings.executor != "auto",
         ahead=0 if run is None else run.pieces_ahead,
         live_bytes=memory.live_bytes,
@@ -63,14 +63,14 @@ def stats_of(
         notes=() if run is None else tuple(run.budget.notes),
         growing=() if run is None or growth is None else growth.found(PLURALS[run.unit]),
         alone=() if run is None else tuple(map(str, safety.calls.all_alone(post_order(run.plan)))),
-        events=() if run is None else tuple(run.events),
-        starting=0.0 if run is None else run.starting * NS,
+        events=() if run is None else tuple(run.session.events),
+        starting=0.0 if run is None else run.session.starting * NS,
         fetched=counters.fetches.stats(),
         short=0 if run is None else run.budget.short,
         warm_up=min(steps.warm_up, times[0]) * NS,
         step_cpu=times[1] * steps.step_share * NS,
         cpu=steps.cpu * NS,
-        contention=0.0 if run is None else run.contention,
+        contention=0.0 if run is None else run.session.contention,
         failure=failure,
     )
 

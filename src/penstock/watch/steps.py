@@ -63,7 +63,7 @@ class StepClock:
             self.stop()
             return
         if self._noted < EARLY or self._starting:
-            mode, self._starting = run.mode, not run.has_workers
+            mode, self._starting = run.session.mode, run.session.waits_for_processes
             if mode != self._mode or self._starting:
                 self._warm_up += now - asked
             self._mode = mode

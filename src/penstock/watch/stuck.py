@@ -98,7 +98,7 @@ class Watched:
 
     def note(self, event: RunEvent) -> None:
         """Let the consumer know of an event."""
-        (self._note or self.run.events.append)(event)
+        (self._note or self.run.session.events.append)(event)
 
     def at_work(self) -> list[str]:
         """Return the operations that threads of this process are in for the run, each once."""
@@ -139,7 +139,7 @@ class Watched:
             if isinstance(operation, OperationCounters) and operation in self._counters.operations:
                 return operation.node.label()
             return ""
-        return INSIDE if file.endswith(_RUNS) and self.run.owns(frame.f_locals.get("window")) else ""
+        return INSIDE if file.endswith(_RUNS) and frame.f_locals.get("window") in self.run.session.windows else ""
 
     def _event(self, at: At, waited: float) -> RunEvent:
         from traceback import StackSummary
@@ -151,8 +151,8 @@ class Watched:
         if at.operation:
             where = "" if rows is None else f" at items {rows[0]} to {rows[1]}"
             words += f", and {at.operation} does not move{where}"
-        elif not run.mode.startswith("inline"):
-            words += f", and nothing comes from {run.mode}"
+        elif not run.session.mode.startswith("inline"):
+            words += f", and nothing comes from {run.session.mode}"
         stack = "".join(StackSummary.extract((each, each.f_lineno) for each in reversed(at.frames)).format()).rstrip()
         name = next((each.name for each in threading.enumerate() if each.ident == at.thread), "unknown")
         return RunEvent(

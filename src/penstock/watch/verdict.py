@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from penstock.core.verdicts import Verdict, VerdictKind
 from penstock.engine.runs.settings import ISOLATED
-from penstock.engine.tuning.hill_climb import WANTED
+from penstock.engine.tasks.cost import WANTED
 from penstock.plan.safety.calls import HERE
 from penstock.watch.stats import LEAST_STARTING, OperationStats, Stats
 

@@ -123,7 +123,7 @@ class News:
     def decisions(self, run: Run) -> list[str]:
         """Return the new decisions of all tuners."""
         found: list[str] = []
-        for number, tuner in enumerate(run.tuners):
+        for number, tuner in enumerate(run.session.tuners):
             decisions = list(tuner.decisions)
             found += decisions[self._decided.get(number, 0) :]
             self._decided[number] = len(decisions)
@@ -131,7 +131,7 @@ class News:
 
     def events(self, run: Run) -> list[RunEvent]:
         """Return the new events."""
-        found = [event for event in list(run.events) if id(event) not in self._told]
+        found = [event for event in list(run.session.events) if id(event) not in self._told]
         self._told |= {id(event): event for event in found}
         return found
 

@@ -136,7 +136,7 @@ def test_threads_get_blocks_of_their_own(arena):
 def test_what_is_free_in_the_arena_is_kept_for_the_next_batches_and_not_left_for_others():
     memory, budget = Memory(), Budget(1 << 20)
     memory.within(budget)
-    memory.arena = Arena(SharedFile(1 << 19, 1 << 18))
+    memory.use(Arena(SharedFile(1 << 19, 1 << 18)))
     assert budget.left == (1 << 20) - (1 << 18)
     batch = memory.allocate_shared((1 << 17,), np.dtype("u1"))
     assert budget.left == (1 << 20) - (1 << 17)  # the window counts the other half
@@ -147,7 +147,7 @@ def test_what_is_free_in_the_arena_is_kept_for_the_next_batches_and_not_left_for
 def test_what_is_kept_is_given_back_once_nothing_has_room():
     memory, budget = Memory(), Budget(1 << 20)
     memory.within(budget)
-    memory.arena = Arena(SharedFile(1 << 19, 1 << 18))
+    memory.use(Arena(SharedFile(1 << 19, 1 << 18)))
     batch = memory.allocate((1 << 17,), np.dtype("u1"))
     del batch
     assert memory.idle_bytes == (1 << 18) + (1 << 17)

@@ -70,7 +70,7 @@ def test_caches_of_all_workers_together_keep_what_those_of_a_run_may(tmp_path, c
 
 
 def cached_bytes():
-    from penstock.engine.workers.remote import loaded_plans
+    from penstock.engine.handed_in.remote import loaded_plans
 
     return loaded_plans.budget.held["cache"]
 

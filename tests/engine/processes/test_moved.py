@@ -141,11 +141,11 @@ def test_later_epochs_begin_in_the_same_processes():
     ds = D.range(60).map(square, vectorized=False).batch(4)
     it = ds.iterator()
     first = list(it)
-    crew = it._run._session._outside.in_processes[0]._crew
+    crew = it._run.session._outside.in_processes[0]._crew
     again = ds.iterator(epoch=1)
     assert same(list(again), first)
-    assert again._run._session._outside.in_processes[0]._crew is crew
-    assert again._run._session._outside.in_processes[0].plan is it._run._session._outside.in_processes[0].plan
+    assert again._run.session._outside.in_processes[0]._crew is crew
+    assert again._run.session._outside.in_processes[0].plan is it._run.session._outside.in_processes[0].plan
     assert [event.kind for event in again.stats().events] == ["moved"]
 
 

@@ -9,8 +9,6 @@ from concurrent.futures import Future, ThreadPoolExecutor
 import pytest
 
 from penstock import Options
-from penstock.engine.processes.pool import pool_for
-from penstock.engine.processes.starting import MAKES_RUNS, PoolSetup
 from tests.workers import PATIENCE
 
 WATCHDOG = "penstock-watchdog"  # of the process: it ends some seconds after the last run
@@ -61,12 +59,3 @@ class AtOnce(ThreadPoolExecutor):
 def at_once():
     with AtOnce(2) as executor:
         yield Options(executor=executor, workers=2)
-
-
-@pytest.fixture(scope="module")
-def pool():
-    """A process that makes whole runs, kept for the tests of one file."""
-    made = pool_for(PoolSetup(1, program=MAKES_RUNS), 1 << 28)
-    assert made.crew.begun.wait(60)
-    yield made
-    made.close()

@@ -10,8 +10,7 @@ import numpy as np
 from penstock import Dataset, Options
 from penstock.engine.memory.slots import Slots
 from penstock.engine.runs.carry_over import CarryOver
-from penstock.engine.tasks.cost import Cost
-from penstock.engine.tuning.hill_climb import MS
+from penstock.engine.tasks.cost import MS, Cost
 from penstock.engine.tuning.tuner import INLINE_BYTES, THREAD_PAYS
 
 
@@ -64,10 +63,27 @@ def test_a_run_begins_inline_if_items_beside_others_cost_less_than_twice_what_th
 def test_a_run_that_begins_inline_again_has_threads_after_a_few_expensive_items():
     tuner = carried(2 * THREAD_PAYS - 1, begins_inline=True)
     paid = []
-    for _ in range(3):
+    for _ in range(4):
         paid.append(tuner.threads_pay())
-        tuner.observe(Cost(2 * THREAD_PAYS, 2 * THREAD_PAYS), 1)
+        tuner.observe(Cost(3 * THREAD_PAYS, 3 * THREAD_PAYS), 1)
     assert (paid[0], tuner.threads_pay()) == (False, True)
+
+
+def returned(**kwargs):
+    """Return the tuner of a run after one whose threads were given back."""
+    carry_over = CarryOver()
+    first = carry_over.tuner(None, begins_inline=True)
+    first.observe(Cost(THREAD_PAYS, THREAD_PAYS), 1)
+    first.start_threads()
+    first.climb.threads = 0
+    assert first.has_returned
+    return carry_over.tuner(None, **kwargs)
+
+
+def test_a_run_after_one_that_gave_its_threads_back_goes_on_inline_unless_threads_are_asked_for():
+    again = returned(begins_inline=True)
+    assert (again.has_returned, again.decisions) == (True, ["no threads, as in the run before"])
+    assert returned().climb is None
 
 
 def test_threads_that_the_user_asked_for_stay_for_cheap_items():

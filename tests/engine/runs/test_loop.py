@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from itertools import count
 
 import numpy as np
 import pytest
@@ -14,7 +15,8 @@ from penstock.engine.runs.loop import Loop
 from penstock.engine.runs.room import LOOKED_AT
 from penstock.engine.runs.stage import Stage
 from penstock.engine.tasks.task import Job, Task
-from penstock.engine.tuning.tuner import LOOKS
+from penstock.engine.tuning.hill_climb import HillClimb
+from penstock.engine.tuning.tuner import LOOKS, Tuner
 from penstock.plan.flow import Piece
 from tests.engine.runs.sessions import INLINE, THREADS, session_with
 
@@ -154,3 +156,32 @@ def test_batches_that_change_their_shape_between_looks_are_whole(budget):
     assert [batch.tolist() for batch in ds] == [
         [[x] * (1 + low // 20) for x in range(low, low + 4)] for low in range(0, 240, 4)
     ]
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_threads_may_be_given_back_and_return_in_the_middle_of_a_run(monkeypatch, stream):
+    """The looks of the climb are simulated: threads and none by turns, however the machine is loaded."""
+    looks = count(1)
+
+    def retuned(climb, now, used, waited):
+        if next(looks) % 7:
+            return None
+        climb.threads = 0 if climb.threads else 2
+        return climb.threads
+
+    monkeypatch.setattr(HillClimb, "retuned", retuned)
+    monkeypatch.setattr(Tuner, "threads_pay", lambda tuner: not tuner.looking)
+    monkeypatch.setattr(Tuner, "group_items", lambda tuner, beside=False: 1)
+    ds = Dataset.range(600)
+    ds = ds.filter(lambda x: x % 3 != 1, vectorized=False) if stream else ds.map(lambda x: x, vectorized=False)
+    with ds.batch(4).iterator() as it:
+        modes, made = [], []
+        for batch in it:
+            made += batch.tolist()
+            modes.append(it.stats().mode)
+        found = it.tuning()
+    assert made == [x for x in range(600) if not stream or x % 3 != 1]
+    changes = [mode for at, mode in enumerate(modes) if at == 0 or mode != modes[at - 1]]
+    assert {"inline", "2 threads"} <= set(changes)
+    assert len(changes) > 3
+    assert (found.executor, found.workers) in [("inline", 1), ("threads", 2)]

@@ -14,8 +14,9 @@ import pytest
 
 from penstock.engine.runs import moving
 from penstock.engine.runs.moving import Mover, against, is_traced, worker_processes
-from penstock.engine.tasks.cost import Cost
-from penstock.engine.tuning.hill_climb import CHANCES, MS, HillClimb, Look
+from penstock.engine.tasks.cost import MS, Cost
+from penstock.engine.tuning.hill_climb import CHANCES, HillClimb
+from penstock.engine.tuning.look import Look
 
 SECOND = 1000 * MS
 

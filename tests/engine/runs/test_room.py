@@ -129,7 +129,6 @@ def test_a_job_of_several_items_has_a_quota_of_a_few_times_what_is_expected(room
 def test_a_job_counts_what_was_made_and_what_it_was_given(room):
     given = Piece(Items([np.zeros(300, np.uint8)]), np.arange(1))
     job = Job(Task(0, 1, given), lambda count: count)
-    job.set_tasks([job.task])
     job.nbytes = room.taken(job, gathered=False) + 1000
     window = Window(ordered=True)
     window.push(job)
@@ -148,7 +147,6 @@ def test_without_a_given_budget_one_job_in_eight_is_looked_at(budget, looked_at)
         window, counted = Window(ordered=True), []
         for row in range(16):
             job = Job(Task(row, row + 1, Piece(NOTHING, np.arange(1))), lambda count: count)
-            job.set_tasks([job.task])
             job.nbytes = room.taken(job, gathered=False)
             window.push(job)
             window.finish(job, 0, Made(Piece(Items([np.zeros(500, np.uint8)]), np.arange(1)), (0, None)))

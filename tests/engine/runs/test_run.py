@@ -33,7 +33,7 @@ def numbers(request):
 
 
 def windows_of(it):
-    return list(it._run._session._windows)
+    return list(it._run.session._windows)
 
 
 # Exhausted

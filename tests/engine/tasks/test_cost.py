@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 from penstock.elements.chunks.chunk import Items
-from penstock.engine.tasks.cost import EVERY, FULLY, LONG_WAIT_FOR_GIL, Contention, Cost, Meter
+from penstock.engine.tasks.cost import EVERY, FULLY, LONG_WAIT_FOR_GIL, WANTED, Contention, Cost, Meter
 from penstock.engine.tasks.task import Made
-from penstock.engine.tuning.hill_climb import WANTED
 from penstock.plan.flow import Piece
 
 

@@ -15,9 +15,7 @@ MADE = Made(Piece(Items([]), np.arange(0)), (0, Cost(0, 0)))
 
 
 def job_of(low, high):
-    job = Job(Task(low, high, Piece(NOTHING, np.arange(10 * low, 10 * high, 10))), lambda count: low + count)
-    job.set_tasks([job.task])
-    return job
+    return Job(Task(low, high, Piece(NOTHING, np.arange(10 * low, 10 * high, 10))), lambda count: low + count)
 
 
 def parts_of(job, *sizes):

@@ -7,7 +7,8 @@ from itertools import pairwise
 import pytest
 
 from penstock.engine.tasks.cost import Cost
-from penstock.engine.tuning.hill_climb import AS_MUCH, MOST_WORKERS, WORTH, HillClimb, Look, threads_for
+from penstock.engine.tuning.hill_climb import AS_MUCH, MOST_WORKERS, WORTH, HillClimb, threads_for
+from penstock.engine.tuning.look import Look
 from penstock.engine.tuning.tuner import Tuner
 from tests.engine.tuning.simulated import MS, US, Machine, Part
 
@@ -296,6 +297,54 @@ def test_one_thread_with_lower_throughput_does_not_stay_even_if_the_gil_is_held(
         assert climbing.holds_gil is held
 
 
+CHEAP = {"wall": 400 * US, "cpu": 400 * US, "yields": 0}
+
+
+def test_threads_are_given_back_if_the_consumer_s_thread_makes_as_much():
+    for makes, stays in ((1.0, 0), (0.8, 2)):
+        climbing = climb(pays_from=300 * US)
+        assert look(climbing, **CHEAP, rate=4.0) == 0
+        assert look(climbing, **CHEAP, rate=4.0 * makes) == (None if stays == 0 else 2)
+        assert climbing.threads == stays
+        none = "no threads instead of 2: they made 1.00 times as much"
+        assert climbing.decisions == [none if stays == 0 else "2 threads stay: none made 0.80 times as much"]
+
+
+def test_threads_that_were_given_back_are_tried_again_ever_later_if_items_cost_enough():
+    for cost, gaps in ((400 * US, [5, 17, 65]), (200 * US, [])):
+        climbing, tried = climb(threads=0, pays_from=300 * US), []
+        for number in range(200):
+            if look(climbing, wall=cost, cpu=cost, rate=2.0) == 2:
+                tried.append(number)
+                assert look(climbing, **CHEAP, rate=2.0) == 0
+        assert [later - earlier for earlier, later in pairwise(tried)] == gaps
+    climbing = climb(threads=0, pays_from=300 * US)
+    assert look(climbing, **CHEAP, rate=2.0) == 2
+    assert look(climbing, **CHEAP, rate=3.0) is None
+    assert climbing.decisions == ["2 threads instead of none: they made 1.50 times as much"]
+
+
+def test_threads_are_kept_where_the_consumer_s_thread_cannot_make_as_much():
+    expensive, several = {**CHEAP, "wall": 700 * US, "cpu": 700 * US}, {"wall": 400 * US, "cpu": 30 * US}
+    assert look(climb(pays_from=300 * US), **expensive, rate=2.8) is None
+    assert look(climb(threads=8, waiting=9.0, pays_from=300 * US), **several, rate=18.0) != 0  # eight at a time
+    assert look(climb(pays_from=300 * US, holds_gil=True), **CHEAP, rate=4.0) is None  # processes may help
+    assert look(climb(), **CHEAP, rate=4.0) is None  # the run must have threads
+
+
+def test_a_run_may_begin_with_an_attempt_at_no_threads():
+    assert climb().without_threads([]) is None, "nothing was measured"
+    for makes, stays in ((1.0, 0), (0.8, 2)):
+        climbing = climb()
+        look(climbing, **CHEAP, rate=4.0)
+        told: list[str] = []
+        heir = climbing.without_threads(told)
+        assert (heir.threads, climbing.threads) == (0, 2)
+        assert look(heir, **CHEAP, rate=4.0 * makes) == (None if stays == 0 else 2)
+        assert (heir.threads, len(told)) == (stays, 1)
+    assert climb(holds_gil=True, last=Look(made=1, passed=1)).without_threads([]) is None  # processes may take over
+
+
 def test_threads_beyond_the_cores_need_higher_throughput_than_one_for_each_core():
     for makes, stays in ((1.0, 2), (0.5, 12)):
         climbing = climb(threads=12, waiting=5.0)
@@ -401,13 +450,6 @@ def test_a_look_counts_tasks_begun_with_its_number_of_threads():
     assert climbing.look.tasks == 0
     climbing.observe(Cost(MS, MS), 1)
     assert climbing.look.tasks == 1
-
-
-def test_waiting_between_tasks_counts():
-    seen = Look(spent=Cost(wall=50 * MS, cpu=50 * MS), passed=50 * MS, waited=50 * MS)
-    assert seen.waiting(2) == 1.0
-    seen.waited = 10 * MS  # for the rest of the time there may have been nothing to do
-    assert seen.waiting(2) == 0.0
 
 
 def test_as_many_threads_as_keep_the_cores_busy():

@@ -1,17 +1,22 @@
 from __future__ import annotations
 
+import math
+
 import pytest
 
 from penstock.engine.tasks.cost import Cost
-from penstock.engine.tuning.hill_climb import MOST_WORKERS, Attempt, Look
+from penstock.engine.tuning.hill_climb import MOST_WORKERS, Attempt
+from penstock.engine.tuning.look import Look
 from penstock.engine.tuning.tuner import (
     BESIDE_ROWS,
+    FAR_PIECE,
     INLINE_BYTES,
     INLINE_TASK,
     LONGEST_PIECE,
     LOOKS,
     MOST_GROUPED,
     MS,
+    RECENT_TASKS,
     SETTLED,
     SPARE,
     SPARE_BYTES,
@@ -36,8 +41,10 @@ def looked(item, cpu=None, workers=None, looks=LOOKS, yields=1):
 def test_threads_pay_only_for_items_that_cost_more_than_a_hand_over():
     assert not Tuner(None).threads_pay()
     assert not looked(20_000, looks=100).threads_pay()
-    assert looked(THREAD_PAYS).threads_pay()
-    assert not looked(THREAD_PAYS, looks=LOOKS - 1).threads_pay()
+    assert looked(2 * THREAD_PAYS).threads_pay()
+    assert not looked(2 * THREAD_PAYS, looks=LOOKS - 1).threads_pay()
+    assert looked(THREAD_PAYS, looks=RECENT_TASKS).threads_pay()
+    assert not looked(THREAD_PAYS, looks=RECENT_TASKS - 1).threads_pay()  # the first touch new memory
     assert looked(SURELY_PAYS, looks=2).threads_pay()
     assert not looked(SURELY_PAYS, looks=1).threads_pay()  # the first has files to open and memory to touch
 
@@ -124,6 +131,23 @@ def test_an_expensive_batch_is_split_over_the_workers():
     short = looked(LONGEST_PIECE - 1, workers=4)
     short.start_threads()
     assert short.split_item() == 1
+
+
+def test_a_batch_made_far_away_is_split_only_if_it_takes_long_or_few_fit():
+    tuner = looked(100 * MS, workers=4)
+    tuner.is_far = True
+    tuner.start_threads()
+    assert [tuner.split_item(fitting) for fitting in (math.inf, 9, 3, 1)] == [1, 1, 3, 4]
+    long = looked(2 * FAR_PIECE, workers=4)
+    long.is_far = True
+    long.start_threads()
+    assert long.split_item() == 2
+
+
+def test_tasks_of_cheap_items_are_longer_far_away():
+    near, far = looked(MS // 10, workers=4), looked(MS // 10, workers=4)
+    far.is_far = True
+    assert max(near.group_items() for _ in range(20)) < max(far.group_items() for _ in range(20)) == 256
 
 
 def test_one_outlier_does_not_change_the_measure():

@@ -12,12 +12,13 @@ import pytest
 import penstock as ps
 from penstock.core.errors import WorkerError
 from penstock.elements.chunks.chunk import Items
+from penstock.engine.handed_in.pickled import pickled_plan
+from penstock.engine.handed_in.replaceable import ReplaceableExecutor
+from penstock.engine.handed_in.workers import RemoteWorkers
 from penstock.engine.tasks.observer import Unobserved
 from penstock.engine.tasks.task import Job, Task
 from penstock.engine.tasks.works import RowWork
-from penstock.engine.workers.executors import RemoteWorkers, ThreadWorkers, is_remote
-from penstock.engine.workers.pickled import pickled_plan
-from penstock.engine.workers.replaceable import ReplaceableExecutor
+from penstock.engine.workers.executors import ThreadWorkers, is_remote
 from penstock.engine.workers.window import Window
 from penstock.plan.flow import Piece
 from tests.workers import threads_of
@@ -200,7 +201,6 @@ def replaceable(executor):
 def run(workers, *rows, slot=None):
     """The result of one task that the workers make of some rows."""
     window, job = Window(ordered=True), Job(Task(0, len(rows), Piece(Items([]), np.array(rows)), slot), int)
-    job.set_tasks([job.task])
     window.push(job)
     workers.submit(job, 0, window)
     assert window.pop() is job

@@ -28,7 +28,6 @@ def task_of(*rows):
 def submitted(workers, *rows):
     """Return the result of a task, available as soon as the task is submitted."""
     window, job = Window(ordered=True), Job(task_of(*rows), int)
-    job.set_tasks([job.task])
     window.push(job)
     workers.submit(job, 0, window)
     assert not window.waits

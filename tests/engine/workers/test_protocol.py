@@ -11,15 +11,16 @@ import pytest
 
 import penstock as ps
 from penstock.elements.chunks.chunk import Items
+from penstock.engine.handed_in.pickled import pickled_plan
+from penstock.engine.handed_in.replaceable import ReplaceableExecutor
+from penstock.engine.handed_in.workers import RemoteWorkers
 from penstock.engine.memory.pool import Memory
 from penstock.engine.tasks.gathering import gathering_of
 from penstock.engine.tasks.observer import Unobserved
 from penstock.engine.tasks.task import Job, Made, Task
 from penstock.engine.tasks.works import RowWork
-from penstock.engine.workers.executors import RemoteWorkers, ThreadWorkers
+from penstock.engine.workers.executors import ThreadWorkers
 from penstock.engine.workers.native_thread import NativeThread
-from penstock.engine.workers.pickled import pickled_plan
-from penstock.engine.workers.replaceable import ReplaceableExecutor
 from penstock.engine.workers.window import Window
 from penstock.plan.flow import Piece
 from penstock.testing.laws import same
@@ -63,9 +64,7 @@ KINDS = [threads, pool, processes, native]
 
 
 def job_of(*rows):
-    job = Job(Task(rows[0], rows[-1] + 1, Piece(Items([]), np.array(rows))), int)
-    job.set_tasks([job.task])
-    return job
+    return Job(Task(rows[0], rows[-1] + 1, Piece(Items([]), np.array(rows))), int)
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from dataclasses import dataclass
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -107,6 +108,48 @@ def test_writing_into_one_leaf_changes_no_other(executor):
         before = batch["first"].tolist()
         zero(batch["whole"])
         assert batch["first"].tolist() == before
+
+
+def flags_of(value):
+    if isinstance(value, dict):
+        return {key: flags_of(part) for key, part in value.items()}
+    if isinstance(value, list | tuple):
+        return list(map(flags_of, value))
+    return value.flags.writeable if isinstance(value, np.ndarray) else type(value)
+
+
+def unread(function):
+    """Return a function that does the same, but whose code does not show that it only reads."""
+    return partial(function)
+
+
+@pytest.mark.parametrize("batch", [None, 4])
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda row: row,
+        lambda row: {"part": row["x"][:2], "n": row["n"] + 1, "within": row["within"]},
+        lambda row: {"new": row["x"] * 2, "old": row["x"], "parts": (row["x"][1:], row["within"])},
+        lambda row: row["x"],
+        lambda row: [row["within"]["y"], row["within"]["y"][:1] + 1],
+    ],
+)
+def test_rows_that_functions_only_read_are_the_same_and_nobody_can_change_those_of_the_source(function, batch):
+    rows = [{"x": np.arange(3) + i, "n": i, "within": {"y": np.full(2, i)}} for i in range(9)]
+    before = repr(rows)
+
+    def made(mapped):
+        ds = Dataset.from_source(rows).map(mapped, vectorized=False).filter(lambda row: len(row) > 0, vectorized=False)
+        return list(ds if batch is None else ds.batch(batch))
+
+    read, plain = made(function), made(unread(function))
+    assert repr(read) == repr(plain)
+    assert list(map(flags_of, read)) == list(map(flags_of, plain))
+    for element in read:
+        if isinstance(element, dict):
+            element.clear()
+    assert repr(rows) == before
+    assert flags_of(rows[0]) == {"x": True, "n": int, "within": {"y": True}}
 
 
 def test_a_tuple_under_on_is_unpacked():

@@ -9,7 +9,7 @@ import pytest
 
 from penstock.elements.chunks.chunk import Columns, Items
 from penstock.elements.nested.structure import LEAF, flatten
-from penstock.plan.safety.writing import elements_for, may_write, reaches_its_arguments_only
+from penstock.plan.safety.writing import elements_for, may_write, only_reads, reaches_its_arguments_only
 
 
 def in_place(x):
@@ -138,3 +138,36 @@ def test_a_function_with_outer_variables_reaches_them():
     kept = np.zeros(1)
     assert not reaches_its_arguments_only(lambda d: kept)
     assert not reaches_its_arguments_only(lambda d: [kept for _ in d])
+
+
+def with_item(d):
+    d["x"] = 0
+    return d
+
+
+def without_item(d):
+    del d["x"]
+    return d
+
+
+def added(d):
+    x = d["x"]
+    x += 1
+    return x
+
+
+@pytest.mark.parametrize(
+    ("function", "wanted"),
+    [
+        (lambda d: {"x": d["x"][:LIMIT], "n": len(d), "y": d["x"] * 2}, True),
+        (lambda d: [each for each in d if each], True),
+        (lambda a, b: (b, dict(a)), True),
+        (lambda d: zip(d, d, strict=True), False),
+        (lambda d: (each for each in d), False),
+        (lambda d: sum(each for each in d), False),
+        (lambda d: TABLE[0], False),
+        *((function, False) for function in (with_item, without_item, added, np.add)),
+    ],
+)
+def test_functions_that_only_read(function, wanted):
+    assert only_reads(function) is wanted

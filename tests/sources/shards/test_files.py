@@ -50,7 +50,7 @@ def test_shards_are_read_ahead_and_can_be_pickled(compression, tmp_path):
 
 def test_only_shards_that_are_not_cached_are_read_ahead(tmp_path, monkeypatch):
     told = []
-    monkeypatch.setattr(shards, "advise_files", told.extend)
+    monkeypatch.setattr(shards, "advise_whole", told.extend)
     payloads = mds_samples(simple_mds(tmp_path, compression="gz")).payloads
     payloads.read(np.array([0]))
     payloads.advise(np.arange(20))

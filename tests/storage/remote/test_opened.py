@@ -8,7 +8,7 @@ import os
 import pytest
 
 from penstock.storage.remote.listing import find_objects
-from penstock.storage.remote.opened import RemoteReader, local_copy, open_file
+from penstock.storage.remote.opened import PagedReader, RemoteReader, local_copy, open_file
 
 CONTENT = os.urandom(20_000_003)
 
@@ -45,6 +45,22 @@ def test_a_file_read_here_and_there(file, server):
     gets = server.stats.gets
     assert held.read(10) == CONTENT[150:160]
     assert server.stats.gets == gets
+
+
+def test_small_parts_share_pages_and_large_ones_are_held_as_asked(file, server):
+    reader = PagedReader(file)
+    for begin in (70_000, 65_530, 100_000):
+        reader.seek(begin)
+        assert reader.read(50) == CONTENT[begin : begin + 50]
+    assert server.stats.gets == 2
+    other = reader.again()
+    other.seek(66_000)
+    with other.holding([(file, 5_000_000, 5_300_000)]):
+        assert other.read(9) == CONTENT[66_000:66_009]
+        other.seek(5_000_010)
+        assert other.read(200_000) == CONTENT[5_000_010:5_200_010]
+    assert server.stats.gets == 3
+    assert reader.tell() == 100_050
 
 
 def test_python_reads_it_as_a_file(file):

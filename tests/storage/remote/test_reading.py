@@ -14,6 +14,7 @@ import pytest
 import penstock as ps
 from penstock.core.errors import DataError, PlanError
 from penstock.storage.remote.fetcher import _fetcher, fetcher
+from tests.sources import shard_files
 
 URL = "s3://data/"
 RNG = np.random.default_rng(7)
@@ -31,6 +32,11 @@ def files(folder):
     (folder / "x.jsonl").write_text("".join(json.dumps({"i": i, "t": "é" * (i % 5)}) + "\n\n" for i in range(150)))
     (folder / "x.bin").write_bytes(bytes(range(250)) * 40)
     (folder / "z.txt.gz").write_bytes(__import__("gzip").compress(b"".join(b"%d\n" % i for i in range(500))))
+    np.save(folder / "n-1.npy", np.arange(3000, dtype=">i4").reshape(500, 6))
+    np.save(folder / "n-2.npy", np.arange(600, dtype=">i4").reshape(100, 6))
+    columns = {"x": np.arange(900.0).reshape(300, 3), "t": np.array([f"t{i}" for i in range(300)])}
+    np.savez(folder / "s.npz", **columns)
+    np.savez_compressed(folder / "c.npz", **columns)
     for name in ("cat", "dog"):
         (folder / "img" / name / "sub").mkdir(parents=True)
         for i in range(6):
@@ -47,6 +53,43 @@ def parquet(folder):
     __import__("pyarrow.parquet").parquet.write_table(arrow.table(table), folder / "p.parquet", row_group_size=50)
 
 
+def arrow(folder):
+    arrow = pytest.importorskip("pyarrow")
+    table = arrow.table(
+        {"i": np.arange(600), "t": [f"t{i % 7}" for i in range(600)], "l": [[1.0 * i] for i in range(600)]}
+    )
+    for name, changed, options in (
+        ("a.arrow", table, {"compression": None}),
+        ("d.arrow", table.set_column(1, "t", table["t"].dictionary_encode()), {"compression": "zstd"}),
+    ):
+        made = arrow.ipc.IpcWriteOptions(**options)
+        with arrow.ipc.new_file(folder / name, changed.schema, options=made) as writer:
+            writer.write_table(changed, max_chunksize=70)
+
+
+def zarr_stores(folder):
+    zarr = pytest.importorskip("zarr")
+    made = zarr.open_group(folder / "z", mode="w", zarr_format=3)
+    made.create_array("x", data=np.arange(6000).reshape(600, 10), chunks=(50, 4), shards=(100, 8))
+    made.create_array("deep/y", data=np.arange(600.0), chunks=(64,))
+    old = zarr.open_group(folder / "z2", mode="w", zarr_format=2)
+    old.create_array("x", data=np.arange(90), chunks=(32,))
+
+
+def shards(folder):
+    shard_files.simple_mds(folder / "mds")
+    shard_files.simple_mds(folder / "mds.gz", compression="gz")
+    shard_files.simple_litdata(folder / "litdata")
+    shard_files.tokens(folder / "tokens", [[[1, 2, 3], list(range(4, 30))], [list(range(40, 61))]])
+
+
+def hdf5(folder):
+    with pytest.importorskip("h5py").File(folder / "h.h5", "w") as file:
+        file.create_dataset("x", data=np.arange(6000).reshape(600, 10), chunks=(50, 4), compression="gzip")
+        file["deep/y"] = np.arange(600.0)
+        file["deep/t"] = [f"t{i}" for i in range(600)]
+
+
 READERS = {
     "tfrecord": lambda at, **o: ps.read_tfrecord(f"{at}*.tfrecord", **o),
     "tar": lambda at, **o: ps.read_tar(f"{at}t-*.tar", decode=True, **o),
@@ -59,9 +102,28 @@ READERS = {
     "csv": lambda at, **o: ps.read_csv(f"{at}x.csv", block_bytes=1000, **o),
     "parquet": lambda at, **o: ps.read_parquet(f"{at}p.parquet", **o),
     "filtered": lambda at, **o: ps.read_parquet(f"{at}p.parquet", filters=[("i", ">", 333)], columns=["i", "t"], **o),
+    "numpy": lambda at, **o: ps.read_numpy(f"{at}n-*.npy", **o),
+    "stored": lambda at, **o: ps.read_numpy(f"{at}s.npz", **o),
+    "compressed": lambda at, **o: ps.read_numpy(f"{at}c.npz", columns="x", **o),
+    "hdf5": lambda at, **o: ps.read_hdf5(f"{at}h.h5", **o),
+    "arrow": lambda at, **o: ps.read_arrow(f"{at}a.arrow", **o),
+    "coded arrow": lambda at, **o: ps.read_arrow(f"{at}d.arrow", columns=["t"], **o),
+    "zarr": lambda at, **o: ps.read_zarr(f"{at}z", **o),
+    "old zarr": lambda at, **o: ps.read_zarr(f"{at}z2", columns="x", **o),
+    "mds": lambda at, **o: ps.read_mds(f"{at}mds", **o),
+    "packed mds": lambda at, **o: ps.read_mds(f"{at}mds.gz", **o),
+    "litdata": lambda at, **o: ps.read_litdata(f"{at}litdata", **o),
+    "tokens": lambda at, **o: ps.read_litdata(f"{at}tokens", block_size=2, **o),
     "stream": lambda at, **o: ps.read_text(f"{at}z.txt.gz", **o),
 }
-OF_ARROW = ("csv", "parquet", "filtered")
+WRITERS = {
+    **dict.fromkeys(("csv", "parquet", "filtered"), parquet),
+    **dict.fromkeys(("arrow", "coded arrow"), arrow),
+    **dict.fromkeys(("mds", "packed mds", "litdata", "tokens"), shards),
+    **dict.fromkeys(("zarr", "old zarr"), zarr_stores),
+    "hdf5": hdf5,
+}
+"""What writes further files, which need other libraries or folders."""
 
 
 def same(one, two):
@@ -72,8 +134,8 @@ def same(one, two):
 @pytest.fixture(params=READERS)
 def both(request, files, options):
     """The dataset of the local files, and that of their URLs."""
-    if request.param in OF_ARROW:
-        parquet(files)
+    if request.param in WRITERS:
+        WRITERS[request.param](files)
     make = READERS[request.param]
     return make(f"{files}/"), make(URL, storage_options=options)
 

@@ -73,7 +73,7 @@ def test_decisions_and_events_are_texts(monkeypatch):
     it = Dataset.range(400).batch(1).with_options(Options(executor="threads", workers=2)).iterator()
     it.to_tensorboard(writer)
     next(it)
-    it._run.events.append(ps.RunEvent(0.0, "died", "map(f)", None, "a worker died"))
+    it._run.session.events.append(ps.RunEvent(0.0, "died", "map(f)", None, "a worker died"))
     list(it)
     told = {(tag, text) for tag, text, _ in writer.texts}
     assert {("penstock/tuner", "2 threads: as requested"), ("penstock/events", "**died**: a worker died")} <= told

@@ -70,8 +70,8 @@ def test_events_of_the_run_are_marked(tmp_path, monkeypatch):
     monkeypatch.setattr(viewer, "SAMPLE_PAUSE", 0)
 
     def note(it, _):
-        if not it._run.events:
-            it._run.events.append(ps.RunEvent(0.0, "stuck", "map(f)", None, "nothing moves"))
+        if not it._run.session.events:
+            it._run.session.events.append(ps.RunEvent(0.0, "stuck", "map(f)", None, "nothing moves"))
 
     events = traced(Dataset.range(400).batch(1).with_options(Options(executor="threads")), tmp_path / "a.gz", note)
     assert [(e["name"], e["args"]["words"]) for e in events if e.get("cat") == "event"] == [("stuck", "nothing moves")]

@@ -15,7 +15,7 @@ from penstock.core.renamed import hint_of
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-_UNEXPECTED = re.compile(r"got an unexpected keyword argument '(\w+)'")
+_UNEXPECTED = r"got an unexpected keyword argument '(\w+)'"
 
 
 def helpful(function: F) -> F:
@@ -40,7 +40,7 @@ def helpful(function: F) -> F:
 
 
 def _explained(error: TypeError, method: FunctionType) -> TypeError:
-    found = _UNEXPECTED.search(str(error))
+    found = re.search(_UNEXPECTED, str(error))
     if found is None:
         return error
     name = found[1]

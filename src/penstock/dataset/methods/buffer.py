@@ -119,7 +119,7 @@ class BufferMethods(Handle[T_co]):
             raise TypeError(f"share(name={name!r:.80}): expected a text, not {type(name).__name__}")
         if not name:
             raise ValueError("share(name=''): expected a name")
-        from penstock.engine.service import sharing
+        from penstock.service import sharing
 
         sharing.check_shareable(self._plan)
         return self._over(buffer.share.Share(self._plan, sharing.SharedUnder(name)))

@@ -85,13 +85,8 @@ class RankIterator(Iterator[T]):
         self._shared = _Shared.of(self._plan, self._cursor, self._passes.states, self._talk)
         if self._shared is None:
             return run
-        self._shared.run = Run(
-            self._shared.states.as_run(self._shared.plan, self._shared.start),
-            run.settings,
-            self._counters,
-            self._shared.start,
-            self._carry_over,
-        )
+        plan = self._shared.states.as_run(self._shared.plan, self._shared.start)
+        self._shared.run = self._run_of(plan, run.settings, self._shared.start)
         return self._shared.run
 
     def _next_items(self) -> Any:

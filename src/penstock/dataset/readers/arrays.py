@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from penstock.core.checks import check_count
@@ -11,17 +11,23 @@ from penstock.dataset.arguments.wrong_names import helpful
 from penstock.dataset.dataset import Dataset
 from penstock.dataset.methods.read import reading
 from penstock.sources.blocked import CACHE_BYTES
-from penstock.storage.paths import Pattern, find_files, list_folders
+from penstock.storage.paths import Pattern, find_files, list_folders, urls_of
 
 
 @helpful
-def read_numpy(paths: Pattern | Sequence[Pattern], *, columns: str | Sequence[str] | None = None) -> Dataset[Any]:
+def read_numpy(
+    paths: Pattern | Sequence[Pattern],
+    *,
+    columns: str | Sequence[str] | None = None,
+    storage_options: Mapping[str, Any] | None = None,
+) -> Dataset[Any]:
     """Read the rows of arrays in `.npy` files, with random access; from `.npz` files, dicts with a row of each array.
 
     `columns` are the names of the arrays of `.npz` files to read; a single name gives the rows of that array, no dicts.
 
     The arrays of several files are joined along their first axis, in the order of a list of paths, which may repeat
-    some, or the sorted order of a pattern; their types and row shapes must agree. Rows are read directly from their
+    some, or the sorted order of a pattern; their types and row shapes must agree. URLs, with `storage_options` for
+    their stores, are in docs/remote.md. Rows are read directly from their
     place in the file. Compressed members of `.npz` files, and arrays in Fortran order, are loaded whole when they are
     first read.
 
@@ -37,7 +43,7 @@ def read_numpy(paths: Pattern | Sequence[Pattern], *, columns: str | Sequence[st
     """
     from penstock.sources.numpy.files import numpy_files
 
-    return reading(numpy_files(find_files(paths, "read_numpy"), columns))
+    return reading(numpy_files(find_files(paths, "read_numpy", storage_options=storage_options), columns))
 
 
 @helpful
@@ -46,13 +52,14 @@ def read_hdf5(
     *,
     columns: str | Sequence[str] | None = None,
     cache_bytes: int = CACHE_BYTES,
+    storage_options: Mapping[str, Any] | None = None,
 ) -> Dataset[Any]:
     """Read the rows of arrays in HDF5 files, with random access, through h5py: dicts with a row of each of `columns`.
 
     `columns` are the paths of arrays in the file; groups become dicts in dicts. A single path as text gives the rows of
     that array themselves; by default all arrays that have rows are read. The arrays must have the same length,
     otherwise a `DataError` is raised. Text becomes `str`, and rows of different lengths become arrays. Several files
-    are joined as in `read_numpy`.
+    are joined as in `read_numpy`, and may be URLs.
 
     Chunks are read whole, several small ones together up to a megabyte; the most recently used `cache_bytes` are kept,
     and `shuffle()` mixes rows within as many chunks as half the cache holds. h5py reads with one thread at a time. A
@@ -70,7 +77,8 @@ def read_hdf5(
     from penstock.sources.chunked.hdf5 import open_hdf5
 
     check_count("read_hdf5", "cache_bytes", cache_bytes, least=1)
-    return reading(chunked_files("read_hdf5", open_hdf5, find_files(paths, "read_hdf5"), columns, cache_bytes))
+    found = find_files(paths, "read_hdf5", storage_options=storage_options)
+    return reading(chunked_files("read_hdf5", open_hdf5, found, columns, cache_bytes))
 
 
 @helpful
@@ -79,12 +87,14 @@ def read_zarr(
     *,
     columns: str | Sequence[str] | None = None,
     cache_bytes: int = CACHE_BYTES,
+    storage_options: Mapping[str, Any] | None = None,
 ) -> Dataset[Any]:
     """Read the rows of arrays in Zarr stores, with random access, through zarr: dicts with a row of each of `columns`.
 
-    A store is a folder or a zip file; a pattern may match several stores, which are joined along the first axis. If a
-    store is one array, elements are its rows. Otherwise the function works like `read_hdf5`; chunks, or the shards that
-    hold them, are read whole.
+    A store is a folder, a zip file, or the URL of a prefix without wildcards, with `storage_options` for its store
+    (docs/remote.md); a pattern may match several stores, which are joined along the first axis. If a store is one
+    array, elements are its rows. Otherwise the function works like `read_hdf5`; chunks, or the shards that hold them,
+    are read whole.
 
     >>> import tempfile, zarr
     >>> path = tempfile.mkdtemp() + "/a.zarr"
@@ -97,5 +107,11 @@ def read_zarr(
     from penstock.sources.chunked.zarr import open_zarr
 
     check_count("read_zarr", "cache_bytes", cache_bytes, least=1)
-    found = [os.path.expanduser(path) for path in list_folders(paths, "read_zarr")]
+    found: list[str]
+    if (urls := urls_of("read_zarr", paths, storage_options)) is None:
+        found = [os.path.expanduser(path) for path in list_folders(paths, "read_zarr")]
+    else:
+        from penstock.storage.remote.folder import RemoteFolder
+
+        found = [RemoteFolder.of_prefix(url, storage_options, hidden=True) for url in urls]
     return reading(chunked_files("read_zarr", open_zarr, found, columns, cache_bytes))

@@ -76,13 +76,15 @@ def read_arrow(
     columns: Sequence[str] | None = None,
     nulls: Nulls = "raise",
     cache_bytes: int = CACHE_BYTES,
+    storage_options: Mapping[str, Any] | None = None,
 ) -> Dataset[dict[str, Any]]:
     """Read the rows of Arrow IPC files or streams, and of Feather files, as dicts, with random access.
 
     Paths and types are as in `read_parquet`. Uncompressed files are mapped into memory: columns of numbers are views of
     the mapping, nothing is decoded, and a shuffle covers all rows. Batches of compressed files are decompressed whole,
     and are kept and shuffled as row groups are in `read_parquet`. A compressed stream is decompressed once now, to find
-    its batches; a stream with dictionaries has no random access and raises a `DataError`.
+    its batches; a stream with dictionaries has no random access and raises a `DataError`. Of a URL, record batches are
+    fetched whole, so compress files that are shuffled: only those are shuffled by batches.
 
     `columns` and `nulls` work as in `read_parquet`. Files whose columns differ raise a `DataError`. So does a file that
     is truncated while it is read; keep no views of such a file. Needs pyarrow.
@@ -103,7 +105,7 @@ def read_arrow(
         return arrow_files(files, columns, nulls, cache_bytes)
 
     look = (lambda path: make([path], ())) if is_one_of(nulls, "drop") else batches_of
-    return reading(with_unreadable(find_files(paths, "read_arrow"), make, look))
+    return reading(with_unreadable(find_files(paths, "read_arrow", storage_options=storage_options), make, look))
 
 
 @helpful

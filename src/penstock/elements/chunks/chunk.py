@@ -25,6 +25,7 @@ from penstock.elements.ragged import Ragged
 from penstock.elements.sparse import Sparse
 from penstock.kernels import gather
 from penstock.kernels.arrays import one_type
+from penstock.kernels.containers import prefetch_dicts
 from penstock.kernels.dicts import take_dicts_apart
 
 Column: TypeAlias = Stack | list[Any]
@@ -214,6 +215,11 @@ class Kept(Items):
     def held(self) -> list[Any]:
         """Return the elements with read-only arrays."""
         return with_sealed_arrays(self.values)
+
+    def to_read(self) -> list[Any]:
+        """Return the elements themselves, for code that changes nothing in them."""
+        prefetch_dicts(self.values)
+        return self.values
 
     def element(self, i: int) -> Any:
         """Return element `i`, which may be negative, with read-only arrays."""

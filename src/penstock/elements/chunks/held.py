@@ -23,7 +23,7 @@ class HeldElements:
     """
 
     def __init__(self, chunk: Chunk) -> None:
-        self._chunk = _own_columns(chunk) if isinstance(chunk, Columns) else Items(chunk.values)
+        self._chunk = _own_columns(chunk) if isinstance(chunk, Columns) else Items(chunk.held())
         self._splits: dict[int, np.dtype[Any]] = {}  # per column that is a list of rows of `Ragged`
 
     def take(self, places: Rows) -> Chunk:

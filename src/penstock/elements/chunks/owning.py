@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 
-from penstock.elements.chunks.chunk import Chunk, Column, Columns, Fresh
-from penstock.elements.chunks.sharing import whole_copy, with_own_containers
+from penstock.elements.chunks.chunk import Chunk, Column, Columns, Fresh, Items, Kept
+from penstock.elements.chunks.sharing import (
+    whole_copy,
+    with_own_containers,
+    with_own_containers_and_sealed_parts,
+)
 from penstock.elements.nested.plain import PLAIN_TYPES
 from penstock.elements.nested.structure import flatten
 from penstock.elements.ragged import Ragged
 from penstock.elements.sparse import Sparse
+from penstock.kernels.containers import are_parts_of_others
 from penstock.kernels.kept import own_result, own_results
 
 
@@ -52,6 +57,23 @@ def has_plain_leaves(elements: list[Any]) -> bool:
     """Return True if all leaves of some elements are arrays and values of immutable types, without methods of users."""
     types = {type(leaf) for element in elements for leaf in flatten(element)[0]}
     return all(cls in PLAIN_TYPES or cls is np.ndarray or issubclass(cls, np.number | np.bool_) for cls in types)
+
+
+def can_be_read(chunk: Chunk) -> TypeGuard[Kept]:
+    """Return True if a function that only reads may be called with elements of a chunk that other objects keep.
+
+    These have plain leaves, and arrays of numbers or texts, whose items are no views.
+    """
+    if type(chunk) is not Kept or not has_plain_leaves(first := chunk.values[:1]):
+        return False
+    return all(leaf.dtype.kind not in "OV" for leaf in flatten(first)[0] if isinstance(leaf, np.ndarray))
+
+
+def from_kept(made: list[Any], types: set[type]) -> Items:
+    """Return the results of a function that has read kept elements, whose parts are kept too."""
+    if are_parts_of_others(made):
+        return Kept(made, types)
+    return Items(with_own_containers_and_sealed_parts(made), types)
 
 
 def owned_result(results: list[Any], given: Any, origins: list[Any]) -> tuple[Any, list[Any]]:

@@ -65,6 +65,17 @@ def with_own_containers_and_sealed_arrays(values: list[Any]) -> list[Any]:
     return remade(values, _own_sealed_copy, always=True, seal=True)
 
 
+def with_own_containers_and_sealed_parts(values: list[Any]) -> list[Any]:
+    """Return results in new containers, with read-only views of arrays to which something besides them refers.
+
+    >>> kept = np.zeros(2)
+    >>> [(part, own)] = with_own_containers_and_sealed_parts([(kept, kept + 1)])
+    >>> part.flags.writeable, own.flags.writeable
+    (False, True)
+    """
+    return remade(values, _own_sealed_copy, always=True, seal=True, spare_own=True)
+
+
 def with_own_arrays(values: list[Any]) -> list[Any]:
     """Return the elements in new containers, with copies of the writeable arrays: nothing is shared.
 

@@ -14,7 +14,16 @@ from penstock.core.blame import Blame, add_blame
 from penstock.core.errors import ElementError
 from penstock.elements.ragged import Ragged
 from penstock.elements.sparse import Sparse
-from penstock.elements.spec import ArraySpec, LeafSpec, ObjectSpec, RaggedSpec, SparseSpec, is_array_like, leaf_spec
+from penstock.elements.spec import (
+    ArraySpec,
+    LeafSpec,
+    ObjectSpec,
+    RaggedSpec,
+    SparseSpec,
+    is_array_like,
+    is_masked,
+    leaf_spec,
+)
 from penstock.kernels import copy_numbers
 from penstock.kernels.arrays import copy_arrays, copy_objects
 
@@ -276,7 +285,7 @@ def _mixed(column: list[Any], out: NDArray[Any] | None, origin: Origin, allocate
     if not column:
         return _memory(out, (0,), np.dtype(np.float64), allocate) if out is None or len(out) else out
     for at, value in enumerate(column):
-        if isinstance(value, np.ma.MaskedArray):
+        if is_masked(value):
             raise origin.misfit(f"the masked array of {origin.one(at)}{origin.where} would lose its mask; {FILL}", at)
     specs = _specs(column, origin)
     if all(isinstance(spec, ObjectSpec) for spec in specs):

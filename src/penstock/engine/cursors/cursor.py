@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from penstock.core.errors import CursorError
 from penstock.core.frozen import frozen
 from penstock.engine import cursors
-from penstock.engine.cursors.summary import PlanSummary, plan_mismatch
 from penstock.plan.types import INFINITE_STRIDE
+
+if TYPE_CHECKING:
+    from penstock.engine.cursors.summary import PlanSummary
 
 STATE_VERSION = 3
 ROW_COUNT = 1 << 63  # global row numbers are int64
@@ -85,7 +87,7 @@ def cursor_of(state: object, fingerprint: str, plan: tuple[str, ...], items: int
             f"{STATE_VERSION}; load it with the release that saved it"
         )
     if fields["fingerprint"] != fingerprint:
-        raise CursorError(plan_mismatch(fields.get("plan"), plan))
+        raise CursorError(cursors.summary.plan_mismatch(fields.get("plan"), plan))
     return _checked(fields, items)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from bisect import insort
 from dataclasses import replace
 from typing import NamedTuple, Protocol
 
@@ -57,7 +56,8 @@ def _received(row: int, ahead: list[tuple[int, int]], low: int, high: int) -> tu
         return high, ahead
     ahead = ahead.copy()
     if low < high:
-        insort(ahead, (low, high))
+        ahead.append((low, high))
+        ahead.sort()
     while ahead and ahead[0][0] == row:
         row = ahead.pop(0)[1]
     return row, ahead

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import mmap
 import os
 from contextlib import suppress
 from time import monotonic_ns
@@ -99,7 +98,8 @@ def resident_bytes() -> tuple[int, int]:
             _, resident, shared = os.read(file, 128).split()[:3]
         finally:
             os.close(file)
-        return int(resident) * mmap.PAGESIZE, int(shared) * mmap.PAGESIZE
+        page = os.sysconf("SC_PAGE_SIZE")
+        return int(resident) * page, int(shared) * page
     return 0, 0
 
 

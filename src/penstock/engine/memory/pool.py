@@ -34,22 +34,18 @@ class Memory:
     def __init__(self) -> None:
         self._most_idle = MOST_IDLE
         self.pool = Pool(MOST_IDLE)
-        self._arena: Arena | None = None
+        self.arena: Arena | None = None
+        """The memory that worker processes share, if there are some."""
         self._shared: Peak | None = None  # of the arena since it is used here
         self.elsewhere: tuple[int, int] = (0, 0)
         """The bytes in use, and the most so far, of a run that another process makes."""
         self._peak = 0  # of the pool and the arena together
         self._lock = threading.Lock()
 
-    @property
-    def arena(self) -> Arena | None:
-        """The memory that worker processes share, if there are some."""
-        return self._arena
-
-    @arena.setter
-    def arena(self, arena: Arena | None) -> None:
-        if arena is not self._arena:
-            self._arena, self._shared = arena, None if arena is None else arena.peak()
+    def use(self, arena: Arena | None) -> None:
+        """Allocate arrays that worker processes share in this arena."""
+        if arena is not self.arena:
+            self.arena, self._shared = arena, None if arena is None else arena.peak()
 
     def within(self, budget: Budget) -> None:
         """Keep no more memory for the next batches than a budget allows, and count that memory in it."""
@@ -112,7 +108,7 @@ class Memory:
     def after_fork(self) -> None:
         """Begin a new pool in a forked child, and leave the parent's alone."""
         self.pool = Pool(self._most_idle)
-        self.arena = None
+        self.use(None)
         self._lock = threading.Lock()  # which a thread of the parent may have held
 
 
@@ -121,7 +117,7 @@ class SharedMemory(Memory):
 
     def __init__(self, arena: Arena | None) -> None:
         super().__init__()
-        self.arena = arena
+        self.use(arena)
 
     def allocate(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray:
         """Return an array of this shape and dtype with arbitrary content."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import mmap
 import os
-import tempfile
 import weakref
 from contextlib import suppress
 
@@ -33,6 +32,8 @@ class SharedFile:
             except OSError:  # the system refuses it, as some sandboxes do
                 self.in_memory = False
         if not self.in_memory:
+            import tempfile  # takes several ms
+
             handle, path = tempfile.mkstemp(prefix="penstock-arena-")
             os.unlink(path)
             self.fd = handle

@@ -4,9 +4,9 @@ from typing import TYPE_CHECKING
 
 from penstock.core.lazy import files_on_demand
 
-__all__ = ["moved", "plans", "pool", "sharing", "starting", "workers"]
+__all__ = ["moved", "plans", "pool", "starting", "workers"]
 
 if TYPE_CHECKING:
-    from penstock.engine.processes import moved, plans, pool, sharing, starting, workers
+    from penstock.engine.processes import moved, plans, pool, starting, workers
 else:
     __getattr__ = files_on_demand(__name__, __all__)

@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 import math
-import os
-import select
 import signal
 import threading
 from collections import deque
-from collections.abc import Callable
-from contextlib import suppress
 from functools import partial
 from time import monotonic
 
@@ -17,6 +13,7 @@ from penstock.core.errors import WorkerError
 from penstock.engine.memory.arena import Arena
 from penstock.engine.memory.cgroups import oom_kills
 from penstock.engine.processes import output
+from penstock.engine.processes.errands import Errands
 from penstock.engine.processes.line import RunLine
 from penstock.engine.processes.member import Member
 from penstock.engine.processes.starting import MAKES_RUNS, MAKES_TASKS, PoolSetup, started
@@ -51,22 +48,16 @@ class Crew:
         self._waiting: deque[Ticket] = deque()
         self._lines: deque[RunLine] = deque()  # that no worker has yet
         self._members: list[Member] = []
-        self._errands: deque[Callable[[], object]] = deque()
-        self._sources: dict[int, Callable[[], None]] = {}
+        self._errands = Errands()
         self._holds = False  # tickets that may not begin yet
-        self._is_hungry = True  # unless all workers have tasks, and the next thing they send makes room for others
         self.size = setup.workers
         """The number of workers that there are to be."""
         self._numbers = 0  # workers started so far
         self._bad_starts = self._killed_starts = 0
         self._oom_kills = oom_kills()
         self._deadline: float | None = None  # for workers to end, once the crew is to end
-        self._is_over = False
-        self._epoll = select.epoll()
-        self._bell = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
-        self._epoll.register(self._bell, select.EPOLLIN)
-        self._errands.extend([self._start] * setup.workers)
-        os.eventfd_write(self._bell, 1)
+        for _ in range(setup.workers):
+            self._errands.leave(self._start)
         self._thread = threading.Thread(target=self._run, name=CREW, daemon=True)
         self._thread.start()
 
@@ -86,47 +77,30 @@ class Crew:
 
     def submit(self, ticket: Ticket) -> None:
         """Make a ticket after those that wait. The thread is only woken if a worker may take it at once."""
-        self._errand(partial(self._accept, ticket), urgent=False)
+        self._errands.leave(partial(self._accept, ticket), urgent=False)
 
     def admit(self) -> None:
         """Look again at tickets that may not begin, if there are some, now that there may be more room."""
         if self._holds:
-            self._errand(self._dispatch)
+            self._errands.leave(self._dispatch)
 
     def open(self, line: RunLine) -> None:
         """Hand a line to a worker, which makes a run, now or once one is ready."""
-        self._errand(partial(self._open, line))
+        self._errands.leave(partial(self._open, line))
 
     def resize(self, size: int) -> None:
         """Continue with this many workers: surplus ones end after the tasks that they have, others are started."""
         if size != self.size:
             self.size = size
-            self._errand(self._resize)
+            self._errands.leave(self._resize)
 
     def forget(self, plan: int) -> None:
         """Let all workers forget a plan."""
-        self._errand(lambda: [each.forget(plan) for each in self._members])
+        self._errands.leave(lambda: [each.forget(plan) for each in self._members])
 
     def stop(self) -> None:
         """Let all workers end: by themselves, or within half a second by force."""
-        self._errand(self._stop)
-
-    def _errand(self, run: Callable[[], object], *, urgent: bool = True) -> None:
-        """Let the thread of the crew call `run`; for any thread, also during garbage collection.
-
-        One that is not `urgent` may wait until the thread wakes up anyway, if all workers have tasks.
-        """
-        self._errands.append(run)
-        if self._is_over:
-            self._run_errands()
-        elif urgent or self._is_hungry:
-            with suppress(OSError):  # the thread has just ended, and runs its last errands
-                os.eventfd_write(self._bell, 1)
-
-    def _run_errands(self) -> None:
-        with suppress(IndexError):  # none is left
-            while True:
-                self._errands.popleft()()
+        self._errands.leave(self._stop)
 
     def after_fork(self) -> None:
         """Close the descriptors in a forked child, in which there is neither the thread nor a worker."""
@@ -134,12 +108,8 @@ class Crew:
             member.abandon()
         for line in self._lines:
             line.given()
-        self._members, self._sources = [], {}
-        self._epoll.close()
-        os.close(self._bell)
-        self._bell = -1
-        self._errands.clear()
-        self._is_over = True  # plans that are let go have nobody to forget them
+        self._members = []
+        self._errands.after_fork()  # plans that are let go have nobody to forget them
 
     # The thread
 
@@ -148,13 +118,9 @@ class Crew:
         while self._deadline is None or self._members:
             due = min((member.overdue.due for member in self._members), default=math.inf)
             due = due if self._deadline is None else self._deadline
-            for descriptor, _ in self._epoll.poll(None if due == math.inf else max(due - monotonic(), 0)):
-                if descriptor == self._bell:
-                    os.eventfd_read(self._bell)
-                elif (source := self._sources.get(descriptor)) is not None:
-                    source()
-            self._is_hungry = self._would_take()  # before the last errands: who leaves one later sees it
-            self._run_errands()
+            self._errands.wait(None if due == math.inf else max(due - monotonic(), 0))
+            self._errands.wakes = self._would_take()  # before the last errands: who leaves one later sees it
+            self._errands.run()
             if due > (now := monotonic()):
                 continue
             if self._deadline is None:
@@ -163,11 +129,7 @@ class Crew:
                 self._deadline = now + TIME_TO_END
                 for member in self._members:
                     member.signal(signal.SIGKILL)
-        self._is_over = True
-        self._run_errands()
-        self._epoll.close()
-        bell, self._bell = self._bell, -1
-        os.close(bell)
+        self._errands.end()
 
     def _would_take(self) -> bool:
         """Return whether a new ticket may have to be looked at before a worker sends something, or ends."""
@@ -201,7 +163,7 @@ class Crew:
             self._bad_starts = self._killed_starts = 0
             member = min(ready, key=lambda each: len(each.lines))
             if not member.open(self._lines.popleft()):
-                self._epoll.modify(member.channel.fileno(), select.EPOLLIN | select.EPOLLOUT)
+                self._errands.await_room(member.channel.fileno(), awaited=True)
 
     def _stop(self) -> None:
         if self._deadline is None:
@@ -235,22 +197,14 @@ class Crew:
                 self._fail(WorkerError(f"the last worker process has ended and cannot be replaced: {error}"))
             return
         self._members.append(member)
-        self._listen(member.channel.fileno(), partial(self._heard, member))
-        self._listen(member.pidfd, partial(self._ended, member))
+        self._errands.listen(member.channel.fileno(), partial(self._heard, member))
+        self._errands.listen(member.pidfd, partial(self._ended, member))
         for each in member.outputs:
-            self._listen(each.fileno(), partial(self._printed, each))
-
-    def _listen(self, descriptor: int, source: Callable[[], None]) -> None:
-        self._sources[descriptor] = source
-        self._epoll.register(descriptor, select.EPOLLIN)
-
-    def _unlisten(self, descriptor: int) -> None:
-        if self._sources.pop(descriptor, None) is not None:
-            self._epoll.unregister(descriptor)
+            self._errands.listen(each.fileno(), partial(self._printed, each))
 
     def _printed(self, pipe: output.Output) -> None:
         if not pipe.forward():
-            self._unlisten(pipe.fileno())
+            self._errands.ignore(pipe.fileno())
 
     def _heard(self, member: Member) -> None:
         """Take what a worker has sent, and send it what is left of earlier messages."""
@@ -258,9 +212,9 @@ class Crew:
             for message in member.channel.receive():
                 self._take(member, message)
             if member.channel.flush() and member.sent():
-                self._epoll.modify(member.channel.fileno(), select.EPOLLIN)
+                self._errands.await_room(member.channel.fileno(), awaited=False)
         except (EOFError, OSError):  # the worker has closed the channel, and ends
-            self._unlisten(member.channel.fileno())
+            self._errands.ignore(member.channel.fileno())
 
     def _take(self, member: Member, message: Message) -> None:
         kind, *told = message.head
@@ -308,7 +262,7 @@ class Crew:
                 return
             member = min(free, key=lambda each: len(each.tickets))
             if not member.give(ticket):
-                self._epoll.modify(member.channel.fileno(), select.EPOLLIN | select.EPOLLOUT)
+                self._errands.await_room(member.channel.fileno(), awaited=True)
 
     def _admitted(self) -> Ticket | None:
         """Take out the first ticket that may begin, and those that were dropped before it."""
@@ -338,7 +292,7 @@ class Crew:
         for each in member.outputs:
             self._printed(each)
         for descriptor in (member.channel.fileno(), member.pidfd, *(each.fileno() for each in member.outputs)):
-            self._unlisten(descriptor)
+            self._errands.ignore(descriptor)
         self._members.remove(member)
         member.close()
         death = self._death(member, code)

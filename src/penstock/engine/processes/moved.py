@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 from penstock.core.errors import WorkerError
 from penstock.engine.processes.workers import ProcessWorkers
 from penstock.engine.tasks.task import Job, Result, Task
-from penstock.engine.workers.protocol import Workers
-from penstock.engine.workers.window import Window
+from penstock.engine.workers.protocol import TaskResults, Workers
 from penstock.plan.quota import QuotaExceeded
 
 if TYPE_CHECKING:
@@ -46,7 +45,7 @@ class MovedWorkers(ProcessWorkers):
         failure = self._crew.failure
         return self.no_start or (None if failure is None else str(failure).splitlines()[0])
 
-    def submit(self, job: Job, number: int, window: Window) -> None:
+    def submit(self, job: Job, number: int, window: TaskResults) -> None:
         if not self.is_back and self._reads.changed:
             self.go_back(CHANGED)
         if self.is_back:
@@ -69,7 +68,7 @@ class MovedWorkers(ProcessWorkers):
     def explained(self, error: BaseException, kind: str) -> BaseException:
         return _NotMadeError(super().explained(error, kind))
 
-    def answered(self, job: Job, number: int, result: Result, window: Window) -> None:
+    def answered(self, job: Job, number: int, result: Result, window: TaskResults) -> None:
         """Pass on the result of a task, or let the threads make it."""
         task = job.tasks[number]
         error = result.error if isinstance(result, _NotMadeError) else result
@@ -90,10 +89,10 @@ class _NotMadeError(WorkerError):
         self.error = error
 
 
-class _Answers(Window):
+class _Answers(TaskResults):
     """The window of a loop, as the processes see it."""
 
-    def __init__(self, workers: MovedWorkers, window: Window) -> None:
+    def __init__(self, workers: MovedWorkers, window: TaskResults) -> None:
         self._workers = workers
         self._of = window
 
@@ -111,7 +110,7 @@ class _Answers(Window):
 class _SecondAnswers(_Answers):
     """The window of a loop, as the threads see it that make a task with which a process has failed."""
 
-    def __init__(self, workers: MovedWorkers, window: Window, error: BaseException) -> None:
+    def __init__(self, workers: MovedWorkers, window: TaskResults, error: BaseException) -> None:
         super().__init__(workers, window)
         self._error = error
 

@@ -13,10 +13,10 @@ from penstock.engine.processes.travel import ResultSizes
 from penstock.engine.tasks.observer import Observer
 from penstock.engine.tasks.works import Rebuildable
 from penstock.engine.transport.channel import Channel
+from penstock.engine.transport.dumped_plan import dumped_plan
 from penstock.engine.transport.packets import Packet, packet_of
 from penstock.engine.transport.process_settings import ProcessSettings
 from penstock.engine.transport.program_state import ProgramState, program_state
-from penstock.engine.workers.pickled import dumped_plan
 from penstock.plan.graph import same_plan
 from penstock.plan.node import Node
 from penstock.plan.safety.code import FixedError

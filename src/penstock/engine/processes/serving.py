@@ -30,19 +30,24 @@ KILLED_FIRST = 500  # added to the score by which the system chooses what to end
 def begun(told: dict[str, Any]) -> Channel:
     """Make this process one of its parent, which ends with it, and return the channel; `told` comes from the parent."""
     die_with_parent(told["parent"])
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides what an interrupt ends
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
-    faulthandler.enable()
+    settle_process(told["argv"])
     if hasattr(signal, "SIGUSR1"):
         faulthandler.register(signal.SIGUSR1, all_threads=True)  # to standard error, which the parent reads
     _volunteer()
-    sys.argv[:] = told["argv"]
-    for stream in (sys.stdout, sys.stderr):
-        cast("Any", stream).reconfigure(line_buffering=True)
     channel = Channel(socket.socket(fileno=told["channel"]), waits=True)
     logging.getLogger().addHandler(LogSender(channel))
     logging.getLogger().setLevel(told["level"])
     return channel
+
+
+def settle_process(argv: list[str]) -> None:
+    """Take the arguments of the program, leave interrupts to others, and write output line by line, crashes too."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides what an interrupt ends
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+    faulthandler.enable()
+    sys.argv[:] = argv
+    for stream in (sys.stdout, sys.stderr):
+        cast("Any", stream).reconfigure(line_buffering=True)
 
 
 @contextmanager

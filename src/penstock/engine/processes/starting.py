@@ -26,7 +26,7 @@ ENTRY = (
 )
 MAKES_TASKS = "penstock.engine.processes.worker"
 """The program of a process that makes tasks."""
-MAKES_RUNS = "penstock.engine.runs.host"
+MAKES_RUNS = "penstock.isolation.host"
 """The program of a process that makes whole runs."""
 MOST_KEPT = 128 << 20  # bytes of freed memory that a worker keeps
 LARGEST_KEPT = 32 << 20  # bytes of a block; the C library takes no higher value
@@ -75,9 +75,6 @@ def started(setup: PoolSetup, arena: Arena | None) -> Started:
     try:
         descriptors.extend(map(_passed, [theirs.fileno(), *([] if arena is None else [arena.file.fd])]))
         told = {
-            "program": setup.program,
-            "path": sys.path,
-            "argv": sys.argv,
             "parent": os.getpid(),
             "channel": descriptors[0],
             "arena": None if arena is None else [descriptors[1], arena.size],
@@ -85,16 +82,7 @@ def started(setup: PoolSetup, arena: Arena | None) -> Started:
             "kept": kept_bytes(setup),
             "level": logging.getLogger().getEffectiveLevel(),
         }
-        flags: list[str] = subprocess._args_from_interpreter_flags()  # type: ignore[attr-defined] # noqa: SLF001 - as multiprocessing does
-        with only_on(setup.cores):
-            process = subprocess.Popen(  # noqa: S603 - our own interpreter
-                [sys.executable, *flags, "-c", ENTRY, json.dumps(told)],
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                env=environment(setup, os.environ),
-                pass_fds=descriptors,
-            )
+        process = interpreter(setup, told, descriptors, output=subprocess.PIPE)
     except BaseException:
         ours.close()
         raise
@@ -103,6 +91,28 @@ def started(setup: PoolSetup, arena: Arena | None) -> Started:
         for each in descriptors:
             os.close(each)
     return Started(process, ours, os.pidfd_open(process.pid))
+
+
+def interpreter(
+    setup: PoolSetup, told: dict[str, Any], passed: list[int], *, output: int, is_detached: bool = False
+) -> subprocess.Popen[bytes]:
+    """Start the program of a setup in a new interpreter with the `passed` descriptors, which writes to `output`.
+
+    The program is `told` this, and where this one finds its modules and the arguments that it was started with. If it
+    `is_detached`, no terminal interrupts it.
+    """
+    told = {"program": setup.program, "path": sys.path, "argv": sys.argv, **told}
+    flags: list[str] = subprocess._args_from_interpreter_flags()  # type: ignore[attr-defined] # noqa: SLF001 - as multiprocessing does
+    with only_on(setup.cores):
+        return subprocess.Popen(  # noqa: S603 - our own interpreter
+            [sys.executable, *flags, "-c", ENTRY, json.dumps(told)],
+            stdin=subprocess.DEVNULL,
+            env=environment(setup, os.environ),
+            stdout=output,
+            stderr=output,
+            pass_fds=passed,
+            start_new_session=is_detached,
+        )
 
 
 def _passed(descriptor: int) -> int:

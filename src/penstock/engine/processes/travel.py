@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -11,10 +12,13 @@ import numpy as np
 from penstock.core.arrays import Rows
 from penstock.elements.chunks.chunk import Items
 from penstock.engine.memory.arena import Arena, Mapping
+from penstock.engine.tasks.observer import Observer
 from penstock.engine.tasks.task import Made, Task
+from penstock.engine.tasks.works import Work
 from penstock.engine.transport.packets import Packet, Unsent, held_part, opened_packet, packet_of
+from penstock.engine.transport.raised import pickled_error
 from penstock.plan.flow import Piece
-from penstock.plan.trial import Terms
+from penstock.plan.trial import Terms, on_trial
 
 IN_A_MESSAGE = 1 << 14  # bytes of elements that are sent directly, because it takes less time than to share them
 MARGIN = 1.25  # room for a result, in sizes of the largest of the recent ones
@@ -154,6 +158,38 @@ def result_packet(made: Made, room: tuple[int, int], arena: Mapping | None) -> t
         return result.packet, result
     result.write(arena.part(begin, nbytes))
     return result.packet, None
+
+
+class Answered(NamedTuple):
+    """The answer to a task: the packet of its result if the kind is `made`, else a pickled error.
+
+    `counted` are the counts of the observer, if the plan is loaded. `rest` is the result, unless it is in the arena.
+    """
+
+    kind: str
+    result: Any
+    counted: Any
+    rest: Unsent | None = None
+
+
+def answered(
+    load: Callable[[], tuple[Work, Observer]], task: Travelling, tail: bytearray, arena: Mapping | None
+) -> Answered:
+    """Make a task that was sent, of the work that `load()` returns with its observer, and pack its result."""
+    try:
+        work, observer = load()
+    except BaseException as error:  # noqa: BLE001 - the consumer raises it
+        return Answered("not loaded", pickled_error(error), None)
+    try:
+        with on_trial(task.trial, work.plan):
+            made = work.make(arrived(task, tail, arena))
+    except BaseException as error:  # noqa: BLE001 - the consumer raises it
+        return Answered("failed", pickled_error(error), observer.drain())
+    try:
+        packet, rest = result_packet(made, task.room, arena)
+    except Exception as error:  # noqa: BLE001 - the consumer raises it
+        return Answered("not packed", pickled_error(error), observer.drain())
+    return Answered("made", packet, observer.drain(), rest)
 
 
 def _array(shape: tuple[int, ...], dtype: np.dtype[Any], at: int | None, arena: Mapping | None) -> np.ndarray:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import suppress
+from functools import partial
 from importlib import import_module
 from queue import SimpleQueue
 from threading import Thread
@@ -17,15 +18,13 @@ from penstock.core.surroundings import serve_another_process
 from penstock.engine.memory.arena import Mapping
 from penstock.engine.memory.freed import Holding, resident_bytes
 from penstock.engine.processes.serving import ReceivedPlans, begun, until_let_go
-from penstock.engine.processes.travel import Travelling, arrived, result_packet
+from penstock.engine.processes.travel import Travelling, answered
 from penstock.engine.tasks.observer import Observer
 from penstock.engine.tasks.read_ahead import fetched_bytes
 from penstock.engine.tasks.works import Work, bound_caches
 from penstock.engine.transport.channel import Channel, Message
 from penstock.engine.transport.program_state import ProgramState, in_force
-from penstock.engine.transport.raised import pickled_error
 from penstock.plan.node import Node
-from penstock.plan.trial import on_trial
 
 LOADED_FIRST = [
     "cloudpickle",
@@ -95,29 +94,13 @@ class Server:
             known[0].tell(rows)
 
     def _make(self, number: int, task: Travelling, tail: bytearray) -> None:
-        try:
-            work, observer = self._work(task.plan)
-        except BaseException as error:  # noqa: BLE001 - the parent raises it
-            self._answer("not loaded", number, pickled_error(error), None)
-            return
-        try:
-            with on_trial(task.trial, work.plan):
-                made = work.make(arrived(task, tail, self._arena))
-        except BaseException as error:  # noqa: BLE001 - the consumer raises it
-            self._answer("failed", number, pickled_error(error), observer.drain())
-            return
+        """Make a task, and send the answer with the memory that this process has; nobody can tell once it has ended."""
+        made = answered(partial(self._work, task.plan), task, tail, self._arena)
         for note in self._budget.said():
             logging.getLogger("penstock").warning("%s", note)
-        try:
-            packet, rest = result_packet(made, task.room, self._arena)
-        except Exception as error:  # noqa: BLE001 - the consumer raises it
-            self._answer("not packed", number, pickled_error(error), observer.drain())
-            return
-        self._answer("made", number, packet, observer.drain(), () if rest is None else [*rest.pieces()])
-
-    def _answer(self, kind: str, number: int, result: Any, counted: Any, tail: Sequence[memoryview] = ()) -> None:
-        """Send a result, with the memory that this process has, which nobody can tell once it has ended."""
-        self._channel.send((kind, number, (resident_bytes()[0], self._holding.nbytes), result, counted), tail)
+        memory = resident_bytes()[0], self._holding.nbytes
+        pieces = () if made.rest is None else [*made.rest.pieces()]
+        self._channel.send((made.kind, number, memory, made.result, made.counted), pieces)
 
     def _work(self, number: int) -> tuple[Work, Observer]:
         before, (work, observer, state) = self._plans.loads, self._plans.loaded(number)

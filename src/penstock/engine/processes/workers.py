@@ -16,7 +16,7 @@ from penstock.engine.processes.ticket import Ticket
 from penstock.engine.tasks.observer import Observer
 from penstock.engine.tasks.task import Job, Result, Task
 from penstock.engine.transport.unsent import undelivered
-from penstock.engine.workers.window import Window
+from penstock.engine.workers.protocol import TaskResults
 from penstock.ops.group.batching import batching_of
 from penstock.ops.group.grouping import Grouping
 
@@ -69,7 +69,7 @@ class ProcessWorkers:
         """The reason why not one process could be started, if so."""
         return self._crew.no_start
 
-    def submit(self, job: Job, number: int, window: Window) -> None:
+    def submit(self, job: Job, number: int, window: TaskResults) -> None:
         def done(result: Result, counted: Any) -> None:
             if counted is not None:
                 self.observer.absorb(counted)

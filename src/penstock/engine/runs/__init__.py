@@ -4,9 +4,9 @@ from typing import TYPE_CHECKING
 
 from penstock.core.lazy import files_on_demand
 
-__all__ = ["carry_over", "elsewhere", "following", "lowering", "moving", "settings"]
+__all__ = ["carry_over", "following", "lowering", "moving", "replay", "settings", "tuned"]
 
 if TYPE_CHECKING:
-    from penstock.engine.runs import carry_over, elsewhere, following, lowering, moving, settings
+    from penstock.engine.runs import carry_over, following, lowering, moving, replay, settings, tuned
 else:
     __getattr__ = files_on_demand(__name__, __all__)

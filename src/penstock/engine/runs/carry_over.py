@@ -6,20 +6,21 @@ from collections import deque
 from copy import copy
 from typing import TYPE_CHECKING
 
+from penstock import engine
 from penstock.core.arrays import AllocateAll, Reserve
-from penstock.engine import memory, processes, workers
+from penstock.engine import memory, processes
 from penstock.engine.memory.pool import Memory, each_alone, in_one_block
 from penstock.engine.tuning.tuner import Tuner
 
 if TYPE_CHECKING:
     from penstock.core.tunings import TaskTuning
+    from penstock.engine.handed_in.pickled import PickledPlan
     from penstock.engine.memory.arena import Arena
     from penstock.engine.processes.plans import SharedPlan
     from penstock.engine.processes.pool import ProcessPool
     from penstock.engine.processes.starting import PoolSetup
     from penstock.engine.tasks.observer import Observer
     from penstock.engine.tasks.works import Rebuildable
-    from penstock.engine.workers.pickled import PickledPlan
     from penstock.plan.safety.reads import Reads
 
 MOST_PLANS = 64  # kept by worker processes; virtual streams have many that differ in a seed
@@ -63,19 +64,20 @@ class CarryOver:
 
     def pickled_plan(self, work: Rebuildable, observer: Observer) -> PickledPlan:
         """Return the plan of a work for an executor: that of an earlier run, unless its functions read other values."""
-        return workers.pickled.pickled_plan(work, observer, self._pickled)
+        return engine.handed_in.pickled.pickled_plan(work, observer, self._pickled)
 
     def pool(self, setup: PoolSetup, budget: int) -> ProcessPool:
         """Return the worker processes, which are kept as long as this object."""
         if self._pool is None or not self._pool.is_open or self._pool.setup != setup:
             self._pool = processes.pool.pool_for(setup, budget, self._arena)
-            self.memory.arena = self._pool.arena
+            self.memory.use(self._pool.arena)
         return self._pool
 
     def arena(self, budget: int, *, given: bool) -> tuple[Arena | None, str | None]:
         """Return the memory for pools that the user hands in, and what the user should know about it."""
-        self.memory.arena, notice = memory.arena.arena_within(budget, given=given)
-        return self.memory.arena, notice
+        arena, notice = memory.arena.arena_within(budget, given=given)
+        self.memory.use(arena)
+        return arena, notice
 
     def tuner(
         self, workers: int | None, *, stage: int = 0, begins_inline: bool = False, pinned: TaskTuning | None = None

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 
 if TYPE_CHECKING:
     from penstock.core.budget import Budget
-    from penstock.engine.runs.elsewhere import Elsewhere
+    from penstock.engine.runs.isolated import IsolatedRun
     from penstock.engine.runs.session import Session
     from penstock.engine.runs.settings import Settings
     from penstock.engine.tuning.tuner import Tuner
@@ -71,8 +71,11 @@ class Controls:
         return lambda ready: not self.paused and has_room(ready)
 
     def threads_wanted(self, tuners: list[Tuner]) -> int:
-        """Return the number of threads to continue with: what was asked for, else the most that a stage wants."""
-        return 0 if self.paused else self.workers or max((tuner.threads for tuner in tuners), default=1)
+        """Return the number of threads to continue with: what was asked for, else the most that a stage wants.
+
+        One stays for the tasks that a stage has begun before its items are made in the consumer's thread.
+        """
+        return 0 if self.paused else self.workers or max([1, *(tuner.threads for tuner in tuners)])
 
     def after_fork(self) -> None:
         """Go on in a forked child, which nobody has asked for anything."""
@@ -85,26 +88,23 @@ class Changeable(Protocol):
     controls: Controls
     settings: Settings
     budget: Budget
-    _session: Session
-    _elsewhere: Elsewhere | None
-
-    @property
-    def made_elsewhere(self) -> list[str]: ...
+    session: Session
+    _elsewhere: IsolatedRun | None
 
     def pause(self) -> None:
         """Begin no task from now on, and let the consumer wait, until `resume`; any thread may call both."""
         self.controls.pause()
-        self._session.look_again()
+        self.session.look_again()
 
     def resume(self) -> None:
         """Go on after `pause`."""
         self.controls.resume()
-        self._session.look_again()
+        self.session.look_again()
 
     def change_workers(self, workers: int) -> str | None:
         """Ask for a number of threads, from the next items on; return why the run cannot have it, if it cannot."""
         executor = self.settings.executor
-        if self._elsewhere is not None or self.made_elsewhere or executor == "processes":
+        if self._elsewhere is not None or self.session.made_elsewhere or executor == "processes":
             return "other processes make the elements"
         if not isinstance(executor, str):
             return "its executor was passed, and has workers of its own"
@@ -128,8 +128,8 @@ class Changeable(Protocol):
         workers = self.controls.workers
         if workers is not None and self.settings.workers != workers:
             self.settings = replace(self.settings, workers=workers)
-            self._session.settings = self.settings
-            for tuner in self._session.tuners:
+            self.session.settings = self.settings
+            for tuner in self.session.tuners:
                 tuner.fix(workers)
-            self._session.resize()
+            self.session.resize()
         return took

@@ -12,11 +12,9 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from penstock.core.cached import cached_property
-from penstock.core.errors import WorkerError
+from penstock.elements import chunks
 from penstock.elements.chunks.chunk import Fresh
-from penstock.elements.chunks.variants import duplicate
 from penstock.engine import runs
-from penstock.engine.runs.replay import replayed
 from penstock.engine.runs.room import Room
 from penstock.engine.tasks.cost import Cost
 from penstock.engine.tasks.gathering import Gathered
@@ -24,7 +22,6 @@ from penstock.engine.tasks.task import Job, Made, Result, Task, bytes_made
 from penstock.engine.tuning.tuner import LONG_LOOK
 from penstock.engine.workers.native_thread import NativeThread
 from penstock.engine.workers.protocol import Workers
-from penstock.plan.blame import blame_given
 from penstock.plan.flow import AskedFlow, Flow, Piece, empty_piece
 from penstock.plan.quota import QuotaExceeded
 
@@ -59,6 +56,7 @@ class Loop:
         self._workers: Workers | None = None  # tasks run here
         self._gathering = stage.gathering(self._memory.item_bytes)
         self._may_move = self._session.may_move and stage.turns == 1
+        stage.tuner.may_return = self._may_move and not stage.live
         self._mover: Mover | None = None
         self._failure: Exception | None = None  # raised once the window is empty
         self._fed = False  # the feed has ended
@@ -109,6 +107,10 @@ class Loop:
         """Replace the inline start by threads, or by a native thread, once they pay."""
         current = self._workers
         if current is not None and not isinstance(current, NativeThread):
+            if self._tuner.has_returned and not len(self._window) and self._failure is None:
+                self._workers = None
+                self._memory.hold(0)
+                self._session.return_inline()
             return
         # a native thread copies rows faster than threads that share the GIL
         if self._gathering is None and not self._session.is_inline(self._tuner):
@@ -130,6 +132,7 @@ class Loop:
         job = self._feed.take(max(self._group(), 1), wanted)
         if job is None:
             return None
+        asked = perf_counter_ns()
         self._prepare(job)
         if self._workers is not None:
             self._submit(job, self._workers)
@@ -137,6 +140,8 @@ class Loop:
         for number, result in enumerate(job.results):
             if result is None:
                 job.finish(number, self._stage.work.tried(job.tasks[number]))
+        if self._tuner.has_returned:
+            self._retune(asked, 0)
         return job
 
     def _next_job(self, current: Workers) -> Job | None:
@@ -161,14 +166,18 @@ class Loop:
         job = self._window.pop()
         self._memory.hold(job.nbytes - job.nbytes // max(job.items, 1))  # all but the first
         if current is not None and current.is_tuned:
-            now = perf_counter_ns()
-            if self._tuner.retuned(now, process_time_ns(), now - asked) is not None:
-                self._tuner.settle(len(job.tasks) + self._window.done)
-                self._session.resize()
+            self._retune(asked, len(job.tasks) + self._window.done)
         climb = self._tuner.climb if self._may_move else None
         if climb is not None and (climb.holds_gil or climb.one_thread or climb.elsewhere):
             self._consider(climb, job.task.high)
         return job
+
+    def _retune(self, asked: int, done: int) -> None:
+        """Let the tuner look again after a job that was `asked` for at that time; `done` tasks wait to be taken."""
+        now = perf_counter_ns()
+        if self._tuner.retuned(now, process_time_ns(), now - asked) is not None:
+            self._tuner.settle(done)
+            self._session.resize()
 
     def _consider(self, climb: HillClimb, done: int = 0) -> None:
         """Let processes make the next jobs, or threads again, if that is better."""
@@ -183,7 +192,7 @@ class Loop:
     def _fill(self, current: Workers) -> None:
         """Begin jobs while there is room for them."""
         cannot_gather = isinstance(current, NativeThread) and not current.gathers
-        if self._fed or self._failure is not None or cannot_gather:
+        if self._fed or self._failure is not None or cannot_gather or self._tuner.has_returned:
             return
         high = self._high()
         try:
@@ -265,18 +274,18 @@ class Loop:
                 job.task = job.task._replace(quota=quota)
         task, parts = self._prepared(job.task), self._parts(job)
         if parts is None:
-            job.set_tasks([task])
+            job.tasks[0] = task
         elif self._workers is None:
             self._begin_first(job, task, parts)
         else:
             rows = parts.rows(task)
-            job.set_tasks(parts.cut(task, rows, 0, len(rows), self._tuner.split_item()))
+            job.set_tasks(parts.cut(task, rows, 0, len(rows), self._tuner.split_item(self._memory.most_items)))
 
     def _prepared(self, task: Task) -> Task:
         """Return a task with its slot and with the rows that later tasks read."""
         rows_of, given = self._feed.rows_of, task.given
         if rows_of is None:  # of several elements, all may have to be made again
-            return task if len(given) == 1 else task._replace(given=given.over(duplicate(given.chunk)))
+            return task if len(given) == 1 else task._replace(given=given.over(chunks.variants.duplicate(given.chunk)))
         if self._next_uses is not None:
             self._next_uses.look(task.high, int(given.ids[0]) - task.low)
         ahead, slot = self._read_ahead, None
@@ -295,7 +304,7 @@ class Loop:
         if self._workers is None:  # the first elements decide whether threads make the others
             pays = not tuner.looks and self._session.settings.executor == "auto" and self._gathering is None
         else:
-            pays = not isinstance(self._workers, NativeThread) and tuner.split_item() > 1
+            pays = not isinstance(self._workers, NativeThread) and tuner.split_item(self._memory.most_items) > 1
         return stage.work.parts if pays else None
 
     def _begin_first(self, job: Job, task: Task, parts: Parts) -> None:
@@ -332,7 +341,10 @@ class Loop:
             yield empty_piece(job.mark_after(0))
         piece = None if job.failed else self._stage.work.joined(job)
         if piece is None:
-            yield from self._replayed(job)
+            if isinstance(job.failure(), QuotaExceeded):
+                self._tuner.alone_by_size = True
+            of_rows_below = not self._stage.top and self._feed.rows_of is not None
+            yield from runs.replay.replayed_and_raised(job, self._stage, lone_too=of_rows_below)
             return
         made = Piece(piece.chunk, piece.ids, job.mark_after(job.items), piece.failed)
         if type(piece.chunk) is Gathered:
@@ -361,21 +373,6 @@ class Loop:
             elements += made.piece.chunk.elements()
             ids.append(made.piece.ids)
         return Piece(Fresh(elements), np.concatenate(ids), behind[-1].mark_after(len(behind[-1])))
-
-    def _replayed(self, job: Job) -> Flow:
-        """Yield the items of a failed job before the one at fault, then raise the failure."""
-        stage = self._stage
-        if isinstance(job.failure(), QuotaExceeded):
-            self._tuner.alone_by_size = True
-        of_rows_below = not stage.top and self._feed.rows_of is not None
-        at_fault = yield from replayed(job, stage.work, lone_too=of_rows_below)
-        if at_fault is None:
-            return
-        failure, item = at_fault
-        if isinstance(failure, Exception) and not isinstance(failure, WorkerError) and stage.below is not None:
-            blame_given(failure, stage.below, int(job.task.given.ids[item]))
-        stage.failed_at = job.task.low + item
-        raise failure
 
     # Measures
 

@@ -6,8 +6,9 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from penstock import engine
 from penstock.core.budget import Budget
-from penstock.engine import processes, workers
+from penstock.engine import processes
 from penstock.engine.runs.carry_over import CarryOver
 from penstock.engine.runs.settings import Settings
 from penstock.engine.tasks.observer import Observer
@@ -15,12 +16,12 @@ from penstock.engine.tasks.works import Work
 
 if TYPE_CHECKING:
     from penstock.core.events import RunEvent
+    from penstock.engine.handed_in.replaceable import ReplaceableExecutor
+    from penstock.engine.handed_in.workers import RemoteWorkers
     from penstock.engine.processes.moved import MovedWorkers
     from penstock.engine.processes.plans import SharedPlan
     from penstock.engine.processes.pool import ProcessPool
     from penstock.engine.processes.workers import ProcessWorkers
-    from penstock.engine.workers.executors import RemoteWorkers
-    from penstock.engine.workers.replaceable import ReplaceableExecutor
     from penstock.plan.safety.reads import Reads
 
 W = TypeVar("W", bound="ProcessWorkers")
@@ -108,16 +109,17 @@ class OutsideWorkers:
                 return each
         given = settings.executor
         if self.executor is None:
-            self.executor = workers.replaceable.ReplaceableExecutor(given, threads, self._note)
+            self.executor = engine.handed_in.replaceable.ReplaceableExecutor(given, threads, self._note)
             at_close(self.executor.close)
         arena = partial(self._carry_over.arena, settings.memory_budget, given=settings.budget_is_given)
-        sharing = processes.sharing.Sharing(work.plan, arena, self._note_once)
+        sharing = engine.handed_in.sharing.Sharing(work.plan, arena, self._note_once)
         self._held_by_pools.append(sharing.held)
-        sharing.expect(given)
-        self._budget.elsewhere = partial(processes.sharing.held_by_pools, self._held_by_pools)
+        shares = sharing.expect(given)
+        self._budget.elsewhere = partial(engine.handed_in.sharing.held_by_pools, self._held_by_pools)
         plan = self._carry_over.pickled_plan(work, observer)
         plan.cache_bytes = self._budget.cache_limit // (getattr(given, "_max_workers", threads) or 1)
-        made = workers.executors.RemoteWorkers(work, self.executor, observer, plan, sharing.pack)
+        kind, pack = engine.handed_in.workers.RemoteWorkers, sharing.pack
+        made = kind(work, self.executor, observer, plan, pack, is_far=not shares)
         self._remote.append(made)
         return made
 

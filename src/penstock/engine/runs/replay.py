@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from penstock.core.errors import ElementError, WorkerDiedError, WorkerError
 from penstock.elements.chunks.chunk import Items
@@ -11,8 +11,12 @@ from penstock.engine.tasks.task import Job, Made, Redone, Task
 from penstock.engine.tasks.works import Work
 from penstock.engine.transport.unsent import is_unsent, part_at_fault, unsendable, why_unsent
 from penstock.ops.group.batching import batching_of
-from penstock.plan.flow import Piece
+from penstock.plan.blame import blame_given
+from penstock.plan.flow import Flow, Piece
 from penstock.plan.node import Node
+
+if TYPE_CHECKING:
+    from penstock.engine.runs.stage import Stage
 
 
 class AtFault(NamedTuple):
@@ -20,6 +24,18 @@ class AtFault(NamedTuple):
 
     failure: BaseException
     item: int
+
+
+def replayed_and_raised(job: Job, stage: Stage, *, lone_too: bool) -> Flow:
+    """Yield the items of a failed job of a stage before the one at fault, then raise the failure, if it recurs."""
+    at_fault = yield from replayed(job, stage.work, lone_too=lone_too)
+    if at_fault is None:
+        return
+    failure, item = at_fault
+    if isinstance(failure, Exception) and not isinstance(failure, WorkerError) and stage.below is not None:
+        blame_given(failure, stage.below, int(job.task.given.ids[item]))
+    stage.failed_at = job.task.low + item
+    raise failure
 
 
 def replayed(job: Job, work: Work, *, lone_too: bool) -> Generator[Piece, None, AtFault | None]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 from penstock.core.budget import UNLIMITED
@@ -135,6 +136,12 @@ class Room:
         """
         left = min(self._share, max(self.account.left, 0)) if self._is_hosted else self._share
         return min(left // max(self.item_bytes or 0, 1), self.calm)
+
+    @property
+    def most_items(self) -> float:
+        """The number of items that may be under way at a time, at least one."""
+        nbytes = self.reserved(1, gathered=False)
+        return max(self._share // nbytes, 1) if nbytes else math.inf
 
     @property
     def exceeds_all(self) -> bool:

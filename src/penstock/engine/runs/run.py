@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 from penstock.core.budget import Budget
 from penstock.core.errors import ClosedError, WorkerError
-from penstock.core.tunings import Tuning
 from penstock.elements.footprint import memory_of
 from penstock.engine import memory, runs
 from penstock.engine.cursors.cursor import Cursor
@@ -23,7 +22,6 @@ from penstock.engine.runs.feeds import RowFeed
 from penstock.engine.runs.session import Session
 from penstock.engine.runs.settings import Settings
 from penstock.engine.runs.stage import Stage
-from penstock.engine.tasks.cost import Cost
 from penstock.engine.tasks.gathering import Gathered
 from penstock.engine.tasks.observer import Observer
 from penstock.engine.tuning.tuner import LOOKS, THREAD_PAYS, Tuner
@@ -34,19 +32,19 @@ from penstock.plan.flow import Flow, Piece, close
 from penstock.plan.node import Node
 
 if TYPE_CHECKING:
-    from penstock.core.events import RunEvent
-    from penstock.engine.runs.elsewhere import Elsewhere
+    from penstock.core.tunings import Tuning
+    from penstock.engine.memory.stream_slots import StreamSlots
     from penstock.engine.runs.following import Following
+    from penstock.engine.runs.isolated import Isolate, IsolatedRun
     from penstock.engine.workers.producer import Producer
 
 AHEAD = 4  # elements of a stream that are kept ready by default
 OTHER_CORES = "the tuning was found on {:g} cores, and is used on {:g}: it.tuning() of a run without it may be better"
-MOVE_KINDS = ("moved", "stayed")  # kinds of events of a stage that processes make, or would make if they could
 AGAIN = "next() of another iterator, once it has loaded this one's state_dict()"
 """The way to make a failed element of a stream again, without the elements before it."""
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Totals:
     """The items that a run has made so far, and the rows that they hold."""
 
@@ -70,8 +68,12 @@ class Run(Changeable):
         carry_over: CarryOver,
         *,
         drawn_seed: int | None = None,
+        isolate: Isolate | None = None,
     ) -> None:
-        """Begin at `cursor`; `drawn_seed` is the seed of unseeded operations, if the user did not set one."""
+        """Begin at `cursor`; `drawn_seed` is the seed of unseeded operations, if the user did not set one.
+
+        If `isolate` is given, another process makes the run, if one can.
+        """
         self.plan = plan
         self.settings = settings
         self.ended: str | None = None
@@ -84,46 +86,31 @@ class Run(Changeable):
         self._carry_over = carry_over
         self._pause = _Pause()
         self._stage: Stage | None = None
-        self._elsewhere: Elsewhere | None = None
+        self._isolate = isolate
+        self._elsewhere: IsolatedRun | None = None
         self._producer: Producer[Piece] | None = None
         self._following: Following | None = None
         self._flow: Flow = iter(())
         self.controls = Controls()
-        self._session = Session(settings, carry_over, observer)
-        self.budget: Budget = self._session.budget
+        self.session = Session(settings, carry_over, observer)
+        """The workers and tuners of the run, and what it tells of itself; another one once the run has begun."""
+        self.budget: Budget = self.session.budget
         """The memory budget, and what each part of the run holds of it."""
         self._is_begun = False  # set by the first request for items, so that an interrupt finds all that has begun
         watch_over(self)
 
     def count_on(self, before: Run) -> None:
         """Add to the counts of a run that has stopped where this one begins."""
-        self.made, self._session.spent = before.made, before.spent
+        self.made, self.session.spent = before.made, before.session.spent
 
     @property
     def tuner(self) -> Tuner:
         """The tuner of the stage that took the most time."""
-        return max(self._session.tuners, key=lambda tuner: tuner.item_wall, default=Tuner(None))
-
-    @property
-    def tuners(self) -> list[Tuner]:
-        """The tuners of all stages."""
-        return list(self._session.tuners)
+        return max(self.session.tuners, key=lambda tuner: tuner.item_wall, default=Tuner(None))
 
     def tuning(self, operations: tuple[str, ...]) -> Tuning:
         """Return the settings found so far, for a pipeline with these operations as it was written."""
-        session = self._session
-        executor = "processes" if session.made_elsewhere else "threads" if session.has_threads else "inline"
-        workers = 1 if executor == "inline" else max(tuner.threads for tuner in session.tuners)
-        known = session.tuners if session.told is None or self.plan.indexed else []  # one of them is told
-        tasks = tuple(tuner.tasks() for tuner in known)
-        why = [reason for tuner in session.tuners for reason in tuner.reasons()]
-        why += [event.words for event in session.events if event.kind in MOVE_KINDS]
-        if executor == "inline" and self.settings.executor == "inline":
-            required = "a function that one thread only may call" if self.settings.kept_here else "the options"
-            why.append(f"inline, as required by {required}")
-        if session.budget.given and session.budget.short:
-            why.append(f"Options(memory_budget={session.budget.limit:,}) leaves no room for more items ahead")
-        return Tuning(executor, workers, self.settings.available_cores, operations, tasks, tuple(dict.fromkeys(why)))
+        return runs.tuned.tuning_of(self.session, operations, indexed=self.plan.indexed)
 
     @property
     def live_bytes(self) -> int:
@@ -131,50 +118,9 @@ class Run(Changeable):
         return self._carry_over.memory.live_bytes
 
     @property
-    def spent(self) -> Cost:
-        """The time spent in the tasks of all stages."""
-        return self._session.spent
-
-    @property
-    def starting(self) -> int:
-        """The ns that the consumer has waited for the start of the process that makes the run."""
-        return self._session.starting
-
-    @property
-    def mode(self) -> str:
-        """The place where tasks run: `inline`, the number of threads, or the type of the user's executor."""
-        return self._session.mode
-
-    @property
-    def has_workers(self) -> bool:
-        """False while the consumer's thread makes the items only until worker processes have started."""
-        return not self._session.waits_for_processes
-
-    @property
-    def contention(self) -> float:
-        """The share of the time for which a thread that makes items, and wants the GIL, waits for another thread."""
-        if self._session.told is not None or not self.has_threads or self.made_elsewhere:
-            return 0.0
-        return max((tuner.contention or 0.0 for tuner in self._session.tuners), default=0.0)
-
-    @property
-    def events(self) -> deque[RunEvent]:
-        """The last events of the run, to which others may be added."""
-        return self._session.events
-
-    @property
     def is_watched_elsewhere(self) -> bool:
         """True if the process that makes the run tells when nothing moves."""
         return self._elsewhere is not None and self._elsewhere.is_begun
-
-    @property
-    def made_elsewhere(self) -> list[str]:
-        """The operations whose elements other processes make, each the last one of a stage."""
-        return self._session.made_elsewhere
-
-    def owns(self, window: object) -> bool:
-        """Return whether a window belongs to some stage of the run."""
-        return window in self._session.windows
 
     @property
     def failed_at(self) -> int:
@@ -185,22 +131,17 @@ class Run(Changeable):
         return 0 if made_by is None else made_by.failed_at
 
     @property
-    def has_threads(self) -> bool:
-        """True if threads make the elements, or those of the user's executor."""
-        return self._session.has_threads
-
-    @property
     def is_parallel(self) -> bool:
         """True if several threads make the elements, or would if every thread could call the functions."""
         settings = self.settings
         if settings.workers == 1:
             return False
-        return self._session.has_threads or (settings.kept_here and settings.would_pay(self.tuner))
+        return self.session.has_threads or (settings.kept_here and settings.would_pay(self.tuner))
 
     @property
     def pieces_ahead(self) -> int:
         """The number of jobs or pieces begun and not handed out yet."""
-        return self._session.jobs_ahead + (0 if self._producer is None else len(self._producer))
+        return self.session.jobs_ahead + (0 if self._producer is None else len(self._producer))
 
     def cursor(self, left: int) -> Cursor:
         """Return the cursor to continue from, if `left` of the items handed out last were not received."""
@@ -241,7 +182,7 @@ class Run(Changeable):
         if self.ended is None:
             self.ended = ended
         self.controls.resume()
-        self._session.close()
+        self.session.close()
         if self._producer is not None:  # closed with the session
             return
         with suppress(ValueError):  # the flow is running in another thread, which the closed session wakes
@@ -252,7 +193,7 @@ class Run(Changeable):
 
         The parent's threads do not exist in the child. A user's executor has no workers there, so the run is inline.
         """
-        self._session.after_fork()
+        self.session.after_fork()
         self.controls.after_fork()
         self._carry_over.memory.after_fork()
         self._producer, self._elsewhere, self._following, self._flow = None, None, None, iter(())
@@ -266,10 +207,10 @@ class Run(Changeable):
             return
         self._is_begun = True
         settings, cursor = self.settings, self._position.cursor()
-        self._session = session = Session(settings, self._carry_over, self._observer)
+        self.session = session = Session(settings, self._carry_over, self._observer)
         session.controls, self.budget = self.controls, session.budget
         self._producer = None
-        if settings.isolate and self._begin_elsewhere(session):
+        if self._isolate is not None and self._begin_elsewhere(session, self._isolate):
             return
         if settings.tuning is not None and settings.tuning.cores != (cores := settings.available_cores):
             session.note_once(OTHER_CORES.format(settings.tuning.cores, cores))
@@ -288,15 +229,13 @@ class Run(Changeable):
         if settings.executor not in ("auto", "inline") or (settings.executor == "auto" and asked_for):
             self._produce_ahead()
 
-    def _begin_elsewhere(self, session: Session) -> bool:
+    def _begin_elsewhere(self, session: Session, isolate: Isolate) -> bool:
         """Let another process make the run, if that is possible; return whether it is."""
-        self._elsewhere = runs.elsewhere.elsewhere(session, self.plan, self._carry_over, self._continued, self.unit)
+        self._elsewhere = isolate(session, self.plan, self._carry_over, self._continued, self.unit)
         if self._elsewhere is None:
             return False
-        flow = self._elsewhere.pieces()
-        if session.has_given_slots and self.unit == "batch":
-            flow = memory.stream_slots.StreamSlots(self.plan, session.allocate_slot, session.allocate).placed(flow)
-        self._flow = flow
+        slots, flow = self._stream_slots(session), self._elsewhere.pieces()
+        self._flow = flow if slots is None else slots.placed(flow)
         return True
 
     def _continued(self) -> Cursor:
@@ -306,15 +245,21 @@ class Run(Changeable):
         return cursor
 
     def _opened(self, session: Session, cursor: Cursor) -> Flow:
-        """Return the pieces of a stream from a cursor on, with batches in the caller's memory, if there is some."""
+        """Return the pieces of a stream from a cursor on."""
+        slots = self._stream_slots(session)
+        opened = runs.lowering.opened(self.plan, session, None if slots is None else slots.allocate)
+        flow = opened(cursor.epoch, cursor.mark)
+        return flow if slots is None else slots.placed(flow)
+
+    def _stream_slots(self, session: Session) -> StreamSlots | None:
+        """Return the slots of batches in the caller's memory, if there is some."""
         if not session.has_given_slots or self.unit != "batch":
-            return runs.lowering.opened(self.plan, session)(cursor.epoch, cursor.mark)
-        slots = memory.stream_slots.StreamSlots(self.plan, session.allocate_slot, session.allocate)
-        return slots.placed(runs.lowering.opened(self.plan, session, slots.allocate)(cursor.epoch, cursor.mark))
+            return None
+        return memory.stream_slots.StreamSlots(self.plan, session.allocate_slot, session.allocate)
 
     def _items(self) -> list[Any] | Any | None:
         while (piece := self._piece()) is not None:
-            self._session.tidy()
+            self.session.tidy()
             left_out = self._position.hand_out(piece)
             if left_out < len(piece.chunk):
                 items = piece.chunk.elements()
@@ -350,7 +295,7 @@ class Run(Changeable):
             waiting = sum(map(len, pieces))
             return not waiting or waiting + len(pieces[-1]) <= depth
 
-        self._producer = self._session.producer(self._flow, has_room, lambda piece: memory_of(piece.chunk))
+        self._producer = self.session.producer(self._flow, has_room, lambda piece: memory_of(piece.chunk))
 
     def _count(self, piece: Piece, items: Any) -> None:
         made, count = self.made, len(items)

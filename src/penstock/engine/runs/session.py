@@ -14,8 +14,7 @@ from penstock.core.budget import Account, HolderKind
 from penstock.core.errors import ClosedError
 from penstock.elements.chunks.chunk import Chunk
 from penstock.elements.footprint import memory_of
-from penstock.engine import workers
-from penstock.engine.memory.freed import KEPT_SHARE, FreedMemory, keep_less
+from penstock.engine import memory, workers
 from penstock.engine.memory.pool import Memory, each_alone
 from penstock.engine.runs.carry_over import CarryOver
 from penstock.engine.runs.controls import Controls
@@ -34,8 +33,9 @@ from penstock.plan.node import Node
 
 if TYPE_CHECKING:
     from penstock.core.events import RunEvent
+    from penstock.engine.memory.freed import FreedMemory
     from penstock.engine.processes.moved import MovedWorkers
-    from penstock.engine.runs.told import RunFacts
+    from penstock.engine.runs.isolated import ToldFacts
     from penstock.engine.workers.producer import Producer
     from penstock.engine.workers.threads import Threads
     from penstock.plan.safety.reads import Reads
@@ -71,7 +71,7 @@ class Session:
         self.note_once = partial(note_once, set[str](), self.events)  # that the run goes on without something
         self._outside = OutsideWorkers(carry_over, self.budget, self.events.append, self.note_once)
         self.starting = 0  # ns that the consumer has waited for the start of the process that makes the run
-        self.told: RunFacts | None = None  # the facts of the process that makes the run, if another one does
+        self.told: ToldFacts | None = None  # the facts of the process that makes the run, if another one does
         self._inner: WeakSet[Session] = WeakSet()
         self._windows: WeakSet[Window] = WeakSet()
         self._producers: WeakSet[Producer[Any]] = WeakSet()
@@ -130,7 +130,7 @@ class Session:
             return True
         if not isinstance(settings.executor, str) and self._outer is not None:  # most datasets in datasets are cheap
             return not tuner.threads_pay()
-        return settings.begins_inline and not (tuner.threads or tuner.threads_pay())
+        return settings.begins_inline and (tuner.has_returned or not (tuner.threads or tuner.threads_pay()))
 
     def workers(self, work: Work, tuner: Tuner, observer: Observer) -> Workers:
         """Return workers for a stage; all stages share the threads of the stage that wants the most."""
@@ -144,7 +144,9 @@ class Session:
                 return found
             tuner.fix(threads, "no process can be started")
         elif self.settings.is_remote:
-            return self._outside.remote(work, threads, observer, self.settings, self.at_close)
+            made = self._outside.remote(work, threads, observer, self.settings, self.at_close)
+            tuner.is_far = made.is_far
+            return made
         self.has_threads = True
         if not isinstance(executor, str):
             return workers.executors.ThreadWorkers(work, executor)
@@ -166,6 +168,11 @@ class Session:
         self.resize()
         if not self.has_given_slots:
             self.allocate_slot = each_alone(self.memory.allocate_shared)
+
+    def return_inline(self) -> None:
+        """Note that the consumer's thread makes the items of a stage from now on."""
+        self.has_threads = any(tuner.threads for tuner in self.tuners)
+        self.resize()
 
     def follow(self, workers: int) -> None:
         """Continue with the number of workers that the executor has now."""
@@ -201,6 +208,13 @@ class Session:
         return self._outside.operations
 
     @property
+    def contention(self) -> float:
+        """The share of the time for which a thread that makes items, and wants the GIL, waits for another thread."""
+        if self.told is not None or not self.has_threads or self.made_elsewhere:
+            return 0.0
+        return max((tuner.contention or 0.0 for tuner in self.tuners), default=0.0)
+
+    @property
     def waits_for_processes(self) -> bool:
         """True if the consumer's thread makes the items, until the first worker process has started."""
         return self._outside.starts
@@ -226,17 +240,17 @@ class Session:
         if self._outer is not None:
             self._outer.tidy()
         elif self._freed is not None and (self._closed or self._freed.is_due):
-            held, memory = self.budget.held, self.memory
-            shared = 0 if memory.arena is None else memory.arena.live_bytes
-            self._freed.look(max(sum(held.values()) - shared, 0) + memory.pool.bytes_idle)
+            held, own = self.budget.held, self.memory
+            shared = 0 if own.arena is None else own.arena.live_bytes
+            self._freed.look(max(sum(held.values()) - shared, 0) + own.pool.bytes_idle)
 
     def keep_within_budget(self, plan: Node) -> None:
         """Let the caches of a plan and the C library keep as many bytes as the memory budget allows."""
         bound_caches(plan, self.budget)
         if self.budget.given:
-            most = self.budget.limit // KEPT_SHARE
-            keep_less(most)
-            self._freed = FreedMemory(most)
+            most = self.budget.limit // memory.freed.KEPT_SHARE
+            memory.freed.keep_less(most)
+            self._freed = memory.freed.FreedMemory(most)
 
     def window(self, account: Account | None = None, *, ordered: bool = True) -> Window:
         """Return a window that closes with the session."""
@@ -315,7 +329,7 @@ class Session:
 
     @property
     def mode(self) -> str:
-        """The place where tasks run, as in `Run.mode`."""
+        """The place where tasks run: `inline`, the number of threads, or the type of the user's executor."""
         if self.told is not None:
             return ISOLATED + self.told.mode
         executor = self.settings.executor
@@ -329,5 +343,6 @@ class Session:
         if outside.in_processes and self._threads is None:
             return outside.in_processes[0].name
         wanted = max((tuner.threads for tuner in self.tuners), default=1)
-        workers = 0 if self._threads is None else self._threads.workers or wanted  # none while the run is paused
+        threads = self._threads if wanted else None
+        workers = 0 if threads is None else threads.workers or wanted  # none while the run is paused
         return f"{workers} thread{'' if workers == 1 else 's'}" if workers else "inline"

@@ -16,6 +16,9 @@ from penstock.plan.safety.guard import held_here
 P = ParamSpec("P")
 T = TypeVar("T")
 
+MS = 1_000_000  # ns
+BESIDE_OTHERS = 2  # the cost of a cheap item in one of several threads, in units of its cost inline
+WANTED = 0.25  # share of the time for which a thread waits for the GIL that some function holds
 FULLY = 16  # tasks measured in full at first, and after each task that read from a disk
 EVERY = 13  # afterwards, one task in this many is; a prime number, so that periodic work is seen
 SURE = 1.64  # standard deviations; beyond, one estimate in twenty is

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
 from penstock.core.arrays import Rows
 from penstock.elements.footprint import memory_of
 from penstock.engine.memory.slots import Slot
 from penstock.engine.tasks.cost import Cost, Took
 from penstock.plan.flow import Mark, Piece
-from penstock.plan.trial import Terms
+
+if TYPE_CHECKING:
+    from penstock.plan.trial import Terms
 
 
 class Cancelable(Protocol):
@@ -41,7 +43,7 @@ class Task(NamedTuple):
     quota: int | None = None
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Made:
     """The result of a successful task, and the time that the task took.
 
@@ -120,9 +122,9 @@ class Job:
         self.noted = 0  # tasks, from the first on, whose cost the tuner knows
         self.failed = False
         self.futures: list[Cancelable] = []
-        self.tasks: list[Task] = []
-        self.results: list[Result | None] = []
-        self.missing = 0
+        self.tasks = [task]
+        self.results: list[Result | None] = [None]
+        self.missing = 1
 
     def __len__(self) -> int:
         return self.items

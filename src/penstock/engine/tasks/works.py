@@ -14,7 +14,6 @@ from penstock.engine.memory.slots import Slot, moved_into
 from penstock.engine.tasks.compile import compiled, spreading
 from penstock.engine.tasks.cost import Meter
 from penstock.engine.tasks.observer import Observer
-from penstock.engine.tasks.places import PlaceOf, place_in
 from penstock.engine.tasks.read_ahead import telling
 from penstock.engine.tasks.task import Job, Made, Result, Task
 from penstock.ops.group.batching import batching_of
@@ -89,11 +88,6 @@ class Work(ABC):
     def parts(self) -> Parts | None:
         """The way to make a batch in parts, if the plan ends in a batch that allows it."""
         return None
-
-    @cached_property
-    def place(self) -> PlaceOf:
-        """The function that tells the place of a task."""
-        return place_in(self.plan)
 
     def joined(self, job: Job) -> Piece | None:
         """Return the items of a job that did not fail; `None` without a result, or if parts do not fit together."""

@@ -1,1 +1,12 @@
 """Arithmetic on measured tasks: the number of threads, the size of tasks, how far ahead to run, and the memory."""
+
+from typing import TYPE_CHECKING
+
+from penstock.core.lazy import files_on_demand
+
+__all__ = ["hill_climb", "look"]
+
+if TYPE_CHECKING:
+    from penstock.engine.tuning import hill_climb, look
+else:
+    __getattr__ = files_on_demand(__name__, __all__)

@@ -6,6 +6,8 @@
   more threads than cores have paid before, since an attempt that fails then costs less.
 - *Fewer* threads are tried as well if the consumer hardly waits: as many as had a task. They stay while it does not
   wait more; as soon as it does, the threads from before are back.
+- *No* threads are tried if items are so cheap that handing them over may cost as much as they do: the consumer's thread
+  makes them while it is measured. None stay if throughput is about the same; then threads are what is tried later.
 - Worker processes that are not needed are given back in the same way, after some more looks, since their start is
   expensive. Other numbers of them are not tried.
 - After an attempt that fails, the next one waits four times as long, so the number settles. Work that waits for much
@@ -19,89 +21,35 @@ from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
 from penstock.core.frozen import frozen
-from penstock.engine.tasks.cost import Cost
+from penstock.engine.tasks.cost import BESIDE_OTHERS, MS, WANTED, Cost
+from penstock.engine.tuning.look import ONE_CORE, SHORTEST_LOOK, Look
 
-MS = 1_000_000  # ns
 MOST_WORKERS = 64
-SHORTEST_LOOK, LONGEST_LOOK = 50 * MS, 200 * MS
+LONGEST_LOOK = 200 * MS
 SAMPLE_TASKS = 16  # the fewest tasks of a look
 ROUNDS = 4  # the fewest tasks of each thread in a look
 PACED = 0.1  # share of the time that the consumer waited; below it, the consumer sets the pace
 FAST_ENOUGH = 0.02  # the same; below it, the threads are fast enough, and fewer may be
 ROOM = 1.25  # threads to keep for each that has a task, as not all tasks cost the same
 FULL = 0.95  # share of the cores in use at which none is left for more threads
-ONE_CORE = 0.7  # cores in use at which some task runs that others may wait for
-JUST_ONE = 1.2
 IDLE = 0.1  # cores in use below which tasks wait for something else than each other's work
 OTHER_WORK = 4  # ratio of the time that tasks wait to that of earlier ones; above it, they do something else
 PAID = 2  # ratio of the throughput to what threads made that were no more than the cores; above it, more threads paid
-STARVED = 0.2  # share of tasks' time without a core; above it, other processes may have used the core
 CONTENDED = 0.4  # CPU times of a task by which it waits longer than alone
 SLOWED = 4.0  # ratio of the number of threads to that which would make as much if each took as long as alone
 AT_LEAST = 0.5  # CPU times that a task waits, for more threads to be tried
 FURTHER = 1.5  # factor to try if tasks seem to have the threads they need and still leave cores idle
 WORTH = 1.1  # throughput ratio that more threads need to stay
-AS_MUCH = 0.95  # throughput ratio that fewer threads than cores need to stay
+AS_MUCH = 0.95  # throughput ratio that fewer threads than cores, or none, need to stay
 GUILTY = 0.75  # least throughput ratio of one thread to two if the two wait for the GIL
 CLEAR_RATIO = 1.6  # throughput this much above or below the needed one is judged after half a short look
 PATIENCE = 4  # looks before a failed attempt is repeated, and the factor for each time after
 LONGEST_PATIENCE = 1024
-WANTED = 0.25  # share of the time for which a thread waits for the GIL that some function holds
 CONVICTED = 2  # looks in a row that must find the GIL held
 CHANCES = 3  # looks in a row in which processes must make more than threads
-LONGEST_YIELD = 10 * MS  # ns; a thread that waits for the GIL asks again every 5 ms
 
 UseOfProcesses: TypeAlias = Literal["", "tried", "stays", "worse", "left"]
 """The use of processes instead of threads: none, on trial, found to pay or not, or given up for any reason."""
-
-
-@dataclass
-class Look:
-    """A measured period with one number of threads; it starts when `settling` earlier tasks have ended."""
-
-    settling: int = 0
-    lasts: int = SHORTEST_LOOK  # the fewest ns
-    tasks: int = 0
-    made: float = 0.0  # items
-    spent: Cost = field(default_factory=lambda: Cost(0, 0))
-    passed: int = 0  # ns on the wall clock
-    used: int = 0  # ns of CPU time, by the whole process
-    waited: int = 0  # ns that the consumer waited while threads had work to do
-
-    @property
-    def rate(self) -> float:
-        """The throughput in items per ns."""
-        return self.made / self.passed
-
-    @property
-    def cores_used(self) -> float:
-        """The mean number of cores that this process kept busy."""
-        return self.used / self.passed
-
-    def waiting(self, threads: int) -> float:
-        """Return the time tasks waited, within them or to begin, for anything but a core, in units of their CPU time.
-
-        Tasks that block give up their core. Time blocked without that is time that a virtual machine lost.
-        """
-        spent = self.spent
-        within = spent.blocked if spent.yields else 0
-        between = max(threads * self.waited - spent.wall, 0)
-        return (within + between) / spent.cpu if spent.cpu else math.inf
-
-    @property
-    def ran_one(self) -> bool:
-        """True if tasks used one core, as tasks that hold the GIL do."""
-        return ONE_CORE * self.passed < self.spent.cpu < JUST_ONE * self.passed
-
-    @property
-    def waited_for_others(self) -> bool:
-        """True if each wait was no longer than a wait for the GIL, while a core was in use."""
-        return self.cores_used > ONE_CORE and self.spent.yields >= self.spent.blocked / LONGEST_YIELD
-
-    @property
-    def starved(self) -> bool:
-        """True if tasks were without a core for much of the time."""
-        return self.spent.starved > STARVED * self.spent.wall
 
 
 @frozen()
@@ -127,6 +75,7 @@ class HillClimb:
     holds_gil: bool = False
     suspicions: int = 0  # looks in a row that found the GIL held, where no other number can be tried
     look: Look = field(default_factory=Look)
+    last: Look | None = None  # the one before, with this number of threads
     attempt: Attempt | None = None
     more_in: int = 0  # looks until more threads may be tried
     fewer_in: int = 0
@@ -139,6 +88,9 @@ class HillClimb:
     spared: int = 0  # threads that were given back, since the consumer's step takes longer than its items
     spare_in: int = 0  # looks until threads may be given back
     patience_to_spare: int = PATIENCE
+    pays_from: int = 0  # ns an item costs inline, from which on threads pay; 0 if there must be threads
+    none_in: int = 0  # looks until no threads may be tried
+    patience_for_none: int = PATIENCE
     told_enough: bool = False  # that the consumer hardly waits
     one_thread: bool = False  # a second thread has no work, since one thread at a time calls the functions
     passed: int = 0  # ns in all runs so far
@@ -169,6 +121,13 @@ class HillClimb:
             told_enough=False,
         )
 
+    def without_threads(self, decisions: list[str]) -> HillClimb | None:
+        """Return a hill climb for the next run that begins with an attempt at none; `None` if there is no measure."""
+        if self.last is None or self._may_move:
+            return None
+        attempt = Attempt(self.threads + self.spared, self.last, AS_MUCH)
+        return replace(self.heir(decisions), threads=0, spared=0, attempt=attempt, look=Look(), last=None)
+
     def observe(self, cost: Cost, items: float) -> None:
         """Add the cost of a task that made this many items."""
         look = self.look
@@ -194,7 +153,7 @@ class HillClimb:
         look.waited += waited
         if not self._has_seen_enough(look):
             return None
-        self.look = Look(lasts=min(2 * look.lasts, LONGEST_LOOK))
+        self.look, self.last = Look(lasts=min(2 * look.lasts, LONGEST_LOOK)), look
         share = look.waited / look.passed
         if self.spared and share >= FAST_ENOUGH:
             return self._taken_back(share)
@@ -243,29 +202,53 @@ class HillClimb:
 
         Of such tasks, few say as much as many others.
         """
-        return self.threads <= self.enough and look.cores_used < IDLE
+        return 0 < self.threads <= self.enough and look.cores_used < IDLE
 
     def _considered(self, look: Look) -> int | None:
         """Return another number of threads to try after a look at this one, if any."""
         self.more_in -= 1
         self.fewer_in -= 1
+        self.none_in -= 1
+        if not self.threads:
+            may_pay = self.more_in < 0 and look.work >= self.pays_from * look.made
+            return self._try(self.enough, look, WORTH) if may_pay else None
         if self.threads <= self.enough:
             self.alone = self.threads / look.rate
         contended = look.waited_for_others and look.waiting(self.threads) > self.waiting + CONTENDED
         if self.fixed:
             self._suspect(look, contended)
             return None
-        if self.threads > self.enough:
-            if self.fewer_in < 0 and self._may_be_too_many(look):
-                return self._try(self._surely_enough(look), look, 1 / WORTH)
-        elif contended:
-            running = max(round(look.spent.cpu / look.passed), 1)
-            if self.fewer_in < 0 and running < self.threads and not look.starved:
-                return self._try(running, look, AS_MUCH, suspects_gil=look.ran_one)
+        if (fewer := self._fewer(look, contended)) is not None:
+            return fewer
+        if contended and self.threads <= self.enough:
             return None
         if self._only_waits(look) and look.waiting(self.threads) > OTHER_WORK * self.useless_from:
             self.more_in, self.patience_for_more, self.useless_from = -1, PATIENCE, math.inf
         return self._try(more, look, WORTH) if self.more_in < 0 and (more := self._more(look)) else None
+
+    def _fewer(self, look: Look, contended: bool) -> int | None:
+        """Return a smaller number of threads to try, or none, if there is a reason."""
+        if self.fewer_in < 0 and self.threads > self.enough:
+            if self._may_be_too_many(look):
+                return self._try(self._surely_enough(look), look, 1 / WORTH)
+        elif self.fewer_in < 0 and contended and not look.starved:
+            running = max(round(look.spent.cpu / look.passed), 1)
+            if running < self.threads:
+                return self._try(running, look, AS_MUCH, suspects_gil=look.ran_one)
+        return self._try(0, look, AS_MUCH) if self.none_in < 0 and self._may_need_none(look) else None
+
+    def _may_need_none(self, look: Look) -> bool:
+        """Return whether the consumer's thread may make as much, since items are cheap and few are made at a time.
+
+        Functions that hold the GIL stay in a thread, from which they may move to processes.
+        """
+        is_cheap = look.work < BESIDE_OTHERS * self.pays_from * look.made
+        return is_cheap and look.work <= BESIDE_OTHERS * look.passed and not self._may_move
+
+    @property
+    def _may_move(self) -> bool:
+        """True if processes may make the items, now or later."""
+        return self.holds_gil or self.one_thread or bool(self.elsewhere)
 
     def _surely_enough(self, look: Look) -> int:
         """Return the smaller number of threads to try: half as many if more than cores have paid, else one a core."""
@@ -304,26 +287,29 @@ class HillClimb:
         self.attempt = None
         ratio, before, tried = look.rate / attempt.look.rate, attempt.before, self.threads
         stays, more = ratio >= attempt.need, tried > before
-        if before > self.enough >= tried:
+        if before > self.enough >= tried > 0:
             self.waiting = min(self.waiting, look.waiting(tried))
         if tried <= self.enough:
-            self.alone = tried / look.rate
+            self.alone = max(tried, 1) / look.rate
         self.has_halved = stays and not more and tried > self.enough
         if more is not stays and not self.has_halved:
-            self.useless_from = attempt.look.waiting(before) if more else look.waiting(tried)
+            if tried and before:
+                self.useless_from = attempt.look.waiting(before) if more else look.waiting(tried)
             self.more_in, self.patience_for_more = self.patience_for_more, _longer(self.patience_for_more)
+        elif not stays and not tried:
+            self.none_in, self.patience_for_none = self.patience_for_none, _longer(self.patience_for_none)
         elif not stays:
             self.fewer_in, self.patience_for_fewer = self.patience_for_fewer, _longer(self.patience_for_fewer)
         if attempt.suspects_gil or (more and stays):
             self.holds_gil = not more and ratio >= GUILTY
         made = f"made {ratio:.2f} times as much" + (": the functions hold the GIL" if self.holds_gil else "")
         if stays:
-            self.decisions.append(f"{_threads(tried)} instead of {before}: they {made}")
+            self.decisions.append(f"{_threads(tried)} instead of {before or 'none'}: they {made}")
             self.look = Look()
             return None
-        if before <= self.enough:  # if more threads made no more, tasks wait for each other
+        if before <= self.enough and tried and before:  # if more threads made no more, tasks wait for each other
             self.waiting = 0.0 if more or self.holds_gil else attempt.look.waiting(before)
-        self.decisions.append(f"{_threads(before)} stay: {tried} {made}")
+        self.decisions.append(f"{_threads(before)} stay: {tried or 'none'} {made}")
         return self._go_on_with(before)
 
     @property
@@ -367,7 +353,7 @@ class HillClimb:
         self.decisions.append(f"{what} instead of {_threads(attempt.before)}: they made {ratio:.2f} times as much")
 
     def _go_on_with(self, threads: int, lasts: int = SHORTEST_LOOK) -> int:
-        self.look = Look(self.threads, lasts)
+        self.look, self.last = Look(self.threads, lasts), None
         self.threads = threads
         return threads
 
@@ -391,7 +377,7 @@ def _are(count: int) -> str:
 
 
 def _threads(count: int) -> str:
-    return f"{count} thread{'' if count == 1 else 's'}"
+    return f"{count or 'no'} thread{'' if count == 1 else 's'}"
 
 
 def threads_for(waiting: float, cores: float) -> int:

@@ -10,15 +10,18 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
-from penstock.core.tunings import TaskTuning
+from penstock.engine import tuning
 from penstock.engine.memory.slots import SlotsBefore
-from penstock.engine.tasks.cost import Cost, Meter
+from penstock.engine.tasks.cost import BESIDE_OTHERS, MS, WANTED, Cost, Meter
 from penstock.engine.tuning.budget import available_cores
-from penstock.engine.tuning.hill_climb import MS, WANTED, HillClimb, Look, threads_for
+
+if TYPE_CHECKING:
+    from penstock.core.tunings import TaskTuning
+    from penstock.engine.tuning.hill_climb import HillClimb
 
 THREAD_PAYS = 300_000  # ns an item; a hand-over between threads costs some 50 µs
-BESIDE_OTHERS = 2  # the cost of a cheap item in one of several threads, in units of its cost inline
 LEAVES_PROCESSES = THREAD_PAYS // 2  # ns an item, below which a run after one in processes begins inline again
 BESIDE_PAYS = 60_000  # ns a task; to start and end a thread for it costs some 30 µs
 BESIDE_TASK = 4 * MS  # ns of work for such a thread; the consumer does part of it while it waits
@@ -31,6 +34,8 @@ INLINE_BYTES = 4 << 20  # the most bytes of such a group; larger ones are no fas
 THREAD_TASK = 2 * MS  # the same if threads run the tasks
 THREAD_BYTES = 2 << 20
 LONGEST_PIECE = 4 * MS  # ns; a batch that costs more is split over the workers
+FAR_TASK = 50 * MS  # as THREAD_TASK, if an executor carries results here: a call costs some milliseconds
+FAR_PIECE = 1000 * MS  # as LONGEST_PIECE: there the parts of a batch have to be copied together
 MOST_GROUPED = 256
 LONG_TASK = 3 * MS  # ns of inline work on the elements of a stream, which cost more overhead each
 MOST_IN_A_PIECE = 1 << 14
@@ -47,7 +52,7 @@ SEEN = 8  # tasks that must have looked for other threads at the GIL
 WARM = 2  # looks, one of which is not the first, which has files to open and memory to touch
 
 
-@dataclass
+@dataclass(eq=False)
 class Tuner:
     """Measures the cost of tasks and sizes the next ones; `decisions` are its reasons in words."""
 
@@ -57,6 +62,8 @@ class Tuner:
     operation: str = ""  # the last one of the tasks
     most_cores: float = math.inf  # that the options allow
     by_default: bool = False  # `workers` is the number of cores, and nobody asked for it
+    is_far: bool = False  # an executor carries the results of tasks here
+    may_return: bool = False  # to the consumer's thread, from others
     pinned: TaskTuning | None = None  # used instead of what is measured
     slots: SlotsBefore = field(default_factory=SlotsBefore)  # those of the batches made so far
     item_wall: float = 0.0  # ns
@@ -138,8 +145,13 @@ class Tuner:
         return self.pinned is None and self._knows(self.item_wall) and self.item_wall >= THREAD_PAYS
 
     def _knows(self, wall: float) -> bool:
-        """Return whether enough was measured to go by a cost of `wall` ns; a first call may cost more than others."""
-        return not self.looking or (self.looks >= WARM and wall >= SURELY_PAYS)
+        """Return whether enough was measured to go by a cost of `wall` ns; a first call may cost more than others.
+
+        The first tasks also touch new memory: that may double the cost of an item which costs about a hand-over.
+        """
+        surely = wall >= SURELY_PAYS
+        needed = WARM if surely else LOOKS if wall >= BESIDE_OTHERS * THREAD_PAYS else RECENT_TASKS
+        return self.looks >= needed
 
     def pays_to_split(self, cost: Cost, rows: int, left: int) -> bool | None:
         """Return whether threads should make the other `left` rows of a batch begun by a task; `None` if unknown.
@@ -160,15 +172,17 @@ class Tuner:
         """Return a tuner for the next run of the same work.
 
         One that `begins_inline` has no threads for items that seem cheap enough, though they may have begun otherwise:
-        the first items of a pipeline may read from a disk. It starts threads again after a few expensive tasks.
+        the first items of a pipeline may read from a disk. It starts threads again if those made more, or after a few
+        expensive tasks if that was not measured.
         """
         decisions: list[str] = []
-        if self.climb is None:
-            return replace(self, decisions=decisions)
+        if self.climb is None or (self.has_returned and not begins_inline):
+            return replace(self, decisions=decisions, climb=None)
         most = LEAVES_PROCESSES if self.climb.elsewhere else BESIDE_OTHERS * THREAD_PAYS
-        if begins_inline and self.item_mean < most:
+        if begins_inline and self.threads and self.item_mean < most:
             alone = self.item_mean / BESIDE_OTHERS
-            return replace(self, decisions=decisions, climb=None, item_wall=alone, looks=LOOKS)
+            climb = self.climb.without_threads(decisions)
+            return replace(self, decisions=decisions, climb=climb, item_wall=alone, looks=LOOKS)
         decisions.append(f"{self.climb.told(self.threads)}, as in the run before")
         return replace(self, decisions=decisions, climb=self.climb.heir(decisions))
 
@@ -181,7 +195,7 @@ class Tuner:
             return self.threads
         cores, waiting = min(available_cores(), self.most_cores), 0.0 if math.isinf(self.waiting) else self.waiting
         useful = math.ceil(1 / self.alone) + (self.alone < ALONE) if self.alone else math.inf
-        wanted = threads_for(waiting, cores)
+        wanted = tuning.hill_climb.threads_for(waiting, cores)
         chosen = self.workers or int(min(wanted, useful))
         those = f"{cores:g} core{'' if cores == 1 else 's'}"
         those += f", as Options(cores={cores:g}) allows," if cores == self.most_cores else ""
@@ -194,7 +208,7 @@ class Tuner:
             why = f"{100 * self.alone:.0f} % of a task is in functions that one thread at a time calls"
         cost = f"; an item costs {self.item_wall / MS:.2f} ms" if self.looks else ""
         fixed = self.workers is not None and not self.by_default
-        self.climb = HillClimb(
+        self.climb = tuning.hill_climb.HillClimb(
             cores, chosen, self.item_wall, waiting if fixed else self.waiting, self.decisions, fixed=fixed
         )
         if in_processes:
@@ -208,7 +222,13 @@ class Tuner:
         self.workers = workers
         if self.climb is not None:
             elsewhere = "left" if self.climb.elsewhere == "stays" else self.climb.elsewhere
-            changed = {"fixed": True, "attempt": None, "spared": 0, "look": Look(), "elsewhere": elsewhere}
+            changed = {
+                "fixed": True,
+                "attempt": None,
+                "spared": 0,
+                "look": tuning.look.Look(),
+                "elsewhere": elsewhere,
+            }
             self.climb = replace(self.climb, threads=workers, **changed)
             self.decisions.append(f"{self.climb.told(workers)}: {why}")
 
@@ -220,7 +240,13 @@ class Tuner:
         if self.climb is None:
             return None
         self.climb.contention = self.contention
+        self.climb.pays_from = THREAD_PAYS if self.may_return else 0
         return self.climb.retuned(now, used, waited)
+
+    @property
+    def has_returned(self) -> bool:
+        """True if the consumer's thread is to make the items again, for now or for good."""
+        return self.climb is not None and not self.climb.threads
 
     def settle(self, done: int) -> None:
         """Leave out the next tasks, which ended before the number of threads changed, from what is measured of it."""
@@ -231,6 +257,8 @@ class Tuner:
         """Return the size and number of tasks, as found so far."""
         if self.pinned is not None:
             return self.pinned
+        from penstock.core.tunings import TaskTuning  # for reports, and takes a millisecond to load
+
         parts = 1 if self.item_rows <= 1 or self.group > 1 else self.split_item()
         return TaskTuning(self.operation, self.group, self.group_beside, parts, self.depth(), self.spare())
 
@@ -242,7 +270,7 @@ class Tuner:
         if self.climb is None and self.item_wall < THREAD_PAYS:
             why.append(f"no threads: {costs}, and threads pay from {THREAD_PAYS / MS:g} ms on")
         if self.group > 1:
-            work = (THREAD_TASK if self.threads else self.inline_task) / MS
+            work = self._group_work / MS
             why.append(f"{self.group} items a task: {costs}, and a task of {work:g} ms costs little beside its work")
         elif (parts := self.tasks().parts) > 1:
             why.append(f"{parts} tasks an item: {costs}, and is ready sooner if all threads make it")
@@ -263,10 +291,17 @@ class Tuner:
             most = max(BESIDE_ROWS // self.item_rows, 1)
             self.group_beside = self._fitting(self.group_beside, BESIDE_TASK, most, most)
             return self.group_beside
-        work, most_bytes = (THREAD_TASK, THREAD_BYTES) if self.threads else (self.inline_task, INLINE_BYTES)
+        most_bytes = THREAD_BYTES if self.threads else INLINE_BYTES
         by_bytes = most_bytes // self.item_bytes if self.item_bytes else self.most_grouped
-        self.group = self._fitting(self.group, work, by_bytes, 2 * self.group)
+        self.group = self._fitting(self.group, self._group_work, by_bytes, 2 * self.group)
         return self.group
+
+    @property
+    def _group_work(self) -> int:
+        """The work of a group of cheap items, ns."""
+        if self.is_far:
+            return FAR_TASK
+        return THREAD_TASK if self.threads else self.inline_task
 
     def _fitting(self, group: int, work: int, room: int, largest: int) -> int:
         """Return `group`, or the group that fits if that is clearly off this much work (ns) and `room` for items."""
@@ -279,13 +314,20 @@ class Tuner:
         too_small = self.looks < SETTLED or most >= PLAINLY * group
         return fitting if too_large or (too_small and fitting > group) else group
 
-    def split_item(self) -> int:
-        """Return the number of tasks that one expensive item is split over: all threads while its cost is unknown."""
+    def split_item(self, fitting: float = math.inf) -> int:
+        """Return the number of tasks that one expensive item is split over: all threads while its cost is unknown.
+
+        Tasks that are far are few and long, unless the number of items that are `fitting` at a time leaves no work for
+        some workers then.
+        """
         if self.pinned is not None:
             return self.pinned.parts
         if self.looks == 0:
             return max(self.threads, 1)
-        return max(1, min(self.threads, int(self.item_wall // LONGEST_PIECE)))
+        most = min(self.threads, int(self.item_wall // LONGEST_PIECE))
+        if self.is_far:
+            most = min(most, max(int(self.item_wall // FAR_PIECE), math.ceil(self.depth() / fitting)))
+        return max(most, 1)
 
     def depth(self) -> int:
         """Return the number of tasks to have under way: one running and one waiting for each worker, and one more.

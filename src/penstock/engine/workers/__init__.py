@@ -4,9 +4,9 @@ from typing import TYPE_CHECKING
 
 from penstock.core.lazy import files_on_demand
 
-__all__ = ["executors", "pickled", "producer", "replaceable", "threads"]
+__all__ = ["executors", "producer", "threads"]
 
 if TYPE_CHECKING:
-    from penstock.engine.workers import executors, pickled, producer, replaceable, threads
+    from penstock.engine.workers import executors, producer, threads
 else:
     __getattr__ = files_on_demand(__name__, __all__)

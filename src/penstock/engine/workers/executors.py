@@ -1,4 +1,4 @@
-"""Workers that run tasks elsewhere: threads of the run, the caller's threads, or an executor without shared memory."""
+"""Workers that run tasks in threads: those of the run, or those of an executor that is handed in."""
 
 from __future__ import annotations
 
@@ -10,19 +10,16 @@ from typing import TYPE_CHECKING, Any
 
 from penstock.core.errors import ClosedError, WorkerError
 from penstock.engine.tasks.cost import Contention
-from penstock.engine.tasks.observer import Observer
 from penstock.engine.tasks.task import Job, Made, Result, Task
 from penstock.engine.tasks.works import Work
-from penstock.engine.workers.calls import Call, Packing, items_of, result_of, submitted
-from penstock.engine.workers.pickled import PickledPlan
-from penstock.engine.workers.remote import Pickled
+from penstock.engine.workers.calls import items_of, result_of, submitted
+from penstock.engine.workers.protocol import TaskResults
 from penstock.engine.workers.threads import Threads
-from penstock.engine.workers.window import WHILE_WAITING, Window
-from penstock.plan.graph import same_plan
+from penstock.engine.workers.window import WHILE_WAITING
 from penstock.plan.quota import QuotaExceeded
 
 if TYPE_CHECKING:
-    from penstock.engine.workers.replaceable import ReplaceableExecutor
+    pass
 
 
 class _Serving(threading.local):
@@ -53,7 +50,7 @@ class ThreadWorkers:
         workers = self._executor.workers if isinstance(self._executor, Threads) else None
         return f"{workers} thread{'' if workers == 1 else 's'}" if workers else type(self._executor).__name__
 
-    def submit(self, job: Job, number: int, window: Window) -> None:
+    def submit(self, job: Job, number: int, window: TaskResults) -> None:
         executor = self._executor
         if isinstance(executor, Threads):
             if not executor.post(partial(self._make, job, number, window)):
@@ -79,7 +76,7 @@ class ThreadWorkers:
         finally:
             _serving.executors.pop()
 
-    def _make(self, job: Job, number: int, window: Window) -> None:
+    def _make(self, job: Job, number: int, window: TaskResults) -> None:
         try:
             result: Result = self._work.make(job.tasks[number])
         except QuotaExceeded as error:
@@ -90,49 +87,6 @@ class ThreadWorkers:
 
     def admit(self) -> None:
         """Do nothing: the jobs that the loop begins are few enough, since results are not copied."""
-
-
-class RemoteWorkers:
-    """Workers of an executor in other processes or hosts: the plan travels to them, and tasks as `pack` makes them."""
-
-    shares_gil = False
-    is_tuned = False
-    ready = True
-
-    def __init__(
-        self,
-        work: Work,
-        executor: ReplaceableExecutor,
-        observer: Observer,
-        plan: PickledPlan,
-        pack: Packing = Pickled,
-    ) -> None:
-        self.work = work
-        self.observer = observer
-        self._executor = executor
-        self._pack = pack
-        self._plan = plan
-
-    @property
-    def name(self) -> str:
-        return self._executor.name
-
-    def is_of(self, work: Work, observer: Observer) -> bool:
-        """Return whether the workers do this work, for this observer."""
-        mine = self.work
-        is_alike = self.observer is observer and mine.numbered_from == work.numbered_from and type(mine) is type(work)
-        return is_alike and same_plan(mine.plan, work.plan)
-
-    def submit(self, job: Job, number: int, window: Window) -> None:
-        done = partial(window.finish, job, number)
-        task = job.tasks[number]
-        may_begin = partial(window.admits, job) if window.is_bounded else None
-        call = Call(self._plan, self.work, job, task, done, self.observer.absorb, self._pack, may_begin)
-        self._executor.submit(call)
-
-    def admit(self) -> None:
-        """Send the calls that may begin now."""
-        self._executor.admit()
 
 
 def is_remote(executor: object) -> bool:

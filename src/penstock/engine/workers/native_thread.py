@@ -8,7 +8,7 @@ from penstock.engine.tasks.cost import Cost
 from penstock.engine.tasks.gathering import Gathering
 from penstock.engine.tasks.task import Job, Made
 from penstock.engine.tasks.works import Work
-from penstock.engine.workers.window import Window
+from penstock.engine.workers.protocol import TaskResults
 from penstock.plan.flow import Piece
 
 
@@ -33,7 +33,7 @@ class NativeThread:
         """True as long as an attempt is worthwhile."""
         return self._gathering.is_possible
 
-    def submit(self, job: Job, number: int, window: Window) -> None:
+    def submit(self, job: Job, number: int, window: TaskResults) -> None:
         task = job.tasks[number]
         queue = self._gathering.begin(task, self._item_bytes())
         if queue is None:

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from penstock.core.arrays import Allocate, Rows
 from penstock.core.budget import Account
 from penstock.core.frozen import frozen
 from penstock.core.seeds import mix, written_seed
-from penstock.index.blocked import Blocks
 from penstock.index.permuted import permuted
 from penstock.ops import order
 from penstock.plan.background import Holds
 from penstock.plan.flow import Flow, Mark, Open
 from penstock.plan.node import RowMap
 from penstock.plan.traits import Traits
+
+if TYPE_CHECKING:
+    from penstock.index.blocked import Blocks
 
 
 @frozen()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from copy import copy
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -12,13 +12,15 @@ from penstock.core.arrays import Allocate, Rows
 from penstock.core.cached import cached_property
 from penstock.core.frozen import frozen
 from penstock.elements.chunks.chunk import Chunk
-from penstock.index.blocked import Blocks
 from penstock.index.epochs import positions
 from penstock.plan import safety
 from penstock.plan.node import Node
 from penstock.plan.types import Program, Spec
 from penstock.sources.powers import GathersNatively, blocks_of_source, called_by, faults_of, native_gatherer
 from penstock.sources.protocol import Source
+
+if TYPE_CHECKING:
+    from penstock.index.blocked import Blocks
 
 
 @frozen()

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 import sys
 import sysconfig
 from collections.abc import Mapping
 from functools import cache
-from importlib import metadata
-from pathlib import Path
 from typing import Any
 
 PYTHON = "Python"
@@ -49,12 +48,13 @@ def _is_installed(top: str) -> bool:
     else:
         spec = importlib.util.find_spec(top) if top.isidentifier() else None
         places = [] if spec is None else [spec.origin, *(spec.submodule_search_locations or ())]
-    found = [Path(place) for place in places if isinstance(place, str)]
-    return any(path.is_relative_to(folder) for path in found for folder in _folders())
+    return any(_as_folder(place).startswith(_folders()) for place in places if isinstance(place, str))
 
 
 @cache
 def _named(top: str) -> tuple[str, str]:
+    from importlib import metadata  # 40 modules, which no worker needs
+
     try:
         return top, metadata.version(top)
     except metadata.PackageNotFoundError:
@@ -67,11 +67,20 @@ def _named(top: str) -> tuple[str, str]:
 @cache
 def _names_of_distributions() -> Mapping[str, list[str]]:
     """Return the distributions by top-level name; it takes a second to look at those of a large environment."""
+    from importlib import metadata
+
     return metadata.packages_distributions()
 
 
 @cache
-def _folders() -> tuple[Path, ...]:
+def _folders() -> tuple[str, ...]:
     paths = {sysconfig.get_path(name) for name in ("purelib", "platlib", "stdlib", "platstdlib")}
-    sites = {path for path in sys.path if Path(path).name in ("site-packages", "dist-packages")}
-    return tuple(map(Path, sorted(paths | sites)))
+    sites = {
+        path for path in sys.path if os.path.basename(os.path.normpath(path)) in ("site-packages", "dist-packages")
+    }
+    return tuple(map(_as_folder, sorted(paths | sites)))
+
+
+def _as_folder(path: str) -> str:
+    """Return the path so that it begins with each folder that it is in."""
+    return os.path.normpath(path) + os.sep

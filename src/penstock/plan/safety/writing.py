@@ -42,6 +42,9 @@ _MAKERS = frozenset(
     ]
 )
 """Built-in functions whose results are new, or parts of their arguments."""
+_RUNS_LATER = 0x20 | 0x80 | 0x200  # flags of the code of generators, coroutines and asynchronous generators
+_LAZY = ("enumerate", "reversed", "zip")
+"""Those whose results refer to their arguments."""
 _REACHES_OUT = ("GLOBAL", "LOAD_NAME", "IMPORT", "ATTR", "METHOD", "LOCALS", "CLASSDEREF", "SUPER", "BUILD_CLASS")
 """Parts of the names of instructions that may reach an object from before the call."""
 _DEEPEST = 3
@@ -85,6 +88,26 @@ def _is_known(step: Instruction, names: dict[str, Any]) -> bool:
     if step.value in names:
         return type(names[step.value]) in PLAIN_TYPES
     return getattr(builtins, step.value, None) in _MAKERS
+
+
+def only_reads(function: Any) -> bool:
+    """Return True if the code of a function shows that it changes nothing, and returns no iterator over an argument.
+
+    Such a function may be called with elements that other objects keep: it needs no containers of its own.
+
+    >>> only_reads(lambda d: {"n": len(d["x"]), "x": d["x"][:2]}), only_reads(lambda d: d | {"x": d.pop("x")})
+    (True, False)
+    """
+    return reaches_its_arguments_only(function) and not may_write(function) and _only_reads(function.__code__)
+
+
+def _only_reads(code: types.CodeType) -> bool:
+    if code.co_flags & _RUNS_LATER:
+        return False
+    steps = instructions_of(code)
+    if any(step.op in STORES or (step.op == "LOAD_GLOBAL" and step.value in _LAZY) for step in steps):
+        return False
+    return all(_only_reads(each) for each in code.co_consts if isinstance(each, types.CodeType))
 
 
 def elements_for(*functions: Any) -> Callable[[Chunk], list[Any]]:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,11 +27,19 @@ from penstock.sources.arrow.tables import (
     table_of,
 )
 from penstock.sources.blocked import BlockedSource, DecodedColumn
-from penstock.storage.local import Extent
+from penstock.storage.indexing import IndexKind, index_files
+from penstock.storage.local import Extent, read_extent
+from penstock.storage.remote.file import RemoteFile, are_remote
+from penstock.storage.remote.opened import PagedReader
+from penstock.storage.soundness import Arrays, are_within, has_form
 from penstock.storage.state import mapped_as, states_of
 
 _MAGIC = b"ARROW1"
 _ALL = 1 << 62
+_MOST_ROWS = 1 << 40  # of a record batch
+
+FileContent: TypeAlias = MappedFile | PagedReader
+"""The bytes of a local file, mapped, or the parts of a remote one."""
 
 
 class RecordBatch(NamedTuple):
@@ -63,8 +71,8 @@ class ArrowFiles(TableFiles[RecordBatch]):
         path = self.paths[found.file]
         try:
             place = f"{path}, record batch {found.batch}"
-            with errors_at(place):
-                batch = read_batch(self._mapped(found.file), found, self._schemas[found.file], self._wanted[found.file])
+            with errors_at(place), self._content(block) as content:
+                batch = read_batch(content, found, self._schemas[found.file], self._wanted[found.file])
                 table = require("pyarrow", extra="arrow", purpose=self.name).Table.from_batches([batch])
                 table = table if found.kept is None else table.take(found.kept)
             numbers = np.arange(found.rows) if found.kept is None else found.kept
@@ -80,7 +88,24 @@ class ArrowFiles(TableFiles[RecordBatch]):
 
     def check(self, blocks: Iterable[int]) -> None:
         for file in {self.blocks[block].file for block in blocks}:
-            self._mapped(file).check_unchanged()
+            if not isinstance(self.paths[file], RemoteFile):
+                self._mapped(file).check_unchanged()
+
+    @contextmanager
+    def _content(self, block: int) -> Generator[FileContent]:
+        """Yield the bytes of the file of a block; of a remote one, with those of the block, fetched at once."""
+        file = self.blocks[block].file
+        path = self.paths[file]
+        if not isinstance(path, RemoteFile):
+            yield self._mapped(file)
+            return
+        parts = self._parts.setdefault(file, PagedReader(path)).again()
+        with parts.holding(self.extents(block)):
+            yield parts
+
+    @cached_property
+    def _parts(self) -> dict[int, PagedReader]:
+        return {}
 
     def _mapped(self, file: int) -> MappedFile:
         mapped = self._maps.get(file)
@@ -129,13 +154,13 @@ def arrow_files(paths: list[str], columns: Sequence[str] | None, nulls: Nulls, c
     expensive = any(batch.compressed or batch.kept is not None for batch in batches)
     size = table.row_bytes * int(bounds[-1]) // max(len(batches), 1) if expensive else None
     store = ArrowFiles(paths, states, table, batches, bounds, size)
-    return BlockedSource(store, cache_bytes if expensive else _ALL)  # mapped batches take no memory
+    return BlockedSource(store, cache_bytes if expensive or are_remote(paths) else _ALL)  # mapped ones take no memory
 
 
 def _schema_of(path: str) -> Any:
     """Return the schema of an Arrow file or stream; raise a `DataError` for another file."""
     arrow = require("pyarrow", extra="arrow", purpose="read_arrow")
-    with errors_at(f"{path} cannot be read as an Arrow file or stream"), _opened(MappedFile(path)) as source:
+    with errors_at(f"{path} cannot be read as an Arrow file or stream"), _opened(_content_of(path)) as source:
         if is_stream(path):
             return arrow.ipc.open_stream(source).schema
         return arrow.ipc.open_file(source).schema
@@ -143,27 +168,33 @@ def _schema_of(path: str) -> Any:
 
 def is_stream(path: str) -> bool:
     """Return whether a file holds a stream: an IPC file begins with a magic string, and has an index at its end."""
-    with open(path, "rb") as file:
-        return file.read(len(_MAGIC)) != _MAGIC
+    return read_extent(path, 0, len(_MAGIC)) != _MAGIC
+
+
+def _content_of(path: str) -> FileContent:
+    return PagedReader(path) if isinstance(path, RemoteFile) else MappedFile(path)
 
 
 @contextmanager
-def _opened(mapped: MappedFile) -> Generator[Any]:
-    """Yield the bytes of a file as a source for Arrow, whose arrays are views of them."""
+def _opened(content: FileContent) -> Generator[Any]:
+    """Yield the bytes of a file as a source for Arrow, whose arrays are views of those of a local file."""
     arrow = require("pyarrow", extra="arrow", purpose="read_arrow")
+    if isinstance(content, PagedReader):
+        yield arrow.PythonFile(content, "r")
+        return
     try:
-        with arrow.BufferReader(arrow.py_buffer(mapped.content)) as source:
+        with arrow.BufferReader(arrow.py_buffer(content.content)) as source:
             yield source
     finally:
-        mapped.check()
+        content.check()
 
 
-def read_batch(mapped: MappedFile, found: RecordBatch, schema: Any, columns: Sequence[int]) -> Any:
+def read_batch(content: FileContent, found: RecordBatch, schema: Any, columns: Sequence[int]) -> Any:
     """Return some columns of one record batch, as views of the mapped file if not compressed."""
     arrow = require("pyarrow", extra="arrow", purpose="read_arrow")
-    chosen = sorted(set(columns)) if found.compressed else None  # skipping mapped columns costs nothing
-    options = arrow.ipc.IpcReadOptions(included_fields=chosen, use_threads=False)
-    with _opened(mapped) as source:
+    is_mapped = isinstance(content, MappedFile) and not found.compressed  # skipping mapped columns costs nothing
+    options = arrow.ipc.IpcReadOptions(included_fields=None if is_mapped else sorted(set(columns)), use_threads=False)
+    with _opened(content) as source:
         if found.position >= 0:
             source.seek(found.position)
             batch = arrow.ipc.read_record_batch(arrow.ipc.read_message(source), schema)
@@ -191,6 +222,11 @@ def batches_of(path: str) -> list[RecordBatch]:
 
 
 def _batches_of(path: str, file: int) -> Iterator[RecordBatch]:
+    if isinstance(path, RemoteFile):
+        (index,) = index_files([path], BATCHES)
+        for number, (position, rows, begin, end, compressed) in enumerate(index.arrays["batches"].tolist()):
+            yield RecordBatch(file, number, position, rows, bool(compressed), None, begin, end)
+        return
     arrow = require("pyarrow", extra="arrow", purpose="read_arrow")
     with errors_at(path), _opened(MappedFile(path)) as source:
         if is_stream(path):
@@ -203,6 +239,22 @@ def _batches_of(path: str, file: int) -> Iterator[RecordBatch]:
                 source.seek(0)
                 rows, extent = _rows_of(arrow, source, number), lies[number] if len(lies) == count else (0, 0)
                 yield RecordBatch(file, number, -1, rows, compressed, None, *extent)
+
+
+def _scan(path: str, seen: Callable[[int], None]) -> Mapping[str, NDArray[Any]]:
+    """Return the index of a remote file: the position, rows, begin, end and compression of each record batch."""
+    found = [(each.position, each.rows, each.begin, each.end, int(each.compressed)) for each in _batches_of(path, 0)]
+    return {"batches": np.array(found, np.int64).reshape(len(found), 5)}
+
+
+def _is_sound(arrays: Arrays, size: int) -> bool:
+    if not has_form(arrays, np.int64, {"batches": (None, 5)}):
+        return False
+    batches = arrays["batches"]
+    return are_within(batches[:, 1], _MOST_ROWS) and are_within(batches[:, 2:4], size) and are_within(batches[:, 4], 1)
+
+
+BATCHES = IndexKind("arrow", _scan, _is_sound, nothing={"batches": np.zeros((0, 5), np.int64)})
 
 
 def _rows_of(arrow: Any, source: Any, number: int) -> int:
@@ -248,7 +300,7 @@ def _whole(paths: list[str], schemas: list[Any], table: Table, batches: list[Rec
         with errors_at(f"{paths[found.file]}, record batch {found.batch}"):
             schema = schemas[found.file]
             columns = [schema.names.index(name) for name in table.schema.names]
-            read = arrow.Table.from_batches([read_batch(MappedFile(paths[found.file]), found, schema, columns)])
+            read = arrow.Table.from_batches([read_batch(_content_of(paths[found.file]), found, schema, columns)])
             kept = np.flatnonzero(table.whole_rows(read))
         return found if len(kept) == found.rows else found._replace(kept=kept)
 

@@ -22,7 +22,7 @@ from penstock.elements.spec import ArraySpec, LeafSpec, ObjectSpec, Spec
 from penstock.sources.arrow.tables import relative, shown
 from penstock.sources.blocked import BlockedSource, DecodedColumn
 from penstock.sources.unreadable import OfFiles, WithUnreadable, with_unreadable
-from penstock.storage.local import Extent
+from penstock.storage.local import Extent, is_file
 from penstock.storage.state import FileState, OpenedAgain
 
 _BLOCK_BYTES = 1 << 20
@@ -180,7 +180,7 @@ def chunked_files(
 def _chunked_files(
     call: str, library: Library, paths: list[str], columns: str | Sequence[str] | None, cache_bytes: int
 ) -> BlockedSource:
-    states = [FileState.of(path) if os.path.isfile(path) else None for path in paths]
+    states = [FileState.of(path) if is_file(path) else None for path in paths]
     found = [library(path).described() for path in paths]
     names, structure = _chosen(call, paths[0], found[0], columns)
     lengths: list[int] = []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from math import prod
 from typing import Any
 
@@ -16,14 +16,17 @@ from penstock.core.lazy import require
 from penstock.elements.spec import ArraySpec, LeafSpec, ObjectSpec
 from penstock.sources.chunked.arrays import DescribedArray, corners
 from penstock.storage.local import Extent
+from penstock.storage.remote.file import RemoteFile
+from penstock.storage.remote.opened import PagedReader
 
 
 @frozen()
 class Hdf5:
-    """An open HDF5 file."""
+    """An open HDF5 file, with the parts of a remote one."""
 
     path: str
     file: Any
+    parts: PagedReader | None = None
 
     def described(self) -> Mapping[str, DescribedArray]:
         h5py = require("h5py", extra="hdf5", purpose="read_hdf5")
@@ -43,7 +46,8 @@ class Hdf5:
 
     def read(self, name: str, low: int, high: int) -> NDArray[Any]:
         h5py = require("h5py", extra="hdf5", purpose="read_hdf5")
-        with _errors_at(f"{self.path}, {name}, rows {low:,} to {high:,}"):
+        fetched = nullcontext() if self.parts is None else self.parts.holding(self.extents(name, low, high))
+        with fetched, _errors_at(f"{self.path}, {name}, rows {low:,} to {high:,}"):
             item = self.file[name]
             kind = h5py.check_string_dtype(item.dtype)
             return item.asstr()[low:high] if kind is not None and kind.encoding == "utf-8" else item[low:high]
@@ -67,6 +71,9 @@ def open_hdf5(path: str) -> Hdf5:
     """Return a file open for reading; raise a `DataError` if the file is not HDF5."""
     h5py = require("h5py", extra="hdf5", purpose="read_hdf5")
     with _errors_at(f"{path} cannot be read as HDF5"):
+        if isinstance(path, RemoteFile):
+            parts = PagedReader(path)
+            return Hdf5(path, h5py.File(parts, "r"), parts)
         return Hdf5(path, h5py.File(path, "r"))
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import io
 import os
 import struct
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
 from copy import copy
 from typing import Any
 
@@ -24,7 +26,10 @@ from penstock.sources.arrow.tables import errors_at
 from penstock.sources.records.files import content_of
 from penstock.sources.shards.files import SAMPLE_CACHE_BYTES, ShardFile, shard_faults
 from penstock.storage.indexing import IndexKind, index_files
+from penstock.storage.local import file_size, read_extent
 from penstock.storage.recent import Recent
+from penstock.storage.records import open_records
+from penstock.storage.remote.file import RemoteFile
 from penstock.storage.sidecar import Sidecar
 from penstock.storage.soundness import Arrays, are_offsets, are_within, has_form
 
@@ -36,9 +41,8 @@ _MOST = 1 << 62  # rows; some take no bytes
 
 def ends_in_arrow(path: str) -> bool:
     """Return whether a chunk's samples are an Arrow table."""
-    with open(path, "rb") as file:
-        file.seek(max(file.seek(0, os.SEEK_END) - len(MAGIC), 0))
-        return file.read() == MAGIC
+    size = file_size(path)
+    return read_extent(path, max(size - len(MAGIC), 0), size) == MAGIC
 
 
 def _scan(path: str, seen: Callable[[int], None]) -> Mapping[str, NDArray[Any]]:
@@ -158,7 +162,7 @@ class ArrowRows:
         spans = [sidecar.arrays["table"] for sidecar in self._sidecars]
         paths, sizes = [shard.path for shard in self.shards], [sidecar.stamp.size for sidecar in self._sidecars]
         begins, ends = [span[:1].copy() for span in spans], [span[:1] + span[1:] for span in spans]
-        return RecordReader(paths, begins, ends, sizes, framing=Framing.PLAIN)
+        return open_records(paths, begins, ends, sizes, [None] * len(paths), framing=Framing.PLAIN)
 
     @cached_property
     def _recent(self) -> Recent[SampleBatch]:
@@ -173,8 +177,8 @@ class ArrowRows:
         begin, length = self._sidecars[chunk].arrays["table"].tolist()
         arrow = require("pyarrow", extra="arrow", purpose=self.name)
         try:
-            with errors_at(self._where(piece)), open(self.shards[chunk].path, "rb") as file:
-                reader = arrow.ipc.open_file(arrow.PythonFile(_Part(file, begin, length)))
+            with errors_at(self._where(piece)), self._table(self.shards[chunk].path, begin, length) as table:
+                reader = arrow.ipc.open_file(arrow.PythonFile(table))
                 batch = reader.get_batch(piece - int(self._firsts[chunk]))
                 batch.validate(full=True)
         except DataError as error:
@@ -182,6 +186,15 @@ class ArrowRows:
             raise
         self._sidecars[chunk].check(self.shards[chunk].path)
         return SampleBatch(batch)
+
+    @contextmanager
+    def _table(self, path: str, begin: int, length: int) -> Generator[Any]:
+        """Yield the table of a chunk as a file; that of an object is fetched as it was announced."""
+        if isinstance(path, RemoteFile):
+            yield io.BytesIO(read_extent(path, begin, begin + length))
+            return
+        with open(path, "rb") as file:
+            yield _Part(file, begin, length)
 
     def _where(self, piece: int) -> str:
         chunk = int(np.searchsorted(self._firsts, piece, side="right")) - 1

@@ -22,6 +22,7 @@ from penstock.sources.shards.files import PackedShards, Payloads, PlainShards, S
 from penstock.sources.shards.folder_index import FolderIndex, chosen, read_index
 from penstock.sources.shards.samples import Layout, SampleFiles, StoredColumn
 from penstock.storage.indexing import IndexKind
+from penstock.storage.local import is_file
 
 CALL = "read_litdata"
 _NUMPY = tuple(
@@ -100,7 +101,7 @@ def litdata_samples(
 
 def _are_arrow(shards: list[ShardFile]) -> bool:
     """Return whether the samples are Arrow tables, by any of the first chunks, as one may be damaged."""
-    return any(ends_in_arrow(shard.path) for shard in shards[:_TELLING] if os.path.isfile(shard.path))
+    return any(ends_in_arrow(shard.path) for shard in shards[:_TELLING] if is_file(shard.path))
 
 
 def open_folder(folder: str | os.PathLike[str]) -> tuple[FolderIndex, FolderIndex, list[ShardFile]]:

@@ -20,6 +20,8 @@ from penstock.kernels.records import Framing, RecordReader
 from penstock.sources.shards.files import SAMPLE_CACHE_BYTES, PackedShards, PlainShards, ShardSamples, shard_faults
 from penstock.storage.compression import decompress
 from penstock.storage.indexing import IndexKind, index_files
+from penstock.storage.local import read_extent
+from penstock.storage.records import open_records
 from penstock.storage.sidecar import Sidecar
 from penstock.storage.soundness import Arrays, are_offsets, are_within, has_form
 
@@ -147,8 +149,7 @@ class FramedShards(PackedShards):
             raise copy(self.faults[chunk])  # notes belong to one raise
         path, arrays, number = self.shards[chunk].path, self._sidecars[chunk].arrays, piece - int(self._starts[chunk])
         first, begin, size, content = arrays["frames"][number].tolist()
-        with open(path, "rb", buffering=0) as file:
-            data = os.pread(file.fileno(), size, begin)
+        data = read_extent(path, begin, begin + size)
         self._sidecars[chunk].check(path)
         where = f"{path}: the zstd frame {number}, at byte {begin}"
         found = decompress(data, "zstd", where, most=content)
@@ -168,7 +169,8 @@ class FramedShards(PackedShards):
         begins = [np.ascontiguousarray(table[:, 1]) for table in tables]
         ends = [np.ascontiguousarray(table[:, 1] + table[:, 2]) for table in tables]
         sizes = [sidecar.stamp.size for sidecar in self._sidecars]
-        return RecordReader([shard.path for shard in self.shards], begins, ends, sizes, framing=Framing.PLAIN)
+        paths, times = [shard.path for shard in self.shards], [None] * len(self.shards)
+        return open_records(paths, begins, ends, sizes, times, framing=Framing.PLAIN)
 
 
 @frozen(eq=False)

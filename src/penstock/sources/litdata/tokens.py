@@ -12,6 +12,7 @@ from penstock.kernels.records import RecordReader
 from penstock.sources.litdata.folder import CALL, dtype_of, open_folder
 from penstock.sources.records.fixed import FixedFiles
 from penstock.sources.unreadable import OfFiles, WithUnreadable, with_unreadable
+from penstock.storage.local import file_size, is_file
 from penstock.storage.state import states_of
 
 
@@ -55,7 +56,7 @@ def litdata_tokens(folder: str | os.PathLike[str], block_size: int) -> OfFiles |
         return 4 * (told[path][0] + 2)
 
     def look(path: str) -> None:
-        found, expected = os.path.getsize(path), head(path) + told[path][1] * dtype.itemsize
+        found, expected = file_size(path), head(path) + told[path][1] * dtype.itemsize
         if found != expected:
             raise DataError(
                 f"{path} has {found} bytes; index.json says {expected}: it was cut short, or is another file"
@@ -68,4 +69,4 @@ def litdata_tokens(folder: str | os.PathLike[str], block_size: int) -> OfFiles |
         heads = tuple(map(head, paths))
         return TokenBlocks(paths, states_of(paths), step, 0, 0, dtype, (block_size,), shown, heads)
 
-    return with_unreadable(list(told), make, look, os.path.isfile)
+    return with_unreadable(list(told), make, look, is_file)

@@ -25,6 +25,8 @@ from penstock.kernels.records import RecordReader
 from penstock.sources.arrow.tables import relative, shown
 from penstock.sources.numpy.headers import Array, FilePart, begins_as_npy, members_of, torn_array
 from penstock.sources.unreadable import OfFiles, WithUnreadable, with_unreadable
+from penstock.storage.records import open_records
+from penstock.storage.remote.opened import open_file
 from penstock.storage.sidecar import Stamp
 from penstock.storage.state import FileState, OpenedAgain, states_of
 
@@ -131,7 +133,7 @@ class NumpyFiles(OpenedAgain):
         ends = [range(each.start + array.width, each.stop + array.width, array.width) for each in begins]
         states = [self.states[part.file] for part in parts]
         sizes, times = [state.size for state in states], [state.mtime_ns for state in states]
-        return RecordReader([self.paths[part.file] for part in parts], begins, ends, sizes, times)
+        return open_records([self.paths[part.file] for part in parts], begins, ends, sizes, times)
 
     @cached_property
     def _wholes(self) -> dict[int, NDArray[Any]]:
@@ -237,7 +239,7 @@ def _joined(arrays: list[Array]) -> Array:
 def _crc32(path: str, begin: int, end: int) -> int:
     """Return the CRC-32 of a part of a file."""
     crc = 0
-    with open(path, "rb") as file:
+    with open_file(path) as file:
         file.seek(begin)
         while begin < end and (data := file.read(min(_AT_ONCE, end - begin))):
             crc = zlib.crc32(data, crc)
@@ -255,12 +257,13 @@ def _texts_in(values: NDArray[Any]) -> Iterator[NDArray[Any]]:
 
 def _load(path: str, part: FilePart, array: Array) -> NDArray[Any]:
     try:
-        if not part.member:
-            found: NDArray[Any] = np.load(path, allow_pickle=False)
-        else:
-            with zipfile.ZipFile(path) as archive, archive.open(part.member) as member:
-                found = np.lib.format.read_array(member, allow_pickle=False)
-                member.read()  # to its end, where the checksum is verified
+        with open_file(path) as file:
+            if not part.member:
+                found: NDArray[Any] = np.load(file, allow_pickle=False)
+            else:
+                with zipfile.ZipFile(file) as archive, archive.open(part.member) as member:
+                    found = np.lib.format.read_array(member, allow_pickle=False)
+                    member.read()  # to its end, where the checksum is verified
     except (ValueError, zipfile.BadZipFile, zlib.error, EOFError, KeyError) as error:
         raise DataError(f"{path}{part.member and ', '}{part.member}: {error}") from None
     stored = array.dtype.newbyteorder("S") if array.swapped else array.dtype

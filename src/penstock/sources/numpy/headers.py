@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import os
 import zipfile
 import zlib
 from collections.abc import Iterator
@@ -16,6 +15,8 @@ import numpy as np
 
 from penstock.core.errors import DataError
 from penstock.core.frozen import frozen
+from penstock.storage.local import file_size
+from penstock.storage.remote.opened import open_parts
 
 _LONGEST_HEADER = 1 << 20
 _LONGEST_TEXT = 10_000  # of a header, as in NumPy
@@ -72,8 +73,8 @@ def begins_as_npy(path: str) -> bool:
 
 def torn_array(file: int, path: str) -> Array:
     """Return the whole rows of a truncated `.npy` file."""
-    size = os.path.getsize(path)
-    with open(path, "rb") as source:
+    size = file_size(path)
+    with open_parts(path) as source:
         described = _described(source, path, file, 0, _ENDLESS, "")
     part = described.parts[0]
     whole = max(size - part.begin, 0) // max(described.width, 1)
@@ -82,20 +83,20 @@ def torn_array(file: int, path: str) -> Array:
 
 def members_of(file: int, path: str) -> Iterator[tuple[str, Array]]:
     """Yield the arrays of a file by name; the name for an `.npy` file is empty."""
-    size = os.path.getsize(path)
-    with open(path, "rb") as source:
+    size = file_size(path)
+    with open_parts(path) as source:
         zipped = source.read(4) in (b"PK\x03\x04", b"PK\x05\x06")
         source.seek(0)
         if not zipped:
             yield "", _described(source, f"{path}", file, 0, size, "")
             return
-    if not zipfile.is_zipfile(path):
-        raise DataError(
-            f"{path} has {size:,} bytes, without the directory of its arrays that ends an .npz file: it was cut short, "
-            "or is still being written; copy or write it again"
-        )
+        if not zipfile.is_zipfile(source):
+            raise DataError(
+                f"{path} has {size:,} bytes, without the directory of its arrays that ends an .npz file: it was cut "
+                "short, or is still being written; copy or write it again"
+            )
     try:
-        with zipfile.ZipFile(path) as archive, open(path, "rb") as source:
+        with open_parts(path) as whole, zipfile.ZipFile(whole) as archive, open_parts(path) as source:
             _check_members(archive, source, path, size)
             for info in archive.infolist():
                 begin = _content_begin(source, info, path)  # also for skipped members: a name may be damaged

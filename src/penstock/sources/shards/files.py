@@ -17,12 +17,13 @@ from penstock.core.digest import hasher
 from penstock.core.errors import DataError
 from penstock.core.frozen import frozen
 from penstock.index.blocked import Blocks
-from penstock.kernels import advise_files
 from penstock.kernels.records import Framing, RecordReader
 from penstock.sources.records.files import RecordFiles
 from penstock.storage.compression import decompress
 from penstock.storage.indexing import IndexKind
+from penstock.storage.local import advise_whole, read_whole
 from penstock.storage.recent import Recent
+from penstock.storage.records import open_records
 from penstock.storage.sidecar import Sidecar, Stamp, check_mapped
 from penstock.storage.soundness import Arrays, are_offsets
 from penstock.storage.state import FileState, states_of
@@ -141,7 +142,7 @@ class PlainShards:
         sidecars, nothing = self._files.sidecars, np.zeros(1, np.int64)
         offsets = [nothing if i in self.faults else of_shard for i, of_shard in enumerate(self._files.offsets)]
         check_mapped(sidecars)
-        return RecordReader(
+        return open_records(
             [shard.path for shard in self.shards],
             [of_shard[:-1] for of_shard in offsets],
             [of_shard[1:] for of_shard in offsets],
@@ -230,8 +231,7 @@ class PackedShards:
     def load(self, piece: int) -> ShardSamples:
         """Decompress a piece."""
         shard = self.shards[piece]
-        with open(shard.path, "rb") as file:
-            data = file.read()
+        (data,) = read_whole([shard.path])
         self._states[piece].check(shard.path)
         content = decompress(data, shard.compression or "", shard.path, most=shard.nbytes)
         if len(content) != shard.nbytes:
@@ -263,7 +263,7 @@ class PackedShards:
 
     def advise(self, rows: Rows) -> None:
         pieces = np.unique(self.bounds.searchsorted(rows, "right") - 1).tolist()
-        advise_files([self.shards[piece].path for piece in self._recent.missing(pieces)])
+        advise_whole([self.shards[piece].path for piece in self._recent.missing(pieces)])
 
     def describe(self, row: int) -> str:
         starts = np.cumsum([0, *(shard.samples for shard in self.shards)])

@@ -90,9 +90,8 @@ def _shard(part: FolderIndex) -> ShardFile:
     if plain is None:
         raise part.wrong("it has no 'raw_data'")
     samples, nbytes = part.count("samples"), plain.count("bytes")
-    path = plain.file("basename")
-    if packed is None or os.path.exists(path):
-        return ShardFile(path, samples, nbytes)
+    if packed is None or plain.has_file("basename"):
+        return ShardFile(plain.file("basename"), samples, nbytes)
     given = part.get("compression", str)
     compression = _COMPRESSIONS.get(given.partition(":")[0])
     if compression is None:

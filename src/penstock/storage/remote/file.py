@@ -5,16 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, Self
-from urllib.parse import parse_qsl, quote_plus, urlsplit, urlunsplit
 
 from penstock.core.digest import digest
 from penstock.storage.remote.options import with_checked_own
 
 _URL = re.compile("[A-Za-z][A-Za-z0-9+.-]*://")
-_SECRET = re.compile(
+_CREDENTIAL = (
     "x-(amz|goog|ms|oss|cos)-.*|signature|sig|se|sp|sv|sr|st|ske|skoid|sks|skt|sktid|skv|expires|awsaccesskeyid|"
-    "googleaccessid|policy|key-pair-id|.*(token|secret|password|credential|api_?key|auth).*|key",
-    re.IGNORECASE,
+    "googleaccessid|policy|key-pair-id|.*(token|secret|password|credential|api_?key|auth).*|key"
 )
 
 
@@ -124,6 +122,8 @@ def shown_url(url: str) -> str:
     """
     if "@" not in url and "?" not in url:
         return url
+    from urllib.parse import parse_qsl, quote_plus, urlsplit, urlunsplit  # readers of local files import this module
+
     try:
         parts = urlsplit(url)
     except ValueError:
@@ -133,7 +133,9 @@ def shown_url(url: str) -> str:
     query = parts.query
     if web and query:
         kept = [
-            (name, value) for name, value in parse_qsl(query, keep_blank_values=True) if not _SECRET.fullmatch(name)
+            (name, value)
+            for name, value in parse_qsl(query, keep_blank_values=True)
+            if not re.fullmatch(_CREDENTIAL, name, re.IGNORECASE)
         ]
         query = "&".join(f"{quote_plus(name)}={quote_plus(value)}" for name, value in kept)
     return urlunsplit(parts._replace(netloc=host, query=query))

@@ -36,13 +36,14 @@ def find_objects(urls: Sequence[str], options: Mapping[str, Any] | None) -> list
     return [file for files in _side_by_side(find, urls) for file in files]
 
 
-def find_below(url: str, options: Mapping[str, Any] | None) -> list[RemoteFile]:
-    """Return all objects below a prefix, sorted, except those with a hidden name in their path below it."""
+def find_below(url: str, options: Mapping[str, Any] | None, *, hidden: bool = False) -> list[RemoteFile]:
+    """Return all objects below a prefix, sorted, without those of a hidden name in their path unless `hidden`."""
     access, key = split_url(url, options)
     prefix = key.rstrip("/")
     found = _listed(access, prefix, url)
     start = len(prefix) + 1 if prefix else 0
-    kept = [each for each in found if not (_is_hidden(each.key[start:]) or each.key.endswith(_INDEX_SUFFIX))]
+    named = found if hidden else [each for each in found if not _is_hidden(each.key[start:])]
+    kept = [each for each in named if not each.key.endswith(_INDEX_SUFFIX)]
     return _sorted(access, kept)
 
 

@@ -6,7 +6,8 @@ import errno
 import io
 import os
 import tempfile
-from collections.abc import Callable, Generator, Sequence
+import threading
+from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager
 from itertools import pairwise
 from typing import Any, BinaryIO
@@ -22,11 +23,18 @@ COPY = "penstock-copy-"
 """The beginning of the names of folders with copies of objects."""
 _STEP = 8 << 20  # bytes fetched as one when a file is read in order
 _AHEAD = 4  # steps announced
+_PAGE = 1 << 16  # bytes read for a small part
+_MOST_PAGES = 256  # kept of a file
 
 
 def open_file(path: str) -> BinaryIO:
     """Return a local or remote file, opened to read."""
     return io.BufferedReader(RemoteReader(path), 1 << 17) if isinstance(path, RemoteFile) else open(path, "rb")
+
+
+def open_parts(path: str) -> Any:
+    """Return a local or remote file, opened to read small parts here and there, such as headers."""
+    return PagedReader(path) if isinstance(path, RemoteFile) else open(path, "rb")
 
 
 class RemoteReader(io.RawIOBase):
@@ -104,6 +112,54 @@ class RemoteReader(io.RawIOBase):
             fetcher().announce(later)
         parts += fetcher().read(extents[:count])
         return parts[0] if len(parts) == 1 else memoryview(b"".join(parts))
+
+
+class PagedReader(RemoteReader):
+    """A remote object as a binary file of which small parts are read, each with a whole page, which is kept.
+
+    Larger parts are requested as they are, unless they are held.
+    """
+
+    def __init__(self, file: RemoteFile, pages: dict[int, memoryview] | None = None) -> None:
+        super().__init__(file)
+        self._pages = {} if pages is None else pages
+        self._holding = threading.RLock()
+
+    def again(self) -> PagedReader:
+        """Return a reader of the same file, with a place of its own and the same pages."""
+        return PagedReader(self.file, self._pages)
+
+    @contextmanager
+    def holding(self, extents: Iterable[Extent]) -> Generator[None]:
+        """Fetch some extents at once, and hold them meanwhile; other threads wait."""
+        wanted = list(extents)
+        contents = fetcher().read(wanted)
+        with self._holding:
+            self._held = [(extent[1], content) for extent, content in zip(wanted, contents, strict=True)]
+            try:
+                yield
+            finally:
+                self._held = ()
+
+    def _range(self, begin: int, end: int) -> memoryview:
+        held = next((each for each in self._held if each[0] <= begin and end <= each[0] + len(each[1])), None)
+        if held is not None:
+            return held[1][begin - held[0] : end - held[0]]
+        if end - begin > _PAGE:
+            return fetcher().read([(self.file, begin, end)])[0]
+        pages = range(begin // _PAGE, (end - 1) // _PAGE + 1)
+        content = b"".join(map(self._page, pages)) if len(pages) > 1 else self._page(pages[0])
+        return memoryview(content)[begin - pages[0] * _PAGE : end - pages[0] * _PAGE]
+
+    def _page(self, number: int) -> memoryview:
+        found = self._pages.get(number)
+        if found is None:
+            begin = number * _PAGE
+            found = fetcher().read([(self.file, begin, min(begin + _PAGE, self.file.size))])[0]
+            if len(self._pages) >= _MOST_PAGES:
+                self._pages.pop(next(iter(self._pages.copy())), None)  # other threads may do the same
+            self._pages[number] = found
+        return found
 
 
 def extents_in_order(file: RemoteFile, begin: int = 0) -> list[Extent]:

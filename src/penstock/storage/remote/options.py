@@ -8,7 +8,6 @@ import re
 from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any, SupportsFloat
-from urllib.parse import urlsplit
 
 from penstock.core.errors import PlanError
 
@@ -96,6 +95,8 @@ def translated(scheme: str, given: Mapping[str, Any]) -> tuple[dict[str, Any], d
 
 def _checked_endpoint(name: str, value: Any) -> str:
     """Return the URL of a server; raise a `PlanError` that does not show it, since it may hold a password."""
+    from urllib.parse import urlsplit
+
     with suppress(ValueError):  # of a port that is no number
         parts = urlsplit(value if isinstance(value, str) else "")
         if parts.scheme in ("http", "https") and parts.port != 0 and _HOST.fullmatch(parts.hostname or ""):

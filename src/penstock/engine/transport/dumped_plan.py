@@ -1,0 +1,60 @@
+"""Pickle the plan of a work for another process, with an error that names what cannot be pickled."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
+from typing import Any, TypeVar
+
+from penstock.core.pickling import dumps
+from penstock.engine.tasks.observer import Observer
+from penstock.engine.tasks.works import Rebuildable
+from penstock.engine.transport.program_state import ProgramState
+from penstock.plan.graph import post_order
+from penstock.plan.node import Node
+
+T = TypeVar("T")
+
+
+def dumped_plan(
+    work: Rebuildable, observer: Observer, state: ProgramState, dump: Callable[[Any, Callable[..., bytes]], T]
+) -> T:
+    """Return what `dump(value, dumps)` makes of a work's plan, the observer of it, and what functions read of modules.
+
+    Functions of modules that can be imported travel by name. The state is first, so that it is in force in the other
+    process before the plan is made there.
+    """
+    try:
+        parts = state, type(work), work.plan, work.numbered_from, observer
+        return dump(parts, partial(dumps, references=state.references))
+    except Exception as error:
+        if named := _unpicklable(work.plan):
+            error.add_note(f"{named} cannot be pickled for the workers: make it inside the function, or use threads")
+        raise
+
+
+def _unpicklable(plan: Node) -> str | None:
+    """Return the operation whose function cannot be pickled, with the variable of the function at fault, if any."""
+    for node in post_order(plan):
+        for function in node.functions:
+            if not _fails(function):
+                continue
+            code = getattr(function, "__code__", None)
+            used = {} if code is None else {name: function.__globals__.get(name) for name in code.co_names}
+            cells = () if code is None else zip(code.co_freevars, function.__closure__ or (), strict=True)
+            for name, cell in cells:
+                with suppress(ValueError):  # an empty cell
+                    used[name] = cell.cell_contents
+            used |= vars(function) if code is None and hasattr(function, "__dict__") else {}
+            at_fault = next((name for name, value in used.items() if _fails(value)), None)
+            return f"{at_fault} in {node.label()}" if at_fault else f"the function of {node.label()}"
+    return None
+
+
+def _fails(value: Any) -> bool:
+    try:
+        dumps(value)
+    except Exception:  # noqa: BLE001 - the caller raises the first one
+        return True
+    return False

@@ -1,0 +1,64 @@
+"""Pools whose initializers fail."""
+
+from __future__ import annotations
+
+import multiprocessing
+from concurrent.futures import ProcessPoolExecutor
+
+import pytest
+
+import penstock as ps
+from penstock.core.errors import WorkerError
+from penstock.engine.handed_in.replaceable import FRUITLESS_INITIALIZED
+
+SPAWN = multiprocessing.get_context("spawn")
+
+
+def failing(what):
+    raise RuntimeError(f"no {what}")
+
+
+def failing_once(path):
+    try:
+        with open(path, "x"):
+            pass
+    except FileExistsError:
+        return
+    raise RuntimeError("not yet")
+
+
+def by(executor):
+    return ps.Dataset.range(64).map(lambda x: x + 1).batch(4).with_options(ps.Options(executor=executor)).iterator()
+
+
+def pool(initializer, argument, workers=1):
+    return ProcessPoolExecutor(workers, mp_context=SPAWN, initializer=initializer, initargs=(argument,))
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_an_initializer_that_fails_is_named_with_its_exception(workers):
+    made = []
+
+    def new():
+        made.append(pool(failing, "GPU", workers))
+        return made[-1]
+
+    with pytest.raises(WorkerError, match=r"its initializer failing raised RuntimeError: no GPU: correct the"):
+        list(by(new))
+    assert len(made) == FRUITLESS_INITIALIZED
+
+
+def test_the_initializer_of_a_pool_that_is_handed_in_is_named():
+    with (
+        pool(failing, "GPU") as given,
+        by(given) as it,
+        pytest.raises(WorkerError, match=r"its initializer failing raised RuntimeError: no GPU"),
+    ):
+        list(it)
+    assert "its initializer failing failed in a worker" in it.stats().events[0].words
+
+
+def test_a_run_goes_on_once_the_initializer_succeeds(tmp_path):
+    with pool(failing_once, str(tmp_path / "failed")) as given, by(given) as it:
+        assert [x for batch in it for x in batch.tolist()] == list(range(1, 65))
+    assert [event.kind for event in it.stats().events] == ["broken"]

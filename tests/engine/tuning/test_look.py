@@ -1,0 +1,18 @@
+"""Looks at tasks: what their times say."""
+
+from __future__ import annotations
+
+from penstock.engine.tasks.cost import MS, Cost
+from penstock.engine.tuning.look import Look
+
+
+def test_waiting_between_tasks_counts():
+    seen = Look(spent=Cost(wall=50 * MS, cpu=50 * MS), passed=50 * MS, waited=50 * MS)
+    assert seen.waiting(2) == 1.0
+    seen.waited = 10 * MS  # for the rest of the time there may have been nothing to do
+    assert seen.waiting(2) == 0.0
+
+
+def test_time_without_a_core_is_not_work():
+    assert Look(spent=Cost(wall=50 * MS, cpu=20 * MS, starved=30 * MS)).work == 20 * MS
+    assert Look(spent=Cost(wall=50 * MS, cpu=20 * MS, starved=60 * MS)).work == 0  # read from another clock
