@@ -22,7 +22,7 @@ from typing import Literal, TypeAlias
 
 from penstock.core.frozen import frozen
 from penstock.engine.tasks.cost import BESIDE_OTHERS, MS, WANTED, Cost
-from penstock.engine.tuning.look import ONE_CORE, SHORTEST_LOOK, Look
+from penstock.engine.tuning.look import JUST_ONE, ONE_CORE, SHORTEST_LOOK, Look
 
 MOST_WORKERS = 64
 LONGEST_LOOK = 200 * MS
