@@ -141,6 +141,9 @@ class _Writes:
 
     def writes_name(self, name: str) -> None: ...
 
+    def called(self, function: Known, given: list[Known | None]) -> Known | None:
+        return None
+
 
 def _drawn_by(function: FunctionType, code: CodeType) -> str | None:
     """Name the call that draws from a shared generator, in the code of the function or of one inside it."""

@@ -1,8 +1,12 @@
 from __future__ import annotations
 
 import functools
+import heapq
+import random
 import sqlite3
 import threading
+import types
+from typing import Any
 
 import numpy as np
 import pytest
@@ -262,3 +266,133 @@ def test_a_method_of_a_parent_is_followed():
     assert is_unsafe(child)
     assert is_unsafe(lambda x: child(x))  # noqa: PLW0108
     assert is_unsafe(Child())
+
+
+SCRATCH = {"frame": np.zeros(4), "record": {}, "point": types.SimpleNamespace()}
+STATE: dict[str, Any] = {}
+HEAP: list[int] = []
+NAMES = types.SimpleNamespace(key="a")
+KEY = "a"
+
+
+class Opened:
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        pass
+
+
+OPENED = Opened()
+
+
+def store(kept, key, value):
+    kept[key] = value
+
+
+def fills_an_item(x):
+    SCRATCH["frame"][:] = x
+    return SCRATCH["frame"].sum()
+
+
+def writes_an_item_of_an_item(x):
+    SCRATCH["record"]["id"] = x
+    return SCRATCH["record"]["id"]
+
+
+def writes_an_attribute_of_an_item(x):
+    SCRATCH["point"].x = x
+    return SCRATCH["point"].x
+
+
+def writes_under_a_kept_key(x):
+    STATE[KEY] = x
+    return STATE[KEY]
+
+
+def writes_under_a_named_key(x):
+    key = "a"
+    STATE[key] = x
+    return STATE[key]
+
+
+def stores_by_another(x):
+    store(STATE, "a", x)
+    return STATE["a"]
+
+
+def keeps_a_heap(x):
+    heapq.heappush(HEAP, x)
+    return heapq.heappop(HEAP)
+
+
+def writes_globals(x):
+    globals()["KEPT"] = x
+    return KEPT  # noqa: F821
+
+
+def writes_names_of_an_object(x):
+    vars(NAMES)["x"] = x
+    return NAMES.x
+
+
+def writes_what_is_opened(x):
+    with OPENED as opened:
+        opened.x = x
+    return OPENED.x
+
+
+def seeds_python(x):
+    random.seed(x)
+    return random.random()
+
+
+def seeds_numpy(x):
+    np.random.seed(x)  # noqa: NPY002
+    return np.random.random()  # noqa: NPY002
+
+
+def calls_a_method_that_sets(x):
+    STATE.__setitem__("a", x)
+    return STATE["a"]
+
+
+def caches_by_another(x):
+    store(STATE, x, x)
+    return STATE[x]
+
+
+def reads_items(x):
+    return SCRATCH["frame"][0] + STATE.get(x, 0)
+
+
+def writes_new_objects(x):
+    made = {"a": {}, "b": [0] * 3}
+    made["a"]["c"] = x
+    made["b"][0] = x
+    copied = dict(SCRATCH)
+    copied["frame"] = np.zeros(3)
+    copied["frame"][:] = x
+    return made, copied
+
+
+def reads_names(x):
+    return globals()["KEY"], vars(NAMES)["key"], random.random()
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        *(fills_an_item, writes_an_item_of_an_item, writes_an_attribute_of_an_item, writes_under_a_kept_key),
+        *(writes_under_a_named_key, stores_by_another, keeps_a_heap, writes_globals, writes_names_of_an_object),
+        *(writes_what_is_opened, seeds_python, seeds_numpy, calls_a_method_that_sets),
+        functools.partial(lambda kept, x: kept.__setitem__("a", x), STATE),
+    ],
+)
+def test_a_function_that_writes_what_a_later_line_reads_is_unsafe(function):
+    assert is_unsafe(function)
+
+
+@pytest.mark.parametrize("function", [caches_by_another, reads_items, writes_new_objects, reads_names])
+def test_a_function_that_reads_or_writes_new_objects_is_safe(function):
+    assert not is_unsafe(function)

@@ -52,17 +52,29 @@ GROWS = {
 """Methods that run atomically, and affect only readers of the collection."""
 CHANGES: tuple[tuple[type, frozenset[str]], ...] = (
     (Counter, frozenset(["update", "subtract", "clear", "pop", "popitem"])),
-    (dict, frozenset(["pop", "popitem", "clear", "update"])),
-    (list, frozenset(["clear", "pop", "remove", "insert", "sort", "reverse"])),
+    (dict, frozenset(["pop", "popitem", "clear", "update", "__setitem__", "__delitem__"])),
+    (list, frozenset(["clear", "pop", "remove", "insert", "sort", "reverse", "__setitem__", "__delitem__"])),
     (set, frozenset(["clear", "pop", "remove", "discard"])),
     (deque, frozenset(["clear", "pop", "popleft", "remove", "rotate"])),
     (bytearray, frozenset(["append", "extend", "clear", "pop", "insert", "reverse"])),
-    (np.ndarray, frozenset(["fill", "sort", "put", "resize", "partition", "setfield"])),
+    (np.ndarray, frozenset(["fill", "sort", "put", "resize", "partition", "setfield", "__setitem__"])),
 )
 
 
 WRITERS = frozenset(["copyto", "put", "place", "putmask", "fill_diagonal", "put_along_axis"])
 """Functions of NumPy that write into an array argument."""
+LIST_WRITERS = frozenset(
+    [
+        *("heappush", "heappop", "heapify", "heapreplace", "heappushpop", "insort", "insort_left", "insort_right"),
+        "shuffle",
+    ]
+)
+"""Functions of Python's library that write into a list argument."""
+SEEDS = {
+    *(("random", "seed"), ("random", "setstate"), ("numpy.random", "seed"), ("numpy.random", "set_state")),
+    *(("torch", "manual_seed"), ("torch.random", "manual_seed"), ("torch", "set_rng_state")),
+}
+"""Functions of modules that set a generator which all threads share."""
 
 
 def hazard_of(thing: Any, name: str) -> Hazard | None:

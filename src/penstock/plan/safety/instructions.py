@@ -10,7 +10,10 @@ import dis
 import types
 from collections.abc import Mapping
 from functools import lru_cache
+from itertools import islice
 from typing import Any, NamedTuple, Protocol
+
+from penstock.elements.nested.plain import PLAIN_TYPES
 
 ENDS = frozenset(
     [
@@ -43,6 +46,8 @@ class Known(NamedTuple):
     name: str
 
 
+MOST_LOOKED_AT = 32
+"""Items of a collection that are looked at where the key is not known."""
 AUGMENTED = Known(None, "")
 """The result of an in-place operation, such as `+=`, on its way back to its operand's origin."""
 
@@ -68,6 +73,7 @@ class Listener(Protocol):
     def writes(self, known: Known, what: str) -> None: ...
     def writes_item(self, known: Known, *, again: bool, constant: bool) -> None: ...
     def writes_name(self, name: str) -> None: ...
+    def called(self, function: Known, given: list[Known | None]) -> Known | None: ...
 
 
 def follow(code: types.CodeType, names: Mapping[str, Known], told: Listener, outer: frozenset[str]) -> None:
@@ -106,6 +112,21 @@ def in_cell(cell: types.CellType) -> Any:
         return ABSENT
 
 
+def item_of(container: Known, key: Known | None) -> Known | None:
+    """Return an item of a list, tuple or dict: that of a known key, else the first one that calls may change."""
+    thing: Any = container.thing
+    if type(thing) not in (list, tuple, dict):
+        return None
+    name = f"{container.name}[{'...' if key is None else key.name}]"
+    if key is None:
+        items = islice(list(thing.values() if isinstance(thing, dict) else thing), MOST_LOOKED_AT)
+        return next((Known(each, name) for each in items if type(each) not in PLAIN_TYPES), None)
+    try:
+        return Known(thing[key.thing], name)
+    except (LookupError, TypeError):
+        return None
+
+
 class _Reading:
     """One reading of one code object."""
 
@@ -118,7 +139,9 @@ class _Reading:
         self._outer = outer
         self._stack: list[Known | None] = []
         self._constant: Any = None  # the value of the constant loaded last
-        self._key_is_constant = False
+        self._called: Known | None = None  # the result of the call that was prepared last
+        self._prepared = False
+        self._keywords = 0  # of the next call
 
     def follow(self) -> None:
         """Process all instructions once."""
@@ -146,8 +169,10 @@ class _Reading:
                 if (known := self._at(place)) is not None and known is not AUGMENTED:
                     self._told.attribute(known, method)
             self._change(step)
+            result = self._result(step)
             self._move(step)
-        self._key_is_constant = op in ("LOAD_CONST", "LOAD_SMALL_INT")
+            if result is not None and self._stack:
+                self._stack[-1] = result
 
     def _at(self, place: int) -> Known | None:
         return self._stack[-place] if len(self._stack) >= place else None
@@ -156,6 +181,31 @@ class _Reading:
         self._stack += [None] * (effect - 1) + [known]
         if known is not None:
             self._told.reaches(known)
+
+    def _result(self, step: Instruction) -> Known | None:
+        """Return the object that the instruction leaves on the stack, if it exists before the call."""
+        if step.op == "BINARY_SUBSCR" or (step.op == "BINARY_OP" and step.value == "[]"):
+            container, key = self._at(2), self._at(1)
+            item = None if container is None or container is AUGMENTED else item_of(container, key)
+            if item is not None:
+                self._told.reaches(item)
+            return item
+        if step.op == "BEFORE_WITH":
+            return None if (known := self._at(1)) is AUGMENTED else known  # as a rule, `__enter__` returns its object
+        if step.op == "CALL" and self._prepared:
+            self._prepared, result = False, self._called
+            return result
+        if step.op in ("PRECALL", "CALL"):  # Python 3.11 takes the arguments off the stack before the call
+            self._prepared = step.op == "PRECALL"
+            self._called = self._result_of_call(step.arg)
+            return None if self._prepared else self._called
+        self._keywords = len(self._code.co_consts[step.arg]) if step.op == "KW_NAMES" else 0
+        return None
+
+    def _result_of_call(self, arguments: int) -> Known | None:
+        called = self._at(arguments + 1) or self._at(arguments + 2)  # beside it is nothing, or the object of a method
+        given = [self._at(place) for place in range(arguments, self._keywords, -1)]
+        return None if called is None or called is AUGMENTED else self._told.called(called, given)
 
     def _move(self, step: Instruction) -> None:
         """Adjust the stack's height to that after the instruction; results are unknown."""
@@ -179,7 +229,8 @@ class _Reading:
             self._push(self._told.global_of(step.value), step.effect)
         elif step.op in ("LOAD_CONST", "LOAD_SMALL_INT"):
             self._constant = step.value
-            self._stack.append(None)
+            is_code = isinstance(step.value, types.CodeType)
+            self._stack.append(None if is_code else Known(step.value, repr(step.value)))
         else:
             for name in step.value if isinstance(step.value, tuple) else (step.value,):
                 self._push(self.names.get(name))
@@ -219,9 +270,9 @@ class _Reading:
             place = {"STORE_SUBSCR": 2, "DELETE_SUBSCR": 2, "STORE_SLICE": 3}[op]
             if (known := self._at(place)) is not None:
                 again = op == "STORE_SUBSCR" and self._at(3) is AUGMENTED
-                told.writes_item(known, again=again, constant=self._key_is_constant and not again)
+                told.writes_item(known, again=again, constant=self._at(1) is not None and not again)
         elif op == "BINARY_OP" and step.value.endswith("="):
-            if (known := self._at(2)) is not None and known is not AUGMENTED:
+            if (known := self._at(2)) is not None and known is not AUGMENTED and type(known.thing) not in PLAIN_TYPES:
                 told.writes_item(known, again=True, constant=False)
         elif op in ("KW_NAMES", "CALL_KW"):
             names: Any = self._code.co_consts[step.arg] if op == "KW_NAMES" else self._constant

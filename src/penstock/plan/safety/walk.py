@@ -6,6 +6,7 @@ itself. Nothing is run, and no attribute is computed.
 
 from __future__ import annotations
 
+import builtins
 import functools
 import sys
 import threading
@@ -17,7 +18,16 @@ from typing import Any, cast
 
 import numpy as np
 
-from penstock.plan.safety.hazards import WRITERS, Hazard, changed_by, grown_by, hazard_of, is_for_threads
+from penstock.plan.safety.hazards import (
+    LIST_WRITERS,
+    SEEDS,
+    WRITERS,
+    Hazard,
+    changed_by,
+    grown_by,
+    hazard_of,
+    is_for_threads,
+)
 from penstock.plan.safety.instructions import ABSENT, Known, follow, in_cell
 from penstock.plan.safety.watch import kept_by
 
@@ -52,6 +62,7 @@ class Walk:
         self._growths: Counter[int] = Counter()
         self._grown: dict[int, Known] = {}
         self._followed: set[tuple[int, int]] = set()
+        self._given: set[tuple[Any, ...]] = set()  # functions with arguments that exist before the call
         self._reached: dict[int, Any] = {}  # kept, so that no id is reused
         self._names: set[str] = set()  # of attributes and globals that the code uses
         for function in functions:
@@ -92,6 +103,21 @@ class Walk:
         elif not isinstance(thing, (*_PLAIN, types.ModuleType)):
             self._call_object(known)
 
+    def call_given(self, function: types.FunctionType, given: list[Known | None]) -> None:
+        """Examine a call by the positional arguments that exist before it, if they can be changed.
+
+        A constant alone is the key of a value that the function makes once, as a rule.
+        """
+        named = zip(_parameters(function), given, strict=False)
+        names = {name: known for name, known in named if known is not None}
+        key = (id(function), *((name, id(known.thing)) for name, known in names.items()))
+        if key in self._given or all(isinstance(known.thing, _PLAIN) for known in names.values()):
+            return
+        if len(self._given) < MOST_FOLLOWED:
+            self._given.add(key)
+            self._reached.update({id(known.thing): known.thing for known in names.values()})
+            self._read(function, names)
+
     def _call_object(self, known: Known) -> None:
         method = class_attribute(type(known.thing), "__call__")
         if isinstance(method, types.FunctionType):
@@ -114,8 +140,7 @@ class Walk:
             self.reaches(known, depth=depth - 1)
         function: Any = partial.func
         if isinstance(function, types.FunctionType):
-            parameters = function.__code__.co_varnames[: function.__code__.co_argcount]
-            names = {name: Known(known.thing, name) for name, known in zip(parameters, given, strict=False)}
+            names = {name: Known(known.thing, name) for name, known in zip(_parameters(function), given, strict=False)}
             self._follow(function, names | named)
         else:
             self.call(Known(function, "partial"), depth=depth - 1)
@@ -145,6 +170,10 @@ class Walk:
         self._followed.add((id(code), id(own)))
         self._names |= _names_in(code)
         self._reached[id(function)] = function
+        self._read(function, names, own)
+
+    def _read(self, function: types.FunctionType, names: dict[str, Known], own: Any = None) -> None:
+        code = function.__code__
         cells = dict(zip(code.co_freevars, function.__closure__ or (), strict=True))
         closed = {name: Known(in_cell(cell), name) for name, cell in cells.items() if in_cell(cell) is not ABSENT}
         follow(code, _defaults(function) | closed | names, _Scope(self, function, cells, own), frozenset(cells))
@@ -166,10 +195,9 @@ class Walk:
                     method = _behind(class_attribute(type(thing), name))
                     if isinstance(method, types.FunctionType):
                         self._method(method, Known(thing, type(thing).__name__))
-        if self._names & WRITERS:
-            for known in list(self.contents.values()):
-                if isinstance(known.thing, np.ndarray):
-                    self.found(known.thing, f"may write into `{known.name}`")
+        for known in list(self.contents.values()):
+            if self._names & (WRITERS if isinstance(known.thing, np.ndarray) else LIST_WRITERS):
+                self.found(known.thing, f"may write into `{known.name}`")
         if "setattr" in self._names:
             self.found(function, "sets attributes by their names")
 
@@ -221,7 +249,13 @@ class Walk:
         thing = known.thing
         if isinstance(thing, types.ModuleType):
             self.for_threads |= thing is threading
-            found = ABSENT if is_library(thing.__name__) else vars(thing).get(name, ABSENT)
+            if (thing.__name__, name) in SEEDS:
+                self.found(thing, f"seeds the generator of `{thing.__name__}`")
+            found = (
+                getattr(np, name, ABSENT) if thing is np else vars(thing).get(name, ABSENT)
+            )  # it loads `random` late
+            if is_library(thing.__name__) and not isinstance(found, types.ModuleType):
+                found = ABSENT
         else:
             found = dict_of(thing).get(name, ABSENT)
             if found is ABSENT:
@@ -269,6 +303,7 @@ class _Scope:
         found = self._function.__globals__.get(name, ABSENT)
         if found is ABSENT and name in DYNAMIC:
             self._walk.is_known = False
+            found = getattr(builtins, name)
         return _known(found, name)
 
     def reaches(self, known: Known) -> None:
@@ -277,6 +312,17 @@ class _Scope:
 
     def attribute(self, known: Known, name: str) -> Known | None:
         return self._walk.attribute(known, name, self._function)
+
+    def called(self, function: Known, given: list[Known | None]) -> Known | None:
+        """Examine a call by what it is given, and return its result: the names that `globals()` and `vars()` give."""
+        thing = function.thing
+        if thing is globals:
+            return Known(self._function.__globals__, "globals()")
+        if thing is vars and len(given) == 1 and (of := given[0]) is not None:
+            return Known(dict_of(of.thing), f"vars({of.name})")
+        if isinstance(thing, types.FunctionType) and not is_library(thing.__module__):
+            self._walk.call_given(thing, given)
+        return None
 
     def parent_method(self, known: Known, name: str) -> None:
         cell = self._cells.get("__class__")
@@ -335,6 +381,10 @@ def _may_follow(function: Callable[..., Any], thing: Any, scope: types.FunctionT
     if not is_library(scope.__module__):
         return True
     return module.partition(".")[0] == type(thing).__module__.partition(".")[0]
+
+
+def _parameters(function: types.FunctionType) -> tuple[str, ...]:
+    return function.__code__.co_varnames[: function.__code__.co_argcount]
 
 
 def _defaults(function: types.FunctionType) -> dict[str, Known]:
