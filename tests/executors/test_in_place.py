@@ -81,6 +81,21 @@ def test_the_store_takes_nothing_back_that_is_held(server, store):
     assert accepted.recv(1) == b""
 
 
+def test_another_store_is_kept_open_for_itself(server, store):
+    accepted, end = server
+    results = ResultsInPlace()
+    one, other = (results.writable(result(each, STAYS_FROM)) for each in (store, mmap.mmap(-1, CAPACITY)))
+    assert results.nbytes == 2 * STAYS_FROM
+    assert len(results._own) == 2
+    end.close()
+    del one
+    with pytest.raises(BlockingIOError):
+        accepted.recv(1)
+    del other
+    assert accepted.recv(1) == b""
+    assert not results._own
+
+
 def test_nothing_is_in_place_outside_of_a_store(store, server):
     results = ResultsInPlace()
     ours = np.zeros(STAYS_FROM, np.uint8)

@@ -6,6 +6,8 @@ import builtins
 import json
 import os
 import signal
+import subprocess
+import sys
 import time
 from contextlib import suppress
 from pathlib import Path
@@ -212,19 +214,54 @@ def asked_of_the_autoscaler():
     return json.loads(_internal_kv_get("autoscaler_resource_request") or "[]")
 
 
-def test_the_autoscaler_is_asked_for_what_the_step_needs_and_a_node_that_joins_is_used(cluster):
+@pytest.fixture
+def autoscaler(cluster, tmp_path):
+    """Ray's autoscaler, for which this machine is a cloud that has room for one more node."""
+    of_worker = {"CPU": 1, "object_store_memory": NODE["object_store_memory"]}
+    nothing = ("initialization_commands", "setup_commands", "head_setup_commands", "worker_setup_commands")
+    config = {
+        "cluster_name": "tests",
+        "provider": {
+            "type": "fake_multinode", "use_node_id_as_ip": True, "disable_node_updaters": True,
+            "disable_launch_config_check": True, "gcs_address": cluster.address,
+            "head_node_id": cluster.head_node.node_id,
+        },
+        "available_node_types": {
+            "head": {"resources": {"CPU": 0}, "node_config": {}, "max_workers": 0},
+            "worker": {"resources": of_worker, "node_config": {}, "min_workers": 0, "max_workers": 1},
+        },
+        "head_node_type": "head", "max_workers": 1, "idle_timeout_minutes": 0.02, "upscaling_speed": 1.0,
+        "auth": {}, "docker": {}, "file_mounts": {}, "file_mounts_sync_continuously": False,
+        **{name: [] for name in (*nothing, "head_start_ray_commands", "worker_start_ray_commands")},
+        **{name: [] for name in ("cluster_synced_files", "rsync_exclude", "rsync_filter")},
+    }  # fmt: skip
+    path = tmp_path / "autoscaling.json"
+    path.write_text(json.dumps(config))
+    settings = {"RAY_FAKE_CLUSTER": "1", "AUTOSCALER_UPDATE_INTERVAL_S": "1", "RAY_AUTOSCALER_FATESHARE_WORKERS": "1"}
+    monitor = pytest.importorskip("ray.autoscaler._private.monitor").__file__
+    told = [f"--gcs-address={cluster.address}", f"--autoscaling-config={path}", f"--logs-dir={tmp_path}"]
+    process = subprocess.Popen([sys.executable, monitor, *told], env={**os.environ, **settings})
+    try:
+        yield
+    finally:
+        process.terminate()  # and with it the node, if any
+        try:
+            process.wait(30)
+        finally:
+            process.kill()
+
+
+def test_the_autoscaler_brings_a_node_that_is_used_and_given_back(cluster, autoscaler):
     executor = ps.executors.ray(max_cpus=3, resources={"extra": 0})
     before = executor.workers
     ds = by(D.counter().map(lambda x: (time.sleep(0.05), x)[1]), executor)
     with ds.iterator() as it:
-        while len(asked_of_the_autoscaler()) < 3:
-            next(it)
-        node = cluster.add_node(**NODE)
         while it.stats().workers <= before:
             next(it)
+        assert len(asked_of_the_autoscaler()) == 3
     assert asked_of_the_autoscaler() == []
-    cluster.remove_node(node)
-    cluster.wait_for_nodes()
+    cluster.wait_for_nodes()  # until it is gone
+    assert executor.workers == before
 
 
 class Refusing:

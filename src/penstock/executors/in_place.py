@@ -35,6 +35,7 @@ class ResultsInPlace:
         self._held: dict[int, int] = {}  # the bytes of each result
         self._numbers = itertools.count()
         self._store: weakref.ref[_OpenStore] | None = None
+        self._own: set[int] = set()  # the connections that are kept open here
 
     @property
     def nbytes(self) -> int:
@@ -45,21 +46,28 @@ class ResultsInPlace:
         """Return the buffers of one result, `uint8[n]` each: large ones in place if possible, copies of the others."""
         large = [each for each in buffers if each.nbytes >= STAYS_FROM]
         nbytes = sum(each.nbytes for each in buffers)
-        store = self._open() if large else None
-        if store is None or not all(store.lends(each, nbytes, self.nbytes) for each in large):
+        store = self._store_of(large) if large else None
+        if store is None or STORE_SHARE * (self.nbytes + nbytes) > store.nbytes:
             return [bytearray(each) for each in buffers]
         result = _Result(store)
         self._held[number := next(self._numbers)] = nbytes
         weakref.finalize(result, self._held.pop, number).atexit = False
         return [bytearray(each) if each.nbytes < STAYS_FROM else _in_place(each, result) for each in buffers]
 
-    def _open(self) -> _OpenStore | None:
-        """Return the store as it was found when the oldest result was taken that is still held, or as it is now."""
+    def _store_of(self, buffers: Sequence[NDArray[np.uint8]]) -> _OpenStore | None:
+        """Return the store that the buffers are in, kept open from the first result on that is held; `None` if none is.
+
+        After another `ray.init()` it is another store, or another connection.
+        """
         store = None if self._store is None else self._store()
-        if store is None and (connections := _connections()):
-            store = _OpenStore(connections)
+        if store is None or not store.has(buffers[0]):
+            span = _shared_memory_at(buffers[0].ctypes.data)
+            connections = [] if span is None else _connections(self._own)
+            if span is None or not connections:
+                return None
+            store = _OpenStore(span, connections, self._own)
             self._store = weakref.ref(store)
-        return store
+        return store if all(map(store.has, buffers)) else None
 
 
 @cache
@@ -79,23 +87,24 @@ class _OpenStore:
     """The object store of this host, of which nothing is used again that is held here.
 
     A store takes back all that a process holds once the last connection of the process is closed, as by
-    `ray.shutdown()`. The connection that is kept open here closes with the last result.
+    `ray.shutdown()`. The connections that are kept open here close with the last result.
     """
 
-    def __init__(self, connections: list[int]) -> None:
-        """Keep connections open, which are file descriptors of this object alone."""
-        self._spans: list[_Span] = []
-        weakref.finalize(self, _close, connections).atexit = False
+    def __init__(self, span: _Span, connections: list[int], own: set[int]) -> None:
+        """Take connections, which are file descriptors that are among its `own` ones until they are closed."""
+        self._span = span
+        own.update(connections)
+        weakref.finalize(self, _close, connections, own).atexit = False
 
-    def lends(self, buffer: NDArray[np.uint8], nbytes: int, held: int) -> bool:
-        """Return whether the buffer, of a result of `nbytes`, may stay in the store beside what is held of it."""
+    @property
+    def nbytes(self) -> int:
+        """The size of the store; that of a single object that was put into a file because the store is full."""
+        return self._span.end - self._span.begin
+
+    def has(self, buffer: NDArray[np.uint8]) -> bool:
+        """Return whether the buffer is in the memory of the store."""
         begin = buffer.ctypes.data
-        span = next((each for each in self._spans if each.begin <= begin < each.end), None)
-        if span is None and (span := _shared_memory_at(begin)) is not None:
-            self._spans.append(span)
-        if span is None or begin + buffer.nbytes > span.end:
-            return False
-        return STORE_SHARE * (held + nbytes) <= span.end - span.begin  # an object without room has a small file alone
+        return self._span.begin <= begin and begin + buffer.nbytes <= self._span.end
 
 
 class _Result:
@@ -122,13 +131,16 @@ def _in_place(buffer: NDArray[np.uint8], result: _Result) -> NDArray[np.uint8]:
     return np.asarray(_Writable(buffer, result))
 
 
-def _connections() -> list[int]:
-    """Return duplicates of the connections of this process to object stores; none where that cannot be found out."""
+def _connections(own: set[int]) -> list[int]:
+    """Return duplicates of the connections of this process to object stores, except `own` duplicates from before.
+
+    There are none where that cannot be found out.
+    """
     if socket.getdefaulttimeout() is not None:  # which the duplicate would take, and its connection with it
         return []
     found: list[int] = []
     with suppress(OSError):
-        for name in os.listdir("/proc/self/fd"):
+        for name in set(os.listdir("/proc/self/fd")) - set(map(str, own.copy())):
             with suppress(OSError):  # closed meanwhile
                 if stat.S_ISSOCK(os.stat(f"/proc/self/fd/{name}").st_mode):
                     with socket.socket(fileno=os.dup(int(name))) as end:
@@ -145,8 +157,9 @@ def _is_of_store(end: socket.socket) -> bool:
     return False
 
 
-def _close(descriptors: list[int]) -> None:
-    for each in descriptors:
+def _close(connections: list[int], own: set[int]) -> None:
+    for each in connections:
+        own.discard(each)
         os.close(each)
 
 

@@ -354,6 +354,12 @@ def test_threads_beyond_the_cores_need_higher_throughput_than_one_for_each_core(
     assert look(climb(threads=12, waiting=50.0), wall=12 * MS, cpu=MS // 10, rate=1.0) != 2  # nobody runs: all wait
 
 
+def test_one_core_in_use_is_no_reason_for_fewer_threads_if_nobody_wants_the_gil():
+    for contention, used, number in ((0.1, 0.9, 24), (0.4, 0.9, 2), (None, 0.9, 2), (0.1, 1.6, 2)):
+        climbing = climb(threads=12, waiting=11.0, contention=contention)
+        assert look(climbing, wall=12 * MS, cpu=MS, rate=1.0, used=used) == number
+
+
 def test_half_the_threads_are_tried_first_where_more_than_cores_have_paid():
     crowded = {"wall": 12 * MS, "cpu": MS, "used": 2.0}
     for makes, numbers in ((0.5, [6, 12]), (1.0, [6, None, 2])):

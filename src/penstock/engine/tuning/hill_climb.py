@@ -22,7 +22,7 @@ from typing import Literal, TypeAlias
 
 from penstock.core.frozen import frozen
 from penstock.engine.tasks.cost import BESIDE_OTHERS, MS, WANTED, Cost
-from penstock.engine.tuning.look import ONE_CORE, SHORTEST_LOOK, Look
+from penstock.engine.tuning.look import JUST_ONE, ONE_CORE, SHORTEST_LOOK, Look
 
 MOST_WORKERS = 64
 LONGEST_LOOK = 200 * MS
@@ -36,7 +36,7 @@ IDLE = 0.1  # cores in use below which tasks wait for something else than each o
 OTHER_WORK = 4  # ratio of the time that tasks wait to that of earlier ones; above it, they do something else
 PAID = 2  # ratio of the throughput to what threads made that were no more than the cores; above it, more threads paid
 CONTENDED = 0.4  # CPU times of a task by which it waits longer than alone
-SLOWED = 2.0  # ratio of the time of a task to its time alone
+SLOWED = 4.0  # ratio of the number of threads to that which would make as much if each took as long as alone
 AT_LEAST = 0.5  # CPU times that a task waits, for more threads to be tried
 FURTHER = 1.5  # factor to try if tasks seem to have the threads they need and still leave cores idle
 WORTH = 1.1  # throughput ratio that more threads need to stay
@@ -202,7 +202,7 @@ class HillClimb:
 
         Of such tasks, few say as much as many others.
         """
-        return self.threads <= self.enough and look.cores_used < IDLE
+        return 0 < self.threads <= self.enough and look.cores_used < IDLE
 
     def _considered(self, look: Look) -> int | None:
         """Return another number of threads to try after a look at this one, if any."""
@@ -256,8 +256,13 @@ class HillClimb:
         return self.enough if self.has_halved or not has_paid else max(self.threads // 2, self.enough)
 
     def _may_be_too_many(self, look: Look) -> bool:
-        """Return whether threads beyond the cores may wait for each other, or slow tasks down."""
-        return look.cores_used > ONE_CORE or 0 < look.rate * self.alone * SLOWED < self.threads
+        """Return whether threads beyond the cores may wait for each other, or slow tasks down.
+
+        One core may be in use by waits alone, if nobody wants the GIL.
+        """
+        nobody_wants = self.contention is not None and self.contention < WANTED and look.cores_used < JUST_ONE
+        slowed = 0 < SLOWED * self.alone * look.rate < self.threads
+        return slowed or (look.cores_used > ONE_CORE and not nobody_wants)
 
     def _more(self, look: Look) -> int | None:
         """Return a larger number of threads that may raise throughput, if any."""

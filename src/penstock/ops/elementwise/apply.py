@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import starmap
-from types import GeneratorType
+from operator import length_hint
+from types import FunctionType, GeneratorType
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -59,13 +60,14 @@ def element_wise(node: Node, function: Callable[..., Any]) -> Apply:
 
     def apply(chunk: Chunk, rows: Rows, out: list[np.ndarray] | None) -> Chunk:
         if reads and can_be_read(chunk):
-            made = _collected(node, calls(chunk, chunk.to_read()), rows, out)
+            elements = chunk.to_read()
+            made = _collected(node, calls(chunk, elements), rows, out, (function, elements))
             return from_kept(made.values, made.types)
         elements, origins = elements_and_origins(ready(chunk))
         results = calls(chunk, elements)
         if not (makes_results and has_plain_leaves(elements[:1])):
             results = each_owned(results, elements, origins)
-        return _collected(node, results, rows, out)
+        return _collected(node, results, rows, out, (function, elements))
 
     def calls(chunk: Chunk, elements: list[Any]) -> Iterator[Any]:
         # elements of one structure have one type
@@ -127,22 +129,23 @@ def apply_traced(node: Node, function: TracedFunction, allocate: Allocate) -> Ap
     return apply
 
 
-def _collected(node: Node, results: Iterator[Any], rows: Rows, out: list[np.ndarray] | None) -> Items:
-    made: list[Any] = []
-    results = each_timed(results)
+def _collected(
+    node: Node,
+    results: Iterator[Any],
+    rows: Rows,
+    out: list[np.ndarray] | None,
+    calls: tuple[Callable[..., Any], list[Any]] | None = None,
+) -> Items:
+    """Return the results as a chunk; if they are a `map`, it is that of `calls`, a function and its elements."""
+    timed = each_timed(results)
     if out is not None and batching_of(node) is None:  # batches are not copied once more
-        results = placed_as_made(results, out, len(rows))
-    try:
-        made.extend(
-            within_quota(results, len(rows))
-        )  # keeps the results before an exception, so len(made) is the failing element
-    except BLAMED as error:
-        blame(error, node, int(rows[len(made)]))
-        raise
-    if len(made) < len(rows):  # `extend` took the function's StopIteration for the end of the elements
-        raise _blamed(RuntimeError(STOPPED), node, int(rows[len(made)]))
-    items = Items(made)
-    types = items.types
+        timed = placed_as_made(timed, out, len(rows))
+    watched = within_quota(timed, len(rows))
+    if calls is not None and watched is results and type(results) is map and type(calls[0]) is FunctionType:
+        items = Items(_called_for_each(node, *calls, rows))
+    else:
+        items = Items(_taken(node, watched, rows))
+    made, types = items.values, items.types
     if type(None) in types:
         at = next(index for index, element in enumerate(made) if element is None)
         raise _blamed(ElementError(_returned_none(node)), node, int(rows[at]))
@@ -150,6 +153,31 @@ def _collected(node: Node, results: Iterator[Any], rows: Rows, out: list[np.ndar
         at = next(index for index, element in enumerate(made) if type(element) is GeneratorType)
         raise _blamed(ElementError(_RETURNED_GENERATOR), node, int(rows[at]))
     return items
+
+
+def _called_for_each(node: Node, function: Callable[..., Any], elements: list[Any], rows: Rows) -> list[Any]:
+    """Return the results of a function written in Python, which this loop calls a tenth faster than `map` does."""
+    rest = iter(elements)
+    try:
+        return [function(element) for element in rest]
+    except BLAMED as error:
+        row = int(rows[len(elements) - length_hint(rest) - 1])
+        if isinstance(error, StopIteration):
+            raise _blamed(RuntimeError(STOPPED), node, row) from None
+        blame(error, node, row)
+        raise
+
+
+def _taken(node: Node, results: Iterable[Any], rows: Rows) -> list[Any]:
+    made: list[Any] = []
+    try:
+        made.extend(results)  # keeps the results before an exception, so len(made) is the failing element
+    except BLAMED as error:
+        blame(error, node, int(rows[len(made)]))
+        raise
+    if len(made) < len(rows):  # `extend` took the function's StopIteration for the end of the elements
+        raise _blamed(RuntimeError(STOPPED), node, int(rows[len(made)]))
+    return made
 
 
 def _returned_none(node: Node) -> str:
