@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from penstock.plan.node import Node
 
 WINDOW = 100_000_000  # ns
-MOST_IN_A_WINDOW = 32  # spans recorded; tasks so cheap that there are more are recorded now and then
+MOST_IN_A_WINDOW = 24  # spans recorded; tasks so cheap that there are more are recorded now and then
 LEAST_TIMED = 50_000  # ns of an element; timing one, and counting it, takes about 0.4 µs
 CALLS_LEFT_OUT = 15  # after one whose elements took less than a quarter of that
 TRANSFERS = -1  # in the place of the thread of a transfer, which a device makes
@@ -93,7 +93,7 @@ class SpanCounters(Counters):
         name, spans = plan.label(), self._spans
 
         def around(task: Task) -> AbstractContextManager[object] | None:
-            if self._room <= 0 and not self._has_room():
+            if self._room <= 0 and (perf_counter_ns() < self._until or not self._has_room()):  # mostly without a call
                 self._left_out += 1
                 return None
             self._room -= 1
