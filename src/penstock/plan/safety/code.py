@@ -11,10 +11,10 @@ import os
 import types
 from typing import Any, Protocol
 
+from penstock.plan.safety.attributes import is_library
 from penstock.plan.safety.instructions import ABSENT, Instruction, in_cell, steps_in
 from penstock.plan.safety.reads import Reads
 from penstock.plan.safety.stateless import STATEFUL, STATELESS
-from penstock.plan.safety.walk import is_library
 
 Cells = dict[str, types.CellType]
 _WRITES = (

@@ -70,7 +70,7 @@ LIST_WRITERS = frozenset(
     ]
 )
 """Functions of Python's library that write into a list argument."""
-SEEDS = {
+SEEDERS = {
     *(("random", "seed"), ("random", "setstate"), ("numpy.random", "seed"), ("numpy.random", "set_state")),
     *(("torch", "manual_seed"), ("torch.random", "manual_seed"), ("torch", "set_rng_state")),
 }

@@ -23,6 +23,7 @@ from penstock.plan.content.code import nested_code
 from penstock.plan.content.origins import distribution_of, module_of
 from penstock.plan.graph import post_order
 from penstock.plan.node import Node
+from penstock.plan.safety.attributes import dict_of
 from penstock.plan.safety.instructions import ABSENT, Instruction, in_cell, steps_in
 from penstock.plan.safety.module_place import (
     CACHED_RESULT,
@@ -35,7 +36,6 @@ from penstock.plan.safety.module_place import (
     place_of_name,
     travels_by_value,
 )
-from penstock.plan.safety.walk import dict_of
 
 _SCALARS = (bool, int, float, complex, str, bytes, type(None))
 _DATA = (*_SCALARS, np.ndarray, np.generic, np.dtype)

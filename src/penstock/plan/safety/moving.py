@@ -18,11 +18,11 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from penstock.plan.safety.attributes import class_attribute, is_library
 from penstock.plan.safety.code import Code, FixedError, differs
 from penstock.plan.safety.instructions import ABSENT, in_cell
 from penstock.plan.safety.reads import Reads
 from penstock.plan.safety.stateless import MAY_CHANGE, SHOWING, STATEFUL, STATELESS
-from penstock.plan.safety.walk import class_attribute, is_library
 from penstock.sources.powers import content_of_source
 from penstock.sources.protocol import Called
 

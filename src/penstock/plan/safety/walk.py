@@ -18,9 +18,19 @@ from typing import Any, cast
 
 import numpy as np
 
+from penstock.plan.safety.attributes import (
+    class_attribute,
+    defaults_of,
+    dict_of,
+    function_behind,
+    is_library,
+    parameters_of,
+    slot_of,
+    used_names,
+)
 from penstock.plan.safety.hazards import (
     LIST_WRITERS,
-    SEEDS,
+    SEEDERS,
     WRITERS,
     Hazard,
     changed_by,
@@ -108,7 +118,7 @@ class Walk:
 
         A constant alone is the key of a value that the function makes once, as a rule.
         """
-        named = zip(_parameters(function), given, strict=False)
+        named = zip(parameters_of(function), given, strict=False)
         names = {name: known for name, known in named if known is not None}
         key = (id(function), *((name, id(known.thing)) for name, known in names.items()))
         if key in self._given or all(isinstance(known.thing, _PLAIN) for known in names.values()):
@@ -140,7 +150,9 @@ class Walk:
             self.reaches(known, depth=depth - 1)
         function: Any = partial.func
         if isinstance(function, types.FunctionType):
-            names = {name: Known(known.thing, name) for name, known in zip(_parameters(function), given, strict=False)}
+            names = {
+                name: Known(known.thing, name) for name, known in zip(parameters_of(function), given, strict=False)
+            }
             self._follow(function, names | named)
         else:
             self.call(Known(function, "partial"), depth=depth - 1)
@@ -168,7 +180,7 @@ class Walk:
             self.is_known = False
             return
         self._followed.add((id(code), id(own)))
-        self._names |= _names_in(code)
+        self._names |= used_names(code)
         self._reached[id(function)] = function
         self._read(function, names, own)
 
@@ -176,7 +188,7 @@ class Walk:
         code = function.__code__
         cells = dict(zip(code.co_freevars, function.__closure__ or (), strict=True))
         closed = {name: Known(in_cell(cell), name) for name, cell in cells.items() if in_cell(cell) is not ABSENT}
-        follow(code, _defaults(function) | closed | names, _Scope(self, function, cells, own), frozenset(cells))
+        follow(code, defaults_of(function) | closed | names, _Scope(self, function, cells, own), frozenset(cells))
 
     def _look_at_what_is_not_followed(self, function: Any) -> None:
         """Assume that every name in the code applies to every object of the user's that was reached.
@@ -192,7 +204,7 @@ class Walk:
                 if isinstance(thing, (types.FunctionType, *_PLAIN)) or is_library(type(thing).__module__):
                     continue
                 for name in sorted(self._names):
-                    method = _behind(class_attribute(type(thing), name))
+                    method = function_behind(class_attribute(type(thing), name))
                     if isinstance(method, types.FunctionType):
                         self._method(method, Known(thing, type(thing).__name__))
         for known in list(self.contents.values()):
@@ -249,7 +261,7 @@ class Walk:
         thing = known.thing
         if isinstance(thing, types.ModuleType):
             self.for_threads |= thing is threading
-            if (thing.__name__, name) in SEEDS:
+            if (thing.__name__, name) in SEEDERS:
                 self.found(thing, f"seeds the generator of `{thing.__name__}`")
             found = (
                 getattr(np, name, ABSENT) if thing is np else vars(thing).get(name, ABSENT)
@@ -268,8 +280,8 @@ class Walk:
         is_class = isinstance(thing, type)
         found = class_attribute(thing if is_class else type(thing), name)
         if isinstance(found, types.MemberDescriptorType) and not is_class:
-            return _slot(found, thing)
-        function = _behind(found)
+            return slot_of(found, thing)
+        function = function_behind(found)
         if isinstance(function, types.FunctionType):
             if _may_follow(function, thing, scope):
                 self._method(function, Known(thing, known.name))
@@ -352,25 +364,6 @@ class _Scope:
         self._walk.found(owner, f"writes the variable `{name}`")
 
 
-def _names_in(code: types.CodeType) -> set[str]:
-    """Return the names that the code uses; if it gets attributes by name, all words in it count."""
-    names = set(code.co_names)
-    if "getattr" in names:
-        names |= {each for each in code.co_consts if isinstance(each, str)}
-    return names.union(*(_names_in(each) for each in code.co_consts if isinstance(each, types.CodeType)))
-
-
-def is_library(module: str | None) -> bool:
-    """Return True if a module is installed, or part of Python, and not the user's own."""
-    top = (module or "").partition(".")[0]
-    if top in ("", "__main__"):
-        return False
-    if top in sys.stdlib_module_names or top == "penstock":
-        return True
-    file = getattr(sys.modules.get(top), "__file__", None) or ""
-    return "site-packages" in file or "dist-packages" in file
-
-
 def _may_follow(function: Callable[..., Any], thing: Any, scope: types.FunctionType) -> bool:
     """Return True if a method may be examined: the user's, one that the user calls, or one of the same library."""
     module = function.__module__ or ""
@@ -381,47 +374,6 @@ def _may_follow(function: Callable[..., Any], thing: Any, scope: types.FunctionT
     if not is_library(scope.__module__):
         return True
     return module.partition(".")[0] == type(thing).__module__.partition(".")[0]
-
-
-def _parameters(function: types.FunctionType) -> tuple[str, ...]:
-    return function.__code__.co_varnames[: function.__code__.co_argcount]
-
-
-def _defaults(function: types.FunctionType) -> dict[str, Known]:
-    code, defaults = function.__code__, function.__defaults__ or ()
-    names = code.co_varnames[: code.co_argcount]
-    pairs = [*zip(names[len(names) - len(defaults) :], defaults, strict=True), *(function.__kwdefaults__ or {}).items()]
-    return {name: Known(value, name) for name, value in pairs}
-
-
-def dict_of(thing: Any) -> dict[str, Any]:
-    """Return the attributes of an object, none of one without a `__dict__`; nothing of the user's is called."""
-    try:
-        found = object.__getattribute__(thing, "__dict__")
-    except AttributeError:
-        return {}
-    return found if isinstance(found, dict) else {}
-
-
-def class_attribute(cls: type, name: str) -> Any:
-    """Return what a class or one of its bases has under a name, as it is there; `ABSENT` if none has it."""
-    return next((vars(each)[name] for each in cls.__mro__ if name in vars(each)), ABSENT)
-
-
-def _slot(descriptor: types.MemberDescriptorType, thing: Any) -> Any:
-    try:
-        return descriptor.__get__(thing, type(thing))
-    except AttributeError:  # it is empty
-        return ABSENT
-
-
-def _behind(found: Any) -> Any:
-    """Return the function behind a static or class method or a property."""
-    if isinstance(found, staticmethod | classmethod):
-        return found.__func__
-    if isinstance(found, property):
-        return found.fget
-    return found.func if isinstance(found, functools.cached_property) else found
 
 
 def _known(thing: Any, name: str) -> Known | None:

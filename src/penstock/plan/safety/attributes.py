@@ -1,0 +1,73 @@
+"""Attributes of objects, and names in code, looked up without running or computing anything."""
+
+from __future__ import annotations
+
+import functools
+import sys
+import types
+from typing import Any
+
+from penstock.plan.safety.instructions import ABSENT, Known
+
+
+def used_names(code: types.CodeType) -> set[str]:
+    """Return the names that the code uses; if it gets attributes by name, all words in it count."""
+    names = set(code.co_names)
+    if "getattr" in names:
+        names |= {each for each in code.co_consts if isinstance(each, str)}
+    return names.union(*(used_names(each) for each in code.co_consts if isinstance(each, types.CodeType)))
+
+
+def is_library(module: str | None) -> bool:
+    """Return True if a module is installed, or part of Python, and not the user's own."""
+    top = (module or "").partition(".")[0]
+    if top in ("", "__main__"):
+        return False
+    if top in sys.stdlib_module_names or top == "penstock":
+        return True
+    file = getattr(sys.modules.get(top), "__file__", None) or ""
+    return "site-packages" in file or "dist-packages" in file
+
+
+def parameters_of(function: types.FunctionType) -> tuple[str, ...]:
+    """Return the names of the positional parameters."""
+    return function.__code__.co_varnames[: function.__code__.co_argcount]
+
+
+def defaults_of(function: types.FunctionType) -> dict[str, Known]:
+    """Return the default values by their parameters."""
+    code, defaults = function.__code__, function.__defaults__ or ()
+    names = code.co_varnames[: code.co_argcount]
+    pairs = [*zip(names[len(names) - len(defaults) :], defaults, strict=True), *(function.__kwdefaults__ or {}).items()]
+    return {name: Known(value, name) for name, value in pairs}
+
+
+def dict_of(thing: Any) -> dict[str, Any]:
+    """Return the attributes of an object, none of one without a `__dict__`; nothing of the user's is called."""
+    try:
+        found = object.__getattribute__(thing, "__dict__")
+    except AttributeError:
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def class_attribute(cls: type, name: str) -> Any:
+    """Return what a class or one of its bases has under a name, as it is there; `ABSENT` if none has it."""
+    return next((vars(each)[name] for each in cls.__mro__ if name in vars(each)), ABSENT)
+
+
+def slot_of(descriptor: types.MemberDescriptorType, thing: Any) -> Any:
+    """Return what an object has in a slot of its class; `ABSENT` while it is empty."""
+    try:
+        return descriptor.__get__(thing, type(thing))
+    except AttributeError:
+        return ABSENT
+
+
+def function_behind(found: Any) -> Any:
+    """Return the function behind a static or class method or a property."""
+    if isinstance(found, staticmethod | classmethod):
+        return found.__func__
+    if isinstance(found, property):
+        return found.fget
+    return found.func if isinstance(found, functools.cached_property) else found
