@@ -140,7 +140,9 @@ def _connections(own: set[int]) -> list[int]:
         return []
     found: list[int] = []
     with suppress(OSError):
-        for name in set(os.listdir("/proc/self/fd")) - set(map(str, own.copy())):
+        for name in os.listdir("/proc/self/fd"):
+            if int(name) in own or int(name) in found:  # a duplicate may take the number of the folder that was listed
+                continue
             with suppress(OSError):  # closed meanwhile
                 if stat.S_ISSOCK(os.stat(f"/proc/self/fd/{name}").st_mode):
                     with socket.socket(fileno=os.dup(int(name))) as end:

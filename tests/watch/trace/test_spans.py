@@ -16,7 +16,7 @@ from penstock import Dataset, Options
 from penstock.engine.tasks.compile import compiled
 from penstock.watch.counters import SHORTEST_SPAN, Counters
 from penstock.watch.sampled import QUICK_SAMPLE, SAMPLE
-from penstock.watch.trace.spans import MOST_IN_A_WINDOW, CountedSpans, RecordTimes, Span, SpanCounters
+from penstock.watch.trace.spans import LONG, MOST_IN_A_WINDOW, CountedSpans, RecordTimes, Span, SpanCounters
 
 
 def slow(x):
@@ -124,6 +124,17 @@ def test_of_many_cheap_tasks_some_are_recorded_and_the_others_counted(monkeypatc
     with around(_Task()):
         pass
     assert [(span.kind, span.rows) for span in counters.taken()] == [("left out", 50), ("task", 3)]
+
+
+def test_all_long_tasks_are_recorded(monkeypatch):
+    now = [0]
+    monkeypatch.setattr("penstock.watch.trace.spans.perf_counter_ns", lambda: now[0])
+    counters = SpanCounters()
+    around = counters.around_tasks(Dataset.range(3)._plan)
+    for _ in range(2 * MOST_IN_A_WINDOW):
+        with around(_Task()) or nullcontext():
+            now[0] += LONG
+    assert [span.kind for span in counters.taken()] == ["task"] * 2 * MOST_IN_A_WINDOW
 
 
 def test_of_functions_of_cheap_elements_some_calls_are_timed(monkeypatch):

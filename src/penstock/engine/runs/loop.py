@@ -54,6 +54,7 @@ class Loop:
         self._read_ahead = stage.read_ahead() if listens else None
         self._next_uses = stage.next_uses() if listens else None
         self._workers: Workers | None = None  # tasks run here
+        self._gatherer: NativeThread | None = None  # the same, if they are a native thread
         self._gathering = stage.gathering(self._memory.item_bytes)
         self._may_move = self._session.may_move and stage.turns == 1
         stage.tuner.may_return = self._may_move and not stage.live
@@ -106,7 +107,7 @@ class Loop:
     def _choose_workers(self) -> None:
         """Replace the inline start by threads, or by a native thread, once they pay."""
         current = self._workers
-        if current is not None and not isinstance(current, NativeThread):
+        if current is not None and self._gatherer is None:
             if self._tuner.has_returned and not len(self._window) and self._failure is None:
                 self._workers = None
                 self._memory.hold(0)
@@ -118,12 +119,12 @@ class Loop:
             self._workers = coming if coming.ready else None
             if self._may_move and (climb := self._tuner.climb) is not None and climb.elsewhere:
                 self._consider(climb)  # the run before has moved
-        elif current is not None and not current.gathers and not len(self._window):
-            self._workers = self._gathering = None
+        elif self._gatherer is not None and not self._gatherer.gathers and not len(self._window):
+            self._workers = self._gatherer = self._gathering = None
         elif current is None and self._gathering is not None and self._tuner.worth_beside(self._group(beside=True)):
-            thread = NativeThread(self._stage.work, self._gathering, lambda: self._memory.item_bytes or 0)
-            self._session.at_close(thread.close)
-            self._workers = thread
+            gatherer = NativeThread(self._stage.work, self._gathering, lambda: self._memory.item_bytes or 0)
+            self._session.at_close(gatherer.close)
+            self._workers = self._gatherer = gatherer
 
     # Jobs
 
@@ -154,8 +155,7 @@ class Loop:
                     raise self._failure
                 return None
         job = self._popped(current)
-        is_alone = self._memory.exceeds_all and not len(self._window)  # the next is made once this one is used
-        if not is_alone and (self._depth is not None or self._window.tasks < self._low()):
+        if len(self._window) or not self._memory.exceeds_all:  # else the next is made once this one is used
             self._fill(current)
         return job
 
@@ -190,11 +190,14 @@ class Loop:
         self._may_move = not mover.has_ended
 
     def _fill(self, current: Workers) -> None:
-        """Begin jobs while there is room for them."""
-        cannot_gather = isinstance(current, NativeThread) and not current.gathers
+        """Begin jobs while there is room for them; several small ones at a time, once there are few."""
+        cannot_gather = self._gatherer is not None and not self._gatherer.gathers
         if self._fed or self._failure is not None or cannot_gather or self._tuner.has_returned:
             return
-        high = self._high()
+        low = self._low()
+        if self._depth is None and 0 < self._window.tasks >= low:
+            return
+        high = self._high(low)
         try:
             while count := self._room(high):
                 job = self._feed.take(count)
@@ -237,14 +240,14 @@ class Loop:
         """Return the number of tasks below which others are started, several small ones at a time."""
         return self._tuner.depth() + self._stage.top
 
-    def _high(self) -> int:
-        return self._low() + (self._tuner.spare() if self._stage.turns == 1 else 0)
+    def _high(self, low: int | None = None) -> int:
+        return (self._low() if low is None else low) + (self._tuner.spare() if self._stage.turns == 1 else 0)
 
     def _has_place(self, window: Window, high: int) -> bool:
         depth, turns = self._depth, self._stage.turns
         if depth is not None:
             return window.items < depth
-        if isinstance(self._workers, NativeThread):
+        if self._gatherer is not None:
             return False
         if turns == 1 or window.tasks >= high:
             return window.tasks < high
@@ -256,7 +259,7 @@ class Loop:
         current, depth = self._workers, self._depth
         if self._session.settings.one_by_one:
             return 1
-        items = self._tuner.group_items(beside=beside or (current is not None and isinstance(current, NativeThread)))
+        items = self._tuner.group_items(beside=beside or self._gatherer is not None)
         known = bool(self._memory.item_bytes)
         if current is None:
             return min(items, self._memory.for_items_here()) if known else items
@@ -264,13 +267,13 @@ class Loop:
             items = min(max(min(items, depth // 2), 1), max(depth - self._window.items, 1))
         if not known:
             return items
-        return min(items, self._memory.for_items(self._window, gathered=isinstance(current, NativeThread)))
+        return min(items, self._memory.for_items(self._window, gathered=self._gatherer is not None))
 
     def _prepare(self, job: Job) -> None:
         """Give a job its tasks: several if it is one expensive batch."""
         if self._workers is not None:
-            job.nbytes = self._memory.taken(job, gathered=isinstance(self._workers, NativeThread))
-            if not isinstance(self._workers, NativeThread) and (quota := self._memory.quota(job)) is not None:
+            job.nbytes = self._memory.taken(job, gathered=self._gatherer is not None)
+            if self._gatherer is None and (quota := self._memory.quota(job)) is not None:
                 job.task = job.task._replace(quota=quota)
         task, parts = self._prepared(job.task), self._parts(job)
         if parts is None:
@@ -292,7 +295,7 @@ class Loop:
         if ahead is not None and ahead.fetches and self._session.settings.leaves_process(self._workers):
             ahead = None  # this process would fetch what others read
         upcoming = None if ahead is None else ahead.after(task.high, self._feed.end, rows_of)
-        if self._slots is not None and not isinstance(self._workers, NativeThread):
+        if self._slots is not None and self._gatherer is None:
             slot = self._slots.take(len(given), last=task.high >= self._feed.end)
         return task if upcoming is None and slot is None else task._replace(slot=slot, upcoming=upcoming)
 
@@ -304,7 +307,7 @@ class Loop:
         if self._workers is None:  # the first elements decide whether threads make the others
             pays = not tuner.looks and self._session.settings.executor == "auto" and self._gathering is None
         else:
-            pays = not isinstance(self._workers, NativeThread) and tuner.split_item(self._memory.most_items) > 1
+            pays = self._gatherer is None and tuner.split_item(self._memory.most_items) > 1
         return stage.work.parts if pays else None
 
     def _begin_first(self, job: Job, task: Task, parts: Parts) -> None:
@@ -359,7 +362,7 @@ class Loop:
 
     def _with_those_behind(self, piece: Piece, job: Job) -> Piece:
         """Return a piece joined with small ones that are done behind it, which takes less time than one by one."""
-        alone = self._depth is not None or not self._stage.top or isinstance(self._workers, NativeThread)
+        alone = self._depth is not None or not self._stage.top or self._gatherer is not None
         most = 0 if alone else self._tuner.spare()
         behind = self._window.pop_ready(most, job.task.high) if most else []
         if not behind:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from penstock import engine, executors
 from penstock.core.budget import Budget
+from penstock.core.cached import cached_property
 from penstock.core.frozen import frozen
 from penstock.core.options import AUTOTUNE, Options
 from penstock.core.seeds import Derived
@@ -116,12 +117,12 @@ class Settings:
         """Return whether other processes make the tasks, or will make them once these processes have started."""
         return self.executor == "processes" if current is None else not current.shares_gil
 
-    @property
+    @cached_property
     def begins_inline(self) -> bool:
         """True if the cost of the first tasks decides whether threads make the others."""
         return self.executor == "auto" and self.workers is None
 
-    @property
+    @cached_property
     def is_remote(self) -> bool:
         """True if tasks see other memory than this process's."""
         return _is_remote(self.executor)

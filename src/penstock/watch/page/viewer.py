@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from penstock.watch.stats import Stats
     from penstock.watch.trace.spans import Span
 
-GLANCE_PAUSE = 10_000_000  # ns after a moment, or a bin of the timeline, in which the waits of others count together
+GLANCE_PAUSE = 20_000_000  # ns after a moment, or a bin of the timeline, in which the waits of others count together
 LEVEL_PAUSE = 50_000_000  # ns between two looks at memory
 STATS_PAUSE = 1_000_000_000  # ns between two collections of all counts, which take a millisecond
 ORDERED = 1500  # elements whose order is drawn

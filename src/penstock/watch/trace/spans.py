@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     from penstock.plan.node import Node
 
 WINDOW = 100_000_000  # ns
-MOST_IN_A_WINDOW = 32  # spans recorded; tasks so cheap that there are more are recorded now and then
+MOST_IN_A_WINDOW = 24  # spans recorded; tasks so cheap that there are more are recorded now and then
+LONG = 1_000_000  # ns; longer tasks and operations are recorded however many there are
 LEAST_TIMED = 50_000  # ns of an element; timing one, and counting it, takes about 0.4 µs
 CALLS_LEFT_OUT = 15  # after one whose elements took less than a quarter of that
 TRANSFERS = -1  # in the place of the thread of a transfer, which a device makes
@@ -62,7 +63,7 @@ class CountedSpans(NamedTuple):
 class SpanCounters(Counters):
     """Counters that also record spans: of tasks, and of calls of an operation that are long enough to see.
 
-    If there are too many, as of tasks that take less than a millisecond, only those at the beginning of each window of
+    If there are too many that take less than a millisecond, only those at the beginning of each window of
     time are recorded, so that recording takes few per cent of the time.
     """
 
@@ -93,11 +94,11 @@ class SpanCounters(Counters):
         name, spans = plan.label(), self._spans
 
         def around(task: Task) -> AbstractContextManager[object] | None:
-            if self._room <= 0 and not self._has_room():
+            if self._room <= 0 and (perf_counter_ns() < self._until or not self._has_room()):  # mostly without a call
                 self._left_out += 1
                 return None
             self._room -= 1
-            return OpenSpan(spans, "task" if task.part is None else "part", name, len(task.given), task.low)
+            return OpenSpan(self, spans, "task" if task.part is None else "part", name, len(task.given), task.low)
 
         return around
 
@@ -107,6 +108,11 @@ class SpanCounters(Counters):
             self._room -= 1
             self._spans.append(Span("transfer", name, os.getpid(), TRANSFERS, begin, took, nbytes))
 
+    def give_room(self, took: int) -> None:
+        """Take no room for a time (ns) that is long beside recording it."""
+        if took >= LONG:
+            self._room += 1
+
     def _records(self) -> Callable[[], bool]:
         return lambda: self._room > 0
 
@@ -115,7 +121,7 @@ class SpanCounters(Counters):
 
         def note(begin: int, took: int, rows: int) -> None:
             if self._room > 0 or took > WINDOW:
-                self._room -= 1
+                self._room -= took < LONG
                 spans.append(Span("operation", name, process, threading.get_ident(), begin, took, rows))
 
         return note
@@ -173,9 +179,10 @@ def _spans_elsewhere() -> SpanCounters:
 class OpenSpan:
     """A context whose time becomes the span of a task."""
 
-    __slots__ = ("_begin", "_item", "_kind", "_name", "_rows", "_spans")
+    __slots__ = ("_begin", "_counters", "_item", "_kind", "_name", "_rows", "_spans")
 
-    def __init__(self, spans: deque[Span], kind: str, name: str, rows: int, item: int) -> None:
+    def __init__(self, counters: SpanCounters, spans: deque[Span], kind: str, name: str, rows: int, item: int) -> None:
+        self._counters = counters
         self._spans = spans
         self._kind = kind
         self._name = name
@@ -190,6 +197,7 @@ class OpenSpan:
         took = perf_counter_ns() - begin
         span = Span(self._kind, self._name, os.getpid(), threading.get_ident(), begin, took, self._rows, self._item)
         self._spans.append(span)
+        self._counters.give_room(took)
 
 
 class _MeanCost:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from penstock.watch.trace.spans import Span
 
 FLUSH_PAUSE = 500_000_000  # ns between two additions to the file
-MOST_MOMENTS = 12  # in a window, each of which becomes two events
+MOST_MOMENTS = 8  # in a window, each of which becomes two events
 SAMPLE_PAUSE = 50_000_000  # ns between two samples of memory and of tasks under way
 MOST_TRACED = 1_000_000  # of a trace; a viewer takes gigabytes of memory for more
 TRACE_FULL = "the trace {} is full at {:,} events, and the run goes on without it"
