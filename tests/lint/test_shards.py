@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from penstock import Dataset, Options
@@ -9,6 +10,7 @@ from penstock.lint.shards import (
     more_streams_than_rows,
     random_function_after_shard,
     random_function_on_parts,
+    several_elements_of_a_virtual_stream,
     shard_of_a_whole_stream,
 )
 from penstock.lint.written import Written
@@ -112,3 +114,49 @@ def test_random_functions_on_the_part_of_a_rank_are_found(ds):
 )
 def test_random_functions_on_each_row_are_fine_on_ranks(ds):
     assert found(random_function_on_parts, ds) == []
+
+
+def sums(ds):
+    return ds.scan(0, lambda total, x: (total + x, total + x))
+
+
+@pytest.mark.parametrize(
+    ("ds", "operation"),
+    [
+        (sums(ROWS), "scan"),
+        (KEPT.window(2).map(len), "window(2)"),
+        (KEPT.batch(2).map(abs).unbatch(), "batch(2)"),
+        (KEPT.group_by_window(abs, lambda key, window: window.batch(2), 2).unbatch(), "group_by_window"),
+    ],
+)
+@pytest.mark.parametrize("remainder", ["drop", "pad"])
+def test_operations_on_several_elements_of_a_virtual_stream_are_found(ds, operation, remainder):
+    (sentence,) = found(
+        several_elements_of_a_virtual_stream, ds.batch(4).shard_by_rank(rank=0, world=1, remainder=remainder)
+    )
+    assert sentence.startswith(operation)
+    assert "of 4 virtual streams" in sentence
+    assert "shard_by_rank(streams=1)" in sentence
+
+
+@pytest.mark.parametrize(
+    "ds",
+    [
+        sums(ROWS).batch(4),
+        sums(ROWS).batch(4).shard_by_rank(rank=0, world=2, streams=1),
+        ranks(ROWS.window(2).map(len).batch(4)),
+        ranks(ROWS.batch(2).map(abs).unbatch().batch(4)),
+        ranks(KEPT.unique().batch(4)),
+        ranks(KEPT.shuffle(8, seed=0).batch(4)),
+        sums(ranks(KEPT.batch(4))),
+    ],
+)
+def test_operations_on_several_elements_of_a_whole_are_fine(ds):
+    assert found(several_elements_of_a_virtual_stream, ds) == []
+
+
+def test_streams_of_1_leave_the_elements_of_one_process():
+    ds = sums(ROWS).batch(4)
+    whole = np.concatenate(list(ds))
+    parts = [list(ds.shard_by_rank(rank=rank, world=2, streams=1)) for rank in range(2)]
+    assert np.array_equal(np.concatenate([np.concatenate(step) for step in zip(*parts, strict=True)]), whole)

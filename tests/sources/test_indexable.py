@@ -92,6 +92,17 @@ def test_the_exception_of_an_item_keeps_its_type_and_names_the_item():
     assert caught.value.element == 2
 
 
+@pytest.mark.parametrize("door", ["__getitem__", "read_many"])
+def test_stop_iteration_of_an_object_is_an_error_that_says_so(door):
+    def stop(self, rows):
+        raise StopIteration
+
+    items = {"__len__": lambda self: 3, "__getitem__": stop, door: stop}
+    with pytest.raises(RuntimeError, match=f"^{door} raised StopIteration, as next") as caught:
+        list(Dataset.from_source(type("Ending", (), items)()))
+    assert "in from_source(Ending), at item 0" in caught.value.__notes__
+
+
 def test_a_length_beyond_the_items_is_explained():
     with pytest.raises(IndexError, match="beyond") as caught:
         read(indexable(Squares(length=9, gives=5)), 7)

@@ -102,7 +102,8 @@ class OnError:
 def skip(budget: ErrorBudget | int | None = None, *, quarantine: str | os.PathLike[str] | None = None) -> OnError:
     """Leave out elements whose function raises: an `on_error=` for the operations that call a function of an element.
 
-    `"skip"` means the same without a budget. If an element fails, the other elements of its task are made again.
+    `"skip"` means the same without a budget. A `MemoryError`, and exceptions that are not an `Exception`, such as
+    `SystemExit`, always end the run. If an element fails, the other elements of its task are made again.
 
     `budget` limits how many elements may fail; a number is the limit per epoch. `quarantine` names a file to which a
     line of JSON is appended for each failure: its epoch, row, records, operation, error and traceback. A failure that

@@ -26,6 +26,7 @@ OF_PLANS: tuple[Rule, ...] = (
     Rule("PS111", lambda: lint.order.zip_of_different_orders, ("zip", "shuffle"), warns=False),
     Rule("PS112", lambda: lint.order.classes_in_order, warns=False),
     Rule("PS113", lambda: lint.shards.random_function_on_parts, ("shard_by_rank",)),
+    Rule("PS114", lambda: lint.shards.several_elements_of_a_virtual_stream, ("shard_by_rank",), warns=False),
     Rule("PS201", lambda: lint.group.batch_without_drop_remainder, warns=False),
     Rule("PS202", lambda: lint.group.unbounded_group_by_window, ("group_by_window",), warns=False),
     Rule("PS301", lambda: lint.buffer.random_function_before_cache, ("cache",)),

@@ -11,7 +11,10 @@ from penstock.lint.written import Found, Written
 from penstock.ops import order
 from penstock.ops.elementwise.filter import Filter
 from penstock.ops.elementwise.map import Map
-from penstock.ops.group.grouping import Grouping
+from penstock.ops.elementwise.scan import Scan
+from penstock.ops.group.group_by_window import GroupByWindow
+from penstock.ops.group.grouping import Collecting, Grouping
+from penstock.ops.group.window import SlidingWindow
 from penstock.ops.order.shard import Shard
 from penstock.ops.order.streams import StreamRows, VirtualStreams
 from penstock.plan.graph import post_order, upstream
@@ -87,6 +90,30 @@ def _fix_of_random(function: Node, shard: Node) -> MoveCall | str:
     if reason := what_stands_between(function, shard):
         return reason
     return MoveCall(function, shard, True, "every shard has the same elements, each with draws of its own")
+
+
+def several_elements_of_a_virtual_stream(written: Written) -> Iterator[Found]:
+    """An operation on several elements of a stream yields other elements with `shard_by_rank` than without.
+
+    `shard_by_rank` cuts a stream into virtual streams, whose number follows from the batch size, so that any number of
+    ranks makes the same global batches. A state, a window or a batch below the global batch is then of elements that
+    are not neighbors in the whole stream, also with one rank. With `streams=1` nothing is cut, and each rank makes all
+    elements. Not reported: operations that only mix or arrange elements, such as `shuffle` and `pack`.
+    """
+    for ranks in post_order(written.plan):
+        if not ranks.traits.of_rank:
+            continue
+        cut = next((each for each in upstream(ranks, past=lambda node: node.internal) if not each.internal), None)
+        if not isinstance(cut, VirtualStreams):
+            continue
+        for node in post_order(cut.input):
+            if isinstance(node, Scan | SlidingWindow | Collecting | GroupByWindow) and not node.indexed:
+                yield Found(
+                    node,
+                    f"{node.label()} receives the elements of one of {cut.streams} virtual streams at a time, so its "
+                    "results differ from those without shard_by_rank(), also on one rank",
+                    "shard_by_rank(streams=1) leaves the stream whole, and every rank then makes all elements",
+                )
 
 
 def random_function_on_parts(written: Written) -> Iterator[Found]:

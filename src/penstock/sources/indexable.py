@@ -116,7 +116,8 @@ class IndexableSource:
         try:
             for position in positions:
                 elements += with_own_arrays([get(position)])  # copy now: the object may reuse its array
-        except Exception as error:
+        except Exception as caught:  # noqa: BLE001 - raised again, with the item
+            error = _told(caught, "__getitem__")
             failed = positions[len(elements)]
             hint = (
                 f"len({type(self.data).__name__}) was {self.length}, but there is no item {failed}: "
@@ -126,7 +127,7 @@ class IndexableSource:
             add_blame(error, Blame(self.name, ElementPlace("item", failed), hints=hints))
             with suppress(AttributeError):  # an exception that takes no attributes
                 error.element = len(elements)  # type: ignore[attr-defined]
-            raise
+            raise error  # noqa: B904 - the StopIteration is its context
         return elements
 
     @contextmanager
@@ -134,11 +135,12 @@ class IndexableSource:
         """Record on an error the first requested item and the number of items."""
         try:
             yield
-        except Exception as error:
+        except Exception as caught:  # noqa: BLE001 - raised again, with the item
+            error = _told(caught, door)
             place = ElementPlace("item", int(rows[0])) if len(rows) else None
             several = f"the first of {len(rows)} items requested from {door} at once"
             add_blame(error, Blame(self.name, place, detail=several if len(rows) > 1 else ""))
-            raise
+            raise error  # noqa: B904 - the StopIteration is its context
 
     def _chunk(self, result: Any, count: int) -> Chunk:
         if isinstance(result, (Columns, Items)):
@@ -168,6 +170,13 @@ class IndexableSource:
     def _check(self, got: int, count: int, door: str) -> None:
         if got != count:
             raise ElementError(f"{self.name}: {door} returned {got} elements instead of {count}; {_WANTED}")
+
+
+def _told(error: Exception, door: str) -> Exception:
+    """Return the error; for a `StopIteration`, which generators turn into an error of their own, one that names it."""
+    if not isinstance(error, StopIteration):
+        return error
+    return RuntimeError(f"{door} raised StopIteration, as next() does at the end of an iterator; raise another error")
 
 
 def _own_rows(column: NDArray[Any]) -> NDArray[Any]:

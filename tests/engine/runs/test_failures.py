@@ -139,7 +139,8 @@ def test_a_failed_element_of_a_stream_is_made_again_from_the_state_of_the_failed
         said.append([str(caught.value), *caught.value.__notes__])
     assert said[0] == said[1]
     assert said[0][-1].endswith(
-        "of epoch 3; make it again with next() of another iterator, once it has loaded this one's state_dict()"
+        "of epoch 3; make it again with a new iterator: "
+        "load_state_dict() of the failed iterator's state_dict(), then next()"
     )
 
 

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import penstock as ps
+from penstock.core.errors import ElementError
 from penstock.elements.spec import ArraySpec
 from penstock.testing.laws import verify_determinism, verify_resume
 
@@ -143,3 +144,59 @@ def test_the_failure_of_a_generator_names_the_element():
     with pytest.raises(KeyError) as caught:
         list(Dataset.from_generator(failing))
     assert caught.value.__notes__[0] == "in from_generator(failing), at element 1"
+
+
+def test_an_iterator_that_is_returned_again_is_an_error():
+    for shared in ((x for x in range(3)), map(abs, range(3))):
+        ds = Dataset.from_generator(lambda shared=shared: shared)
+        assert list(ds) == [0, 1, 2]
+        with pytest.raises(ElementError, match=r"same iterator again.*read to its end; return a new one"):
+            list(ds)
+
+
+def test_an_iterator_that_a_pass_has_begun_is_an_error_also_for_a_restored_one():
+    shared = map(abs, range(9))
+    ds = Dataset.from_generator(lambda: shared)
+    it = ds.iterator()
+    assert [next(it), next(it)] == [0, 1]
+    restored = ds.iterator()
+    restored.load_state_dict(it.state_dict())
+    for again in (restored, ds.map(abs).ignore_errors().iterator()):
+        with pytest.raises(ElementError, match=r"same iterator again.*begun; return a new one"):
+            next(again)
+
+
+def test_an_ended_generator_of_another_dataset_is_an_error():
+    shared = (x for x in range(3))
+    assert list(Dataset.from_generator(lambda: shared)) == [0, 1, 2]
+    with pytest.raises(ElementError, match="same iterator again"):
+        list(Dataset.from_generator(lambda: shared))
+
+
+def test_an_iterator_that_begins_anew_by_itself_may_be_returned_again():
+    class Rewinding(Counting):
+        def __next__(self):
+            try:
+                return super().__next__()
+            except StopIteration:
+                self.at = 0
+                raise
+
+    shared = Rewinding(3)
+    ds = Dataset.from_generator(lambda: shared)
+    assert [list(ds) for _ in range(2)] == [[0, 1, 2]] * 2
+    it = ds.iterator()
+    next(it)
+    restored = ds.iterator()
+    restored.load_state_dict(it.state_dict())  # sets the position of the iterator
+    assert list(restored) == [1, 2]
+
+
+def test_a_function_may_continue_one_iterator():
+    shared = iter(range(6))
+
+    def rest():
+        yield from shared
+
+    ds = Dataset.from_generator(rest).take(3)
+    assert [list(ds) for _ in range(2)] == [[0, 1, 2], [3, 4, 5]]

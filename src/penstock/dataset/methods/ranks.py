@@ -31,9 +31,9 @@ class RankMethods(Handle[T_co]):
 
         `ds.shuffle(seed=0).batch(256).shard_by_rank()` yields batches of 32 rows on each of 8 ranks. Global batches,
         the batches of all ranks together, are the same for any number of ranks, in the same order, also through
-        `filter`, `flat_map`, packing and mixtures. Every rank has the same number of steps. Between the batch and this
-        call, batches may be mapped, enumerated, taken, skipped and prefetched, and those of an indexed dataset moved in
-        any way; after any other operation, elements are divided one by one.
+        `filter`, `flat_map`, packing and mixtures. Every rank has the same number of steps, unless `remainder` is
+        "uneven". Between the batch and this call, batches may be mapped, enumerated, taken, skipped and prefetched, and
+        those of an indexed dataset moved in any way; after any other operation, elements are divided one by one.
 
         The rank and the number of ranks are those of `torch.distributed` or JAX, if initialized, or else of the
         launcher (torchrun, MPI, Horovod, LSF, `srun`); without any, this is the only rank. `rank=` and `world=` set
@@ -58,6 +58,11 @@ class RankMethods(Handle[T_co]):
         ranks agree step by step on how long all of them can go on; the last steps, after one of the streams has ended,
         are made by all ranks together. Without a group (`torch.distributed`, JAX or `group=`) each rank makes all
         elements below the batch and keeps its own.
+
+        Operations on several elements of a stream below the batch (`scan`, `window`, a smaller batch with a function,
+        `group_by_window`) work within each virtual stream, so their results differ from those without this call, also
+        with one rank; `check()` reports them (PS114). `streams=1` cuts nothing: the results are the same, and every
+        rank makes all elements.
 
         A pass begins once all ranks have the same pipeline, global batch, position and seed; ranks that differ, or do
         not answer within `timeout` seconds, raise a `RankError` on the others. `state_dict()` of any rank is the state

@@ -57,6 +57,10 @@ class ReadMethods(Handle[T_co]):
     ) -> Dataset[Any]:
         """Yield the elements of `generator(*args)`, which is called again for every epoch and every `repeat`.
 
+        Each call must return a new iterator. If the function returns the iterator of the previous pass again, as
+        `lambda: it` does, the second pass raises an `ElementError`. A function that does `yield from it` continues
+        where the last pass stopped.
+
         If `output_signature` is given, a nesting of specs like an element, every element is checked against it.
 
         Each element is passed on as soon as it is available, so the generator may wait for the consumer to act on one

@@ -59,13 +59,14 @@ def check_lengths(operation: str, columns: Sequence[Column], paths: Sequence[str
     >>> check_lengths("unbatch", [[1, 2], [3]], ['["x"]', '["y"]'])
     Traceback (most recent call last):
         ...
-    penstock.core.errors.ElementError: unbatch: ["y"] has 1 rows and ["x"] has 2; every leaf needs the same length \
+    penstock.core.errors.ElementError: unbatch: ["y"] has 1 row and ["x"] has 2; every leaf needs the same length \
     along its first dimension
     """
     for column, path in zip(columns, paths, strict=True):
         if len(column) != len(columns[0]):
+            rows = "row" if len(column) == 1 else "rows"
             raise ElementError(
-                f"{operation}: {path} has {len(column)} rows and {paths[0]} has {len(columns[0])}; "
+                f"{operation}: {path} has {len(column)} {rows} and {paths[0]} has {len(columns[0])}; "
                 "every leaf needs the same length along its first dimension"
             )
 

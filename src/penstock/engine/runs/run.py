@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 AHEAD = 4  # elements of a stream that are kept ready by default
 OTHER_CORES = "the tuning was found on {:g} cores, and is used on {:g}: it.tuning() of a run without it may be better"
-AGAIN = "next() of another iterator, once it has loaded this one's state_dict()"
+AGAIN = "a new iterator: load_state_dict() of the failed iterator's state_dict(), then next()"
 """The way to make a failed element of a stream again, without the elements before it."""
 
 

@@ -21,7 +21,10 @@ MOST_KILLED = 200  # workers killed in a row at one element: more than happens t
 MOST_ROUNDS = 3  # times that the elements of a batch are made apart, and none of them ends a worker
 BY_OTHERS = (signal.SIGKILL, signal.SIGTERM)  # signals that do not come from the code that a worker runs
 UNKNOWN_CODE = 255  # of a process of a fork server whose exit code somebody else has read
-ADVICE = "Leave it out, or change the function so that it does not end its process"
+ADVICE = (
+    'Leave the element out by on_error="skip" or ignore_errors(), or change the function so that it does not end its '
+    "process"
+)
 
 
 class Death(NamedTuple):

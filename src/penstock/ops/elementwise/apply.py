@@ -245,7 +245,7 @@ def _column(leaf: Any, path: str, count: int) -> Stack:
     column: Stack = leaf if isinstance(leaf, Ragged | Sparse) else np.asarray(leaf)
     if column.ndim == 0 or len(column) != count:
         raise ElementError(
-            f"a vectorized function was given columns of {count} and returned shape {column.shape} at "
-            f"{path or 'its result'}; return one row for each element, or omit vectorized=True"
+            f"a vectorized function was given columns of {count} and returned shape {column.shape}"
+            f"{path and f' at {path}'}; return one row for each element, or omit vectorized=True"
         )
     return column

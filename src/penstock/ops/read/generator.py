@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import copy
+import weakref
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
 from time import perf_counter_ns
 from typing import Any, cast
 
 from penstock.core.arrays import Allocate
 from penstock.core.attributes import attribute_of
+from penstock.core.cached import cached_property
 from penstock.core.errors import CursorError, ElementError
 from penstock.core.frozen import frozen
 from penstock.elements.chunks.chunk import Items
@@ -25,6 +29,32 @@ from penstock.plan.types import Spec
 
 AT_ONCE = 1_000_000  # ns to collect elements at most, so that a consumer waiting for many can be stopped
 _MOST = 256
+RETURNED_AGAIN = (
+    "from_generator: the function returned the same iterator again, which an earlier pass has {}; return a new one for "
+    "each pass, as a generator function does"
+)
+
+
+@dataclass(slots=True)
+class LastPass:
+    """The iterator of the last pass, `None` if it is gone, and whether that pass reached its end."""
+
+    iterator: Callable[[], Any] = lambda: None
+    ended: bool = False
+
+    def begin(self, iterator: Iterator[Any], *, restored: bool) -> bool:
+        """Begin a pass over the iterator; return whether it was read to its end, most likely by the last pass.
+
+        Raise an `ElementError` if the last pass left it in the middle. An iterator that was read to its end may begin
+        anew by itself, and one that is `restored` receives a position.
+        """
+        again = self.iterator() is iterator and not restored
+        if again and not self.ended:
+            raise ElementError(RETURNED_AGAIN.format("begun"))
+        self.iterator, self.ended = lambda: iterator, False
+        with suppress(TypeError):  # keep no iterator alive, except those that take no weak reference, such as map()
+            self.iterator = weakref.ref(iterator)
+        return again or getattr(iterator, "gi_frame", iterator) is None
 
 
 @frozen()
@@ -51,7 +81,7 @@ class FromGenerator(Streamed):
 
     def flow(self, inputs: tuple[Open, ...], epoch: int, mark: Mark, allocate: Allocate) -> AskedFlow:
         count, state = resumed(mark, (0, None))
-        elements = self._begun()
+        elements, again = self._begun(restored=state is not None)
         try:
             if state is not None:
                 if attribute_of(elements, "load_state_dict") is None:
@@ -65,6 +95,9 @@ class FromGenerator(Streamed):
             while failure is None:
                 run, failure = self._run(elements, count, wanted or 1)
                 if not run:
+                    self.last.ended = failure is None
+                    if failure is None and again and not count:
+                        failure = ElementError(RETURNED_AGAIN.format("read to its end"))
                     break
                 ids = ordinals(epoch, count, len(run))
                 count += len(run)
@@ -76,15 +109,21 @@ class FromGenerator(Streamed):
         finally:
             close(cast("Any", elements))
 
-    def _begun(self) -> Iterator[Any]:
+    @cached_property
+    def last(self) -> LastPass:
+        """The last pass of this process."""
+        return LastPass()
+
+    def _begun(self, *, restored: bool) -> tuple[Iterator[Any], bool]:
+        """Return the iterator of a new pass, and whether it was read to its end before."""
         try:
             made: Any = self.function(*self.args)
             if hasattr(made, "__next__"):
-                return made
+                return made, self.last.begin(made, restored=restored)
             if not hasattr(made, "__iter__") and not hasattr(made, "__getitem__"):
                 kind = type(made).__name__
                 raise TypeError(f"from_generator: the function returned {kind} {made!r:.60}; yield the elements")
-            return iter(made)
+            return iter(made), False
         except Exception as error:
             blame(error, self, None)
             raise
