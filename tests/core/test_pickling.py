@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ctypes
+import functools
 import pickle
 import subprocess
 import sys
@@ -11,7 +13,7 @@ import pytest
 from penstock.core import pickling
 
 PROGRAM = """
-import multiprocessing, os, sys
+import functools, multiprocessing, os, sys
 import penstock as ps
 
 class Point:
@@ -21,8 +23,12 @@ class Point:
 class OddError(Exception):
     pass
 
+@functools.lru_cache
+def cached_point(x):
+    return Point(x)
+
 def point(x):
-    return {"point": Point(int(x)), "made by": os.getpid()}
+    return {"point": cached_point(int(x)), "made by": os.getpid()}
 
 def same(element):
     if type(element["point"]) is not Point:
@@ -71,3 +77,57 @@ def test_functions_keep_the_names_of_their_files():
     assert there.__code__ == function.__code__
     assert there.__code__.co_filename == __file__
     assert all(code.co_filename == __file__ for code in there.__code__.co_consts if hasattr(code, "co_filename"))
+
+
+def there(value):
+    return pickle.loads(pickling.dumps(value))
+
+
+def test_a_cached_function_that_no_module_has_travels_with_its_parameters_and_attributes():
+    @functools.lru_cache(maxsize=7, typed=True)
+    def fibonacci(n):
+        return n if n < 2 else fibonacci(n - 1) + fibonacci(n - 2)
+
+    fibonacci.unit = "rabbits"
+    fibonacci(20)
+    made = there(fibonacci)
+    assert made(30) == 832040
+    assert made.cache_parameters() == {"maxsize": 7, "typed": True}
+    assert made.unit == "rabbits"
+    assert made.cache_info().currsize == 7
+    assert made.__wrapped__.__closure__[0].cell_contents is made
+    assert there(functools.cache(len))((1,)) == 1
+
+
+@functools.cache
+def of_a_module(x):
+    return x
+
+
+def test_a_cached_function_of_a_module_travels_by_name_unless_the_module_travels_by_value():
+    assert there(of_a_module) is of_a_module
+    with pickling.by_value([__name__]):
+        data = pickling.dumps(of_a_module)
+    made = pickle.loads(data)
+    assert made is not of_a_module
+    assert made(3) == 3
+
+
+def test_a_single_dispatch_function_that_no_module_has_travels_with_what_is_registered():
+    @functools.singledispatch
+    def shown(x):
+        return f"<{x}>"
+
+    @shown.register
+    def _(x: list):
+        return [shown(each) for each in x]
+
+    made = there(shown)
+    assert made([1, [True]]) == ["<1>", ["<True>"]]
+    made.register(int, lambda x: x)
+    assert made([1]) == [1]
+    assert shown([1]) == ["<1>"]
+
+
+def test_arrays_of_ctypes_travel():
+    assert list(there((ctypes.c_int * 3)(1, 2, 3))) == [1, 2, 3]

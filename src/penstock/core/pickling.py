@@ -2,18 +2,35 @@
 
 from __future__ import annotations
 
+import functools
 import io
+import operator
 import sys
 import threading
 from collections import ChainMap
 from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import contextmanager
 from functools import cache
-from types import CodeType
+from types import CodeType, FunctionType
 from typing import Any, ClassVar, TypeAlias
 
 SCRIPT_OF_A_CHILD = "__mp_main__"
 """The name under which a process that `multiprocessing` spawned imports the user's script."""
+SCRIPTS = ("__main__", SCRIPT_OF_A_CHILD)
+Cached: Any = type(functools.lru_cache(len))
+"""The type of functions with `functools.cache` or `lru_cache`."""
+_OF_FUNCTOOLS = frozenset(
+    [
+        *functools.WRAPPER_ASSIGNMENTS,
+        "__wrapped__",
+        "cache_parameters",
+        "dispatch",
+        "register",
+        "registry",
+        "_clear_cache",
+    ]
+)
+"""The attributes that `functools` gives to cached and dispatching functions."""
 FILENAME = 10  # of the arguments of `types.CodeType`
 _by_value = threading.Lock()  # the modules that cloudpickle pickles by value belong to the process
 
@@ -82,6 +99,73 @@ def by_value(names: Iterable[str]) -> Generator[None]:
                 cloudpickle.unregister_pickle_by_value(module)
 
 
+def travels_by_value(module: str) -> bool:
+    """Return whether the functions of a module travel by value: those of the script, or as `cloudpickle` was asked."""
+    import cloudpickle
+
+    registered = cloudpickle.list_registry_pickle_by_value()
+    return module in SCRIPTS or any(module == each or module.startswith(f"{each}.") for each in registered)
+
+
+def is_dispatch(thing: Any) -> bool:
+    """Return whether a function is one that `functools.singledispatch` makes."""
+    return isinstance(thing, FunctionType) and all(
+        hasattr(thing, name) for name in ("dispatch", "registry", "_clear_cache")
+    )
+
+
+def cached_again(function: Callable[..., Any], parameters: Mapping[str, Any]) -> Any:
+    """Return a function with `functools.lru_cache` of these parameters, and an empty cache.
+
+    >>> cached_again(len, {"maxsize": 3, "typed": True}).cache_info().maxsize
+    3
+    """
+    return functools.lru_cache(**parameters)(function)
+
+
+def dispatching_again(function: Callable[..., Any], registry: Mapping[type, Callable[..., Any]]) -> Any:
+    """Return a function with `functools.singledispatch`, and other functions registered by class.
+
+    >>> dispatching_again(str, {int: hex})(16), dispatching_again(str, {int: hex})(1.0)
+    ('0x10', '1.0')
+    """
+    made = functools.singledispatch(function)
+    for cls, registered in registry.items():
+        made.register(cls, registered)
+    return made
+
+
+def _by_parts(thing: Any) -> Any:
+    """Return the reduced form of what only its parts can describe elsewhere; `None` for everything else."""
+    if isinstance(thing, Cached):
+        if not _is_found_by_name(thing):
+            return cached_again, (thing.__wrapped__, thing.cache_parameters()), _own_attributes(thing)
+    elif is_dispatch(thing):
+        if not _is_found_by_name(thing):
+            return dispatching_again, (thing.__wrapped__, dict(thing.registry)), _own_attributes(thing)
+    elif type(thing).__name__ == "PyCArrayType" and hasattr(thing, "_length_"):
+        parts = thing._type_, thing._length_
+        if operator.mul(*parts) is thing:  # `ctypes.c_int * 3`
+            return operator.mul, parts
+    return None
+
+
+def _own_attributes(function: Any) -> dict[str, Any]:
+    """Return the attributes of a function that `functools` has not made."""
+    return {name: value for name, value in vars(function).items() if name not in _OF_FUNCTOOLS}
+
+
+def _is_found_by_name(function: Any) -> bool:
+    """Return whether another process finds a function in the module of its name."""
+    module = getattr(function, "__module__", None)
+    if module not in sys.modules or travels_by_value(module):
+        return False
+    try:
+        return operator.attrgetter(function.__qualname__)(sys.modules[module]) is function
+    except AttributeError:
+        return False
+
+
 @cache
 def _pickler() -> Any:
     from cloudpickle import Pickler
@@ -97,7 +181,7 @@ def _pickler() -> Any:
         references: References
 
         def reducer_override(self, obj: Any) -> Any:
-            found = self.references.get(id(obj))
-            return super().reducer_override(obj) if found is None else found
+            found = self.references.get(id(obj)) or _by_parts(obj)
+            return found or super().reducer_override(obj)
 
     return PicklerWithFilenames

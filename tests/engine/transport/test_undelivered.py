@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ctypes
+
 import penstock as ps
 from penstock.core.errors import WorkerError
 from penstock.engine.transport.unsent import is_unsent, undelivered, unsendable
@@ -43,3 +45,17 @@ def test_a_missing_module_is_named_with_the_operation_that_needs_it():
     error = undelivered(plan, ModuleNotFoundError("No module named 'gone'", name="gone"), "not loaded")
     told = "map(of_a_module, vectorized=False) needs the module 'gone', which cannot be loaded in a worker process: "
     assert str(error).startswith(told)
+
+
+def test_a_variable_that_cannot_be_loaded_is_named_with_what_to_do():
+    class Three(ctypes.Array):
+        _type_ = ctypes.c_int
+        _length_ = 3
+
+    weights = Three(1, 2, 3)
+    plan = ps.Dataset.range(3).map(lambda x: weights[0] * x).batch(2)._plan
+    error = undelivered(plan, AttributeError("no _type_"), "not loaded", "stay")
+    told = "Make the object inside the function, so that each process has one of its own, or change the options: stay"
+    assert str(error) == (
+        f"weights in map(lambda) cannot be loaded in a worker process: AttributeError: no _type_. {told}"
+    )

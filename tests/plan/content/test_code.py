@@ -1,5 +1,6 @@
 """Functions and classes in keys: equal in other processes and after edits that change nothing."""
 
+import math
 import os
 import subprocess
 import sys
@@ -161,3 +162,19 @@ def test_a_name_that_the_function_assigns_does_not_count():
     before = key_with(counted)
     counted(1)
     assert key_with(counted).text == before.text
+
+
+def test_a_function_that_the_program_has_put_into_a_library_counts(monkeypatch):
+    def key():
+        return key_with(lambda x: math.floor(os.path.getsize(x)))
+
+    before = key()
+    monkeypatch.setattr(math, "floor", lambda x: 7)
+    replaced = key()
+    assert "the function lambda (2) is new" in change(before, replaced)
+    monkeypatch.setattr(math, "floor", lambda x: 8)
+    assert key().text not in (before.text, replaced.text)
+    monkeypatch.undo()
+    assert key().text == before.text
+    monkeypatch.setattr(os.path, "getsize", lambda x: 7)
+    assert key().text != before.text

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
@@ -29,32 +30,37 @@ def dumped_plan(
         parts = state, type(work), work.plan, work.numbered_from, observer
         return dump(parts, partial(dumps, references=state.references))
     except Exception as error:
-        if named := _unpicklable(work.plan):
+        if named := value_at_fault(work.plan):
             error.add_note(f"{named} cannot be pickled for the workers: make it inside the function, or use threads")
         raise
 
 
-def _unpicklable(plan: Node) -> str | None:
-    """Return the operation whose function cannot be pickled, with the variable of the function at fault, if any."""
+def value_at_fault(plan: Node) -> str | None:
+    """Return the operation whose function cannot be sent, with the variable of the function at fault, if any."""
     for node in post_order(plan):
         for function in node.functions:
             if not _fails(function):
                 continue
-            code = getattr(function, "__code__", None)
-            used = {} if code is None else {name: function.__globals__.get(name) for name in code.co_names}
-            cells = () if code is None else zip(code.co_freevars, function.__closure__ or (), strict=True)
-            for name, cell in cells:
-                with suppress(ValueError):  # an empty cell
-                    used[name] = cell.cell_contents
-            used |= vars(function) if code is None and hasattr(function, "__dict__") else {}
-            at_fault = next((name for name, value in used.items() if _fails(value)), None)
+            at_fault = next((name for name, value in _used_by(function).items() if _fails(value)), None)
             return f"{at_fault} in {node.label()}" if at_fault else f"the function of {node.label()}"
     return None
 
 
+def _used_by(function: Any) -> dict[str, Any]:
+    """Return the variables that a function reads from outside, or the attributes of an object."""
+    code = getattr(function, "__code__", None)
+    if code is None:
+        return dict(vars(function)) if hasattr(function, "__dict__") else {}
+    used = {name: function.__globals__.get(name) for name in code.co_names}
+    for name, cell in zip(code.co_freevars, function.__closure__ or (), strict=True):
+        with suppress(ValueError):  # an empty cell
+            used[name] = cell.cell_contents
+    return used
+
+
 def _fails(value: Any) -> bool:
     try:
-        dumps(value)
+        pickle.loads(dumps(value))  # noqa: S301 - made here
     except Exception:  # noqa: BLE001 - the caller raises the first one
         return True
     return False

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from penstock.core.errors import WorkerError
+from penstock.engine.transport.dumped_plan import value_at_fault
 from penstock.engine.transport.packets import opened_packet, packet_of
 from penstock.plan.graph import post_order
 from penstock.plan.node import Node
@@ -45,11 +46,13 @@ def undelivered(plan: Node, error: BaseException, kind: str, otherwise: str = BY
     missing = getattr(error, "name", None) if isinstance(error, ImportError) else None
     where = _user_of(plan, missing) if missing else None
     what = f"{where} needs the module {missing!r}, which" if where else f"{plan.label()}"
-    advice = "Let it be loaded there"
     if isinstance(error, SyntaxError):
         advice = f"Correct {error.filename}, which the worker imports anew"
     elif isinstance(error, ImportError):
         advice = "Let it be found there, for example by an entry of sys.path"
+    else:
+        what = value_at_fault(plan) or what
+        advice = "Make the object inside the function, so that each process has one of its own"
     made = WorkerError(
         f"{what} cannot be loaded in a worker process: {type(error).__name__}: {error}. {advice}, or change the "
         f"options: {otherwise}"

@@ -34,7 +34,10 @@ def text_of_class(cls: type, digests: Digests) -> str:
         told.append(digests.of(type(cls)).hex())
     told += [(field.name, [digests.of(part).hex() for part in _parts_of_field(field)]) for field in _fields_of(cls)]
     told += [(name, [(key, digests.of(part).hex()) for key, part in field]) for name, field in _fields_of_library(cls)]
-    told.append([(name, type_text(annotated)) for name, annotated in vars(cls).get("__annotations__", {}).items()])
+    annotations = vars(cls).get("__annotations__")
+    if not isinstance(annotations, dict):  # a class in native code may have a descriptor there
+        annotations = {}
+    told.append([(name, type_text(annotated)) for name, annotated in annotations.items()])
     if issubclass(cls, enum.Enum):
         told += [(name, *_of_member(member, digests)) for name, member in cls.__members__.items()]
     for name, attribute in sorted(vars(cls).items()):

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from penstock.core.digest import digest
-from penstock.plan.content.origins import distribution_of
+from penstock.plan.content.origins import distribution_of, module_of
 from penstock.plan.identity import DESCRIPTORS
 
 if TYPE_CHECKING:
@@ -41,11 +41,12 @@ def add_function(name: str, function: types.FunctionType, digests: Digests) -> N
     if vars(function):
         read.append((f"an attribute of {short}", dict(vars(function))))
     for where, value in read:
-        if _has_own_part(value):
-            told.append(digests.of(value).hex())
-        elif value is not function:
-            digests.parts.add(where, digests.text(value))
-            told.append(where)
+        with digests.named(where):
+            if _has_own_part(value):
+                told.append(digests.of(value).hex())
+            elif value is not function:
+                digests.parts.add(where, digests.text(value))
+                told.append(where)
     digests.parts.put(name, digest(repr(told).encode()))
 
 
@@ -113,17 +114,23 @@ def _read_by(code: types.CodeType, names: dict[str, Any]) -> Iterator[tuple[str,
 def _followed(name: str, value: Any, rest: list[dis.Instruction]) -> tuple[str, Any]:
     """Return the name and value that code reads out of a module of the user: `config.MEAN`, not the whole of `config`.
 
-    The names read out of a library are a part of the code, and count by the version of the library.
+    The names read out of a library are a part of the code, and count by the version of the library, unless the program
+    has put a function of its own there.
     """
+    library: tuple[str, Any] | None = None  # which stands for the names read out of it
     for instruction in rest:
         if not isinstance(value, types.ModuleType) or instruction.opname not in ("LOAD_ATTR", "LOAD_METHOD"):
             break
-        if distribution_of(value.__name__) is not None:
-            break
-        name, value = f"{name}.{instruction.argval}", getattr(value, instruction.argval, _UNBOUND)
-        if value is _UNBOUND:
-            break
-    return name, value
+        attribute = instruction.argval
+        if library is None and distribution_of(value.__name__) is not None:
+            library = name, value
+        found = vars(value).get(attribute, _UNBOUND) if library else getattr(value, attribute, _UNBOUND)
+        name, value = f"{name}.{attribute}", found
+    return (name, value) if library is None or _is_of_user(value) else library
+
+
+def _is_of_user(value: Any) -> bool:
+    return isinstance(value, types.FunctionType) and distribution_of(module_of(value)) is None
 
 
 def _imported(

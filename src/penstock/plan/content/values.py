@@ -6,10 +6,12 @@ import copyreg
 import dataclasses
 import enum
 import functools
+import gc
 import os
 import threading
 import types
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, cast
 
 import numpy as np
@@ -67,10 +69,29 @@ class Digests:
         self._open[id(value)] = len(self._open)
         try:
             made = self._of(value)
+        except (UnhashableError, RecursionError):
+            raise
+        except Exception as error:  # noqa: BLE001 - of a method of the value
+            made = self._without_content(value, error)
         finally:
             del self._open[id(value)]
         self._done[id(value)] = value, made
         return made
+
+    @contextmanager
+    def named(self, where: str) -> Generator[None]:
+        """Let the error of a value that cannot be hashed say where it is."""
+        try:
+            yield
+        except UnhashableError as error:
+            raise UnhashableError(f"{where}, {error}") from error
+
+    def _without_content(self, value: Any, error: Exception) -> bytes:
+        """Return the digest of a value by its type alone, or raise an `UnhashableError`."""
+        cls = type(value)
+        if self._strict:
+            raise UnhashableError(f"{value!r:.60} of the type {cls.__qualname__}") from error
+        return _joined("object", self.class_(cls))
 
     def _of(self, value: Any) -> bytes:  # noqa: PLR0911 - one for each kind of value
         if type(value) in (np.ndarray, np.memmap):
@@ -103,9 +124,10 @@ class Digests:
         return _joined(kind, *map(self.of, value))
 
     def _array(self, array: np.ndarray) -> bytes:
+        order = ["F"] if array.flags.fnc else []
         if array.dtype.hasobject:
-            return _joined("array", repr(array.shape), str(array.dtype), self.of(array.tolist()))
-        told = ("array", repr(array.shape), repr(np.lib.format.dtype_to_descr(array.dtype)))
+            return _joined("array", repr(array.shape), str(array.dtype), *order, self.of(array.tolist()))
+        told = ("array", repr(array.shape), repr(np.lib.format.dtype_to_descr(array.dtype)), *order)
         place = _place_in_file(array)
         if place is not None:
             return _joined(*told, self.of(place))
@@ -138,9 +160,13 @@ class Digests:
         name = self.parts.refer(
             cls,
             f"the class {_short(cls.__qualname__)}",
-            lambda name: self.parts.put(name, classes.text_of_class(cls, self)),
+            lambda name: self._add_class(cls, name),
         )
         return _joined("class", name)
+
+    def _add_class(self, cls: type, name: str) -> None:
+        with self.named(name):
+            self.parts.put(name, classes.text_of_class(cls, self))
 
     def function(self, function: types.FunctionType) -> bytes:
         """Return the digest of a Python function: the name and closure of a library's, or the part of the user's."""
@@ -178,6 +204,9 @@ class Digests:
         module = str(getattr(value, "__module__", None) or getattr(value, "__objclass__", object).__module__)
         if isinstance(value, np.ufunc):
             module = "numpy"
+            of_python = [each for each in gc.get_referents(value) if callable(each)]
+            if of_python:  # made by `np.frompyfunc`
+                return _joined("ufunc", *map(self.of, [value.nin, value.nout, value.identity, *of_python]))
         return self.library(module, name) if distribution_of(module) is not None else _joined("builtin", name)
 
     def _object(self, value: Any) -> bytes:  # noqa: PLR0911 - as above
@@ -201,22 +230,23 @@ class Digests:
             return _joined("wrapped", self.class_(cls), self.of(wrapped))
         if _is_tensor(cls) and (array := _as_array(value)) is not None:
             return _joined("array", self.class_(cls), self.of(array))
-        return _joined("object", self.class_(cls), *map(self.of, self._state(value)))
+        state = self._state(value)
+        if isinstance(state, str) and distribution_of(module := module_of(value)) is not None:
+            return self.library(module, f"{module}.{state}")
+        return _joined("object", self.class_(cls), *map(self.of, [state] if isinstance(state, str) else state))
 
     def _state(self, value: Any) -> Iterable[Any]:
-        """Return the values that an object consists of: its attributes, or the state that pickle would save."""
+        """Return the values that an object consists of: its attributes, or the state that pickle would save.
+
+        A text is the name by which pickle finds the object in its module.
+        """
         cls = type(value)
         if cls.__module__.startswith("penstock.") and dataclasses.is_dataclass(value):
             return [[field.name, getattr(value, field.name)] for field in dataclasses.fields(value) if field.compare]
-        try:
-            reduce = copyreg.dispatch_table.get(cls)
-            reduced = reduce(value) if reduce is not None else value.__reduce_ex__(4)
-        except Exception as error:
-            if not self._strict:
-                return ()
-            raise UnhashableError(f"{value!r:.60} of the type {cls.__qualname__}") from error
+        reduce = copyreg.dispatch_table.get(cls)
+        reduced = reduce(value) if reduce is not None else value.__reduce_ex__(4)
         if isinstance(reduced, str):
-            return (reduced,)
+            return reduced
         if reduce is None and not any(_defines(cls, name) for name in _OWN_STATE) and not hasattr(cls, "__slots__"):
             held: dict[str, Any] = getattr(value, "__dict__", {})  # none of `object()`
             made = {name for name in held if isinstance(getattr(cls, name, None), functools.cached_property)}
@@ -225,7 +255,7 @@ class Digests:
             return [*items, *_items_in(value)]
         if reduce is None and not _is_of_library(cls) and _is_native(cls) and getattr(value, "__dict__", None):
             reduced = (*reduced, vars(value))
-        return [list(cast("Iterable[Any]", part)) if hasattr(part, "__next__") else part for part in reduced]
+        return [list(cast("Iterator[Any]", part)) if isinstance(part, Iterator) else part for part in reduced]
 
 
 def _items_in(value: Any) -> list[Any]:

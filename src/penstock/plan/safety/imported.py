@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from penstock.core.cached import cached_property
+from penstock.core.pickling import SCRIPTS, Cached, is_dispatch, travels_by_value
 from penstock.plan.content.code import nested_code
 from penstock.plan.content.origins import distribution_of, module_of
 from penstock.plan.graph import post_order
@@ -29,12 +30,8 @@ from penstock.plan.safety.module_place import (
     CACHED_RESULT,
     CODE,
     REGISTRY,
-    SCRIPTS,
-    Cached,
     ModulePlace,
-    is_dispatch,
     place_of_name,
-    travels_by_value,
 )
 
 _SCALARS = (bool, int, float, complex, str, bytes, type(None))
@@ -325,9 +322,7 @@ def imported_by(plan: Node) -> Imported:
 def _importable(names: dict[str, Any]) -> str | None:
     """Return the name of the module whose variables these are, if other processes import it."""
     name = str(names.get("__name__"))
-    is_it = (
-        name not in SCRIPTS and getattr(sys.modules.get(name), "__dict__", None) is names and not travels_by_value(name)
-    )
+    is_it = getattr(sys.modules.get(name), "__dict__", None) is names and not travels_by_value(name)
     return name if is_it else None
 
 

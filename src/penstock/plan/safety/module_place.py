@@ -2,27 +2,22 @@
 
 from __future__ import annotations
 
-import functools
 import sys
 import types
 from importlib import import_module
 from typing import Any, NamedTuple, TypeAlias
 
-import cloudpickle
-
+from penstock.core.pickling import Cached, is_dispatch, travels_by_value
 from penstock.plan.safety.instructions import ABSENT, in_cell
 
 PlaceSteps: TypeAlias = tuple[str | int, ...]
 
-SCRIPTS = ("__main__", "__mp_main__")
 CACHED_RESULT = "()"
 """The step from a function with `functools.cache` and no parameters to the result that it keeps."""
 CODE = "__code__"
 """The step from a function to its code."""
 REGISTRY = "registry"
 """The step from a function with `functools.singledispatch` to those that are registered, by class."""
-Cached: Any = type(functools.lru_cache(len))
-"""The type of functions with `functools.cache` or `lru_cache`."""
 
 
 class ModulePlace(NamedTuple):
@@ -84,27 +79,16 @@ class ModulePlace(NamedTuple):
         return isinstance(thing, type | types.FunctionType | Cached) and place_of_name(thing) == self
 
 
-def is_dispatch(thing: Any) -> bool:
-    """Return whether a function is one that `functools.singledispatch` makes."""
-    return hasattr(thing, "dispatch") and hasattr(thing, REGISTRY) and hasattr(thing, "_clear_cache")
-
-
 def place_of_name(thing: Any) -> ModulePlace | None:
     """Return the place by whose name a function or a class travels; `None` if it travels by value."""
     module, names = str(getattr(thing, "__module__", None)), str(thing.__qualname__).split(".")
-    if module in SCRIPTS or module not in sys.modules or travels_by_value(module):
+    if module not in sys.modules or travels_by_value(module):
         return None
     place = ModulePlace(module, tuple(names))
     found = place.value()
     if isinstance(found, staticmethod | classmethod) and found.__func__ is thing:
         return place.then("__func__")
     return place if found is thing else None
-
-
-def travels_by_value(module: str) -> bool:
-    """Return whether the functions of a module travel by value, as `cloudpickle` was asked to send them."""
-    registered = cloudpickle.list_registry_pickle_by_value()
-    return any(module == each or module.startswith(f"{each}.") for each in registered)
 
 
 def _at(holder: Any, step: str | int) -> Any:
