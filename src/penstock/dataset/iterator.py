@@ -109,21 +109,25 @@ class Iterator(Watching, Closing, Generic[T]):
         return self
 
     def __next__(self) -> T:
-        with self._lock:
-            left = len(self._items)
-            if not left:
-                self._refill()
+        left = received = 0
+        try:
+            with self._lock:
+                received = self._received
                 left = len(self._items)
-            try:
+                if not left:
+                    self._refill()
+                    left = len(self._items)
                 item = self._items.popleft()
-            except BaseException as error:  # out of memory, or an interrupt, perhaps after an item was taken
+                self._received += 1
+                if self._received == self._left:
+                    self._passes.end()
+                return item
+        except BaseException as error:
+            if left:  # out of memory, or an interrupt, perhaps after an item was taken
+                self._received = received
                 self._drop(left)
                 cast("Run", self._run).close("failed" if isinstance(error, Exception) else "cancelled")
-                raise
-            self._received += 1
-            if self._received == self._left:
-                self._passes.end()
-            return item
+            raise
 
     def _refill(self) -> None:
         asked = perf_counter_ns()

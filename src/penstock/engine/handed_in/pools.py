@@ -10,6 +10,7 @@ from concurrent.futures import Executor, ProcessPoolExecutor
 from contextlib import suppress
 from multiprocessing import Pipe, connection
 from multiprocessing.connection import Connection
+from time import monotonic, sleep
 from typing import Any, Protocol
 from weakref import WeakKeyDictionary, WeakSet, ref
 
@@ -38,8 +39,11 @@ def dead_processes(executor: Executor) -> list[Any]:
     processes = processes_of(executor)
     ended = connection.wait([each.sentinel for each in processes], 0) if processes else []
     dead = [each for each in processes if each.sentinel in ended]
+    until = monotonic() + LAST_WAIT
     for each in dead:
         each.join(LAST_WAIT)  # the exit code may come a moment later
+        while each.exitcode is None and monotonic() < until:  # another thread has received it, and not yet kept it
+            sleep(0.001)
     return [each for each in dead if each.exitcode != -signal.SIGTERM] or dead
 
 
