@@ -88,6 +88,19 @@ def check_path(call: str, name: str, value: object) -> str:
     return path
 
 
+def check_local_path(call: str, name: str, value: object) -> str:
+    """Return `value` as a path of this machine; refuse URLs.
+
+    >>> check_local_path("save", "path", "s3://bucket/rows")
+    Traceback (most recent call last):
+    ValueError: save(path='s3://bucket/rows'): expected a path of this machine, not a URL
+    """
+    path = check_path(call, name, value)
+    if "://" in path:
+        raise ValueError(f"{call}({name}={path!r:.200}): expected a path of this machine, not a URL")
+    return path
+
+
 def check_list(call: str, name: str, value: object, what: str) -> list[Any]:
     """Return the items of `value`; refuse anything but a list of `what`, such as a single item.
 

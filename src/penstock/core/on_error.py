@@ -6,7 +6,7 @@ import os
 from dataclasses import KW_ONLY
 from typing import Any
 
-from penstock.core.checks import check_count, check_path, is_one_of
+from penstock.core.checks import check_count, check_local_path, is_one_of
 from penstock.core.frozen import frozen
 
 __all__ = ["ErrorBudget", "OnError", "replace", "skip"]
@@ -158,4 +158,4 @@ def on_error_of(call: str, given: object) -> OnError | None:
 
 
 def _path_of(call: str, quarantine: str | os.PathLike[str] | None) -> str | None:
-    return None if quarantine is None else check_path(call, "quarantine", quarantine)
+    return None if quarantine is None else check_local_path(call, "quarantine", quarantine)

@@ -6,6 +6,7 @@ import os
 from dataclasses import asdict, fields
 from typing import Any, Literal, Self, TypeAlias, get_args
 
+from penstock.core.checks import check_local_path
 from penstock.core.errors import PlanError
 from penstock.core.frozen import frozen
 
@@ -89,7 +90,7 @@ class Tuning:
         """
         import json  # expensive to load, and rarely needed
 
-        with open(path, "w", encoding="utf-8") as file:
+        with open(check_local_path("save", "path", path), "w", encoding="utf-8") as file:
             json.dump({"format": TUNING_FORMAT, **asdict(self)}, file, indent=1)
             file.write("\n")
 

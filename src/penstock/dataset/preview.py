@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from penstock import dataset, engine, watch
-from penstock.core.checks import check_count, check_flag, check_path
+from penstock.core.checks import check_count, check_flag, check_local_path
 from penstock.core.errors import PlanError
 from penstock.core.options import Options
 from penstock.dataset.handle import Handle, T_co
@@ -74,7 +74,7 @@ class Preview(Handle[T_co]):
         n: 3 (2, 67 %), 5 (1, 33 %)
         """
         most = None if limit is None else check_count("describe", "limit", limit, least=0)
-        path = None if checkpoint is None else check_path("describe", "checkpoint", checkpoint)
+        path = None if checkpoint is None else check_local_path("describe", "checkpoint", checkpoint)
         if not (progress is None or callable(progress)):
             progress = check_flag("describe", "progress", progress)
         length = self._plan.length

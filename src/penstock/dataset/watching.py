@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 from penstock import plan as plans
 from penstock import watch
-from penstock.core.checks import check_path
+from penstock.core.checks import check_local_path
 from penstock.core.errors import PlanError
 from penstock.engine.runs.settings import operations_of
 from penstock.plan.graph import post_order
@@ -178,7 +178,8 @@ class Watching:
         >>> sum(event.get("cat") == "wait" for event in events) > 0
         True
         """
-        self._add_viewer("trace", lambda: watch.trace.viewer.TraceViewer(path), spans=True)
+        where = check_local_path("trace", "path", path)
+        self._add_viewer("trace", lambda: watch.trace.viewer.TraceViewer(where), spans=True)
 
     def note_transfer(self, name: str, begin: int, took: int, nbytes: int) -> None:
         """Record the transfer of a batch to a device, of which a trace or a report tells; times are in ns."""
@@ -203,7 +204,8 @@ class Watching:
         ...     os.listdir(folder)
         ['penstock']
         """
-        where = to if isinstance(to, str | os.PathLike) else watch.export.tensorboard.writer_of(to)
+        is_path = isinstance(to, str | os.PathLike)
+        where = check_local_path("to_tensorboard", "to", to) if is_path else watch.export.tensorboard.writer_of(to)
         if where is None:
             raise TypeError(f"to_tensorboard(): expected a folder or a SummaryWriter, not {type(to).__name__}")
         self._add_viewer("to_tensorboard", lambda: watch.export.tensorboard.TensorBoardViewer(where))
@@ -259,7 +261,7 @@ class Watching:
         ...         file.read(15)
         '<!doctype html>'
         """
-        where = check_path("report", "path", path)
+        where = check_local_path("report", "path", path)
         plan, bound, applied = self._as_run()
 
         def explained() -> str:

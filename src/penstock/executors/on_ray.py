@@ -19,6 +19,7 @@ from penstock.executors.in_place import STAYS_FROM, results_in_place
 from penstock.executors.nodes import Nodes
 from penstock.executors.protocol import LostWorkerError
 
+CONNECTION_ENDED = "the connection to the Ray cluster was ended by ray.shutdown(): close your iterators before that"
 LOST = ("WorkerCrashedError", "NodeDiedError", "ObjectLostError", "OutOfMemoryError", "RaySystemError")
 """Errors of Ray that tell of a worker, a node or a result that is gone; subclasses count."""
 OTHER_VERSIONS = "Version mismatch:"
@@ -109,6 +110,8 @@ class RayExecutor(Executor):
         """The number of tasks that the cluster can run at a time, at least one."""
         if self._workers is not None:
             return self._workers
+        if not self._ray.is_initialized():
+            raise WorkerError(CONNECTION_ENDED)
         return max(self._fitting(self._ray.cluster_resources()), 1)
 
     def _fitting(self, resources: Mapping[str, float]) -> int:
@@ -135,7 +138,7 @@ class RayExecutor(Executor):
         Raises:
             RuntimeError: The executor was shut down.
         """
-        if (now := time.monotonic()) >= self._known_until:
+        if (now := time.monotonic()) >= self._known_until and self._ray.is_initialized():
             self._known_until = now + _NODES_KNOWN
             alive = [each for each in self._ray.nodes() if each["Alive"]]
             with self._lock:
@@ -164,6 +167,8 @@ class RayExecutor(Executor):
         with self._lock:
             if self._is_shut:
                 raise RuntimeError("cannot schedule new futures after shutdown")
+            if not self._ray.is_initialized():  # a task would start another cluster
+                raise RuntimeError(CONNECTION_ENDED)
             node = None if place is None else self._nodes.choose(place)
             self._under_way[future] = node
         try:

@@ -141,3 +141,16 @@ def test_a_later_pass_has_the_workers_of_its_time(executor):
     it = ds.iterator()
     assert len(list(it)) == 50
     assert it.stats().workers == 5
+
+
+def test_an_executor_that_cannot_tell_its_workers_loses_no_items(executor):
+    ds = ps.Dataset.range(40).batch(4)
+    it = ds.with_options(ps.Options(executor=executor)).iterator()
+    received = [next(it).tolist() for _ in range(3)]
+    it._run._following._due = 0
+    del executor.workers
+    with pytest.raises(AttributeError, match="workers"):
+        received.extend(batch.tolist() for batch in it)
+    rest = ds.iterator()
+    rest.load_state_dict(it.state_dict())
+    assert [*received, *(batch.tolist() for batch in rest)] == [list(range(low, low + 4)) for low in range(0, 40, 4)]

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from os import PathLike
 from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
 
-from penstock.core.checks import check_count, check_flag, check_flag_or_none, check_path
+from penstock.core.checks import check_count, check_flag, check_flag_or_none, check_local_path
 from penstock.core.errors import ElementError, PlanError
 from penstock.core.on_error import NO_VALUE, ErrorBudget, OnError, budget_of, on_error_of, skip
 from penstock.core.options import AUTOTUNE
@@ -205,7 +205,7 @@ class ElementwiseMethods(Handle[T_co]):
         [-6, 6, 3]
         """
         warns = check_flag("ignore_errors", "log_warning", log_warning)
-        path = None if quarantine is None else check_path("ignore_errors", "quarantine", quarantine)
+        path = None if quarantine is None else check_local_path("ignore_errors", "quarantine", quarantine)
         on_error = skip(budget_of("ignore_errors", budget), quarantine=path)
         whole = read.stream.with_sound_elements(self._plan)
         below = whole

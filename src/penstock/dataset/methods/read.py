@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from penstock import sources, storage
-from penstock.core.checks import check_flag, check_flag_or_none, check_list, check_path, check_seed
+from penstock.core.checks import check_flag, check_flag_or_none, check_list, check_local_path, check_seed
 from penstock.dataset.handle import Handle, T_co
 from penstock.elements.spec import Spec
 from penstock.ops import read
@@ -167,7 +167,7 @@ class ReadMethods(Handle[T_co]):
         >>> [batch["x"].tolist() for batch in Dataset.load(folder).batch(3)]
         [[0, 1, 2], [3, 4]]
         """
-        return reading(sources.saved.reading.saved(check_path("load", "path", path)))
+        return reading(sources.saved.reading.saved(check_local_path("load", "path", path)))
 
     @staticmethod
     def list_files(

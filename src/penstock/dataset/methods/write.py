@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 
 from penstock import plan as plans
 from penstock import sources
-from penstock.core.checks import check_count, check_flag, check_mapping, check_path, is_one_of
+from penstock.core.checks import check_count, check_flag, check_local_path, check_mapping, check_path, is_one_of
 from penstock.core.errors import PlanError
 from penstock.dataset.handle import T_co
 from penstock.dataset.iterate import Iterate
@@ -40,7 +40,7 @@ class Write(Iterate[T_co]):
         {'x': 3, 'square': 9}
         """
         self._check_ends("save")
-        folder, replace = check_path("save", "path", path), check_flag("save", "overwrite", overwrite)
+        folder, replace = check_local_path("save", "path", path), check_flag("save", "overwrite", overwrite)
         told = plans.fingerprint.fingerprint(self._plan)
         with self.iterator() as it:
             sources.saved.writing.save(it, folder, fingerprint=told, overwrite=replace)

@@ -43,11 +43,11 @@ class Following:
         asked = self._clock()
         if self._handed_out:
             self._stepped += asked - self._handed_out
-        made = items()
-        self._handed_out = now = self._clock()
-        if now >= self._due:
-            self._due = now + LOOKED_EVERY
+        if asked >= self._due:  # before items are taken, which an error would lose
+            self._due = asked + LOOKED_EVERY
             self._look()
+        made = items()
+        self._handed_out = self._clock()
         return made
 
     def _look(self) -> None:

@@ -96,6 +96,7 @@ class Run(Changeable):
         """The workers and tuners of the run, and what it tells of itself; another one once the run has begun."""
         self.budget: Budget = self.session.budget
         """The memory budget, and what each part of the run holds of it."""
+        self._unreturned = 0  # items that were counted as handed out, and perhaps lost by an error since
         self._is_begun = False  # set by the first request for items, so that an interrupt finds all that has begun
         watch_over(self)
 
@@ -145,7 +146,7 @@ class Run(Changeable):
 
     def cursor(self, left: int) -> Cursor:
         """Return the cursor to continue from, if `left` of the items handed out last were not received."""
-        return self._position.cursor(left)
+        return self._position.cursor(left + self._unreturned)
 
     def items(self) -> list[Any] | Any | None:
         """Return a list or a queue of the next items; `None` when the epoch is over."""
@@ -261,10 +262,12 @@ class Run(Changeable):
         while (piece := self._piece()) is not None:
             self.session.tidy()
             left_out = self._position.hand_out(piece)
-            if left_out < len(piece.chunk):
+            self._unreturned = len(piece.chunk) - left_out  # until nothing can fail any longer
+            if self._unreturned:
                 items = piece.chunk.elements()
                 items = items[left_out:] if left_out else items
                 self._count(piece, items)
+                self._unreturned = 0
                 return items
         self._position.end()
         return None
