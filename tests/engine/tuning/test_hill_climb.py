@@ -310,6 +310,16 @@ def test_threads_are_given_back_if_the_consumer_s_thread_makes_as_much():
         assert climbing.decisions == [none if stays == 0 else "2 threads stay: none made 0.80 times as much"]
 
 
+def test_nothing_is_judged_before_an_item_is_made():
+    climbing = climb(pays_from=300 * US)
+    assert look(climbing, **CHEAP, rate=4.0) == 0
+    for _ in range(climbing.look.settling):
+        climbing.observe(Cost(400 * US, 400 * US), 1)
+    for now in range(3):
+        assert climbing.retuned(now=10**12 * (now + 1), used=0, waited=10**12) is None
+    assert climbing.threads == 0
+
+
 def test_threads_that_were_given_back_are_tried_again_ever_later_if_items_cost_enough():
     for cost, gaps in ((400 * US, [5, 17, 65]), (200 * US, [])):
         climbing, tried = climb(threads=0, pays_from=300 * US), []

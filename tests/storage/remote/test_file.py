@@ -13,6 +13,7 @@ SHOWN = {
     "https://host/a.tar?X-Amz-Credential=AK&X-Amz-Signature=5ec": "https://host/a.tar",
     "https://acct.blob.core.windows.net/c/k?sv=2&sp=r&sig=5ec": "https://acct.blob.core.windows.net/c/k",
     "https://host/a?id=7&token=5ec&page=2": "https://host/a?id=7&page=2",
+    "https://host/a?id=7&code=5ec&tok=5ec&jwt=5ec&session=5ec": "https://host/a?id=7",
     "s3://bucket/odd?name@x": "s3://bucket/odd?name@x",
     "abfs://container@account/key": "abfs://container@account/key",
 }

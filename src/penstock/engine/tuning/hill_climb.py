@@ -189,6 +189,8 @@ class HillClimb:
         return self._go_on_with(threads)
 
     def _has_seen_enough(self, look: Look) -> bool:
+        if not look.made:
+            return False
         if self.attempt is not None and 2 * look.passed > SHORTEST_LOOK and look.tasks >= 2 * self.threads:
             needed = self.attempt.need * self.attempt.look.rate
             if not needed / CLEAR_RATIO < look.rate < needed * CLEAR_RATIO:

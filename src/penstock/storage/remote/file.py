@@ -12,7 +12,7 @@ from penstock.storage.remote.options import with_checked_own
 _URL = re.compile("[A-Za-z][A-Za-z0-9+.-]*://")
 _CREDENTIAL = (
     "x-(amz|goog|ms|oss|cos)-.*|signature|sig|se|sp|sv|sr|st|ske|skoid|sks|skt|sktid|skv|expires|awsaccesskeyid|"
-    "googleaccessid|policy|key-pair-id|.*(token|secret|password|credential|api_?key|auth).*|key"
+    "googleaccessid|policy|key-pair-id|.*(token|secret|password|credential|api_?key|auth|jwt|session).*|key|code|tok"
 )
 
 
