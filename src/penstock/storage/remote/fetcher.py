@@ -123,7 +123,7 @@ class Fetcher:
                     cuts[i] = taken[key]
                 elif (known := self._known.get(key)) is not None:
                     cut = self._taken(key, *known)
-                    if not any(piece.failure is not None and not piece.failure[0].kind.is_passing for piece in cut):
+                    if not any(piece.failure is not None for piece in cut):
                         cuts[i] = taken[key] = cut  # otherwise asked for again: the reason may be gone
                 else:
                     self._unannounced[key] = now
