@@ -47,8 +47,9 @@ def column_parts(spec: LeafSpec, count: int, into: NDArray[Any] | None) -> Colum
 
 def memory_for(shape: tuple[int, ...], dtype: np.dtype[Any], into: NDArray[Any] | None) -> NDArray[Any]:
     """Return the given memory if it fits, else new memory."""
-    fits = into is not None and into.shape == shape and into.dtype == dtype
-    return into if fits and into is not None else np.empty(shape, dtype)
+    if into is None or into.shape != shape or into.dtype != dtype:
+        return np.empty(shape, dtype)
+    return into
 
 
 def picked(column: NDArray[Any], rows: Rows, into: NDArray[Any] | None) -> NDArray[Any]:

@@ -44,7 +44,7 @@ _MAKERS = frozenset(
 """Built-in functions whose results are new, or parts of their arguments."""
 _RUNS_LATER = 0x20 | 0x80 | 0x200  # flags of the code of generators, coroutines and asynchronous generators
 _LAZY = ("enumerate", "reversed", "zip")
-"""Those whose results refer to their arguments."""
+"""Built-in functions whose results refer to their arguments and read them later."""
 _REACHES_OUT = ("GLOBAL", "LOAD_NAME", "IMPORT", "ATTR", "METHOD", "LOCALS", "CLASSDEREF", "SUPER", "BUILD_CLASS")
 """Parts of the names of instructions that may reach an object from before the call."""
 _DEEPEST = 3

@@ -28,7 +28,7 @@ MOST_IN_A_WINDOW = 24  # spans recorded; tasks so cheap that there are more are 
 LONG = 1_000_000  # ns; longer tasks and operations are recorded however many there are
 LEAST_TIMED = 50_000  # ns of an element; timing one, and counting it, takes about 0.4 µs
 CALLS_LEFT_OUT = 15  # after one whose elements took less than a quarter of that
-TRANSFERS = -1  # in the place of the thread of a transfer, which a device makes
+TRANSFERS = -1  # the number given instead of a thread, since a device makes transfers
 MOST_SPANS = 1 << 17  # waiting to be taken; with nobody taking them, the oldest are dropped
 
 
