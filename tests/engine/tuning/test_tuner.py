@@ -10,12 +10,14 @@ from penstock.engine.tuning.look import Look
 from penstock.engine.tuning.tuner import (
     BESIDE_ROWS,
     FAR_PIECE,
+    HELD_UP_BYTES,
     INLINE_BYTES,
     INLINE_TASK,
     LONGEST_PIECE,
     LOOKS,
     MOST_GROUPED,
     MS,
+    RARE_TASKS,
     RECENT_TASKS,
     SETTLED,
     SPARE,
@@ -205,6 +207,29 @@ def test_uneven_tasks_take_no_more_memory():
     for item_bytes in (1, SPARE_BYTES // 3, SPARE_BYTES + 1):
         even, odd = (uneven(walls, item_bytes=item_bytes) for walls in ([MS], [MS, 3 * MS]))
         assert odd.depth() + odd.spare() == even.depth() + even.spare()
+
+
+@pytest.mark.parametrize(
+    ("slow", "item_bytes", "more"),
+    [
+        (200 * MS, 0, 4 * 32),  # at most
+        (40 * MS, 0, 4 * 7),  # each of the others makes about as many meanwhile
+        (40 * MS, HELD_UP_BYTES // 10, 10),
+        (40 * MS, HELD_UP_BYTES + 1, 0),
+        (15 * MS, 0, 0),  # soon over
+    ],
+)
+def test_the_window_covers_one_slow_task_among_many(slow, item_bytes, more):
+    tuner = uneven([5 * MS] * 19 + [slow] + [5 * MS] * 20, item_bytes=item_bytes)
+    assert tuner.depth() == 9 + more
+    assert tuner.unevenness > 2
+
+
+def test_a_slow_task_is_forgotten_in_time():
+    tuner = uneven([5 * MS] * 20 + [200 * MS])
+    for _ in range(4 * RARE_TASKS):
+        tuner.observe(Cost(5 * MS, 5 * MS), 1)
+    assert tuner.depth() == 9
 
 
 def test_waiting_for_a_core_does_not_make_tasks_uneven():

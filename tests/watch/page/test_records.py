@@ -13,7 +13,7 @@ def test_a_few_records_that_take_much_of_the_time_are_told_by_name():
     costs.settle()
     assert costs.count == 1003
     told = costs.sentence("map(decode)", lambda record: f"{record}.jpg")
-    assert told.startswith("3 of 1,003 records take 38% of the time of map(decode): 7000.jpg 300.0 µs, 6000.jpg 200.0")
+    assert told.startswith("3 of 1,003 records take 38 % of the time of map(decode): 7000.jpg 300.0 µs, 6000.jpg 200.0")
 
 
 def test_records_of_like_costs_are_listed():
@@ -28,4 +28,4 @@ def test_records_of_like_costs_are_listed():
 def test_one_record_is_told_in_the_singular():
     costs = RecordCosts()
     costs.add(range(10), [1] * 9 + [10**10])
-    assert costs.sentence("map(f)", str).startswith("1 of 10 records takes 100% of the time of map(f): 9 10.0 s")
+    assert costs.sentence("map(f)", str).startswith("1 of 10 records takes 100 % of the time of map(f): 9 10.0 s")

@@ -32,6 +32,17 @@ def test_each_kind_of_leaf_is_shown(element, has):
     assert "<i>" not in html
 
 
+def test_lists_of_plain_values_are_one_part_and_the_number_of_parts_is_bounded():
+    html = element_html({"ids": [*range(1000)], "boxes": [{"x": 1}] * 50, "none": None})
+    assert html.count("class=leaf") == 3
+    assert "<h3>ids <small>int64[1000]</small></h3>" in html
+    assert "<h3>boxes <small>list[50]</small></h3>" in html
+    assert "<code>None</code>" in html
+    many = element_html({f"key {at}": at for at in range(100)})
+    assert many.count("class=leaf") == 40
+    assert many.endswith("… and 60 more parts</p>")
+
+
 def test_a_batch_shows_its_first_elements():
     html = element_html({"image": np.zeros((20, 16, 16, 3), np.uint8), "n": np.arange(20)}, rows=1)
     assert html.count("<img") == 8

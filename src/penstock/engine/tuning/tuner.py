@@ -43,6 +43,9 @@ SPARE_BYTES = 4 << 20  # the most bytes of tasks beyond two a thread, so that ba
 SPARE = 8  # small tasks that are started and taken together: the first of them finds all caches cold
 UNEVEN = 0.1  # ratio of the mean deviation of task costs to their mean; above it, some tasks hold up others
 UNUSUAL = 4  # a task counts for at most this multiple of the mean
+RARE_TASKS = 256  # tasks after which most of what the longest of late took beyond the mean is forgotten
+MOST_HELD_UP = 32  # tasks for each thread, at most, that are made behind a long one
+HELD_UP_BYTES = 256 << 20  # the most bytes of them
 PLAINLY = 3  # this multiple of the work of a task is too much
 SETTLED = 64  # looks after which a group that is nearly large enough stays as it is
 ALONE = 0.9  # share of a task that only one thread at a time may do; above it, a second thread has no work
@@ -70,6 +73,7 @@ class Tuner:
     looks: int = 0
     item_mean: float = 0.0  # ns, of recent items, without waiting for a core
     deviation: float = 0.0  # ns, the mean deviation from that
+    longest: float = 0.0  # ns, of an item of late
     waiting: float = math.inf  # the least time blocked / CPU time of a task while no other ran
     alone: float = 0.0  # share of the time of a task in functions that one thread at a time may call
     climb: HillClimb | None = None
@@ -88,11 +92,13 @@ class Tuner:
         # the least is the cost of the work; first calls and noise raise the average
         self.item_wall = per_item if self.looks == 0 else min(per_item, 1.25 * self.item_wall)
         if self.looking:  # first calls would raise the mean
-            self.item_mean = self.item_wall
-        steady = min(self._work(cost) / items, UNUSUAL * self.item_mean)
+            self.item_mean = self.longest = self.item_wall
+        work = self._work(cost) / items
+        steady = min(work, UNUSUAL * self.item_mean)
         recent = RECENT_TASKS if self.looks >= SETTLED else min(max(self.looks - LOOKS + 1, 1), RECENT_TASKS)
         self.item_mean += (steady - self.item_mean) / recent
         self.deviation += (abs(steady - self.item_mean) - self.deviation) / recent
+        self.longest = max(work, self.longest - (self.longest - self.item_mean) / RARE_TASKS)
         if self.climb is not None:
             self.climb.observe(cost, items)
         else:
@@ -139,6 +145,11 @@ class Tuner:
         """The share of the time for which a thread that wants the GIL waits for another one; `None` if unknown."""
         seen = self.meter.contention
         return None if seen is None or seen.looks < SEEN else seen.share
+
+    @property
+    def unevenness(self) -> float:
+        """The cost of the longest task of late, as a multiple of the mean."""
+        return self.longest / self.item_mean if self.item_mean else 1.0
 
     def threads_pay(self) -> bool:
         """Return whether threads should replace inline tasks."""
@@ -332,13 +343,21 @@ class Tuner:
     def depth(self) -> int:
         """Return the number of tasks to have under way: one running and one waiting for each worker, and one more.
 
-        If some tasks take longer than others, they hold up those behind them; then two more wait for each worker.
+        If some tasks take longer than others, they hold up those behind them; then more wait for each worker.
         """
         return 2 * max(self.threads, 1) + 1 + self._more() if self.pinned is None else self.pinned.ahead
 
     def _more(self) -> int:
-        more = 2 * max(self.threads, 1) if self.deviation > UNEVEN * self.item_mean else 0
-        return min(more, SPARE_BYTES // (self.item_bytes * self.group)) if self.item_bytes else more
+        """Return the further tasks that keep the other workers busy while a task that takes longer holds them up.
+
+        If the longest of late took several times as long, as one slow file among many does, that is as many for each
+        worker as are made meanwhile.
+        """
+        threads, most = max(self.threads, 1), SPARE_BYTES
+        more = 2 * threads if self.deviation > UNEVEN * self.item_mean else 0
+        if self.longest - self.item_mean > LONGEST_PIECE and self.unevenness > UNUSUAL and not self.is_far:
+            more, most = int(threads * min(self.unevenness, MOST_HELD_UP)), HELD_UP_BYTES
+        return min(more, most // (self.item_bytes * self.group)) if self.item_bytes else more
 
     def spare(self) -> int:
         """Return the number of small tasks to have under way beyond `depth`, to start and take several at once.

@@ -84,7 +84,7 @@ def _top(facts: ReportFacts) -> str:
     stats = facts.stats
     figures = {
         f"{'batches' if stats.unit == 'batch' else 'elements'} a second": rate(stats.rate),
-        "of the time waited": f"{stats.wait_share:.0%}",
+        "of the time waited": f"{100 * stats.wait_share:.0f} %",
         "seconds": f"{stats.seconds:,.2f}",
         "peak of batches": size_text(stats.peak_bytes),
     }
@@ -117,7 +117,7 @@ def _plan(stats: Stats) -> str:
         return "<p>No operation was measured.</p>"
     total = sum(each.wall for each in stats.operations) or 1.0
     told = [
-        (cut(each.name, LONGEST_DRAWN), each.wall / total, f"{each.wall / total:.0%} of the work, {each.rows:,} rows")
+        (cut(each.name, LONGEST_DRAWN), each.wall / total, f"{100 * each.wall / total:.0f} % of the work, {each.rows:,} rows")
         for each in stats.operations
     ]
     head, *rows = operations_table(stats)
@@ -151,7 +151,7 @@ def _costs(facts: ReportFacts) -> str:
         return ""
     drawn = drawings.histogram([(_time(least), count) for least, count in bars], "Items by what they cost")
     share = sum(each.took for each in facts.costs.slowest) / (facts.costs.total or 1)
-    most = f"<p>The slowest {len(facts.costs.slowest)} of {facts.costs.tasks:,} tasks took {share:.0%} of the work:</p>"
+    most = f"<p>The slowest {len(facts.costs.slowest)} of {facts.costs.tasks:,} tasks took {100 * share:.0f} % of the work:</p>"
     return f"<div class=wide>{drawn}</div>{most}{_list(facts.slowest)}{''.join(map(_record_costs, facts.records))}"
 
 

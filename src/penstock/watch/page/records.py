@@ -68,7 +68,7 @@ class RecordCosts:
         if share < LEAST_SHARE:
             return f"the slowest of {self.count:,} records in {operation}: {named}"
         many = f"{len(far)} of {self.count:,} records take" if len(far) > 1 else f"1 of {self.count:,} records takes"
-        return f"{many} {share:.0%} of the time of {operation}: {named}"
+        return f"{many} {100 * share:.0f} % of the time of {operation}: {named}"
 
 
 def _time(took: int) -> str:

@@ -3,30 +3,39 @@
 from __future__ import annotations
 
 from html import escape
+from itertools import islice
 from typing import Any
 
 import numpy as np
 
 from penstock.elements.array_text import array_text
-from penstock.elements.nested.structure import flatten, paths
+from penstock.elements.nested.whole import parts_of, short_path
 from penstock.elements.ragged import Ragged
 from penstock.elements.spec import describe, spec_of
 from penstock.watch.page.pictures import image_of, is_wave, png_url, thumbnail, waveform
 
 SHOWN = 8  # elements of a batch
+MOST_PARTS = 40  # of an element
 TEXT_SHOWN = 400
 
 
 def element_html(element: Any, rows: int | None = None) -> str:
     """Return an element leaf by leaf; `rows` is the number of elements if it is a batch."""
-    leaves, structure = flatten(element)
-    parts: list[str] = []
-    for path, leaf in zip(paths(structure), leaves, strict=True):
-        spec = escape(describe(spec_of(leaf)))
-        parts.append(
-            f"<div class=leaf><h3>{escape(path) or 'element'} <small>{spec}</small></h3>{_leaf(leaf, rows)}</div>"
-        )
-    return "".join(parts)
+    parts = parts_of(element)
+    shown = [
+        f"<div class=leaf><h3>{escape(short_path(path)) or 'element'} <small>{escape(_spec(leaf))}</small></h3>"
+        f"{_leaf(leaf, rows)}</div>"
+        for path, leaf in islice(parts.items(), MOST_PARTS)
+    ]
+    if len(parts) > MOST_PARTS:
+        shown.append(f"<p class=soft>… and {len(parts) - MOST_PARTS:,} more parts</p>")
+    return "".join(shown)
+
+
+def _spec(leaf: Any) -> str:
+    if isinstance(leaf, list):
+        return f"list[{len(leaf)}]"  # pyright: ignore[reportUnknownArgumentType] - of anything
+    return "" if leaf is None else describe(spec_of(leaf))
 
 
 def _leaf(leaf: Any, rows: int | None) -> str:
@@ -59,6 +68,8 @@ def value_text(value: Any, most: int = TEXT_SHOWN) -> str:
         text = array_text(value, threshold=12, edgeitems=3, precision=4)
     elif isinstance(value, float | np.floating):
         text = f"{value:.6g}"
+    elif isinstance(value, list):
+        text = str(value[:most])  # pyright: ignore[reportUnknownArgumentType] - of anything
     else:
         text = str(value)
     return text if len(text) <= most else f"{text[:most]}…"
