@@ -86,8 +86,7 @@ def test_the_process_of_an_isolated_run_is_named(mode, where):
         ),
         (
             {"work": 6.0, "blocked": 5.0, "uneven": 20.0},
-            "Workers are idle for 70 % of the time, behind elements that take much longer than others: let more be made "
-            "ahead, with prefetch(64)",
+            "Workers are idle for 70 % of the time, behind elements that take much longer than others: let more be made",
         ),
         ({"work": 6.0, "blocked": 5.0, "uneven": 2.0}, "It mostly waits: more calls at a time hide that"),
         ({"work": 19.0, "blocked": 15.0, "uneven": 20.0}, "It mostly waits: more calls at a time hide that"),

@@ -39,12 +39,10 @@ def _leaf(leaf: Any) -> str:
         return f"{len(lengths)} row{'' if len(lengths) == 1 else 's'} of lengths {_numbers(lengths)}"
     if isinstance(leaf, Sparse):
         return f"{len(leaf.values)} values, {_numbers(np.asarray(leaf.values))}"
-    if isinstance(leaf, np.ndarray):
-        return _numbers(leaf)
+    if isinstance(leaf, np.ndarray | np.generic):
+        return _numbers(leaf) if isinstance(leaf, np.ndarray) else _item(leaf)
     if isinstance(leaf, list):
         return _of_list(cast("list[Any]", leaf))
-    if isinstance(leaf, np.generic):
-        return _item(leaf)
     if isinstance(leaf, bytes | bytearray | str) and len(leaf) > _LONGEST:
         unit = "characters" if isinstance(leaf, str) else "bytes"
         return f"{leaf[: _LONGEST // 3]!r}… ({len(leaf):,} {unit})"

@@ -291,8 +291,8 @@ def _more_calls(kind: VerdictKind, limit: OperationStats, stats: Stats) -> NextC
     many = max(stats.workers, 1)
     made = min(2 * stats.rate, stats.cores * _of_one_core(stats))
     if many >= MANY_WORKERS and made < GAIN_TOLD * stats.rate:
-        words = f"{waits}, and {many} calls at a time keep the GIL busy: let each call do more, such as read several elements{kept}."
-        return NextChange(words)
+        words = f"{waits}, and {many} calls at a time keep the GIL busy: let each call do more, such as read several"
+        return NextChange(f"{words} elements{kept}.")
     return NextChange(f"{waits}: more calls at a time hide that, with Options(workers={2 * many}){kept}.", made)
 
 

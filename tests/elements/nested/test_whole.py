@@ -31,7 +31,12 @@ def test_a_list_of_plain_values_is_one_part(given, part):
 
 
 def test_lists_of_arrays_and_files_are_taken_apart():
-    assert [*parts_of({"a": [np.zeros(2), b"file"], "b": ([1, 2], 3)})] == ['["a"][0]', '["a"][1]', '["b"][0]', '["b"][1]']
+    assert [*parts_of({"a": [np.zeros(2), b"file"], "b": ([1, 2], 3)})] == [
+        '["a"][0]',
+        '["a"][1]',
+        '["b"][0]',
+        '["b"][1]',
+    ]
 
 
 def test_equal_items_of_a_long_list_are_told_once():

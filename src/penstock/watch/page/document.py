@@ -9,9 +9,10 @@ from typing import Any
 
 from penstock.watch.page import drawings, style
 from penstock.watch.page.facts import Costs, Levels, Timeline
-from penstock.watch.stats import Stats, cut, operations_table, rate
+from penstock.watch.stats import PLURALS, Stats, count, cut, operations_table, percent, rate
 from penstock.watch.verdict import verdict
 
+LANES = {"waits": "consumer waits", "steps": "consumer steps"}
 LONGEST_DRAWN = 56  # characters of an operation's name that fit beside its pipe
 STYLE = f"""
 :root{{color-scheme:light dark;--ink:#1d2330;--soft:#5d6678;--paper:#fff;--card:#f5f6f9;--line:#dde1e9;
@@ -34,7 +35,7 @@ ul{{padding-left:20px}}
 li{{overflow-wrap:anywhere}}
 .square{{max-width:300px}}
 {style.rules()}
-@media(max-width:520px){{.wide{{overflow-x:auto}}.wide svg{{min-width:560px}}}}
+@media(max-width:520px){{.wide{{overflow-x:auto}}.wide svg{{min-width:560px}}.figures div{{flex-basis:40%}}}}
 """
 
 
@@ -48,7 +49,7 @@ class ReportFacts:
     costs: Costs
     levels: Levels
     slowest: list[str] = field(default_factory=list)  # in words
-    records: list[tuple[str, Costs]] = field(default_factory=list)  # what records cost, and the slowest, in words
+    records: list[tuple[str, list[str], Costs]] = field(default_factory=list)  # a heading, the slowest, and all
     samples: str = ""  # HTML
     order: list[float] = field(default_factory=list)  # positions in the source, of 0 to 1, in the order of the elements
     mixing: float | None = None
@@ -83,7 +84,7 @@ def page(facts: ReportFacts) -> str:
 def _top(facts: ReportFacts) -> str:
     stats = facts.stats
     figures = {
-        f"{'batches' if stats.unit == 'batch' else 'elements'} a second": rate(stats.rate),
+        f"{PLURALS[stats.unit]} a second": rate(stats.rate),
         "of the time waited": f"{100 * stats.wait_share:.0f} %",
         "seconds": f"{stats.seconds:,.2f}",
         "peak of batches": size_text(stats.peak_bytes),
@@ -91,11 +92,12 @@ def _top(facts: ReportFacts) -> str:
     cells = "".join(
         f"<div><b>{escape(value)}</b><small>{escape(name)}</small></div>" for name, value in figures.items()
     )
+    told = escape(verdict(stats)).replace(" %", "&nbsp;%")
     failed = f'<p class="verdict failed"><b>Failed.</b> {escape(stats.failure)}</p>' if stats.failure else ""
     return (
         f"<h1>{escape(facts.title)}</h1>"
-        f"<p class=soft>{stats.items:,} items, {stats.rows:,} rows, {escape(stats.mode)}</p>"
-        f"{failed}<p class=verdict>{escape(verdict(stats))}</p><div class=figures>{cells}</div>"
+        f"<p class=soft>{count(stats.items, stats.unit)}, {stats.rows:,} rows, {escape(stats.mode)}</p>"
+        f"{failed}<p class=verdict>{told}</p><div class=figures>{cells}</div>"
     )
 
 
@@ -117,7 +119,11 @@ def _plan(stats: Stats) -> str:
         return "<p>No operation was measured.</p>"
     total = sum(each.wall for each in stats.operations) or 1.0
     told = [
-        (cut(each.name, LONGEST_DRAWN), each.wall / total, f"{100 * each.wall / total:.0f} % of the work, {each.rows:,} rows")
+        (
+            cut(each.name, LONGEST_DRAWN),
+            each.wall / total,
+            f"{100 * each.wall / total:.0f} % of the work, {each.rows:,} rows",
+        )
         for each in stats.operations
     ]
     head, *rows = operations_table(stats)
@@ -133,7 +139,7 @@ def _timeline(facts: ReportFacts) -> str:
     kinds = {"waits": "wait", "steps": "step"}
     lanes = [(lane, kinds.get(lane, "task"), line.shares(lane)) for lane in sorted(line.lanes, key=_rank)]
     used = max(max((at + 1 for at, share in enumerate(shares) if share), default=1) for _, _, shares in lanes)
-    shown = [(lane, kind, shares[:used]) for lane, kind, shares in lanes]
+    shown = [(LANES.get(lane, lane), kind, shares[:used]) for lane, kind, shares in lanes]
     legend = (
         "<p class=soft>The consumer waits (red) or steps (green); workers and transfers to a device are busy (blue). "
         "Height is share of time.</p>"
@@ -150,15 +156,23 @@ def _costs(facts: ReportFacts) -> str:
     if not bars:
         return ""
     drawn = drawings.histogram([(_time(least), count) for least, count in bars], "Items by what they cost")
-    share = sum(each.took for each in facts.costs.slowest) / (facts.costs.total or 1)
-    most = f"<p>The slowest {len(facts.costs.slowest)} of {facts.costs.tasks:,} tasks took {100 * share:.0f} % of the work:</p>"
-    return f"<div class=wide>{drawn}</div>{most}{_list(facts.slowest)}{''.join(map(_record_costs, facts.records))}"
+    slowest = facts.costs.slowest
+    share = percent(sum(each.took for each in slowest) / (facts.costs.total or 1))
+    most = f"<p>The slowest {len(slowest)} of {facts.costs.tasks:,} tasks took {share} of the work:</p>"
+    axes = _axes(facts.stats.unit, PLURALS[facts.stats.unit])
+    of_records = "".join(map(_record_costs, facts.records))
+    return f"<div class=wide>{drawn}</div>{axes}{most}{_list(facts.slowest)}{of_records}"
 
 
-def _record_costs(told: tuple[str, Costs]) -> str:
-    words, costs = told
+def _record_costs(told: tuple[str, list[str], Costs]) -> str:
+    heading, slowest, costs = told
     bars = [(_time(least), count) for least, count in costs.histogram()]
-    return f"<p>{escape(words)}</p><div class=wide>{drawings.histogram(bars, 'Records by what they cost')}</div>"
+    drawn = f"<div class=wide>{drawings.histogram(bars, 'Records by what they cost')}</div>"
+    return f"<p>{escape(heading)}:</p>{_list(slowest)}{drawn}{_axes('record', 'records')}"
+
+
+def _axes(one: str, many: str) -> str:
+    return f"<p class=soft>Right: the time of one {one}, on a logarithmic scale. Up: the number of {many}.</p>"
 
 
 def _time(seconds: float) -> str:

@@ -1,50 +1,16 @@
-"""Sample elements on a page: images as thumbnails, audio as waveforms, text, lengths, and numbers."""
+"""Single values on a page: images as thumbnails, audio as waveforms, text and numbers."""
 
 from __future__ import annotations
 
 from html import escape
-from itertools import islice
 from typing import Any
 
 import numpy as np
 
 from penstock.elements.array_text import array_text
-from penstock.elements.nested.whole import parts_of, short_path
-from penstock.elements.ragged import Ragged
-from penstock.elements.spec import describe, spec_of
 from penstock.watch.page.pictures import image_of, is_wave, png_url, thumbnail, waveform
 
-SHOWN = 8  # elements of a batch
-MOST_PARTS = 40  # of an element
 TEXT_SHOWN = 400
-
-
-def element_html(element: Any, rows: int | None = None) -> str:
-    """Return an element leaf by leaf; `rows` is the number of elements if it is a batch."""
-    parts = parts_of(element)
-    shown = [
-        f"<div class=leaf><h3>{escape(short_path(path)) or 'element'} <small>{escape(_spec(leaf))}</small></h3>"
-        f"{_leaf(leaf, rows)}</div>"
-        for path, leaf in islice(parts.items(), MOST_PARTS)
-    ]
-    if len(parts) > MOST_PARTS:
-        shown.append(f"<p class=soft>… and {len(parts) - MOST_PARTS:,} more parts</p>")
-    return "".join(shown)
-
-
-def _spec(leaf: Any) -> str:
-    if isinstance(leaf, list):
-        return f"list[{len(leaf)}]"  # pyright: ignore[reportUnknownArgumentType] - of anything
-    return "" if leaf is None else describe(spec_of(leaf))
-
-
-def _leaf(leaf: Any, rows: int | None) -> str:
-    if isinstance(leaf, Ragged):
-        lengths = np.diff(leaf.row_splits)[:SHOWN]
-        return f"<p>lengths {escape(', '.join(map(str, lengths.tolist())))}</p>"
-    if rows is not None and isinstance(leaf, np.ndarray) and leaf.ndim:
-        return f"<div class=row>{''.join(f'<figure>{value_html(each)}</figure>' for each in leaf[:SHOWN])}</div>"
-    return value_html(leaf)
 
 
 def value_html(value: Any, most: int = TEXT_SHOWN) -> str:

@@ -44,7 +44,7 @@ def card_html(element: Any, roles: Roles, manner: Manner) -> str:
     """Return one element; a leaf that cannot be drawn shows its error."""
     leaves = parts_of(element)
     used: set[str] = set()
-    parts = [_guarded(draw, leaves, roles, manner, used) for draw in (_picture, _audio, _label, _tokens)]
+    parts = [_guarded(draw, leaves, roles, manner, used) for draw in (_picture, _label, _audio, _tokens)]
     rest = [path for path in leaves if path not in used]
     parts += [_guarded(_leaf, path, leaves[path]) for path in rest[:MOST_LEAVES]]
     if len(rest) > MOST_LEAVES:
@@ -162,7 +162,7 @@ def _leaf(path: str, leaf: Any) -> str:
     name = f"<span class=name>{escape(short_path(path))}</span> " if path else ""
     if isinstance(leaf, Ragged):
         return f"<div>{name}<code>{escape(value_text(leaf, LEAST_TEXT))}</code></div>"
-    if isinstance(leaf, np.ndarray) and leaf.size > LEAST_TEXT:
+    if isinstance(leaf, np.ndarray) and leaf.ndim:
         name += f"<span class=name>{escape(repr(leaf_spec(leaf)))}</span> "
     return f"<div>{name}{value_html(leaf, LEAST_TEXT)}</div>"
 
