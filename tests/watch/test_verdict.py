@@ -86,9 +86,10 @@ def test_the_process_of_an_isolated_run_is_named(mode, where):
         ),
         (
             {"work": 6.0, "blocked": 5.0, "uneven": 20.0},
-            "Workers are idle for 70 % of the time, behind elements that take much longer than others: let more be made",
+            "Workers are idle for 70 % of the time, behind elements that take much longer than others: let more be",
         ),
         ({"work": 6.0, "blocked": 5.0, "uneven": 2.0}, "It mostly waits: more calls at a time hide that"),
+        ({"work": 9.0, "blocked": 8.0, "uneven": 20.0}, "It mostly waits: more calls at a time hide that"),
         ({"work": 19.0, "blocked": 15.0, "uneven": 20.0}, "It mostly waits: more calls at a time hide that"),
     ],
 )
@@ -116,7 +117,7 @@ def test_a_run_that_is_not_input_bound_shows_the_ceiling():
     [
         ({"items": 0, "waited": 0.0, "stepped": 0.0}, "Too early to say: 0 batches in 0.00 s."),
         ({"items": 2, "waited": 0.01, "stepped": 0.02}, "Too early to say: 2 batches in 0.03 s."),
-        ({"items": 1}, "Too early to say: 1 batch in 10.00 s."),
+        ({"items": 1, "waited": 1.0, "stepped": 9.0}, "Too early to say: 1 batch in 10.00 s."),
         ({"items": 5, "unit": "element", "operations": ()}, "Too early to say: 5 elements in 10.00 s."),
     ],
 )

@@ -12,7 +12,6 @@ from penstock.plan.safety.calls import HERE
 from penstock.watch.stats import LEAST_STARTING, OperationStats, Stats, percent
 
 LEAST_SECONDS = 0.05
-LEAST_ITEMS = 2  # the first is the start of the run
 MUCH_STARTING = 0.3  # share of the time waited from which on the start of a process is told
 TOLD_APART = 0.01  # difference of that share with and without the start of the run
 INPUT_BOUND = 0.05  # share of its time that a consumer waits before the input is called the limit
@@ -62,7 +61,8 @@ def verdict(stats: Stats) -> Verdict:
 def verdict_kind(stats: Stats) -> VerdictKind:
     """Return the kind of limit."""
     limit = stats.limit
-    if stats.items < LEAST_ITEMS or limit is None or stats.seconds < LEAST_SECONDS:
+    is_early = stats.items == 0 or (stats.items == 1 and stats.stepped > stats.waited)  # no step of a loop, perhaps
+    if is_early or limit is None or stats.seconds < LEAST_SECONDS:
         return "early"
     if stats.steady_share < INPUT_BOUND:
         return "gil" if _slows_the_step(stats) else "step"
@@ -258,9 +258,10 @@ def _less_in_order(kind: VerdictKind, limit: OperationStats, stats: Stats) -> Ne
 
 
 def _more_ahead(kind: VerdictKind, limit: OperationStats, stats: Stats) -> NextChange | None:
-    idle = 1 - stats.work / (stats.workers * stats.seconds)
-    if stats.is_inline or stats.uneven < UNEVEN_COSTS or idle <= 1 - BUSY_SHARE:
+    busy_while_waited = stats.work / (stats.workers * max(stats.waited - stats.warm_up, 1e-9))  # if at no other time
+    if stats.is_inline or stats.uneven < UNEVEN_COSTS or busy_while_waited >= BUSY_SHARE:
         return None
+    idle = 1 - stats.work / (stats.workers * stats.seconds)
     words = (
         f"Workers are idle for {percent(idle)} of the time, behind elements that take much longer than others: let "
         "more be made ahead, with prefetch(64) or more at the end, or take elements as they come, with "

@@ -19,8 +19,8 @@ STYLE = f"""
   --blue:#2f6fde;--red:#d9483b;--green:#2c9a63;--violet:#8a5bd6;--amber:#c98a12}}
 @media(prefers-color-scheme:dark){{:root{{--ink:#e6e9f0;--soft:#9aa4b8;--paper:#14171d;--card:#1d222b;
   --line:#323a48;--blue:#6ea2ff;--red:#ff7a6b;--green:#5fcf97;--violet:#b592ff;--amber:#f0b84a}}}}
-@media print{{:root{{color-scheme:light;--ink:#000;--soft:#444;--paper:#fff;--card:#fff;--line:#bbb}}section{{
-  break-inside:avoid}}}}
+@media print{{:root{{color-scheme:light;--ink:#000;--soft:#444;--paper:#fff;--card:#fff;--line:#bbb}}
+  h2,p{{break-after:avoid}}.wide,svg,figure,tr,li{{break-inside:avoid}}}}
 body{{margin:0;background:var(--paper);color:var(--ink);font:16px/1.5 system-ui,sans-serif}}
 main{{max-width:820px;margin:0 auto;padding:24px 16px 64px}}
 h1{{font-size:1.5rem;margin:0}}
@@ -35,7 +35,8 @@ ul{{padding-left:20px}}
 li{{overflow-wrap:anywhere}}
 .square{{max-width:300px}}
 {style.rules()}
-@media(max-width:520px){{.wide{{overflow-x:auto}}.wide svg{{min-width:560px}}.figures div{{flex-basis:40%}}}}
+@media(max-width:520px){{.plan{{overflow-x:auto}}.plan svg{{min-width:560px}}.figures div{{flex-basis:40%}}
+  .wide text,.wide text.soft{{font-size:18px}}td,th{{padding:5px 4px}}table{{font-size:.8rem}}}}
 """
 
 
@@ -129,7 +130,7 @@ def _plan(stats: Stats) -> str:
     head, *rows = operations_table(stats)
     cells = "".join(f"<th>{escape(cell)}</th>" for cell in head)
     table = _table(rows).replace("<table>", f"<table><tr>{cells}</tr>", 1)
-    return f"<div class=wide>{drawings.plan(told)}</div>{table}"
+    return f"<div class=plan>{drawings.plan(told)}</div>{table}"
 
 
 def _timeline(facts: ReportFacts) -> str:

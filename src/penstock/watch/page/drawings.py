@@ -48,7 +48,7 @@ def plan(operations: Sequence[tuple[str, float, str]]) -> str:
 def timeline(lanes: Sequence[tuple[str, str, Sequence[float]]], seconds: float) -> str:
     """Draw a lane for each row of (name, kind, shares), whose heights are shares of the time busy."""
     parts: list[str] = []
-    left, high = 130.0, 30
+    left, high = 150.0, 30
     for number, (name, kind, shares) in enumerate(lanes):
         y, used = 4 + number * high, shares
         step = (WIDE - left) / max(len(used), 1)
