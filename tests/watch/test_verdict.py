@@ -216,7 +216,7 @@ def test_a_sequential_operation_is_the_limit_before_one_that_all_workers_share()
     assert found.operation == "from_generator(f)"  # 8 s of one thread, against 6 s of each worker
     assert found.operation_ceiling == pytest.approx(1000 / 8)
     assert "one element after another" in found
-    assert found.gain == pytest.approx(2 * 100 / 8 / 10)
+    assert found.gain == pytest.approx(10 / (10 - 8 / 2))
 
 
 # Each kind in a run

@@ -337,10 +337,9 @@ def _change_of_cores(limit: OperationStats, stats: Stats) -> NextChange:
 
 def _if_halved(limit: OperationStats, stats: Stats) -> float:
     """Return the items per second that the pipeline could make if the limiting operation took half of its time."""
-    share = _share(limit, stats)
     if limit.sequential:
-        return 2 * stats.items / limit.wall if limit.wall else 0.0
-    return stats.ceiling / (1 - share / 2)
+        return stats.items / max(stats.seconds - limit.wall / 2, 1e-9)
+    return stats.rate / (1 - _share(limit, stats) / 2)
 
 
 def _share(operation: OperationStats, stats: Stats) -> float:

@@ -88,8 +88,9 @@ def _top(facts: ReportFacts) -> str:
         f"{PLURALS[stats.unit]} a second": rate(stats.rate),
         "of the time waited": f"{100 * stats.wait_share:.0f} %",
         "seconds": f"{stats.seconds:,.2f}",
-        "peak of batches": size_text(stats.peak_bytes),
     }
+    if stats.peak_bytes:
+        figures["peak of batches"] = size_text(stats.peak_bytes)
     cells = "".join(
         f"<div><b>{escape(value)}</b><small>{escape(name)}</small></div>" for name, value in figures.items()
     )
@@ -202,7 +203,8 @@ def _memory(facts: ReportFacts) -> str:
         curves = drawings.curves(levels.times, levels.values, "MB", "Memory held over time")
         drawn = f"<div class=wide>{curves}</div>"
     told = [*(f"grows: {each}" for each in stats.growing), *stats.notes]
-    return drawn + f"<p>At most {size_text(stats.peak_bytes)} of batches.</p>" + _list(told)
+    most = f"<p>At most {size_text(stats.peak_bytes)} of batches.</p>" if stats.peak_bytes else ""
+    return drawn + most + _list(told)
 
 
 def _order(facts: ReportFacts) -> str:
