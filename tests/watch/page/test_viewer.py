@@ -162,5 +162,5 @@ def test_the_slowest_records_are_named(tmp_path, monkeypatch):
         (tmp_path / "run.html").unlink()
         (told,) = (part for part in html.split("<p>") if "24 records" in part)
         assert "map(upper)" in told or "map(str.upper)" in told
-        assert " of list " in told
+        assert " of list</li>" in told
         assert "Records by what they cost" in html

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from penstock import lint
+from penstock import lint, watch
 from penstock import plan as plans
 from penstock.engine.runs.lowering import first_element
 from penstock.engine.tasks.compile import compiled
@@ -30,7 +30,6 @@ from penstock.watch.page.facts import CostlyTask, Costs, Levels, Timeline
 from penstock.watch.page.patience import Collector
 from penstock.watch.page.records import RecordCosts
 from penstock.watch.stats import PLURALS, cut_inside
-from penstock.watch.trace.spans import LEAST_TIMED
 from penstock.watch.viewers import Moment, Pace
 
 if TYPE_CHECKING:
@@ -133,7 +132,7 @@ class ReportViewer:
         facts.costs, facts.levels = self._costs, self._levels
         facts.is_recorded = True
         facts.records = [
-            self._record_costs(name, costs) for name, costs in self._records.items() if costs.mean >= LEAST_TIMED
+            self._record_costs(name, costs) for name, costs in self._records.items() if costs.mean >= watch.trace.spans.LEAST_TIMED
         ]
         facts.slowest = [self._words(task) for task in sorted(self._costs.slowest, reverse=True)]
         return facts
