@@ -212,10 +212,10 @@ def test_uneven_tasks_take_no_more_memory():
 @pytest.mark.parametrize(
     ("slow", "item_bytes", "more"),
     [
-        (200 * MS, 0, 4 * 32),  # at most
-        (40 * MS, 0, 4 * 7),  # each of the others makes about as many meanwhile
-        (40 * MS, HELD_UP_BYTES // 10, 10),
-        (40 * MS, HELD_UP_BYTES + 1, 0),
+        (400 * MS, 0, 4 * 32),  # at most
+        (80 * MS, 0, 4 * 14),  # each of the others makes about as many meanwhile
+        (80 * MS, HELD_UP_BYTES // 10, 10),
+        (80 * MS, HELD_UP_BYTES + 1, 0),
         (15 * MS, 0, 0),  # soon over
     ],
 )

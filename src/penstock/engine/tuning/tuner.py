@@ -43,6 +43,7 @@ SPARE_BYTES = 4 << 20  # the most bytes of tasks beyond two a thread, so that ba
 SPARE = 8  # small tasks that are started and taken together: the first of them finds all caches cold
 UNEVEN = 0.1  # ratio of the mean deviation of task costs to their mean; above it, some tasks hold up others
 UNUSUAL = 4  # a task counts for at most this multiple of the mean
+RARE = 8  # multiple of the mean cost above which a task is one of the few that hold up many others
 RARE_TASKS = 256  # tasks after which most of what the longest of late took beyond the mean is forgotten
 MOST_HELD_UP = 32  # tasks for each thread, at most, that are made behind a long one
 HELD_UP_BYTES = 256 << 20  # the most bytes of them
@@ -92,13 +93,16 @@ class Tuner:
         # the least is the cost of the work; first calls and noise raise the average
         self.item_wall = per_item if self.looks == 0 else min(per_item, 1.25 * self.item_wall)
         if self.looking:  # first calls would raise the mean
-            self.item_mean = self.longest = self.item_wall
+            self.item_mean = self.item_wall
         work = self._work(cost) / items
         steady = min(work, UNUSUAL * self.item_mean)
         recent = RECENT_TASKS if self.looks >= SETTLED else min(max(self.looks - LOOKS + 1, 1), RECENT_TASKS)
         self.item_mean += (steady - self.item_mean) / recent
         self.deviation += (abs(steady - self.item_mean) - self.deviation) / recent
-        self.longest = max(work, self.longest - (self.longest - self.item_mean) / RARE_TASKS)
+        if self.looks >= SETTLED:  # first calls take longer
+            self.longest = max(work, self.longest - (self.longest - self.item_mean) / RARE_TASKS)
+        else:
+            self.longest = self.item_mean
         if self.climb is not None:
             self.climb.observe(cost, items)
         else:
@@ -350,12 +354,12 @@ class Tuner:
     def _more(self) -> int:
         """Return the further tasks that keep the other workers busy while a task that takes longer holds them up.
 
-        If the longest of late took several times as long, as one slow file among many does, that is as many for each
+        If the longest of late took many times as long, as one slow file among many does, that is as many for each
         worker as are made meanwhile.
         """
         threads, most = max(self.threads, 1), SPARE_BYTES
         more = 2 * threads if self.deviation > UNEVEN * self.item_mean else 0
-        if self.longest - self.item_mean > LONGEST_PIECE and self.unevenness > UNUSUAL and not self.is_far:
+        if self.longest - self.item_mean > LONGEST_PIECE and self.unevenness > RARE and not self.is_far:
             more, most = int(threads * min(self.unevenness, MOST_HELD_UP)), HELD_UP_BYTES
         return min(more, most // (self.item_bytes * self.group)) if self.item_bytes else more
 

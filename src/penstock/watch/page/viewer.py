@@ -132,7 +132,9 @@ class ReportViewer:
         facts.costs, facts.levels = self._costs, self._levels
         facts.is_recorded = True
         facts.records = [
-            self._record_costs(name, costs) for name, costs in self._records.items() if costs.mean >= watch.trace.spans.LEAST_TIMED
+            self._record_costs(name, costs)
+            for name, costs in self._records.items()
+            if costs.mean >= watch.trace.spans.LEAST_TIMED
         ]
         facts.slowest = [self._words(task) for task in sorted(self._costs.slowest, reverse=True)]
         return facts
