@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import multiprocessing
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
@@ -235,7 +234,6 @@ def workers():
 )
 def test_what_grows_in_worker_processes_is_named_with_its_operation(way, function, told, workers, monkeypatch):
     monkeypatch.setattr(Tuner, "group_items", lambda self, *, beside=False: 1)
-    monkeypatch.setattr("penstock.engine.tuning.tuner.RARE", math.inf)  # a busy machine must not deepen the window
     ds = ps.Dataset.range(400).map(function)
     with ds.with_options(workers[way]).iterator() as it:
         for _ in it:

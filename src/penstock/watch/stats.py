@@ -81,7 +81,7 @@ class Stats:
       where tasks ran (`"isolated: 2 threads"`: in a process of the pipeline's own).
     - `ahead`: tasks under way; `live_bytes`, `peak_bytes`: memory of batches.
     - `alone`: the operations that one thread at a time calls, with the reason; `uneven`: the cost of the longest
-      task of late, as a multiple of the mean.
+      task of late but one, as a multiple of the mean.
     - `decisions`: the tuner's choices, with reasons; `holds_gil`: whether the functions were found to hold the GIL.
     - `events`: what happened to the run, such as workers that died or waits without end.
     - `operations`: from the sources up.

@@ -74,7 +74,7 @@ class Tuner:
     looks: int = 0
     item_mean: float = 0.0  # ns, of recent items, without waiting for a core
     deviation: float = 0.0  # ns, the mean deviation from that
-    longest: float = 0.0  # ns, of an item of late
+    longest: tuple[float, float] = (0.0, 0.0)  # ns, of the second longest item of late and the longest
     waiting: float = math.inf  # the least time blocked / CPU time of a task while no other ran
     alone: float = 0.0  # share of the time of a task in functions that one thread at a time may call
     climb: HillClimb | None = None
@@ -100,9 +100,10 @@ class Tuner:
         self.item_mean += (steady - self.item_mean) / recent
         self.deviation += (abs(steady - self.item_mean) - self.deviation) / recent
         if self.looks >= SETTLED:  # first calls take longer
-            self.longest = max(work, self.longest - (self.longest - self.item_mean) / RARE_TASKS)
+            second, longest = (each - (each - self.item_mean) / RARE_TASKS for each in self.longest)
+            self.longest = min(max(work, second), longest), max(work, longest)
         else:
-            self.longest = self.item_mean
+            self.longest = self.item_mean, self.item_mean
         if self.climb is not None:
             self.climb.observe(cost, items)
         else:
@@ -152,8 +153,8 @@ class Tuner:
 
     @property
     def unevenness(self) -> float:
-        """The cost of the longest task of late, as a multiple of the mean."""
-        return self.longest / self.item_mean if self.item_mean else 1.0
+        """The cost of the longest task of late but one, as a multiple of the mean; a single one may be chance."""
+        return self.longest[0] / self.item_mean if self.item_mean else 1.0
 
     def threads_pay(self) -> bool:
         """Return whether threads should replace inline tasks."""
@@ -354,12 +355,12 @@ class Tuner:
     def _more(self) -> int:
         """Return the further tasks that keep the other workers busy while a task that takes longer holds them up.
 
-        If the longest of late took many times as long, as one slow file among many does, that is as many for each
-        worker as are made meanwhile.
+        If two of late took many times as long, as one slow file among many does, that is as many for each worker as are
+        made meanwhile.
         """
         threads, most = max(self.threads, 1), SPARE_BYTES
         more = 2 * threads if self.deviation > UNEVEN * self.item_mean else 0
-        if self.longest - self.item_mean > LONGEST_PIECE and self.unevenness > RARE and not self.is_far:
+        if self.longest[0] - self.item_mean > LONGEST_PIECE and self.unevenness > RARE and not self.is_far:
             more, most = int(threads * min(self.unevenness, MOST_HELD_UP)), HELD_UP_BYTES
         return min(more, most // (self.item_bytes * self.group)) if self.item_bytes else more
 
