@@ -27,6 +27,7 @@ ANNOUNCED = 128 << 20
 RETRY_SECONDS = 300.0
 """How long a request is tried again, unless `storage_options=` has `retry_seconds`."""
 _WIDE = 1 << 18  # bytes of a piece from which on other extents may be cut out of it
+_MANY = 1 << 12  # extents announced together, as small ones are, from which on they are cut out of earlier pieces
 _OVERLAPPING = 8  # earlier wide pieces that may reach further than the last one
 _FORGOTTEN = 120.0  # seconds after which announced bytes make room for others
 _LATE, _REMEMBERED = 5.0, 4096  # seconds for which extents read without an announcement are remembered, and how many
@@ -89,14 +90,15 @@ class Fetcher:
             if self._bytes >= ANNOUNCED:
                 return
             new: list[Extent] = []
-            late = monotonic() - _LATE
+            late, extents = monotonic() - _LATE, list(extents)
+            are_many = len(extents) >= _MANY
             for extent in extents:
                 key = key_of(extent)
                 if self._unannounced.pop(key, 0.0) > late:
                     continue  # another thread was faster; kept, it would wait for a second reader
                 if (known := self._known.get(key)) is not None:
                     self._known[key] = known[0], known[1] + 1
-                elif (piece := self._around(key)) is not None:
+                elif are_many and (piece := self._around(key)) is not None:
                     piece.left += 1
                     self._known[key] = (piece,), 1
                 elif extent[2] > extent[1]:
@@ -136,10 +138,10 @@ class Fetcher:
                     cut = self._taken(key, *known)
                     if not any(piece.failure is not None for piece in cut):
                         cuts[i] = taken[key] = cut  # otherwise asked for again: the reason may be gone
-                elif (piece := self._around(key)) is not None:
-                    cuts[i] = taken[key] = (piece,)
                 else:
                     self._unannounced[key] = now
+                    if (piece := self._around(key)) is not None:
+                        cuts[i] = taken[key] = (piece,)
             while len(self._unannounced) > _REMEMBERED:
                 self._unannounced.popitem(last=False)
         empty = {i for i, (_, begin, end) in enumerate(extents) if end <= begin}
