@@ -296,8 +296,7 @@ _OTHERS = {
     ),
     Reason.METHOD: (
         errno.EOPNOTSUPP,
-        "the server does not take this kind of request{told}: it has to answer HEAD to be read from, and PUT to be "
-        "written to",
+        "the server does not take this kind of request{told}: reading takes HEAD and GET, and writing takes PUT",
     ),
     Reason.SLOW_DOWN: (
         errno.EIO,
