@@ -15,7 +15,7 @@ from penstock.storage.remote.cached_file import CachedFile
 from penstock.storage.remote.disk import DiskCache, disk_cache_of
 from penstock.storage.remote.file import Access, ObjectInfo, RemoteFile
 from penstock.storage.remote.orders import USE, ToldOrder
-from penstock.storage.remote.room import BLOCK, CacheRoom
+from penstock.storage.remote.room import BLOCK
 
 SIZE = 1 << 16
 
@@ -180,19 +180,6 @@ def test_all_that_the_cache_writes_stays_within_the_bound_for_several_processes(
     with ThreadPoolExecutor(3) as threads:
         list(threads.map(work, range(3)))
     assert bytes_below(tmp_path) > most // 2
-
-
-def test_a_write_that_a_process_did_not_end_does_not_count_for_ever(tmp_path):
-    room = CacheRoom(str(tmp_path / "room"))
-    with room.locked() as counts:
-        room.begin(1000)
-        (tmp_path / "room" / "1-killed.writer").write_bytes((1 << 40).to_bytes(8, "little"))
-        assert (counts.since, room.under_way()) == (None, 1000)
-    assert not (tmp_path / "room" / "1-killed.writer").exists()
-    room.end(1000)
-    assert room.under_way() == 0
-    del room
-    assert os.listdir(tmp_path / "room") == ["taken"]
 
 
 def test_files_of_others_stay(tmp_path):
