@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 
 from penstock.core.arrays import Rows
 
-PAGE = 1 << 12  # rows of a page
-MOST_PAGES = 1 << 12  # 16 MiB
-MOST_KEYS = 1 << 16
+ROWS_OF_PAGE = 1 << 12  # rows of a page
+PAGES_REMEMBERED = 1 << 12  # 16 MiB
+KEYS_REMEMBERED = 1 << 16
 
 
 class MadeRows:
@@ -28,16 +28,16 @@ class MadeRows:
     def add(self, rows: Rows) -> int:
         """Note rows that are made, and return how many of them were made before."""
         again = 0
-        pages = rows // PAGE
+        pages = rows // ROWS_OF_PAGE
         for page in np.unique(pages).tolist():
             flags = self._pages.pop(page, None)
             if flags is None:
-                flags = np.zeros(PAGE, np.bool_)
+                flags = np.zeros(ROWS_OF_PAGE, np.bool_)
             self._pages[page] = flags
-            inside = rows[pages == page] - page * PAGE
+            inside = rows[pages == page] - page * ROWS_OF_PAGE
             again += int(flags[inside].sum())
             flags[inside] = True
-        while len(self._pages) > MOST_PAGES:
+        while len(self._pages) > PAGES_REMEMBERED:
             self._pages.popitem(last=False)
         return again
 
@@ -58,6 +58,6 @@ class MadeKeys:
         known = hash(key)
         was_made = known in self._hashes
         self._hashes[known] = None
-        if len(self._hashes) > MOST_KEYS:
+        if len(self._hashes) > KEYS_REMEMBERED:
             self._hashes.popitem(last=False)
         return was_made

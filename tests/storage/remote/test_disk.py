@@ -15,7 +15,7 @@ from penstock.storage.remote.cached_file import CachedFile
 from penstock.storage.remote.disk import DiskCache, disk_cache_of
 from penstock.storage.remote.file import Access, ObjectInfo, RemoteFile
 from penstock.storage.remote.orders import USE, ToldOrder
-from penstock.storage.remote.room import BLOCK
+from penstock.storage.remote.room import DISK_BLOCK
 
 SIZE = 1 << 16
 
@@ -95,7 +95,7 @@ def kept_of(cache, names):
 
 def room_for(objects):
     """The bytes of this many objects, each with its journal and folder, and of what else the cache writes."""
-    return objects * (SIZE + 2 * BLOCK) + 10 * BLOCK
+    return objects * (SIZE + 2 * DISK_BLOCK) + 10 * DISK_BLOCK
 
 
 def test_what_is_read_last_makes_room_for_what_is_read_again_before(tmp_path, told):
@@ -166,9 +166,9 @@ def bytes_below(folder):
 
 
 def test_all_that_the_cache_writes_stays_within_the_bound_for_several_processes(tmp_path):
-    most, whole = 40 * BLOCK, content_of(0)
+    most, whole = 40 * DISK_BLOCK, content_of(0)
     (tmp_path / "index").mkdir()
-    (tmp_path / "index" / "of a file").write_bytes(bytes(5 * BLOCK))
+    (tmp_path / "index" / "of a file").write_bytes(bytes(5 * DISK_BLOCK))
     caches = [DiskCache(str(tmp_path), most, str(tmp_path / "index")) for _ in range(3)]  # as of processes
 
     def work(number):

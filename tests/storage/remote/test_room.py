@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from penstock.storage.remote.room import BLOCK, CacheRoom, blocks_in, most_taken_by
+from penstock.storage.remote.room import DISK_BLOCK, CacheRoom, blocks_in, most_taken_by
 
 
 def test_a_write_that_a_process_did_not_end_does_not_count_for_ever(tmp_path):
@@ -35,10 +35,10 @@ def test_counts_are_those_of_all_and_stay(tmp_path):
 
 
 def test_a_range_takes_no_more_than_is_said(tmp_path):
-    for size in (1, BLOCK, BLOCK + 1):
+    for size in (1, DISK_BLOCK, DISK_BLOCK + 1):
         (folder := tmp_path / str(size)).mkdir()
         with open(folder / "file", "wb") as file:
-            file.seek(10 * BLOCK - 1)
+            file.seek(10 * DISK_BLOCK - 1)
             file.write(bytes(size))
         assert 0 < blocks_in(str(folder)) <= most_taken_by(size)
     assert blocks_in(str(tmp_path / "none")) == 0

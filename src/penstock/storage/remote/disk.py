@@ -17,7 +17,7 @@ from penstock.core.errors import CacheWarning
 from penstock.storage.remote.cached_file import CachedFile, is_unused
 from penstock.storage.remote.file import RemoteFile
 from penstock.storage.remote.orders import ToldOrders
-from penstock.storage.remote.room import BLOCK, CacheRoom, Counts, blocks_in, most_taken_by
+from penstock.storage.remote.room import DISK_BLOCK, CacheRoom, RoomCounts, blocks_in, most_taken_by
 
 DEFAULT_CACHE_BYTES = 32 << 30
 """The bytes that the cache of a host may take, unless `storage_options=` has `cache_bytes`."""
@@ -129,16 +129,16 @@ class DiskCache:
             self._room.begin(size)
             return True
 
-    def _count(self, counts: Counts) -> list[tuple[float, int, str]]:
+    def _count(self, counts: RoomCounts) -> list[tuple[float, int, str]]:
         """Count the bytes on the disk, and return the files as `_files`."""
         under_way = self._room.under_way()  # before the look at the disk, where they are next
         files = self._files()
         around = [self._room.folder, self._orders.folder, *([] if self._index is None else [self._index])]
-        folders = BLOCK * (1 + len(self._inner()))
+        folders = DISK_BLOCK * (1 + len(self._inner()))
         counts.counted(under_way + folders + sum(blocks for _, blocks, _ in files) + sum(map(blocks_in, around)))
         return files
 
-    def _is_short(self, counts: Counts, size: int) -> int:
+    def _is_short(self, counts: RoomCounts, size: int) -> int:
         """Return the bytes that have to go before a write of `size` bytes."""
         return max(counts.taken + size - self._most, self._short_of_space(size))
 
@@ -171,7 +171,7 @@ class DiskCache:
         inner = [entry for entry in os.scandir(self.folder) if len(entry.name) == 2]
         return [entry.path for entry in inner if entry.is_dir(follow_symlinks=False)]
 
-    def _make_room(self, size: int, newcomer: RemoteFile, counts: Counts) -> bool:
+    def _make_room(self, size: int, newcomer: RemoteFile, counts: RoomCounts) -> bool:
         """Delete files that make room for `size` bytes of a newcomer; return whether they do."""
         now = time.monotonic()
         if now < self._try_again:

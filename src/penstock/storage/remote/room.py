@@ -11,14 +11,14 @@ from contextlib import contextmanager, suppress
 
 from penstock.storage.remote.cached_file import is_unused
 
-BLOCK = 4096
+DISK_BLOCK = 4096
 """The bytes that a disk takes at least for any content."""
 _COUNTS = struct.Struct("<qq")
 _UNDER_WAY = struct.Struct("<q")
 _SUFFIX = ".writer"
 
 
-class Counts:
+class RoomCounts:
     """The bytes that the cache takes, or may once all writes under way are done, and those of writes since a count."""
 
     def __init__(self, taken: int, since: int | None) -> None:
@@ -50,7 +50,7 @@ class CacheRoom:
         self._under_way = 0
 
     @contextmanager
-    def locked(self) -> Generator[Counts]:
+    def locked(self) -> Generator[RoomCounts]:
         """Let no other process count or begin a write, and keep the counts as they are in the end.
 
         Only one thread of a process may be in it.
@@ -61,7 +61,7 @@ class CacheRoom:
                 fcntl.flock(file, fcntl.LOCK_EX)
             data = os.pread(file, _COUNTS.size, 0)
             taken, since = _COUNTS.unpack(data) if len(data) == _COUNTS.size else (0, -1)
-            counts = Counts(taken, None if since < 0 else since)
+            counts = RoomCounts(taken, None if since < 0 else since)
             yield counts
             os.pwrite(file, _COUNTS.pack(counts.taken, -1 if counts.since is None else counts.since), 0)
         finally:
@@ -114,7 +114,7 @@ def most_taken_by(size: int) -> int:
     Its first and last block may be of it alone, and its entry in the journal, a new folder and the list of the blocks
     of the file may take one more each.
     """
-    return (-(-size // BLOCK) + 4) * BLOCK
+    return (-(-size // DISK_BLOCK) + 4) * DISK_BLOCK
 
 
 def blocks_in(folder: str) -> int:
