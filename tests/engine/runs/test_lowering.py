@@ -124,7 +124,7 @@ def test_a_stretch_without_input_is_refused():
 
 def test_virtual_streams_are_opened_in_one_session_and_as_one_operation():
     session = Session(settings_of(STREAM._plan), CarryOver(), Unobserved())
-    source = opened(STREAM.batch(2).map(len).shard(2, 0, streams=8)._plan, session)
+    source = opened(STREAM.batch(2).map(len).shard(2, 0, streams=8)._plan, session.scope())
     assert sum(len(piece) for piece in source(0)) > 0
     assert len(session.tuners) == 2
     noted = Noted()

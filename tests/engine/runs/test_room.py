@@ -15,15 +15,15 @@ from penstock.engine.runs.stage import Stage
 from penstock.engine.tasks.task import Job, Made, Task
 from penstock.engine.workers.window import Window
 from penstock.plan.flow import Piece
-from tests.engine.runs.sessions import session_with
+from tests.engine.runs.sessions import scope_with
 
 
 @pytest.fixture
 def room():
     """The room of a stage whose run may hold 1000 bytes."""
     base = Dataset.range(100)._plan
-    with session_with(Options(executor="threads", memory_budget=1000)) as session:
-        yield Room(Stage(base, base, partial(RowFeed, base), session, top=True), None)
+    with scope_with(Options(executor="threads", memory_budget=1000)) as scope:
+        yield Room(Stage(base, base, partial(RowFeed, base), scope, top=True), None)
 
 
 def under_way(nbytes, items=0):
@@ -141,8 +141,8 @@ def test_a_job_counts_what_was_made_and_what_it_was_given(room):
 @pytest.mark.parametrize(("budget", "looked_at"), [(None, 2), (10**9, 16)])
 def test_without_a_given_budget_one_job_in_eight_is_looked_at(budget, looked_at):
     base = Dataset.range(100)._plan
-    with session_with(Options(executor="threads", memory_budget=budget)) as session:
-        room = Room(Stage(base, base, partial(RowFeed, base), session, top=True), None)
+    with scope_with(Options(executor="threads", memory_budget=budget)) as scope:
+        room = Room(Stage(base, base, partial(RowFeed, base), scope, top=True), None)
         learnt(room, 10)
         window, counted = Window(ordered=True), []
         for row in range(16):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import partial
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from penstock.core.cached import cached_property
@@ -11,9 +11,8 @@ from penstock.engine.handed_in.pickled import PickledPlan
 from penstock.engine.handed_in.places import PlaceOf, place_in
 from penstock.engine.handed_in.remote import Pickled
 from penstock.engine.tasks.observer import Observer
-from penstock.engine.tasks.task import Job
+from penstock.engine.tasks.task import Job, Result
 from penstock.engine.tasks.works import Work
-from penstock.engine.workers.protocol import TaskResults
 from penstock.plan.graph import same_plan
 
 if TYPE_CHECKING:
@@ -60,9 +59,9 @@ class RemoteWorkers:
         is_alike = self.observer is observer and mine.numbered_from == work.numbered_from and type(mine) is type(work)
         return is_alike and same_plan(mine.plan, work.plan)
 
-    def submit(self, job: Job, number: int, window: TaskResults) -> None:
-        done = partial(window.finish, job, number)
-        may_begin = partial(window.admits, job) if window.is_bounded else None
+    def submit(
+        self, job: Job, number: int, done: Callable[[Result], object], may_begin: Callable[[], bool] | None = None
+    ) -> None:
         self._executor.submit(Call(self, job, job.tasks[number], done, may_begin))
 
     def admit(self) -> None:

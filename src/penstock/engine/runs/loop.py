@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from contextlib import suppress
+from functools import partial
 from itertools import islice
 from time import perf_counter_ns, process_time_ns
 from typing import TYPE_CHECKING, Any, cast
@@ -17,11 +18,9 @@ from penstock.elements.chunks.chunk import Fresh
 from penstock.engine import runs
 from penstock.engine.runs.room import Room
 from penstock.engine.tasks.cost import Cost
-from penstock.engine.tasks.gathering import Gathered
 from penstock.engine.tasks.task import Job, Made, Result, Task, bytes_made
 from penstock.engine.tuning.tuner import LONG_LOOK
-from penstock.engine.workers.native_thread import NativeThread
-from penstock.engine.workers.protocol import Workers
+from penstock.engine.workers.native_thread import Gathered
 from penstock.plan.flow import AskedFlow, Flow, Piece, empty_piece
 from penstock.plan.quota import QuotaExceeded
 
@@ -31,6 +30,7 @@ if TYPE_CHECKING:
     from penstock.engine.runs.stage import Stage
     from penstock.engine.tasks.parts import Parts
     from penstock.engine.tuning.hill_climb import HillClimb
+    from penstock.engine.workers.executors import Workers
     from penstock.engine.workers.producer import Producer
     from penstock.engine.workers.window import Window
 
@@ -44,19 +44,19 @@ class Loop:
 
     def __init__(self, stage: Stage, feed: Feed) -> None:
         self._stage = stage
-        self._session = stage.session
+        self._scope, self._session = stage.scope, stage.session
         self._tuner = stage.tuner
         self._feed = feed
-        self._depth = stage.session.settings.depth if stage.top else None
+        self._depth = stage.scope.settings.depth if stage.top else None
         self._slots = stage.slots()
         self._memory = Room(stage, self._slots)
         listens = stage.work.tell is not None
         self._read_ahead = stage.read_ahead() if listens else None
         self._next_uses = stage.next_uses() if listens else None
         self._workers: Workers | None = None  # tasks run here
-        self._gatherer: NativeThread | None = None  # the same, if they are a native thread
-        self._gathering = stage.gathering(self._memory.item_bytes)
-        self._may_move = self._session.may_move and stage.turns == 1
+        self._native = stage.native_thread(self._memory.item_bytes)  # workers that may take over from this thread
+        self._gathers = False  # they have
+        self._may_move = self._scope.may_move and stage.turns == 1
         stage.tuner.may_return = self._may_move and not stage.live
         self._mover: Mover | None = None
         self._failure: Exception | None = None  # raised once the window is empty
@@ -64,7 +64,7 @@ class Loop:
 
     @cached_property
     def _window(self) -> Window:
-        ordered = self._session.settings.ordered or not self._stage.top
+        ordered = self._scope.settings.ordered or not self._stage.top
         return self._session.window(self._memory.account, ordered=ordered)
 
     def pieces(self) -> AskedFlow:
@@ -107,24 +107,26 @@ class Loop:
     def _choose_workers(self) -> None:
         """Replace the inline start by threads, or by a native thread, once they pay."""
         current = self._workers
-        if current is not None and self._gatherer is None:
+        if current is not None and not self._gathers:
             if self._tuner.has_returned and not len(self._window) and self._failure is None:
                 self._workers = None
                 self._memory.hold(0)
                 self._session.return_inline()
             return
         # a native thread copies rows faster than threads that share the GIL
-        if self._gathering is None and not self._session.is_inline(self._tuner):
+        native = self._native
+        if native is None and not self._scope.is_inline(self._tuner):
             coming = self._session.workers(self._stage.work, self._tuner, self._stage.observer)
             self._workers = coming if coming.ready else None
             if self._may_move and (climb := self._tuner.climb) is not None and climb.elsewhere:
                 self._consider(climb)  # the run before has moved
-        elif self._gatherer is not None and not self._gatherer.gathers and not len(self._window):
-            self._workers = self._gatherer = self._gathering = None
-        elif current is None and self._gathering is not None and self._tuner.worth_beside(self._group(beside=True)):
-            gatherer = NativeThread(self._stage.work, self._gathering, lambda: self._memory.item_bytes or 0)
-            self._session.at_close(gatherer.close)
-            self._workers = self._gatherer = gatherer
+        elif native is None:
+            return
+        elif self._gathers and not native.gathers and not len(self._window):
+            self._workers, self._native, self._gathers = None, None, False
+        elif current is None and self._tuner.worth_beside(self._group(beside=True)):
+            self._session.at_close(native.close)
+            self._workers, self._gathers = native, True
 
     # Jobs
 
@@ -191,7 +193,7 @@ class Loop:
 
     def _fill(self, current: Workers) -> None:
         """Begin jobs while there is room for them; several small ones at a time, once there are few."""
-        cannot_gather = self._gatherer is not None and not self._gatherer.gathers
+        cannot_gather = self._gathers and self._native is not None and not self._native.gathers
         if self._fed or self._failure is not None or cannot_gather or self._tuner.has_returned:
             return
         low = self._low()
@@ -218,12 +220,12 @@ class Loop:
 
     def _submit(self, job: Job, current: Workers) -> None:
         self._window.push(job)
-        stays = self._memory.stays_here(job)
+        stays, may_begin = self._memory.stays_here(job), self._window.admission(job)
         for number in [number for number, result in enumerate(job.results) if result is None]:
             if stays:
                 self._window.finish(job, number, self._stage.work.tried(job.tasks[number]))
             else:
-                current.submit(job, number, self._window)
+                current.submit(job, number, partial(self._window.finish, job, number), may_begin)
 
     def _room(self, high: int) -> int:
         """Return the number of items for the next job; 0 if the window, up to `high` tasks, has no room for it."""
@@ -232,7 +234,7 @@ class Loop:
             return max(self._group(), 1)
         if not self._has_place(window, high):
             return 0
-        if self._memory.item_bytes is None and self._session.settings.budget_is_given:
+        if self._memory.item_bytes is None and self._scope.settings.budget_is_given:
             return 0  # until the first is made
         return self._group()
 
@@ -247,7 +249,7 @@ class Loop:
         depth, turns = self._depth, self._stage.turns
         if depth is not None:
             return window.items < depth
-        if self._gatherer is not None:
+        if self._gathers:
             return False
         if turns == 1 or window.tasks >= high:
             return window.tasks < high
@@ -257,9 +259,9 @@ class Loop:
     def _group(self, *, beside: bool = False) -> int:
         """Return the number of items in one job, from the tuner, the depth and the budget."""
         current, depth = self._workers, self._depth
-        if self._session.settings.one_by_one:
+        if self._scope.settings.one_by_one:
             return 1
-        items = self._tuner.group_items(beside=beside or self._gatherer is not None)
+        items = self._tuner.group_items(beside=beside or self._gathers)
         known = bool(self._memory.item_bytes)
         if current is None:
             return min(items, self._memory.for_items_here()) if known else items
@@ -267,13 +269,13 @@ class Loop:
             items = min(max(min(items, depth // 2), 1), max(depth - self._window.items, 1))
         if not known:
             return items
-        return min(items, self._memory.for_items(self._window, gathered=self._gatherer is not None))
+        return min(items, self._memory.for_items(self._window, gathered=self._gathers))
 
     def _prepare(self, job: Job) -> None:
         """Give a job its tasks: several if it is one expensive batch."""
         if self._workers is not None:
-            job.nbytes = self._memory.taken(job, gathered=self._gatherer is not None)
-            if self._gatherer is None and (quota := self._memory.quota(job)) is not None:
+            job.nbytes = self._memory.taken(job, gathered=self._gathers)
+            if not self._gathers and (quota := self._memory.quota(job)) is not None:
                 job.task = job.task._replace(quota=quota)
         task, parts = self._prepared(job.task), self._parts(job)
         if parts is None:
@@ -292,10 +294,10 @@ class Loop:
         if self._next_uses is not None:
             self._next_uses.look(task.high, int(given.ids[0]) - task.low)
         ahead, slot = self._read_ahead, None
-        if ahead is not None and ahead.fetches and self._session.settings.leaves_process(self._workers):
+        if ahead is not None and ahead.fetches and self._scope.settings.leaves_process(self._workers):
             ahead = None  # this process would fetch what others read
         upcoming = None if ahead is None else ahead.after(task.high, self._feed.end, rows_of)
-        if self._slots is not None and self._gatherer is None:
+        if self._slots is not None and not self._gathers:
             slot = self._slots.take(len(given), last=task.high >= self._feed.end)
         return task if upcoming is None and slot is None else task._replace(slot=slot, upcoming=upcoming)
 
@@ -305,9 +307,9 @@ class Loop:
         if stage.item_rows <= 1 or job.items > 1:
             return None
         if self._workers is None:  # the first elements decide whether threads make the others
-            pays = not tuner.looks and self._session.settings.executor == "auto" and self._gathering is None
+            pays = not tuner.looks and self._scope.settings.executor == "auto" and self._native is None
         else:
-            pays = self._gatherer is None and tuner.split_item(self._memory.most_items) > 1
+            pays = not self._gathers and tuner.split_item(self._memory.most_items) > 1
         return stage.work.parts if pays else None
 
     def _begin_first(self, job: Job, task: Task, parts: Parts) -> None:
@@ -362,7 +364,7 @@ class Loop:
 
     def _with_those_behind(self, piece: Piece, job: Job) -> Piece:
         """Return a piece joined with small ones that are done behind it, which takes less time than one by one."""
-        alone = self._depth is not None or not self._stage.top or self._gatherer is not None
+        alone = self._depth is not None or not self._stage.top or self._gathers
         most = 0 if alone else self._tuner.spare()
         behind = self._window.pop_ready(most, job.task.high) if most else []
         if not behind:
@@ -389,12 +391,14 @@ class Loop:
         self._tuner.observe(cost, items)
         if self._read_ahead is not None:
             self._read_ahead.observe(cost, items)
-        self._session.spent += cost
+        self._scope.spent += cost
 
     def _count_gathered(self, made: Gathered) -> None:
         """Count the batches taken and the time of the native thread."""
         taken, cost = made.taken()
-        if self._gathering is not None:
-            self._gathering.count(taken, taken * made.batch_rows, taken * made.batch_bytes, cost.wall, cost.cpu)
+        if self._native is not None:
+            rows = taken * made.batch_rows
+            nbytes = rows * (self._memory.item_bytes or 0) // self._stage.item_rows
+            self._native.count(taken, rows, nbytes, cost.wall, cost.cpu)
         if taken and cost.wall:
             self._observe(cost, taken)

@@ -35,7 +35,7 @@ class Room:
     """
 
     def __init__(self, stage: Stage, slots: Slots | None) -> None:
-        settings = stage.session.settings
+        settings = stage.scope.settings
         self._given = settings.budget_is_given
         self.account = stage.session.account(stage.plan.label(), "ahead")
         self.item_bytes: int | None = (0 if slots is None else slots.item_bytes) or stage.tuner.item_bytes or None

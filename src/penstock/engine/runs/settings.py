@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from penstock.core.tunings import TaskTuning, Tuning
     from penstock.engine.tuning.tuner import Tuner
-    from penstock.engine.workers.protocol import Workers
+    from penstock.engine.workers.executors import Workers
 
 STUCK_AFTER = 60.0  # seconds
 ISOLATED = "isolated: "

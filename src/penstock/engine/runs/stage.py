@@ -8,10 +8,10 @@ from penstock.engine import tasks
 from penstock.engine.memory.slots import Slots
 from penstock.engine.runs.feeds import OpenFeed
 from penstock.engine.runs.loop import Loop
-from penstock.engine.runs.session import Session
-from penstock.engine.tasks.gathering import Gathering, gathering_of
+from penstock.engine.runs.scope import Scope
 from penstock.engine.tasks.read_ahead import ReadAhead, fetched_bytes, spacing
 from penstock.engine.tasks.works import PieceWork, RowWork, Work
+from penstock.engine.workers.native_thread import NativeThread, native_thread_for
 from penstock.ops.group.batching import batching_of
 from penstock.ops.group.grouping import Grouping
 from penstock.plan.flow import AskedFlow, Mark
@@ -37,30 +37,31 @@ class Stage:
         plan: Node,
         base: Node | None,
         open_feed: OpenFeed,
-        session: Session,
+        scope: Scope,
         below: Node | None = None,
         *,
         live: bool = False,
         top: bool = False,
         numbered_from: int = 0,
     ) -> None:
-        self.session = session
+        self.scope = scope
+        self.session = scope.session
         self.plan = plan
         self.base = base
         self.below = plan if base is not None else below  # the node whose elements a task receives or makes
         self.live = live
         self.top = top
-        self.observer = observer = session.observer
-        self.tuner = session.tuner(of_stream=not top)
+        self.observer = observer = scope.observer
+        self.tuner = scope.tuner(of_stream=not top)
         self.tuner.operation = plan.label()
         self.work: Work
         if top:
-            fills_slots = session.has_given_slots
-            self.work = RowWork(plan, session.allocate, observer, numbered_from, fills_slots=fills_slots)
+            fills_slots = scope.has_given_slots
+            self.work = RowWork(plan, scope.allocate, observer, numbered_from, fills_slots=fills_slots)
         else:
-            self.work = PieceWork(plan, session.allocate, observer, numbered_from)
+            self.work = PieceWork(plan, scope.allocate, observer, numbered_from)
         self.work.meter = self.tuner.meter  # one for all datasets of a kind, most of which have only a few tasks
-        self.turns = session.turns
+        self.turns = scope.turns
         self.batching = batching_of(plan) if top else None
         self.item_rows = self.batching.size if isinstance(self.batching, Grouping) else 1
         self.tuner.item_rows = self.item_rows
@@ -76,18 +77,18 @@ class Stage:
         """Return the memory of batches made whole by tasks, which an epoch before may have shown to be of use."""
         if self.batching is None:
             return None
-        return Slots(self.plan, self.session.allocate_slot, self.tuner.slots)
+        return Slots(self.plan, self.scope.allocate_slot, self.tuner.slots)
 
-    def gathering(self, item_bytes: int | None) -> Gathering | None:
-        """Return the way to gather batches by a native thread, if possible and allowed.
+    def native_thread(self, item_bytes: int | None) -> NativeThread | None:
+        """Return workers that gather batches by a native thread, if possible and allowed.
 
         Large batches that the caller has memory for are written there by tasks, since a copy would take longer.
         """
-        settings = self.session.settings
+        settings = self.scope.settings
         allowed = self.top and settings.begins_inline and not settings.hosted and settings.depth is None
-        if self.session.has_given_slots and (item_bytes or 0) > CHEAP_TO_COPY:
+        if self.scope.has_given_slots and (item_bytes or 0) > CHEAP_TO_COPY:
             return None
-        found = gathering_of(self.plan, self.session.memory, settings.cores) if allowed else None
+        found = native_thread_for(self.work, self.scope.memory, settings.cores) if allowed else None
         if found is not None:
             found.count = self.observer.counter(found.operations)
         return found
