@@ -13,7 +13,6 @@ from penstock.core.budget import Account
 from penstock.core.errors import WorkerDiedError, WorkerError
 from penstock.core.events import RunEvent
 from penstock.engine.cursors.cursor import Cursor
-from penstock.engine.memory.lent import WHOLE_PIECE, LentMemory
 from penstock.engine.processes.line import RunLine
 from penstock.engine.processes.plans import SharedPlan
 from penstock.engine.processes.pool import ProcessPool
@@ -22,6 +21,7 @@ from penstock.engine.runs.carry_over import CarryOver
 from penstock.engine.runs.session import IsolatedRun, Session
 from penstock.engine.tasks.cost import Cost
 from penstock.engine.transport.channel import Message
+from penstock.engine.transport.loans import WHOLE_PIECE, LentMemory
 from penstock.engine.transport.packets import opened_loan
 from penstock.engine.transport.raised import unpickled_error
 from penstock.engine.transport.unsent import undelivered

@@ -6,8 +6,9 @@ import pytest
 from penstock.elements.chunks.chunk import Items
 from penstock.engine.memory.arena import Arena
 from penstock.engine.memory.shared_file import SharedFile
-from penstock.engine.processes.travel import IN_A_MESSAGE, RECENT_RESULTS, ResultSizes, arrived, result_packet, sending
+from penstock.engine.processes.travel import RECENT_RESULTS, ResultSizes, arrived, result_packet, sending
 from penstock.engine.tasks.task import Made, Task
+from penstock.engine.transport.packets import IN_A_MESSAGE
 from penstock.plan.flow import Piece
 
 TOOK = (0, None)

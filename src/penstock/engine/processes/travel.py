@@ -15,12 +15,11 @@ from penstock.engine.memory.arena import Arena, Mapping
 from penstock.engine.tasks.observer import Observer
 from penstock.engine.tasks.task import Made, Task
 from penstock.engine.tasks.works import Work
-from penstock.engine.transport.packets import Packet, Unsent, held_part, opened_packet, packet_of
+from penstock.engine.transport.packets import IN_A_MESSAGE, Packet, Unsent, held_part, opened_packet, packet_of
 from penstock.engine.transport.raised import pickled_error
 from penstock.plan.flow import Piece
 from penstock.plan.trial import Terms, on_trial
 
-IN_A_MESSAGE = 1 << 14  # bytes of elements that are sent directly, because it takes less time than to share them
 MARGIN = 1.25  # room for a result, in sizes of the largest of the recent ones
 FIRST_ROOM = 1 << 20  # bytes, while no result is known
 RECENT_RESULTS = 16  # results

@@ -16,7 +16,7 @@ import numpy as np
 from penstock.core.events import RunEvent
 from penstock.core.surroundings import joined_ranks, serves_another_process, torch_worker
 from penstock.engine import processes
-from penstock.engine.tuning.budget import available_cores
+from penstock.engine.memory.limits import available_cores
 from penstock.plan import safety
 from penstock.plan.graph import post_order
 

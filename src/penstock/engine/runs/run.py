@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from penstock.core.errors import ClosedError, WorkerError
 from penstock.elements.footprint import memory_of
-from penstock.engine import memory, runs
+from penstock.engine import runs
 from penstock.engine.cursors.cursor import Cursor
 from penstock.engine.cursors.position import Position, RowPosition, StreamPosition
+from penstock.engine.memory.slots import StreamSlots
 from penstock.engine.runs.carry_over import CarryOver
 from penstock.engine.runs.failures import named_failure, over
 from penstock.engine.runs.feeds import RowFeed
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
 
     from penstock.core.budget import Budget
     from penstock.core.tunings import Tuning
-    from penstock.engine.memory.stream_slots import StreamSlots
     from penstock.engine.runs.following import Following
     from penstock.engine.runs.scope import Scope
     from penstock.engine.workers.producer import Producer
@@ -286,7 +286,7 @@ class Run:
         """Return the slots of batches in the caller's memory, if there is some."""
         if not scope.has_given_slots or self.unit != "batch":
             return None
-        return memory.stream_slots.StreamSlots(self.plan, scope.allocate_slot, scope.allocate)
+        return StreamSlots(self.plan, scope.allocate_slot, scope.allocate)
 
     def _items(self) -> list[Any] | Any | None:
         while (piece := self._piece()) is not None:

@@ -15,8 +15,8 @@ from penstock.core.frozen import frozen
 from penstock.core.options import AUTOTUNE, Options
 from penstock.core.seeds import Derived
 from penstock.core.surroundings import is_worker_process, serves_another_process
+from penstock.engine.memory.limits import available_cores, default_cache_limit, default_memory_budget
 from penstock.engine.tasks.cores import cores_for
-from penstock.engine.tuning.budget import available_cores, default_cache_limit, default_memory_budget
 from penstock.ops.buffer.options import WithOptions, options_of
 from penstock.ops.buffer.prefetch import Prefetch
 from penstock.ops.group.batch import Batch
