@@ -39,9 +39,9 @@ def test_a_stage_makes_as_much_ahead_as_its_tuner_allows():
     with scope_with(THREADS) as scope:
         loop = loop_on_threads(scope)
         for _ in range(loop._tuner.depth()):
-            assert loop._room(loop._high()) == 1
+            assert loop._room.next_job(loop._window) == 1
             loop._window.push(one_item())
-        assert not loop._room(loop._high())
+        assert not loop._room.next_job(loop._window)
 
 
 def test_the_awaited_one_of_alternating_stages_gets_idle_workers():
@@ -51,7 +51,7 @@ def test_the_awaited_one_of_alternating_stages_gets_idle_workers():
         window = loop._window
 
         def room():
-            return loop._room(loop._high())
+            return loop._room.next_job(loop._window)
 
         jobs = [one_item() for _ in range(20)]
         for job in jobs[:9]:
@@ -78,20 +78,20 @@ def test_alternating_stages_share_the_budget():
     with scope_with(Options(executor="threads", workers=4, memory_budget=1000)) as scope:
         scope.turns = 4
         loop = loop_on_threads(scope)
-        loop._memory.item_bytes, loop._memory.calm = 1, 99
+        loop._room.item_bytes, loop._room.calm = 1, 99
         for nbytes, has_room in ((248, True), (1, False)):  # an item of 1 byte reserves 2
             job = one_item()
             job.nbytes = nbytes
             loop._window.push(job)
-            assert bool(loop._room(loop._high())) is has_room
+            assert bool(loop._room.next_job(loop._window)) is has_room
 
 
 def test_no_item_is_made_ahead_until_the_size_of_the_first_is_known():
     with scope_with(Options(executor="threads", workers=4, memory_budget=1000)) as scope:
         loop = loop_on_threads(scope)
-        assert loop._room(loop._high()) == 1
+        assert loop._room.next_job(loop._window) == 1
         loop._window.push(one_item())
-        assert not loop._room(loop._high())
+        assert not loop._room.next_job(loop._window)
 
 
 def test_the_tuner_sets_the_rows_of_a_job():
