@@ -9,10 +9,10 @@ import pytest
 
 from penstock import Dataset, Options
 from penstock.elements.chunks.chunk import Items
-from penstock.engine.runs.feeds import NOTHING, RowFeed
+from penstock.engine.runs.feeds import RowFeed
 from penstock.engine.runs.room import Room
 from penstock.engine.runs.stage import Stage
-from penstock.engine.tasks.task import Job, Made, Task
+from penstock.engine.tasks.task import NOTHING, Job, Made, Task
 from penstock.engine.workers.window import Window
 from penstock.plan.flow import Piece
 from tests.engine.runs.sessions import scope_with
