@@ -103,10 +103,6 @@ class ProcessWorkers:
         self._note(RunEvent(time(), kind, self.plan.work.plan.label(), (task.low, task.high), told))
         logging.getLogger("penstock").warning("%s", words)
 
-    def learn(self, nbytes: int) -> None:
-        """Keep the size of a result, for the room of the next ones."""
-        self.plan.result_sizes.add(nbytes)
-
     def explained(self, error: BaseException, kind: str) -> BaseException:
         """Return the error for the consumer, with the operation and what to do."""
         return undelivered(self.plan.work.plan, error, kind)
