@@ -312,7 +312,8 @@ class Run:
     def _piece(self) -> Piece | None:
         if self._producer is not None:
             return next(self._producer, None)
-        if self._stage is not None or self.session.isolated is not None or self.settings.executor != "auto":
+        session = self.session
+        if self._stage is not None or session.isolated is not None or session.settings.executor != "auto":
             return next(self._flow, None)
         began = perf_counter_ns()
         piece = next(self._flow, None)
