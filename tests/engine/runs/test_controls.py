@@ -129,7 +129,7 @@ def test_threads_begin_no_task_while_the_run_is_paused():
     consumer.asked.release()
     for _ in range(2):
         assert begun.acquire(timeout=PATIENCE)
-    threads = it._run.session._threads
+    threads = it._run.session.threads
     it._run.session.pause()
     assert threads.workers == 0
     assert it.stats().mode == "2 threads"
@@ -181,10 +181,10 @@ def test_a_number_of_threads_that_was_asked_for_stays_in_later_epochs():
     next(it)
     assert it._run.session.change_workers(5) is None
     assert len(list(it)) == 49
-    assert it._run.session._threads.workers == 5
+    assert it._run.session.threads.workers == 5
     again = ds.iterator()
     next(again)
-    assert again._run.session._threads.workers == 5
+    assert again._run.session.threads.workers == 5
     again.close()
 
 
