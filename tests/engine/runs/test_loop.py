@@ -13,7 +13,7 @@ from penstock.engine.memory.slots import Slots
 from penstock.engine.runs.feeds import RowFeed
 from penstock.engine.runs.loop import Loop
 from penstock.engine.runs.room import LOOKED_AT
-from penstock.engine.runs.stage import Stage
+from penstock.engine.runs.stage import Stage, Stretch
 from penstock.engine.tasks.task import NOTHING, Job, Task
 from penstock.engine.tuning.hill_climb import HillClimb
 from penstock.engine.tuning.tuner import LOOKS, Tuner
@@ -30,7 +30,7 @@ def one_item():
 
 def loop_on_threads(scope):
     base = Dataset.range(99)._plan
-    loop = Loop(Stage(base, base, partial(RowFeed, base), scope), RowFeed(base, 0))
+    loop = Loop(Stage(Stretch(base, base), partial(RowFeed, base), scope), RowFeed(base, 0))
     loop._choose_workers()
     return loop
 
@@ -98,7 +98,7 @@ def test_the_tuner_sets_the_rows_of_a_job():
     base = Dataset.range(100)._plan
     for options in (INLINE, THREADS):
         with scope_with(options) as scope:
-            stage = Stage(base, base, partial(RowFeed, base), scope)
+            stage = Stage(Stretch(base, base), partial(RowFeed, base), scope)
             stage.tuner.group_items = lambda **beside: 7
             assert [len(piece) for piece in stage.open(0)] == [7] * 14 + [2]
 
@@ -112,7 +112,7 @@ def test_a_loop_that_ends_early_closes_its_feed_and_its_window():
 
     base = Dataset.range(100)._plan
     with scope_with(THREADS) as scope:
-        pieces = Loop(Stage(base, base, partial(RowFeed, base), scope), Noting(base, 0)).pieces()
+        pieces = Loop(Stage(Stretch(base, base), partial(RowFeed, base), scope), Noting(base, 0)).pieces()
         next(pieces)
         assert scope.session.jobs_ahead
         pieces.close()

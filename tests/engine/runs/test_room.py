@@ -11,7 +11,7 @@ from penstock import Dataset, Options
 from penstock.elements.chunks.chunk import Items
 from penstock.engine.runs.feeds import RowFeed
 from penstock.engine.runs.room import Room
-from penstock.engine.runs.stage import Stage
+from penstock.engine.runs.stage import Stage, Stretch
 from penstock.engine.tasks.task import NOTHING, Job, Made, Task
 from penstock.engine.workers.window import Window
 from penstock.plan.flow import Piece
@@ -23,7 +23,7 @@ def room():
     """The room of a stage whose run may hold 1000 bytes."""
     base = Dataset.range(100)._plan
     with scope_with(Options(executor="threads", memory_budget=1000)) as scope:
-        yield Room(Stage(base, base, partial(RowFeed, base), scope, top=True), None)
+        yield Room(Stage(Stretch(base, base), partial(RowFeed, base), scope, top=True), None)
 
 
 def under_way(nbytes, items=0):
@@ -142,7 +142,7 @@ def test_a_job_counts_what_was_made_and_what_it_was_given(room):
 def test_without_a_given_budget_one_job_in_eight_is_looked_at(budget, looked_at):
     base = Dataset.range(100)._plan
     with scope_with(Options(executor="threads", memory_budget=budget)) as scope:
-        room = Room(Stage(base, base, partial(RowFeed, base), scope, top=True), None)
+        room = Room(Stage(Stretch(base, base), partial(RowFeed, base), scope, top=True), None)
         learnt(room, 10)
         window, counted = Window(ordered=True), []
         for row in range(16):

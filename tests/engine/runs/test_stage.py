@@ -11,7 +11,7 @@ from penstock import Dataset, Options
 from penstock.core.blame import note_blames
 from penstock.core.errors import ClosedError, CursorError
 from penstock.engine.runs.feeds import PieceFeed, RowFeed
-from penstock.engine.runs.stage import Stage
+from penstock.engine.runs.stage import Stage, Stretch
 from penstock.ops.elementwise.filter import Filter
 from penstock.ops.elementwise.map import Map
 from penstock.ops.order.expand import Expand
@@ -36,11 +36,11 @@ def over_rows(dataset, scope):
     plan = base = dataset._plan
     while not base.indexed:
         (base,) = base.inputs
-    return Stage(plan, base, partial(RowFeed, base), scope).open
+    return Stage(Stretch(plan, base), partial(RowFeed, base), scope).open
 
 
 def over_pieces(plan, source, scope, *, live=False):
-    return Stage(plan, None, partial(PieceFeed, source), scope, live=live).open
+    return Stage(Stretch(plan, None, live=live), partial(PieceFeed, source), scope).open
 
 
 ON_GIVEN = Filter(Expand(Map(Given(), lambda x: x + 1), 2), kept)
@@ -201,7 +201,7 @@ def test_an_element_of_a_live_stream_does_not_wait_for_the_next(options):
 def test_every_third_row_of_a_stage_is_correct(size, epoch, scope):
     base = Dataset.range(size)._plan
     for first in range(3):
-        stage = Stage(base, base, partial(RowFeed, base, first=first, step=3), scope).open
+        stage = Stage(Stretch(base, base), partial(RowFeed, base, first=first, step=3), scope).open
         assert_same(elements_of(stage, epoch), list(range(first, size, 3)))
         assert ids_of(stage, epoch) == [epoch * size + x for x in range(first, size, 3)]
         assert_reopens(stage, stage, list(range(first, size, 3)), epoch)

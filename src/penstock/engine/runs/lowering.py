@@ -8,13 +8,12 @@ from functools import partial
 from typing import Any, TypeAlias
 
 from penstock.core.arrays import Allocate
-from penstock.core.frozen import frozen
 from penstock.engine.runs.carry_over import CarryOver
 from penstock.engine.runs.feeds import OpenFeed, PieceFeed, RowFeed
 from penstock.engine.runs.scope import Scope
 from penstock.engine.runs.session import Session
 from penstock.engine.runs.settings import settings_of
-from penstock.engine.runs.stage import Stage
+from penstock.engine.runs.stage import Stage, Stretch
 from penstock.engine.tasks.call_stack import DEEPEST, flow_on_another_stack
 from penstock.engine.tasks.observer import Occurrence, Unobserved
 from penstock.engine.tasks.works import bound_caches
@@ -32,56 +31,13 @@ from penstock.plan.node import Node
 from penstock.rewrite.passes import PLAIN, passes_within, rewritten
 from penstock.rewrite.seeds import bind_seeds
 
-
-@frozen()
-class Stretch:
-    """Elementwise nodes that one task runs together, on rows of `base` or on pieces of `source`, which `below` makes.
-
-    In a `live` stretch the user's code decides when pieces come. A stretch on rows takes every `step`-th row from
-    `first` on: all rows, or those of one virtual stream.
-    """
-
-    plan: Node
-    base: Node | None
-    source: Open | None
-    below: Node | None = None
-    live: bool = False
-    first: int = 0
-    step: int = 1
-    depth: int = 0  # of flows that read one another on one stack
-    numbered_from: int = 0  # as observers number operations
-
-    def open(self, scope: Scope, open_stage: OpenStage) -> Open:
-        """Return the function that opens the pieces of the stretch."""
-        if self.base is not None:
-            feed = partial(RowFeed, self.base, first=self.first, step=self.step)
-        elif self.source is None:
-            raise RuntimeError(f"{self.plan.label()} has no input to read")
-        elif isinstance(self.plan, Given):
-            return self.source
-        else:
-            each_from_one = all(node.traits.ids == "kept" for node in _stretch(self.plan))
-            feed = partial(PieceFeed, self.source, each_from_one=each_from_one)
-        return scope.observer.wrap(None, open_stage(self, feed, scope))
-
-
 OpenStage: TypeAlias = Callable[[Stretch, OpenFeed, Scope], Open]
 """Returns the function that opens the pieces of a stretch, made from what a feed gives."""
 
 
 def in_stage(stretch: Stretch, open_feed: OpenFeed, scope: Scope) -> Open:
     """Return the function that opens the pieces that a stage makes of a stretch."""
-    numbered_from = stretch.numbered_from
-    return Stage(
-        stretch.plan, stretch.base, open_feed, scope, stretch.below, live=stretch.live, numbered_from=numbered_from
-    ).open
-
-
-def _stretch(plan: Node) -> Iterator[Node]:
-    """Yield the nodes of a stretch, from its end down to its input."""
-    while not isinstance(plan, Given):
-        yield plan
-        (plan,) = plan.inputs
+    return Stage(stretch, open_feed, scope).open
 
 
 def opened(plan: Node, scope: Scope, allocate: Allocate | None = None) -> Open:
@@ -103,12 +59,12 @@ def lowered(plan: Node, scope: Scope, open_stage: OpenStage, allocate: Allocate 
             scope.number()
         if node.indexed:
             number = scope.number()
-            return Stretch(node, node, None, numbered_from=inputs[0].numbered_from if inputs else number)
+            return Stretch(node, node, numbered_from=inputs[0].numbered_from if inputs else number)
         if node.elementwise and inputs:
             scope.number()
             return replace(inputs[0], plan=with_inputs(node, (inputs[0].plan,)))
         own = allocate if node is plan and isinstance(node, Collecting) else None
-        begin = beginning(node, tuple(stretch.open(scope, open_stage) for stretch in inputs), scope, own)
+        begin = beginning(node, tuple(_open(stretch, scope, open_stage) for stretch in inputs), scope, own)
         number = scope.number()
         begin = scope.observer.wrap(Occurrence(number, node, "flow"), begin)
         depth = 2 + max((stretch.depth for stretch in inputs), default=0)  # itself and perhaps a stage
@@ -117,7 +73,28 @@ def lowered(plan: Node, scope: Scope, open_stage: OpenStage, allocate: Allocate 
         live = _is_live(node, inputs)
         return Stretch(Given(), None, begin, node, live=live, depth=depth, numbered_from=number + 1)
 
-    return fold(plan, combine).open(scope, open_stage)
+    return _open(fold(plan, combine), scope, open_stage)
+
+
+def _open(stretch: Stretch, scope: Scope, open_stage: OpenStage) -> Open:
+    """Return the function that opens the pieces of a stretch."""
+    if stretch.base is not None:
+        feed = partial(RowFeed, stretch.base, first=stretch.first, step=stretch.step)
+    elif stretch.source is None:
+        raise RuntimeError(f"{stretch.plan.label()} has no input to read")
+    elif isinstance(stretch.plan, Given):
+        return stretch.source
+    else:
+        each_from_one = all(node.traits.ids == "kept" for node in _stretch(stretch.plan))
+        feed = partial(PieceFeed, stretch.source, each_from_one=each_from_one)
+    return scope.observer.wrap(None, open_stage(stretch, feed, scope))
+
+
+def _stretch(plan: Node) -> Iterator[Node]:
+    """Yield the nodes of a stretch, from its end down to its input."""
+    while not isinstance(plan, Given):
+        yield plan
+        (plan,) = plan.inputs
 
 
 def _is_live(node: Node, inputs: tuple[Stretch, ...]) -> bool:

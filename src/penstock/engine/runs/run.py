@@ -20,7 +20,7 @@ from penstock.engine.runs.failures import named_failure, over
 from penstock.engine.runs.feeds import RowFeed
 from penstock.engine.runs.session import Session
 from penstock.engine.runs.settings import Settings
-from penstock.engine.runs.stage import Stage
+from penstock.engine.runs.stage import Stage, Stretch
 from penstock.engine.tasks.observer import Observer
 from penstock.engine.tuning.tuner import LOOKS, THREAD_PAYS, Tuner
 from penstock.engine.workers.lifetime import watch_over
@@ -251,7 +251,7 @@ class Run:
         scope = session.scope()
         if self.plan.indexed:
             feed = partial(RowFeed, self.plan, received=cursor.ahead)
-            self._stage = Stage(self.plan, self.plan, feed, scope, top=True)
+            self._stage = Stage(Stretch(self.plan, self.plan), feed, scope, top=True)
             self._flow = self._stage.open(cursor.epoch, cursor.row)
             return
         self._position = StreamPosition(cursor)

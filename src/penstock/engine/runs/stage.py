@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from penstock.core.frozen import frozen
 from penstock.engine import tasks
 from penstock.engine.memory.slots import Slots
 from penstock.engine.runs.feeds import OpenFeed
@@ -14,7 +15,7 @@ from penstock.engine.tasks.works import PieceWork, RowWork, Work
 from penstock.engine.workers.native_thread import NativeThread, native_thread_for
 from penstock.ops.group.batching import batching_of
 from penstock.ops.group.grouping import Grouping
-from penstock.plan.flow import AskedFlow, Mark
+from penstock.plan.flow import AskedFlow, Mark, Open
 from penstock.plan.node import Node
 
 if TYPE_CHECKING:
@@ -25,31 +26,39 @@ FETCHED = "fetched ahead"
 CHEAP_TO_COPY = 1 << 20  # bytes of a batch: a tenth of a millisecond
 
 
-class Stage:
-    """A part of a plan that one task can run, which makes items of `plan` from the jobs of a feed.
+@frozen()
+class Stretch:
+    """Elementwise nodes that one task runs together, on rows of `base` or on pieces of `source`, which `below` makes.
 
-    The input of the plan is an indexed `base`, which may be the plan itself, or the elements that `below` yields; the
-    elements of a `live` input may take long to come. The consumer receives the items of the `top` stage unchanged.
+    In a `live` stretch the user's code decides when pieces come. A stretch on rows takes every `step`-th row from
+    `first` on: all rows, or those of one virtual stream.
     """
 
-    def __init__(
-        self,
-        plan: Node,
-        base: Node | None,
-        open_feed: OpenFeed,
-        scope: Scope,
-        below: Node | None = None,
-        *,
-        live: bool = False,
-        top: bool = False,
-        numbered_from: int = 0,
-    ) -> None:
+    plan: Node
+    base: Node | None
+    source: Open | None = None
+    below: Node | None = None
+    live: bool = False
+    first: int = 0
+    step: int = 1
+    depth: int = 0  # of flows that read one another on one stack
+    numbered_from: int = 0  # as observers number operations
+
+
+class Stage:
+    """A stretch of a plan that tasks run, which make its items from the jobs of a feed.
+
+    The consumer receives the items of the `top` stage, whose stretch is an indexed plan, unchanged.
+    """
+
+    def __init__(self, stretch: Stretch, open_feed: OpenFeed, scope: Scope, *, top: bool = False) -> None:
+        plan, base, numbered_from = stretch.plan, stretch.base, stretch.numbered_from
         self.scope = scope
         self.session = scope.session
         self.plan = plan
         self.base = base
-        self.below = plan if base is not None else below  # the node whose elements a task receives or makes
-        self.live = live
+        self.below = plan if base is not None else stretch.below  # the node whose elements a task receives or makes
+        self.live = stretch.live
         self.top = top
         self.observer = observer = scope.observer
         self.tuner = scope.tuner(of_stream=not top)
