@@ -31,12 +31,12 @@ def test_available_memory_is_read_from_the_system(told, available, tmp_path, mon
 
 
 def test_the_limits_of_the_process_bound_what_is_mapped(monkeypatch):
-    limits = {resource.RLIMIT_AS: resource.RLIM_INFINITY, resource.RLIMIT_FSIZE: resource.RLIM_INFINITY}
-    monkeypatch.setattr(resource, "getrlimit", lambda each: (limits[each], 0))
+    told = {resource.RLIMIT_AS: resource.RLIM_INFINITY, resource.RLIMIT_FSIZE: resource.RLIM_INFINITY}
+    monkeypatch.setattr(resource, "getrlimit", lambda each: (told[each], 0))
     assert limits.most_mapped() == limits.UNLIMITED
-    limits[resource.RLIMIT_FSIZE] = 1 << 20
+    told[resource.RLIMIT_FSIZE] = 1 << 20
     assert limits.most_mapped() == 1 << 20
-    limits[resource.RLIMIT_AS] = 1 << 20
+    told[resource.RLIMIT_AS] = 1 << 20
     assert limits.most_mapped() == 1 << 18
 
 

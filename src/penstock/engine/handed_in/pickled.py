@@ -109,7 +109,10 @@ class PickledPlan:
         self.digest = sha256(data).digest()
         self.key = plans_in_use.new_key()
         self.cache_bytes = 0
-        self.file, self.path = (None, "") if len(data) <= LARGEST_CARRIED else _in_file(self.key + data)
+        self.file: Any = None
+        self.path = ""
+        if len(data) > LARGEST_CARRIED:
+            self.file, self.path = _in_file(self.key + data)
         self._data = data if self.file is None else None
         self._of = type(work), work.plan, work.numbered_from, type(observer)
         self._kept: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()  # by executor

@@ -64,7 +64,7 @@ def lowered(plan: Node, scope: Scope, open_stage: OpenStage, allocate: Allocate 
             scope.number()
             return replace(inputs[0], plan=with_inputs(node, (inputs[0].plan,)))
         own = allocate if node is plan and isinstance(node, Collecting) else None
-        begin = beginning(node, tuple(_open(stretch, scope, open_stage) for stretch in inputs), scope, own)
+        begin = beginning(node, tuple(open_stretch(stretch, scope, open_stage) for stretch in inputs), scope, own)
         number = scope.number()
         begin = scope.observer.wrap(Occurrence(number, node, "flow"), begin)
         depth = 2 + max((stretch.depth for stretch in inputs), default=0)  # itself and perhaps a stage
@@ -73,10 +73,10 @@ def lowered(plan: Node, scope: Scope, open_stage: OpenStage, allocate: Allocate 
         live = _is_live(node, inputs)
         return Stretch(Given(), None, begin, node, live=live, depth=depth, numbered_from=number + 1)
 
-    return _open(fold(plan, combine), scope, open_stage)
+    return open_stretch(fold(plan, combine), scope, open_stage)
 
 
-def _open(stretch: Stretch, scope: Scope, open_stage: OpenStage) -> Open:
+def open_stretch(stretch: Stretch, scope: Scope, open_stage: OpenStage) -> Open:
     """Return the function that opens the pieces of a stretch."""
     if stretch.base is not None:
         feed = partial(RowFeed, stretch.base, first=stretch.first, step=stretch.step)
