@@ -53,7 +53,7 @@ class Loop:
         self._read_ahead = stage.read_ahead() if listens else None
         self._next_uses = stage.next_uses() if listens else None
         self._workers: Workers | None = None  # tasks run here
-        self._native = stage.native_thread(self._room.item_bytes)  # workers that may take over from this thread
+        self._gatherer = stage.native_thread(self._room.item_bytes)  # workers that may take over from this thread
         self._may_move = self._scope.may_move and stage.turns == 1
         stage.tuner.may_return = self._may_move and not stage.live
         self._mover: Mover | None = None
@@ -112,7 +112,7 @@ class Loop:
                 self._session.return_inline()
             return
         # a native thread copies rows faster than threads that share the GIL
-        native = self._native
+        native = self._gatherer
         if native is None and not self._scope.is_inline(self._tuner):
             coming = self._session.workers(self._stage.work, self._tuner, self._stage.observer)
             self._workers = coming if coming.ready else None
@@ -121,7 +121,7 @@ class Loop:
         elif native is None:
             return
         elif self._room.gathers and not native.gathers and not len(self._window):
-            self._workers, self._native, self._room.gathers = None, None, False
+            self._workers, self._gatherer, self._room.gathers = None, None, False
         elif current is None and self._tuner.worth_beside(self._room.job_here(beside=True)):
             self._session.at_close(native.close)
             self._workers, self._room.gathers = native, True
@@ -191,7 +191,7 @@ class Loop:
 
     def _fill(self, current: Workers) -> None:
         """Begin jobs while there is room for them; several small ones at a time, once there are few."""
-        cannot_gather = self._room.gathers and self._native is not None and not self._native.gathers
+        cannot_gather = self._room.gathers and self._gatherer is not None and not self._gatherer.gathers
         if self._fed or self._failure is not None or cannot_gather or self._tuner.has_returned:
             return
         if not self._room.has_few(self._window):
@@ -260,7 +260,7 @@ class Loop:
         if stage.item_rows <= 1 or job.items > 1:
             return None
         if self._workers is None:  # the first elements decide whether threads make the others
-            pays = not tuner.looks and self._scope.settings.executor == "auto" and self._native is None
+            pays = not tuner.looks and self._scope.settings.executor == "auto" and self._gatherer is None
         else:
             pays = not self._room.gathers and tuner.split_item(self._room.most_items) > 1
         return stage.work.parts if pays else None
@@ -349,9 +349,9 @@ class Loop:
     def _count_gathered(self, made: Gathered) -> None:
         """Count the batches taken and the time of the native thread."""
         taken, cost = made.taken()
-        if self._native is not None:
+        if self._gatherer is not None:
             rows = taken * made.batch_rows
             nbytes = rows * (self._room.item_bytes or 0) // self._stage.item_rows
-            self._native.count(taken, rows, nbytes, cost.wall, cost.cpu)
+            self._gatherer.count(taken, rows, nbytes, cost.wall, cost.cpu)
         if taken and cost.wall:
             self._observe(cost, taken)
