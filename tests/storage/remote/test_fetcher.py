@@ -43,6 +43,21 @@ def test_an_announcement_that_comes_after_the_read_is_ignored_once(file, server)
     assert not fetcher._unannounced
 
 
+def test_small_extents_are_cut_out_of_a_large_request_that_is_held(folder, server, options):
+    content = bytes(i * 31 % 251 for i in range(600_000))
+    (folder / "large").write_bytes(content)
+    (file,) = find_objects(["s3://data/large"], options)
+    fetcher, near = Fetcher(), [(file, begin, begin + 100) for begin in range(0, 600_000, 3000)]
+    server.told()
+    fetcher.announce(near)
+    within = [(file, begin, begin + 7) for begin in range(0, 597_000, 100)]
+    fetcher.announce(within)
+    fetcher.read(near)
+    within.insert(0, (file, 7000, 8000))
+    assert [bytes(each) for each in fetcher.read(within)] == [content[b:e] for _, b, e in within]
+    assert (server.stats.gets, fetcher.ahead_bytes, fetcher._wide) == (1, 0, {})
+
+
 def test_the_same_extent_twice_and_empty_ones(file):
     fetcher = Fetcher()
     found = fetcher.read([(file, 5, 9), (file, 7, 7), (file, 5, 9)])
