@@ -183,7 +183,7 @@ def test_a_place_whose_node_is_lost_has_another(cluster, executor):
 
 def test_later_epochs_read_what_the_nodes_have_kept(cluster, tmp_path, monkeypatch):
     pytest.importorskip("obstore")
-    monkeypatch.setattr("penstock.engine.handed_in.places.STRETCH", 4000)
+    monkeypatch.setattr("penstock.engine.handed_in.workers.STRETCH", 4000)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "here"))
     folder = tmp_path / "store" / "data"
     folder.mkdir(parents=True)

@@ -133,8 +133,8 @@ class Iterator(Watching, Closing, Generic[T]):
         asked = perf_counter_ns()
         if self._run is None:
             self._begin_run(asked)
-        elif self._run.controls.asked:
-            self._first += self._run.heed()  # a pause is neither a wait nor a step
+        elif self._run.session.controls.asked:
+            self._first += self._run.session.heed()  # a pause is neither a wait nor a step
             self._steps.skip()
             asked = perf_counter_ns()
         watched, steps = cast("watch.stuck.Watched", self._watched), self._steps

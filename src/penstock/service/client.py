@@ -17,10 +17,10 @@ from penstock.core.events import RunEvent
 from penstock.core.pickling import dumps
 from penstock.core.surroundings import versions
 from penstock.elements.chunks.chunk import Chunk, concat
-from penstock.engine.memory.lent import LentFile
 from penstock.engine.runs.run import Run
 from penstock.engine.runs.settings import settings_of
 from penstock.engine.transport.channel import Channel, Message
+from penstock.engine.transport.loans import LentFile
 from penstock.engine.transport.packets import opened_loan
 from penstock.engine.transport.process_settings import ProcessSettings
 from penstock.engine.transport.program_state import program_state

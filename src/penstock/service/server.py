@@ -17,10 +17,10 @@ from penstock.core.surroundings import serve_another_process, versions
 from penstock.elements.chunks.chunk import Chunk
 from penstock.engine.memory.arena import ARENA_SHARE
 from penstock.engine.memory.pool import SharedMemory
-from penstock.engine.processes.lending import Lending
 from penstock.engine.processes.serving import settle_process
 from penstock.engine.runs.settings import settings_of
 from penstock.engine.transport.channel import Channel
+from penstock.engine.transport.loans import Lending
 from penstock.engine.transport.program_state import ProgramState
 from penstock.engine.transport.raised import pickled_error
 from penstock.engine.transport.unsent import part_at_fault, why_unsent
