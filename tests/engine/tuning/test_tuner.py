@@ -6,18 +6,17 @@ import pytest
 
 from penstock.engine.tasks.cost import Cost
 from penstock.engine.tuning.hill_climb import MOST_WORKERS, Attempt
+from penstock.engine.tuning.long_tasks import HELD_UP_BYTES
 from penstock.engine.tuning.look import Look
 from penstock.engine.tuning.tuner import (
     BESIDE_ROWS,
     FAR_PIECE,
-    HELD_UP_BYTES,
     INLINE_BYTES,
     INLINE_TASK,
     LONGEST_PIECE,
     LOOKS,
     MOST_GROUPED,
     MS,
-    RARE_TASKS,
     RECENT_TASKS,
     SETTLED,
     SPARE,
@@ -223,23 +222,6 @@ def test_the_window_covers_one_slow_task_among_many(slow, item_bytes, more):
     tuner = uneven([5 * MS] * 19 + [slow] + [5 * MS] * 20, item_bytes=item_bytes)
     assert tuner.depth() == 9 + more
     assert tuner.unevenness > 2
-
-
-def test_a_single_slow_task_may_be_chance():
-    tuner = uneven([5 * MS])
-    tuner.observe(Cost(400 * MS, 5 * MS), 1)
-    for _ in range(50):
-        tuner.observe(Cost(5 * MS, 5 * MS), 1)
-    assert tuner.depth() == 9
-    tuner.observe(Cost(400 * MS, 5 * MS), 1)
-    assert tuner.depth() > 100
-
-
-def test_a_slow_task_is_forgotten_in_time():
-    tuner = uneven([5 * MS] * 20 + [200 * MS])
-    for _ in range(4 * RARE_TASKS):
-        tuner.observe(Cost(5 * MS, 5 * MS), 1)
-    assert tuner.depth() == 9
 
 
 def test_waiting_for_a_core_does_not_make_tasks_uneven():

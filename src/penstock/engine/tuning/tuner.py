@@ -16,6 +16,7 @@ from penstock.engine import tuning
 from penstock.engine.memory.limits import available_cores
 from penstock.engine.memory.slots import SlotsBefore
 from penstock.engine.tasks.cost import BESIDE_OTHERS, MS, WANTED, Cost, Meter
+from penstock.engine.tuning.long_tasks import HELD_UP_BYTES, LongTasks
 
 if TYPE_CHECKING:
     from penstock.core.tunings import TaskTuning
@@ -43,10 +44,6 @@ SPARE_BYTES = 4 << 20  # the most bytes of tasks beyond two a thread, so that ba
 SPARE = 8  # small tasks that are started and taken together: the first of them finds all caches cold
 UNEVEN = 0.1  # ratio of the mean deviation of task costs to their mean; above it, some tasks hold up others
 UNUSUAL = 4  # a task counts for at most this multiple of the mean
-RARE = 8  # multiple of the mean cost above which a task is one of the few that hold up many others
-RARE_TASKS = 256  # tasks after which most of what the longest of late took beyond the mean is forgotten
-MOST_HELD_UP = 32  # tasks for each thread, at most, that are made behind a long one
-HELD_UP_BYTES = 256 << 20  # the most bytes of them
 PLAINLY = 3  # this multiple of the work of a task is too much
 SETTLED = 64  # looks after which a group that is nearly large enough stays as it is
 ALONE = 0.9  # share of a task that only one thread at a time may do; above it, a second thread has no work
@@ -73,7 +70,7 @@ class Tuner:
     looks: int = 0
     item_mean: float = 0.0  # ns, of recent items, without waiting for a core
     deviation: float = 0.0  # ns, the mean deviation from that
-    longest: tuple[float, float] = (0.0, 0.0)  # ns, of the second longest item of late and the longest
+    long: LongTasks = field(default_factory=LongTasks)
     waiting: float = math.inf  # the least time blocked / CPU time of a task while no other ran
     alone: float = 0.0  # share of the time of a task in functions that one thread at a time may call
     climb: HillClimb | None = None
@@ -99,10 +96,7 @@ class Tuner:
         self.item_mean += (steady - self.item_mean) / recent
         self.deviation += (abs(steady - self.item_mean) - self.deviation) / recent
         if self.looks >= SETTLED:  # first calls take longer
-            second, longest = (each - (each - self.item_mean) / RARE_TASKS for each in self.longest)
-            self.longest = min(max(work, second), longest), max(work, longest)
-        else:
-            self.longest = self.item_mean, self.item_mean
+            self.long.observe(work, self.item_mean)
         if self.climb is not None:
             self.climb.observe(cost, items)
         else:
@@ -153,7 +147,7 @@ class Tuner:
     @property
     def unevenness(self) -> float:
         """The cost of the longest task of late but one, as a multiple of the mean; a single one may be chance."""
-        return self.longest[0] / self.item_mean if self.item_mean else 1.0
+        return self.long.second / self.item_mean if self.item_mean else 1.0
 
     def threads_pay(self) -> bool:
         """Return whether threads should replace inline tasks."""
@@ -346,15 +340,10 @@ class Tuner:
         return 2 * max(self.threads, 1) + 1 + self._more()
 
     def _more(self) -> int:
-        """Return the further tasks that keep the other workers busy while a task that takes longer holds them up.
-
-        If two of late took many times as long, as one slow file among many does, that is as many for each worker as are
-        made meanwhile.
-        """
-        threads, most = max(self.threads, 1), SPARE_BYTES
-        more = 2 * threads if self.deviation > UNEVEN * self.item_mean else 0
-        if self.longest[0] - self.item_mean > LONGEST_PIECE and self.unevenness > RARE and not self.is_far:
-            more, most = int(threads * min(self.unevenness, MOST_HELD_UP)), HELD_UP_BYTES
+        """Return the further tasks that keep the other workers busy while one that takes longer holds them up."""
+        threads, held_up = max(self.threads, 1), 0 if self.is_far else self.long.held_up(self.item_mean)
+        more = threads * (held_up or (2 if self.deviation > UNEVEN * self.item_mean else 0))
+        most = HELD_UP_BYTES if held_up else SPARE_BYTES
         return min(more, most // (self.item_bytes * self.group)) if self.item_bytes else more
 
     def spare(self) -> int:
