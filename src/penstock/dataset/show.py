@@ -9,7 +9,7 @@ from typing import Any, Literal
 from penstock.core.checks import check_count, check_flag, check_flag_or_none, is_one_of
 from penstock.dataset.dataset import Dataset
 from penstock.elements.nested.structure import LEAF_TYPES, is_leaf
-from penstock.elements.nested.whole import parts_of
+from penstock.elements.nested.whole import shown_parts
 from penstock.elements.spec import is_array_like
 from penstock.ops.group.batching import batching_of
 from penstock.watch.sheet.cards import Manner, Naming, naming_of
@@ -140,7 +140,7 @@ def _check_batched(batch: Any, batched: bool | None) -> None:
 
 def _check_asked(asked: Mapping[str, str | int], element: Any) -> None:
     """Refuse keys that the first element does not have, and parts of shapes that cannot be drawn."""
-    leaves = parts_of(element)
+    leaves = shown_parts(element)
     for role, key in asked.items():
         path = path_of(key, leaves)
         if path is None:

@@ -9,7 +9,7 @@ import numpy as np
 
 from penstock.elements.array_text import array_text
 from penstock.elements.nested.structure import describe_structure
-from penstock.elements.nested.whole import taken_apart
+from penstock.elements.nested.whole import parts_and_nesting
 from penstock.elements.ragged import Ragged
 from penstock.elements.sparse import Sparse
 
@@ -27,7 +27,7 @@ def summary(element: Any) -> str:
     >>> summary((np.array([1.5, 2.5]), b"a" * 100))
     "([1.5, 2.5], b'aaaaaaaaaaaaaaaa'… (100 bytes))"
     """
-    leaves, structure = taken_apart(element)
+    leaves, structure = parts_and_nesting(element)
     if len(leaves) > LEAVES_TOLD:
         return f"{type(element).__name__} of {len(leaves):,} leaves, the first {_leaf(leaves[0])}"
     return describe_structure(structure, map(_leaf, leaves))

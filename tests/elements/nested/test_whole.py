@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from penstock.elements.nested.structure import describe_structure, flatten
-from penstock.elements.nested.whole import parts_of
+from penstock.elements.nested.whole import shown_parts
 
 
 @pytest.mark.parametrize(
@@ -25,13 +25,13 @@ from penstock.elements.nested.whole import parts_of
     ],
 )
 def test_a_list_of_plain_values_is_one_part(given, part):
-    (found,) = parts_of({"a": given}).values()
+    (found,) = shown_parts({"a": given}).values()
     assert type(found) is type(part)
     np.testing.assert_equal(found, part)
 
 
 def test_lists_of_arrays_and_files_are_taken_apart():
-    assert [*parts_of({"a": [np.zeros(2), b"file"], "b": ([1, 2], 3)})] == [
+    assert [*shown_parts({"a": [np.zeros(2), b"file"], "b": ([1, 2], 3)})] == [
         '["a"][0]',
         '["a"][1]',
         '["b"][0]',

@@ -11,25 +11,25 @@ from penstock.elements.nested.structure import Structure, flatten, paths
 _PLAIN = (bool, int, float, str, type(None), np.number, np.bool_)
 
 
-def taken_apart(element: Any) -> tuple[list[Any], Structure]:
+def parts_and_nesting(element: Any) -> tuple[list[Any], Structure]:
     """Return the parts of an element and their nesting; lists of numbers of one shape are arrays.
 
     `None` and empty containers are parts, too.
 
-    >>> taken_apart({"ids": [3, 4], "boxes": [], "name": None, "pair": (1, [2.5, 0])})
+    >>> parts_and_nesting({"ids": [3, 4], "boxes": [], "name": None, "pair": (1, [2.5, 0])})
     ([[], array([3, 4]), None, 1, array([2.5, 0. ])], {"boxes": *, "ids": *, "name": *, "pair": (*, *)})
     """
     parts, structure = flatten(element, keep=_is_part)
     return [_as_numbers(cast("list[Any]", part)) if isinstance(part, list) else part for part in parts], structure
 
 
-def parts_of(element: Any) -> dict[str, Any]:
+def shown_parts(element: Any) -> dict[str, Any]:
     """Return the parts of an element by their paths.
 
-    >>> parts_of({"x": 1, "boxes": [], "name": None})
+    >>> shown_parts({"x": 1, "boxes": [], "name": None})
     {'["boxes"]': [], '["name"]': None, '["x"]': 1}
     """
-    parts, structure = taken_apart(element)
+    parts, structure = parts_and_nesting(element)
     return dict(zip(paths(structure), parts, strict=True))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 RARE = 8  # multiple of the mean cost above which a task is one of the few that hold up many others
-LONG = 4_000_000  # ns beyond the mean; less is soon over
+LEAST_BEYOND = 4_000_000  # ns beyond the mean; less is soon over
 FORGOTTEN = 256  # tasks after which most of what the longest took beyond the mean is forgotten
 MOST_HELD_UP = 32  # tasks for each worker, at most
 HELD_UP_BYTES = 256 << 20  # the most bytes of them
@@ -33,6 +33,6 @@ class LongTasks:
         >>> tasks.held_up(10e6)
         17
         """
-        if self.second <= RARE * mean or self.second - mean <= LONG:
+        if self.second <= RARE * mean or self.second - mean <= LEAST_BEYOND:
             return 0
         return int(min(self.second / mean, MOST_HELD_UP))

@@ -45,7 +45,7 @@ ORDERED = 1500  # elements whose order is drawn
 MOST_IN_PARTS = 256  # items whose parts may come in any order
 LONGEST_NAME = 60  # characters of a record's name
 RECORDS_NAMED = 3  # records of a slow task that are named
-SAMPLES = 4  # elements shown if they are no batches
+SAMPLE_ELEMENTS = 4  # elements shown if they are no batches
 SAMPLE_SECONDS = 10.0  # for which the page waits for a sample, whose source may wait for data without end
 PAGE_FAILED = "the report {} cannot be written, and the run goes on without it: {}"
 
@@ -227,7 +227,7 @@ def _made_sample(plan: Node) -> Iterator[str]:
             return
         is_batched = batching_of(plan) is not None
         if plan.indexed:
-            rows = np.arange(1 if is_batched else min(SAMPLES, plan.stride), dtype=np.int64)
+            rows = np.arange(1 if is_batched else min(SAMPLE_ELEMENTS, plan.stride), dtype=np.int64)
             elements = compiled(plan, np.empty, Unobserved())(rows).elements()
         else:
             elements = [first_element(plan)]

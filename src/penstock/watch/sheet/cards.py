@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from penstock.core.frozen import frozen
-from penstock.elements.nested.whole import parts_of, short_path
+from penstock.elements.nested.whole import shown_parts, short_path
 from penstock.elements.ragged import Ragged
 from penstock.elements.spec import leaf_spec
 from penstock.watch.notebook.frame import told
@@ -42,7 +42,7 @@ class Manner:
 
 def card_html(element: Any, roles: Roles, manner: Manner) -> str:
     """Return one element; a leaf that cannot be drawn shows its error."""
-    leaves = parts_of(element)
+    leaves = shown_parts(element)
     used: set[str] = set()
     parts = [_guarded(draw, leaves, roles, manner, used) for draw in (_picture, _label, _audio, _tokens)]
     rest = [path for path in leaves if path not in used]

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from penstock.core.frozen import frozen
-from penstock.elements.nested.whole import parts_of
+from penstock.elements.nested.whole import shown_parts
 from penstock.watch.page.pictures import image_of, is_wave
 
 ROLE_NAMES: Mapping[str, tuple[str, ...]] = {
@@ -72,7 +72,7 @@ def roles_of(element: Any, asked: Mapping[str, str | int]) -> Roles:
 
     Keys of leaves that this element lacks give no role.
     """
-    leaves = parts_of(element)
+    leaves = shown_parts(element)
     found: dict[str, str] = {}
     for role, key in asked.items():
         path = path_of(key, leaves)

@@ -9,7 +9,7 @@ import numpy as np
 
 from penstock.core.shown import displayable
 from penstock.elements.array_text import array_text
-from penstock.elements.nested.whole import parts_of, short_path
+from penstock.elements.nested.whole import shown_parts, short_path
 from penstock.elements.spec import leaf_spec
 from penstock.watch.page.samples import value_text
 
@@ -27,7 +27,7 @@ def element_text(element: Any, text_of: Callable[[str, Any], str] | None = None)
     'image uint8[28, 28] 0…0 · label 3 · name three'
     """
     told = text_of or (lambda path, leaf: leaf_text(leaf))
-    parts = [f"{short_path(path)} {told(path, leaf)}".strip() for path, leaf in parts_of(element).items()]
+    parts = [f"{short_path(path)} {told(path, leaf)}".strip() for path, leaf in shown_parts(element).items()]
     line = displayable(" · ".join(parts)) or "''"
     return line if len(line) <= MOST_CHARACTERS else f"{line[:MOST_CHARACTERS]}…"
 
