@@ -73,7 +73,7 @@ class SharedPlan:
         return channel.send(head, self._data, -1 if self._file is None else self._file.fd)
 
 
-def shared_plan(
+def plan_for_workers(
     work: Rebuildable, observer: Observer, known: deque[SharedPlan], reads: Reads | None = None
 ) -> SharedPlan:
     """Return the plan of a work for worker processes: one of the `known`, which they have, if it is the same.

@@ -47,7 +47,7 @@ class CarryOver:
 
     def plan(self, work: Rebuildable, observer: Observer, reads: Reads | None = None) -> SharedPlan:
         """Return the plan of a work for worker processes: that of an earlier run, which they have, if it is alike."""
-        return processes.plans.shared_plan(work, observer, self._plans, reads)
+        return processes.plans.plan_for_workers(work, observer, self._plans, reads)
 
     def pickled_plan(self, work: Rebuildable, observer: Observer) -> PickledPlan:
         """Return the plan of a work for an executor: that of an earlier run, unless its functions read other values."""
