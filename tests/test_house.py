@@ -33,9 +33,7 @@ MACHINE_PATH = re.compile(r"(?<![\w./:~-])/(?:work|tmp|home|root|Users|opt)/")
 # Modules whose test is elsewhere, each with the reason.
 TESTED_ELSEWHERE: dict[str, str] = {
     "__init__.py": "the public names: test_house.py itself",
-    "engine/runs/isolated.py": "protocols of what tests/isolation/test_elsewhere.py tests",
     "engine/handed_in/call.py": "by tests/engine/handed_in/test_replaceable.py",
-    "engine/handed_in/workers.py": "beside other workers by tests/engine/workers/test_executors.py",
     "engine/processes/serving.py": "in the processes of tests/engine/processes/test_worker.py",
     "isolation/host.py": "in the process of tests/isolation/test_elsewhere.py",
     "engine/transport/dumped_plan.py": "by tests/engine/handed_in/test_remote.py",

@@ -43,16 +43,17 @@ struct Lists {
 #endif
   }
 
-  // Puts the values of dict i if its keys are the same objects in the same order; false, perhaps after some, if not.
+  // Puts the values of dict i, the first ones there, if its keys are the same objects in the same order; false, perhaps
+  // after some, if not. Runs no Python code.
   bool put_in_order([[maybe_unused]] PyObject* dict, [[maybe_unused]] Py_ssize_t i) const {
-#ifdef Py_GIL_DISABLED
+#if defined(Py_GIL_DISABLED) || defined(Py_LIMITED_API)
     return false;  // another thread may change the dict
 #else
     PyObject *key = nullptr, *value = nullptr;
     Py_ssize_t at = 0;
     for (const std::size_t k : order) {
       if (!PyDict_Next(dict, &at, &key, &value) || key != keys[k].ptr()) return false;
-      put(k, i, nb::borrow(value));
+      PyList_SET_ITEM(lists[k].ptr(), i, Py_NewRef(value));
     }
     return order.size() == keys.size();
 #endif

@@ -108,13 +108,21 @@ def test_a_prediction_prints_as_four_lines():
     [
         ({"world": 0}, ValueError, r"simulate\(world=0\)"),
         ({"world": "8"}, TypeError, r"simulate\(world="),
-        ({"step": 0}, ValueError, r"simulate\(step=0\): expected a number above 0"),
+        ({"step": 0}, ValueError, r"simulate\(step=0\): expected a finite number above 0"),
         ({"cores": -1}, ValueError, r"simulate\(cores=-1\)"),
         ({"seconds": "x"}, TypeError, r"simulate\(seconds="),
         ({"workers": 0}, ValueError, r"simulate\(workers=0\)"),
         ({"storage": StorageModel(latency=[])}, ValueError, r"StorageModel\(latency=\[\]\)"),
         ({"storage": StorageModel(latency=-0.1)}, ValueError, "seconds from 0 on"),
+        ({"storage": StorageModel(latency=[0.1, "a"])}, TypeError, r"StorageModel\(latency='a'\)"),
+        ({"storage": StorageModel(latency=[[0.1]])}, TypeError, r"StorageModel\(latency=\[0\.1\]\)"),
         ({"storage": StorageModel(bandwidth=0)}, ValueError, r"StorageModel\(bandwidth=0\)"),
+        ({"storage": StorageModel(node_bandwidth="1G")}, TypeError, r"StorageModel\(node_bandwidth='1G'\)"),
+        ({"storage": StorageModel(item_bytes=-1)}, ValueError, r"StorageModel\(item_bytes=-1\)"),
+        ({"storage": {}}, TypeError, r"simulate\(storage=\): expected a ps\.StorageModel, not dict"),
+        ({"synchronous": "no"}, TypeError, r"simulate\(synchronous="),
+        ({"seed": -1}, ValueError, r"simulate\(seed=-1\)"),
+        ({"seconds": float("inf")}, ValueError, r"simulate\(seconds=inf\): expected a finite number"),
     ],
 )
 def test_wrong_arguments_are_refused(change, error, says):

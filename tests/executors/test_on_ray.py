@@ -6,6 +6,7 @@ import builtins
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -182,7 +183,7 @@ def test_a_place_whose_node_is_lost_has_another(cluster, executor):
 
 def test_later_epochs_read_what_the_nodes_have_kept(cluster, tmp_path, monkeypatch):
     pytest.importorskip("obstore")
-    monkeypatch.setattr("penstock.engine.handed_in.places.STRETCH", 4000)
+    monkeypatch.setattr("penstock.engine.handed_in.workers.STRETCH", 4000)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "here"))
     folder = tmp_path / "store" / "data"
     folder.mkdir(parents=True)
@@ -291,9 +292,80 @@ class Refusing:
     ],
     ids=["none", "versions"],
 )
-def test_a_cluster_that_cannot_be_used_is_one_sentence(error, says):
+def test_a_cluster_that_cannot_be_used_is_one_sentence(error, says, monkeypatch):
+    monkeypatch.setattr(on_ray, "_reach", lambda address: None)
     with pytest.raises(ps.errors.WorkerError, match=says):
         on_ray._connect(Refusing(error), "h:1")
+
+
+@pytest.mark.parametrize("scheme", ["", "ray://"])
+def test_an_address_where_nobody_answers_is_said_at_once(scheme):
+    with socket.socket() as own:
+        own.bind(("127.0.0.1", 0))  # and does not listen
+        address = f"{scheme}127.0.0.1:{own.getsockname()[1]}"
+        with pytest.raises(ps.errors.WorkerError, match=r"could be reached at .* refused\. Start one"):
+            on_ray._connect(Refusing(AssertionError("asked Ray")), address)
+
+
+class Connected:
+    """Ray that is connected to a cluster of its own after each `init`."""
+
+    def __init__(self):
+        self.number = 0
+        self.is_open = False
+
+    def is_initialized(self):
+        return self.is_open
+
+    def init(self, **settings):
+        self.number += 1
+        self.is_open = True
+
+    def get_runtime_context(self):
+        return self
+
+    def get_job_id(self):
+        return "1"
+
+    def get_node_id(self):
+        return str(self.number)
+
+    def remote(self, **settings):
+        return lambda function: function
+
+
+def test_a_new_run_connects_again_after_the_connection_was_ended(monkeypatch):
+    found = Connected()
+    monkeypatch.setattr(on_ray, "require", lambda *_, **__: found)
+    first = on_ray.default_executor()
+    assert on_ray.default_executor() is first
+    found.is_open = False
+    with pytest.raises(ps.errors.WorkerError, match=r"ended by ray.shutdown\(\): .* make a new executor with"):
+        _ = first.workers
+    assert on_ray.default_executor() is not first
+    assert found.number == 2
+    on_ray._executor_of.cache_clear()
+
+
+@pytest.mark.parametrize(
+    ("given", "error", "says"),
+    [
+        ({"num_cpus": "2"}, TypeError, r"executors\.ray\(num_cpus='2'\): expected a number, not str"),
+        ({"num_cpus": 1.5}, ValueError, r"num_cpus=1\.5\): expected a whole number, or one below 1"),
+        ({"num_cpus": float("nan")}, ValueError, r"num_cpus=nan\): expected a finite number"),
+        ({"resources": ["x"]}, TypeError, r"resources=\['x'\]\): expected a dict, not list"),
+        ({"resources": {"x": "a"}}, TypeError, r"resources\['x'\]='a'\): expected a number, not str"),
+        ({"resources": {"x": -1}}, ValueError, r"resources\['x'\]=-1\): expected a finite number, not below 0"),
+        ({"resources": {3: 1}}, TypeError, r"resources=3\): expected a text, not int"),
+        ({"resources": {"CPU": 1}}, ValueError, r"CPUs are num_cpus="),
+        ({"address": 6379}, TypeError, r"address=6379\): expected a text, not int"),
+        ({"workers": 0}, ValueError, r"workers=0\): expected at least 1"),
+        ({"max_cpus": -1}, ValueError, r"max_cpus=-1\): expected a finite number, not below 0"),
+    ],
+)
+def test_wrong_arguments_are_refused(given, error, says):
+    with pytest.raises(error, match=says):
+        ps.executors.ray(**given)
 
 
 def test_nothing_is_asked_of_the_autoscaler_without_leave(executor):
@@ -309,8 +381,6 @@ def test_requests_of_runs_add_up_to_the_most_allowed(cluster):
         executor.scale(run, workers)
         counts.append(len(asked_of_the_autoscaler()))
     assert counts == [1, 3, 4, 4, 0]
-    with pytest.raises(ValueError, match=r"max_cpus=-1: expected a number of CPUs"):
-        ps.executors.ray(max_cpus=-1)
 
 
 def test_no_more_is_made_ahead_than_the_budget_allows(cluster, tmp_path):

@@ -5,13 +5,12 @@ from __future__ import annotations
 import pickle
 import threading
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
-from dataclasses import replace
 
 import numpy as np
 import pytest
 
 import penstock as ps
-from penstock.engine.handed_in.pickled import PickledPlan
+from penstock.engine.handed_in.pickled import SentPlan
 from penstock.executors.protocol import is_lost_worker
 
 D = ps.Dataset
@@ -29,7 +28,7 @@ class OtherHost(Executor):
         data = pickle.dumps((args, kwargs))
         self.carried.append(len(data))
         args, kwargs = pickle.loads(data)
-        args = [replace(each, path="/not/here") if isinstance(each, PickledPlan) else each for each in args]
+        args = [each._replace(path="/not/here") if isinstance(each, SentPlan) else each for each in args]
         try:
             self.before(args)
             future.set_result(pickle.loads(pickle.dumps(fn(*args, **kwargs))))
@@ -201,7 +200,7 @@ class Near(OtherHost):
 def test_tasks_on_remote_data_are_sent_to_their_places(tmp_path, monkeypatch):
     fsspec = pytest.importorskip("fsspec")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    monkeypatch.setattr("penstock.engine.handed_in.places.STRETCH", 80)
+    monkeypatch.setattr("penstock.engine.handed_in.workers.STRETCH", 80)
     fsspec.filesystem("memory").pipe("/near/rows.bin", bytes(range(200)))
     executor = Near()
     ds = ps.read_fixed_length("memory://near/rows.bin", 1).batch(40)

@@ -14,11 +14,11 @@ from tests.draws import draws
 
 MOST = 64  # elements
 CHANGES = {
-    "pause": lambda run: (run.pause(), run.resume()),
-    "one worker": lambda run: run.change_workers(1),
-    "three workers": lambda run: run.change_workers(3),
-    "no memory": lambda run: run.change_budget(1),
-    "much memory": lambda run: run.change_budget(1_000_000_000),
+    "pause": lambda run: (run.session.pause(), run.session.resume()),
+    "one worker": lambda run: run.session.change_workers(1),
+    "three workers": lambda run: run.session.change_workers(3),
+    "no memory": lambda run: run.session.change_budget(1),
+    "much memory": lambda run: run.session.change_budget(1_000_000_000),
 }
 
 

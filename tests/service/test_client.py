@@ -14,7 +14,7 @@ D = ps.Dataset
 
 
 def prepared(ds, name="x", fingerprint="1"):
-    return PreparedElsewhere(ServiceKey(name, fingerprint), ds._plan)
+    return PreparedElsewhere(ServiceKey(name, fingerprint, now=fingerprint), ds._plan)
 
 
 def test_connections_are_made_as_needed_and_again_after_close():

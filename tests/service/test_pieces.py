@@ -52,6 +52,15 @@ def counted():
         each.prepared.close()
 
 
+def test_pieces_that_made_room_are_made_again_and_counted(counted):
+    small = ps.Options(memory_budget=1 << 20, executor="threads", workers=2)
+    stream = counted(120, lambda x: np.full(10_000, x), small)  # 80 kB each, of which 6 are kept
+    assert [int(x[0]) for x in stream.read()[0]] == list(range(0, 120, 2))
+    assert (stream.made, stream.prepared.again) == (Counter(range(0, 120, 2)), 0)
+    assert [int(x[0]) for x in stream.read()[0]] == list(range(0, 120, 2))
+    assert stream.prepared.again == sum(stream.made.values()) - 60 > 40
+
+
 def test_consumers_that_go_on_together_share_every_piece(counted):
     stream = counted(400)
     with ThreadPoolExecutor(4) as threads:

@@ -97,6 +97,16 @@ def test_kept_elements_stay_within_half_of_the_budget(counted):
     assert rows.made[3] > 1
 
 
+def test_rows_that_made_room_are_made_again_and_counted(counted):
+    rows = counted(120, lambda x: np.full(10_000, x), ps.Options(memory_budget=1 << 20, executor="threads", workers=2))
+    for at in range(0, 120, 10):  # 80 kB each, of which 6 are kept
+        assert [int(x[0]) for x in rows(*range(at, at + 10))] == list(range(at, at + 10))
+    assert (rows.made, rows.prepared.again) == (Counter(range(120)), 0)
+    for at in range(0, 120, 10):
+        rows(*range(at, at + 10))
+    assert rows.prepared.again == sum(rows.made.values()) - 120 > 100
+
+
 def test_a_row_that_fails_is_told_to_those_who_ask_for_it(counted):
     rows = counted(40, lambda x: 1 // (x - 13))
     for _ in range(2):

@@ -24,7 +24,7 @@ PATIENCE = 60  # seconds, for the ends of threads
 
 
 def prepared(ds, fingerprint="1"):
-    return PreparedElsewhere(ServiceKey("x", fingerprint), ds._plan)
+    return PreparedElsewhere(ServiceKey("x", fingerprint, now=fingerprint), ds._plan)
 
 
 class Here:

@@ -216,6 +216,9 @@ def test_jobs_that_are_apart_stay_within_the_budget_and_get_the_same():
     assert ahead == list(range(100))
     assert [x[0] for x in second] == list(range(300))
     assert [x[0] for x in first] == list(range(100, 300))
+    told = [str(event) for event in second.stats().events]
+    assert [text.startswith("share('x') makes elements again") for text in told] == [True]
+    assert "up to 2.1 MB, half of its memory budget" in told[0]
 
 
 # Deaths
@@ -230,7 +233,9 @@ def test_a_service_that_is_killed_is_replaced_for_all_its_consumers(ds, tmp_path
         os.kill(pids(log)[-1], signal.SIGKILL)
         for it, mine in zip(jobs, received, strict=True):
             mine += [next(it) for _ in range(20)]
-    assert "the process that prepares share('x') has ended; another one makes the same elements" in caplog.text
+    said = "the process that prepares share('x') has ended; another one makes the same elements"
+    assert caplog.messages == [said] * 2  # each job once
+    assert [[str(event) for event in it.stats().events] for it in jobs] == [[said]] * 2
     for it, mine in zip(jobs, received, strict=True):
         assert mine + list(it) == [x * 10 for x in range(300)]
     assert len(pids(log)) == 3
@@ -371,7 +376,7 @@ def test_other_seeds_under_the_same_name_are_an_error():
 
     first = shared(1)
     assert list(first) == list(D.range(9).shuffle().with_options(ps.Options(seed=1)))
-    with pytest.raises(PlanError, match=r"the same seeds: set ps.Options\(seed=\)"):
+    with pytest.raises(PlanError, match=r"here, .*the seed changed; .* the same seeds: set ps.Options\(seed=\)"):
         list(shared(2))
     assert list(shared(1)) == list(first.iterator(epoch=0))
 
@@ -432,7 +437,7 @@ def test_a_value_that_a_function_reads_belongs_to_what_is_shared():
     assert list(first) == [1, 2, 3, 4]
     added["by"] = 500
     second = D.range(4).map(lambda x: x + added["by"]).share("added")
-    with pytest.raises(PlanError, match="other elements are shared under this name"):
+    with pytest.raises(PlanError, match=r"here, .*added.* changed; all datasets of a name"):
         list(second)
-    del first
+    assert list(first) == [500, 501, 502, 503]  # each pass has the values of its beginning
     assert list(second) == [500, 501, 502, 503]

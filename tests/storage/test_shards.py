@@ -62,6 +62,23 @@ def test_existing_files_stay_unless_overwrite_is_set(tmp_path):
     assert (tmp_path / "a.bin").read_bytes() == b"new"
 
 
+def test_shards_of_a_run_with_another_number_are_refused_or_replaced(tmp_path):
+    path = f"{tmp_path}//a.bin"
+    write(path, b"1", b"2", b"3", max_bytes=1)
+    others = ["a.bin", "a-b-00000-of-00003.bin", "a-00000-of-00003.tar", "a-3-of-3.bin"]
+    for name in others:
+        (tmp_path / name).write_bytes(b"of another")
+    os.makedirs(os.path.dirname(index_path(str(tmp_path / "a-00002-of-00003.bin"), KIND)))
+    Path(index_path(str(tmp_path / "a-00002-of-00003.bin"), KIND)).write_bytes(b"")
+    with pytest.raises(FileExistsError, match=r"a-00000-of-00003\.bin exists already.*earlier run.*overwrite=True"):
+        Shards(path, max_bytes=9).__enter__()  # before any work
+    write(path, b"4", b"5", max_bytes=1, overwrite=True)
+    new = ["a-00000-of-00002.bin", "a-00001-of-00002.bin"]
+    assert sorted(os.listdir(tmp_path)) == sorted([".penstock", *new, *others])
+    assert os.listdir(tmp_path / ".penstock") == []
+    assert [(tmp_path / name).read_bytes() for name in new] == [b"4", b"5"]
+
+
 def test_an_index_is_written_with_them(tmp_path):
     with Shards(tmp_path / "a.bin") as shards:
         shards.open()[0].write(b"abc")

@@ -205,7 +205,7 @@ def numbered(plan):
 def assert_counted(ds):
     plan = rewritten(bind_seeds(ds._plan, 0), PASSES).plan
     counters = Counters()
-    opened(plan, Session(settings_of(plan), CarryOver(), counters))
+    opened(plan, Session(settings_of(plan), CarryOver(), counters).scope())
     assert [operation.node.label() for operation in counters.operations] == list(numbered(plan))
 
 

@@ -261,9 +261,9 @@ def test_a_paused_run_is_not_reported(alone, monkeypatch):
     gate = Gate()
     consumer = Consumer(D.range(60).map(sleeper(gate, 22)).batch(4), alone, executor="threads", workers=1)
     assert gate.reached.acquire(timeout=PATIENCE)
-    consumer.it._run.pause()
+    consumer.it._run.session.pause()
     assert consumer.looks(monkeypatch, 1000) == ()
-    consumer.it._run.resume()
+    consumer.it._run.session.resume()
     assert consumer.told(monkeypatch).kind == "stuck"
     gate.opened.release()
     consumer.thread.join(PATIENCE)

@@ -10,7 +10,7 @@ import pytest
 
 import penstock as ps
 from penstock.core.verdicts import Verdict
-from penstock.engine.tuning.budget import available_cores
+from penstock.engine.memory.limits import available_cores
 from penstock.feed.clock import DeviceTimes
 from penstock.watch.stats import OperationStats, Stats
 from penstock.watch.verdict import verdict

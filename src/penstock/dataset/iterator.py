@@ -133,8 +133,8 @@ class Iterator(Watching, Closing, Generic[T]):
         asked = perf_counter_ns()
         if self._run is None:
             self._begin_run(asked)
-        elif self._run.controls.asked:
-            self._first += self._run.heed()  # a pause is neither a wait nor a step
+        elif self._run.session.controls.asked:
+            self._first += self._run.session.heed()  # a pause is neither a wait nor a step
             self._steps.skip()
             asked = perf_counter_ns()
         watched, steps = cast("watch.stuck.Watched", self._watched), self._steps
@@ -241,11 +241,15 @@ class Iterator(Watching, Closing, Generic[T]):
         plan, settings = states.as_run(self._plan, cursor), states.settings(self._plan, cursor)
         if not self._plan.indexed:  # the plan as written: rewrites must not change cursors
             self._cursor = cursor.in_form(engine.runs.lowering.form_of(plan, self._options.rewrite))
-        if any(node.name == "share" for node in post_order(plan)):
-            from penstock.service.sharing import open_services
+        drawn_seed = cursor.seed if is_derived else None
+        if all(node.name != "share" for node in post_order(plan)):
+            return self._run_of(plan, settings, self._cursor, drawn_seed)
+        from penstock.service.sharing import open_services, tell_of_services
 
-            open_services(plan)
-        return self._run_of(plan, settings, self._cursor, cursor.seed if is_derived else None)
+        open_services(plan)
+        run = self._run_of(plan, settings, self._cursor, drawn_seed)
+        tell_of_services(plan, run)
+        return run
 
     def _run_of(self, plan: Node, settings: Settings, cursor: Cursor, drawn_seed: int | None = None) -> Run:
         isolate = None

@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from penstock.core.checks import check_count, check_number
+from penstock.core.checks import check_count, check_flag, check_list, check_number
 from penstock.core.errors import PlanError
 from penstock.core.frozen import frozen
 from penstock.core.options import Options
 from penstock.dataset.dataset import Dataset
-from penstock.engine.tuning.budget import available_cores
+from penstock.engine.memory.limits import available_cores
 from penstock.ops.buffer.options import options_of
 from penstock.watch.queueing import ClusterModel, ItemCost
 from penstock.watch.stats import PLURALS, rate
@@ -28,7 +28,8 @@ NEARLY_ALL = 0.95  # of a limit
 class StorageModel:
     """A store that all ranks read from.
 
-    - `latency`: seconds until the first byte of an item, or measured ones, from which each is drawn at random.
+    - `latency`: seconds until the first byte of an item, or a list of measured ones, from which each is drawn at
+      random.
     - `bandwidth`, `node_bandwidth`: bytes per second of the store for all nodes together, and of one node's network.
     - `item_bytes`: bytes that an item reads; by default as many as its sources have yielded.
 
@@ -42,13 +43,20 @@ class StorageModel:
     item_bytes: float | None = None
 
     def latencies(self) -> np.ndarray:
-        """Return the latencies to draw from, `float64[k]`; raise a `ValueError` for negative ones, or none."""
-        found = np.atleast_1d(np.asarray(self.latency, np.float64))
-        if not found.size or not (found >= 0).all():
-            raise ValueError(f"StorageModel(latency={self.latency!r:.80}): expected seconds from 0 on, at least one")
+        """Return the latencies to draw from, `float64[k]`; raise an error for a field of another kind or range."""
+        call = "StorageModel"
+        given: Any = self.latency
+        is_one = hasattr(given, "__float__") and not getattr(given, "ndim", 0)
+        values = [given] if is_one else check_list(call, "latency", given, "seconds")
+        found = np.array([check_number(call, "latency", each) for each in values], np.float64)
+        if not found.size or not (found >= 0).all() or not np.isfinite(found).all():
+            raise ValueError(f"{call}(latency={given!r:.80}): expected seconds from 0 on, at least one")
         for name in ("bandwidth", "node_bandwidth"):
-            if not getattr(self, name) > 0:
-                raise ValueError(f"StorageModel({name}={getattr(self, name)!r}): expected a number above 0")
+            if not check_number(call, name, value := getattr(self, name)) > 0:
+                raise ValueError(f"{call}({name}={value!r}): expected a number above 0")
+        read = self.item_bytes
+        if read is not None and not 0 <= check_number(call, "item_bytes", read) < math.inf:
+            raise ValueError(f"{call}(item_bytes={read!r}): expected a number of bytes, not below 0")
         return found
 
 
@@ -133,15 +141,17 @@ def simulate(  # noqa: PLR0913 - the parts of a cluster
     per_node = min(check_count("simulate", "ranks_per_node", ranks_per_node, least=1), world)
     many = check_count("simulate", "steps", steps, least=10)
     for name, value in (("step", step), ("seconds", seconds), ("cores", 1 if cores is None else cores)):
-        if not check_number("simulate", name, value) > 0:
-            raise ValueError(f"simulate({name}={value}): expected a number above 0")
+        if not 0 < check_number("simulate", name, value) < math.inf:
+            raise ValueError(f"simulate({name}={value}): expected a finite number above 0")
+    if storage is not None and not isinstance(storage, StorageModel):
+        raise TypeError(f"simulate(storage=): expected a ps.StorageModel, not {type(storage).__name__}")
+    store, waits = storage or StorageModel(), check_flag("simulate", "synchronous", synchronous)
+    latencies, drawn = store.latencies(), check_count("simulate", "seed", seed, least=0)
     options = options_of(ds._plan)  # noqa: SLF001 # pyright: ignore[reportPrivateUsage] - ours
     all_cores = available_cores() if cores is None else cores
     asked = options.workers if workers is None else check_count("simulate", "workers", workers, least=1)
     each = asked or max(int(min(all_cores / per_node, options.cores or math.inf)), 1)
     cost, sizes = _measured_costs(ds, seconds)
-    store = storage or StorageModel()
-    latencies = store.latencies()
     read = sizes.read if store.item_bytes is None else store.item_bytes
     model = ClusterModel(
         world=world,
@@ -153,9 +163,9 @@ def simulate(  # noqa: PLR0913 - the parts of a cluster
         nbytes=read,
         latencies=latencies,
         bandwidth=min(store.bandwidth / world, store.node_bandwidth / per_node),
-        synchronous=synchronous,
+        synchronous=waits,
     )
-    return _told(model, cost, sizes, many, seed)
+    return _told(model, cost, sizes, many, drawn)
 
 
 @frozen()

@@ -12,7 +12,7 @@ from penstock.core.closing import Closing
 from penstock.core.errors import CursorError
 from penstock.core.options import Options
 from penstock.dataset.dataset import Dataset
-from penstock.engine.tuning.budget import default_memory_budget
+from penstock.engine.memory.limits import default_memory_budget
 from penstock.feed.feed import ElementIterator, FrameworkFeed
 
 _VERSION = 1

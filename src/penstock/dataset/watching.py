@@ -64,7 +64,7 @@ class Watching:
         now = perf_counter_ns() if self._run and self._run.ended is None else last
         asked = self._watched.asked if self._watched else 0
         waited += max(now - asked, 0) if asked else 0  # another thread asks while the consumer waits
-        paused = self._run.controls.waits_since if self._run else 0
+        paused = self._run.session.controls.waits_since if self._run else 0
         stepped = now - self._first - waited - (now - paused if paused else 0)
         times = (waited, max(stepped, 0) if last or asked else 0)
         memory, steps = self._carry_over.memory, self._steps.times()
@@ -329,5 +329,5 @@ class Watching:
         at_work = watched.at_work() if watched is not None and waiting > watch.live.view.LONG_WAIT_TOLD else []
         first = self._began.row if total < 0 else total - self._left
         return watch.live.view.Glance(
-            stats, first, total, waiting, tuple(at_work), bool(self._run and self._run.controls.paused)
+            stats, first, total, waiting, tuple(at_work), bool(self._run and self._run.session.controls.paused)
         )

@@ -10,6 +10,7 @@ from penstock.elements.chunks.chunk import Chunk, Columns
 from penstock.elements.nested.structure import LEAF
 from penstock.engine.runs.carry_over import CarryOver
 from penstock.engine.runs.lowering import opened
+from penstock.engine.runs.scope import Scope
 from penstock.engine.runs.session import Session
 from penstock.engine.runs.settings import Settings
 from penstock.engine.tasks.observer import Unobserved
@@ -38,9 +39,10 @@ def draw_counts(mixture: Mixture, count: int, epoch: int, settings: Settings, pa
     if mixture.countable:
         return mixture.draw_counts(count, epoch)
     counts, left = np.zeros(len(mixture.members), np.int64), count
-    with closing(Session(settings, CarryOver(), Unobserved())) as shop:
-        members = [_numbers(number, node, shop, passes) for number, node in enumerate(mixture.members)]
-        guides = [opened(rewritten(node, passes).plan, shop) for node in mixture.inputs[len(members) :]]
+    with closing(Session(settings, CarryOver(), Unobserved())) as session:
+        scope = session.scope()
+        members = [_numbers(number, node, scope, passes) for number, node in enumerate(mixture.members)]
+        guides = [opened(rewritten(node, passes).plan, scope) for node in mixture.inputs[len(members) :]]
         flow = mixture.flow((*members, *guides), epoch, None, np.empty)
         try:
             while left and (piece := next(flow, None)) is not None:
@@ -52,11 +54,11 @@ def draw_counts(mixture: Mixture, count: int, epoch: int, settings: Settings, pa
     return counts.tolist()
 
 
-def _numbers(number: int, member: Node, shop: Session, passes: RewritePasses) -> Open:
+def _numbers(number: int, member: Node, scope: Scope, passes: RewritePasses) -> Open:
     """Return a stream that repeats the number of a member, once for each of its elements."""
     if member.length != UNKNOWN:
         return lambda epoch, mark=None: _repeated(number, member.length)
-    source = opened(rewritten(member, passes).plan, shop)
+    source = opened(rewritten(member, passes).plan, scope)
     return lambda epoch, mark=None: _for_each(number, source, epoch, mark)
 
 

@@ -17,9 +17,11 @@ from penstock.elements.chunks.chunk import Chunk
 from penstock.elements.spec import Spec, spec_of
 from penstock.engine.runs.carry_over import CarryOver
 from penstock.engine.runs.feeds import OpenFeed
-from penstock.engine.runs.lowering import OpenStage, Stretch, lowered
+from penstock.engine.runs.lowering import OpenStage, lowered
+from penstock.engine.runs.scope import Scope
 from penstock.engine.runs.session import Session
 from penstock.engine.runs.settings import settings_of
+from penstock.engine.runs.stage import Stretch
 from penstock.engine.tasks.compile import compiled, spreading
 from penstock.engine.tasks.observer import Occurrence, Unobserved, called_within
 from penstock.plan.flow import MOST_READ, Flow, Mark, Open, close
@@ -82,7 +84,7 @@ class DryRun:
         settings = replace(settings_of(plan), executor="inline")
         with closing(Session(settings, CarryOver(), measuring)) as session:
             try:
-                self._take(run, rows, session)
+                self._take(run, rows, session.scope())
             except Exception as error:
                 if id(error) not in measuring.failures:
                     raise
@@ -95,13 +97,13 @@ class DryRun:
         made.memo.update({**node.memo, _STAGE: self.stages[-1]})
         return made
 
-    def _take(self, plan: Node, rows: int, session: Session) -> None:
+    def _take(self, plan: Node, rows: int, scope: Scope) -> None:
         if plan.indexed:
             count = rows if plan.length == INFINITE else min(rows, plan.length)
             if count:
-                compiled(plan, np.empty, session.observer)(np.arange(count, dtype=np.int64))
+                compiled(plan, np.empty, scope.observer)(np.arange(count, dtype=np.int64))
             return
-        flow = lowered(plan, session, row_by_row(lambda base: _stage_of(base).is_over))(0)
+        flow = lowered(plan, scope, row_by_row(lambda base: _stage_of(base).is_over))(0)
         try:
             while self.stages[-1].made < rows and next(flow, None) is not None:
                 pass
@@ -115,8 +117,8 @@ def row_by_row(is_over: Callable[[Node], bool]) -> OpenStage:
     The rows end early once they are over for `is_over(node)`, the node that they are rows of.
     """
 
-    def open_stage(stretch: Stretch, open_feed: OpenFeed, session: Session) -> Open:
-        spread, base = spreading(stretch.plan, np.empty, session.observer), stretch.base
+    def open_stage(stretch: Stretch, open_feed: OpenFeed, scope: Scope) -> Open:
+        spread, base = spreading(stretch.plan, np.empty, scope.observer), stretch.base
 
         def pieces(epoch: int, mark: Mark = None) -> Flow:
             feed, most = open_feed(epoch, mark), MOST_READ if base is None else 1

@@ -218,7 +218,7 @@ class _Follower(Unobserved):
 
     def _pieces(self, plan: Node, epoch: int) -> Iterator[Piece]:
         with closing(Session(self._settings, CarryOver(), self)) as session:
-            flow = lowered(plan, session, row_by_row(lambda base: False))(epoch)
+            flow = lowered(plan, session.scope(), row_by_row(lambda base: False))(epoch)
             try:
                 yield from flow
             finally:

@@ -3,27 +3,36 @@
 from __future__ import annotations
 
 import math
+import os
 import pickle
+import socket
 import threading
 import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import Executor, Future
-from functools import cache, partial
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
 
+from penstock.core.checks import check_count, check_mapping, check_number, check_text
 from penstock.core.errors import WorkerError
 from penstock.core.lazy import require
 from penstock.executors.in_place import STAYS_FROM, results_in_place
 from penstock.executors.nodes import Nodes
 from penstock.executors.protocol import LostWorkerError
 
-CONNECTION_ENDED = "the connection to the Ray cluster was ended by ray.shutdown(): close your iterators before that"
+CONNECTION_ENDED = (
+    "the connection to the Ray cluster was ended by ray.shutdown(): close your iterators before that, and make a new "
+    "executor with ps.executors.ray() after it"
+)
 LOST = ("WorkerCrashedError", "NodeDiedError", "ObjectLostError", "OutOfMemoryError", "RaySystemError")
 """Errors of Ray that tell of a worker, a node or a result that is gone; subclasses count."""
 OTHER_VERSIONS = "Version mismatch:"
 """The beginning of Ray's error about a cluster of another version of Ray or Python."""
+OWN_RESOURCES = ("CPU", "GPU", "memory", "object_store_memory")
+"""Resources of Ray that are no custom ones."""
+ANSWERS_WITHIN = 10.0  # seconds
 _NODES_KNOWN = 1.0  # seconds
 _MUCH_LESS = 0.75  # share of the CPUs asked for, below which fewer are asked
 
@@ -53,7 +62,8 @@ def ray(
             executor to ask replaces the requests of others. Default: none are asked.
 
     Raises:
-        ValueError: `max_cpus` is not a number from 0 on.
+        TypeError: An argument has another type.
+        ValueError: A number is out of range, or above 1 and not whole where Ray takes no parts of more than one.
         MissingDependencyError: Ray is not installed.
         WorkerError: No cluster answers at the address, or it runs another version of Ray or of Python.
 
@@ -62,12 +72,57 @@ def ray(
     >>> for batch in ds.with_options(ps.Options(executor=executor)):  # doctest: +SKIP
     ...     pass
     """
-    return RayExecutor(num_cpus=num_cpus, resources=resources, address=address, workers=workers, max_cpus=max_cpus)
+    call = "executors.ray"
+    return RayExecutor(
+        num_cpus=_amount("num_cpus", num_cpus),
+        resources=None if resources is None else _checked_resources(resources),
+        address=None if address is None else check_text(call, "address", address),
+        workers=None if workers is None else check_count(call, "workers", workers, least=1),
+        max_cpus=_number("max_cpus", max_cpus),
+    )
 
 
-@cache
+def _number(name: str, value: object) -> float:
+    number = check_number("executors.ray", name, value)
+    if not 0 <= number < math.inf:
+        raise ValueError(f"executors.ray({name}={value!r}): expected a finite number, not below 0")
+    return number
+
+
+def _amount(name: str, value: object) -> float:
+    """Return an amount of a resource, of which Ray takes no parts of more than one."""
+    number = _number(name, value)
+    if number > 1 and number != int(number):
+        raise ValueError(f"executors.ray({name}={value!r}): expected a whole number, or one below 1")
+    return number
+
+
+def _checked_resources(given: object) -> dict[str, float]:
+    checked: dict[str, float] = {}
+    for name, amount in check_mapping("executors.ray", "resources", given).items():
+        if check_text("executors.ray", "resources", name) in OWN_RESOURCES:
+            raise ValueError(
+                f"executors.ray(resources={{{name!r}: ...}}): this is a resource of Ray's own, and no custom one; "
+                "CPUs are num_cpus="
+            )
+        checked[name] = _amount(f"resources[{name!r}]", amount)
+    return checked
+
+
 def default_executor() -> RayExecutor:
-    """Return the executor of `Options(executor="ray")`, the same for all runs of this process."""
+    """Return the executor of `Options(executor="ray")`, the same for all runs of one connection to a cluster.
+
+    After `ray.shutdown()`, a new run connects again, or starts another cluster.
+    """
+    found: Any = require("ray", extra="ray", purpose="Options(executor='ray')")
+    _connect(found, None)
+    here = found.get_runtime_context()
+    return _executor_of(here.get_job_id(), here.get_node_id())
+
+
+@lru_cache(maxsize=1)
+def _executor_of(job: str, node: str) -> RayExecutor:
+    """Return the executor of a connection: a new one has another job, or another node of another cluster."""
     return ray()
 
 
@@ -87,8 +142,6 @@ class RayExecutor(Executor):
         max_cpus: float = 0,
     ) -> None:
         """Connect to the cluster, unless this process is connected already."""
-        if not 0 <= max_cpus < math.inf:
-            raise ValueError(f"max_cpus={max_cpus!r}: expected a number of CPUs, not below 0")
         self._ray: Any = require("ray", extra="ray", purpose="ps.executors.ray()")
         _connect(self._ray, address)
         self._num_cpus = num_cpus
@@ -212,6 +265,13 @@ def _affinity(node: str) -> Any:
     return strategies.NodeAffinitySchedulingStrategy(node, soft=True)
 
 
+def _reach(address: str | None) -> None:
+    """Raise an `OSError` if nobody answers at an address of a host and a port, for which Ray waits for minutes."""
+    host, _, port = (address or "").removeprefix("ray://").rpartition(":")
+    if host and port.isdecimal():
+        socket.create_connection((host.strip("[]"), int(port)), ANSWERS_WITHIN).close()
+
+
 def _ask_for(bundles: list[dict[str, float]]) -> None:
     """Replace the request to the autoscaler, which a cluster without one ignores."""
     require("ray.autoscaler.sdk", extra="ray", purpose="ps.executors.ray(max_cpus=)").request_resources(bundles=bundles)
@@ -318,7 +378,9 @@ def _told(error: BaseException) -> BaseException:
 def _connect(ray: Any, address: str | None) -> None:
     if ray.is_initialized():
         return
+    address = address or os.environ.get("RAY_ADDRESS")  # as Ray does
     try:
+        _reach(address)
         ray.init(address=address, log_to_driver=True, logging_level="error", include_dashboard=False)
     except Exception as error:
         where = "started here" if address is None else f"reached at {address!r}"

@@ -13,15 +13,15 @@ from penstock.core.budget import Account
 from penstock.core.errors import WorkerDiedError, WorkerError
 from penstock.core.events import RunEvent
 from penstock.engine.cursors.cursor import Cursor
-from penstock.engine.memory.lent import WHOLE_PIECE, LentMemory
 from penstock.engine.processes.line import RunLine
 from penstock.engine.processes.plans import SharedPlan
 from penstock.engine.processes.pool import ProcessPool
 from penstock.engine.processes.starting import MAKES_RUNS, PoolSetup, obstacle
 from penstock.engine.runs.carry_over import CarryOver
-from penstock.engine.runs.session import Session
+from penstock.engine.runs.session import IsolatedRun, Session
 from penstock.engine.tasks.cost import Cost
 from penstock.engine.transport.channel import Message
+from penstock.engine.transport.loans import WHOLE_PIECE, LentMemory
 from penstock.engine.transport.packets import opened_loan
 from penstock.engine.transport.raised import unpickled_error
 from penstock.engine.transport.unsent import undelivered
@@ -37,8 +37,8 @@ APART = 64  # items that are made one by one after a death, since one of them ma
 
 def isolated(
     session: Session, plan: Node, carry_over: CarryOver, continued: Callable[[], Cursor], unit: str
-) -> Elsewhere | None:
-    """Return the run as another process makes it; `None`, with an event, if none can.
+) -> Flow | None:
+    """Return the pieces of a run as another process makes them; `None`, with an event, if none can.
 
     `continued` returns the cursor from which the next pieces count.
     """
@@ -61,7 +61,8 @@ def isolated(
         return None
     pool.adopt(shared)
     session.starting = perf_counter_ns() - asked
-    return Elsewhere(session, pool, shared, carry_over, continued, unit)
+    session.isolated = IsolatedRun()
+    return Elsewhere(session, session.isolated, pool, shared, carry_over, continued, unit).pieces()
 
 
 class Elsewhere:
@@ -70,17 +71,15 @@ class Elsewhere:
     def __init__(
         self,
         session: Session,
+        known: IsolatedRun,
         pool: ProcessPool,
         plan: SharedPlan,
         carry_over: CarryOver,
         continued: Callable[[], Cursor],
         unit: str,
     ) -> None:
-        self.failed_at = 0
-        """The number of the item that failed."""
-        self.is_begun = False
-        """True while a process makes the run, and tells when nothing moves."""
         self._session = session
+        self._known = known
         self._pool = pool
         self._plan = plan
         self._memory = carry_over.memory
@@ -122,12 +121,12 @@ class Elsewhere:
                 self._session.check_open()
             except _NotOpenedError as failed:
                 if apart:
-                    self.failed_at = self._continued().row
+                    self._known.failed_at = self._continued().row
                     raise undelivered(self._plan.work.plan, failed.error, "not unpacked", NOT_APART) from None
                 one_by_one = apart = True
                 continue
             finally:
-                self.is_begun = False
+                self._known.is_begun = False
                 line.close()
             if isinstance(why, BaseException):
                 raise why
@@ -143,7 +142,7 @@ class Elsewhere:
         where = f"{self._unit} {cursor.row}" + (f" of epoch {cursor.epoch}" if cursor.epoch else "")
         plan = self._plan.work.plan
         if is_error:
-            self.failed_at = cursor.row
+            self._known.failed_at = cursor.row
             raise WorkerDiedError(f"{where} of {plan.label()} ends the process that makes it: {how}\n{ADVICE}")
         self._spent = Cost(0, 0)
         self._spent += self._session.spent
@@ -194,7 +193,7 @@ class Elsewhere:
     def _begun(self, message: Message) -> tuple[LentMemory | None, int]:
         """Return the memory that the process lends, and the number of the run there."""
         _, run, owner, size, notice, has_memory = message.head
-        self.is_begun = True
+        self._known.is_begun = True
         self._session.starting += perf_counter_ns() - self._opened_at
         if notice is not None:
             self._session.note_once(notice)
@@ -222,7 +221,7 @@ class Elsewhere:
             return True
         error = unpickled_error(told[0])
         if kind in ("failed", "not packed"):
-            self.failed_at = told[1]
+            self._known.failed_at = told[1]
             raise error
         if not isinstance(error, WorkerError):
             error = undelivered(self._plan.work.plan, error, kind, NOT_APART)
@@ -231,7 +230,7 @@ class Elsewhere:
     def _take(self, told: RunFacts) -> None:
         """Take over the facts that the process tells."""
         session = self._session
-        session.told = told
+        self._known.mode, self._known.ahead = told.mode, told.ahead
         session.tuners = [told.tuner]
         session.has_threads = told.has_threads
         session.spent = Cost(0, 0)

@@ -9,14 +9,13 @@ from copy import copy
 from typing import TYPE_CHECKING, Any
 
 from penstock.core.surroundings import serve_another_process
-from penstock.engine.memory.lent import WHOLE_PIECE
 from penstock.engine.memory.pool import SharedMemory
-from penstock.engine.processes.lending import Lending
 from penstock.engine.processes.serving import ReceivedPlans, begun, until_let_go
 from penstock.engine.runs.carry_over import CarryOver
 from penstock.engine.runs.run import Run
 from penstock.engine.tasks.observer import Observer
 from penstock.engine.transport.channel import Channel, Message
+from penstock.engine.transport.loans import WHOLE_PIECE, Lending
 from penstock.engine.transport.program_state import ProgramState, in_force
 from penstock.engine.transport.raised import pickled_error
 from penstock.engine.transport.unsent import part_at_fault, unsendable, why_unsent

@@ -58,6 +58,17 @@ def settle(plan: Node) -> None:
             node.memo["told"] = list(plans.identity.identity((node.kind, own)))
 
 
+def fingerprint_now(plan: Node) -> str:
+    """Return a digest as `fingerprint`, of the values that functions have now, whatever `settle` has fixed."""
+    told: list[Any] = []
+    for node in _identified(plan):
+        if not _only_says_how(node):
+            own = _own(node)
+            has_function = any(callable(value) for _, value in own)
+            told.append(list(plans.identity.identity((node.kind, own))) if has_function else _digest_of(node))
+    return digest(repr(told).encode())
+
+
 def node_digest(node: Node) -> str:
     """Return the digest of one node, without its inputs."""
     return _digest_of(node.identified)

@@ -32,7 +32,7 @@ def bind_seeds(plan: Node, seed: int, drawn: Drawn = ()) -> Node:
     def bound(node: Node, inputs: tuple[Node, ...]) -> Node:
         made, number = with_inputs(node, inputs), numbers.get(id(node))
         if node.traits.keeps_made:  # now: a rewrite may put the operations below, and their seeds, into others
-            return replace(made, seeds=tuple(_derived_in(inputs[0])))  # pyright: ignore[reportCallIssue] - as below
+            return replace(made, seeds=tuple(derived_in(inputs[0])))  # pyright: ignore[reportCallIssue] - as below
         if number is None:
             return made
         return replace(made, seed=Derived(known.get(number, mix(seed, number)), None))  # pyright: ignore[reportCallIssue]
@@ -40,7 +40,7 @@ def bind_seeds(plan: Node, seed: int, drawn: Drawn = ()) -> Node:
     return fold(plan, bound) if numbers else plan
 
 
-def _derived_in(plan: Node) -> Iterator[int]:
+def derived_in(plan: Node) -> Iterator[int]:
     """Yield the seeds of a plan that are not the user's own."""
     seeds = (getattr(node, "seed", None) for node in post_order(plan))
     return (int(seed) for seed in seeds if isinstance(seed, Derived) and seed.written is None)

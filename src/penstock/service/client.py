@@ -8,15 +8,19 @@ import threading
 import weakref
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
+from time import time
 from typing import Any, NamedTuple
 
 from penstock.core.arrays import Rows
 from penstock.core.errors import PlanError, WorkerDiedError, WorkerError
+from penstock.core.events import RunEvent
 from penstock.core.pickling import dumps
 from penstock.core.surroundings import versions
 from penstock.elements.chunks.chunk import Chunk, concat
-from penstock.engine.memory.lent import LentFile
+from penstock.engine.runs.run import Run
+from penstock.engine.runs.settings import settings_of
 from penstock.engine.transport.channel import Channel, Message
+from penstock.engine.transport.loans import LentFile
 from penstock.engine.transport.packets import opened_loan
 from penstock.engine.transport.process_settings import ProcessSettings
 from penstock.engine.transport.program_state import program_state
@@ -29,6 +33,7 @@ from penstock.plan.content.key import ContentKey
 from penstock.plan.flow import Mark, Piece
 from penstock.plan.node import Node
 from penstock.rewrite.passes import PASSES, PLAIN, rewritten
+from penstock.service.rows import KEPT_PART
 from penstock.service.starting import connected, last_words, remove_left
 
 FAILED_SERVICES = 3
@@ -37,21 +42,24 @@ CAREFUL = 64  # requests after the end of a service that are made alone, since o
 
 
 class ServiceKey(NamedTuple):
-    """A name, and the fingerprint and content of the plan, with its seeds, that is shared under it.
+    """A name, and the identity and content of the plan, with its seeds, that is shared under it.
 
     The content has the parts of the key of elements as on disk: functions count by their code and what they read, files
-    by size and time. What functions `read` of modules and the environment counts where both jobs have it. Neither is
-    part of the fingerprint of a plan that reads these elements, to which states fit.
+    by size and time. What functions `read` of modules and the environment counts where both jobs have it. The identity
+    is the fingerprint with the values that functions have `now`, at the beginning of a pass. None of them is part of
+    the `fingerprint` of a plan that reads these elements, to which states fit: it has the values of the first pass.
     """
 
     name: str
     fingerprint: str
     content: Mapping[str, str] = {}
     reads: Mapping[str, str] = {}
+    now: str = ""
 
     def is_like(self, other: ServiceKey) -> bool:
         """Return whether the elements are the same."""
-        return self[:3] == other[:3] and all(other.reads.get(name, text) == text for name, text in self.reads.items())
+        same = (self.name, self.now, self.content) == (other.name, other.now, other.content)
+        return same and all(other.reads.get(name, text) == text for name, text in self.reads.items())
 
     def difference(self, shared: ServiceKey) -> str:
         """Return a clause that says what differs from those that are `shared` under the name."""
@@ -59,7 +67,7 @@ class ServiceKey(NamedTuple):
         return (
             ContentKey(reads).difference([{name: shared.reads[name] for name in reads}])
             or ContentKey(self.content).difference([shared.content])
-            or "the seeds are others"
+            or "an object that its functions hold is another one"
         )
 
 
@@ -72,6 +80,8 @@ class ServiceLine:
     def __init__(self, channel: Channel, service: int) -> None:
         """Use a channel to the service with this number among those that the consumer has had."""
         self.service = service
+        self.again = 0
+        """The number of elements that the service had made again before this connection."""
         self._channel = channel
         self._messages: Iterator[Message] = channel.receive()
         self._lent: LentFile | None = None
@@ -88,12 +98,13 @@ class ServiceLine:
 
     def welcomed(self, message: Message) -> None:
         """Take the file of the service's memory out of its welcome, if it came with one."""
+        self.again = message.head[1]
         if message.descriptor >= 0:
             self._lent = LentFile(message.descriptor, self._channel.fileno())
 
     def opened(self, message: Message) -> Any:
         """Return the elements in an answer."""
-        _, packet, at, (connection, answer) = message.head
+        _, packet, at, (connection, answer), _ = message.head
         lent = self._lent
 
         def parts(places: list[tuple[int, int]]) -> list[memoryview]:
@@ -124,6 +135,8 @@ class PreparedElsewhere:
         self._lines: set[ServiceLine] = set()
         self._careful = 0  # requests that are still to be made alone
         self._service = 0  # the number of services that have ended
+        self._told: list[tuple[weakref.ref[Run], set[str]]] = []  # runs, and what they were told
+        self._logged: set[str] = set()
         weakref.finalize(self, _close, self._lines)  # which the lines outlive, also if this object is part of a cycle
         watch_over(self)
 
@@ -194,7 +207,11 @@ class PreparedElsewhere:
                 if isinstance(error, WorkerDiedError):
                     error.by_service = True
                 raise error
-            return line.opened(message) if kind == "made" else None
+            if kind != "made":
+                return None
+            if told[-1] > line.again:
+                self._note(self._made_again())
+            return line.opened(message)
         finally:
             with self._lock:
                 self._idle.append(line)
@@ -230,9 +247,36 @@ class PreparedElsewhere:
             each.close()
         return True
 
+    # What is told
+
+    def tell(self, run: Run) -> None:
+        """Add to the events of a run what happens to the service, each once."""
+        with self._lock:
+            self._told = [each for each in self._told if each[0]() is not None]
+            self._told.append((weakref.ref(run), set[str]()))
+
+    def _note(self, words: str) -> None:
+        """Log a fact, and tell it to the runs that have not been told."""
+        with self._lock:
+            is_new = words not in self._logged
+            self._logged.add(words)
+            for found, told in self._told:
+                run = found()
+                if run is not None and words not in told:
+                    told.add(words)
+                    run.session.events.append(RunEvent(time(), "degraded", f"share({self.name!r})", None, words))
+        if is_new:
+            logging.getLogger("penstock").warning("%s", words)
+
     def _warn(self) -> None:
-        logging.getLogger("penstock").warning(
-            "the process that prepares share(%r) has ended; another one makes the same elements", self.name
+        self._note(f"the process that prepares share({self.name!r}) has ended; another one makes the same elements")
+
+    def _made_again(self) -> str:
+        kept = settings_of(self.plan).memory_budget // KEPT_PART
+        return (
+            f"share({self.name!r}) makes elements again, since a reader asks for them after they have made room for "
+            f"others: it keeps those made last, up to {kept / 1e6:,.1f} MB, half of its memory budget. Let it keep "
+            "more, with ps.Options(memory_budget=) before share(), or let all jobs go on at one pace"
         )
 
     # Connecting

@@ -22,6 +22,8 @@ class Lanes(Generic[L]):
     """The runs under way; `_changed` guards them, and tells those who wait."""
 
     def __init__(self) -> None:
+        self.again = 0
+        """The number of elements that were made before, and let go of."""
         self._changed = threading.Condition()
         self._lanes: list[L] = []
 

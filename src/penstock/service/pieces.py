@@ -18,6 +18,7 @@ from penstock.plan.deferred import settled
 from penstock.plan.flow import Mark, Piece
 from penstock.plan.node import Node
 from penstock.service.lanes import Lanes
+from penstock.service.made import MadeKeys
 from penstock.service.rows import KEPT_PART, LANE_AHEAD, MOST_LANES, ROW_BYTES, lane_settings
 
 PieceKey: TypeAlias = tuple[int, str]
@@ -59,6 +60,8 @@ class PreparedPieces(Lanes[PieceLane]):
         self._kept: dict[PieceKey, KeptPiece] = {}
         self._order: deque[tuple[PieceKey, int]] = deque()  # with bytes, the oldest first
         self._nbytes = 0
+        self._waiting: dict[PieceKey, list[KeptPiece]] = {}  # a list for each key that somebody waits for
+        self._made_before = MadeKeys()
         self._requests = 0
 
     def after(self, epoch: int, mark: Mark, careful: bool = False) -> Piece | None:
@@ -69,10 +72,12 @@ class PreparedPieces(Lanes[PieceLane]):
         key = epoch, json.dumps(mark)
         with self._changed:
             self._requests += 1
-            while key not in self._kept:
+            kept = self._kept.get(key)
+            while kept is None:
                 lane = next((each for each in self._lanes if each.at == key), None) or self._begun(key, mark)
                 lane.used, lane.wanted = self._requests, max(lane.wanted, lane.made + 1)
                 lane.waiting += 1
+                made = self._waiting.setdefault(key, [])
                 self._changed.notify_all()
                 try:
                     self._changed.wait_for(lambda lane=lane: lane.is_closed or lane.at != key)
@@ -80,9 +85,9 @@ class PreparedPieces(Lanes[PieceLane]):
                     lane.waiting -= 1
                 if lane.error is not None and lane.at == key:
                     raise lane.error
-            kept = self._kept[key]
+                kept = made[0] if made else self._kept.get(key)
             kept.lane.used = self._requests
-            kept.lane.wanted = max(kept.lane.wanted, kept.number + (1 if careful else LANE_AHEAD))
+            kept.lane.wanted = max(kept.lane.wanted, kept.number + (1 if careful else self._pieces_ahead()))
             self._changed.notify_all()
             return kept.piece
 
@@ -123,7 +128,7 @@ class PreparedPieces(Lanes[PieceLane]):
             return not lane.is_closed and lane.at not in self._kept
 
     def _keep(self, lane: PieceLane, piece: Piece | None) -> None:
-        """Keep a piece until others need its memory, the oldest first."""
+        """Keep a piece until others need its memory, the oldest first; who waits for it has it at once."""
         lane.made += 1
         key, nbytes = lane.at, ROW_BYTES
         if piece is not None:
@@ -134,11 +139,18 @@ class PreparedPieces(Lanes[PieceLane]):
         else:
             lane.at = -1, ""
         if key not in self._kept:
+            self.again += len(piece) if self._made_before.add(key) and piece is not None else 0
             self._order.append((key, nbytes))
             self._nbytes += nbytes
         self._kept[key] = KeptPiece(piece, lane, lane.made)
+        self._waiting.pop(key, []).append(self._kept[key])
         while self._nbytes > self._most and len(self._order) > 1:
             old, freed = self._order.popleft()
             self._nbytes -= freed
             del self._kept[old]
         self._changed.notify_all()
+
+    def _pieces_ahead(self) -> int:
+        """Return how many pieces a lane makes before anybody asks for them: no more than the lanes can all keep."""
+        fit = self._most * len(self._order) // max(MOST_LANES * self._nbytes, 1)
+        return min(LANE_AHEAD, max(fit, 1))

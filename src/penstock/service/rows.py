@@ -22,6 +22,7 @@ from penstock.engine.tasks.observer import Unobserved
 from penstock.engine.workers.lifetime import worker_thread
 from penstock.plan.node import Node
 from penstock.service.lanes import Lanes
+from penstock.service.made import MadeRows
 
 MOST_LANES = 4
 """Places of a pipeline at which a service goes on at a time."""
@@ -57,11 +58,6 @@ class RowLane:
         self.is_closed = False
         self.used = 0
 
-    @property
-    def may_go_on(self) -> bool:
-        """True if the next row was asked for, or is one of a few that are made ahead."""
-        return self.head < self.wanted + LANE_AHEAD * self.last_piece
-
     def comes_to(self, row: int, near: int) -> bool:
         """Return whether a row will be made soon enough to wait for it."""
         return self.head <= row < self.end and row - self.head <= near
@@ -80,7 +76,10 @@ class PreparedRows(Lanes[RowLane]):
         self._most = settings_of(plan).memory_budget // KEPT_PART
         self._kept: dict[int, tuple[Chunk, int]] = {}  # by row: a chunk, and the position in it
         self._order: deque[tuple[list[int], Chunk, int]] = deque()  # rows, chunk and bytes, the oldest first
+        self._rows = 0  # that are kept
         self._nbytes = 0
+        self._waiting: list[tuple[list[int], dict[int, tuple[Chunk, int]]]] = []  # rows missing, and found, of requests
+        self._made_before = MadeRows()
         self._making: set[int] = set()
         self._begun: set[int] = set()  # epochs
         self._misses: deque[int] = deque(maxlen=MISSES)  # the rows after requests that no lane could serve
@@ -99,9 +98,15 @@ class PreparedRows(Lanes[RowLane]):
             self._begin_lane(wanted[0], wanted[-1] + 1, near)
         found: dict[int, tuple[Chunk, int]] = {}
         missing = sorted(set(wanted))
-        while missing:
-            if alone := self._taken(missing, found, near if in_order else -1):
-                self._make(alone)
+        with self._changed:
+            self._waiting.append(request := (missing, found))
+        try:
+            while missing:
+                if alone := self._taken(missing, found, near if in_order else -1):
+                    self._make(alone)
+        finally:
+            with self._changed:
+                self._waiting = [each for each in self._waiting if each is not request]
         return _chunk_of([found[row] for row in wanted])
 
     def _taken(self, missing: list[int], found: dict[int, tuple[Chunk, int]], near: int) -> list[int]:
@@ -112,6 +117,8 @@ class PreparedRows(Lanes[RowLane]):
             for row in missing:
                 if row in self._kept:
                     found[row] = self._kept[row]
+                elif row in found:
+                    pass
                 elif (lane := self._lane_to(row, near)) is not None:
                     lane.wanted, lane.used = max(lane.wanted, row + 1), self._requests
                 elif row not in self._making:
@@ -155,15 +162,21 @@ class PreparedRows(Lanes[RowLane]):
         return concat(made)
 
     def _keep(self, rows: Rows, chunk: Chunk) -> None:
-        """Keep elements until others need their memory, those kept first."""
+        """Keep elements until others need their memory, those kept first; who waits for them has them at once."""
         numbers = rows.tolist()
+        self.again += self._made_before.add(np.array([row for row in numbers if row not in self._kept], np.int64))
         nbytes = memory_of(chunk) + ROW_BYTES * len(numbers)
         self._kept.update((row, (chunk, position)) for position, row in enumerate(numbers))
         self._order.append((numbers, chunk, nbytes))
         self._nbytes += nbytes
+        self._rows += len(numbers)
+        for missing, found in self._waiting:
+            if numbers and missing and missing[0] <= numbers[-1] and numbers[0] <= missing[-1]:
+                found.update((row, self._kept[row]) for row in missing if row in self._kept)
         while self._nbytes > self._most and len(self._order) > 1:
             before, old, freed = self._order.popleft()
             self._nbytes -= freed
+            self._rows -= len(before)
             for row in before:
                 if self._kept[row][0] is old:
                     del self._kept[row]
@@ -214,8 +227,13 @@ class PreparedRows(Lanes[RowLane]):
 
     def _waited_for_turn(self, lane: RowLane) -> bool:
         with self._changed:
-            self._changed.wait_for(lambda: lane.is_closed or lane.may_go_on)
+            self._changed.wait_for(lambda: lane.is_closed or lane.head < lane.wanted + self._rows_ahead(lane))
             return not lane.is_closed and lane.head < lane.end and lane.head not in self._kept
+
+    def _rows_ahead(self, lane: RowLane) -> int:
+        """Return how many rows a lane may make before anybody asks for them: no more than the lanes can all keep."""
+        fit = self._most * max(self._rows, 1) // max(MOST_LANES * self._nbytes, 1)
+        return min(LANE_AHEAD * lane.last_piece, fit)
 
 
 def _chunk_of(places: Sequence[tuple[Chunk, int]]) -> Chunk:

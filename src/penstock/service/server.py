@@ -17,10 +17,10 @@ from penstock.core.surroundings import serve_another_process, versions
 from penstock.elements.chunks.chunk import Chunk
 from penstock.engine.memory.arena import ARENA_SHARE
 from penstock.engine.memory.pool import SharedMemory
-from penstock.engine.processes.lending import Lending
 from penstock.engine.processes.serving import settle_process
 from penstock.engine.runs.settings import settings_of
 from penstock.engine.transport.channel import Channel
+from penstock.engine.transport.loans import Lending
 from penstock.engine.transport.program_state import ProgramState
 from penstock.engine.transport.raised import pickled_error
 from penstock.engine.transport.unsent import part_at_fault, why_unsent
@@ -154,8 +154,8 @@ class Service:
             if kind == "load":
                 key, label, data, spares_process = told
                 return self._loaded(connection, key, label, data, spares_process=spares_process)
-            made = self._made(kind, *told)
-            return Answer(("end",)) if made is None else self._lent(connection, made)
+            made, again = self._made(kind, *told)
+            return Answer(("end",)) if made is None else self._lent(connection, made, again)
         except BaseException as error:  # noqa: BLE001 - the consumer raises it
             return Answer(("failed", pickled_error(error)))
 
@@ -174,7 +174,9 @@ class Service:
                     if self._state is not None and self._state.settings is not None:
                         self._state.settings.apply_to_thread()  # and to those that it begins
                     arena = self._lending.arena
-                    return Answer(("welcome", arena is not None), descriptor=-1 if arena is None else arena.file.fd)
+                    again = 0 if self._prepared is None else self._prepared.again
+                    descriptor = -1 if arena is None else arena.file.fd
+                    return Answer(("welcome", again, arena is not None), descriptor=descriptor)
                 if any(not each.channel.has_ended for each in self._welcomed):
                     return Answer(("other", (self._label, self._key)))
                 self._is_leaving = True
@@ -201,15 +203,16 @@ class Service:
                 self._key, self._label = key, label
         return self._welcome(connection, key)
 
-    def _made(self, kind: str, *told: Any) -> Any:
+    def _made(self, kind: str, *told: Any) -> tuple[Any, int]:
+        """Return what was asked for, and the number of elements made again so far."""
         prepared = self._prepared
         if kind == "rows" and isinstance(prepared, PreparedRows):
-            return prepared.rows(*told)
+            return prepared.rows(*told), prepared.again
         if kind == "after" and isinstance(prepared, PreparedPieces):
-            return prepared.after(*told)
+            return prepared.after(*told), prepared.again
         raise ValueError(f"a consumer asked for {kind!r}")
 
-    def _lent(self, connection: Connection, made: Chunk | Piece) -> Answer:
+    def _lent(self, connection: Connection, made: Chunk | Piece, again: int) -> Answer:
         """Return the answer with elements, in memory that the consumer sees as far as there is some."""
         loan = connection.number, next(connection.answers)
         try:
@@ -217,7 +220,7 @@ class Service:
         except Exception as error:
             self._blame(error, made)
             raise
-        return Answer(("made", unsent.packet, at, loan), tail)
+        return Answer(("made", unsent.packet, at, loan, again), tail)
 
     def _blame(self, error: Exception, made: Chunk | Piece) -> None:
         """Add to an error of elements that cannot be sent the operation, and the part of the first one at fault."""

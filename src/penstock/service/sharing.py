@@ -8,15 +8,17 @@ from typing import Any
 
 from penstock.core.errors import PlanError
 from penstock.engine.processes.starting import obstacle
+from penstock.engine.runs.run import Run
 from penstock.ops.buffer.options import options_of
 from penstock.ops.buffer.share import Share, SharedElements
 from penstock.plan import safety
 from penstock.plan.content.key import content_key, content_of_field
 from penstock.plan.content.values import SHOWN_WHOLE
-from penstock.plan.fingerprint import fingerprint
+from penstock.plan.fingerprint import fingerprint, fingerprint_now
 from penstock.plan.graph import post_order, rebuild
 from penstock.plan.node import Node
 from penstock.plan.safety.imported import imported_by
+from penstock.rewrite.seeds import derived_in
 from penstock.service.client import PreparedElsewhere, ServiceKey
 
 BY_TYPE = ""
@@ -39,8 +41,8 @@ class SharedUnder:
 
     def prepared(self, plan: Node) -> PreparedElsewhere:
         """Return the elements of a plan with its seeds bound; nothing is started yet."""
-        content = content_key(plan, operation="share()", version=BY_TYPE).parts
-        key = ServiceKey(self.name, fingerprint(plan), content, _reads(plan))
+        content = content_key(plan, operation="share()", version=BY_TYPE).with_seeds(derived_in(plan)).parts
+        key = ServiceKey(self.name, fingerprint(plan), content, _reads(plan), fingerprint_now(plan))
         with self._lock:
             if self._last is None or self._last.key != key:
                 self._last = PreparedElsewhere(key, plan)
@@ -86,6 +88,16 @@ def _from_service(node: Node) -> Node:
 
 def open_services(plan: Node) -> None:
     """Connect to the services that prepare parts of a plan; start those that do not run yet."""
-    for node in post_order(plan):
-        if isinstance(node, SharedElements) and isinstance(node.prepared, PreparedElsewhere):
-            node.prepared.open()
+    for prepared in _prepared_in(plan):
+        prepared.open()
+
+
+def tell_of_services(plan: Node, run: Run) -> None:
+    """Add to the events of a run what happens to the services that prepare parts of its plan."""
+    for prepared in _prepared_in(plan):
+        prepared.tell(run)
+
+
+def _prepared_in(plan: Node) -> list[PreparedElsewhere]:
+    found = [node.prepared for node in post_order(plan) if isinstance(node, SharedElements)]
+    return [each for each in found if isinstance(each, PreparedElsewhere)]

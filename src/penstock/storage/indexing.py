@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import field, replace
 from functools import partial
+from glob import escape, glob
 from typing import Any, TypeVar
 
 import numpy as np
@@ -131,6 +132,13 @@ def index_path(path: str, kind: IndexKind) -> str:
     """
     folder, name = os.path.split(path)
     return os.path.join(folder, INDEX_FOLDER, kind.named(name))
+
+
+def indexes_beside(path: str) -> list[str]:
+    """Return the paths of all indexes of a file that are kept next to it."""
+    folder, name = os.path.split(path)
+    beside = os.path.join(escape(folder), INDEX_FOLDER, escape(name))
+    return glob(f"{beside}.*{INDEX_SUFFIX}") + glob(f"{beside}{INDEX_SUFFIX}")
 
 
 def visible_index_path(path: str, kind: IndexKind) -> str:

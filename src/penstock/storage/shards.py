@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import IO, Any, Self
@@ -11,8 +12,10 @@ from numpy.typing import NDArray
 
 from penstock.storage.compressing import Writer, open_writer
 from penstock.storage.compression import SUFFIXES
-from penstock.storage.indexing import IndexKind, index_path, save_index
+from penstock.storage.indexing import IndexKind, index_path, indexes_beside, save_index
 from penstock.storage.sidecar import Sidecar, Stamp
+
+_NUMBERS = re.compile(r"-(\d{5,})-of-(\d{5,})")
 
 
 class Shards:
@@ -20,8 +23,9 @@ class Shards:
 
     Without `max_bytes` there is one file, `path`. With it, a new file begins once one holds that many bytes, counted
     before `compression`, and the names are those of `shard_names`. All files have hidden names until the end of `with`;
-    an error leaves no file. An existing file raises a `FileExistsError`, or is replaced with `overwrite`. Each file
-    ends with the bytes of `end`.
+    an error leaves no file. An existing file raises a `FileExistsError`, or is replaced with `overwrite`. With
+    `max_bytes`, all shards of the path are existing files, of whatever number, since a pattern that matches the new
+    ones would match them too; those that are not replaced are deleted. Each file ends with the bytes of `end`.
     """
 
     def __init__(
@@ -51,8 +55,7 @@ class Shards:
         folder = os.path.dirname(self._path)
         if folder:
             os.makedirs(folder, exist_ok=True)
-        if self._max_bytes is None:
-            self._check_free([self._path])
+        self._check_free([self._path] if self._max_bytes is None else [])
         self._mark = os.urandom(4).hex()
         return self
 
@@ -113,14 +116,24 @@ class Shards:
                 save_index(
                     Sidecar(kind.format, dict(kind.parameters), Stamp.of(final), arrays), index_path(final, kind)
                 )
+        for earlier in set(self._earlier() if self._overwrite else []).difference(self.names):
+            for path in (*indexes_beside(earlier), earlier):
+                os.unlink(path)
 
     def _final_names(self) -> list[str]:
         return [self._path][: self.count] if self._max_bytes is None else shard_names(self._path, self.count)
 
+    def _earlier(self) -> list[str]:
+        """Return the shards of the path that are there, if this writer makes shards."""
+        return [] if self._max_bytes is None else existing_shards(self._path)
+
     def _check_free(self, names: Sequence[str]) -> None:
-        for name in names:
-            if not self._overwrite and os.path.lexists(name):
-                raise FileExistsError(f"{name} exists already; remove it, or pass overwrite=True")
+        if not self._overwrite:
+            for name in names:
+                if os.path.lexists(name):
+                    raise FileExistsError(f"{name} exists already; remove it, or pass overwrite=True")
+            for name in self._earlier():
+                raise FileExistsError(shard_exists(name))
 
 
 def shard_names(path: str, count: int) -> list[str]:
@@ -129,8 +142,46 @@ def shard_names(path: str, count: int) -> list[str]:
     >>> shard_names("train.tfrecord.gz", 2)
     ['train-00000-of-00002.tfrecord.gz', 'train-00001-of-00002.tfrecord.gz']
     """
+    start, extension = _parts(path)
+    return [f"{start}-{number:05d}-of-{count:05d}{extension}" for number in range(count)]
+
+
+def is_shard_of(name: str, path: str) -> bool:
+    """Return whether a name is that of a shard of a file, of whatever number of shards.
+
+    >>> is_shard_of("a-00001-of-00003.tar", "a.tar"), is_shard_of("a-b-00001-of-00003.tar", "a.tar")
+    (True, False)
+    """
+    start, extension = _parts(path)
+    if not (name.startswith(start) and name.endswith(extension)):
+        return False
+    found = _NUMBERS.fullmatch(name, len(start), len(name) - len(extension))
+    return found is not None and int(found[1]) < int(found[2])
+
+
+def existing_shards(path: str) -> list[str]:
+    """Return the paths of all shards of a file that are there, sorted; an error of the folder counts as none."""
+    folder, own = os.path.split(path)
+    before = path[: len(path) - len(own)]  # as `shard_names` has it
+    try:
+        names = sorted(os.listdir(folder or os.curdir))
+    except OSError:
+        return []
+    return [before + name for name in names if is_shard_of(name, own)]
+
+
+def shard_exists(name: str) -> str:
+    """Return the words of the error for a shard of an earlier run, which may have another number of them."""
+    return (
+        f"{name} exists already, and a pattern would read the shards of an earlier run together with the new ones; "
+        "remove them, or pass overwrite=True"
+    )
+
+
+def _parts(path: str) -> tuple[str, str]:
+    """Return the parts of a path before and after the numbers of shards."""
     start, extension = os.path.splitext(path)
     if extension[1:].lower() in SUFFIXES:
         start, inner = os.path.splitext(start)
         extension = inner + extension
-    return [f"{start}-{number:05d}-of-{count:05d}{extension}" for number in range(count)]
+    return start, extension

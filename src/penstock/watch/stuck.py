@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 LOOKS_WITHIN = 4  # within the time after which a run is stuck
 INSIDE = "a dataset inside of an operation"
 DEBUGGERS = {"bdb", "pdb", "pudb", "pydevd", "_pydevd_bundle", "debugpy"}
-_RUNS = f"{os.sep}workers{os.sep}executors.py"  # where our threads run tasks
+_RUNS = f"{os.sep}workers{os.sep}threads.py"  # where our threads run tasks
 _WAITS = (f"{os.sep}workers{os.sep}", f"{os.sep}safety{os.sep}")  # where our threads wait for one another
 
 
@@ -78,7 +78,13 @@ class Watched:
         """
         self.due = now + self.after / LOOKS_WITHIN
         asked = self.asked if self._awaited is None else self._awaited()
-        if not asked or asked != self._seen or late or self.run.is_watched_elsewhere or self.run.controls.paused:
+        if (
+            not asked
+            or asked != self._seen
+            or late
+            or self.run.is_watched_elsewhere
+            or self.run.session.controls.paused
+        ):
             self._seen, self._state, self._next = asked, (), self.after
             self._waits_since = now
             return None
@@ -139,7 +145,8 @@ class Watched:
             if isinstance(operation, OperationCounters) and operation in self._counters.operations:
                 return operation.node.label()
             return ""
-        return INSIDE if file.endswith(_RUNS) and frame.f_locals.get("window") in self.run.session.windows else ""
+        threads = self.run.session.threads
+        return INSIDE if threads is not None and file.endswith(_RUNS) and frame.f_locals.get("self") is threads else ""
 
     def _event(self, at: At, waited: float) -> RunEvent:
         from traceback import StackSummary

@@ -23,6 +23,7 @@ GAIN_TOLD = 1.05  # gain
 ONE_AT_A_TIME = 1.3  # cores that a process that waits for the GIL uses at most, with those it had to leave to others
 LEAST_HELD = 0.3  # cores that a process uses at least in which threads wait for the GIL: one of them holds it
 STEP_WITHOUT_CORE = 0.2  # share of a step without a core, if it waits for the GIL
+SMALL_READ = 1 << 14  # bytes of a read of a remote store, below which its latency is all of its cost
 WORKING = 0.3  # share of a step with a core, below which it is taken to wait for a device
 HOLDING = 0.4  # share of the CPU time of the process that the step takes, from which it is named for holding the GIL
 KIND_NAMES: dict[VerdictKind, str] = {
@@ -249,11 +250,16 @@ def _more_requests(kind: VerdictKind, limit: OperationStats, stats: Stats) -> Ne
         return None
     rate = f", {fetched.rate / 1e6:,.0f} MB/s" if fetched.rate else ""
     more = "more would help, and follow by themselves" if fetched.rises else "more did not raise the rate"
-    words = (
+    change = "Larger elements take fewer reads; later epochs read what the local cache kept."
+    if (each := fetched.bytes / fetched.requests) < SMALL_READ:
+        change = (
+            f"A read has only {each:,.0f} bytes: let the local cache keep the files (cache_bytes in storage_options=), "
+            "or read in order and shuffle(buffer_size)."
+        )
+    return NextChange(
         f"It waits for the store: {fetched.milliseconds:,.0f} ms a read, {fetched.at_once} at a time{rate}; {more}. "
-        "Larger elements take fewer reads; later epochs read what the local cache kept."
+        f"{change}"
     )
-    return NextChange(words)
 
 
 def _more_calls(kind: VerdictKind, limit: OperationStats, stats: Stats) -> NextChange | None:

@@ -149,6 +149,10 @@ def test_leaves_are_stacked_into_their_memory():
         ([1, [1]], "rows 5 and 4 have different structures: * against [*]"),
         ([1, None], "rows 5 and 4 have different structures: * against None"),
         ([{"a": 1}, {"a": (1,)}], 'rows 5 and 4 have different structures: {"a": *} against {"a": (*,)}'),
+        ([{"a": [1] * 500}, {"a": []}], 'rows 5 and 4 have lists of 500 and 0 items at ["a"]; each item is a leaf'),
+        ([[1, 2], [1]], "rows 5 and 4 have lists of 2 and 1 items; each item is a leaf of its own: return an array"),
+        ([{"a": [[1], [2]]}, {"a": [[1], 2]}], 'have different structures: {"a": [[*], [*]]} against'),
+        ([{"b": [1], "a": 1}, {"b": [1, 1], "a": []}], 'have different structures: {"b": [*], "a": *} against'),
     ],
 )
 def test_different_structures_name_both_and_both_rows(elements, message):

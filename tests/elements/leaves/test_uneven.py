@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -153,7 +155,8 @@ def test_inner_dimensions_of_ragged_rows_are_padded_too():
     ("column", "message"),
     [
         ([np.zeros(2), np.zeros((2, 2))], r"shape (?,) against (?, ?)"),
-        ([np.zeros(2), np.zeros(2, "f4")], "dtype float64 against float32"),
+        ([np.zeros(2), np.zeros(2, "f4")], "dtype float64 against float32; return the same dtype for every row"),
+        ([np.array([]), np.ones(2, "i8")], "int64; return the same dtype for every row (np.array([]) is float64)"),
         ([np.zeros(2), 1.0], r"shape (?,) against ()"),
         ([np.zeros(2), "a"], r"float64[?] against str"),
     ],
@@ -223,6 +226,11 @@ def test_a_fill_of_another_type_is_refused(dtype, fill):
         fill_value(fill, np.zeros(2, dtype), ORIGIN)
 
 
-def test_a_fill_that_is_too_large_is_refused():
-    with pytest.raises(ValueError, match=r'300 does not fit uint8 at \["x"\]'):
-        fill_value(300, np.zeros(2, np.uint8), ORIGIN)
+@pytest.mark.parametrize(("dtype", "fill"), [("uint8", 300), ("float16", 1e6), ("float32", -1e39)])
+def test_a_fill_that_is_too_large_is_refused(dtype, fill):
+    with pytest.raises(ValueError, match=rf'{re.escape(str(fill))} does not fit {dtype} at \["x"\]'):
+        fill_value(fill, np.zeros(2, dtype), ORIGIN)
+
+
+def test_an_infinite_fill_of_floats_is_accepted():
+    assert fill_value(-np.inf, np.zeros(2, np.float16), ORIGIN) == -np.inf

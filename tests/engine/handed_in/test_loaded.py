@@ -27,7 +27,7 @@ def plan_of(ds, cache_bytes=100 * KB):
 
 
 def received(plan):
-    return pickle.loads(pickle.dumps(plan))
+    return pickle.loads(pickle.dumps(plan.to()))
 
 
 def cached(at):
@@ -76,7 +76,7 @@ def test_the_caches_of_a_plan_that_nobody_has_any_longer_are_let_go():
 def test_plans_of_another_process_stay():
     loaded, mine = LoadedPlans(), plan_of(D.range(3))
     others = received(plan_of(cached(0)))
-    others.key = b"another!" + others.key[8:]
+    others = others._replace(key=b"another!" + others.key[8:])
     loaded.get(others)
     loaded.get(received(plan_of(D.range(4))))
     loaded.tidy(received(mine))

@@ -23,7 +23,7 @@ def plan_of(ds, known, kind=RowWork):
 
 
 def told(plan):
-    keys = pickle.loads(pickle.dumps(plan)).in_use
+    keys = pickle.loads(pickle.dumps(plan.to())).in_use
     return {keys[at : at + KEY] for at in range(0, len(keys), KEY)}
 
 

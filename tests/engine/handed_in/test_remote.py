@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import dataclasses
 import pickle
 import threading
 from concurrent.futures import ProcessPoolExecutor
@@ -39,8 +38,8 @@ def large(rows=20_000):
 def test_a_small_plan_travels_with_every_task():
     plan = pickled(ps.Dataset.range(9).map(lambda x: x * 2), Unobserved())
     assert plan.file is None
-    assert len(plan.data) <= LARGEST_CARRIED
-    made, counted = travelled(run_remotely(travelled(plan), travelled(TASK)))
+    assert len(plan.to().data) <= LARGEST_CARRIED
+    made, counted = travelled(run_remotely(travelled(plan.to()), travelled(TASK)))
     assert made.piece.chunk.elements() == [6, 2]
     assert counted is None
     plan.remove()
@@ -48,10 +47,10 @@ def test_a_small_plan_travels_with_every_task():
 
 def test_a_large_plan_travels_once_in_a_file_without_a_name():
     plan = pickled(large().batch(1), Unobserved())
-    assert plan.data is None
-    assert len(pickle.dumps(plan)) < 500
+    assert plan.to().data is None
+    assert len(pickle.dumps(plan.to())) < 500
     assert Path(plan.path).stat().st_size > LARGEST_CARRIED
-    made, _ = run_remotely(travelled(plan), TASK)
+    made, _ = run_remotely(travelled(plan.to()), TASK)
     assert [batch.tolist() for batch in made.piece.chunk.elements()] == [[3], [1]]
     plan.remove()
     assert not Path(plan.path).exists()
@@ -59,9 +58,10 @@ def test_a_large_plan_travels_once_in_a_file_without_a_name():
 
 
 def test_a_worker_with_other_versions_says_so(monkeypatch):
-    plan = travelled(pickled(ps.Dataset.range(9), Unobserved()))
+    plan = pickled(ps.Dataset.range(9), Unobserved())
+    sent = travelled(plan.to())
     monkeypatch.setattr("penstock.engine.handed_in.pickled.versions", lambda: "Penstock 0.0 with Python 2.7")
-    error = run_remotely(plan, TASK).error(ps.Dataset.range(9)._plan)
+    error = run_remotely(sent, TASK).error(ps.Dataset.range(9)._plan)
     assert isinstance(error, WorkerError)
     assert "a worker has Penstock 0.0 with Python 2.7, and the program has Penstock" in str(error)
 
@@ -69,7 +69,7 @@ def test_a_worker_with_other_versions_says_so(monkeypatch):
 def test_the_file_of_another_plan_is_not_taken_for_that_of_this_one():
     plan, other = pickled(large(), Unobserved()), pickled(large(30_000), Unobserved())
     with pytest.raises(OtherHostError):
-        dataclasses.replace(travelled(plan), path=other.path).load()
+        travelled(plan.to())._replace(path=other.path).load()
     plan.remove()
     other.remove()
 
@@ -79,7 +79,10 @@ def test_a_plan_has_a_named_file_where_the_system_has_no_proc(monkeypatch, tmp_p
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     plan = pickled(large().batch(1), Unobserved())
     assert list(tmp_path.iterdir()) == [Path(plan.path)]
-    assert [batch.tolist() for batch in run_remotely(travelled(plan), TASK)[0].piece.chunk.elements()] == [[3], [1]]
+    assert [batch.tolist() for batch in run_remotely(travelled(plan.to()), TASK)[0].piece.chunk.elements()] == [
+        [3],
+        [1],
+    ]
     plan.remove()
     assert list(tmp_path.iterdir()) == []
 
@@ -87,7 +90,7 @@ def test_a_plan_has_a_named_file_where_the_system_has_no_proc(monkeypatch, tmp_p
 def test_a_stretch_of_a_stream_makes_the_same_piece_elsewhere():
     ds = ps.Dataset.range(10, 20).map(lambda x: x + 1).filter(lambda x: x > 12)
     here = PieceWork(ds._plan, np.empty, Unobserved()).make(TASK).piece
-    made, counted = travelled(run_remotely(travelled(pickled(ds, Unobserved(), PieceWork)), TASK))
+    made, counted = travelled(run_remotely(travelled(pickled(ds, Unobserved(), PieceWork).to()), TASK))
     assert made.piece.chunk.elements() == here.chunk.elements() == [14]
     assert made.piece.ids.tolist() == here.ids.tolist() == [3]
     assert counted is None
@@ -96,12 +99,12 @@ def test_a_stretch_of_a_stream_makes_the_same_piece_elsewhere():
 def test_counts_of_a_task_come_back_once():
     plan = pickled(ps.Dataset.range(9).map(lambda x: x), Counters())
     for _ in range(2):
-        _, counted = run_remotely(plan, TASK)
+        _, counted = run_remotely(plan.to(), TASK)
         assert [cell[COUNTED] for cell in counted.cells.values()] == [2, 2]
 
 
 def test_the_time_of_a_task_comes_back():
-    made, _ = run_remotely(pickled(ps.Dataset.range(9), Unobserved()), TASK)
+    made, _ = run_remotely(pickled(ps.Dataset.range(9), Unobserved()).to(), TASK)
     assert travelled(made).cost.wall > 0
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import penstock as ps
 from penstock.elements.chunks.chunk import Items
 from penstock.engine.memory.pool import each_alone
-from penstock.engine.memory.stream_slots import StreamSlots
+from penstock.engine.memory.slots import StreamSlots
 from penstock.plan.flow import Piece
 
 STREAM = ps.Dataset.range(9).map(float).filter(lambda x: True).batch(3)

@@ -11,7 +11,9 @@ import pytest
 
 from penstock.engine.processes.travel import Travelling
 from penstock.engine.processes.worker import Inbox, Server
+from penstock.engine.tasks.task import NOTHING, Task
 from penstock.engine.transport.channel import Channel, Message
+from penstock.plan.flow import Piece
 
 
 @pytest.fixture
@@ -42,9 +44,9 @@ def test_messages_are_seen_before_their_turn(pair):
 
 def task(rows, *, packet=None, part=None):
     """Return the message of a task."""
-    return Message(
-        ("task", 7, Travelling(1, 0, 2, (rows, packet, None), None, None, part, (0, 0), None, None)), b"", -1
-    )
+    given = None if packet is None else (packet, None)
+    sent = Travelling(1, Task(0, 2, Piece(NOTHING, rows), part=part), given, None, (0, 0))
+    return Message(("task", 7, sent), b"", -1)
 
 
 def test_rows_of_a_task_are_announced_unless_another_may_read_them(pair):

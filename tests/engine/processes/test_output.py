@@ -7,7 +7,7 @@ import pickle
 
 import pytest
 
-from penstock.engine.processes.output import KEPT, Output, log
+from penstock.engine.processes.member import KEPT, Output, log
 
 
 @pytest.fixture

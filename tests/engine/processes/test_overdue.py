@@ -8,7 +8,7 @@ import signal
 import pytest
 
 import penstock as ps
-from penstock.engine.processes.overdue import STACK_WITHIN, Overdue
+from penstock.engine.processes.member import STACK_WITHIN, Overdue
 from penstock.engine.runs.settings import settings_of
 
 D = ps.Dataset

@@ -6,8 +6,9 @@ import pytest
 from penstock.elements.chunks.chunk import Items
 from penstock.engine.memory.arena import Arena
 from penstock.engine.memory.shared_file import SharedFile
-from penstock.engine.processes.travel import IN_A_MESSAGE, RECENT_RESULTS, ResultSizes, arrived, result_packet, sending
+from penstock.engine.processes.travel import RECENT_RESULTS, ResultSizes, arrived, result_packet, sending
 from penstock.engine.tasks.task import Made, Task
+from penstock.engine.transport.packets import IN_A_MESSAGE
 from penstock.plan.flow import Piece
 
 TOOK = (0, None)
@@ -90,7 +91,7 @@ def test_a_task_travels_with_offsets_instead_of_memory(arena):
     assert (shape, dtype) == ((2, 3), np.dtype("f8"))
     assert instead == arena.place_of(made.held[1][1])
     assert made.travelling.room == (arena.place_of(made.room), 100)
-    assert made.travelling.given[1:] == (None, None)
+    assert made.travelling.given is None
 
 
 @pytest.mark.parametrize("size", [10, IN_A_MESSAGE])
@@ -101,4 +102,4 @@ def test_large_elements_travel_in_the_arena_if_there_is_room(size, arena):
     assert bool(made.tail) == (size == 10)
     full = sending(Task(0, 1, piece), 0, None, 100)
     assert full.room is None
-    assert len(full.tail) == full.travelling.given[1].nbytes
+    assert len(full.tail) == full.travelling.given[0].nbytes

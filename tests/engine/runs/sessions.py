@@ -21,3 +21,9 @@ def session_with(options):
         yield session
     finally:
         session.close()
+
+
+@contextmanager
+def scope_with(options):
+    with session_with(options) as session:
+        yield session.scope()

@@ -43,12 +43,12 @@ def test_items_are_the_same_whatever_is_changed_meanwhile(pipeline, options):
     for number, batch in enumerate(it):
         received.append(batch)
         if number % 5 == 0:
-            it._run.pause()
-            it._run.resume()
+            it._run.session.pause()
+            it._run.session.resume()
         if number % 7 == 0:
-            it._run.change_workers(1 + number % 4)
+            it._run.session.change_workers(1 + number % 4)
         if number % 11 == 0:
-            it._run.change_budget(1 + (number % 2) * 100_000_000)
+            it._run.session.change_budget(1 + (number % 2) * 100_000_000)
     assert as_lists(received) == expected
 
 
@@ -85,30 +85,30 @@ def test_a_consumer_waits_while_the_run_is_paused_and_goes_on_after_it(monkeypat
     consumer = Consumer(it)
     consumer.take()
     monkeypatch.setattr(Controls, "waited", lambda controls: (arrived.set(), waited(controls))[1])
-    it._run.pause()
+    it._run.session.pause()
     consumer.asked.release()
     assert arrived.wait(PATIENCE)
-    while not it._run.controls.waits_since:
+    while not it._run.session.controls.waits_since:
         threading.Event().wait(0.001)
     assert it._glance().paused
     one, other = it.stats(), it.stats()
     assert one.seconds == pytest.approx(other.seconds, abs=1e-9)
     assert not consumer.taken.acquire(timeout=0.01)
-    it._run.resume()
+    it._run.session.resume()
     assert consumer.taken.acquire(timeout=PATIENCE)
     for _ in range(2):
         consumer.take()
     consumer.join(PATIENCE)
     assert as_lists(consumer.received) == [[0, 1, 2], [3, 4, 5], [6, 7, 8]]
-    assert not it._run.controls.paused
+    assert not it._run.session.controls.paused
 
 
 def test_a_pause_is_neither_a_wait_nor_a_step(monkeypatch):
     it = Dataset.range(9).with_options(Options(executor="inline")).map(str).batch(3).iterator()
     next(it)
     before, first = it.stats(), it._first
-    it._run.pause()
-    it._run.resume()
+    it._run.session.pause()
+    it._run.session.resume()
     monkeypatch.setattr(Controls, "waited", lambda controls: 5_000_000_000)
     next(it)
     assert it._first - first == 5_000_000_000
@@ -129,8 +129,8 @@ def test_threads_begin_no_task_while_the_run_is_paused():
     consumer.asked.release()
     for _ in range(2):
         assert begun.acquire(timeout=PATIENCE)
-    threads = it._run.session._threads
-    it._run.pause()
+    threads = it._run.session.threads
+    it._run.session.pause()
     assert threads.workers == 0
     assert it.stats().mode == "2 threads"
     for _ in range(2):
@@ -139,7 +139,7 @@ def test_threads_begin_no_task_while_the_run_is_paused():
     assert len(calls) == 2
     for _ in range(1000):
         may_end.release()
-    it._run.resume()
+    it._run.session.resume()
     assert consumer.taken.acquire(timeout=PATIENCE)
     for _ in range(40):
         consumer.asked.release()
@@ -153,7 +153,7 @@ def test_a_paused_run_can_be_closed(pipeline, options):
     it = PIPELINES[pipeline]().with_options(options).iterator()
     consumer = Consumer(it)
     consumer.take()
-    it._run.pause()
+    it._run.session.pause()
     consumer.asked.release()
     it.close()
     for _ in range(400):
@@ -161,14 +161,14 @@ def test_a_paused_run_can_be_closed(pipeline, options):
     consumer.join(PATIENCE)
     assert not consumer.is_alive()
     assert isinstance(consumer.failure, ClosedError)
-    assert not it._run.controls.paused
+    assert not it._run.session.controls.paused
 
 
 def test_an_inline_run_gets_threads_when_workers_are_asked_for():
     it = Dataset.range(100).map(lambda x: x + 1, vectorized=False).batch(2).iterator()
     next(it)
     assert it.stats().mode == "inline"
-    assert it._run.change_workers(3) is None
+    assert it._run.session.change_workers(3) is None
     assert [int(batch[0]) for batch in it] == list(range(3, 101, 2))
     assert it.stats().mode == "3 threads"
     assert any("3 threads" in decision for decision in it.stats().decisions)
@@ -179,12 +179,12 @@ def test_a_number_of_threads_that_was_asked_for_stays_in_later_epochs():
     ds = ds.with_options(Options(executor="threads"))
     it = ds.iterator()
     next(it)
-    assert it._run.change_workers(5) is None
+    assert it._run.session.change_workers(5) is None
     assert len(list(it)) == 49
-    assert it._run.session._threads.workers == 5
+    assert it._run.session.threads.workers == 5
     again = ds.iterator()
     next(again)
-    assert again._run.session._threads.workers == 5
+    assert again._run.session.threads.workers == 5
     again.close()
 
 
@@ -195,8 +195,8 @@ def test_runs_whose_workers_are_not_ours_say_so(kind):
         options = {"inline": Options(executor="inline"), "executor": Options(executor=pool)}
         with ds.with_options(options.get(kind, Options(isolate=True))).iterator() as it:
             next(it)
-            reason = it._run.change_workers(3)
-            budget = it._run.change_budget(1000)
+            reason = it._run.session.change_workers(3)
+            budget = it._run.session.change_budget(1000)
     assert {"inline": "inline", "executor": "was passed", "isolated": "other processes"}[kind] in reason
     assert (budget is None) == (kind != "isolated")
 
@@ -205,7 +205,7 @@ def test_a_smaller_budget_bounds_what_is_made_ahead_and_never_fails_the_run():
     ds = Dataset.range(200).map(lambda x: bytes(1000)).shuffle(50, seed=0).batch(2)
     it = ds.with_options(Options(executor="threads", workers=2, memory_budget=50_000_000)).iterator()
     next(it)
-    assert it._run.change_budget(1) is None
+    assert it._run.session.change_budget(1) is None
     assert it.stats().budget == 1
     assert len(list(it)) == 99
     assert it.stats().short > 0
@@ -246,9 +246,9 @@ def test_threads_wanted_are_those_asked_for_unless_paused():
 def test_positions_are_exact_after_a_pause():
     it = squares().iterator()
     taken = [next(it) for _ in range(3)]
-    it._run.pause()
+    it._run.session.pause()
     state = it.state_dict()
-    it._run.resume()
+    it._run.session.resume()
     again = squares().iterator()
     again.load_state_dict(state)
     assert as_lists([*taken, *again]) == as_lists([*taken, *it])

@@ -95,7 +95,7 @@ def test_looks_are_a_second_apart(following, session, executor, clock):
 
 
 def test_the_run_goes_on_with_the_workers_that_there_are(following, session, executor, clock):
-    tuner = session.tuner()
+    tuner = session.scope().tuner()
     tuner.start_threads()
     executor.workers = 6
     step(following, session, clock, work=1.0, step=2.0)

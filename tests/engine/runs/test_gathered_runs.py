@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 import penstock as ps
 from penstock.core.errors import ClosedError
-from penstock.engine.tasks import gathering
-from penstock.engine.tasks.gathering import Gathering
+from penstock.engine.workers import native_thread
+from penstock.engine.workers.native_thread import NativeThread
 from penstock.testing.laws import same, verify_resume
 
 INLINE = ps.Options(seed=3, executor="inline")
@@ -23,15 +23,15 @@ AUTO = ps.Options(seed=3)
 def begun(monkeypatch):
     """Count the tasks gathered by a native thread and those requested of it; every task is large enough here."""
     count = [0, 0]
-    begin = Gathering.begin
+    begin = NativeThread.begin
 
-    def counted(gathering, task, item_bytes):
-        gathered = begin(gathering, task, item_bytes)
+    def counted(workers, task):
+        gathered = begin(workers, task)
         count[0] += gathered is not None
         count[1] += 1
         return gathered
 
-    monkeypatch.setattr(Gathering, "begin", counted)
+    monkeypatch.setattr(NativeThread, "begin", counted)
     monkeypatch.setattr("penstock.engine.tuning.tuner.BESIDE_PAYS", 0)
     monkeypatch.setattr("penstock.engine.tuning.tuner.THREAD_PAYS", 1 << 60)  # also on a machine that is slow just now
     return count
@@ -49,14 +49,14 @@ def test_gathered_batches_are_those_made_inline(begun):
 
 
 def test_gathering_continues_after_a_short_batch(monkeypatch):
-    gathered, begin = [], Gathering.begin
+    gathered, begin = [], NativeThread.begin
 
-    def noted(gathering, task, item_bytes):
-        made = begin(gathering, task, item_bytes)
+    def noted(workers, task):
+        made = begin(workers, task)
         gathered.append(made and task.low)
         return made
 
-    monkeypatch.setattr(Gathering, "begin", noted)
+    monkeypatch.setattr(NativeThread, "begin", noted)
     list(ps.Dataset.from_tensor_slices(rows(20_001)).shuffle().batch(2).repeat(2).with_options(AUTO))
     short = gathered.index(None)
     assert 0 < short < len(gathered) - 1
@@ -92,7 +92,7 @@ def test_a_gathered_batch_that_is_kept_keeps_no_memory_but_its_own():
 def test_an_error_while_a_gathered_batch_is_taken_ends_the_run_and_loses_nothing(error, ended, monkeypatch, begun):
     ds = ps.Dataset.from_tensor_slices(rows(5_000)).shuffle().batch(10).with_options(AUTO)
     wanted = list(ds.with_options(INLINE).iterator(epoch=0))
-    joining, fails = gathering.joining, []
+    joining, fails = native_thread.joining, []
 
     def failing(structure):
         join = joining(structure)
@@ -104,7 +104,7 @@ def test_an_error_while_a_gathered_batch_is_taken_ends_the_run_and_loses_nothing
 
         return joined
 
-    monkeypatch.setattr(gathering, "joining", failing)
+    monkeypatch.setattr(native_thread, "joining", failing)
     it = ds.iterator(epoch=0)
     received = [next(it) for _ in range(40)]
     fails.append(error)
@@ -232,13 +232,13 @@ def test_nothing_is_gathered_inline_or_with_a_prefetch(begun):
 
 
 def test_gathered_batches_stay_within_the_budget(monkeypatch):
-    sizes, begin = set(), Gathering.begin
+    sizes, begin = set(), NativeThread.begin
 
-    def noted(gathering, task, item_bytes):
+    def noted(workers, task):
         sizes.add(len(task.given))
-        return begin(gathering, task, item_bytes)
+        return begin(workers, task)
 
-    monkeypatch.setattr(Gathering, "begin", noted)
+    monkeypatch.setattr(NativeThread, "begin", noted)
     ds = ps.Dataset.from_tensor_slices(rows(5_000)).shuffle().batch(10)
     for batches in (1, 4):
         sizes.clear()

@@ -10,15 +10,15 @@ import pytest
 
 from penstock import Dataset, Options
 from penstock.engine.memory.slots import Slots
-from penstock.engine.runs.feeds import NOTHING, RowFeed
+from penstock.engine.runs.feeds import RowFeed
 from penstock.engine.runs.loop import Loop
 from penstock.engine.runs.room import LOOKED_AT
-from penstock.engine.runs.stage import Stage
-from penstock.engine.tasks.task import Job, Task
+from penstock.engine.runs.stage import Stage, Stretch
+from penstock.engine.tasks.task import NOTHING, Job, Task
 from penstock.engine.tuning.hill_climb import HillClimb
 from penstock.engine.tuning.tuner import LOOKS, Tuner
 from penstock.plan.flow import Piece
-from tests.engine.runs.sessions import INLINE, THREADS, session_with
+from tests.engine.runs.sessions import INLINE, THREADS, scope_with
 
 
 def one_item():
@@ -28,30 +28,30 @@ def one_item():
     return job
 
 
-def loop_on_threads(session):
+def loop_on_threads(scope):
     base = Dataset.range(99)._plan
-    loop = Loop(Stage(base, base, partial(RowFeed, base), session), RowFeed(base, 0))
+    loop = Loop(Stage(Stretch(base, base), partial(RowFeed, base), scope), RowFeed(base, 0))
     loop._choose_workers()
     return loop
 
 
 def test_a_stage_makes_as_much_ahead_as_its_tuner_allows():
-    with session_with(THREADS) as session:
-        loop = loop_on_threads(session)
+    with scope_with(THREADS) as scope:
+        loop = loop_on_threads(scope)
         for _ in range(loop._tuner.depth()):
-            assert loop._room(loop._high()) == 1
+            assert loop._room.next_job(loop._window) == 1
             loop._window.push(one_item())
-        assert not loop._room(loop._high())
+        assert not loop._room.next_job(loop._window)
 
 
 def test_the_awaited_one_of_alternating_stages_gets_idle_workers():
-    with session_with(THREADS) as session:  # 9 tasks ahead, where one stage is alone
-        session.turns = 4
-        loop, other = loop_on_threads(session), session.window()
+    with scope_with(THREADS) as scope:  # 9 tasks ahead, where one stage is alone
+        scope.turns = 4
+        loop, other = loop_on_threads(scope), scope.session.window()
         window = loop._window
 
         def room():
-            return loop._room(loop._high())
+            return loop._room.next_job(loop._window)
 
         jobs = [one_item() for _ in range(20)]
         for job in jobs[:9]:
@@ -75,30 +75,30 @@ def test_the_awaited_one_of_alternating_stages_gets_idle_workers():
 
 
 def test_alternating_stages_share_the_budget():
-    with session_with(Options(executor="threads", workers=4, memory_budget=1000)) as session:
-        session.turns = 4
-        loop = loop_on_threads(session)
-        loop._memory.item_bytes, loop._memory.calm = 1, 99
+    with scope_with(Options(executor="threads", workers=4, memory_budget=1000)) as scope:
+        scope.turns = 4
+        loop = loop_on_threads(scope)
+        loop._room.item_bytes, loop._room.calm = 1, 99
         for nbytes, has_room in ((248, True), (1, False)):  # an item of 1 byte reserves 2
             job = one_item()
             job.nbytes = nbytes
             loop._window.push(job)
-            assert bool(loop._room(loop._high())) is has_room
+            assert bool(loop._room.next_job(loop._window)) is has_room
 
 
 def test_no_item_is_made_ahead_until_the_size_of_the_first_is_known():
-    with session_with(Options(executor="threads", workers=4, memory_budget=1000)) as session:
-        loop = loop_on_threads(session)
-        assert loop._room(loop._high()) == 1
+    with scope_with(Options(executor="threads", workers=4, memory_budget=1000)) as scope:
+        loop = loop_on_threads(scope)
+        assert loop._room.next_job(loop._window) == 1
         loop._window.push(one_item())
-        assert not loop._room(loop._high())
+        assert not loop._room.next_job(loop._window)
 
 
 def test_the_tuner_sets_the_rows_of_a_job():
     base = Dataset.range(100)._plan
     for options in (INLINE, THREADS):
-        with session_with(options) as session:
-            stage = Stage(base, base, partial(RowFeed, base), session)
+        with scope_with(options) as scope:
+            stage = Stage(Stretch(base, base), partial(RowFeed, base), scope)
             stage.tuner.group_items = lambda **beside: 7
             assert [len(piece) for piece in stage.open(0)] == [7] * 14 + [2]
 
@@ -111,13 +111,13 @@ def test_a_loop_that_ends_early_closes_its_feed_and_its_window():
             closed.append(True)
 
     base = Dataset.range(100)._plan
-    with session_with(THREADS) as session:
-        pieces = Loop(Stage(base, base, partial(RowFeed, base), session), Noting(base, 0)).pieces()
+    with scope_with(THREADS) as scope:
+        pieces = Loop(Stage(Stretch(base, base), partial(RowFeed, base), scope), Noting(base, 0)).pieces()
         next(pieces)
-        assert session.jobs_ahead
+        assert scope.session.jobs_ahead
         pieces.close()
         assert closed == [True]
-        assert not session.jobs_ahead
+        assert not scope.session.jobs_ahead
 
 
 @pytest.fixture

@@ -10,9 +10,10 @@ import pytest
 from penstock import Dataset, Options
 from penstock.engine.runs import lowering
 from penstock.engine.runs.carry_over import CarryOver
-from penstock.engine.runs.lowering import Stretch, first_element, in_stage, opened
+from penstock.engine.runs.lowering import first_element, in_stage, open_stretch, opened
 from penstock.engine.runs.session import Session
 from penstock.engine.runs.settings import settings_of
+from penstock.engine.runs.stage import Stretch
 from penstock.engine.tasks.observer import Unobserved
 from penstock.ops.read.given import Given
 from penstock.rewrite.passes import PASSES
@@ -35,7 +36,7 @@ class Noted(Unobserved):
 
 def begun(ds, observer=None):
     settings = settings_of(ds.with_options(Options(executor="inline"))._plan)
-    return opened(ds._plan, Session(settings, CarryOver(), observer or Unobserved()))
+    return opened(ds._plan, Session(settings, CarryOver(), observer or Unobserved()).scope())
 
 
 @pytest.mark.parametrize(
@@ -118,13 +119,14 @@ def test_first_element_closes_all_flows():
 
 
 def test_a_stretch_without_input_is_refused():
+    scope = Session(settings_of(STREAM._plan), CarryOver(), Unobserved()).scope()
     with pytest.raises(RuntimeError, match="has no input to read"):
-        Stretch(Given(), None, None).open(Session(settings_of(STREAM._plan), CarryOver(), Unobserved()), in_stage)
+        open_stretch(Stretch(Given(), None), scope, in_stage)
 
 
 def test_virtual_streams_are_opened_in_one_session_and_as_one_operation():
     session = Session(settings_of(STREAM._plan), CarryOver(), Unobserved())
-    source = opened(STREAM.batch(2).map(len).shard(2, 0, streams=8)._plan, session)
+    source = opened(STREAM.batch(2).map(len).shard(2, 0, streams=8)._plan, session.scope())
     assert sum(len(piece) for piece in source(0)) > 0
     assert len(session.tuners) == 2
     noted = Noted()

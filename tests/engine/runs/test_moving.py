@@ -29,7 +29,7 @@ def climb(**changes):
 
 
 def stage(most_cores=math.inf):
-    return SimpleNamespace(session=SimpleNamespace(settings=SimpleNamespace(most_cores=most_cores)))
+    return SimpleNamespace(session=None, scope=SimpleNamespace(settings=SimpleNamespace(most_cores=most_cores)))
 
 
 def mover(found, processes=2):

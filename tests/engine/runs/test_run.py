@@ -248,3 +248,15 @@ def test_a_function_may_iterate_a_dataset_itself(numbers, way):
 def test_an_element_must_not_be_an_empty_structure(numbers, way):
     with pytest.raises(ElementError):
         list(numbers(3).map(lambda x: None).with_options(way))
+
+
+def test_a_run_counts_on_from_the_work_of_the_one_before():
+    it = D.range(20).map(lambda x: x, vectorized=False).batch(2).iterator()
+    next(it)
+    first, again = it._run, it._begun()
+    cost, items = first.session.spent.wall, first.made.items
+    again.count_on(first)
+    while again.items() is not None:
+        pass
+    assert again.session.spent.wall > cost > 0
+    assert again.made.items > items > 0

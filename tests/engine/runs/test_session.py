@@ -1,11 +1,10 @@
-"""The things that all stages of a run share: workers, windows, tuners and the end."""
+"""The things that all stages of a run share: workers, windows and the end."""
 
 from __future__ import annotations
 
 import gc
 import threading
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
-from time import perf_counter_ns
 from weakref import WeakSet
 
 import numpy as np
@@ -17,7 +16,6 @@ from penstock.elements.chunks.chunk import Items
 from penstock.engine.runs.carry_over import CarryOver
 from penstock.engine.runs.session import Session
 from penstock.engine.runs.settings import settings_of
-from penstock.engine.tasks.cost import Cost
 from penstock.engine.tasks.observer import Unobserved
 from penstock.engine.tasks.works import PieceWork
 from tests.workers import await_workers
@@ -43,30 +41,13 @@ def session_with():
 
 
 def workers_of(session, tuner=None):
-    return session.workers(PieceWork(PLAN, np.empty, Unobserved()), tuner or session.tuner(), Unobserved())
-
-
-def test_a_session_works_inline_until_threads_pay(session_with):
-    session = session_with()
-    tuner = session.tuner()
-    assert session.is_inline(tuner)
-    assert session.mode == "inline"
-    for _ in range(3):
-        tuner.observe(Cost(wall=10_000_000, cpu=10_000_000), 1)
-    assert not session.is_inline(tuner)
-
-
-@pytest.mark.parametrize(
-    ("options", "inline"), [({"executor": "inline"}, True), ({"executor": "threads"}, False), ({"workers": 2}, False)]
-)
-def test_the_requested_executor_and_workers_are_used(options, inline, session_with):
-    session = session_with(**options)
-    assert session.is_inline(session.tuner()) is inline
+    return session.workers(PieceWork(PLAN, np.empty, Unobserved()), tuner or session.scope().tuner(), Unobserved())
 
 
 def test_stages_share_the_threads_of_the_stage_that_wants_the_most(session_with):
     session = session_with(executor="threads")
-    few, many = session.tuner(), session.tuner()
+    scope = session.scope()
+    few, many = scope.tuner(), scope.tuner()
     few.workers, many.workers = 1, 3
     workers_of(session, few)
     assert session.mode == "1 thread"
@@ -75,55 +56,6 @@ def test_stages_share_the_threads_of_the_stage_that_wants_the_most(session_with)
     many.climb.threads = 2
     session.resize()
     assert session.mode == "2 threads"
-
-
-def test_stages_of_the_next_run_know_the_costs_measured_in_the_last(session_with):
-    carry_over = CarryOver()
-    session = session_with(carry_over)
-    session.tuner().observe(Cost(100, 100), 1)
-    session.tuner().observe(Cost(900, 900), 1)
-    later = session_with(carry_over)
-    assert [later.tuner().item_wall, later.tuner().item_wall, later.tuner().looks] == [100, 900, 0]
-
-
-def test_inner_datasets_share_workers_and_end(session_with):
-    session = session_with(executor="threads", workers=2)
-    inner = session.inner()
-    window, tuner = inner.window(), inner.tuner()
-    workers_of(inner, tuner)
-    assert session.mode == "2 threads"
-    inner.begin_again()
-    assert inner.tuner() is tuner
-    inner.check_open()
-    session.close()
-    with pytest.raises(ClosedError):
-        inner.check_open()
-    with pytest.raises(ClosedError):
-        window.pop()
-
-
-def test_inner_datasets_run_inline_if_plans_would_have_to_travel(session_with):
-    class Elsewhere(Executor):
-        pass
-
-    inner = session_with(executor=Elsewhere()).inner()
-    tuner = inner.tuner()
-    for _ in range(5):
-        tuner.observe(Cost(10**9, 10**9), 1)
-    assert inner.is_inline(tuner)
-
-
-def test_inner_datasets_run_in_a_pool_of_threads_once_that_pays(session_with):
-    with ThreadPoolExecutor(1) as executor:
-        inner = session_with(executor=executor).inner()
-        tuner = inner.tuner()
-        for _ in range(5):
-            tuner.observe(Cost(1_000, 1_000), 1)
-            assert inner.is_inline(tuner)
-        expensive = inner.tuner()
-        for _ in range(3):
-            expensive.observe(Cost(10**7, 10**6), 1)
-        assert not inner.is_inline(expensive)
 
 
 def test_closing_a_session_wakes_waiting_threads_and_stops_everything_once(session_with):
@@ -190,7 +122,7 @@ def test_plans_travel_to_an_executor_that_shares_no_memory(session_with):
 def test_a_session_in_a_forked_child_ignores_the_parents_locks_and_workers(session_with):
     session = session_with(executor="threads", workers=2)
     workers_of(session)
-    threads, window, calls = session._threads, session.window(), []
+    threads, window, calls = session.threads, session.window(), []
     session.at_close(lambda: calls.append("the parent's"))
     with session._lock, window._changed:  # as a thread of the parent may have
         session.after_fork()
@@ -198,33 +130,6 @@ def test_a_session_in_a_forked_child_ignores_the_parents_locks_and_workers(sessi
         window.close()
     assert calls == []
     threads.shutdown()
-
-
-def test_alternating_streams_share_tuners_and_count_their_turns(session_with):
-    session = session_with()
-    first = session.tuner()
-    assert [(session.tuner() is session.tuners[1], session.turns) for _ in session.alike(4)] == [(True, 4)] * 4
-    assert session.turns == 1
-    assert session.tuner() is session.tuners[2]
-    assert session.tuners[0] is first
-
-
-def test_a_pool_of_threads_yields_the_same_elements_of_inner_datasets():
-    def slow(x, *, rng):
-        deadline = perf_counter_ns() + 1_000_000
-        while perf_counter_ns() < deadline:
-            pass
-        threads.add(threading.get_ident())
-        return x + rng.random()
-
-    threads = set()
-    for combine in (Dataset.flat_map, Dataset.interleave):
-        ds = combine(Dataset.range(4), lambda x: Dataset.range(x, x + 12).map(slow).filter(lambda x: True))
-        wanted = list(ds.with_options(Options(executor="inline", seed=1)).iterator(epoch=0))
-        threads.clear()
-        with ThreadPoolExecutor(2) as executor:
-            assert list(ds.with_options(Options(executor=executor, seed=1)).iterator(epoch=0)) == wanted
-        assert len(threads) > 1
 
 
 @pytest.mark.parametrize("options", [{}, {"workers": 1}, {"executor": "threads"}], ids=str)
@@ -254,19 +159,6 @@ def test_inline_items_are_made_when_they_are_taken(session_with):
     assert session.side_thread() is None
 
 
-def test_a_session_of_inner_datasets_asks_the_outer_one_for_threads(session_with):
-    class Elsewhere(Executor):
-        pass
-
-    outer = session_with(executor=Elsewhere())
-    ahead = outer.inner().ahead(iter([ONE]), 3)
-    assert list(ahead) == [ONE]
-    outer.close()
-    with pytest.raises(ClosedError):
-        next(ahead)
-    assert session_with(executor="inline").inner().side_thread() is None
-
-
 def test_a_session_that_garbage_collection_closes_while_it_begins_a_producer_closes_that_too(session_with):
     session = session_with()
 
@@ -285,3 +177,15 @@ def test_a_session_that_garbage_collection_closes_while_it_begins_a_producer_clo
     assert not beginning.is_alive()
     with pytest.raises(ClosedError):
         next(begun[0])
+
+
+def test_a_session_of_another_executor_makes_items_ahead_too(session_with):
+    class Elsewhere(Executor):
+        pass
+
+    session = session_with(executor=Elsewhere())
+    ahead = session.ahead(iter([ONE]), 3)
+    assert list(ahead) == [ONE]
+    session.close()
+    with pytest.raises(ClosedError):
+        next(ahead)

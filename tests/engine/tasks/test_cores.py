@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from penstock import Dataset, Options
+from penstock.engine.memory.limits import default_memory_budget
 from penstock.engine.processes.pool import pool_for
 from penstock.engine.processes.starting import PoolSetup
 from penstock.engine.tasks.cores import cores_for, only_on, side_thread
-from penstock.engine.tuning.budget import default_memory_budget
 from penstock.kernels import HeldArrays, begin_filling
 
 pytestmark = pytest.mark.skipif(

@@ -24,6 +24,7 @@ from penstock.engine.tasks.read_ahead import (
     MOST_ROWS,
     MOST_SAMPLES,
     QUIET,
+    STRIDES,
     ReadAhead,
     spacing,
     telling,
@@ -275,6 +276,19 @@ def test_small_rows_are_announced_as_a_multiple_of_the_rows_of_a_task(made):
         assert told <= position + (AHEAD_BYTES >> 12)
         assert position < 2 * made or told >= position + min((position // made) * FEW_ROWS // 2, AHEAD_BYTES >> 12)
         read_ahead.observe(Cost(1000, 1000, reads=8 * made), made)
+
+
+def test_small_rows_of_a_remote_store_are_announced_many_at_once():
+    read_ahead, told = ReadAhead(size=8, fetched=100.0), []
+    for position in range(0, 30_000, 10):
+        if (rows := read_ahead.after(position, 30_000, rows_of)) is not None:
+            told += [(position, int(rows[0]), len(rows))]
+    stride = MOST_ROWS // 8
+    assert [rows for _, _, rows in told[:-1]] == [stride] * (30_000 // stride)
+    assert [first for _, first, _ in told] == list(range(0, 30_000, stride))
+    assert all(first + rows <= position + STRIDES * stride for position, first, rows in told)
+    large = ReadAhead(size=8, fetched=1e5)
+    assert len(large.after(0, 30_000, rows_of)) == FEW_ROWS // 8
 
 
 def test_each_row_is_announced_once():

@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 from penstock.elements.chunks.chunk import Items
-from penstock.engine.runs.feeds import NOTHING
 from penstock.engine.tasks.cost import Cost
-from penstock.engine.tasks.task import Job, Made, Task
+from penstock.engine.tasks.task import NOTHING, Job, Made, Task
 from penstock.plan.flow import Piece
 
 MADE = Made(Piece(Items([]), np.arange(0)), (0, Cost(0, 0)))

@@ -14,9 +14,8 @@ from penstock.core.errors import ElementError
 from penstock.elements.chunks.chunk import Items
 from penstock.engine.memory.pool import each_alone
 from penstock.engine.memory.slots import Slots
-from penstock.engine.runs.feeds import NOTHING
 from penstock.engine.tasks.observer import Unobserved
-from penstock.engine.tasks.task import Task
+from penstock.engine.tasks.task import NOTHING, Task
 from penstock.engine.tasks.works import PieceWork, RowWork
 from penstock.ops.elementwise.filter import Filter
 from penstock.ops.elementwise.map import Map

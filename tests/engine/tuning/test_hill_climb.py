@@ -380,7 +380,7 @@ def test_half_the_threads_are_tried_first_where_more_than_cores_have_paid():
         if numbers[1] is None:
             assert look(climbing, **crowded, rate=makes) == numbers[2]
             assert look(climbing, wall=2 * MS, cpu=MS, rate=1.0) is None
-            assert climbing.patience_for_more == 4 * climb().patience_for_more  # both were one attempt
+            assert climbing.more.after_failure == 4 * climb().more.after_failure  # both were one attempt
 
 
 def test_other_work_that_only_waits_gets_its_threads_at_once():

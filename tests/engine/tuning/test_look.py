@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from penstock.engine.tasks.cost import MS, Cost
-from penstock.engine.tuning.look import Look
+from penstock.engine.tuning.look import LONGEST_PATIENCE, NO_WAIT, PATIENCE, Look
 
 
 def test_waiting_between_tasks_counts():
@@ -16,3 +16,15 @@ def test_waiting_between_tasks_counts():
 def test_time_without_a_core_is_not_work():
     assert Look(spent=Cost(wall=50 * MS, cpu=20 * MS, starved=30 * MS)).work == 20 * MS
     assert Look(spent=Cost(wall=50 * MS, cpu=20 * MS, starved=60 * MS)).work == 0  # read from another clock
+
+
+def test_each_failed_attempt_is_followed_by_a_longer_wait():
+    wait, lengths = NO_WAIT, []
+    assert wait.looked().is_over
+    for _ in range(6):
+        wait = wait.failed()
+        lengths.append(wait.left)
+        assert not wait.looked().is_over
+    assert lengths[:3] == [PATIENCE, PATIENCE**2, PATIENCE**3]
+    assert lengths[-1] == LONGEST_PATIENCE
+    assert wait.looked().begun_again() == wait

@@ -3,7 +3,8 @@ from __future__ import annotations
 import multiprocessing
 import os
 import threading
-from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
+from functools import partial
 from itertools import islice
 
 import numpy as np
@@ -18,12 +19,13 @@ from penstock.engine.handed_in.workers import RemoteWorkers
 from penstock.engine.tasks.observer import Unobserved
 from penstock.engine.tasks.task import Job, Task
 from penstock.engine.tasks.works import RowWork
-from penstock.engine.workers.executors import ThreadWorkers, is_remote
+from penstock.engine.workers.executors import ThreadWorkers, is_remote, result_of, submitted
 from penstock.engine.workers.window import Window
 from penstock.plan.flow import Piece
 from tests.workers import threads_of
 
 D = ps.Dataset
+JOB = Job(Task(3, 5, Piece(Items([]), np.array([3, 4]))), int)
 
 
 def spawned(workers):
@@ -202,7 +204,7 @@ def run(workers, *rows, slot=None):
     """The result of one task that the workers make of some rows."""
     window, job = Window(ordered=True), Job(Task(0, len(rows), Piece(Items([]), np.array(rows)), slot), int)
     window.push(job)
-    workers.submit(job, 0, window)
+    workers.submit(job, 0, partial(window.finish, job, 0))
     assert window.pop() is job
     return job.results[0]
 
@@ -270,3 +272,20 @@ def test_a_function_may_iterate_a_dataset_with_the_executor_that_runs_it(threads
         run.start()
         run.join(20)
         assert made == [0, 1, 3, 6, 10, 15, 21, 28]
+
+
+def test_the_result_of_a_canceled_task_is_an_error_that_names_its_items():
+    future = Future()
+    future.cancel()
+    result = result_of(future, JOB)
+    assert isinstance(result, WorkerError)
+    assert "items 3 to 5" in str(result)
+
+
+def test_a_broken_executor_raises_at_once():
+    class Broken:
+        def submit(self, fn, /, *args):
+            raise BrokenExecutor
+
+    with pytest.raises(BrokenExecutor):
+        submitted(Broken(), JOB, int)

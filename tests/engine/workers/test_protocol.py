@@ -1,10 +1,11 @@
-"""The protocol of all workers: the result of each task is stored in the window."""
+"""The protocol of all workers: the result of each task is told once, from any thread."""
 
 from __future__ import annotations
 
 import multiprocessing
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import partial
 
 import numpy as np
 import pytest
@@ -15,12 +16,11 @@ from penstock.engine.handed_in.pickled import pickled_plan
 from penstock.engine.handed_in.replaceable import ReplaceableExecutor
 from penstock.engine.handed_in.workers import RemoteWorkers
 from penstock.engine.memory.pool import Memory
-from penstock.engine.tasks.gathering import gathering_of
 from penstock.engine.tasks.observer import Unobserved
 from penstock.engine.tasks.task import Job, Made, Task
 from penstock.engine.tasks.works import RowWork
 from penstock.engine.workers.executors import ThreadWorkers
-from penstock.engine.workers.native_thread import NativeThread
+from penstock.engine.workers.native_thread import native_thread_for
 from penstock.engine.workers.window import Window
 from penstock.plan.flow import Piece
 from penstock.testing.laws import same
@@ -55,7 +55,7 @@ def processes():
 
 @contextmanager
 def native():
-    workers = NativeThread(work(), gathering_of(DS._plan, Memory()), lambda: 40)
+    workers = native_thread_for(work(), Memory())
     yield workers
     workers.close()
 
@@ -73,7 +73,7 @@ def test_results_are_stored_in_the_window_in_the_order_of_the_jobs(kind):
     with kind() as workers:
         for job in jobs:
             window.push(job)
-            workers.submit(job, 0, window)
+            workers.submit(job, 0, partial(window.finish, job, 0))
         for job in jobs:
             assert window.pop() is job
             (made,) = job.results

@@ -39,16 +39,17 @@ def test_jobs_begin_within_the_budget_and_the_oldest_in_any_case():
     for job in (first, second):
         job.nbytes = 50  # as expected
         window.push(job)
-    assert window.is_bounded
-    assert window.admits(second)
+    may_begin = window.admission(second)
+    assert may_begin()
     made = Made(Piece(Items([np.zeros(60, np.uint8)]), np.arange(1)), (1, Cost(1, 1)))
     window.finish(first, 0, made)
-    assert not window.admits(second)
+    assert not may_begin()
     assert window.pop() is first
-    assert window.admits(second)
+    assert may_begin()
     other = budget.account("others")
     other.add(200)
-    assert window.admits(second)  # the consumer waits for it
+    assert may_begin()  # the consumer waits for it
+    assert Window(ordered=True).admission(first) is None
 
 
 def test_in_order_the_oldest_job_comes_first():

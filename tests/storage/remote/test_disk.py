@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from penstock.storage.remote.cached_file import CachedFile
 from penstock.storage.remote.disk import DiskCache, disk_cache_of
 from penstock.storage.remote.file import Access, ObjectInfo, RemoteFile
 from penstock.storage.remote.orders import USE, ToldOrder
+from penstock.storage.remote.room import DISK_BLOCK
 
 SIZE = 1 << 16
 
@@ -92,8 +94,8 @@ def kept_of(cache, names):
 
 
 def room_for(objects):
-    """The bytes of this many objects, each with its journal."""
-    return objects * (SIZE + 4096)
+    """The bytes of this many objects, each with its journal and folder, and of what else the cache writes."""
+    return objects * (SIZE + 2 * DISK_BLOCK) + 10 * DISK_BLOCK
 
 
 def test_what_is_read_last_makes_room_for_what_is_read_again_before(tmp_path, told):
@@ -154,6 +156,30 @@ def test_the_share_that_fits_is_found_in_each_later_epoch(tmp_path, same, monkey
         return np.random.default_rng(0 if same else epoch).permutation(20).tolist()
 
     assert hits(tmp_path, order_of, 4, room_for(10)) >= 3 * 9
+
+
+def bytes_below(folder):
+    """The bytes that a folder takes on the disk, with all that is in it."""
+    return sum(
+        512 * os.lstat(os.path.join(at, name)).st_blocks for at, _, names in os.walk(folder) for name in ["", *names]
+    )
+
+
+def test_all_that_the_cache_writes_stays_within_the_bound_for_several_processes(tmp_path):
+    most, whole = 40 * DISK_BLOCK, content_of(0)
+    (tmp_path / "index").mkdir()
+    (tmp_path / "index" / "of a file").write_bytes(bytes(5 * DISK_BLOCK))
+    caches = [DiskCache(str(tmp_path), most, str(tmp_path / "index")) for _ in range(3)]  # as of processes
+
+    def work(number):
+        for begin in range(0, SIZE - 5000, 1000):
+            file, end = object_of(str((begin // 1000 + number) % 20)), begin + (50 if begin % 3000 else 4500)
+            caches[number].write(file, begin, whole[begin:end])
+            assert bytes_below(tmp_path) <= most
+
+    with ThreadPoolExecutor(3) as threads:
+        list(threads.map(work, range(3)))
+    assert bytes_below(tmp_path) > most // 2
 
 
 def test_files_of_others_stay(tmp_path):

@@ -35,6 +35,8 @@ ERRORS = {
     "slow down": (OSError(XML.format(status=503, code="SlowDown")), Reason.SLOW_DOWN),
     "expired": (OSError(XML.format(status=400, code="ExpiredToken")), Reason.EXPIRED),
     "status": (OSError("Server returned non-2xx status code: 500 X"), Reason.SERVER),
+    "method": (FileNotFoundError("Object not found: status code: 405 X"), Reason.METHOD),
+    "no secret": (OSError("Generic S3 error: source: MissingSecretAccessKey"), Reason.NO_KEYS),
     "429": (OSError("status code: 429 X"), Reason.SLOW_DOWN),
     "boto": (
         OSError("An error occurred (InvalidAccessKeyId) when calling the GetObject operation"),

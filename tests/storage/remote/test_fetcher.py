@@ -43,6 +43,33 @@ def test_an_announcement_that_comes_after_the_read_is_ignored_once(file, server)
     assert not fetcher._unannounced
 
 
+def test_small_extents_are_cut_out_of_a_large_request_that_is_held(folder, server, options):
+    content = bytes(i * 31 % 251 for i in range(600_000))
+    (folder / "large").write_bytes(content)
+    (file,) = find_objects(["s3://data/large"], options)
+    fetcher, near = Fetcher(), [(file, begin, begin + 100) for begin in range(0, 600_000, 3000)]
+    server.told()
+    fetcher.announce(near)
+    within = [(file, begin, begin + 7) for begin in range(0, 597_000, 100)]
+    fetcher.announce(within)
+    fetcher.read(near)
+    within.insert(0, (file, 7000, 8000))
+    assert [bytes(each) for each in fetcher.read(within)] == [content[b:e] for _, b, e in within]
+    assert (server.stats.gets, fetcher.ahead_bytes, fetcher._wide) == (1, 0, {})
+
+
+def test_small_extents_that_nobody_reads_make_room(file, monkeypatch):
+    monkeypatch.setattr("penstock.storage.remote.fetcher.ANNOUNCED", 50 * 512)
+    monkeypatch.setattr("penstock.storage.remote.fetcher._FORGOTTEN", 0.0)
+    fetcher = Fetcher()
+    for begin in range(0, 100_000, 1000):  # as of iterators that were left
+        fetcher.announce([(file, begin, begin + 10)])
+        for piece in fetcher._held:
+            piece.done.wait()
+        assert len(fetcher._known) <= 50
+    assert fetcher.read([(file, 99_000, 99_010)])[0].nbytes == 10
+
+
 def test_the_same_extent_twice_and_empty_ones(file):
     fetcher = Fetcher()
     found = fetcher.read([(file, 5, 9), (file, 7, 7), (file, 5, 9)])

@@ -42,6 +42,21 @@ def test_a_key_that_cannot_be_asked_for_is_said(key, text, options, server):
     assert server.stats.requests == 0
 
 
+@pytest.mark.parametrize("path", ["images/", "images/*.jpg", "images/**"])
+def test_a_folder_of_a_web_server_is_said_to_have_no_listing(path, server):
+    message = told(PlanError, f"http://127.0.0.1:{server.port}/{path}", None)
+    assert "a web server has no listing of a folder or pattern; give the URLs of its files" in message
+    with pytest.raises(PlanError, match="a web server has no listing"):
+        ps.read_image_folder(f"http://127.0.0.1:{server.port}/images")
+    assert server.stats.requests == 0
+
+
+@pytest.mark.parametrize("bucket", ["a%2Fb", "my bucket", "{bucket}", "a\\b"])
+def test_a_bucket_that_cannot_be_is_named(bucket, server, options):
+    assert repr(f"s3://{bucket}/") in told(PlanError, f"s3://{bucket}/a.txt", options)
+    assert server.stats.requests == 0
+
+
 def test_a_listed_key_that_cannot_be_asked_for_is_named(options, server, monkeypatch):
     entry = (
         "<Contents><Key>x//a.txt</Key><Size>1</Size><LastModified>2026-01-01T00:00:00.000Z</LastModified></Contents>"

@@ -17,9 +17,23 @@ def test_options_of_both_spellings():
     assert translated("s3", {"anon": True, "use_ssl": False}) == ({"skip_signature": True}, {"allow_http": True})
     assert translated("gs", {"token": "anon"})[0] == {"skip_signature": True}
     assert translated("az", {"account_name": "n", "sas_token": "t"})[0] == {"account_name": "n", "sas_token": "t"}
+    assert translated("gs", {"timeout": 30, "connect_timeout": "5s"})[1] == {"timeout": "30s", "connect_timeout": "5s"}
     assert translated("http", {"headers": {"A": "b"}})[1] == {"default_headers": {"A": "b"}}
     with pytest.raises(PlanError, match="'kee'"):
         translated("s3", {"kee": 1})
+
+
+@pytest.mark.parametrize(
+    ("scheme", "given", "says"),
+    [
+        ("s3", {"bucket": "other"}, r"'bucket': \.\.\.\}: name it in the URL alone, as s3://name/key"),
+        ("az", {"azure_container_name": "other"}, r"'azure_container_name': .* as az://name/key"),
+        ("http", {"headers": "a: b"}, "'headers': .*expected a dict"),
+    ],
+)
+def test_a_value_that_no_store_takes_is_named(scheme, given, says):
+    with pytest.raises(PlanError, match=says):
+        translated(scheme, given)
 
 
 def test_a_line_end_after_a_credential_is_named():
@@ -34,11 +48,11 @@ def test_a_line_end_after_a_credential_is_named():
     [
         ("retry_seconds", "5m"), ("retry_seconds", None), ("retry_seconds", -1), ("retry_seconds", math.nan),
         ("cache_bytes", "10GB"), ("cache_bytes", None), ("cache_bytes", True), ("cache_bytes", math.inf),
-        ("cache_dir", 3),
+        ("cache_dir", 3), (7, "a"),
     ],
 )  # fmt: skip
 def test_an_own_option_of_another_kind_is_named(name, value):
-    with pytest.raises(PlanError, match=rf"storage_options=\{{'{name}': .*\}}: expected"):
+    with pytest.raises(PlanError, match=rf"storage_options=\{{{name!r}: .*\}}: expected"):
         with_checked_own({name: value})
 
 

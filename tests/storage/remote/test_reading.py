@@ -223,6 +223,16 @@ def test_the_cache_serves_later_epochs_and_processes(files, options, server, cac
     assert list(cache.glob("objects/*/*.psobject"))
 
 
+def test_short_lines_in_any_order_take_few_requests(folder, options, server):
+    lines = [f"line {number}" for number in range(20_000)]
+    (folder / "lines.txt").write_text("\n".join(lines))
+    ds = ps.read_text("s3://data/lines.txt", storage_options=options).shuffle(seed=1).batch(32)
+    len(ds)  # with the index
+    server.told()
+    assert sorted(line for batch in ds for line in batch.tolist()) == sorted(lines)
+    assert server.stats.gets < len(lines) / 20
+
+
 def test_indexes_are_made_once(files, options, server):
     len(READERS["tfrecord"](URL, storage_options=options))
     server.told()

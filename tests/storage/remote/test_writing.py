@@ -53,6 +53,21 @@ def test_existing_objects_are_kept_unless_overwritten(store):
     assert store.cat_file("/written/a.tfrecord") != before
 
 
+def test_shards_of_a_run_with_another_number_are_refused_or_replaced(store):
+    def write(count, **more):
+        ds = ps.Dataset.range(count).map(lambda x: bytes(20))
+        return ds.write_tfrecord("memory://written/a", max_bytes=30, storage_options=OPTIONS, **more)
+
+    write(3)
+    store.pipe("/written/below/a-00000-of-00009", b"of another")
+    before = names(store)
+    with pytest.raises(FileExistsError, match=r"memory://written/a-00000-of-00003 exists already.*earlier run"):
+        write(2)
+    assert names(store) == before
+    assert write(2, overwrite=True) == [f"memory://written/a-0000{i}-of-00002" for i in range(2)]
+    assert names(store) == [*(f"/written/a-0000{i}-of-00002" for i in range(2)), "/written/below/a-00000-of-00009"]
+
+
 def test_an_error_of_the_elements_sends_nothing(store):
     def fail(x):
         if x == 30:

@@ -138,9 +138,9 @@ def test_a_pass_is_paused_and_changed(serving):
     (path,) = sockets()
     done, refused = change(path, {"pause": 1}, number)
     assert (done, refused) == ([f"pass {number}, batch(2): paused"], [])
-    assert it._run.controls.paused
+    assert it._run.session.controls.paused
     assert change(path, {"resume": 1, "workers": 3, "memory_budget": 5000}, number)[1] == []
-    assert not it._run.controls.paused
+    assert not it._run.session.controls.paused
     assert len(list(it)) == 499
     assert it.stats().mode == "3 threads"
     assert it.stats().budget == 5000
@@ -170,7 +170,7 @@ def test_all_passes_of_a_process_are_changed_together(serving):
     serving()
     (path,) = sockets()
     assert len(change(path, {"pause": 1})[0]) >= 2
-    assert all(each._run.controls.paused for each in passes)
+    assert all(each._run.session.controls.paused for each in passes)
     change(path, {"resume": 1})
     for each in passes:
         assert len(list(each)) == 999

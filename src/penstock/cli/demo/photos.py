@@ -15,7 +15,7 @@ import penstock as ps
 from penstock.cli.terminal import Update
 from penstock.core.frozen import frozen
 from penstock.core.lazy import require
-from penstock.engine.tuning.budget import available_cores
+from penstock.engine.memory.limits import available_cores
 from penstock.image.fused import FusedImage, fuse
 
 SIZE = 224  # pixels

@@ -8,7 +8,6 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import asdict, replace
-from glob import escape, glob
 from itertools import zip_longest
 from multiprocessing import get_context
 from typing import Any
@@ -23,10 +22,10 @@ from penstock.cli.terminal import Terminal
 from penstock.core.errors import DataError, PlanError
 from penstock.core.frozen import frozen
 from penstock.storage.compression import SUFFIXES
-from penstock.storage.paths import INDEX_FOLDER, INDEX_SUFFIX
+from penstock.storage.indexing import indexes_beside
 from penstock.storage.remote.file import is_url
 from penstock.storage.remote.writing import refuse_existing, write_to_url
-from penstock.storage.shards import shard_names
+from penstock.storage.shards import existing_shards, shard_exists, shard_names
 
 _SAMPLED = 1000  # elements, spread over the files, from which shard sizes and columns are found
 _TOLD_EVERY = 1000  # records between two reports of progress
@@ -102,7 +101,7 @@ def _send(plan: Conversion, to: str, terminal: Terminal, workers: int | None, *,
     try:
         if not overwrite:
             refuse_existing(plan.names, None)
-        write_to_url(write, to, None, overwrite=overwrite)
+        write_to_url(write, to, None, in_shards=plan.names != [to], overwrite=overwrite)
     except FileExistsError as error:
         raise TargetError(str(error).replace("overwrite=True", "--overwrite")) from None
     except PlanError as error:
@@ -253,7 +252,10 @@ def _begin(plan: Conversion, to: str, *, overwrite: bool) -> list[int]:
     there = [path for path in plan.names if os.path.lexists(path)]
     if there and not overwrite:
         raise TargetError(f"{there[0]} exists already; remove it, or pass --overwrite")
-    for path in there:
+    others = [] if plan.names == [to] else [path for path in existing_shards(to) if path not in there]
+    if others and not overwrite:
+        raise TargetError(shard_exists(others[0]).replace("overwrite=True", "--overwrite"))
+    for path in [*there, *others]:
         os.unlink(path)
     with open(note, "w") as file:
         file.write(described)
@@ -319,7 +321,7 @@ def _move(path: str, final: str) -> None:
     if not os.path.exists(path):
         return
     name, final_name = os.path.basename(path), os.path.basename(final)
-    for index in _indexes(path):
+    for index in indexes_beside(path):
         folder, named = os.path.split(index)
         os.replace(index, os.path.join(folder, final_name + named.removeprefix(name)))
     os.replace(path, final)
@@ -328,13 +330,6 @@ def _move(path: str, final: str) -> None:
 def _remove(paths: Sequence[str]) -> None:
     """Remove the existing ones of the files, with their indexes."""
     for path in paths:
-        for each in (path, *_indexes(path)):
+        for each in (path, *indexes_beside(path)):
             if os.path.exists(each):
                 os.unlink(each)
-
-
-def _indexes(path: str) -> list[str]:
-    """Return the indexes of a file."""
-    folder, name = os.path.split(path)
-    beside = os.path.join(escape(folder), INDEX_FOLDER, escape(name))
-    return glob(f"{beside}.*{INDEX_SUFFIX}") + glob(f"{beside}{INDEX_SUFFIX}")

@@ -58,8 +58,10 @@ class Write(Iterate[T_co]):
         """Write the elements of one epoch, which must be `bytes`, into TFRecord files, and return the paths in order.
 
         The result is one file, or with `max_bytes` several, `name-00000-of-00012.tfrecord`, each closed once it holds
-        that many bytes. The files appear under their names when all are complete; an error leaves no file. The `index`
-        that `read_tfrecord` uses is written with them.
+        that many bytes. The files appear under their names when all are complete; an error leaves no file. An existing
+        file raises a `FileExistsError`, and so do shards of an earlier run that wrote another number of them: a pattern
+        would read both. With `overwrite` they are replaced or, once the new ones are complete, deleted. The `index`
+        that `read_tfrecord` uses is written with the files.
 
         `compression` is `"zstd"`, `"gzip"`, `"zlib"` or `None`; `"auto"` chooses by the extension: `.zst`, `.gz`, or no
         compression. zstd compresses records by the megabyte, with a table of the frames, so the files keep random
@@ -198,4 +200,10 @@ def _written(
         return write(path)
     from penstock.storage.remote.writing import write_to_url
 
-    return write_to_url(lambda to: write(to, **remotely), path, storage_options, overwrite=settings["overwrite"])
+    return write_to_url(
+        lambda to: write(to, **remotely),
+        path,
+        storage_options,
+        in_shards=settings["max_bytes"] is not None,
+        overwrite=settings["overwrite"],
+    )

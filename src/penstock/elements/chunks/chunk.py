@@ -304,12 +304,7 @@ def _nested_columns(values: list[Any], origin: Origin) -> Columns:
     for i, value in enumerate(values[1:], start=1):
         leaves, other = structures.flatten(value)
         if other != structure:
-            raise origin.misfit(
-                f"{origin.name(0, i)} have different structures: {structure!r} against {other!r}; "
-                "return the same keys and nesting for every row",
-                0,
-                i,
-            )
+            raise origin.misfit(f"{origin.name(0, i)} have {structures.describe_difference(structure, other)}", 0, i)
         flattened.append(leaves)
     if not first_leaves:
         return Columns(structure, [], len(values))

@@ -345,14 +345,21 @@ def refuse_different(specs: Sequence[LeafSpec], origin: Origin, remedy: str | No
     if isinstance(first, ObjectSpec) or isinstance(second, ObjectSpec) or type(first) is not type(second):
         problem = f"{first!r} against {second!r}; return the same type for every row"
     elif first.dtype != second.dtype:
-        texts = first.dtype.kind == second.dtype.kind and first.dtype.kind in "SU"
-        remedy = "use .astype(object) for texts of any length" if texts else "return the same dtype for every row"
-        problem = f"dtype {first.dtype} against {second.dtype}; {remedy}"
+        problem = f"dtype {first.dtype} against {second.dtype}; {_dtype_remedy(first, second)}"
     else:
         if isinstance(first, ArraySpec) and len(first.shape) != len(second.shape):
             remedy = "return the same number of dimensions for every row"
         problem = f"shape {_shape(first)} against {_shape(second)}; {remedy or _REMEDY[type(first)]}"
     raise origin.misfit(f"{here}: {problem}", 0, other)
+
+
+def _dtype_remedy(*specs: ArraySpec | RaggedSpec | SparseSpec) -> str:
+    first, second = (spec.dtype for spec in specs)
+    if first.kind == second.kind and first.kind in "SU":
+        return "use .astype(object) for texts of any length"
+    remedy = "return the same dtype for every row"
+    maybe_empty = any(spec.dtype == np.float64 and spec.shape[:1] in ((0,), (None,)) for spec in specs)
+    return f"{remedy} (np.array([]) is float64)" if maybe_empty and not first.kind == second.kind == "f" else remedy
 
 
 _REMEDY = {

@@ -74,6 +74,8 @@ def pad_groups(
         sizes = {largest if shape is None else tuple(map(_size, shape, largest)) for largest, _ in found}
         if len(sizes) > 1:
             return None
+        if found[0][0]:
+            return folded(_padded_alike(column, _of_all(found), shape, fill, origin, allocate), size)
     elif isinstance(column, Ragged | Sparse):
         return None
     return folded(pad_column(column, shape, fill, origin, allocate), size)
@@ -100,6 +102,12 @@ def _padded_alike(
     if not copy_arrays(arrays, out, pad=True):
         raise RuntimeError("arrays of one dtype did not fit the memory made for them")
     return out
+
+
+def _of_all(found: list[tuple[tuple[int, ...], bool]]) -> tuple[tuple[int, ...], bool]:
+    """Return the largest shape of several groups of arrays, and whether all arrays have it."""
+    shapes = {largest for largest, _ in found}
+    return tuple(map(max, zip(*shapes, strict=True))), len(shapes) == 1 and all(same for _, same in found)
 
 
 def _size(size: int | None, largest: int) -> int:
@@ -196,8 +204,9 @@ def fill_value(fill: Any, values: NDArray[Any], origin: Origin) -> Any:
             "type"
         )
     try:
-        return np.array(fill, dtype)[()]
-    except OverflowError:
+        with np.errstate(over="raise"):
+            return np.array(fill, dtype)[()]
+    except (OverflowError, FloatingPointError):
         raise ValueError(f"{origin.operation}(padding_values=): {fill} does not fit {dtype}{origin.where}") from None
 
 

@@ -177,6 +177,22 @@ def describe_structure(structure: Structure, leaves: Iterable[str] | None = None
     return texts[0] if structure is LEAF else nested.trees.describe_tree(structure.treespec, texts)
 
 
+def describe_difference(structure: Structure, other: Structure) -> str:
+    """Return what is different and the remedy: both structures, or the lengths of two lists if these differ first.
+
+    >>> describe_difference(flatten({"ids": [3, 4]})[1], flatten({"ids": [5]})[1])
+    'lists of 2 and 1 items at ["ids"]; each item is a leaf of its own: return an array for a list of numbers'
+    """
+    uneven = nested.trees.uneven_lists(structure.treespec, other.treespec)
+    if uneven is not None:
+        path, size, its_size = uneven
+        return (
+            f"lists of {size} and {its_size} items{path and f' at {path}'}; each item is a leaf of its own: return an "
+            "array for a list of numbers"
+        )
+    return f"different structures: {structure!r} against {other!r}; return the same keys and nesting for every row"
+
+
 def _is_surely_a_leaf(cls: type) -> bool:
     """Return True if the type is known to be a leaf without optree.
 

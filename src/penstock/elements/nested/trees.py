@@ -50,6 +50,20 @@ def node_paths(treespec: optree.PyTreeSpec, path: str = "") -> list[str]:
     return [path, *(each for paths in inner for each in paths)]
 
 
+def uneven_lists(one: optree.PyTreeSpec, other: optree.PyTreeSpec, path: str = "") -> tuple[str, int, int] | None:
+    """Return the path and lengths of two lists, if two nestings differ first in these lengths; `None` otherwise."""
+    if one.type is not other.type or one.is_leaf():
+        return None
+    if one.num_children != other.num_children:
+        return (path, one.num_children, other.num_children) if one.type is list else None
+    if one.entries() != other.entries():
+        return None
+    for child, its_other, entry in zip(one.children(), other.children(), one.entries(), strict=True):
+        if child != its_other:
+            return uneven_lists(child, its_other, f"{path}[{_key(entry)}]")
+    return None
+
+
 def assembler(treespec: optree.PyTreeSpec) -> Callable[[Sequence[Iterable[Any]], int], list[Any]]:
     """Return the fastest function that builds elements of this structure from columns."""
     if treespec == TREE_LEAF:

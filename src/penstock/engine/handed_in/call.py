@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from penstock.engine.tasks.task import Job, Result, Task
 from penstock.engine.transport.raised import Raised
-from penstock.engine.workers.calls import as_failed, submitted
+from penstock.engine.workers.executors import as_failed, submitted
 from penstock.engine.workers.suspects import Death, Suspect
 from penstock.executors.protocol import Placing
 
@@ -50,7 +50,7 @@ class Call:
     workers: RemoteWorkers
     job: Job
     task: Task
-    done: Callable[[Result], None]
+    done: Callable[[Result], object]
     may_begin: Callable[[], bool] | None = None
     suspect: Suspect | None = None
     sent: Sent | None = None

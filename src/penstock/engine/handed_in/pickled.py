@@ -5,11 +5,10 @@ from __future__ import annotations
 import os
 import weakref
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
 from functools import partial
 from hashlib import sha256
 from itertools import count
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from penstock.core.errors import WorkerError
 from penstock.core.surroundings import versions
@@ -19,7 +18,6 @@ from penstock.engine.transport.dumped_plan import dumped_plan
 from penstock.engine.transport.program_state import program_state
 from penstock.executors.protocol import KeptOnce
 from penstock.plan.graph import same_plan
-from penstock.plan.node import Node
 
 T = TypeVar("T")
 LARGEST_CARRIED = 1 << 16  # bytes of a pickled plan that may travel with every task
@@ -59,31 +57,21 @@ plans_in_use = PlansInUse()
 """The keys of the plans of this process."""
 
 
-@dataclass(eq=False)
-class PickledPlan:
-    """A pickled work: its bytes, or the path of the file that holds them after the `key`, which no other plan has.
+class SentPlan(NamedTuple):
+    """A pickled work as it travels with each task: its bytes, or where a worker finds them.
 
-    The file has no name in any folder: others open it through the process that made it, and it vanishes with that
-    process, however it ends. Where the system has no `/proc`, the file has a name until `remove`. An executor that
-    carries bytes to its hosts by itself has `kept` them instead.
-
-    Each task tells a worker which plans of this process are `in_use`, and the bytes that the caches of all plans there
-    may keep. The plan is removed once no dataset has it.
+    That is the file at a `path`, which holds them after the `key` that no other plan has, or what an executor that
+    carries bytes to its hosts by itself has `kept`. The task also tells which plans of the program are `in_use`, and
+    the bytes that the caches of all plans may keep in the worker.
     """
 
     data: bytes | None
-    path: str = ""
-    key: bytes = b""
-    in_use: bytes = b""
-    cache_bytes: int = 0
-    kept: Any = field(default=None, repr=False)
-    made_by: str = field(default_factory=versions, repr=False)
-    file: Any = field(default=None, repr=False)
-    digest: bytes = field(default=b"", repr=False)
-    of: tuple[type, Node, int, type] | None = field(default=None, repr=False)
-    finalizer: Any = field(default=None, repr=False)
-    routes: weakref.WeakKeyDictionary[Any, PickledPlan] = field(default_factory=weakref.WeakKeyDictionary, repr=False)
-    abroad: list[PickledPlan] = field(default_factory=list, repr=False)
+    key: bytes
+    path: str
+    kept: Any
+    in_use: bytes
+    cache_bytes: int
+    made_by: str
 
     def check_versions(self) -> None:
         """Raise a `WorkerError` if this process has other versions of Penstock or Python than the one that sent it."""
@@ -108,42 +96,51 @@ class PickledPlan:
             raise OtherHostError from error
         raise OtherHostError  # a process of the same number
 
-    def to(self, executor: object) -> PickledPlan:
-        """Return the same plan as it travels to the workers of an executor."""
-        found = self
-        if self.file is not None and self.abroad:
-            found = self.abroad[0]
-        elif self.file is not None and isinstance(executor, KeptOnce):
-            if executor not in self.routes:
-                self.routes[executor] = replace(self, file=None, kept=executor.keep(self._bytes()))
-            found = self.routes[executor]
-        found.cache_bytes = self.cache_bytes
-        return found
+
+class PickledPlan:
+    """A pickled work for the tasks of an executor: small bytes travel with each task, large ones are in a file.
+
+    The file has no name in any folder: others open it through the process that made it, and it vanishes with that
+    process, however it ends. Where the system has no `/proc`, the file has a name until `remove`. The plan is removed
+    once no dataset has it.
+    """
+
+    def __init__(self, data: bytes, work: Rebuildable, observer: Observer) -> None:
+        self.digest = sha256(data).digest()
+        self.key = plans_in_use.new_key()
+        self.cache_bytes = 0
+        self.file: Any = None
+        self.path = ""
+        if len(data) > LARGEST_CARRIED:
+            self.file, self.path = _in_file(self.key + data)
+        self._data = data if self.file is None else None
+        self._of = type(work), work.plan, work.numbered_from, type(observer)
+        self._kept: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()  # by executor
+        self.remove = weakref.finalize(self, _let_go, self.key, self.file, os.getpid())
+        """Lets the workers forget the plan, and deletes its file, if any."""
+
+    def to(self, executor: object = None) -> SentPlan:
+        """Return the plan as it travels to the workers of an executor."""
+        kept = None
+        if self._data is None and isinstance(executor, KeptOnce):
+            if executor not in self._kept:
+                self._kept[executor] = executor.keep(self._bytes())
+            kept = self._kept[executor]
+        return SentPlan(self._data, self.key, self.path, kept, plans_in_use.told(), self.cache_bytes, versions())
 
     def is_of(self, work: Rebuildable, observer: Observer) -> bool:
         """Return whether this is the plan of such a work, with the values that its functions read at some time."""
-        if self.of is None:
-            return False
-        kind, plan, number, observed = self.of
+        kind, plan, number, observed = self._of
         is_alike = (kind, number, observed) == (type(work), work.numbered_from, type(observer))
         return is_alike and same_plan(plan, work.plan)
-
-    def remove(self) -> None:
-        """Let the workers forget the plan, and delete its file, if any."""
-        if self.finalizer is not None:
-            self.finalizer()
 
     def leave_host(self) -> None:
         """Send the bytes with each task from now on, since a worker runs on another host."""
         if self.file is not None and not self.file.closed:
-            self.abroad.append(replace(self, file=None, data=self._bytes()))
+            self._data = self._bytes()
 
     def _bytes(self) -> bytes:
         return os.pread(self.file.fileno(), os.fstat(self.file.fileno()).st_size, len(self.key))
-
-    def __reduce__(self) -> Any:
-        told = plans_in_use.told()
-        return PickledPlan, (self.data, self.path, self.key, told, self.cache_bytes, self.kept, self.made_by)
 
 
 class OtherHostError(Exception):
@@ -162,25 +159,22 @@ def pickled_plan(work: Rebuildable, observer: Observer, known: list[PickledPlan]
         return found
     for each in [plan for plan in known if plan.is_of(work, observer)]:
         known.remove(each)
-    key = plans_in_use.new_key()
-    made = PickledPlan(data, key=key) if len(data) <= LARGEST_CARRIED else _in_file(data, key)
-    made.digest, made.of = digest, (type(work), work.plan, work.numbered_from, type(observer))
-    made.finalizer = weakref.finalize(made, _let_go, key, made.file, os.getpid())
+    made = PickledPlan(data, work, observer)
     known.append(made)
     del known[:-MOST_PICKLED]
     return made
 
 
-def _in_file(data: bytes, key: bytes) -> PickledPlan:
+def _in_file(data: bytes) -> tuple[Any, str]:
+    """Return an open file that holds the data, and the path by which workers open it."""
     import tempfile
 
     has_proc = os.path.isdir("/proc/self/fd")
     make: Any = tempfile.TemporaryFile if has_proc else partial(tempfile.NamedTemporaryFile, delete=False)
     file = make()  # open until no dataset has the plan
-    file.write(key + data)
+    file.write(data)
     file.flush()
-    path = f"/proc/{os.getpid()}/fd/{file.fileno()}" if has_proc else file.name
-    return PickledPlan(None, path, key, file=file)
+    return file, f"/proc/{os.getpid()}/fd/{file.fileno()}" if has_proc else file.name
 
 
 def _let_go(key: bytes, file: Any, process: int) -> None:

@@ -11,12 +11,15 @@ from contextlib import suppress
 from multiprocessing import Pipe, connection
 from multiprocessing.connection import Connection
 from time import monotonic, sleep
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary, WeakSet, ref
 
 from penstock.engine.workers.lifetime import LAST_WAIT
 from penstock.engine.workers.suspects import UNKNOWN_CODE, told_code
 from penstock.plan.functions import name_of
+
+if TYPE_CHECKING:
+    from penstock.engine.handed_in.replaceable import ReplaceableExecutor
 
 MOST_SAID = 1000  # characters of an exception, which a pipe takes at once
 
@@ -54,14 +57,6 @@ def ended_by(code: int | None) -> str:
     return f"{'ended with' if code >= 0 else 'was killed by'} {told_code(code)}"
 
 
-class PoolUser(Protocol):
-    """A run with calls in pools."""
-
-    def recover(self, pool: ProcessPoolExecutor) -> None:
-        """Make the calls again that a pool, which is over, has neither made nor failed."""
-        ...
-
-
 class PoolEnd:
     """The end of one pool: its workers are ended that it has left alive, and its users are told.
 
@@ -74,7 +69,7 @@ class PoolEnd:
         """Wait in a thread for the end of a pool with these `workers`, by process id, as it knows them."""
         self._pool = ref(pool)
         self._workers = workers
-        self._users: WeakSet[Any] = WeakSet()
+        self._users: WeakSet[ReplaceableExecutor] = WeakSet()
         self._lock = threading.Lock()
         fails_calls: threading.Thread | None = vars(pool)["_executor_manager_thread"]
         self._is_over = fails_calls is None and bool(vars(pool)["_broken"])  # it was shut down meanwhile
@@ -83,8 +78,8 @@ class PoolEnd:
             with suppress(RuntimeError):  # at the end of the interpreter
                 thread.start()
 
-    def tell(self, user: PoolUser) -> None:
-        """Tell a user once the pool is over; now, if it is."""
+    def tell(self, user: ReplaceableExecutor) -> None:
+        """Let a user `recover` its calls once the pool is over; now, if it is."""
         with self._lock:
             if not self._is_over:
                 self._users.add(user)
@@ -99,7 +94,7 @@ class PoolEnd:
         for user in users:
             self._tell(user)
 
-    def _tell(self, user: PoolUser) -> None:
+    def _tell(self, user: ReplaceableExecutor) -> None:
         if (pool := self._pool()) is not None:
             user.recover(pool)
 
@@ -111,7 +106,7 @@ class PoolEnds:
         self._lock = threading.Lock()
         self._ends: WeakKeyDictionary[ProcessPoolExecutor, PoolEnd] = WeakKeyDictionary()
 
-    def watch(self, pool: ProcessPoolExecutor, workers: Mapping[int, Any], user: PoolUser) -> None:
+    def watch(self, pool: ProcessPoolExecutor, workers: Mapping[int, Any], user: ReplaceableExecutor) -> None:
         """Tell a user, which has submitted a call to a pool with these workers, once the pool is over."""
         with self._lock:
             end = self._ends.get(pool)

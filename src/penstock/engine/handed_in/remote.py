@@ -17,7 +17,7 @@ import numpy as np
 
 from penstock.core.budget import UNLIMITED, Budget
 from penstock.core.errors import WorkerError
-from penstock.engine.handed_in.pickled import KEY, MOST_PICKLED, OWNER, OtherHostError, PickledPlan
+from penstock.engine.handed_in.pickled import KEY, MOST_PICKLED, OWNER, OtherHostError, PickledPlan, SentPlan
 from penstock.engine.memory.freed import give_back
 from penstock.engine.tasks.observer import Observer
 from penstock.engine.tasks.task import Made, Result, Task
@@ -75,7 +75,7 @@ class LoadedPlans:
         self._plans: dict[bytes, tuple[tuple[Work, Observer], ProgramState]] = {}  # by key, last used last
         self._in_use: dict[bytes, bytes] = {}  # by owner, as told by the last task
 
-    def tidy(self, plan: PickledPlan) -> None:
+    def tidy(self, plan: SentPlan) -> None:
         """Forget plans that are not in use any longer, with their caches, as the task of a plan tells."""
         owner, told = plan.key[:OWNER], plan.in_use
         with self._lock:
@@ -86,7 +86,7 @@ class LoadedPlans:
             gone = [key for key in self._plans if key[:OWNER] == owner and key not in in_use]
             self._forget(gone)
 
-    def get(self, plan: PickledPlan) -> tuple[Work, Observer]:
+    def get(self, plan: SentPlan) -> tuple[Work, Observer]:
         """Return a work and its observer, unpickled once in each process, and let modules be as in their program."""
         with self._lock:
             self.budget.cache_limit = plan.cache_bytes
@@ -113,7 +113,7 @@ loaded_plans = LoadedPlans()
 """The plans of this process."""
 
 
-def run_remotely(plan: PickledPlan, task: Task, siblings: Any = ()) -> tuple[Made, Any] | Raised | str:
+def run_remotely(plan: SentPlan, task: Task, siblings: Any = ()) -> tuple[Made, Any] | Raised | str:
     """Make a task in the worker's process; return its result and the counts of its observer, or `OTHER_HOSTS`.
 
     An exception is returned, since the executor's own pickling may change it, or break the executor.

@@ -30,8 +30,7 @@ from penstock.engine.handed_in.pools import (
 )
 from penstock.engine.memory.cgroups import oom_kills
 from penstock.engine.transport.unsent import mark_unsent
-from penstock.engine.workers.calls import result_of
-from penstock.engine.workers.executors import is_remote
+from penstock.engine.workers.executors import is_remote, result_of
 from penstock.engine.workers.suspects import Death, is_own_end
 from penstock.executors.protocol import is_lost_worker
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from penstock.core.cached import cached_property
 from penstock.engine.handed_in.call import Sent
-from penstock.engine.handed_in.pickled import PickledPlan
+from penstock.engine.handed_in.pickled import PickledPlan, SentPlan
 from penstock.engine.handed_in.remote import Pickled, Siblings, end_with_parent, loaded_plans, say_notes
 from penstock.engine.memory.arena import Arena, Door, door_of, mapped_by
 from penstock.engine.memory.freed import KEPT_SHARE, Holding
@@ -91,7 +91,7 @@ class Shared:
     ) -> None:
         self.processes: Mapping[int, Any] = vars(executor)["_processes"]
         self.function = run_sharing
-        self.args = plan, door, made.travelling, made.tail, Siblings(executor)
+        self.args = plan.to(executor), door, made.travelling, made.tail, Siblings(executor)
         self._sharing = sharing
         self._sending = made
 
@@ -113,7 +113,7 @@ _holding = lru_cache(maxsize=1)(Holding)  # of this process
 
 
 def run_sharing(
-    plan: PickledPlan, door: Door, task: Travelling, tail: bytearray, siblings: Any = ()
+    plan: SentPlan, door: Door, task: Travelling, tail: bytearray, siblings: Any = ()
 ) -> tuple[Packet, bytearray, Any, tuple[int, int]] | Raised | str:
     """Make a task in the worker's process; return its packed result, the counts of its observer, and what it holds.
 

@@ -4,9 +4,9 @@ from typing import TYPE_CHECKING
 
 from penstock.core.lazy import files_on_demand
 
-__all__ = ["arena", "freed", "stream_slots"]
+__all__ = ["arena", "freed"]
 
 if TYPE_CHECKING:
-    from penstock.engine.memory import arena, freed, stream_slots
+    from penstock.engine.memory import arena, freed
 else:
     __getattr__ = files_on_demand(__name__, __all__)

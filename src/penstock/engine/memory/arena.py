@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from penstock.engine.memory.extents import Extents
-from penstock.engine.memory.headroom import most_mapped
+from penstock.engine.memory.limits import most_mapped
 from penstock.engine.memory.pool import ALIGNMENT
 from penstock.engine.memory.shared_file import SharedFile
 

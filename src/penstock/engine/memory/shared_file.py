@@ -7,7 +7,7 @@ import os
 import weakref
 from contextlib import suppress
 
-from penstock.engine.memory.headroom import available_memory
+from penstock.engine.memory.limits import available_memory
 
 SPARED = 4  # a reservation may take this part of the memory that is available at most, and leave the others
 PAGE_BYTES = mmap.PAGESIZE

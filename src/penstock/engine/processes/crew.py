@@ -12,10 +12,9 @@ from time import monotonic
 from penstock.core.errors import WorkerError
 from penstock.engine.memory.arena import Arena
 from penstock.engine.memory.cgroups import oom_kills
-from penstock.engine.processes import output
 from penstock.engine.processes.errands import Errands
 from penstock.engine.processes.line import RunLine
-from penstock.engine.processes.member import Member
+from penstock.engine.processes.member import Member, Output, log
 from penstock.engine.processes.starting import MAKES_RUNS, MAKES_TASKS, PoolSetup, started
 from penstock.engine.processes.ticket import Ticket
 from penstock.engine.transport.channel import Message
@@ -202,7 +201,7 @@ class Crew:
         for each in member.outputs:
             self._errands.listen(each.fileno(), partial(self._printed, each))
 
-    def _printed(self, pipe: output.Output) -> None:
+    def _printed(self, pipe: Output) -> None:
         if not pipe.forward():
             self._errands.ignore(pipe.fileno())
 
@@ -219,7 +218,7 @@ class Crew:
     def _take(self, member: Member, message: Message) -> None:
         kind, *told = message.head
         if kind == "log":
-            output.log(told[0], member.number)
+            log(told[0], member.number)
             return
         if kind == "ready":
             member.ready = True

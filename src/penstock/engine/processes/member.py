@@ -1,24 +1,31 @@
-"""One worker process, as its parent knows it."""
+"""One worker process, as its parent knows it: its tasks, the time that they take, and its output."""
 
 from __future__ import annotations
 
+import logging
+import math
 import os
+import pickle
 import signal
+import sys
 from collections import deque
+from collections.abc import Callable
 from contextlib import suppress
 from time import monotonic
-from typing import Any
+from typing import IO, Any
 from weakref import WeakSet
 
 from penstock.engine.processes.line import RunLine
-from penstock.engine.processes.output import Output
-from penstock.engine.processes.overdue import Overdue
 from penstock.engine.processes.plans import SharedPlan
 from penstock.engine.processes.starting import Started
 from penstock.engine.processes.ticket import Ticket
 from penstock.engine.transport.channel import Channel
 
 TASKS_AHEAD = 2  # tasks of a worker: one that it makes and one that waits, so that no time passes between them
+STACK_WITHIN = 0.25  # seconds that a worker has to write its stack
+SOONEST = 0.05  # seconds until the next look
+LONGEST_LINE = 1 << 16  # bytes of output that may wait for the end of their line
+KEPT = 1 << 14  # bytes of standard error that are kept to explain the end of a worker
 
 
 class Member:
@@ -140,3 +147,112 @@ class Member:
     def last_words(self) -> str:
         """The end of what the worker wrote to standard error."""
         return self.outputs[1].last.decode(errors="replace").strip()
+
+
+class Overdue:
+    """The task in hand of one worker; `due` is the time of the next look at it, as `monotonic()` counts.
+
+    A task that takes `stuck_after` is reported, and again after twice the time. If the user has set that option, the
+    worker is ended once the task has taken that long for each of its elements: then one of them alone takes longer.
+    """
+
+    def __init__(self, name: str, send: Callable[[signal.Signals], None], errors: Output) -> None:
+        """Watch the worker `name`: `send` sends it a signal, and `errors` is its standard error."""
+        self.due = math.inf
+        self.ended = False
+        """True once the worker was ended for its task."""
+        self._name = name
+        self._send = send
+        self._errors = errors
+        self._ticket: Ticket | None = None
+        self._since = 0.0
+        self._told_at = math.inf  # seconds of the task, after which it is reported
+        self._asked: int | None = None  # bytes of standard error before the stack that was asked for
+
+    def begin(self, ticket: Ticket | None, now: float) -> None:
+        """Watch another task, which the worker begins now; none if it has nothing to do."""
+        self._ticket, self._since, self._asked = ticket, now, None
+        self._told_at = math.inf if ticket is None else ticket.client.stuck_after
+        self.due = now + self._told_at
+
+    def look(self, now: float) -> None:
+        """Ask the worker for its stack if its task takes long; then report it, or end the worker."""
+        ticket, taken = self._ticket, now - self._since
+        if ticket is None or self.ended:
+            self.due = math.inf
+            return
+        left = ticket.seconds_left(taken)
+        if self._asked is None and (left <= 0 or taken >= self._told_at):
+            self._asked, self.due = self._errors.count, now + STACK_WITHIN
+            self._send(signal.SIGUSR1)
+            return
+        if self._asked is not None:
+            self.ended = left <= 0
+            self._report(ticket, taken)
+            self._asked, self._told_at = None, 2 * taken
+        if self.ended:
+            self._send(signal.SIGKILL)
+        self.due = now + max(min(left, self._told_at - taken), SOONEST)
+
+    def _report(self, ticket: Ticket, taken: float) -> None:
+        stack = self._errors.text_after(self._asked or 0)
+        end = "; it is ended now, and another worker makes them again" if self.ended else ""
+        end += "" if stack else "; it does not write its stack"
+        ticket.client.note("stuck", ticket.task, f"{self._name} has taken {taken:.0f} s for {ticket.what}{end}", stack)
+
+
+class Output:
+    """The standard output or standard error of one worker: whole lines are written to that of this process."""
+
+    def __init__(self, pipe: IO[bytes], stream: str, worker: int) -> None:
+        os.set_blocking(pipe.fileno(), False)
+        self._pipe = pipe
+        self._stream = stream
+        self._label = f"[worker {worker}] "
+        self._line = b""
+        self.last = b""
+        """The last bytes that came."""
+        self.count = 0
+        """The number of bytes that came."""
+
+    def fileno(self) -> int:
+        return self._pipe.fileno()
+
+    def forward(self) -> bool:
+        """Write the lines that are there; return whether more may come."""
+        while True:
+            try:
+                data = os.read(self._pipe.fileno(), LONGEST_LINE)
+            except BlockingIOError:
+                return True
+            self.last = (self.last + data)[-KEPT:]
+            self.count += len(data)
+            *lines, self._line = (self._line + data).split(b"\n")
+            if len(self._line) > LONGEST_LINE or (self._line and not data):
+                lines, self._line = [*lines, self._line], b""
+            if lines:
+                text = "".join(f"{self._label}{line.decode(errors='replace')}\n" for line in lines)
+                with suppress(Exception):  # closed, or full: output must not end the pipeline
+                    stream = getattr(sys, self._stream)
+                    stream.write(text)
+                    stream.flush()
+            if not data:
+                return False
+
+    def text_after(self, count: int) -> str:
+        """Return what came after the first `count` bytes, as far as it is kept."""
+        return self.last[max(len(self.last) - (self.count - count), 0) :].decode(errors="replace").strip()
+
+    def close(self) -> None:
+        """Close the pipe."""
+        self._pipe.close()
+
+
+def log(data: bytes, worker: int) -> None:
+    """Hand a log record of a worker to the logger of the same name, if that takes records of its level."""
+    told: dict[str, Any] = pickle.loads(data)  # noqa: S301 - from our own process
+    record = logging.makeLogRecord({**told, "msg": f"[worker {worker}] {told['msg']}"})
+    logger = logging.getLogger(record.name)
+    if logger.isEnabledFor(record.levelno):
+        with suppress(Exception):  # a handler that fails must not end the pipeline
+            logger.handle(record)

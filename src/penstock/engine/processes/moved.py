@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING
 
 from penstock.core.errors import WorkerError
 from penstock.engine.processes.workers import ProcessWorkers
 from penstock.engine.tasks.task import Job, Result, Task
-from penstock.engine.workers.protocol import TaskResults, Workers
 from penstock.plan.quota import QuotaExceeded
 
 if TYPE_CHECKING:
+    from penstock.engine.workers.executors import Workers
     from penstock.plan.safety.reads import Reads
 
 CHANGED = "the program has changed a value that its functions read"
@@ -45,13 +46,15 @@ class MovedWorkers(ProcessWorkers):
         failure = self._crew.failure
         return self.no_start or (None if failure is None else str(failure).splitlines()[0])
 
-    def submit(self, job: Job, number: int, window: TaskResults) -> None:
+    def submit(
+        self, job: Job, number: int, done: Callable[[Result], object], may_begin: Callable[[], bool] | None = None
+    ) -> None:
         if not self.is_back and self._reads.changed:
             self.go_back(CHANGED)
         if self.is_back:
-            self.threads.submit(job, number, window)
+            self.threads.submit(job, number, done)
         else:
-            super().submit(job, number, _Answers(self, window))
+            super().submit(job, number, partial(self._answered, job, number, done), may_begin)
 
     def go_back(self, why: str) -> None:
         """Send all later tasks to the threads."""
@@ -68,17 +71,23 @@ class MovedWorkers(ProcessWorkers):
     def explained(self, error: BaseException, kind: str) -> BaseException:
         return _NotMadeError(super().explained(error, kind))
 
-    def answered(self, job: Job, number: int, result: Result, window: TaskResults) -> None:
+    def _answered(self, job: Job, number: int, done: Callable[[Result], object], result: Result) -> None:
         """Pass on the result of a task, or let the threads make it."""
         task = job.tasks[number]
         error = result.error if isinstance(result, _NotMadeError) else result
         is_final = isinstance(error, QuotaExceeded) or (task.low, task.part) in self._ended_with
         if not isinstance(error, BaseException) or is_final:
-            window.finish(job, number, error)
+            done(error)
             return
         if error is not result or error is self._crew.failure:
             self.go_back(str(error).splitlines()[0])
-        self.threads.submit(job, number, _SecondAnswers(self, window, error))
+
+        def made_here(second: Result) -> None:
+            if not isinstance(second, BaseException):
+                self.go_back(f"a worker failed, unlike this process: {type(error).__name__}: {error}")
+            done(second)
+
+        self.threads.submit(job, number, made_here)
 
 
 class _NotMadeError(WorkerError):
@@ -87,34 +96,3 @@ class _NotMadeError(WorkerError):
     def __init__(self, error: BaseException) -> None:
         super().__init__(str(error))
         self.error = error
-
-
-class _Answers(TaskResults):
-    """The window of a loop, as the processes see it."""
-
-    def __init__(self, workers: MovedWorkers, window: TaskResults) -> None:
-        self._workers = workers
-        self._of = window
-
-    @property
-    def is_bounded(self) -> bool:
-        return self._of.is_bounded
-
-    def admits(self, job: Job) -> bool:
-        return self._of.admits(job)
-
-    def finish(self, job: Job, number: int, result: Result) -> None:
-        self._workers.answered(job, number, result, self._of)
-
-
-class _SecondAnswers(_Answers):
-    """The window of a loop, as the threads see it that make a task with which a process has failed."""
-
-    def __init__(self, workers: MovedWorkers, window: TaskResults, error: BaseException) -> None:
-        super().__init__(workers, window)
-        self._error = error
-
-    def finish(self, job: Job, number: int, result: Result) -> None:
-        if not isinstance(result, BaseException):
-            self._workers.go_back(f"a worker failed, unlike this process: {type(self._error).__name__}: {self._error}")
-        self._of.finish(job, number, result)

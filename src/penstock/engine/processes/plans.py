@@ -11,13 +11,12 @@ from penstock.engine.memory.arena import Mapping
 from penstock.engine.memory.shared_file import SharedFile
 from penstock.engine.processes.travel import ResultSizes
 from penstock.engine.tasks.observer import Observer
-from penstock.engine.tasks.works import Rebuildable
+from penstock.engine.tasks.works import Rebuildable, is_same_work
 from penstock.engine.transport.channel import Channel
 from penstock.engine.transport.dumped_plan import dumped_plan
 from penstock.engine.transport.packets import Packet, packet_of
 from penstock.engine.transport.process_settings import ProcessSettings
 from penstock.engine.transport.program_state import ProgramState, program_state
-from penstock.plan.graph import same_plan
 from penstock.plan.node import Node
 from penstock.plan.safety.code import FixedError
 
@@ -65,13 +64,7 @@ class SharedPlan:
 
     def is_of(self, work: Rebuildable, observer: Observer) -> bool:
         """Return whether the plan is that of this work, so that workers need not load it again."""
-        mine = self.work
-        return mine is work or (
-            type(mine) is type(work)
-            and type(self.observer) is type(observer)
-            and mine.numbered_from == work.numbered_from
-            and same_plan(mine.plan, work.plan)
-        )
+        return type(self.observer) is type(observer) and is_same_work(self.work, work)
 
     @property
     def is_moved(self) -> bool:

@@ -8,10 +8,10 @@ import weakref
 from weakref import WeakSet
 
 from penstock.engine.memory.arena import Arena, new_arena
-from penstock.engine.memory.lent import LentMemory
 from penstock.engine.processes.crew import Crew
 from penstock.engine.processes.plans import SharedPlan
 from penstock.engine.processes.starting import MAKES_TASKS, PoolSetup
+from penstock.engine.transport.loans import LentMemory
 from penstock.engine.workers.lifetime import watch_over
 
 # Pools belong to the process, as their workers do. A pool ends with the last dataset that refers to it.

@@ -16,9 +16,9 @@ from penstock.core.budget import CACHE_SHARE
 from penstock.core.frozen import frozen
 from penstock.engine.memory.arena import Arena
 from penstock.engine.memory.freed import KEPT_SHARE
+from penstock.engine.memory.limits import default_cache_limit, default_memory_budget
 from penstock.engine.tasks.cores import only_on
 from penstock.engine.transport.process_settings import THREAD_VARIABLES
-from penstock.engine.tuning.budget import default_cache_limit, default_memory_budget
 
 ENTRY = (
     "import json, sys; told = json.loads(sys.argv[1]); sys.path[:] = told['path']; "

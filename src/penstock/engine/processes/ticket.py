@@ -4,42 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import count
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from penstock.engine.memory.arena import Arena
-from penstock.engine.processes.plans import SharedPlan
 from penstock.engine.processes.travel import sending
-from penstock.engine.tasks.observer import Observer
 from penstock.engine.tasks.task import Result, Task
 from penstock.engine.transport.packets import Packet
 from penstock.engine.transport.raised import unpickled_error
 from penstock.engine.workers.suspects import OFTEN_KILLED, SUSPECT, Death, Suspect
 
+if TYPE_CHECKING:
+    from penstock.engine.processes.workers import ProcessWorkers
+
 _numbers = count()
-
-
-class Client(Protocol):
-    """The workers of a stage, as the crew sees them."""
-
-    plan: SharedPlan
-    observer: Observer
-    stuck_after: float
-
-    def most_seconds(self, task: Task | None) -> float:
-        """Return the seconds that a task, or one element, may take."""
-        ...
-
-    def note(self, kind: str, task: Task, words: str, wrote: str = "") -> None:
-        """Take note of an event of this kind: a worker with a task in hand has died, or is stuck, and what it wrote."""
-        ...
-
-    def learn(self, nbytes: int) -> None:
-        """Take note of the size of a result that was not in the slot."""
-        ...
-
-    def explained(self, error: BaseException, kind: str) -> BaseException:
-        """Return the error to raise for one that kept a worker from loading the plan or from sending a result."""
-        ...
 
 
 class Ticket:
@@ -50,13 +27,13 @@ class Ticket:
 
     def __init__(
         self,
-        client: Client,
+        client: ProcessWorkers,
         task: Task,
         arena: Arena | None,
         done: Callable[[Result, Any], None],
         may_begin: Callable[[], bool] | None = None,
     ) -> None:
-        """Prepare the task; `done(result, counted)` is called once, in any thread.
+        """Prepare the task of a client; `done(result, counted)` is called once, in any thread.
 
         Under a given budget, no worker gets the task until it `may_begin`, and none before it has made its last one,
         unless the slot says how large the result is.
@@ -103,7 +80,7 @@ class Ticket:
     def answer(self, kind: str, result: Any, counted: Any, tail: bytearray) -> list[Ticket]:
         """Pass on what a worker sent, and return the tickets to make next for it."""
         if kind == "made":
-            self.client.learn(result.nbytes)
+            self.client.plan.result_sizes.add(result.nbytes)
             made = self._made(result, tail)
         else:
             error = unpickled_error(result)

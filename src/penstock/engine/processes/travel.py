@@ -5,22 +5,19 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from penstock.core.arrays import Rows
-from penstock.elements.chunks.chunk import Items
 from penstock.engine.memory.arena import Arena, Mapping
 from penstock.engine.tasks.observer import Observer
-from penstock.engine.tasks.task import Made, Task
+from penstock.engine.tasks.task import NOTHING, Made, Task
 from penstock.engine.tasks.works import Work
-from penstock.engine.transport.packets import Packet, Unsent, held_part, opened_packet, packet_of
+from penstock.engine.transport.packets import IN_A_MESSAGE, Packet, Unsent, held_part, opened_packet, packet_of
 from penstock.engine.transport.raised import pickled_error
 from penstock.plan.flow import Piece
-from penstock.plan.trial import Terms, on_trial
+from penstock.plan.trial import on_trial
 
-IN_A_MESSAGE = 1 << 14  # bytes of elements that are sent directly, because it takes less time than to share them
 MARGIN = 1.25  # room for a result, in sizes of the largest of the recent ones
 FIRST_ROOM = 1 << 20  # bytes, while no result is known
 RECENT_RESULTS = 16  # results
@@ -51,24 +48,23 @@ class ResultSizes:
         return int(MARGIN * largest) if largest > IN_A_MESSAGE else 0
 
 
-class Travelling(NamedTuple):
-    """A task on its way: offsets in the arena instead of arrays.
+LeafOnItsWay: TypeAlias = tuple[tuple[int, ...], np.dtype[Any], int | None]
+"""A leaf of a slot: its shape, its dtype and its offset, `None` for memory that the worker allocates."""
 
-    `given` is ids and, for a piece of elements, the packet of the piece and its offset (`None` if it is in the tail of
-    the message). A leaf of the slot is a shape, a dtype and an offset, `None` for memory that the worker allocates.
-    `room` is the offset and size of memory for results that are not in the slot.
+
+class Travelling(NamedTuple):
+    """A task of a plan on its way: offsets in the arena instead of arrays.
+
+    The `task` itself has no slot, and of a piece only the ids. `given` is the packet of the piece and its offset, which
+    is `None` if the packet is in the tail of the message; a task for rows is given none. `room` is the offset and size
+    of memory for results that are not in the slot.
     """
 
     plan: int
-    low: int
-    high: int
-    given: tuple[Rows, Packet | None, int | None]
-    slot: list[tuple[tuple[int, ...], np.dtype[Any], int | None]] | None
-    upcoming: Rows | None
-    part: tuple[int, int] | None
+    task: Task
+    given: tuple[Packet, int | None] | None
+    slot: list[LeafOnItsWay] | None
     room: tuple[int, int]
-    trial: Terms | None
-    quota: int | None
 
 
 @dataclass
@@ -98,13 +94,11 @@ def sending(task: Task, plan: int, arena: Arena | None, room_bytes: int) -> Send
     if room is None and arena is not None and room_bytes:
         room = arena.block(room_bytes)
     place = (0, 0) if room is None or arena is None else (arena.place_of(room) or 0, room.nbytes)
-    made = Travelling(plan, task.low, task.high, given, slot, task.upcoming, task.part, place, task.trial, task.quota)
-    return Sending(made, tail, held, room)
+    alone = task._replace(given=Piece(NOTHING, task.given.ids), slot=None)
+    return Sending(Travelling(plan, alone, given, slot, place), tail, held, room)
 
 
-def _leaf(
-    array: np.ndarray, arena: Arena | None, held: list[tuple[int, np.ndarray]]
-) -> tuple[tuple[int, ...], np.dtype[Any], int | None]:
+def _leaf(array: np.ndarray, arena: Arena | None, held: list[tuple[int, np.ndarray]]) -> LeafOnItsWay:
     at = None
     if arena is not None and not array.dtype.hasobject:
         mine: np.ndarray | None = array
@@ -118,14 +112,14 @@ def _leaf(
 
 def _given(
     task: Task, arena: Arena | None, room_bytes: int
-) -> tuple[tuple[Rows, Packet | None, int | None], bytearray, np.ndarray | None]:
+) -> tuple[tuple[Packet, int | None] | None, bytearray, np.ndarray | None]:
     """Return the input of a task, the bytes of it that travel in the message, and its memory in the arena.
 
     That memory has room for the result too, which is written after the worker has taken a copy of the input.
     """
     piece = task.given
     if not len(piece.chunk):
-        return (piece.ids, None, None), bytearray(), None
+        return None, bytearray(), None
     made = packet_of(piece)
     nbytes, block = made.packet.nbytes, None
     if arena is not None and nbytes > IN_A_MESSAGE:
@@ -133,21 +127,19 @@ def _given(
         if block is None and nbytes < room_bytes:
             block = arena.block(nbytes)
     if block is None or arena is None:
-        return (piece.ids, made.packet, None), made.tobytes(), None
+        return (made.packet, None), made.tobytes(), None
     made.write(block)
-    return (piece.ids, made.packet, arena.place_of(block)), bytearray(), block
+    return (made.packet, arena.place_of(block)), bytearray(), block
 
 
 def arrived(task: Travelling, tail: bytearray, arena: Mapping | None) -> Task:
     """Return the task that was sent, with its slot in the arena."""
-    ids, given, at = task.given
-    chunk = None
-    if given is not None:  # copied: a function may keep what it is given, and the block serves other tasks later
-        block = tail if at is None or arena is None else arena.part(at, given.nbytes).copy()
-        chunk = opened_packet(given, block)
+    piece = task.task.given
+    if task.given is not None:  # copied: a function may keep what it is given, and the block serves other tasks later
+        packet, at = task.given
+        piece = opened_packet(packet, tail if at is None or arena is None else arena.part(at, packet.nbytes).copy())
     slot = None if task.slot is None else [_array(*leaf, arena) for leaf in task.slot]
-    piece = Piece(Items([]), ids) if chunk is None else chunk
-    return Task(task.low, task.high, piece, slot, task.upcoming, task.part, quota=task.quota)
+    return task.task._replace(given=piece, slot=slot)
 
 
 def result_packet(made: Made, room: tuple[int, int], arena: Mapping | None) -> tuple[Packet, Unsent | None]:
@@ -181,7 +173,7 @@ def answered(
     except BaseException as error:  # noqa: BLE001 - the consumer raises it
         return Answered("not loaded", pickled_error(error), None)
     try:
-        with on_trial(task.trial, work.plan):
+        with on_trial(task.task.trial, work.plan):
             made = work.make(arrived(task, tail, arena))
     except BaseException as error:  # noqa: BLE001 - the consumer raises it
         return Answered("failed", pickled_error(error), observer.drain())

@@ -85,13 +85,12 @@ class Server:
         """Let the source begin to fetch the rows of a task whose turn has not come; any thread may call."""
         if message.head[0] != "task":
             return
-        task: Travelling = message.head[2]
-        known = self._plans.known(task.plan)
-        rows, given, _ = task.given
-        if known is None or given is not None or task.part is not None or known[0].tell is None:
+        sent: Travelling = message.head[2]
+        known, task = self._plans.known(sent.plan), sent.task
+        if known is None or sent.given is not None or task.part is not None or known[0].tell is None:
             return  # other elements than rows, or a part of them, which nobody can announce
         with suppress(Exception):  # the task that reads the rows raises it again
-            known[0].tell(rows)
+            known[0].tell(task.given.ids)
 
     def _make(self, number: int, task: Travelling, tail: bytearray) -> None:
         """Make a task, and send the answer with the memory that this process has; nobody can tell once it has ended."""

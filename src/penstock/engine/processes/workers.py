@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import math
 from collections.abc import Callable
-from functools import partial
 from time import time
 from typing import Any
 
@@ -16,7 +15,6 @@ from penstock.engine.processes.ticket import Ticket
 from penstock.engine.tasks.observer import Observer
 from penstock.engine.tasks.task import Job, Result, Task
 from penstock.engine.transport.unsent import undelivered
-from penstock.engine.workers.protocol import TaskResults
 from penstock.ops.group.batching import batching_of
 from penstock.ops.group.grouping import Grouping
 
@@ -69,17 +67,18 @@ class ProcessWorkers:
         """The reason why not one process could be started, if so."""
         return self._crew.no_start
 
-    def submit(self, job: Job, number: int, window: TaskResults) -> None:
-        def done(result: Result, counted: Any) -> None:
+    def submit(
+        self, job: Job, number: int, done: Callable[[Result], object], may_begin: Callable[[], bool] | None = None
+    ) -> None:
+        def ended(result: Result, counted: Any) -> None:
             if counted is not None:
                 self.observer.absorb(counted)
-            window.finish(job, number, result)
+            done(result)
 
         try:
-            may_begin = partial(window.admits, job) if window.is_bounded else None
-            ticket = Ticket(self, job.tasks[number], self._arena, done, may_begin)
+            ticket = Ticket(self, job.tasks[number], self._arena, ended, may_begin)
         except Exception as error:  # noqa: BLE001 - an element that cannot be pickled; the consumer raises it
-            window.finish(job, number, self.explained(error, "not packed"))
+            done(self.explained(error, "not packed"))
             return
         job.futures.append(ticket)
         self._crew.submit(ticket)
@@ -103,10 +102,6 @@ class ProcessWorkers:
         told = f"{words}; it wrote:\n{wrote}" if wrote else words
         self._note(RunEvent(time(), kind, self.plan.work.plan.label(), (task.low, task.high), told))
         logging.getLogger("penstock").warning("%s", words)
-
-    def learn(self, nbytes: int) -> None:
-        """Keep the size of a result, for the room of the next ones."""
-        self.plan.result_sizes.add(nbytes)
 
     def explained(self, error: BaseException, kind: str) -> BaseException:
         """Return the error for the consumer, with the operation and what to do."""

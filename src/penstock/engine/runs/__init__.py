@@ -4,9 +4,9 @@ from typing import TYPE_CHECKING
 
 from penstock.core.lazy import files_on_demand
 
-__all__ = ["carry_over", "following", "lowering", "moving", "replay", "settings", "tuned"]
+__all__ = ["carry_over", "following", "lowering", "moving", "replay", "settings"]
 
 if TYPE_CHECKING:
-    from penstock.engine.runs import carry_over, following, lowering, moving, replay, settings, tuned
+    from penstock.engine.runs import carry_over, following, lowering, moving, replay, settings
 else:
     __getattr__ = files_on_demand(__name__, __all__)

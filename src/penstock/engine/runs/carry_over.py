@@ -10,7 +10,7 @@ from penstock import engine
 from penstock.core.arrays import AllocateAll, Reserve
 from penstock.engine import memory, processes
 from penstock.engine.memory.pool import Memory, each_alone, in_one_block
-from penstock.engine.tuning.tuner import Tuner
+from penstock.engine.tuning.tuner import PinnedTuner, Tuner
 
 if TYPE_CHECKING:
     from penstock.core.tunings import TaskTuning
@@ -84,5 +84,9 @@ class CarryOver:
     ) -> Tuner:
         """Return a tuner for the next run, or one of its stages, with the measurements of the last run."""
         last = self._tuners.get(stage)
-        self._tuners[stage] = Tuner(workers, pinned=pinned) if last is None else last.heir(begins_inline=begins_inline)
-        return self._tuners[stage]
+        if last is not None:
+            tuner = last.heir(begins_inline=begins_inline)
+        else:
+            tuner = Tuner(workers) if pinned is None else PinnedTuner(workers, pinned=pinned)
+        self._tuners[stage] = tuner
+        return tuner

@@ -4,19 +4,13 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from dataclasses import replace
 from time import perf_counter_ns
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
-    from penstock.core.budget import Budget
-    from penstock.engine.runs.isolated import IsolatedRun
-    from penstock.engine.runs.session import Session
-    from penstock.engine.runs.settings import Settings
     from penstock.engine.tuning.tuner import Tuner
 
 T = TypeVar("T")
-MOST_THREADS = 1024
 
 
 class Controls:
@@ -80,56 +74,3 @@ class Controls:
     def after_fork(self) -> None:
         """Go on in a forked child, which nobody has asked for anything."""
         self._gate = None
-
-
-class Changeable(Protocol):
-    """A run that can be changed while it is under way, without a change of its items or their order."""
-
-    controls: Controls
-    settings: Settings
-    budget: Budget
-    session: Session
-    _elsewhere: IsolatedRun | None
-
-    def pause(self) -> None:
-        """Begin no task from now on, and let the consumer wait, until `resume`; any thread may call both."""
-        self.controls.pause()
-        self.session.look_again()
-
-    def resume(self) -> None:
-        """Go on after `pause`."""
-        self.controls.resume()
-        self.session.look_again()
-
-    def change_workers(self, workers: int) -> str | None:
-        """Ask for a number of threads, from the next items on; return why the run cannot have it, if it cannot."""
-        executor = self.settings.executor
-        if self._elsewhere is not None or self.session.made_elsewhere or executor == "processes":
-            return "other processes make the elements"
-        if not isinstance(executor, str):
-            return "its executor was passed, and has workers of its own"
-        if workers > MOST_THREADS:
-            return f"{workers:,} threads are more than {MOST_THREADS:,}"
-        if executor == "inline":
-            return "it is inline, as its options or functions require"
-        self.controls.change_workers(workers)
-        return None
-
-    def change_budget(self, nbytes: int) -> str | None:
-        """Bound the memory of work ahead; return why that cannot be, if it cannot."""
-        if self._elsewhere is not None:
-            return "another process makes the elements"
-        self.budget.change(nbytes)
-        return None
-
-    def heed(self) -> int:
-        """Do in the consumer's thread what others asked for; return the ns for which the run was paused."""
-        took = self.controls.waited()
-        workers = self.controls.workers
-        if workers is not None and self.settings.workers != workers:
-            self.settings = replace(self.settings, workers=workers)
-            self.session.settings = self.settings
-            for tuner in self.session.tuners:
-                tuner.fix(workers)
-            self.session.resize()
-        return took

@@ -10,14 +10,11 @@ import numpy as np
 from penstock.core.arrays import Rows
 from penstock.core.errors import CursorError
 from penstock.core.seeds import mix
-from penstock.elements.chunks.chunk import Items
 from penstock.engine.tasks.read_ahead import RowsOf
-from penstock.engine.tasks.task import Job, Task
+from penstock.engine.tasks.task import NOTHING, Job, Task
 from penstock.plan.flow import BEYOND, Mark, Open, Piece, Reader, resumed
 from penstock.plan.graph import post_order
 from penstock.plan.node import Node
-
-NOTHING = Items([])  # the elements of rows that are still to be made
 
 
 class Feed(Protocol):

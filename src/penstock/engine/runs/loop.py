@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from contextlib import suppress
+from functools import partial
 from itertools import islice
 from time import perf_counter_ns, process_time_ns
 from typing import TYPE_CHECKING, Any, cast
@@ -17,11 +18,9 @@ from penstock.elements.chunks.chunk import Fresh
 from penstock.engine import runs
 from penstock.engine.runs.room import Room
 from penstock.engine.tasks.cost import Cost
-from penstock.engine.tasks.gathering import Gathered
 from penstock.engine.tasks.task import Job, Made, Result, Task, bytes_made
 from penstock.engine.tuning.tuner import LONG_LOOK
-from penstock.engine.workers.native_thread import NativeThread
-from penstock.engine.workers.protocol import Workers
+from penstock.engine.workers.native_thread import Gathered
 from penstock.plan.flow import AskedFlow, Flow, Piece, empty_piece
 from penstock.plan.quota import QuotaExceeded
 
@@ -31,6 +30,7 @@ if TYPE_CHECKING:
     from penstock.engine.runs.stage import Stage
     from penstock.engine.tasks.parts import Parts
     from penstock.engine.tuning.hill_climb import HillClimb
+    from penstock.engine.workers.executors import Workers
     from penstock.engine.workers.producer import Producer
     from penstock.engine.workers.window import Window
 
@@ -44,19 +44,17 @@ class Loop:
 
     def __init__(self, stage: Stage, feed: Feed) -> None:
         self._stage = stage
-        self._session = stage.session
+        self._scope, self._session = stage.scope, stage.session
         self._tuner = stage.tuner
         self._feed = feed
-        self._depth = stage.session.settings.depth if stage.top else None
         self._slots = stage.slots()
-        self._memory = Room(stage, self._slots)
+        self._room = Room(stage, self._slots)
         listens = stage.work.tell is not None
         self._read_ahead = stage.read_ahead() if listens else None
         self._next_uses = stage.next_uses() if listens else None
         self._workers: Workers | None = None  # tasks run here
-        self._gatherer: NativeThread | None = None  # the same, if they are a native thread
-        self._gathering = stage.gathering(self._memory.item_bytes)
-        self._may_move = self._session.may_move and stage.turns == 1
+        self._gatherer = stage.native_thread(self._room.item_bytes)  # workers that may take over from this thread
+        self._may_move = self._scope.may_move and stage.turns == 1
         stage.tuner.may_return = self._may_move and not stage.live
         self._mover: Mover | None = None
         self._failure: Exception | None = None  # raised once the window is empty
@@ -64,8 +62,8 @@ class Loop:
 
     @cached_property
     def _window(self) -> Window:
-        ordered = self._session.settings.ordered or not self._stage.top
-        return self._session.window(self._memory.account, ordered=ordered)
+        ordered = self._scope.settings.ordered or not self._stage.top
+        return self._session.window(self._room.account, ordered=ordered)
 
     def pieces(self) -> AskedFlow:
         """Yield the results of the jobs as pieces with the mark after each."""
@@ -76,7 +74,7 @@ class Loop:
                 self._session.check_open()
                 self._choose_workers()
                 if self._stage.live and self._workers is not None:
-                    producer = self._session.producer(self._begun(), lambda _: self._room(self._high()) > 0)
+                    producer = self._session.producer(self._begun(), lambda _: self._room.next_job(self._window) > 0)
                     break
                 job = self._made_inline(wanted) if self._workers is None else self._next_job(self._workers)
                 if job is None:
@@ -98,7 +96,7 @@ class Loop:
                 self._feed.close()
             if self._workers is not None:
                 self._window.close()
-            for each in (self._memory.account, self._read_ahead, self._next_uses):
+            for each in (self._room.account, self._read_ahead, self._next_uses):
                 if each is not None:
                     each.close()
 
@@ -107,30 +105,32 @@ class Loop:
     def _choose_workers(self) -> None:
         """Replace the inline start by threads, or by a native thread, once they pay."""
         current = self._workers
-        if current is not None and self._gatherer is None:
+        if current is not None and not self._room.gathers:
             if self._tuner.has_returned and not len(self._window) and self._failure is None:
                 self._workers = None
-                self._memory.hold(0)
+                self._room.hold(0)
                 self._session.return_inline()
             return
         # a native thread copies rows faster than threads that share the GIL
-        if self._gathering is None and not self._session.is_inline(self._tuner):
+        native = self._gatherer
+        if native is None and not self._scope.is_inline(self._tuner):
             coming = self._session.workers(self._stage.work, self._tuner, self._stage.observer)
             self._workers = coming if coming.ready else None
             if self._may_move and (climb := self._tuner.climb) is not None and climb.elsewhere:
                 self._consider(climb)  # the run before has moved
-        elif self._gatherer is not None and not self._gatherer.gathers and not len(self._window):
-            self._workers = self._gatherer = self._gathering = None
-        elif current is None and self._gathering is not None and self._tuner.worth_beside(self._group(beside=True)):
-            gatherer = NativeThread(self._stage.work, self._gathering, lambda: self._memory.item_bytes or 0)
-            self._session.at_close(gatherer.close)
-            self._workers = self._gatherer = gatherer
+        elif native is None:
+            return
+        elif self._room.gathers and not native.gathers and not len(self._window):
+            self._workers, self._gatherer, self._room.gathers = None, None, False
+        elif current is None and self._tuner.worth_beside(self._room.job_here(beside=True)):
+            self._session.at_close(native.close)
+            self._workers, self._room.gathers = native, True
 
     # Jobs
 
     def _made_inline(self, wanted: int | None) -> Job | None:
         """Make the next job inline, unless its first elements show that threads pay; return `None` at the end."""
-        job = self._feed.take(max(self._group(), 1), wanted)
+        job = self._feed.take(max(self._room.job_here(), 1), wanted)
         if job is None:
             return None
         asked = perf_counter_ns()
@@ -147,7 +147,7 @@ class Loop:
 
     def _next_job(self, current: Workers) -> Job | None:
         """Return the next job that is done, and begin others after it; `None` at the end."""
-        self._memory.hold(0)
+        self._room.hold(0)
         if not len(self._window):
             self._fill(current)
             if not len(self._window):
@@ -155,7 +155,7 @@ class Loop:
                     raise self._failure
                 return None
         job = self._popped(current)
-        if len(self._window) or not self._memory.exceeds_all:  # else the next is made once this one is used
+        if len(self._window) or not self._room.exceeds_all:  # else the next is made once this one is used
             self._fill(current)
         return job
 
@@ -164,7 +164,7 @@ class Loop:
         if current is not None:
             current.admit()  # the oldest job waits no longer
         job = self._window.pop()
-        self._memory.hold(job.nbytes - job.nbytes // max(job.items, 1))  # all but the first
+        self._room.hold(job.nbytes - job.nbytes // max(job.items, 1))  # all but the first
         if current is not None and current.is_tuned:
             self._retune(asked, len(job.tasks) + self._window.done)
         climb = self._tuner.climb if self._may_move else None
@@ -186,20 +186,19 @@ class Loop:
         if self._workers is not None and (coming := mover.look(self._workers, left, self._window.tasks)) is not None:
             self._workers = coming
             self._slots = self._stage.slots()
-            self._memory.write_to(self._slots)
+            self._room.write_to(self._slots)
         self._may_move = not mover.has_ended
 
     def _fill(self, current: Workers) -> None:
         """Begin jobs while there is room for them; several small ones at a time, once there are few."""
-        cannot_gather = self._gatherer is not None and not self._gatherer.gathers
+        cannot_gather = self._room.gathers and self._gatherer is not None and not self._gatherer.gathers
         if self._fed or self._failure is not None or cannot_gather or self._tuner.has_returned:
             return
-        low = self._low()
-        if self._depth is None and 0 < self._window.tasks >= low:
+        if not self._room.has_few(self._window):
             return
-        high = self._high(low)
+        high = self._room.high()
         try:
-            while count := self._room(high):
+            while count := self._room.next_job(self._window, high):
                 job = self._feed.take(count)
                 if job is None:
                     self._fed = True
@@ -211,69 +210,25 @@ class Loop:
 
     def _begun(self) -> Iterator[Job]:
         """Begin one job after another, and yield it."""
-        while (job := self._feed.take(max(self._room(self._high()), 1))) is not None:
+        while (job := self._feed.take(max(self._room.next_job(self._window), 1))) is not None:
             self._prepare(job)
             self._submit(job, cast("Workers", self._workers))
             yield job
 
     def _submit(self, job: Job, current: Workers) -> None:
         self._window.push(job)
-        stays = self._memory.stays_here(job)
+        stays, may_begin = self._room.stays_here(job), self._window.admission(job)
         for number in [number for number, result in enumerate(job.results) if result is None]:
             if stays:
                 self._window.finish(job, number, self._stage.work.tried(job.tasks[number]))
             else:
-                current.submit(job, number, self._window)
-
-    def _room(self, high: int) -> int:
-        """Return the number of items for the next job; 0 if the window, up to `high` tasks, has no room for it."""
-        window = self._window
-        if not window.tasks:
-            return max(self._group(), 1)
-        if not self._has_place(window, high):
-            return 0
-        if self._memory.item_bytes is None and self._session.settings.budget_is_given:
-            return 0  # until the first is made
-        return self._group()
-
-    def _low(self) -> int:
-        """Return the number of tasks below which others are started, several small ones at a time."""
-        return self._tuner.depth() + self._stage.top
-
-    def _high(self, low: int | None = None) -> int:
-        return (self._low() if low is None else low) + (self._tuner.spare() if self._stage.turns == 1 else 0)
-
-    def _has_place(self, window: Window, high: int) -> bool:
-        depth, turns = self._depth, self._stage.turns
-        if depth is not None:
-            return window.items < depth
-        if self._gatherer is not None:
-            return False
-        if turns == 1 or window.tasks >= high:
-            return window.tasks < high
-        # alternating stages share the items made ahead; the one that the consumer waits for may use idle workers
-        return window.tasks <= -(-high // turns) or (window.waits and self._session.unfinished < high)
-
-    def _group(self, *, beside: bool = False) -> int:
-        """Return the number of items in one job, from the tuner, the depth and the budget."""
-        current, depth = self._workers, self._depth
-        if self._session.settings.one_by_one:
-            return 1
-        items = self._tuner.group_items(beside=beside or self._gatherer is not None)
-        known = bool(self._memory.item_bytes)
-        if current is None:
-            return min(items, self._memory.for_items_here()) if known else items
-        if depth is not None:
-            items = min(max(min(items, depth // 2), 1), max(depth - self._window.items, 1))
-        if not known:
-            return items
-        return min(items, self._memory.for_items(self._window, gathered=self._gatherer is not None))
+                current.submit(job, number, partial(self._window.finish, job, number), may_begin)
 
     def _prepare(self, job: Job) -> None:
         """Give a job its tasks: several if it is one expensive batch."""
         if self._workers is not None:
-            job.nbytes = self._memory.taken(job, gathered=self._gatherer is not None)
-            if self._gatherer is None and (quota := self._memory.quota(job)) is not None:
+            job.nbytes = self._room.taken(job)
+            if not self._room.gathers and (quota := self._room.quota(job)) is not None:
                 job.task = job.task._replace(quota=quota)
         task, parts = self._prepared(job.task), self._parts(job)
         if parts is None:
@@ -282,7 +237,7 @@ class Loop:
             self._begin_first(job, task, parts)
         else:
             rows = parts.rows(task)
-            job.set_tasks(parts.cut(task, rows, 0, len(rows), self._tuner.split_item(self._memory.most_items)))
+            job.set_tasks(parts.cut(task, rows, 0, len(rows), self._tuner.split_item(self._room.most_items)))
 
     def _prepared(self, task: Task) -> Task:
         """Return a task with its slot and with the rows that later tasks read."""
@@ -292,10 +247,10 @@ class Loop:
         if self._next_uses is not None:
             self._next_uses.look(task.high, int(given.ids[0]) - task.low)
         ahead, slot = self._read_ahead, None
-        if ahead is not None and ahead.fetches and self._session.settings.leaves_process(self._workers):
+        if ahead is not None and ahead.fetches and self._scope.settings.leaves_process(self._workers):
             ahead = None  # this process would fetch what others read
         upcoming = None if ahead is None else ahead.after(task.high, self._feed.end, rows_of)
-        if self._slots is not None and self._gatherer is None:
+        if self._slots is not None and not self._room.gathers:
             slot = self._slots.take(len(given), last=task.high >= self._feed.end)
         return task if upcoming is None and slot is None else task._replace(slot=slot, upcoming=upcoming)
 
@@ -305,9 +260,9 @@ class Loop:
         if stage.item_rows <= 1 or job.items > 1:
             return None
         if self._workers is None:  # the first elements decide whether threads make the others
-            pays = not tuner.looks and self._session.settings.executor == "auto" and self._gathering is None
+            pays = not tuner.looks and self._scope.settings.executor == "auto" and self._gatherer is None
         else:
-            pays = self._gatherer is None and tuner.split_item(self._memory.most_items) > 1
+            pays = not self._room.gathers and tuner.split_item(self._room.most_items) > 1
         return stage.work.parts if pays else None
 
     def _begin_first(self, job: Job, task: Task, parts: Parts) -> None:
@@ -357,22 +312,22 @@ class Loop:
                 self._count_gathered(piece.chunk)
             return
         self._note(job)
-        self._memory.learn(piece, job)
+        self._room.learn(piece, job)
         yield made if self._workers is None else self._with_those_behind(made, job)
 
     def _with_those_behind(self, piece: Piece, job: Job) -> Piece:
         """Return a piece joined with small ones that are done behind it, which takes less time than one by one."""
-        alone = self._depth is not None or not self._stage.top or self._gatherer is not None
+        alone = self._room.depth is not None or not self._stage.top or self._room.gathers
         most = 0 if alone else self._tuner.spare()
         behind = self._window.pop_ready(most, job.task.high) if most else []
         if not behind:
             return piece
-        self._memory.hold(self._memory.held + sum(each.nbytes for each in behind))
+        self._room.hold(self._room.held + sum(each.nbytes for each in behind))
         elements, ids = [*piece.chunk.elements()], [piece.ids]
         for each in behind:
             made: Any = each.results[0]
             self._note(each)
-            self._memory.learn(made.piece, each)
+            self._room.learn(made.piece, each)
             elements += made.piece.chunk.elements()
             ids.append(made.piece.ids)
         return Piece(Fresh(elements), np.concatenate(ids), behind[-1].mark_after(len(behind[-1])))
@@ -389,12 +344,14 @@ class Loop:
         self._tuner.observe(cost, items)
         if self._read_ahead is not None:
             self._read_ahead.observe(cost, items)
-        self._session.spent += cost
+        self._scope.spent += cost
 
     def _count_gathered(self, made: Gathered) -> None:
         """Count the batches taken and the time of the native thread."""
         taken, cost = made.taken()
-        if self._gathering is not None:
-            self._gathering.count(taken, taken * made.batch_rows, taken * made.batch_bytes, cost.wall, cost.cpu)
+        if self._gatherer is not None:
+            rows = taken * made.batch_rows
+            nbytes = rows * (self._room.item_bytes or 0) // self._stage.item_rows
+            self._gatherer.count(taken, rows, nbytes, cost.wall, cost.cpu)
         if taken and cost.wall:
             self._observe(cost, taken)

@@ -8,14 +8,15 @@ from functools import partial
 from typing import Any, TypeAlias
 
 from penstock.core.arrays import Allocate
-from penstock.core.frozen import frozen
 from penstock.engine.runs.carry_over import CarryOver
 from penstock.engine.runs.feeds import OpenFeed, PieceFeed, RowFeed
+from penstock.engine.runs.scope import Scope
 from penstock.engine.runs.session import Session
 from penstock.engine.runs.settings import settings_of
-from penstock.engine.runs.stage import Stage
+from penstock.engine.runs.stage import Stage, Stretch
 from penstock.engine.tasks.call_stack import DEEPEST, flow_on_another_stack
 from penstock.engine.tasks.observer import Occurrence, Unobserved
+from penstock.engine.tasks.works import bound_caches
 from penstock.ops.buffer.share import SharedElements
 from penstock.ops.combine.inner import Unfolding
 from penstock.ops.combine.turns import Turns
@@ -30,67 +31,24 @@ from penstock.plan.node import Node
 from penstock.rewrite.passes import PLAIN, passes_within, rewritten
 from penstock.rewrite.seeds import bind_seeds
 
-
-@frozen()
-class Stretch:
-    """Elementwise nodes that one task runs together, on rows of `base` or on pieces of `source`, which `below` makes.
-
-    In a `live` stretch the user's code decides when pieces come. A stretch on rows takes every `step`-th row from
-    `first` on: all rows, or those of one virtual stream.
-    """
-
-    plan: Node
-    base: Node | None
-    source: Open | None
-    below: Node | None = None
-    live: bool = False
-    first: int = 0
-    step: int = 1
-    depth: int = 0  # of flows that read one another on one stack
-    numbered_from: int = 0  # as observers number operations
-
-    def open(self, session: Session, open_stage: OpenStage) -> Open:
-        """Return the function that opens the pieces of the stretch."""
-        if self.base is not None:
-            feed = partial(RowFeed, self.base, first=self.first, step=self.step)
-        elif self.source is None:
-            raise RuntimeError(f"{self.plan.label()} has no input to read")
-        elif isinstance(self.plan, Given):
-            return self.source
-        else:
-            each_from_one = all(node.traits.ids == "kept" for node in _stretch(self.plan))
-            feed = partial(PieceFeed, self.source, each_from_one=each_from_one)
-        return session.observer.wrap(None, open_stage(self, feed, session))
-
-
-OpenStage: TypeAlias = Callable[[Stretch, OpenFeed, Session], Open]
+OpenStage: TypeAlias = Callable[[Stretch, OpenFeed, Scope], Open]
 """Returns the function that opens the pieces of a stretch, made from what a feed gives."""
 
 
-def in_stage(stretch: Stretch, open_feed: OpenFeed, session: Session) -> Open:
+def in_stage(stretch: Stretch, open_feed: OpenFeed, scope: Scope) -> Open:
     """Return the function that opens the pieces that a stage makes of a stretch."""
-    numbered_from = stretch.numbered_from
-    return Stage(
-        stretch.plan, stretch.base, open_feed, session, stretch.below, live=stretch.live, numbered_from=numbered_from
-    ).open
+    return Stage(stretch, open_feed, scope).open
 
 
-def _stretch(plan: Node) -> Iterator[Node]:
-    """Yield the nodes of a stretch, from its end down to its input."""
-    while not isinstance(plan, Given):
-        yield plan
-        (plan,) = plan.inputs
-
-
-def opened(plan: Node, session: Session, allocate: Allocate | None = None) -> Open:
+def opened(plan: Node, scope: Scope, allocate: Allocate | None = None) -> Open:
     """Return the function that opens the pieces of a plan with its seeds bound and rewrites done.
 
     If the plan ends in a node that collects batches in order, `allocate` returns memory for these.
     """
-    return lowered(rebuild(plan, in_turns), session, in_stage, allocate)
+    return lowered(rebuild(plan, in_turns), scope, in_stage, allocate)
 
 
-def lowered(plan: Node, session: Session, open_stage: OpenStage, allocate: Allocate | None = None) -> Open:
+def lowered(plan: Node, scope: Scope, open_stage: OpenStage, allocate: Allocate | None = None) -> Open:
     """Return the function that opens the pieces of a plan as it is written, each stretch by `open_stage`."""
 
     def combine(node: Node, inputs: tuple[Stretch, ...]) -> Stretch:
@@ -98,24 +56,45 @@ def lowered(plan: Node, session: Session, open_stage: OpenStage, allocate: Alloc
             return replace(inputs[0], first=node.number, step=node.streams)
         if isinstance(node, Unfolding) and (in_tasks := node.in_tasks(inputs[0].plan)) is not inputs[0].plan:
             inputs = (replace(inputs[0], plan=in_tasks),)
-            session.number()
+            scope.number()
         if node.indexed:
-            number = session.number()
-            return Stretch(node, node, None, numbered_from=inputs[0].numbered_from if inputs else number)
+            number = scope.number()
+            return Stretch(node, node, numbered_from=inputs[0].numbered_from if inputs else number)
         if node.elementwise and inputs:
-            session.number()
+            scope.number()
             return replace(inputs[0], plan=with_inputs(node, (inputs[0].plan,)))
         own = allocate if node is plan and isinstance(node, Collecting) else None
-        begin = beginning(node, tuple(stretch.open(session, open_stage) for stretch in inputs), session, own)
-        number = session.number()
-        begin = session.observer.wrap(Occurrence(number, node, "flow"), begin)
+        begin = beginning(node, tuple(open_stretch(stretch, scope, open_stage) for stretch in inputs), scope, own)
+        number = scope.number()
+        begin = scope.observer.wrap(Occurrence(number, node, "flow"), begin)
         depth = 2 + max((stretch.depth for stretch in inputs), default=0)  # itself and perhaps a stage
         if depth >= DEEPEST:
-            begin, depth = session.observer.wrap(None, flow_on_another_stack(begin)), 0
+            begin, depth = scope.observer.wrap(None, flow_on_another_stack(begin)), 0
         live = _is_live(node, inputs)
         return Stretch(Given(), None, begin, node, live=live, depth=depth, numbered_from=number + 1)
 
-    return fold(plan, combine).open(session, open_stage)
+    return open_stretch(fold(plan, combine), scope, open_stage)
+
+
+def open_stretch(stretch: Stretch, scope: Scope, open_stage: OpenStage) -> Open:
+    """Return the function that opens the pieces of a stretch."""
+    if stretch.base is not None:
+        feed = partial(RowFeed, stretch.base, first=stretch.first, step=stretch.step)
+    elif stretch.source is None:
+        raise RuntimeError(f"{stretch.plan.label()} has no input to read")
+    elif isinstance(stretch.plan, Given):
+        return stretch.source
+    else:
+        each_from_one = all(node.traits.ids == "kept" for node in _stretch(stretch.plan))
+        feed = partial(PieceFeed, stretch.source, each_from_one=each_from_one)
+    return scope.observer.wrap(None, open_stage(stretch, feed, scope))
+
+
+def _stretch(plan: Node) -> Iterator[Node]:
+    """Yield the nodes of a stretch, from its end down to its input."""
+    while not isinstance(plan, Given):
+        yield plan
+        (plan,) = plan.inputs
 
 
 def _is_live(node: Node, inputs: tuple[Stretch, ...]) -> bool:
@@ -142,14 +121,14 @@ def in_turns(node: Node) -> Node:
     return node.turns if isinstance(node, VirtualStreams) else node
 
 
-def beginning(node: Node, sources: tuple[Open, ...], session: Session, allocate: Allocate | None = None) -> Open:
+def beginning(node: Node, sources: tuple[Open, ...], scope: Scope, allocate: Allocate | None = None) -> Open:
     """Return the function that opens the pieces of a sequential node, given those of its inputs."""
     if isinstance(node, Unfolding):
-        return partial(_unfold, node, *sources, session)
+        return partial(_unfold, node, *sources, scope)
     if isinstance(node, Turns):
-        lanes = zip(node.plans, session.alike(len(node.plans)), strict=True)
-        sources = tuple(opened(plan, same_session) for plan, same_session in lanes)
-    return partial(_begin, node, sources, session, allocate or session.allocate)
+        lanes = zip(node.plans, scope.alike(len(node.plans)), strict=True)
+        sources = tuple(opened(plan, same_scope) for plan, same_scope in lanes)
+    return partial(_begin, node, sources, scope.session, allocate or scope.allocate)
 
 
 def _begin(
@@ -177,15 +156,15 @@ def _while_open(flow: Flow, session: Session) -> AskedFlow:
         close(flow)
 
 
-def _unfold(node: Unfolding, source: Open, session: Session, epoch: int, mark: Mark = None) -> Flow:
-    inner = session.inner()
+def _unfold(node: Unfolding, source: Open, scope: Scope, epoch: int, mark: Mark = None) -> Flow:
+    session, inner = scope.session, scope.inner()
 
     def open_within(plan: Node | Open, key: int) -> Open:
         if not isinstance(plan, Node):
             return lambda epoch, mark=None: _while_open(plan(epoch, mark), session)
         inner.begin_again()
-        passes = PLAIN if session.settings.rewrite is False else passes_within(plan)
-        inner.keep_within_budget(plan)
+        passes = PLAIN if scope.settings.rewrite is False else passes_within(plan)
+        bound_caches(plan, session.budget)
         return opened(rewritten(bind_seeds(plan, key), passes).plan, inner)
 
     return node.unfold(source, epoch, mark, open_within)
@@ -194,7 +173,7 @@ def _unfold(node: Unfolding, source: Open, session: Session, epoch: int, mark: M
 def opened_inline(plan: Node) -> Flow:
     """Return the pieces of the first epoch of a stream, made inline."""
     session = Session(replace(settings_of(plan), executor="inline"), CarryOver(), Unobserved())
-    return opened(plan, session)(0, None)
+    return opened(plan, session.scope())(0, None)
 
 
 def first_element(plan: Node) -> Any:

@@ -16,8 +16,7 @@ import numpy as np
 from penstock.core.events import RunEvent
 from penstock.core.surroundings import joined_ranks, serves_another_process, torch_worker
 from penstock.engine import processes
-from penstock.engine.tuning.budget import available_cores
-from penstock.engine.workers.protocol import Workers
+from penstock.engine.memory.limits import available_cores
 from penstock.plan import safety
 from penstock.plan.graph import post_order
 
@@ -25,6 +24,7 @@ if TYPE_CHECKING:
     from penstock.engine.processes.moved import MovedWorkers
     from penstock.engine.runs.stage import Stage
     from penstock.engine.tuning.hill_climb import HillClimb
+    from penstock.engine.workers.executors import Workers
 
 SAVES = 2_000_000_000  # ns that a move must be expected to save; the start of a process takes about a second of a core
 MEMORY_OF_EACH = 128 << 20  # bytes of a given budget, below which no process is started unasked
@@ -52,7 +52,7 @@ class Mover:
         self.has_ended = climb.elsewhere == "left"
         self._stage = stage
         self._climb = climb
-        self._processes = int(min(worker_processes(), stage.session.settings.most_cores))
+        self._processes = int(min(worker_processes(), stage.scope.settings.most_cores))
         self._moved: MovedWorkers | None = None
         self._is_made = False
 
@@ -90,7 +90,7 @@ class Mover:
     def _begun(self, threads: Workers) -> MovedWorkers | None:
         """Return workers that are starting, or `None` if the stage must stay."""
         stage, session = self._stage, self._stage.session
-        settings = session.settings
+        settings = stage.scope.settings
         why = against(self._processes, settings.given_budget)
         if why is not None:
             return self._stay(why)
@@ -110,7 +110,7 @@ class Mover:
         self._is_made = True
         if not self._climb.elsewhere:
             self._climb.try_elsewhere(self._processes, under_way)
-        self._stage.session.move_to(moved)
+        self._stage.scope.move_to(moved)
         self._note("moved", f"{self._processes} worker processes call the functions of {self._label} from now on")
         return moved
 

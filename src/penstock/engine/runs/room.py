@@ -1,4 +1,4 @@
-"""The memory of one loop: the sizes of its items, what its jobs reserve and hold, and the room for more of them."""
+"""The room of one loop: how many items its next job may have, by their sizes, the budget and the tuner."""
 
 from __future__ import annotations
 
@@ -28,14 +28,20 @@ FORGET = 9  # a size larger than all later ones counts for half as much after 35
 
 
 class Room:
-    """The bytes that a loop may take of the budget of its run, which alternating stages share in equal parts.
+    """The room for further jobs of a loop, in its window and in the budget of its run.
 
-    `item_bytes` is the size of the largest item of late, `None` while unknown. A job reserves a multiple of that for
-    each of its items until it is made.
+    Alternating stages share the budget in equal parts. `item_bytes` is the size of the largest item of late, `None`
+    while unknown. A job reserves a multiple of that for each of its items until it is made.
     """
 
     def __init__(self, stage: Stage, slots: Slots | None) -> None:
-        settings = stage.session.settings
+        settings = stage.scope.settings
+        self.depth = settings.depth if stage.top else None
+        """The number of items to have under way, if it is not left to the tuner."""
+        self.gathers = False
+        """True while a native thread gathers batches, which are made in place."""
+        self._tuner = stage.tuner
+        self._one_by_one = settings.one_by_one
         self._given = settings.budget_is_given
         self.account = stage.session.account(stage.plan.label(), "ahead")
         self.item_bytes: int | None = (0 if slots is None else slots.item_bytes) or stage.tuner.item_bytes or None
@@ -73,7 +79,7 @@ class Room:
         if self._given and nbytes > UPROAR * (self.item_bytes or 0):
             self.calm = 1
         self.item_bytes = nbytes
-        self.account.least = self.reserved(1, gathered=False)
+        self.account.least = self.reserved(1)
 
     def hold(self, nbytes: int) -> None:
         """Count the bytes of items that wait for the consumer, instead of those before."""
@@ -81,12 +87,12 @@ class Room:
             self.account.add(nbytes - self.held)
             self.held = nbytes
 
-    def reserved(self, items: int, *, gathered: bool) -> int:
-        """Return the bytes that some items are expected to take; batches that are `gathered` are made in place."""
-        made = (1 if gathered else self._in_hand) * (self.item_bytes or 0)
+    def reserved(self, items: int) -> int:
+        """Return the bytes that some items are expected to take."""
+        made = (1 if self.gathers else self._in_hand) * (self.item_bytes or 0)
         return items * (made + self._of_given * self._given_bytes + self._fetched_bytes)
 
-    def taken(self, job: Job, *, gathered: bool) -> int:
+    def taken(self, job: Job) -> int:
         """Return the bytes that a job takes while it is made, and those of the elements that it is given.
 
         Of the jobs that have no budget given, most are taken to make items of the size known.
@@ -96,7 +102,7 @@ class Room:
             job.expected_bytes = job.items * self.item_bytes
         job.given_bytes = given = memory_of(job.task.given.chunk)
         self._given_bytes = max(given // max(job.items, 1), self._given_bytes - (self._given_bytes >> FORGET))
-        made = (1 if gathered else self._in_hand) * job.items * (self.item_bytes or 0)
+        made = (1 if self.gathers else self._in_hand) * job.items * (self.item_bytes or 0)
         return made + self._of_given * given + job.items * self._fetched_bytes
 
     def quota(self, job: Job) -> int | None:
@@ -114,8 +120,55 @@ class Room:
             return False
         return (self._of_given + 1) * job.given_bytes > self.account.budget.limit // STAYS_SHARE
 
-    def for_items(self, window: Window, *, gathered: bool) -> int:
-        """Return the number of further items that there is room for, beside those of the jobs under way.
+    def low(self) -> int:
+        """Return the number of tasks below which others are started, several small ones at a time."""
+        return self._tuner.depth() + self._stage.top
+
+    def high(self) -> int:
+        """Return the number of tasks up to which others are then started."""
+        return self.low() + (self._tuner.spare() if self._turns == 1 else 0)
+
+    def has_few(self, window: Window) -> bool:
+        """Return whether there are so few tasks in the window that others are to be started."""
+        return self.depth is not None or not window.tasks or window.tasks < self.low()
+
+    def job_here(self, *, beside: bool = False) -> int:
+        """Return the number of items in the next job of the thread that asks for it, or of one `beside` it."""
+        if self._one_by_one:
+            return 1
+        items = self._tuner.group_items(beside=beside)
+        return min(items, self.for_items_here()) if self.item_bytes else items
+
+    def next_job(self, window: Window, high: int | None = None) -> int:
+        """Return the number of items in the next job of workers; 0 if the window, up to `high` tasks, has no room."""
+        if not window.tasks:
+            return max(self._job(window), 1)
+        if not self._has_place(window, self.high() if high is None else high):
+            return 0
+        if self.item_bytes is None and self._given:
+            return 0  # until the first is made
+        return self._job(window)
+
+    def _job(self, window: Window) -> int:
+        if self._one_by_one:
+            return 1
+        items, depth = self._tuner.group_items(beside=self.gathers), self.depth
+        if depth is not None:
+            items = min(max(min(items, depth // 2), 1), max(depth - window.items, 1))
+        return min(items, self.for_items(window)) if self.item_bytes else items
+
+    def _has_place(self, window: Window, high: int) -> bool:
+        if self.depth is not None:
+            return window.items < self.depth
+        if self.gathers:
+            return False
+        if self._turns == 1 or window.tasks >= high:
+            return window.tasks < high
+        # alternating stages share the items made ahead; the one that the consumer waits for may use idle workers
+        return window.tasks <= -(-high // self._turns) or (window.waits and self._stage.session.unfinished < high)
+
+    def for_items(self, window: Window) -> int:
+        """Return the number of further items that the budget has room for, beside those of the jobs under way.
 
         Items count as large as the largest that was made, even if it waits behind others.
         """
@@ -124,7 +177,7 @@ class Room:
             self._set_size(largest)
         items, nbytes = window.items, window.nbytes
         left = min(self.account.left, self._share - nbytes - self.held)
-        fitting = max(left, 0) // max(self.reserved(1, gathered=gathered), 1)
+        fitting = max(left, 0) // max(self.reserved(1), 1)
         if not fitting:
             self.account.budget.make_room()
         return min(fitting, max(self.calm - items, 0))
@@ -140,7 +193,7 @@ class Room:
     @property
     def most_items(self) -> float:
         """The number of items that may be under way at a time, at least one."""
-        nbytes = self.reserved(1, gathered=False)
+        nbytes = self.reserved(1)
         return max(self._share // nbytes, 1) if nbytes else math.inf
 
     @property

@@ -7,41 +7,51 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from time import perf_counter_ns
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-from penstock.core.budget import Budget
 from penstock.core.errors import ClosedError, WorkerError
 from penstock.elements.footprint import memory_of
-from penstock.engine import memory, runs
+from penstock.engine import runs
 from penstock.engine.cursors.cursor import Cursor
 from penstock.engine.cursors.position import Position, RowPosition, StreamPosition
+from penstock.engine.memory.slots import StreamSlots
 from penstock.engine.runs.carry_over import CarryOver
-from penstock.engine.runs.controls import Changeable, Controls
 from penstock.engine.runs.failures import named_failure, over
 from penstock.engine.runs.feeds import RowFeed
 from penstock.engine.runs.session import Session
 from penstock.engine.runs.settings import Settings
-from penstock.engine.runs.stage import Stage
-from penstock.engine.tasks.gathering import Gathered
+from penstock.engine.runs.stage import Stage, Stretch
 from penstock.engine.tasks.observer import Observer
 from penstock.engine.tuning.tuner import LOOKS, THREAD_PAYS, Tuner
 from penstock.engine.workers.lifetime import watch_over
+from penstock.engine.workers.native_thread import Gathered
 from penstock.engine.workers.window import WHILE_WAITING
 from penstock.ops.group.batching import batching_of, rows_in_all
 from penstock.plan.flow import Flow, Piece, close
 from penstock.plan.node import Node
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from penstock.core.budget import Budget
     from penstock.core.tunings import Tuning
-    from penstock.engine.memory.stream_slots import StreamSlots
     from penstock.engine.runs.following import Following
-    from penstock.engine.runs.isolated import Isolate, IsolatedRun
+    from penstock.engine.runs.scope import Scope
     from penstock.engine.workers.producer import Producer
 
 AHEAD = 4  # elements of a stream that are kept ready by default
 OTHER_CORES = "the tuning was found on {:g} cores, and is used on {:g}: it.tuning() of a run without it may be better"
+MOVE_KINDS = ("moved", "stayed")  # kinds of events of a stage that processes make, or would make if they could
 AGAIN = "a new iterator: load_state_dict() of the failed iterator's state_dict(), then next()"
 """The way to make a failed element of a stream again, without the elements before it."""
+
+
+Isolate: TypeAlias = "Callable[[Session, Node, CarryOver, Callable[[], Cursor], str], Flow | None]"
+"""Returns the pieces of a plan as another process makes them; `None`, with an event, if none can.
+
+The arguments are the session, the plan, what runs pass on to the next, a function that returns the cursor from which
+the next pieces count, and the unit of the items in words.
+"""
 
 
 @dataclass(slots=True, eq=False)
@@ -52,7 +62,7 @@ class Totals:
     rows: int = 0
 
 
-class Run(Changeable):
+class Run:
     """A pass that makes the items of one epoch from a cursor on.
 
     A run ends in one of four ways: *exhausted* (the epoch is over), *closed* (by the consumer), *failed* (an exception
@@ -75,7 +85,6 @@ class Run(Changeable):
         If `isolate` is given, another process makes the run, if one can.
         """
         self.plan = plan
-        self.settings = settings
         self.ended: str | None = None
         self.made = Totals()
         self.unit = "element" if batching_of(plan) is None else "batch"
@@ -87,15 +96,11 @@ class Run(Changeable):
         self._pause = _Pause()
         self._stage: Stage | None = None
         self._isolate = isolate
-        self._elsewhere: IsolatedRun | None = None
         self._producer: Producer[Piece] | None = None
         self._following: Following | None = None
         self._flow: Flow = iter(())
-        self.controls = Controls()
         self.session = Session(settings, carry_over, observer)
-        """The workers and tuners of the run, and what it tells of itself; another one once the run has begun."""
-        self.budget: Budget = self.session.budget
-        """The memory budget, and what each part of the run holds of it."""
+        """The workers and tuners of the run, and what it tells of itself; another one in a forked child."""
         self._unreturned = 0  # items that were counted as handed out, and perhaps lost by an error since
         self._is_begun = False  # set by the first request for items, so that an interrupt finds all that has begun
         watch_over(self)
@@ -109,9 +114,34 @@ class Run(Changeable):
         """The tuner of the stage that took the most time."""
         return max(self.session.tuners, key=lambda tuner: tuner.item_wall, default=Tuner(None))
 
+    @property
+    def settings(self) -> Settings:
+        """The settings of the run, which may change while it is under way."""
+        return self.session.settings
+
+    @property
+    def budget(self) -> Budget:
+        """The memory budget, and what each part of the run holds of it."""
+        return self.session.budget
+
     def tuning(self, operations: tuple[str, ...]) -> Tuning:
-        """Return the settings found so far, for a pipeline with these operations as it was written."""
-        return runs.tuned.tuning_of(self.session, operations, indexed=self.plan.indexed)
+        """Return the settings found so far, and why, for a pipeline with these operations as it was written."""
+        from penstock.core.tunings import Tuning  # for reports, and takes a millisecond to load
+
+        session, settings, budget = self.session, self.settings, self.budget
+        threads = max((tuner.threads for tuner in session.tuners), default=0)
+        in_threads = session.has_threads and threads > 0
+        executor = "processes" if session.made_elsewhere else "threads" if in_threads else "inline"
+        known = session.tuners if session.isolated is None or self.plan.indexed else []  # one of them is told
+        why = [reason for tuner in session.tuners for reason in tuner.reasons()]
+        why += [event.words for event in session.events if event.kind in MOVE_KINDS]
+        if executor == "inline" and settings.executor == "inline":
+            required = "a function that one thread only may call" if settings.kept_here else "the options"
+            why.append(f"inline, as required by {required}")
+        if budget.given and budget.short:
+            why.append(f"Options(memory_budget={budget.limit:,}) leaves no room for more items ahead")
+        workers, tasks = 1 if executor == "inline" else threads, tuple(tuner.tasks() for tuner in known)
+        return Tuning(executor, workers, settings.available_cores, operations, tasks, tuple(dict.fromkeys(why)))
 
     @property
     def live_bytes(self) -> int:
@@ -121,14 +151,14 @@ class Run(Changeable):
     @property
     def is_watched_elsewhere(self) -> bool:
         """True if the process that makes the run tells when nothing moves."""
-        return self._elsewhere is not None and self._elsewhere.is_begun
+        return self.session.isolated is not None and self.session.isolated.is_begun
 
     @property
     def failed_at(self) -> int:
         """The number of the item that failed."""
         if not self.plan.indexed:
             return self._position.cursor().row
-        made_by = self._elsewhere or self._stage
+        made_by = self.session.isolated or self._stage
         return 0 if made_by is None else made_by.failed_at
 
     @property
@@ -182,7 +212,7 @@ class Run(Changeable):
         """Stop at once and drop all waiting work; a task asleep in a user's function is left to end by itself."""
         if self.ended is None:
             self.ended = ended
-        self.controls.resume()
+        self.session.controls.resume()
         self.session.close()
         if self._producer is not None:  # closed with the session
             return
@@ -194,23 +224,22 @@ class Run(Changeable):
 
         The parent's threads do not exist in the child. A user's executor has no workers there, so the run is inline.
         """
+        settings, controls = self.settings, self.session.controls
         self.session.after_fork()
-        self.controls.after_fork()
+        controls.after_fork()
         self._carry_over.memory.after_fork()
-        self._producer, self._elsewhere, self._following, self._flow = None, None, None, iter(())
+        self._producer, self._following, self._stage, self._flow = None, None, None, iter(())
         self._is_begun = False
-        if not isinstance(self.settings.executor, str):
-            self.settings = replace(self.settings, executor="inline")
+        if not isinstance(settings.executor, str):
+            settings = replace(settings, executor="inline")
+        self.session = Session(settings, self._carry_over, self._observer, controls)
 
     def begin(self) -> None:
         """Begin, unless the run is under way."""
         if self._is_begun:
             return
         self._is_begun = True
-        settings, cursor = self.settings, self._position.cursor()
-        self.session = session = Session(settings, self._carry_over, self._observer)
-        session.controls, self.budget = self.controls, session.budget
-        self._producer = None
+        session, settings, cursor = self.session, self.settings, self._position.cursor()
         if self._isolate is not None and self._begin_elsewhere(session, self._isolate):
             return
         if settings.tuning is not None and settings.tuning.cores != (cores := settings.available_cores):
@@ -219,23 +248,24 @@ class Run(Changeable):
             self._following = runs.following.Following(session, settings.executor)
         session.keep_within_budget(self.plan)
         self._carry_over.memory.within(session.budget)
+        scope = session.scope()
         if self.plan.indexed:
-            feed = partial(RowFeed, received=cursor.ahead)
-            self._stage = Stage(self.plan, self.plan, partial(feed, self.plan), session, top=True)
+            feed = partial(RowFeed, self.plan, received=cursor.ahead)
+            self._stage = Stage(Stretch(self.plan, self.plan), feed, scope, top=True)
             self._flow = self._stage.open(cursor.epoch, cursor.row)
             return
         self._position = StreamPosition(cursor)
-        self._flow = self._opened(session, cursor)
+        self._flow = self._opened(scope, cursor)
         asked_for = settings.workers is not None or settings.depth is not None
         if settings.executor not in ("auto", "inline") or (settings.executor == "auto" and asked_for):
             self._produce_ahead()
 
     def _begin_elsewhere(self, session: Session, isolate: Isolate) -> bool:
         """Let another process make the run, if that is possible; return whether it is."""
-        self._elsewhere = isolate(session, self.plan, self._carry_over, self._continued, self.unit)
-        if self._elsewhere is None:
+        flow = isolate(session, self.plan, self._carry_over, self._continued, self.unit)
+        if flow is None:
             return False
-        slots, flow = self._stream_slots(session), self._elsewhere.pieces()
+        slots = self._stream_slots(session.scope())
         self._flow = flow if slots is None else slots.placed(flow)
         return True
 
@@ -245,18 +275,18 @@ class Run(Changeable):
         self._position = RowPosition(cursor) if self.plan.indexed else StreamPosition(cursor)
         return cursor
 
-    def _opened(self, session: Session, cursor: Cursor) -> Flow:
+    def _opened(self, scope: Scope, cursor: Cursor) -> Flow:
         """Return the pieces of a stream from a cursor on."""
-        slots = self._stream_slots(session)
-        opened = runs.lowering.opened(self.plan, session, None if slots is None else slots.allocate)
+        slots = self._stream_slots(scope)
+        opened = runs.lowering.opened(self.plan, scope, None if slots is None else slots.allocate)
         flow = opened(cursor.epoch, cursor.mark)
         return flow if slots is None else slots.placed(flow)
 
-    def _stream_slots(self, session: Session) -> StreamSlots | None:
+    def _stream_slots(self, scope: Scope) -> StreamSlots | None:
         """Return the slots of batches in the caller's memory, if there is some."""
-        if not session.has_given_slots or self.unit != "batch":
+        if not scope.has_given_slots or self.unit != "batch":
             return None
-        return memory.stream_slots.StreamSlots(self.plan, session.allocate_slot, session.allocate)
+        return StreamSlots(self.plan, scope.allocate_slot, scope.allocate)
 
     def _items(self) -> list[Any] | Any | None:
         while (piece := self._piece()) is not None:
@@ -282,7 +312,8 @@ class Run(Changeable):
     def _piece(self) -> Piece | None:
         if self._producer is not None:
             return next(self._producer, None)
-        if self._stage is not None or self._elsewhere is not None or self.settings.executor != "auto":
+        session = self.session
+        if self._stage is not None or session.isolated is not None or session.settings.executor != "auto":
             return next(self._flow, None)
         began = perf_counter_ns()
         piece = next(self._flow, None)

@@ -15,8 +15,8 @@ from penstock.core.frozen import frozen
 from penstock.core.options import AUTOTUNE, Options
 from penstock.core.seeds import Derived
 from penstock.core.surroundings import is_worker_process, serves_another_process
+from penstock.engine.memory.limits import available_cores, default_cache_limit, default_memory_budget
 from penstock.engine.tasks.cores import cores_for
-from penstock.engine.tuning.budget import available_cores, default_cache_limit, default_memory_budget
 from penstock.ops.buffer.options import WithOptions, options_of
 from penstock.ops.buffer.prefetch import Prefetch
 from penstock.ops.group.batch import Batch
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from penstock.core.tunings import TaskTuning, Tuning
     from penstock.engine.tuning.tuner import Tuner
-    from penstock.engine.workers.protocol import Workers
+    from penstock.engine.workers.executors import Workers
 
 STUCK_AFTER = 60.0  # seconds
 ISOLATED = "isolated: "
@@ -39,41 +39,47 @@ ISOLATED = "isolated: "
 
 @frozen()
 class Settings:
-    """Settings of a run: `workers` and `depth` (items ahead) are `None` if the tuner chooses; `stuck_after` is seconds.
-
-    `rewrite` is the option of that name, for datasets that are elements; `None` if it is unset. `kept_here` is true if
-    the run is inline only because some function may be called by no other thread than the consumer's; `asked_for` is
-    true if the user requested threads. `native_threads` is the number of threads of native libraries in each worker
-    process; one that is stuck is ended if `ends_stuck`. Threads and processes count with `most_cores`, and the system
-    keeps them on `cores`, unless that is `None`. If `isolate` is true, another process makes the run, with the settings
-    `elsewhere`: there the run is `hosted`, no item is made ahead if `on_request`, and items come `one_by_one` to find
-    one that ends the process. The run `follows_executor` if `workers` is what the executor told. If it
-    `spares_process`, this process waits until its worker processes are ready, and makes no task meanwhile. The number
-    of worker processes is `by_default` that of the cores, and need not be kept.
-    """
+    """The settings of a run."""
 
     executor: str | Executor | Callable[[], Executor]
     workers: int | None
+    """The number of workers; `None` if the tuner chooses."""
     depth: int | None
+    """The number of items to have under way; `None` if the tuner chooses."""
     ordered: bool
     memory_budget: int
     budget_is_given: bool
     stuck_after: float = STUCK_AFTER
+    """Seconds after which a task, or a run in which nothing moves, is reported."""
     ends_stuck: bool = False
+    """True if a worker process that is stuck is ended."""
     rewrite: bool | None = None
+    """The option of this name, for datasets that are elements; `None` if it is unset."""
     kept_here: bool = False
+    """True if the run is inline only because some function may be called by no other thread than the consumer's."""
     asked_for: bool = False
+    """True if the user requested threads."""
     native_threads: int = 1
+    """The number of threads of native libraries in each worker process."""
     cores: frozenset[int] | None = None
+    """The cores on which the system keeps threads and processes; `None` for all."""
     most_cores: float = math.inf
+    """The number of cores that threads and processes count with."""
     isolate: bool = False
+    """True if another process makes the run, with the settings `elsewhere`."""
     on_request: bool = False
+    """True if no item is to be made ahead."""
     hosted: bool = False
+    """True if this process makes the run for a consumer in another one."""
     one_by_one: bool = False
+    """True if items come one by one, to find one that ends the process."""
     spares_process: bool = False
+    """True if this process waits until its worker processes are ready, and makes no task meanwhile."""
     tuning: Tuning | None = None
     follows_executor: bool = False
+    """True if `workers` is what the executor told."""
     by_default: bool = False
+    """True if the number of worker processes is that of the cores because nobody asked for another."""
 
     def pinned(self, stage: int) -> TaskTuning | None:
         """Return the size and number of the tasks of a stage, if they are not to be measured."""

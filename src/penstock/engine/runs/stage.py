@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from penstock.core.frozen import frozen
 from penstock.engine import tasks
 from penstock.engine.memory.slots import Slots
 from penstock.engine.runs.feeds import OpenFeed
 from penstock.engine.runs.loop import Loop
-from penstock.engine.runs.session import Session
-from penstock.engine.tasks.gathering import Gathering, gathering_of
+from penstock.engine.runs.scope import Scope
 from penstock.engine.tasks.read_ahead import ReadAhead, fetched_bytes, spacing
 from penstock.engine.tasks.works import PieceWork, RowWork, Work
+from penstock.engine.workers.native_thread import NativeThread, native_thread_for
 from penstock.ops.group.batching import batching_of
 from penstock.ops.group.grouping import Grouping
-from penstock.plan.flow import AskedFlow, Mark
+from penstock.plan.flow import AskedFlow, Mark, Open
 from penstock.plan.node import Node
 
 if TYPE_CHECKING:
@@ -25,42 +26,51 @@ FETCHED = "fetched ahead"
 CHEAP_TO_COPY = 1 << 20  # bytes of a batch: a tenth of a millisecond
 
 
-class Stage:
-    """A part of a plan that one task can run, which makes items of `plan` from the jobs of a feed.
+@frozen()
+class Stretch:
+    """Elementwise nodes that one task runs together, on rows of `base` or on pieces of `source`, which `below` makes.
 
-    The input of the plan is an indexed `base`, which may be the plan itself, or the elements that `below` yields; the
-    elements of a `live` input may take long to come. The consumer receives the items of the `top` stage unchanged.
+    In a `live` stretch the user's code decides when pieces come. A stretch on rows takes every `step`-th row from
+    `first` on: all rows, or those of one virtual stream.
     """
 
-    def __init__(
-        self,
-        plan: Node,
-        base: Node | None,
-        open_feed: OpenFeed,
-        session: Session,
-        below: Node | None = None,
-        *,
-        live: bool = False,
-        top: bool = False,
-        numbered_from: int = 0,
-    ) -> None:
-        self.session = session
+    plan: Node
+    base: Node | None
+    source: Open | None = None
+    below: Node | None = None
+    live: bool = False
+    first: int = 0
+    step: int = 1
+    depth: int = 0  # of flows that read one another on one stack
+    numbered_from: int = 0  # as observers number operations
+
+
+class Stage:
+    """A stretch of a plan that tasks run, which make its items from the jobs of a feed.
+
+    The consumer receives the items of the `top` stage, whose stretch is an indexed plan, unchanged.
+    """
+
+    def __init__(self, stretch: Stretch, open_feed: OpenFeed, scope: Scope, *, top: bool = False) -> None:
+        plan, base, numbered_from = stretch.plan, stretch.base, stretch.numbered_from
+        self.scope = scope
+        self.session = scope.session
         self.plan = plan
         self.base = base
-        self.below = plan if base is not None else below  # the node whose elements a task receives or makes
-        self.live = live
+        self.below = plan if base is not None else stretch.below  # the node whose elements a task receives or makes
+        self.live = stretch.live
         self.top = top
-        self.observer = observer = session.observer
-        self.tuner = session.tuner(of_stream=not top)
+        self.observer = observer = scope.observer
+        self.tuner = scope.tuner(of_stream=not top)
         self.tuner.operation = plan.label()
         self.work: Work
         if top:
-            fills_slots = session.has_given_slots
-            self.work = RowWork(plan, session.allocate, observer, numbered_from, fills_slots=fills_slots)
+            fills_slots = scope.has_given_slots
+            self.work = RowWork(plan, scope.allocate, observer, numbered_from, fills_slots=fills_slots)
         else:
-            self.work = PieceWork(plan, session.allocate, observer, numbered_from)
+            self.work = PieceWork(plan, scope.allocate, observer, numbered_from)
         self.work.meter = self.tuner.meter  # one for all datasets of a kind, most of which have only a few tasks
-        self.turns = session.turns
+        self.turns = scope.turns
         self.batching = batching_of(plan) if top else None
         self.item_rows = self.batching.size if isinstance(self.batching, Grouping) else 1
         self.tuner.item_rows = self.item_rows
@@ -76,18 +86,18 @@ class Stage:
         """Return the memory of batches made whole by tasks, which an epoch before may have shown to be of use."""
         if self.batching is None:
             return None
-        return Slots(self.plan, self.session.allocate_slot, self.tuner.slots)
+        return Slots(self.plan, self.scope.allocate_slot, self.tuner.slots)
 
-    def gathering(self, item_bytes: int | None) -> Gathering | None:
-        """Return the way to gather batches by a native thread, if possible and allowed.
+    def native_thread(self, item_bytes: int | None) -> NativeThread | None:
+        """Return workers that gather batches by a native thread, if possible and allowed.
 
         Large batches that the caller has memory for are written there by tasks, since a copy would take longer.
         """
-        settings = self.session.settings
+        settings = self.scope.settings
         allowed = self.top and settings.begins_inline and not settings.hosted and settings.depth is None
-        if self.session.has_given_slots and (item_bytes or 0) > CHEAP_TO_COPY:
+        if self.scope.has_given_slots and (item_bytes or 0) > CHEAP_TO_COPY:
             return None
-        found = gathering_of(self.plan, self.session.memory, settings.cores) if allowed else None
+        found = native_thread_for(self.work, self.scope.memory, settings.cores) if allowed else None
         if found is not None:
             found.count = self.observer.counter(found.operations)
         return found

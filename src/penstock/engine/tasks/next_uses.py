@@ -81,9 +81,13 @@ class NextUses:
             if objects.folder is not None:
                 uses[objects.folder].append(objects.uses(position, self._stride, self._seconds, now))
         for folder, parts in uses.items():
-            if folder not in self._told:
+            is_new = folder not in self._told
+            if is_new:
                 self._told[folder] = ToldOrder(folder)
             self._told[folder].tell(np.concatenate(parts))
+            for objects in self._sources.values():
+                if is_new and objects.cache is not None and objects.folder == folder:
+                    objects.cache.look_again()  # the order takes room there
 
     def close(self) -> None:
         """Take back what was told."""
@@ -113,6 +117,7 @@ class _Objects:
         source: Any = getattr(node, "source", None)
         paths, starts = paths_of(source), file_starts_of(source)
         cache = None if starts is None else disk_cache_of(paths[0])  # type: ignore[arg-type] - a remote file
+        self.cache = cache
         self.folder = None if cache is None else cache.folder
         self._starts = np.zeros(1, np.int64) if starts is None else starts
         self._length = node.stride

@@ -33,6 +33,7 @@ MOST_ROWS = 1 << 14  # the most rows that one task announces
 FEW_ROWS = 1 << 8  # rows that any task may announce: row numbers take memory, and a read may have been by chance
 GAIN = 8  # a task announces this multiple of its rows until it is far enough ahead; tasks grow
 QUIET = 16  # tasks without a read, after which all data counts as in memory
+STRIDES = 4  # of `MOST_ROWS` rows each, are announced at most of small rows of a remote store
 BLOCK = 512  # bytes in the unit of `Cost.reads`
 RECENT = 8  # tasks, or blocks that are read whole, in the mean of bytes read
 SAMPLES = 8  # positions announced of each block
@@ -47,7 +48,8 @@ class ReadAhead:
     of the rows that it makes. If many rows are read as one block, few tasks read at all: then the chooser counts blocks
     instead of tasks, and announces some rows of each block.
 
-    Rows of remote stores are always announced, by the known bytes of a row.
+    Rows of remote stores are always announced, by the known bytes of a row: small ones many at once, so that those
+    which lie near each other share a request.
     """
 
     def __init__(
@@ -103,9 +105,12 @@ class ReadAhead:
         step = max(int(self._spacing / SAMPLES), 1)
         most = min(max(self._few, GAIN * made), self._most) if step == 1 else min(self._most, MOST_SAMPLES) * step
         room = FETCHED_AHEAD if self._room is None else self._room()
-        distance = room / self._fetched if self._fetched else AHEAD_BYTES / max(self._bytes, 1.0)
-        high = min(position + max(int(distance), 1), low + most, end)
-        if low >= high:
+        distance = max(int(room / self._fetched if self._fetched else AHEAD_BYTES / max(self._bytes, 1.0)), 1)
+        least = 1
+        if self._fetched and step == 1 and distance >= STRIDES * self._most:
+            distance, most, least = STRIDES * self._most, self._most, self._most
+        high = min(position + distance, low + most, end)
+        if high - low < (1 if high == end else least):
             return None
         if step == 1:
             rows, self._told = rows_of(low, high)

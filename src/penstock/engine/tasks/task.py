@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
 from penstock.core.arrays import Rows
+from penstock.elements.chunks.chunk import Items
 from penstock.elements.footprint import memory_of
 from penstock.engine.memory.slots import Slot
 from penstock.engine.tasks.cost import Cost, Took
@@ -14,6 +15,10 @@ from penstock.plan.flow import Mark, Piece
 
 if TYPE_CHECKING:
     from penstock.plan.trial import Terms
+
+
+NOTHING = Items([])
+"""The elements of a piece of rows, which are still to be made."""
 
 
 class Cancelable(Protocol):

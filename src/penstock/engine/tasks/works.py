@@ -18,7 +18,7 @@ from penstock.engine.tasks.read_ahead import telling
 from penstock.engine.tasks.task import Job, Made, Result, Task
 from penstock.ops.group.batching import batching_of
 from penstock.plan.flow import Piece
-from penstock.plan.graph import all_nodes
+from penstock.plan.graph import all_nodes, same_plan
 from penstock.plan.node import Node
 from penstock.plan.quota import of_thread, under_quota
 
@@ -35,6 +35,14 @@ class Rebuildable(Protocol):
     def plan(self) -> Node: ...
     @property
     def numbered_from(self) -> int: ...
+
+
+def is_same_work(one: Rebuildable, other: Rebuildable) -> bool:
+    """Return whether two works make the same elements and have the same numbers, so that processes need only one."""
+    if one is other:
+        return True
+    is_alike = type(one) is type(other) and one.numbered_from == other.numbered_from
+    return is_alike and same_plan(one.plan, other.plan)
 
 
 def bound_caches(plan: Node, budget: Budget) -> None:

@@ -13,6 +13,7 @@ from penstock.core import pickling
 from penstock.engine.memory.pool import ALIGNMENT, SMALL
 
 Dumps: TypeAlias = Callable[..., bytes]
+IN_A_MESSAGE = 1 << 14  # bytes of elements that are sent directly, because it takes less time than to share them
 
 
 class SharedPlaces(Protocol):

@@ -22,7 +22,7 @@ from typing import Literal, TypeAlias
 
 from penstock.core.frozen import frozen
 from penstock.engine.tasks.cost import BESIDE_OTHERS, MS, WANTED, Cost
-from penstock.engine.tuning.look import JUST_ONE, ONE_CORE, SHORTEST_LOOK, Look
+from penstock.engine.tuning.look import JUST_ONE, NO_WAIT, ONE_CORE, PATIENCE, SHORTEST_LOOK, Look, Wait
 
 MOST_WORKERS = 64
 LONGEST_LOOK = 200 * MS
@@ -43,8 +43,6 @@ WORTH = 1.1  # throughput ratio that more threads need to stay
 AS_MUCH = 0.95  # throughput ratio that fewer threads than cores, or none, need to stay
 GUILTY = 0.75  # least throughput ratio of one thread to two if the two wait for the GIL
 CLEAR_RATIO = 1.6  # throughput this much above or below the needed one is judged after half a short look
-PATIENCE = 4  # looks before a failed attempt is repeated, and the factor for each time after
-LONGEST_PATIENCE = 1024
 CONVICTED = 2  # looks in a row that must find the GIL held
 CHANCES = 3  # looks in a row in which processes must make more than threads
 
@@ -77,20 +75,16 @@ class HillClimb:
     look: Look = field(default_factory=Look)
     last: Look | None = None  # the one before, with this number of threads
     attempt: Attempt | None = None
-    more_in: int = 0  # looks until more threads may be tried
-    fewer_in: int = 0
+    more: Wait = NO_WAIT  # until more threads are tried
+    fewer: Wait = NO_WAIT
+    none: Wait = NO_WAIT
     useless_from: float = math.inf  # the wait of a task, in units of its CPU time, that more threads did not hide
     has_halved: bool = False  # half as many threads made as much
     has_read: bool = False  # tasks have read from a disk
-    patience_for_more: int = PATIENCE
-    patience_for_fewer: int = PATIENCE
     clocks: tuple[int, int] | None = None
     spared: int = 0  # threads that were given back, since the consumer's step takes longer than its items
-    spare_in: int = 0  # looks until threads may be given back
-    patience_to_spare: int = PATIENCE
+    spare: Wait = NO_WAIT  # until threads are given back
     pays_from: int = 0  # ns an item costs inline, from which on threads pay; 0 if there must be threads
-    none_in: int = 0  # looks until no threads may be tried
-    patience_for_none: int = PATIENCE
     told_enough: bool = False  # that the consumer hardly waits
     one_thread: bool = False  # a second thread has no work, since one thread at a time calls the functions
     passed: int = 0  # ns in all runs so far
@@ -109,13 +103,13 @@ class HillClimb:
         Fewer threads may be tried again at once, though not in every run, if data was read from a disk: it may be in
         memory now.
         """
-        is_cached = self.has_read and self.patience_for_fewer <= PATIENCE**2
-        fewer_in = min(self.fewer_in, 0) if is_cached else self.fewer_in
+        is_cached = self.has_read and self.fewer.after_failure <= PATIENCE**2
+        fewer = self.fewer._replace(left=min(self.fewer.left, 0)) if is_cached else self.fewer
         return replace(
             self,
             decisions=decisions,
             look=replace(self.look, spent=replace(self.look.spent)),
-            fewer_in=fewer_in,
+            fewer=fewer,
             has_read=False,
             clocks=None,
             told_enough=False,
@@ -165,7 +159,7 @@ class HillClimb:
 
     def _spared(self, look: Look, share: float) -> int | None:
         """Return the number of threads that the consumer needs, if there are more and it hardly waits."""
-        self.spare_in -= 1
+        self.spare = self.spare.looked()
         if share >= FAST_ENOUGH or self.elsewhere == "tried":
             return None
         waits = f"the consumer waits for {100 * share:.1f} % of the time"
@@ -174,7 +168,7 @@ class HillClimb:
             self.decisions.append(f"{self.told(self.threads)} {_are(self.threads)} fast enough: {waits}")
         self.attempt = None  # it cannot be judged by a pace that the consumer sets
         wanted = max(math.ceil(ROOM * look.spent.wall / look.passed), 1)
-        if self.fixed or wanted >= self.threads or self.spare_in >= 0:
+        if self.fixed or wanted >= self.threads or not self.spare.is_over:
             return None
         self.decisions.append(f"{self.told(wanted)} instead of {self.threads}: {waits}, and no more had a task")
         self.spared += self.threads - wanted
@@ -183,7 +177,7 @@ class HillClimb:
     def _taken_back(self, share: float) -> int:
         """Return the number of threads before some were given back, as the consumer waits for them now."""
         threads, self.spared = self.threads + self.spared, 0
-        self.spare_in, self.patience_to_spare = self.patience_to_spare, _longer(self.patience_to_spare)
+        self.spare = self.spare.failed()
         with_fewer = f"with {self.threads} the consumer waits for {100 * share:.0f} % of the time"
         self.decisions.append(f"{self.told(threads)} again: {with_fewer}")
         return self._go_on_with(threads)
@@ -208,11 +202,9 @@ class HillClimb:
 
     def _considered(self, look: Look) -> int | None:
         """Return another number of threads to try after a look at this one, if any."""
-        self.more_in -= 1
-        self.fewer_in -= 1
-        self.none_in -= 1
+        self.more, self.fewer, self.none = self.more.looked(), self.fewer.looked(), self.none.looked()
         if not self.threads:
-            may_pay = self.more_in < 0 and look.work >= self.pays_from * look.made
+            may_pay = self.more.is_over and look.work >= self.pays_from * look.made
             return self._try(self.enough, look, WORTH) if may_pay else None
         if self.threads <= self.enough:
             self.alone = self.threads / look.rate
@@ -225,19 +217,19 @@ class HillClimb:
         if contended and self.threads <= self.enough:
             return None
         if self._only_waits(look) and look.waiting(self.threads) > OTHER_WORK * self.useless_from:
-            self.more_in, self.patience_for_more, self.useless_from = -1, PATIENCE, math.inf
-        return self._try(more, look, WORTH) if self.more_in < 0 and (more := self._more(look)) else None
+            self.more, self.useless_from = Wait(-1), math.inf
+        return self._try(more, look, WORTH) if self.more.is_over and (more := self._more(look)) else None
 
     def _fewer(self, look: Look, contended: bool) -> int | None:
         """Return a smaller number of threads to try, or none, if there is a reason."""
-        if self.fewer_in < 0 and self.threads > self.enough:
+        if self.fewer.is_over and self.threads > self.enough:
             if self._may_be_too_many(look):
                 return self._try(self._surely_enough(look), look, 1 / WORTH)
-        elif self.fewer_in < 0 and contended and not look.starved:
+        elif self.fewer.is_over and contended and not look.starved:
             running = max(round(look.spent.cpu / look.passed), 1)
             if running < self.threads:
                 return self._try(running, look, AS_MUCH, suspects_gil=look.ran_one)
-        return self._try(0, look, AS_MUCH) if self.none_in < 0 and self._may_need_none(look) else None
+        return self._try(0, look, AS_MUCH) if self.none.is_over and self._may_need_none(look) else None
 
     def _may_need_none(self, look: Look) -> bool:
         """Return whether the consumer's thread may make as much, since items are cheap and few are made at a time.
@@ -297,11 +289,11 @@ class HillClimb:
         if more is not stays and not self.has_halved:
             if tried and before:
                 self.useless_from = attempt.look.waiting(before) if more else look.waiting(tried)
-            self.more_in, self.patience_for_more = self.patience_for_more, _longer(self.patience_for_more)
+            self.more = self.more.failed()
         elif not stays and not tried:
-            self.none_in, self.patience_for_none = self.patience_for_none, _longer(self.patience_for_none)
+            self.none = self.none.failed()
         elif not stays:
-            self.fewer_in, self.patience_for_fewer = self.patience_for_fewer, _longer(self.patience_for_fewer)
+            self.fewer = self.fewer.failed()
         if attempt.suspects_gil or (more and stays):
             self.holds_gil = not more and ratio >= GUILTY
         made = f"made {ratio:.2f} times as much" + (": the functions hold the GIL" if self.holds_gil else "")
@@ -325,11 +317,11 @@ class HillClimb:
         self.attempt = Attempt(self.threads, threads_made, WORTH)
         self.look = Look(under_way + 2 * processes, LONGEST_LOOK)
         self.threads, self.elsewhere, self.holds_gil, self.spared = processes, "tried", False, 0
-        self.spare_in = self.patience_to_spare
+        self.spare = self.spare.begun_again()
 
     def begin_elsewhere(self) -> None:
         """Have processes from the beginning, of which some may be given back, and no others tried."""
-        self.elsewhere, self.spare_in = "stays", self.patience_to_spare
+        self.elsewhere, self.spare = "stays", self.spare.begun_again()
 
     def told(self, count: int) -> str:
         """Return a number of threads, or of processes, in words."""
@@ -368,10 +360,6 @@ class HillClimb:
             self.holds_gil = True
             waiting = f"a task waits for {look.waiting(self.threads):.1f} times its CPU time"
             self.decisions.append(f"the functions hold the GIL: on {_threads(self.threads)} {waiting}")
-
-
-def _longer(patience: int) -> int:
-    return min(PATIENCE * patience, LONGEST_PATIENCE)
 
 
 def _are(count: int) -> str:

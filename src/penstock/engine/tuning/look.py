@@ -1,9 +1,10 @@
-"""A look at the tasks that some number of threads made: their cost, and the time that passed."""
+"""A look at the tasks that some number of threads made, and waits that last some looks."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from penstock.engine.tasks.cost import MS, Cost
 
@@ -12,6 +13,8 @@ ONE_CORE = 0.7  # cores in use at which some task runs that others may wait for
 JUST_ONE = 1.2
 STARVED = 0.2  # share of tasks' time without a core; above it, other processes may have used the core
 LONGEST_YIELD = 10 * MS  # ns; a thread that waits for the GIL asks again every 5 ms
+PATIENCE = 4  # looks before a failed attempt is repeated, and the factor for each time after
+LONGEST_PATIENCE = 1024
 
 
 @dataclass
@@ -66,3 +69,30 @@ class Look:
     def starved(self) -> bool:
         """True if tasks were without a core for much of the time."""
         return self.spent.starved > STARVED * self.spent.wall
+
+
+class Wait(NamedTuple):
+    """The looks until an attempt of one kind: those that are `left`, and those to wait `after_failure` of the next."""
+
+    left: int = 0
+    after_failure: int = PATIENCE
+
+    @property
+    def is_over(self) -> bool:
+        """True if the attempt may be made."""
+        return self.left < 0
+
+    def looked(self) -> Wait:
+        """Return the wait after one more look."""
+        return self._replace(left=self.left - 1)
+
+    def begun_again(self) -> Wait:
+        """Return the wait from its beginning on."""
+        return self._replace(left=self.after_failure)
+
+    def failed(self) -> Wait:
+        """Return the wait after an attempt that has failed: the next failure will be followed by a longer one."""
+        return Wait(self.after_failure, min(PATIENCE * self.after_failure, LONGEST_PATIENCE))
+
+
+NO_WAIT = Wait()

@@ -13,9 +13,9 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from penstock.engine import tuning
+from penstock.engine.memory.limits import available_cores
 from penstock.engine.memory.slots import SlotsBefore
 from penstock.engine.tasks.cost import BESIDE_OTHERS, MS, WANTED, Cost, Meter
-from penstock.engine.tuning.budget import available_cores
 
 if TYPE_CHECKING:
     from penstock.core.tunings import TaskTuning
@@ -64,7 +64,6 @@ class Tuner:
     by_default: bool = False  # `workers` is the number of cores, and nobody asked for it
     is_far: bool = False  # an executor carries the results of tasks here
     may_return: bool = False  # to the consumer's thread, from others
-    pinned: TaskTuning | None = None  # used instead of what is measured
     slots: SlotsBefore = field(default_factory=SlotsBefore)  # those of the batches made so far
     item_wall: float = 0.0  # ns
     looks: int = 0
@@ -142,7 +141,7 @@ class Tuner:
 
     def threads_pay(self) -> bool:
         """Return whether threads should replace inline tasks."""
-        return self.pinned is None and self._knows(self.item_wall) and self.item_wall >= THREAD_PAYS
+        return self._knows(self.item_wall) and self.item_wall >= THREAD_PAYS
 
     def _knows(self, wall: float) -> bool:
         """Return whether enough was measured to go by a cost of `wall` ns; a first call may cost more than others.
@@ -159,7 +158,7 @@ class Tuner:
         The overhead of a task matters little only if the task is long, and the first task may have files to open. Two
         tasks in a row must agree: the first one of several rows may have a function to trace.
         """
-        if self.pinned is not None or cost.wall * left < SURELY_PAYS * rows:
+        if cost.wall * left < SURELY_PAYS * rows:
             return False
         agreed, self.seemed_to_pay = self.seemed_to_pay, cost.wall >= LONG_LOOK
         return True if agreed and self.seemed_to_pay and self._knows(cost.wall) else None
@@ -255,8 +254,6 @@ class Tuner:
 
     def tasks(self) -> TaskTuning:
         """Return the size and number of tasks, as found so far."""
-        if self.pinned is not None:
-            return self.pinned
         from penstock.core.tunings import TaskTuning  # for reports, and takes a millisecond to load
 
         parts = 1 if self.item_rows <= 1 or self.group > 1 else self.split_item()
@@ -264,7 +261,7 @@ class Tuner:
 
     def reasons(self) -> list[str]:
         """Return the reasons for the number of threads, and for the size of tasks, in words."""
-        if self.pinned is not None or not self.looks:
+        if not self.looks:
             return [*self.decisions]
         why, costs = [*self.decisions], f"an item costs {self.item_mean / MS:.3g} ms"
         if self.climb is None and self.item_wall < THREAD_PAYS:
@@ -283,8 +280,6 @@ class Tuner:
         its bytes, and starts there if only native code runs. Once settled it changes only if it is clearly too small or
         too large: changing back and forth would take memory of several sizes.
         """
-        if self.pinned is not None and not self.alone_by_size:
-            return self.pinned.beside if beside else self.pinned.items
         if self.looks == 0 or self.item_mean <= 0 or self.alone_by_size:
             return 1
         if beside:
@@ -320,8 +315,6 @@ class Tuner:
         Tasks that are far are few and long, unless the number of items that are `fitting` at a time leaves no work for
         some workers then.
         """
-        if self.pinned is not None:
-            return self.pinned.parts
         if self.looks == 0:
             return max(self.threads, 1)
         most = min(self.threads, int(self.item_wall // LONGEST_PIECE))
@@ -334,7 +327,7 @@ class Tuner:
 
         If some tasks take longer than others, they hold up those behind them; then two more wait for each worker.
         """
-        return 2 * max(self.threads, 1) + 1 + self._more() if self.pinned is None else self.pinned.ahead
+        return 2 * max(self.threads, 1) + 1 + self._more()
 
     def _more(self) -> int:
         more = 2 * max(self.threads, 1) if self.deviation > UNEVEN * self.item_mean else 0
@@ -345,9 +338,41 @@ class Tuner:
 
         There are fewer if tasks are uneven, and while more threads are tried, so that memory stays the same.
         """
-        if self.pinned is not None:
-            return self.pinned.spare
         small = min(SPARE, SPARE_BYTES // (self.item_bytes * self.group)) if self.item_bytes else 0
         attempt = None if self.climb is None else self.climb.attempt
         tried = 0 if attempt is None else max(self.threads - attempt.before, 0)
         return max(small - self._more() - 2 * tried, 0)
+
+
+@dataclass(eq=False)
+class PinnedTuner(Tuner):
+    """A tuner that observes tasks, for the verdict, and gives them the settings that another run has found."""
+
+    pinned: TaskTuning = field(kw_only=True)
+
+    def threads_pay(self) -> bool:
+        return False
+
+    def pays_to_split(self, cost: Cost, rows: int, left: int) -> bool | None:
+        return False
+
+    def tasks(self) -> TaskTuning:
+        return self.pinned
+
+    def reasons(self) -> list[str]:
+        return [*self.decisions]
+
+    def group_items(self, *, beside: bool = False) -> int:
+        """Return the number of items in one task; 1 if tasks of several items have made too much."""
+        if self.alone_by_size:
+            return 1
+        return self.pinned.beside if beside else self.pinned.items
+
+    def split_item(self, fitting: float = math.inf) -> int:
+        return self.pinned.parts
+
+    def depth(self) -> int:
+        return self.pinned.ahead
+
+    def spare(self) -> int:
+        return self.pinned.spare

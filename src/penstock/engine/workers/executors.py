@@ -1,25 +1,53 @@
-"""Workers that run tasks in threads: those of the run, or those of an executor that is handed in."""
+"""Workers: their protocol, those in threads of the run or of an executor, and how an executor is called."""
 
 from __future__ import annotations
 
 import sys
 import threading
-from concurrent.futures import BrokenExecutor, Executor, Future
+from collections.abc import Callable
+from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from penstock.core.errors import ClosedError, WorkerError
 from penstock.engine.tasks.cost import Contention
 from penstock.engine.tasks.task import Job, Made, Result, Task
 from penstock.engine.tasks.works import Work
-from penstock.engine.workers.calls import items_of, result_of, submitted
-from penstock.engine.workers.protocol import TaskResults
 from penstock.engine.workers.threads import Threads
 from penstock.engine.workers.window import WHILE_WAITING
 from penstock.plan.quota import QuotaExceeded
 
 if TYPE_CHECKING:
-    pass
+    from penstock.executors.protocol import Placing
+
+
+class Workers(Protocol):
+    """Workers that begin the tasks of jobs, and tell the result of each."""
+
+    @property
+    def name(self) -> str: ...
+
+    shares_gil: bool
+    is_tuned: bool
+    """True if the tuner chooses how many there are, or measures what they make."""
+
+    @property
+    def ready(self) -> bool:
+        """True once tasks may be submitted; until then, the loop makes them itself."""
+        ...
+
+    def submit(
+        self, job: Job, number: int, done: Callable[[Result], object], may_begin: Callable[[], bool] | None = None
+    ) -> None:
+        """Begin a task of a job, and call `done` with its result, in any thread.
+
+        A task that leaves this process begins once `may_begin` returns true, if it is given.
+        """
+        ...
+
+    def admit(self) -> None:
+        """Look again at the tasks that may not begin, now that there is more room."""
+        ...
 
 
 class _Serving(threading.local):
@@ -50,24 +78,26 @@ class ThreadWorkers:
         workers = self._executor.workers if isinstance(self._executor, Threads) else None
         return f"{workers} thread{'' if workers == 1 else 's'}" if workers else type(self._executor).__name__
 
-    def submit(self, job: Job, number: int, window: TaskResults) -> None:
-        executor = self._executor
+    def submit(
+        self, job: Job, number: int, done: Callable[[Result], object], may_begin: Callable[[], bool] | None = None
+    ) -> None:
+        executor, task = self._executor, job.tasks[number]
         if isinstance(executor, Threads):
-            if not executor.post(partial(self._make, job, number, window)):
-                window.finish(job, number, ClosedError(WHILE_WAITING))
+            if not executor.post(partial(self._make, task, done)):
+                done(ClosedError(WHILE_WAITING))
             return
         try:
-            future = submitted(executor, job, self._serve, executor, job.tasks[number])
+            future = submitted(executor, job, self._serve, executor, task)
         except BrokenExecutor as error:  # while earlier items were under way
-            window.finish(job, number, _died(job, error))
+            done(_died(job, error))
             return
         job.futures.append(future)
 
-        def done(future: Future[Any]) -> None:
+        def ended(future: Future[Any]) -> None:
             result = result_of(future, job)
-            window.finish(job, number, _died(job, result) if isinstance(result, BrokenExecutor) else result)
+            done(_died(job, result) if isinstance(result, BrokenExecutor) else result)
 
-        future.add_done_callback(done)
+        future.add_done_callback(ended)
 
     def _serve(self, executor: Executor, task: Task) -> Made:
         _serving.executors.append(executor)
@@ -76,17 +106,70 @@ class ThreadWorkers:
         finally:
             _serving.executors.pop()
 
-    def _make(self, job: Job, number: int, window: TaskResults) -> None:
+    def _make(self, task: Task, done: Callable[[Result], object]) -> None:
         try:
-            result: Result = self._work.make(job.tasks[number])
+            result: Result = self._work.make(task)
         except QuotaExceeded as error:
             result = error.with_traceback(None)  # its frames hold the elements made, and refer to the job
         except BaseException as error:  # noqa: BLE001 - handed to the consumer, which raises it
             result = error
-        window.finish(job, number, result)
+        done(result)
 
     def admit(self) -> None:
         """Do nothing: the jobs that the loop begins are few enough, since results are not copied."""
+
+
+def submitted(executor: Executor, job: Job, function: Any, *args: Any, place: int | None = None) -> Future[Any]:
+    """Return the task's future; if the executor takes no task, a failed future, so that earlier items come first.
+
+    An executor that is `Placing` is told the `place` of the task, if any. One that is broken raises a `BrokenExecutor`.
+    """
+    name = type(executor).__name__
+    try:
+        submit: Any = executor.submit if place is None else partial(cast("Placing", executor).submit_near, place)
+        given: Any = submit(function, *args)
+        if callable(getattr(given, "add_done_callback", None)):
+            return given
+        refused = WorkerError(
+            f"{name}.submit() returned {type(given).__name__} for the task of {items_of(job)}; it must return a "
+            "concurrent.futures.Future"
+        )
+    except BrokenExecutor:
+        raise
+    except RuntimeError as error:
+        refused = WorkerError(
+            f"the {name} accepted no task for {items_of(job)}: {error}. "
+            "Keep it open for as long as the iterator is in use"
+        )
+        refused.__cause__ = error
+    except Exception as error:  # noqa: BLE001 - the consumer raises it in its turn
+        refused = WorkerError(f"the {name} accepted no task for {items_of(job)}: {type(error).__name__}: {error}")
+        refused.__cause__ = error
+    return as_failed(refused)
+
+
+def result_of(future: Future[Any], job: Job) -> Any:
+    """Return the result of a future that is done, or its exception."""
+    try:
+        return future.result()
+    except CancelledError as error:
+        cancelled = WorkerError(f"the task of {items_of(job)} was canceled by its executor")
+        cancelled.__cause__ = error
+        return cancelled
+    except BaseException as error:  # noqa: BLE001 - handed to the consumer, which raises it
+        return error
+
+
+def as_failed(error: Exception) -> Future[Any]:
+    """Return a future that has failed with an error."""
+    future: Future[Any] = Future()
+    future.set_exception(error)
+    return future
+
+
+def items_of(job: Job) -> str:
+    """Return the items of a job in words."""
+    return f"items {job.task.low} to {job.task.high}"
 
 
 def is_remote(executor: object) -> bool:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import threading
 from collections import deque
+from collections.abc import Callable
+from functools import partial
 
 from penstock.core.budget import Account, unlimited
 from penstock.core.errors import ClosedError
@@ -53,16 +55,15 @@ class Window:
         """True if the next job is not done yet."""
         return self._next_done() is None
 
-    @property
-    def is_bounded(self) -> bool:
-        """True if the user has given the budget, so that workers begin no task beyond it."""
-        return self._account.budget.given
+    def admission(self, job: Job) -> Callable[[], bool] | None:
+        """Return the function that says whether workers may begin a job; `None` unless the user has given the budget.
 
-    def admits(self, job: Job) -> bool:
-        """Return whether workers may begin a job: the oldest always, others while all that is made fits the budget.
-
-        Jobs reserved room for what was expected of them. If those before have made more, the others wait.
+        They may always begin the oldest job, and others while all that is made fits the budget. Jobs reserved room for
+        what was expected of them. If those before have made more, the others wait.
         """
+        return partial(self._admits, job) if self._account.budget.given else None
+
+    def _admits(self, job: Job) -> bool:
         with self._lock:
             if self._closed or not self._jobs or job is self._jobs[0]:
                 return True

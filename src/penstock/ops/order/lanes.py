@@ -98,6 +98,7 @@ class _Lanes:
         self._latest = (-2, NO_IDS)  # places of all lanes in one round
         self._counts: list[int] = []  # places of the last round, of the one before, and so on
         self._sizes: deque[float] = deque()  # bytes of an element of these rounds
+        self._alike = 0  # rounds of late whose elements have the same size
 
     def read_pool(self, reader: Reader) -> Piece | None:
         """Return the elements of the pool, or as many as there are; `None` if there are none."""
@@ -108,6 +109,15 @@ class _Lanes:
             missing -= len(part)
             self._hold_bytes(self._account.nbytes + memory_of(part.chunk), self.pool - missing)
         return join_pieces(parts) if parts else None
+
+    def _count_bytes(self, nbytes: float, rounds: int) -> None:
+        """Count the elements of rounds, each of these bytes, instead of those that they replace."""
+        is_same = nbytes == self._sizes[0]
+        if is_same and self._alike >= len(self._counts):  # as all that wait
+            return
+        self._alike = self._alike + rounds if is_same else rounds
+        self._sizes.extendleft([nbytes] * rounds)
+        self._hold_bytes(int(sum(map(mul, self._counts, self._sizes))), len(self._ids))
 
     def _hold_bytes(self, nbytes: int, elements: int) -> None:
         self._count = elements
@@ -146,8 +156,7 @@ class _Lanes:
         places = self._places(number, lanes)
         held.put(piece.chunk, places)
         self._ids[places] = piece.ids
-        self._sizes.extendleft([memory_of(piece.chunk) / len(piece)] * rounds)
-        self._hold_bytes(int(sum(map(mul, self._counts, self._sizes))), len(self._ids))
+        self._count_bytes(memory_of(piece.chunk) / len(piece), rounds)
 
     def take(self, low: int, high: int, after: Mark) -> Piece:
         """Return the elements that leave after the rounds `low` to `high`, one from each lane that has one."""

@@ -6,7 +6,10 @@ import os
 import threading
 import time
 from collections import OrderedDict
+from collections.abc import Mapping
+from contextlib import suppress
 from functools import lru_cache
+from typing import Any
 from warnings import warn
 
 from penstock.core.digest import digest
@@ -14,6 +17,7 @@ from penstock.core.errors import CacheWarning
 from penstock.storage.remote.cached_file import CachedFile, is_unused
 from penstock.storage.remote.file import RemoteFile
 from penstock.storage.remote.orders import ToldOrders
+from penstock.storage.remote.room import DISK_BLOCK, CacheRoom, RoomCounts, blocks_in, most_taken_by
 
 DEFAULT_CACHE_BYTES = 32 << 30
 """The bytes that the cache of a host may take, unless `storage_options=` has `cache_bytes`."""
@@ -27,23 +31,23 @@ _LOOKS = 64  # the folder is counted again after this part of the limit was writ
 class DiskCache:
     """The files of a folder, one for each object, named by its URL, size and tag.
 
-    Once `most` bytes are there, files that no process has open make room: first those that no run of the host will
-    read, used longest ago first, then those that are read later than the newcomer will be read again, the last one
-    first. If there are none, the cache keeps what it has and takes no more. A disk that is full or read-only ends
-    writing with one warning.
+    All that the cache writes takes at most `most` bytes of the disk, whatever number of processes write: journals,
+    folders, orders and, if their folder `index` is given, indexes. Once there is no more room, files that no process
+    has open make room: first those that no run of the host will read, used longest ago first, then those that are read
+    later than the newcomer will be read again, the last one first. If there are none, the cache keeps what it has and
+    takes no more. A disk that is full or read-only ends writing with one warning.
 
     Of a newcomer that no run has told of, only files make room that no run has told of either, and that this process
     never used.
     """
 
-    def __init__(self, folder: str, most: int) -> None:
+    def __init__(self, folder: str, most: int, index: str | None = None) -> None:
         self.folder = os.path.abspath(folder)
+        self._index = index
         self._most = most
         self._lock = threading.Lock()
         self._open: OrderedDict[str, CachedFile] = OrderedDict()
-        self._taken = 0  # bytes in the folder, when counted, and written since
-        self._next_look = 0  # bytes written since the last count, from which on to count again
-        self._written = 0
+        self._room = CacheRoom(os.path.join(self.folder, "room"))
         self._is_off = False
         self._began = time.time()
         self._orders = ToldOrders(self.folder)
@@ -64,14 +68,24 @@ class DiskCache:
         """Keep a range of an object, if there is room."""
         if self._is_off or not len(content):
             return
+        size = most_taken_by(len(content))
         try:
-            if not self._has_room(file, len(content)):
+            if not self._begin(file, size):
                 return
-            kept = self._file_of(file, make=True)
-            if kept is not None:
-                kept.write(begin, content)
+            try:
+                kept = self._file_of(file, make=True)
+                if kept is not None:
+                    kept.write(begin, content)
+            finally:
+                with self._lock:
+                    self._room.end(size)
         except OSError as error:
             self._turn_off(error)
+
+    def look_again(self) -> None:
+        """Count what is on the disk before the next write: something else was written there."""
+        with self._lock, suppress(OSError), self._room.locked() as counts:
+            counts.since = None
 
     def place_of(self, file: RemoteFile) -> str:
         """Return the path of the file of an object."""
@@ -103,19 +117,30 @@ class DiskCache:
                 self._open.popitem(last=False)
             return kept
 
-    def _has_room(self, file: RemoteFile, size: int) -> bool:
-        with self._lock:
-            if self._written >= self._next_look:
+    def _begin(self, file: RemoteFile, size: int) -> bool:
+        """Return whether there is room for a write of at most `size` bytes on the disk, which then counts."""
+        with self._lock, self._room.locked() as counts:
+            if counts.since is None or counts.since >= self._most // _LOOKS:
                 self._open.clear()  # of files that are no longer used, which would keep others from making room
-                self._taken = sum(blocks for _, blocks, _ in self._files())
-                self._written, self._next_look = 0, max(self._most // _LOOKS, 1)
-            short = self._taken + size - self._most
-            free = self._short_of_space(size)
-            if max(short, free) > 0 and not self._make_room(max(short, free), file):
+                self._count(counts)
+            if self._is_short(counts, size) > 0 and not self._make_room(size, file, counts):
                 return False
-            self._taken += size
-            self._written += size
+            counts.add(size)
+            self._room.begin(size)
             return True
+
+    def _count(self, counts: RoomCounts) -> list[tuple[float, int, str]]:
+        """Count the bytes on the disk, and return the files as `_files`."""
+        under_way = self._room.under_way()  # before the look at the disk, where they are next
+        files = self._files()
+        around = [self._room.folder, self._orders.folder, *([] if self._index is None else [self._index])]
+        folders = DISK_BLOCK * (1 + len(self._inner()))
+        counts.counted(under_way + folders + sum(blocks for _, blocks, _ in files) + sum(map(blocks_in, around)))
+        return files
+
+    def _is_short(self, counts: RoomCounts, size: int) -> int:
+        """Return the bytes that have to go before a write of `size` bytes."""
+        return max(counts.taken + size - self._most, self._short_of_space(size))
 
     def _short_of_space(self, size: int) -> int:
         """Return the bytes that the disk lacks so that its floor stays free after `size` more."""
@@ -129,43 +154,49 @@ class DiskCache:
     def _files(self) -> list[tuple[float, int, str]]:
         """Return the time of last use, the bytes on disk and the path of each file of the cache."""
         found: list[tuple[float, int, str]] = []
-        if not os.path.isdir(self.folder):
-            return found
-        for inner in os.scandir(self.folder):
-            if len(inner.name) == 2 and inner.is_dir(follow_symlinks=False):
-                for entry in os.scandir(inner.path):
-                    if entry.name.endswith(_SUFFIX):
-                        try:
-                            status = entry.stat(follow_symlinks=False)
-                        except FileNotFoundError:
-                            continue  # deleted by another process
-                        found.append((status.st_mtime, 512 * status.st_blocks, entry.path))
+        for inner in self._inner():
+            for entry in os.scandir(inner):
+                if entry.name.endswith(_SUFFIX):
+                    try:
+                        status = entry.stat(follow_symlinks=False)
+                    except FileNotFoundError:
+                        continue  # deleted by another process
+                    found.append((status.st_mtime, 512 * status.st_blocks, entry.path))
         return found
 
-    def _make_room(self, size: int, newcomer: RemoteFile) -> bool:
-        """Delete files that make room for a newcomer until there are `size` more bytes; return whether they do."""
+    def _inner(self) -> list[str]:
+        """Return the folders of the files."""
+        if not os.path.isdir(self.folder):
+            return []
+        inner = [entry for entry in os.scandir(self.folder) if len(entry.name) == 2]
+        return [entry.path for entry in inner if entry.is_dir(follow_symlinks=False)]
+
+    def _make_room(self, size: int, newcomer: RemoteFile, counts: RoomCounts) -> bool:
+        """Delete files that make room for `size` bytes of a newcomer; return whether they do."""
         now = time.monotonic()
         if now < self._try_again:
             return False
-        for taken, path in self._dispensable(newcomer):
-            if size <= 0:
+        files = self._count(counts)
+        short = self._is_short(counts, size)
+        for taken, path in self._dispensable(newcomer, files):
+            if short <= 0:
                 break
             self._open.pop(path, None)  # its last user closes it
             if is_unused(path):
                 os.unlink(path)
-                self._taken -= taken
-                size -= taken
-        if size > 0:
+                counts.taken -= taken
+                short -= taken
+        if short > 0:
             self._try_again = now + _TRY_AGAIN
-        return size <= 0
+        return short <= 0
 
-    def _dispensable(self, newcomer: RemoteFile) -> list[tuple[int, str]]:
+    def _dispensable(self, newcomer: RemoteFile, files: list[tuple[float, int, str]]) -> list[tuple[int, str]]:
         """Return the bytes and path of files that are worth less than a newcomer, the least first."""
         uses = self._orders.uses()
         its_place, its_use = self.place_of(newcomer), uses.get(self.name_of(newcomer))
         untold: list[tuple[float, int, str]] = []
         later: list[tuple[float, int, str]] = []
-        for used, taken, path in self._files():
+        for used, taken, path in files:
             use = uses.get(os.path.basename(path).removesuffix(_SUFFIX))
             if path == its_place:
                 continue
@@ -188,9 +219,14 @@ def cache_root() -> str:
     return os.path.join(root, "penstock")
 
 
+def index_folder(options: Mapping[str, Any]) -> str:
+    """Return the folder of the indexes of remote objects."""
+    return os.path.join(os.path.expanduser(os.fspath(options.get("cache_dir") or cache_root())), "index")
+
+
 @lru_cache(maxsize=16)
-def _disk_cache(folder: str, most: int, process: int) -> DiskCache:
-    return DiskCache(folder, most)
+def _disk_cache(folder: str, most: int, index: str, process: int) -> DiskCache:
+    return DiskCache(folder, most, index)
 
 
 def disk_cache_of(file: RemoteFile) -> DiskCache | None:
@@ -205,4 +241,4 @@ def disk_cache_of(file: RemoteFile) -> DiskCache | None:
     if most <= 0:
         return None
     folder = options.get("cache_dir") or os.path.join(cache_root(), "objects")
-    return _disk_cache(os.path.expanduser(os.fspath(folder)), most, os.getpid())
+    return _disk_cache(os.path.expanduser(os.fspath(folder)), most, index_folder(options), os.getpid())

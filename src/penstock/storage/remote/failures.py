@@ -28,6 +28,7 @@ class Reason(Enum):
     OPTION = "option"
     BAD_KEY = "bad key"
     PANIC = "panic"
+    METHOD = "method"
     SLOW_DOWN = "slow down"
     TIMEOUT = "timeout"
     CONNECTION = "connection"
@@ -102,6 +103,7 @@ _CODES = {
     "serviceunavailable": Reason.SERVER,
     "accessdenied": Reason.DENIED,
 }
+_METHOD_STATUSES = {405, 501}
 _STATUSES = {
     401: Reason.WRONG_KEYS, 403: Reason.DENIED, 404: Reason.MISSING, 408: Reason.TIMEOUT, 412: Reason.CHANGED,
     416: Reason.OUTSIDE, 429: Reason.SLOW_DOWN, 500: Reason.SERVER, 502: Reason.SERVER, 503: Reason.SERVER,
@@ -128,7 +130,7 @@ _TYPES: tuple[tuple[str, Reason], ...] = (
 _PHRASES: tuple[tuple[str, Reason], ...] = (
     (r"token (has |is )?expired|request has expired|invalid_grant", Reason.EXPIRED),
     (
-        r"no ?credentials|unable to locate credentials|missing.{0,20}cred|metadata (server|token|endpoint)",
+        r"no ?credentials|unable to locate credentials|missing.{0,20}(cred|accesskey)|metadata (server|token|endpoint)",
         Reason.NO_KEYS,
     ),
     (r"non-partial response", Reason.NO_RANGES),
@@ -195,6 +197,8 @@ def classify(error: BaseException) -> StoreFailure:
     statuses += [status for each in chain if isinstance(status := _status_of(each), int)]
     whole = "\n".join(texts).lower()
     details = ", ".join([*codes[:1], *(f"status {status}" for status in statuses[:1])]) or _details(chain, whole)
+    if statuses and statuses[0] in _METHOD_STATUSES:  # which libraries take for a missing object
+        return StoreFailure(Reason.METHOD, details)
     names = {kind.__name__ for each in chain for kind in type(each).__mro__}
     of_type = next((kind for name, kind in _TYPES if name in names), None)
     if not (codes or statuses or of_type is not None):
@@ -289,6 +293,10 @@ _OTHERS = {
     Reason.FORKED: (
         errno.EIO,
         "the store was already used before this process was forked; start processes by 'spawn' or 'forkserver'",
+    ),
+    Reason.METHOD: (
+        errno.EOPNOTSUPP,
+        "the server does not take this kind of request{told}: reading takes HEAD and GET, and writing takes PUT",
     ),
     Reason.SLOW_DOWN: (
         errno.EIO,

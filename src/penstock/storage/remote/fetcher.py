@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 import random
 import threading
+from bisect import bisect_right, insort
 from collections import OrderedDict, deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
 from functools import lru_cache
+from operator import itemgetter
 from time import monotonic
 
 import numpy as np
@@ -24,8 +26,13 @@ ANNOUNCED = 128 << 20
 """The most bytes fetched ahead of being asked for."""
 RETRY_SECONDS = 300.0
 """How long a request is tried again, unless `storage_options=` has `retry_seconds`."""
+_ENTRY = 512  # bytes of what is known of an announced extent
+_WIDE = 1 << 18  # bytes of a piece from which on other extents may be cut out of it
+_MANY = 1 << 12  # extents announced together, as small ones are, from which on they are cut out of earlier pieces
+_OVERLAPPING = 8  # earlier wide pieces that may reach further than the last one
 _FORGOTTEN = 120.0  # seconds after which announced bytes make room for others
 _LATE, _REMEMBERED = 5.0, 4096  # seconds for which extents read without an announcement are remembered, and how many
+_BEGIN = itemgetter(0)
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 10.0  # seconds between tries
 
 
@@ -64,6 +71,7 @@ class Fetcher:
         self._known: dict[ExtentKey, tuple[Requests, int]] = {}  # announced extents, and how often
         self._held: dict[RangeRequest, None] = {}  # announced pieces, oldest first
         self._bytes = 0  # of them
+        self._wide: dict[str, list[tuple[int, int, RangeRequest]]] = {}  # large ones by content, sorted by begin
         self._unannounced: OrderedDict[ExtentKey, float] = OrderedDict()  # read a moment ago, and when
         self._urgent: deque[RangeRequest] = deque()
         self._coming: deque[RangeRequest] = deque()
@@ -80,29 +88,35 @@ class Fetcher:
         """Begin to fetch extents that will be read, in this order, without waiting."""
         with self._lock:
             self._make_room()
-            if self._bytes >= ANNOUNCED:
+            if self._is_full():
                 return
             new: list[Extent] = []
-            late = monotonic() - _LATE
+            late, extents = monotonic() - _LATE, list(extents)
+            are_many = len(extents) >= _MANY
             for extent in extents:
                 key = key_of(extent)
                 if self._unannounced.pop(key, 0.0) > late:
                     continue  # another thread was faster; kept, it would wait for a second reader
                 if (known := self._known.get(key)) is not None:
                     self._known[key] = known[0], known[1] + 1
+                elif are_many and (piece := self._around(key)) is not None:
+                    piece.left += 1
+                    self._known[key] = (piece,), 1
                 elif extent[2] > extent[1]:
                     new.append(extent)
         planned = plan_requests(new)
+        is_full = False
         with self._lock:
             for key, cut in planned.items():
                 if key in self._known:
                     continue
                 fresh = [piece for piece in cut if piece not in self._held]
                 size = sum(piece.nbytes for piece in fresh)
-                if self._bytes + size > ANNOUNCED and self._held:
-                    break
-                self._bytes += size
-                self._held.update(dict.fromkeys(fresh))
+                if fresh and (is_full or (self._bytes + size > ANNOUNCED and self._held)):
+                    is_full = True
+                    continue
+                for piece in fresh:
+                    self._hold(piece)
                 self._coming.extend(fresh)
                 for piece in cut:
                     piece.left += 1
@@ -127,6 +141,8 @@ class Fetcher:
                         cuts[i] = taken[key] = cut  # otherwise asked for again: the reason may be gone
                 else:
                     self._unannounced[key] = now
+                    if (piece := self._around(key)) is not None:
+                        cuts[i] = taken[key] = (piece,)
             while len(self._unannounced) > _REMEMBERED:
                 self._unannounced.popitem(last=False)
         empty = {i for i, (_, begin, end) in enumerate(extents) if end <= begin}
@@ -154,20 +170,46 @@ class Fetcher:
         for piece in cut:
             piece.left -= 1
             if piece.left == 0 and piece in self._held:
-                del self._held[piece]
-                self._bytes -= piece.nbytes
+                self._let_go(piece)
         return cut
+
+    def _hold(self, piece: RangeRequest) -> None:
+        self._held[piece] = None
+        self._bytes += piece.nbytes
+        if piece.nbytes >= _WIDE:
+            insort(self._wide.setdefault(piece.file.content_key, []), (piece.begin, piece.end, piece), key=_BEGIN)
+
+    def _let_go(self, piece: RangeRequest) -> None:
+        del self._held[piece]
+        self._bytes -= piece.nbytes
+        if piece.nbytes >= _WIDE:
+            wide = self._wide[piece.file.content_key]
+            wide[:] = [each for each in wide if each[2] is not piece]
+            if not wide:
+                del self._wide[piece.file.content_key]
+
+    def _around(self, key: ExtentKey) -> RangeRequest | None:
+        """Return a piece that is held and has all bytes of an extent, if it is a large one."""
+        content, begin, end = key
+        if begin >= end or (wide := self._wide.get(content)) is None:
+            return None
+        last = bisect_right(wide, begin, key=_BEGIN)
+        near = wide[max(last - _OVERLAPPING, 0) : last]
+        return next((each[2] for each in near if end <= each[1] and each[2].failure is None), None)
+
+    def _is_full(self) -> bool:
+        """Return whether no more may be announced; small extents count by the memory of their entries as well."""
+        return self._bytes + _ENTRY * len(self._known) >= ANNOUNCED
 
     def _make_room(self) -> None:
         """Forget announced pieces that nobody asked for in a long time, as after an iterator that was left."""
         old = monotonic() - _FORGOTTEN
-        if self._bytes < ANNOUNCED:
+        if not self._is_full():
             return
         forgotten = {piece for piece in self._held if piece.done.is_set() and piece.finished < old}
         if forgotten:
             for piece in forgotten:
-                del self._held[piece]
-                self._bytes -= piece.nbytes
+                self._let_go(piece)
             self._known = {key: kept for key, kept in self._known.items() if forgotten.isdisjoint(kept[0])}
 
     def _wait(self, wanted: list[RangeRequest]) -> None:

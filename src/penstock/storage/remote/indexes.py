@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from penstock.core.digest import digest
 from penstock.core.errors import DataError
 from penstock.storage.remote.beside import fetch_indexes, put_index
-from penstock.storage.remote.disk import cache_root
+from penstock.storage.remote.disk import disk_cache_of, index_folder
 from penstock.storage.remote.file import RemoteFile
 from penstock.storage.remote.opened import local_copy
 from penstock.storage.sidecar import Sidecar, Stamp
@@ -22,8 +22,7 @@ if TYPE_CHECKING:
 def remote_index_path(file: RemoteFile, kind: IndexKind) -> str:
     """Return the path of the index of an object: another one for each content of it."""
     name = digest(file.identity.encode("utf-8", "surrogateescape"), size=8)
-    folder = file.access.options.get("cache_dir") or cache_root()
-    return os.path.join(os.path.expanduser(os.fspath(folder)), "index", f"{name}-{kind.named(_base_of(file))}")
+    return os.path.join(index_folder(file.access.options), f"{name}-{kind.named(_base_of(file))}")
 
 
 def _base_of(file: RemoteFile) -> str:
@@ -33,7 +32,17 @@ def _base_of(file: RemoteFile) -> str:
 def fetch_remote(files: Sequence[RemoteFile], kind: IndexKind) -> None:
     """Look for the indexes of these objects beside them, unless there are local ones."""
     wanted = [(file, kind.named(_base_of(file)), remote_index_path(file, kind)) for file in files if file.tag]
-    fetch_indexes(each for each in wanted if not os.path.exists(each[2]))
+    missing = [each for each in wanted if not os.path.exists(each[2])]
+    if missing:
+        fetch_indexes(missing)
+        _count_again(files)
+
+
+def _count_again(files: Sequence[RemoteFile]) -> None:
+    """Let the caches of these objects count the indexes that were written just now."""
+    for cache in {disk_cache_of(file) for file in files}:
+        if cache is not None:
+            cache.look_again()
 
 
 def load_remote(file: RemoteFile, kind: IndexKind) -> Sidecar | None:
@@ -66,6 +75,7 @@ def make_remote(file: RemoteFile, kind: IndexKind, seen: Callable[[int], None], 
     with suppress(OSError):  # a read-only folder, a full disk: the index lives as long as the process
         os.makedirs(os.path.dirname(place), exist_ok=True)
         sidecar.save(place)
+        _count_again([file])
         put_index(file, kind.named(_base_of(file)), place)
         return Sidecar.load(place)  # mapped, so that the index takes no memory
     return sidecar

@@ -74,8 +74,6 @@ def _objects(url: str, options: Mapping[str, Any] | None) -> list[RemoteFile]:
 
 
 def _matches(url: str, access: Access, pattern: str) -> list[RemoteFile]:
-    if scheme_of(url) == "http":
-        raise PlanError(f"{shown_url(url)}: a web server has no listing to match a pattern with; give a list of URLs")
     literal = pattern[: _MAGIC.search(pattern).start()]  # type: ignore[union-attr] - it has one
     prefix = literal.rpartition("/")[0]
     matching = _expression(pattern)
@@ -119,6 +117,11 @@ def _expression(pattern: str) -> re.Pattern[str]:
 
 
 def _listed(access: Access, prefix: str, url: str) -> list[ObjectInfo]:
+    if scheme_of(url) == "http":
+        raise PlanError(
+            f"{shown_url(url)}: a web server has no listing of a folder or pattern; give the URLs of its files, as a "
+            "list, or copy the folder to this machine"
+        )
     found = answer_of(lambda: list(store_of(access).list(prefix)), shown_url(url))
     return _without_folders(access, prefix, found)
 

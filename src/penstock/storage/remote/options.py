@@ -27,6 +27,7 @@ _AZURE_WORDS = {
     *("endpoint", "use_emulator", "skip_signature", "container_name", "use_azure_cli", "federated_token_file"),
     *("bearer_token", "token", "msi_endpoint", "object_id", "use_fabric_endpoint", "authority_host"),
 }
+_CONTAINERS = {"bucket", "bucket_name", "container_name"}
 _HOST = re.compile(r"[\w.:-]+")
 CLIENT_OPTIONS = {"allow_http", "allow_invalid_certificates", "proxy_url", "timeout", "connect_timeout", "user_agent"}
 """Options of the HTTP client, the same for all stores."""
@@ -41,6 +42,8 @@ def with_checked_own(given: Mapping[str, Any]) -> dict[str, Any]:
     {'retry_seconds': 5, 'key': 'a'}
     """
     checked = dict(given)
+    if (bad := next((name for name in checked if not isinstance(name, str)), None)) is not None:
+        raise PlanError(f"storage_options={{{bad!r:.40}: ...}}: expected the name of an option as text")
     for name in ("retry_seconds", "cache_bytes"):
         value = checked.get(name, 0)
         if not isinstance(value, SupportsFloat) or isinstance(value, bool) or not float(value) >= 0:
@@ -73,8 +76,11 @@ def translated(scheme: str, given: Mapping[str, Any]) -> tuple[dict[str, Any], d
                 f"storage_options={{{name!r}: ...}}: it has a line end or another control character; strip it"
             )
         if word in CLIENT_OPTIONS:
-            client[word] = value
+            is_seconds = word in ("timeout", "connect_timeout") and isinstance(value, int | float)
+            client[word] = f"{value}s" if is_seconds else value
         elif word == "headers" and scheme == "http":
+            if not isinstance(value, Mapping):
+                raise PlanError("storage_options={'headers': ...}: expected a dict of names and values")
             client["default_headers"] = value
         elif word == "use_ssl":
             client["allow_http"] = not value
@@ -86,6 +92,8 @@ def translated(scheme: str, given: Mapping[str, Any]) -> tuple[dict[str, Any], d
             if plain not in words:
                 known = ", ".join(sorted({*words, *names, *CLIENT_OPTIONS, *OWN_OPTIONS}))
                 raise PlanError(f"storage_options={{{name!r}: ...}}: unknown for {scheme}://; expected some of {known}")
+            if plain in _CONTAINERS:  # another one than that of the URL would be read
+                raise PlanError(f"storage_options={{{name!r}: ...}}: name it in the URL alone, as {scheme}://name/key")
             config[plain] = value
     for name in ("endpoint", "base_url"):
         if config.get(name) is not None and _checked_endpoint(name, config[name]).startswith("http://"):
@@ -113,10 +121,11 @@ def _flat(given: Mapping[str, Any]) -> dict[str, Any]:
     flat: dict[str, Any] = {}
     for name, value in given.items():
         if name == "client_kwargs" and isinstance(value, Mapping):
-            flat.update(value)
+            flat.update({str(inner): given for inner, given in value.items()})
         elif name == "config_kwargs" and isinstance(value, Mapping):
-            style = (value.get("s3") or {}).get("addressing_style")
-            flat["virtual_hosted_style_request"] = style == "virtual"
+            style = value.get("s3")
+            is_virtual = isinstance(style, Mapping) and style.get("addressing_style") == "virtual"
+            flat["virtual_hosted_style_request"] = is_virtual
         elif name not in OWN_OPTIONS:
             flat[str(name)] = value
     return flat

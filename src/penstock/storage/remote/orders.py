@@ -65,7 +65,7 @@ class ToldOrders:
     """The orders that all runs of the host have told for a folder."""
 
     def __init__(self, folder: str) -> None:
-        self._folder = os.path.join(folder, "orders")
+        self.folder = os.path.join(folder, "orders")
         self._known: dict[str, NextUse] = {}
         self._read_at = 0.0
 
@@ -78,7 +78,7 @@ class ToldOrders:
 
     def _read(self, now: float) -> dict[str, NextUse]:
         found: dict[str, NextUse] = {}
-        for path in _files(self._folder):
+        for path in _files(self.folder):
             with suppress(OSError):
                 if _is_over(path, now):
                     os.unlink(path)

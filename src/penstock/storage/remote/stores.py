@@ -24,6 +24,7 @@ _SCHEMES = {
     "http": "http", "https": "http",
 }  # fmt: skip
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+_CONTAINER = re.compile(r"[\w.$@-]+", re.ASCII)  # "$web" and "container@account" are of Azure
 _ONE_REQUEST = "180s"  # the longest a request may take, with its body
 _PART = 8 << 20  # bytes of a part of a large object that is written
 _LISTINGS_KEPT = 5.0  # seconds; files of one folder that are looked at together take one listing
@@ -89,6 +90,12 @@ def split_url(url: str, options: Mapping[str, Any] | None) -> tuple[Access, str]
         raise PlanError(f"{shown_url(url)}: expected a bucket or container after {scheme}://")
     if ":" in container:  # a user and password, which must not be shown
         raise PlanError(f"{scheme}://...: no bucket or container has a ':'; give credentials in storage_options=")
+    if _CONTAINER.fullmatch(container) is None:
+        shown = f"{scheme}://..." if "@" in container else repr(f"{scheme}://{container}/")
+        raise PlanError(
+            f"{shown}: this is no name of a bucket or container, which has letters, digits, '-', '_' and '.' alone; "
+            "the key follows after the next '/'"
+        )
     _check_key(url, key)
     access = Access(f"{scheme}://{container}", given)
     if kind == "s3" and not access.endpoint and (endpoint := os.environ.get("AWS_ENDPOINT_URL")):

@@ -10,9 +10,10 @@ from typing import Any
 
 from penstock.core.errors import PlanError
 from penstock.storage.remote.disk import cache_root
-from penstock.storage.remote.file import shown_url
+from penstock.storage.remote.file import Access, shown_url
 from penstock.storage.remote.listing import answer_of
-from penstock.storage.remote.stores import ObjectStore, split_url, store_of, url_of
+from penstock.storage.remote.stores import ObjectStore, scheme_of, split_url, store_of, url_of
+from penstock.storage.shards import is_shard_of, shard_exists
 from penstock.storage.temporary import LockedFolder
 
 UNSENT = "penstock-unsent-"
@@ -20,19 +21,27 @@ UNSENT = "penstock-unsent-"
 
 
 def write_to_url(
-    write: Callable[[str], list[str]], url: str, options: Mapping[str, Any] | None, *, overwrite: bool
+    write: Callable[[str], list[str]],
+    url: str,
+    options: Mapping[str, Any] | None,
+    *,
+    in_shards: bool,
+    overwrite: bool,
 ) -> list[str]:
     """Call `write` with a local path, send the files that it returns, and return their URLs.
 
     No object is sent before all files are complete. An existing object raises a `FileExistsError`, or is replaced with
-    `overwrite`. If sending fails or is interrupted, the objects that this call created are deleted, but none that may
-    have replaced another, and none that has another tag by then: it is another writer's.
+    `overwrite`. `in_shards`, all shards of the URL are existing objects, of whatever number, and those that are not
+    replaced are deleted in the end. If sending fails or is interrupted, the objects that this call created are deleted,
+    but none that may have replaced another, and none that has another tag by then: it is another writer's.
     """
     access, key = split_url(url, options)
     prefix, _, name = key.rpartition("/")
     if not name:
         raise PlanError(f"{shown_url(url)}: expected the name of a file after the bucket or folder")
     store = store_of(access)
+    if not overwrite:  # before the work
+        _refuse_shards(url, access, key) if in_shards else refuse_existing([url], options)
     root = access.options.get("cache_dir") or cache_root()
     os.makedirs(root, exist_ok=True)
     sent: list[tuple[str, str | None]] = []  # keys and tags
@@ -42,6 +51,8 @@ def write_to_url(
         urls = [url_of(access, each) for each in keys]
         if not overwrite:
             refuse_existing(urls, options)
+            if in_shards:
+                _refuse_shards(url, access, key)
         try:
             for path, each, shown in zip(written, keys, urls, strict=True):
                 _send(store, each, path, shown, sent, create=not overwrite)
@@ -52,6 +63,10 @@ def write_to_url(
                         if tag is not None and store.head(each).tag == tag:
                             store.delete(each)
             raise
+    for each in _shards_there(url, access, key) if in_shards and overwrite else []:
+        if each.rpartition("/")[2] not in map(os.path.basename, written):
+            with suppress(FileNotFoundError):  # another writer has deleted it
+                answer_of(lambda each=each: store.delete(each), url_of(access, each))
     return urls
 
 
@@ -61,6 +76,22 @@ def refuse_existing(urls: Sequence[str], options: Mapping[str, Any] | None) -> N
         access, key = split_url(url, options)
         if _exists(store_of(access), key, shown_url(url)):
             raise FileExistsError(f"{shown_url(url)} exists already; remove it, or pass overwrite=True")
+
+
+def _shards_there(url: str, access: Access, key: str) -> list[str]:
+    """Return the keys of all shards of a key that are there, of whatever number, as far as the store has a listing."""
+    if scheme_of(url) == "http":
+        return []
+    folder, _, name = key.rpartition("/")
+    listed = answer_of(lambda: list(store_of(access).list(folder)), shown_url(url))
+    beside = (each.key.rpartition("/") for each in listed)
+    return sorted("".join(parts) for parts in beside if parts[0] == folder and is_shard_of(parts[2], name))
+
+
+def _refuse_shards(url: str, access: Access, key: str) -> None:
+    """Raise a `FileExistsError` for the first shard that is there."""
+    for each in _shards_there(url, access, key):
+        raise FileExistsError(shard_exists(url_of(access, each)))
 
 
 def _send(

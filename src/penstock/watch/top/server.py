@@ -171,10 +171,10 @@ def _changed(publisher: Publisher, request: dict[str, Any]) -> dict[str, Any]:
 
 
 CHANGES_OF_RUNS: dict[str, tuple[str, Callable[[Run, int], str | None]]] = {
-    "workers": ("{:,} workers from its next items on", lambda run, value: run.change_workers(value)),
-    "memory_budget": ("{:,} bytes for work ahead", lambda run, value: run.change_budget(value)),
-    "pause": ("paused", lambda run, _: run.pause()),
-    "resume": ("goes on", lambda run, _: run.resume()),
+    "workers": ("{:,} workers from its next items on", lambda run, value: run.session.change_workers(value)),
+    "memory_budget": ("{:,} bytes for work ahead", lambda run, value: run.session.change_budget(value)),
+    "pause": ("paused", lambda run, _: run.session.pause()),
+    "resume": ("goes on", lambda run, _: run.session.resume()),
 }
 """The changes by name: in words, and the function that makes them and returns the reason if they are impossible."""
 ANSWERS: dict[str, Callable[[Publisher, dict[str, Any]], dict[str, Any]]] = {"show": _shown, "change": _changed}

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from penstock.engine.memory.arena import Mapping
-from penstock.engine.memory.lent import LEAST_MAPPED, MOST_PIECES, WHOLE_PIECE, LentFile, LentMemory
 from penstock.engine.memory.shared_file import SharedFile
+from penstock.engine.transport.loans import LEAST_MAPPED, MOST_PIECES, WHOLE_PIECE, LentFile, LentMemory
 
 
 @pytest.fixture

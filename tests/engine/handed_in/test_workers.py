@@ -7,10 +7,9 @@ import pytest
 
 import penstock as ps
 from penstock.elements.chunks.chunk import Items
-from penstock.engine.handed_in import places as module
-from penstock.engine.handed_in.places import place_in
-from penstock.engine.runs.feeds import NOTHING
-from penstock.engine.tasks.task import Task
+from penstock.engine.handed_in import workers as module
+from penstock.engine.handed_in.workers import place_in
+from penstock.engine.tasks.task import NOTHING, Task
 from penstock.plan.flow import Piece
 
 ROWS, SIZE = 1000, 10

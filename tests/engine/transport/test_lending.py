@@ -5,8 +5,7 @@ import gc
 import numpy as np
 import pytest
 
-from penstock.engine.memory.lent import WHOLE_PIECE
-from penstock.engine.processes.lending import Lending
+from penstock.engine.transport.loans import WHOLE_PIECE, Lending
 from penstock.engine.transport.packets import opened_loan
 
 
