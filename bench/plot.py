@@ -1,4 +1,4 @@
-"""Draws the results: for each job, the speed of every contender as a share of the limit."""
+"""Draws the results: one line for each job, with the speed of every contender as a multiple of the limit's."""
 
 from __future__ import annotations
 
@@ -7,46 +7,51 @@ from pathlib import Path
 
 from bench.harness import Result
 from bench.job import Job
-from bench.table import figure, limit_seconds
+from bench.table import STEPS, best_peer, limit_seconds
 
 OURS, PEERS, LIMIT = "#0b7285", "#adb5bd", "#343a40"
 
 
 def draw(found: Sequence[tuple[Job, list[Result]]], path: Path) -> None:
-    """Draw the jobs that have a limit into `path`: three columns of bars, longer is faster; a line marks the limit."""
+    """Draw the jobs that have a limit into `path`: a dot for each contender, farther right is faster."""
     import matplotlib as mpl
 
     mpl.use("Agg")
     import matplotlib.pyplot as plt
 
-    panels = [(job, results) for job, results in found if limit_seconds(job, results) is not None]
-    if not panels:
+    shown = [(job, results) for job, results in found if job.measure not in STEPS and limit_seconds(job, results)]
+    if not shown:
         return
-    rows = -(-len(panels) // 3)
-    picture, axes = plt.subplots(rows, 3, figsize=(15, 2.6 * rows), squeeze=False, layout="constrained")
-    for axis, (job, results) in zip(axes.flat, panels, strict=False):
-        draw_job(axis, job, results)
-    for axis in axes.flat[len(panels) :]:
-        axis.set_visible(False)
-    picture.suptitle("Speed as a share of the limit (dashed): longer is faster", fontsize=12)
+    picture, axis = plt.subplots(figsize=(9, 1.2 + 0.27 * len(shown)), layout="constrained")
+    for place, (job, results) in enumerate(shown):
+        draw_job(axis, -place, job, results)
+    axis.axvline(1, color=LIMIT, linestyle="--", linewidth=1)
+    axis.set_xscale("log")
+    axis.xaxis.set_major_formatter(mpl.ticker.FormatStrFormatter("%g"))
+    axis.set_yticks([-place for place in range(len(shown))], [job.name for job, _ in shown])
+    axis.set_ylim(0.7 - len(shown), 0.7)
+    axis.set_xlabel("speed as a multiple of the limit (dashed)")
+    axis.tick_params(labelsize=8)
+    axis.grid(axis="x", color="#e9ecef")
+    axis.set_axisbelow(True)
+    for name, color in (("Penstock", OURS), ("peers", PEERS)):
+        axis.scatter([], [], color=color, s=36, label=name)
+    picture.legend(loc="outside upper right", ncols=2, fontsize=8, frameon=False)
+    for side in ("top", "right", "left"):
+        axis.spines[side].set_visible(False)
     picture.savefig(path, dpi=110)
     plt.close(picture)
 
 
-def draw_job(axis, job: Job, results: Sequence[Result]) -> None:
+def draw_job(axis, place: int, job: Job, results: Sequence[Result]) -> None:
+    """Draw one job: a line from the best peer to Penstock, and a dot for every contender but the limit."""
     limit = limit_seconds(job, results)
     assert limit is not None
-    shown = [result for result in results if result.values and result.side != "limit"][::-1]
-    shares = [limit / result.median for result in shown]
-    colors = [OURS if result.side == "penstock" else PEERS for result in shown]
-    errors = [share * result.spread for share, result in zip(shares, shown, strict=True)]
-    axis.barh([result.label for result in shown], shares, xerr=errors, color=colors, ecolor=LIMIT, height=0.7)
-    for place, (share, result) in enumerate(zip(shares, shown, strict=True)):
-        color = "white" if result.side == "penstock" and share > 0.3 else "black"
-        axis.text(0.01, place, f"{share:.2f}   {figure(job, result.median)}", va="center", fontsize=7, color=color)
-    axis.axvline(1, color=LIMIT, linestyle="--", linewidth=1)
-    axis.set_xlim(0, max(1.05, *shares, 1.05) * 1.02)
-    axis.set_title(f"{job.name} ({job.unit})", fontsize=9, loc="left")
-    axis.tick_params(labelsize=7)
-    for side in ("top", "right"):
-        axis.spines[side].set_visible(False)
+    ours = next((result for result in results if result.side == "penstock" and result.values), None)
+    peer = best_peer(results)
+    if ours is not None and peer is not None:
+        axis.plot([limit / peer.median, limit / ours.median], [place, place], color=PEERS, linewidth=1, zorder=1)
+    for result in results:
+        if result.values and result.side != "limit":
+            color = OURS if result.side == "penstock" else PEERS
+            axis.scatter(limit / result.median, place, color=color, s=36, zorder=3 if color == OURS else 2)

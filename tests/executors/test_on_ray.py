@@ -6,6 +6,7 @@ import builtins
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -291,9 +292,19 @@ class Refusing:
     ],
     ids=["none", "versions"],
 )
-def test_a_cluster_that_cannot_be_used_is_one_sentence(error, says):
+def test_a_cluster_that_cannot_be_used_is_one_sentence(error, says, monkeypatch):
+    monkeypatch.setattr(on_ray, "_reach", lambda address: None)
     with pytest.raises(ps.errors.WorkerError, match=says):
         on_ray._connect(Refusing(error), "h:1")
+
+
+@pytest.mark.parametrize("scheme", ["", "ray://"])
+def test_an_address_where_nobody_answers_is_said_at_once(scheme):
+    with socket.socket() as own:
+        own.bind(("127.0.0.1", 0))  # and does not listen
+        address = f"{scheme}127.0.0.1:{own.getsockname()[1]}"
+        with pytest.raises(ps.errors.WorkerError, match=r"could be reached at .* refused\. Start one"):
+            on_ray._connect(Refusing(AssertionError("asked Ray")), address)
 
 
 class Connected:

@@ -13,7 +13,7 @@ import pytest
 
 import penstock as ps
 from penstock.core.errors import PlanError
-from penstock.engine.processes import lending
+from penstock.engine.transport import loans
 from penstock.service.client import PreparedElsewhere, ServiceKey
 from penstock.service.folder import runtime_folder, service_door
 from penstock.service.server import Service
@@ -119,7 +119,7 @@ def test_the_memory_of_a_consumer_that_was_killed_returns(here):
 
 
 def test_elements_come_through_the_socket_where_no_memory_is_shared(here, monkeypatch):
-    monkeypatch.setattr(lending, "new_arena", lambda budget: (None, "no memory"))
+    monkeypatch.setattr(loans, "new_arena", lambda budget: (None, "no memory"))
     ours = prepared(LARGE)
     for row in range(3):
         batch = ours.rows(np.array([row])).element(0)

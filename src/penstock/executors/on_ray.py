@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+import os
 import pickle
+import socket
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -30,6 +32,7 @@ OTHER_VERSIONS = "Version mismatch:"
 """The beginning of Ray's error about a cluster of another version of Ray or Python."""
 OWN_RESOURCES = ("CPU", "GPU", "memory", "object_store_memory")
 """Resources of Ray that are no custom ones."""
+ANSWERS_WITHIN = 10.0  # seconds
 _NODES_KNOWN = 1.0  # seconds
 _MUCH_LESS = 0.75  # share of the CPUs asked for, below which fewer are asked
 
@@ -262,6 +265,13 @@ def _affinity(node: str) -> Any:
     return strategies.NodeAffinitySchedulingStrategy(node, soft=True)
 
 
+def _reach(address: str | None) -> None:
+    """Raise an `OSError` if nobody answers at an address of a host and a port, for which Ray waits for minutes."""
+    host, _, port = (address or "").removeprefix("ray://").rpartition(":")
+    if host and port.isdecimal():
+        socket.create_connection((host.strip("[]"), int(port)), ANSWERS_WITHIN).close()
+
+
 def _ask_for(bundles: list[dict[str, float]]) -> None:
     """Replace the request to the autoscaler, which a cluster without one ignores."""
     require("ray.autoscaler.sdk", extra="ray", purpose="ps.executors.ray(max_cpus=)").request_resources(bundles=bundles)
@@ -368,7 +378,9 @@ def _told(error: BaseException) -> BaseException:
 def _connect(ray: Any, address: str | None) -> None:
     if ray.is_initialized():
         return
+    address = address or os.environ.get("RAY_ADDRESS")  # as Ray does
     try:
+        _reach(address)
         ray.init(address=address, log_to_driver=True, logging_level="error", include_dashboard=False)
     except Exception as error:
         where = "started here" if address is None else f"reached at {address!r}"

@@ -97,6 +97,16 @@ def test_another_conversion_that_was_interrupted_is_not_mixed_with_this_one(monk
     assert list(ps.read_tfrecord("b-*.tfrecord")) == RECORDS
 
 
+def test_shards_of_an_earlier_conversion_are_refused_or_replaced():
+    told(["a.tfrecord"], "b.tfrecord", max_bytes=1000)
+    before = sorted(os.listdir())
+    with pytest.raises(TargetError, match=r"b-00000-of-.* exists already.*earlier run.*pass --overwrite"):
+        told(["a.tfrecord"], "b.tfrecord", max_bytes=2000)
+    assert sorted(os.listdir()) == before
+    told(["a.tfrecord"], "b.tfrecord", max_bytes=2000, overwrite=True)
+    assert list(ps.read_tfrecord("b-*.tfrecord")) == RECORDS
+
+
 def test_a_record_that_differs_when_read_again_is_an_error_and_leaves_no_file(monkeypatch):
     stored = converting.STORED["TFRecord"]
     poor = type(stored)(

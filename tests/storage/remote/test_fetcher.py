@@ -58,6 +58,18 @@ def test_small_extents_are_cut_out_of_a_large_request_that_is_held(folder, serve
     assert (server.stats.gets, fetcher.ahead_bytes, fetcher._wide) == (1, 0, {})
 
 
+def test_small_extents_that_nobody_reads_make_room(file, monkeypatch):
+    monkeypatch.setattr("penstock.storage.remote.fetcher.ANNOUNCED", 50 * 512)
+    monkeypatch.setattr("penstock.storage.remote.fetcher._FORGOTTEN", 0.0)
+    fetcher = Fetcher()
+    for begin in range(0, 100_000, 1000):  # as of iterators that were left
+        fetcher.announce([(file, begin, begin + 10)])
+        for piece in fetcher._held:
+            piece.done.wait()
+        assert len(fetcher._known) <= 50
+    assert fetcher.read([(file, 99_000, 99_010)])[0].nbytes == 10
+
+
 def test_the_same_extent_twice_and_empty_ones(file):
     fetcher = Fetcher()
     found = fetcher.read([(file, 5, 9), (file, 7, 7), (file, 5, 9)])

@@ -26,6 +26,7 @@ ANNOUNCED = 128 << 20
 """The most bytes fetched ahead of being asked for."""
 RETRY_SECONDS = 300.0
 """How long a request is tried again, unless `storage_options=` has `retry_seconds`."""
+_ENTRY = 512  # bytes of what is known of an announced extent
 _WIDE = 1 << 18  # bytes of a piece from which on other extents may be cut out of it
 _MANY = 1 << 12  # extents announced together, as small ones are, from which on they are cut out of earlier pieces
 _OVERLAPPING = 8  # earlier wide pieces that may reach further than the last one
@@ -87,7 +88,7 @@ class Fetcher:
         """Begin to fetch extents that will be read, in this order, without waiting."""
         with self._lock:
             self._make_room()
-            if self._bytes >= ANNOUNCED:
+            if self._is_full():
                 return
             new: list[Extent] = []
             late, extents = monotonic() - _LATE, list(extents)
@@ -196,10 +197,14 @@ class Fetcher:
         near = wide[max(last - _OVERLAPPING, 0) : last]
         return next((each[2] for each in near if end <= each[1] and each[2].failure is None), None)
 
+    def _is_full(self) -> bool:
+        """Return whether no more may be announced; small extents count by the memory of their entries as well."""
+        return self._bytes + _ENTRY * len(self._known) >= ANNOUNCED
+
     def _make_room(self) -> None:
         """Forget announced pieces that nobody asked for in a long time, as after an iterator that was left."""
         old = monotonic() - _FORGOTTEN
-        if self._bytes < ANNOUNCED:
+        if not self._is_full():
             return
         forgotten = {piece for piece in self._held if piece.done.is_set() and piece.finished < old}
         if forgotten:
