@@ -17,7 +17,7 @@ def parts_and_nesting(element: Any) -> tuple[list[Any], Structure]:
     `None` and empty containers are parts, too.
 
     >>> parts_and_nesting({"ids": [3, 4], "boxes": [], "name": None, "pair": (1, [2.5, 0])})
-    ([[], array([3, 4]), None, 1, array([2.5, 0. ])], {"boxes": *, "ids": *, "name": *, "pair": (*, *)})
+    ([[], array([3, 4]), None, 1, array([2.5, 0. ])], {"ids": *, "boxes": *, "name": *, "pair": (*, *)})
     """
     parts, structure = flatten(element, keep=_is_part)
     return [_as_numbers(cast("list[Any]", part)) if isinstance(part, list) else part for part in parts], structure

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from penstock.core.frozen import frozen
-from penstock.elements.nested.whole import shown_parts, short_path
+from penstock.elements.nested.whole import short_path, shown_parts
 from penstock.elements.ragged import Ragged
 from penstock.elements.spec import leaf_spec
 from penstock.watch.notebook.frame import told

@@ -9,7 +9,7 @@ import numpy as np
 
 from penstock.core.shown import displayable
 from penstock.elements.array_text import array_text
-from penstock.elements.nested.whole import shown_parts, short_path
+from penstock.elements.nested.whole import short_path, shown_parts
 from penstock.elements.spec import leaf_spec
 from penstock.watch.page.samples import value_text
 
