@@ -55,4 +55,4 @@ def test_a_task_of_another_process_reserves_what_is_requested_for_it_there(ds, e
     plan = ds.batch(2)._plan
     with scope_with(ps.Options(memory_budget=32 * SIZE, executor=executor, workers=2)) as scope:
         room = Room(Stage(Stretch(plan, plan), lambda epoch, mark: None, scope, top=True), None)
-        assert room.reserved(3, gathered=False) == 3 * 2 * fetched
+        assert room.reserved(3) == 3 * 2 * fetched
