@@ -34,7 +34,8 @@ ifeq ($(MAKELEVEL),0)
 .NOTPARALLEL:
 endif
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint format native-build native-test bench fuzz mutations laws gpu-check environment frameworks system clean
+.PHONY: help demo test lint format collection native-build native-test bench fuzz mutations laws gpu-check build-tools environment \
+  frameworks system clean
 
 help: ## Say what there is.
 	@echo "Penstock. What you can ask for:"
@@ -45,7 +46,7 @@ demo: $(VENV)/installed-demo ## Install into .venv and run the demo on real data
 	@$(BIN)/penstock demo $(ARGS)
 
 test: environment ## Install into .venv, lint, check types and contracts, build, run all tests.
-	@$(MAKE) --no-print-directory -j $(JOBS) --output-sync=line lint native-test
+	@$(MAKE) --no-print-directory -j $(JOBS) --output-sync=line lint native-test collection
 	$(call say,Running the tests and the examples in the documentation)
 	@$(BIN)/python -m pytest $(TESTERS) --hypothesis-profile=ci $(ARGS) || { \
 	  echo "==> Running what failed once more, alone: what passes now depends on a busy machine, and is to be mended"; \
@@ -69,7 +70,11 @@ format: environment ## Format Python and C++, and fix what ruff can fix.
 	@$(BIN)/ruff format
 	@$(BIN)/clang-format -i $(CXX_FILES)
 
-native-build: environment
+collection: environment
+	$(call say,Collecting the tests$(,) so that modules are compiled once and not by every process that runs tests)
+	@$(BIN)/python -m pytest --collect-only -qq >/dev/null || true # the run will say what is wrong
+
+native-build: build-tools
 	$(call say,Building the native tests with the address and undefined-behaviour sanitizers)
 	@$(BIN)/cmake -S . -B $(SANITIZED) -G Ninja -DCMAKE_MAKE_PROGRAM=$(CURDIR)/$(BIN)/ninja --log-level=WARNING \
 	  -DPENSTOCK_NATIVE_TESTS=ON -DPENSTOCK_SANITIZE=ON >/dev/null
@@ -103,6 +108,8 @@ gpu-check: environment ## Check and measure the feeds on this machine's GPU: mak
 	$(call say,Checking the feeds on the GPU and measuring a step with and without them)
 	@$(BIN)/python -m bench.feeding $(ARGS)
 	@$(BIN)/python -m bench.feeding.images
+
+build-tools: $(VENV)/tools-installed
 
 environment: $(VENV)/installed-dev ## Make .venv with the package and the developers' tools.
 

@@ -38,6 +38,11 @@ def _runtime_folder(tmp_path_factory):
         yield
 
 
+def pytest_collection_modifyitems(items):
+    """Begin with the file that takes longest, so that no process is left alone with it at the end."""
+    items.sort(key=lambda item: item.path.name != "test_examples.py")
+
+
 def pytest_collection_finish(session):
     """Exempt what collection made, mostly modules of frameworks, from `gc.collect`: many tests call it."""
     gc.collect()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
@@ -45,6 +46,46 @@ def printed(name: str, *arguments: str, ignored: tuple[str, ...] = ()) -> str:
     return done.stdout
 
 
+FORKS = """
+import json, os, runpy, sys, warnings
+import sklearn.datasets, torch, torch._dynamo  # which optimizers import
+for line in sys.stdin:
+    path, ignored, told = json.loads(line)
+    program = os.fork()
+    if not program:
+        for stream in (sys.stdout, sys.stderr):
+            os.dup2(os.open(told, os.O_WRONLY | os.O_CREAT | os.O_APPEND), stream.fileno())
+        os.dup2(os.open(os.devnull, os.O_RDONLY), sys.stdin.fileno())
+        for message in ignored:
+            warnings.filterwarnings("ignore", message)
+        sys.argv[:] = [path]
+        sys.path[0] = os.path.dirname(path)
+        runpy.run_path(path, run_name="__main__")
+        break
+    print(told, os.waitstatus_to_exitcode(os.waitpid(program, 0)[1]), flush=True)
+"""
+
+
+@pytest.fixture(scope="module")
+def torch_program(tmp_path_factory):
+    """A function like `printed` for examples that use PyTorch, which one process imports for all of them."""
+    needs("torch")
+    alone = {**os.environ, "OMP_NUM_THREADS": "1"}
+    command = [sys.executable, "-W", "error", "-c", FORKS]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=alone) as process:
+
+        def run(name: str, *, ignored: tuple[str, ...] = ()) -> str:
+            told = tmp_path_factory.mktemp("examples") / name
+            process.stdin.write(json.dumps([str(EXAMPLES / name), list(map(re.escape, ignored)), str(told)]) + "\n")
+            process.stdin.flush()
+            ended = next(line for line in process.stdout if line.startswith(str(told)))  # not one that took too long
+            assert ended == f"{told} 0\n", told.read_text()
+            return told.read_text()
+
+        yield run
+        process.kill()
+
+
 def test_images_to_numpy():
     told = printed("images_numpy.py")
     assert "7 batches of {'image': uint8[?, 64, 64, 3], 'label': int64[?]}, classes: rings, stripes" in told
@@ -68,25 +109,22 @@ def test_clicks_are_predicted_from_records_of_sparse_features():
     assert VERDICT.search(told)
 
 
-def test_training_with_torch_resumes_to_the_same_loss():
-    needs("torch")
-    told = printed("torch_training.py")
+def test_training_with_torch_resumes_to_the_same_loss(torch_program):
+    told = torch_program("torch_training.py")
     assert same_losses(told)
     assert share_of(told, "of the digits held out") > 95
 
 
-@pytest.mark.timeout(300)  # five processes import PyTorch
-def test_torch_goes_on_with_three_processes_instead_of_two():
-    needs("torch")
-    told = printed("torch_ddp.py")
+@pytest.mark.timeout(300)  # five processes train
+def test_torch_goes_on_with_three_processes_instead_of_two(torch_program):
+    told = torch_program("torch_ddp.py")
     assert "2 processes: stopped in epoch 1 after 5 batches" in told
     assert "19 ledgers of 6 epochs: each record exactly once" in told  # two of each of 2 ranks, five of each of 3
     assert share_of(told, "of 297 digits held out") > 95
 
 
-def test_training_continues_after_each_evaluation():
-    needs("torch")
-    told = printed("torch_evaluating.py")
+def test_training_continues_after_each_evaluation(torch_program):
+    told = torch_program("torch_evaluating.py")
     assert [int(step) for step in re.findall(r"^step (\d+)", told, re.MULTILINE)] == [
         100,
         200,
@@ -101,9 +139,8 @@ def test_training_continues_after_each_evaluation():
     assert share_of(told.rpartition("step 400")[2], "of the digits held out") > 95
 
 
-def test_two_replicas_predict_clicks_from_sparse_features():
-    needs("torch")
-    told = printed("torch_clicks.py")
+def test_two_replicas_predict_clicks_from_sparse_features(torch_program):
+    told = torch_program("torch_clicks.py")
     assert "'seen': ragged int64[512, ~]" in told
     assert share_of(told.rpartition("epoch 1")[2], "correct") > 68  # 50 by chance
 
@@ -124,24 +161,24 @@ def test_jax_runs_epochs_as_compiled_calls():
     assert float(re.search(r"(\d+\.\d) dB cleaned", told)[1]) > 28
 
 
-def test_lightning_resumes_within_an_epoch():
+def test_lightning_resumes_within_an_epoch(torch_program):
     needs("lightning")
-    told = printed("lightning_digits.py", ignored=("`isinstance(treespec, LeafSpec)`", "Checkpoint directory"))
+    told = torch_program("lightning_digits.py", ignored=("`isinstance(treespec, LeafSpec)`", "Checkpoint directory"))
     assert "epoch 1, stopped and resumed: 1500 digits, 1500 different ones" in told
     assert share_of(told, "of the digits held out") > 95
 
 
-def test_the_trainer_of_hugging_face_resumes_to_the_same_loss():
+def test_the_trainer_of_hugging_face_resumes_to_the_same_loss(torch_program):
     needs("transformers", "accelerate")
-    told = printed("transformers_text.py")
+    told = torch_program("transformers_text.py")
     assert VERDICT.search(told)
     assert same_losses(told)
     assert float(re.search(r"(\S+) uninterrupted", told)[1]) < 2.8  # 3.3 by the frequencies of bytes
 
 
-def test_accelerate_resumes_to_the_same_loss():
+def test_accelerate_resumes_to_the_same_loss(torch_program):
     needs("accelerate")
-    told = printed("accelerate_photos.py")
+    told = torch_program("accelerate_photos.py")
     assert same_losses(told)
     assert share_of(told, "of other crops") > 90
 
