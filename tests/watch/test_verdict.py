@@ -13,6 +13,7 @@ import penstock as ps
 from penstock.core.verdicts import Verdict
 from penstock.engine.memory.limits import available_cores
 from penstock.feed.clock import DeviceTimes
+from penstock.watch.fetches import FetchStats
 from penstock.watch.stats import OperationStats, Stats
 from penstock.watch.verdict import verdict
 
@@ -262,6 +263,17 @@ def test_a_slow_source_is_storage_bound():
     found = finished(ps.Dataset.from_source(Slow()).batch(4), executor="threads", workers=2)
     assert (found.kind, found.operation) == ("storage", "from_source(Slow)")
     assert found.change in found
+
+
+@pytest.mark.parametrize(
+    ("nbytes", "advice"),
+    [(120_000, "A read has only 120 bytes: let the local cache keep the files"), (1 << 30, "take fewer reads")],
+)
+def test_small_reads_of_a_remote_store_are_named(nbytes, advice):
+    fetched = FetchStats(1000, nbytes, 30.0, 6.0, 16, rises=False, rate=0.0, retried=0, repeated=0, cached_bytes=0)
+    text = verdict(stats(operations=(operation("read_text", 20.0, 19.0),), blocked=19.0, fetched=fetched))
+    assert "It waits for the store: 30 ms a read, 16 at a time; more did not raise the rate." in text
+    assert advice in text
 
 
 def test_more_calls_hide_a_slow_source():
