@@ -74,6 +74,15 @@ bool is_own_array(PyObject* it, Py_ssize_t references) {
   return base == nullptr || (Py_REFCNT(base) == 1 && is_plain_array(base) && base_of(base) == nullptr);
 }
 
+std::optional<Line> line_of(PyObject* it, PyObject* dtype) {
+  if (!PyArray_CheckExact(it) || !PyArray_DescrCheck(dtype)) return std::nullopt;
+  auto* const array = reinterpret_cast<PyArrayObject*>(it);
+  auto* const wanted = reinterpret_cast<PyArray_Descr*>(dtype);
+  PyArray_Descr* const own = PyArray_DESCR(array);
+  if (PyArray_NDIM(array) != 1 || (own != wanted && !PyArray_EquivTypes(own, wanted))) return std::nullopt;
+  return Line{PyArray_BYTES(array), PyArray_STRIDE(array, 0), PyArray_DIM(array, 0)};
+}
+
 void prefetch_parts(PyObject* it) {
   auto* const array = reinterpret_cast<PyArrayObject*>(it);
   const char* const data = PyArray_BYTES(array);

@@ -3,6 +3,10 @@
 
 #include <nanobind/nanobind.h>
 
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+
 namespace penstock::bindings {
 
 // Returns whether the type of the object is numpy.ndarray itself.
@@ -28,6 +32,16 @@ bool is_writeable(PyObject* it);
 
 // Returns a copy of a plain array, with its axes in the same order in memory.
 nanobind::object copied_array(PyObject* array);
+
+// The items of a one-dimensional array, `stride` bytes apart.
+struct Line {
+  const char* data;
+  std::ptrdiff_t stride;
+  std::int64_t length;
+};
+
+// Returns the items of a plain one-dimensional array of this dtype; none for any other object.
+std::optional<Line> line_of(PyObject* it, PyObject* dtype);
 
 // Asks the processor for the sizes of a plain array, which lie apart from it, and for the beginning of its data.
 void prefetch_parts(PyObject* array);

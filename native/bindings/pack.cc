@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "bindings/arrays.h"
 #include "bindings/beside.h"
 #include "bindings/buffers.h"
 #include "bindings/module.h"
@@ -49,50 +50,36 @@ std::int64_t pack(nb::handle lengths_array, nb::handle bins_array, std::int64_t 
 class Held {
  public:
   // Writes the length of each to `lengths`. Another class, dtype or dimension raises a TypeError.
-  Held(const nb::list& arrays, nb::handle cls, nb::handle dtype, nb::handle lengths_array) : dtype_(nb::borrow(dtype)) {
+  Held(const nb::list& arrays, nb::handle dtype, nb::handle lengths_array) : dtype_(nb::borrow(dtype)) {
     const Buffer out(lengths_array, true);
     auto* lengths = out.words<std::int64_t>("lengths");
     const std::size_t count = nb::len(arrays);
     if (out.rows() != count) throw nb::value_error("lengths must have the length of arrays");
-    views_.reserve(count);  // views stay where they are
-    const nb::str name("dtype");
+    arrays_.reserve(count);
+    lines_.reserve(count);
     for (std::size_t i = 0; i < count; ++i) {
-      const nb::object array = arrays[i];
-      if (array.type().is(cls)) hold(array, array.attr(name));
-      if (views_.size() != i + 1) refuse(i);
-      lengths[i] = views_.back().shape[0];
+      arrays_.push_back(arrays[i]);
+      const auto line = line_of(arrays_.back().ptr(), dtype.ptr());
+      if (!line) refuse(i);
+      lines_.push_back(*line);
+      lengths[i] = line->length;
     }
   }
 
-  std::size_t size() const { return views_.size(); }
-  const Py_buffer& operator[](std::size_t index) const { return views_[index]; }
+  std::size_t size() const { return lines_.size(); }
+  const Line& operator[](std::size_t index) const { return lines_[index]; }
   nb::handle dtype() const { return dtype_; }
 
  private:
-  void hold(nb::handle array, nb::handle dtype) {
-    if (!dtype.is(dtype_) && !dtype.equal(dtype_)) return;
-    Py_buffer view;
-    if (PyObject_GetBuffer(array.ptr(), &view, PyBUF_STRIDES)) nb::raise_python_error();
-    if (view.ndim == 1)
-      views_.push_back(view);
-    else
-      PyBuffer_Release(&view);
-  }
-
   [[noreturn]] void refuse(std::size_t index) const {
     throw nb::type_error(
         ("document " + std::to_string(index) + " must be a one-dimensional array of " + nb::str(dtype_).c_str())
             .c_str());
   }
 
-  struct Views : std::vector<Py_buffer> {
-    ~Views() {
-      for (Py_buffer& view : *this) PyBuffer_Release(&view);
-    }
-  };
-
   nb::object dtype_;
-  Views views_;
+  std::vector<nb::object> arrays_;  // an array that something refers to is not resized
+  std::vector<Line> lines_;
 };
 
 // All documents of several holders, numbered consecutively.
@@ -113,7 +100,7 @@ class Documents {
     }
   }
 
-  const Py_buffer& operator[](std::int64_t index) const {
+  const Line& operator[](std::int64_t index) const {
     const auto number = static_cast<std::size_t>(index);
     if (number >= count_)
       throw nb::index_error(("document " + std::to_string(index) + " of " + std::to_string(count_)).c_str());
@@ -136,13 +123,13 @@ std::vector<Segment> segments_of(const Documents& documents, const Buffer& table
   for (std::size_t i = 0; i < table.rows(); ++i) {
     const auto* piece = reinterpret_cast<const std::int64_t*>(table.data()) + i * kFields;
     const std::int64_t start = piece[1], length = piece[2];
-    const Py_buffer& document = documents[piece[0]];
-    if (start < 0 || length < 0 || length > document.shape[0] || start > document.shape[0] - length)
+    const Line& document = documents[piece[0]];
+    if (start < 0 || length < 0 || length > document.length || start > document.length - length)
       throw nb::value_error(("piece " + std::to_string(i) + " is not inside document " + std::to_string(piece[0]) +
-                             " of " + std::to_string(document.shape[0]) + " tokens")
+                             " of " + std::to_string(document.length) + " tokens")
                                 .c_str());
-    const auto* tokens = static_cast<const char*>(document.buf) + start * document.strides[0];
-    segments.push_back({tokens, document.strides[0], length, piece[3], piece[4]});
+    const char* const tokens = document.data + start * document.stride;
+    segments.push_back({tokens, document.stride, length, piece[3], piece[4]});
   }
   return segments;
 }
@@ -230,7 +217,7 @@ class Filling {
 }  // namespace
 
 void bind_pack(nb::module_& module) {
-  nb::class_<Held>(module, "Held").def(nb::init<const nb::list&, nb::handle, nb::handle, nb::handle>());
+  nb::class_<Held>(module, "Held").def(nb::init<const nb::list&, nb::handle, nb::handle>());
   module.def("pack_bins", pack);
   nb::class_<Filling>(module, "Filling")
       .def(nb::init<const nb::list&, nb::handle, nb::handle, nb::handle, nb::handle, nb::handle, const SideThread*>(),

@@ -55,7 +55,7 @@ class HeldArrays:
     def __init__(self, arrays: list[NDArray[Any]], dtype: np.dtype[Any]) -> None:
         self.arrays = arrays
         self.lengths: Rows = np.empty(len(arrays), _INT64)
-        self.native = _native.Held(arrays, np.ndarray, dtype, self.lengths)
+        self.native = _native.Held(arrays, dtype, self.lengths)
 
 
 def fill_bins(

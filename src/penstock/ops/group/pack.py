@@ -37,8 +37,8 @@ Overlong: TypeAlias = Literal["split", "error", "drop"]
 WINDOW_SEQUENCES = 1024
 WINDOW_TOKENS = 1 << 24
 """Tokens of a window: a thousand sequences leave little room; for long sequences this many are enough."""
-PIECE_BYTES = 1 << 22
-_AHEAD = 4
+PIECE_BYTES = 1 << 23
+_AHEAD = 2
 """Runs of sequences whose filling starts in the background before the earlier runs are yielded."""
 QUICKLY = 5_000_000
 """Time (ns) in which a run of documents may be read while sequences wait to be yielded."""
