@@ -74,6 +74,11 @@ def test_the_process_of_an_isolated_run_is_named(mode, where):
         ({"workers": 1, "mode": "1 thread"}, "Only 1 of 2 cores are requested: raise Options(workers=)"),
         ({"mode": "inline", "workers": 1}, "Batches this cheap stay inline; functions of whole columns"),
         (
+            {"mode": "inline", "workers": 1, "items": 10**6, "rows": 2 * 10**6},
+            "To hand over so many batches takes much of the time: make batches larger.",
+        ),
+        ({"mode": "inline", "workers": 1, "items": 10**6, "unit": "element"}, "take them in batches, with batch()."),
+        (
             {"mode": "inline", "workers": 1, "chosen": True},
             "The run is inline, as configured: Options(executor='auto')",
         ),
@@ -87,7 +92,7 @@ def test_the_process_of_an_isolated_run_is_named(mode, where):
         ),
         (
             {"work": 6.0, "blocked": 5.0, "uneven": 20.0},
-            "Workers are idle for 70 % of the time, behind elements that take much longer than others: let more be",
+            "Workers are idle for 70 % of the time, behind elements that take much longer than others: take",
         ),
         ({"work": 6.0, "blocked": 5.0, "uneven": 2.0}, "It mostly waits: more calls at a time hide that"),
         ({"work": 9.0, "blocked": 8.0, "uneven": 20.0}, "It mostly waits: more calls at a time hide that"),

@@ -9,7 +9,7 @@ from penstock.core.verdicts import Verdict, VerdictKind
 from penstock.engine.runs.settings import ISOLATED
 from penstock.engine.tasks.cost import WANTED
 from penstock.plan.safety.calls import HERE
-from penstock.watch.stats import LEAST_STARTING, OperationStats, Stats, percent
+from penstock.watch.stats import LEAST_STARTING, PLURALS, OperationStats, Stats, percent
 
 LEAST_SECONDS = 0.05
 MUCH_STARTING = 0.3  # share of the time waited from which on the start of a process is told
@@ -28,6 +28,7 @@ WORKING = 0.3  # share of a step with a core, below which it is taken to wait fo
 HOLDING = 0.4  # share of the CPU time of the process that the step takes, from which it is named for holding the GIL
 EXPLAINED = 0.5  # ratio of waits for the GIL to all waits of tasks, below which tasks wait for something else
 MANY_WORKERS = 32
+HANDED_OVER = 20_000  # items a second, to hand over which takes much of the time
 UNEVEN_COSTS = 4  # ratio of the longest task to the mean, above which slow tasks hold up others
 KIND_NAMES: dict[VerdictKind, str] = {
     "input": "Input-bound",
@@ -258,15 +259,14 @@ def _less_in_order(kind: VerdictKind, limit: OperationStats, stats: Stats) -> Ne
     return NextChange(words, _if_halved(limit, stats)) if limit.sequential else None
 
 
-def _more_ahead(kind: VerdictKind, limit: OperationStats, stats: Stats) -> NextChange | None:
+def _any_order(kind: VerdictKind, limit: OperationStats, stats: Stats) -> NextChange | None:
     busy_while_waited = stats.work / (stats.workers * max(stats.waited - stats.warm_up, 1e-9))  # if at no other time
     if stats.is_inline or stats.uneven < UNEVEN_COSTS or busy_while_waited >= BUSY_SHARE:
         return None
     idle = 1 - stats.work / (stats.workers * stats.seconds)
     words = (
-        f"Workers are idle for {percent(idle)} of the time, behind elements that take much longer than others: let "
-        "more be made ahead, with prefetch(64) or more at the end, or take elements as they come, with "
-        "Options(deterministic=False)."
+        f"Workers are idle for {percent(idle)} of the time, behind elements that take much longer than others: take "
+        "elements as they come, with Options(deterministic=False), or even out what they cost."
     )
     return NextChange(words, min(stats.ceiling, stats.cores * _of_one_core(stats)))
 
@@ -313,7 +313,7 @@ NEXT_CHANGES = (
         _fewer_others,
         _less_in_order,
         _more_requests,
-        _more_ahead,
+        _any_order,
         _more_calls,
     ),
 )
@@ -327,6 +327,9 @@ def _limited_by_turns(stats: Stats) -> str | None:
 
 
 def _change_of_cores(limit: OperationStats, stats: Stats) -> NextChange:
+    if stats.is_inline and stats.rate >= HANDED_OVER:
+        larger = "make batches larger" if stats.unit == "batch" else "take them in batches, with batch()"
+        return NextChange(f"To hand over so many {PLURALS[stats.unit]} takes much of the time: {larger}.")
     if stats.is_inline:
         words = (
             "Batches this cheap stay inline; functions of whole columns make them cheaper still: those of NumPy "
