@@ -96,7 +96,7 @@ def test_busy_cores_are_named():
 def test_a_prediction_prints_as_four_lines():
     found = Simulation(512, 64, "batch", 0.125, 0.25, 2048.0, 1.5e8, 9.6e9, 3.2e8, 6.5, 2, "The workers are the limit.")
     assert str(found).splitlines() == [
-        "512 ranks on 64 nodes: 12% of the time is waiting for data; 2,048 batches/s, 250.0 ms a step",
+        "512 ranks on 64 nodes: 12 % of the time is waiting for data; 2,048 batches/s, 250.0 ms a step",
         "storage: 150.0 MB/s a node, 9,600.0 MB/s in all",
         "a node: 320.0 MB of items ahead; the step alone takes 6.5 cores and 2 workers a rank",
         "The workers are the limit.",

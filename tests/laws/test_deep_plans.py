@@ -15,7 +15,7 @@ from penstock import Dataset, Options
 from penstock.ops.combine.concatenate import Concatenate
 from tests.draws import draws
 
-MANY = 4_000
+MANY = 2_000
 """Operations that are described and run once."""
 SEVERAL = 1_100
 """Operations beyond what Python lets functions call one another, of kinds that take longer."""
@@ -143,8 +143,8 @@ def test_thousands_of_concatenates():
     assert sum(len(batch) for batch in ds.batch(1000)) == 2 * MANY + 1
 
 
-def test_ten_thousand_moves():
-    ds = moves(10_000)
+def test_thousands_of_moves():
+    ds = moves(4_000)
     assert len(set(map(int, ds.take(10)))) == 10
     assert len(ds.locate(0)) == 1
 

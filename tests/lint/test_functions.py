@@ -33,6 +33,7 @@ def test_drawing_from_a_shared_generator_is_found(function):
     ds = Dataset.range(4).map(function)
     assert codes(ds) == ["PS401"]
     assert "rng" in str(ds.check().findings[0])
+    assert codes(ds.map(lambda x: x)) == ["PS401"]  # of this function alone
     assert codes(Dataset.range(4).filter(lambda x: function(x) > -100)) == []  # hidden in another function
 
 

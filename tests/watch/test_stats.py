@@ -72,13 +72,13 @@ def test_stats_print_as_a_line_and_a_table():
     _, stats = passed(ps.Dataset.range(100).filter(lambda x: x % 2 == 0).batch(10), 5)
     whole, header, *rows = str(stats).splitlines()
     assert whole.startswith("5 batches, 50 rows in ")
-    assert whole.endswith("% of the time")
+    assert whole.endswith(" % of the time")
     assert header.split()[:2] == ["operation", "rows"]
     assert [row.split()[0] for row in rows] == ["range(100)", "filter(lambda,", "batch(10)"]
 
 
 def test_no_table_is_shown_before_the_first_item():
-    assert str(ps.Dataset.range(3).iterator().stats()) == "0 elements in 0.00 s; not begun; waited 0% of the time"
+    assert str(ps.Dataset.range(3).iterator().stats()) == "0 elements in 0.00 s; not begun; waited 0 % of the time"
 
 
 def test_iterators_and_feeds_have_a_repr():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from dataclasses import replace
 from time import sleep
 
 import numpy as np
@@ -12,6 +13,7 @@ import penstock as ps
 from penstock.core.verdicts import Verdict
 from penstock.engine.memory.limits import available_cores
 from penstock.feed.clock import DeviceTimes
+from penstock.watch.fetches import FetchStats
 from penstock.watch.stats import OperationStats, Stats
 from penstock.watch.verdict import verdict
 
@@ -79,10 +81,28 @@ def test_the_process_of_an_isolated_run_is_named(mode, where):
         ({"starved": 10.0}, "Other processes used the cores for 50 % of the time"),
         ({"holds_gil": True}, "Its functions hold the GIL"),
         ({"holds_gil": True, "blocked": 15.0}, "Its functions hold the GIL"),
+        (
+            {"blocked": 610.0, "work": 630.0, "workers": 64, "mode": "64 threads"},
+            "It mostly waits, and 64 calls at a time keep the GIL busy: let each call do more, such as",
+        ),
+        (
+            {"work": 6.0, "blocked": 5.0, "uneven": 20.0},
+            "Workers are idle for 70 % of the time, behind elements that take much longer than others: let more be",
+        ),
+        ({"work": 6.0, "blocked": 5.0, "uneven": 2.0}, "It mostly waits: more calls at a time hide that"),
+        ({"work": 9.0, "blocked": 8.0, "uneven": 20.0}, "It mostly waits: more calls at a time hide that"),
+        ({"work": 19.0, "blocked": 15.0, "uneven": 20.0}, "It mostly waits: more calls at a time hide that"),
     ],
 )
 def test_the_verdict_advises_a_change(changed, advice):
     assert advice in verdict(stats(**changed))
+
+
+def test_the_ceiling_of_an_operation_that_one_thread_at_a_time_calls_has_no_waits_for_turns():
+    turns = "map(decode) is called by one thread at a time: writes `self.last`"
+    found = verdict(stats(alone=(turns,)))
+    assert found.operation_ceiling == pytest.approx(1000 / 10)  # rows in all of the time
+    assert found.change.startswith(turns)
 
 
 def test_a_run_that_is_not_input_bound_shows_the_ceiling():
@@ -97,7 +117,8 @@ def test_a_run_that_is_not_input_bound_shows_the_ceiling():
     ("changed", "text"),
     [
         ({"items": 0, "waited": 0.0, "stepped": 0.0}, "Too early to say: 0 batches in 0.00 s."),
-        ({"items": 1, "waited": 0.01, "stepped": 0.02}, "Too early to say: 1 batch in 0.03 s."),
+        ({"items": 2, "waited": 0.01, "stepped": 0.02}, "Too early to say: 2 batches in 0.03 s."),
+        ({"items": 1, "waited": 1.0, "stepped": 9.0}, "Too early to say: 1 batch in 10.00 s."),
         ({"items": 5, "unit": "element", "operations": ()}, "Too early to say: 5 elements in 10.00 s."),
     ],
 )
@@ -168,6 +189,8 @@ def test_a_verdict_has_parts():
         ({}, 1 / (1 - 0.75 / 2)),  # with the limiting operation in half of its time
         ({"mode": "inline", "workers": 1, "work": 10.0}, 1.0),  # nobody knows
         ({"short": 40, "work": 8.0, "budget": 10**6}, 2.5),
+        ({"work": 10.0, "blocked": 9.0}, 2.0),  # idle workers would not be more busy with more of them
+        ({"work": 5.0, "blocked": 4.0, "uneven": 20.0}, 2.5),
         ({"waited": 0.2, "stepped": 9.8}, 1.0),
     ],
 )
@@ -178,13 +201,23 @@ def test_the_gain_of_the_change_is_predicted(changed, gain):
     assert ("then your own step is the limit" in found) is (gain == 2.5)
 
 
+@pytest.mark.parametrize(
+    ("budget", "words"),
+    [(10**6, "raise Options(memory_budget=) to 6 MB, or"), (10**7, "raise Options(memory_budget=), or")],
+)
+def test_the_memory_that_keeps_the_workers_busy_is_told(budget, words):
+    batches = replace(operation("batch(64)", 1.0), rows=100, bytes=10**8)  # each of 1 MB; 2 x 2 + 2 of them
+    found = verdict(stats(short=40, work=8.0, budget=budget, operations=(operation("map(decode)", 7.0), batches)))
+    assert words in found.change
+
+
 def test_a_sequential_operation_is_the_limit_before_one_that_all_workers_share():
     of_one = operation("from_generator(f)", 8.0, sequential=True)
     found = verdict(stats(operations=(of_one, operation("map(decode)", 12.0))))
     assert found.operation == "from_generator(f)"  # 8 s of one thread, against 6 s of each worker
     assert found.operation_ceiling == pytest.approx(1000 / 8)
     assert "one element after another" in found
-    assert found.gain == pytest.approx(2 * 100 / 8 / 10)
+    assert found.gain == pytest.approx(10 / (10 - 8 / 2))
 
 
 # Each kind in a run
@@ -230,6 +263,17 @@ def test_a_slow_source_is_storage_bound():
     found = finished(ps.Dataset.from_source(Slow()).batch(4), executor="threads", workers=2)
     assert (found.kind, found.operation) == ("storage", "from_source(Slow)")
     assert found.change in found
+
+
+@pytest.mark.parametrize(
+    ("nbytes", "advice"),
+    [(120_000, "A read has only 120 bytes: let the local cache keep the files"), (1 << 30, "take fewer reads")],
+)
+def test_small_reads_of_a_remote_store_are_named(nbytes, advice):
+    fetched = FetchStats(1000, nbytes, 30.0, 6.0, 16, rises=False, rate=0.0, retried=0, repeated=0, cached_bytes=0)
+    text = verdict(stats(operations=(operation("read_text", 20.0, 19.0),), blocked=19.0, fetched=fetched))
+    assert "It waits for the store: 30 ms a read, 16 at a time; more did not raise the rate." in text
+    assert advice in text
 
 
 def test_more_calls_hide_a_slow_source():
@@ -351,6 +395,7 @@ CONTENDED = {"contention": 0.6, "cpu": 9.8, "blocked": 4.0}
     [
         ({}, "gil"),
         ({"contention": 0.1}, "input"),  # a coincidence
+        ({"contention": 0.3, "blocked": 18.0}, "input"),  # tasks wait for something else most of the time
         ({"cpu": 1.0}, "input"),  # functions sleep, and the machine is busy
         ({"cpu": 18.0}, "input"),  # two cores are in use
         ({"cpu": 9.0, "starved": 9.0}, "input"),  # and would be, without other processes

@@ -22,7 +22,8 @@ def report(stats: Stats, terminal: Terminal, ended: str, *, briefly: bool = Fals
     rates = [f"{rate(stats.items / stats.seconds)} {PLURALS[stats.unit]}/s"]
     if stats.unit == "batch":
         rates.append(f"{rate(stats.rows / stats.seconds)} rows/s")
-    terminal.show(f"{', '.join(rates)}; {stats.mode}; at most {size(stats.peak_bytes)} of batches.\n", 0)
+    memory = f"; at most {size(stats.peak_bytes)} of batches" if stats.peak_bytes else ""
+    terminal.show(f"{', '.join(rates)}; {stats.mode}{memory}.\n", 0)
     table = operations_table(stats)
     widest = terminal.width - sum(2 + max(map(len, column)) for column in list(zip(*table, strict=True))[1:])
     terminal.table([[cut(name, max(widest, SHORTEST)), *others] for name, *others in table], 0)

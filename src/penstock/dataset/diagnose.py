@@ -33,15 +33,24 @@ T = TypeVar("T")
 
 SHARE_AS_IS = 0.3  # of the time
 SHARE_OF_STEP = 0.1
+LATEST = 1.2  # of the time, after which nothing more is measured
 MOST_WIDTHS = 4
 
 
 @frozen()
 class WidthRates:
-    """The elements per second of the pipeline up to and with one operation, by the number of workers."""
+    """The elements per second of the pipeline up to and with one operation, by the number of workers.
+
+    Numbers of workers for which no time was left are missing.
+    """
 
     operation: str
     by_workers: dict[int, float]
+
+    def text(self, workers: int) -> str:
+        """Return the rate with this number of workers."""
+        found = self.by_workers.get(workers)
+        return "no time left" if found is None else f"{rate(found)}/s"
 
 
 @frozen(repr=False)
@@ -78,9 +87,7 @@ class Diagnosis:
     def _table(self) -> list[str]:
         widths = list(self.operations[0].by_workers) if self.operations else []
         head = ["up to", *(f"{width} worker{'s' if width > 1 else ''}" for width in widths)]
-        rows = [
-            [each.operation, *(f"{rate(each.by_workers[width])}/s" for width in widths)] for each in self.operations
-        ]
+        rows = [[each.operation, *(each.text(width) for width in widths)] for each in self.operations]
         sizes = [max(map(len, column)) for column in zip(head, *rows, strict=True)]
         return [
             "  ".join([name.ljust(sizes[0]), *(cell.rjust(size) for cell, size in zip(cells, sizes[1:], strict=True))])
@@ -105,17 +112,19 @@ def diagnose(ds: Dataset[T], step: Callable[[T], object] | None = None, *, secon
         raise TypeError(f"diagnose(step=): expected a function of a batch, not {type(step).__name__}")
     if not check_number("diagnose", "seconds", seconds) > 0:
         raise ValueError(f"diagnose(seconds={seconds}): expected a number above 0")
+    ends = perf_counter() + LATEST * seconds
     plan, options = ds._plan, options_of(ds._plan)  # noqa: SLF001 # pyright: ignore[reportPrivateUsage] - ours
     as_is, verdict, unit, last = _measured(ds, SHARE_AS_IS * seconds, step)
     step_rate = None if step is None or last is None else _step_rate(step, last[0], SHARE_OF_STEP * seconds)
     nodes = [node for node in post_order(plan) if not node.internal and not isinstance(node, WithOptions)]
     widths = _widths(options.cores)
     share = (1 - SHARE_AS_IS - SHARE_OF_STEP) * seconds / max(len(nodes) * len(widths), 1)
-    operations = tuple(
-        WidthRates(node.label(), {width: _rate_up_to(each, options, width, share) for width in widths})
-        for node, each in zip(nodes, _as_asked(nodes), strict=True)
-    )
-    return Diagnosis(unit, as_is, verdict, step_rate, operations)
+    operations = [WidthRates(node.label(), {}) for node in nodes]
+    for width in widths:
+        for found, node in zip(operations, _as_asked(nodes), strict=True):
+            if perf_counter() < ends:  # an item may take longer than its share of the time
+                found.by_workers[width] = _rate_up_to(node, options, width, share)
+    return Diagnosis(unit, as_is, verdict, step_rate, tuple(operations))
 
 
 def _widths(most: int | None = None) -> list[int]:

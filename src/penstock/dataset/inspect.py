@@ -20,8 +20,9 @@ from penstock.dataset.handle import Handle, T_co
 from penstock.dataset.places import check_indexed, check_place, epoch_and_row, first_stream, row_of, whole_place
 from penstock.elements.spec import Spec, describe, map_leaves, spec_of
 from penstock.ops import elementwise, group, order, read
+from penstock.plan.class_names import class_names_of
 from penstock.plan.functions import ColumnFunction, ElementFunction, is_declared
-from penstock.plan.graph import fold, post_order, rank_rows, with_inputs
+from penstock.plan.graph import fold, rank_rows, with_inputs
 from penstock.plan.node import Node, RowMap
 from penstock.plan.types import INFINITE, UNKNOWN
 
@@ -149,10 +150,8 @@ class Inspect(Handle[T_co]):
         >>> hasattr(Dataset.range(3), "class_names")
         False
         """
-        for node in post_order(self._plan):
-            names = getattr(getattr(node, "source", None), "class_names", None)
-            if names is not None:
-                return names
+        if names := class_names_of(self._plan):
+            return names
         raise AttributeError("class_names: no source of this dataset names classes; ps.read_image_folder() does")
 
     def fingerprint(self) -> str:

@@ -130,14 +130,14 @@ class Iterator(Watching, Closing, Generic[T]):
             raise
 
     def _refill(self) -> None:
-        asked = perf_counter_ns()
-        if self._run is None:
-            self._begin_run(asked)
+        asked, watched = perf_counter_ns(), self._watched
+        if watched is None or self._run is None:
+            watched = self._begin_run(asked)
         elif self._run.session.controls.asked:
             self._first += self._run.session.heed()  # a pause is neither a wait nor a step
             self._steps.skip()
             asked = perf_counter_ns()
-        watched, steps = cast("watch.stuck.Watched", self._watched), self._steps
+        steps = self._steps
         watched.consumer, watched.asked = threading.get_ident(), asked
         if steps.measures:
             steps.asked(asked)
@@ -167,7 +167,7 @@ class Iterator(Watching, Closing, Generic[T]):
             raise StopIteration
         self._items = deque(items) if isinstance(items, list) else items
         run = cast("Run", self._run)
-        if self._last >= self._look_at or run.budget.unsaid:
+        if self._last >= self._look_at or run.session.budget.unsaid:
             self._look(run)
         if self._warn is not None and run.is_parallel:
             self._warn_of_threads(self._warn)
@@ -177,7 +177,7 @@ class Iterator(Watching, Closing, Generic[T]):
         if self._warn is not None and self._received == self._cursor.row == 0:
             self._warn(empty=True, failed=any(each.failed for each in self.stats().operations))
 
-    def _begin_run(self, asked: int) -> None:
+    def _begin_run(self, asked: int) -> watch.stuck.Watched:
         if self._closed:
             raise over("closed")
         if "tensorflow" in sys.modules:
@@ -189,11 +189,12 @@ class Iterator(Watching, Closing, Generic[T]):
         self._stop = weakref.finalize(self, run.close)
         if self._closed:  # meanwhile, from another thread
             self._stop()
-        self._watched = watch.stuck.Watched(run, self._counters)
-        watch.stuck.watchdog.watch(self._watched)
+        self._watched = watched = watch.stuck.Watched(run, self._counters)
+        watch.stuck.watchdog.watch(watched)
         self._published = watch.top.published.publisher.publish(run, self._weak_glance())
         self._first = asked
         self._look_at = asked + LOOK_AFTER
+        return watched
 
     def _look(self, run: Run) -> None:
         """Note what holds memory now, and warn of what the run could not do within its budget."""

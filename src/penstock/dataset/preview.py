@@ -12,6 +12,7 @@ from penstock.core.errors import PlanError
 from penstock.core.options import Options
 from penstock.dataset.handle import Handle, T_co
 from penstock.ops import buffer, group, order
+from penstock.plan.class_names import class_names_of
 from penstock.plan.types import INFINITE
 
 if TYPE_CHECKING:
@@ -84,7 +85,7 @@ class Preview(Handle[T_co]):
         room = dataset.describing
         shown = room.progress.progress_of(progress, "describe")
         describing = room.describe.DescribingPass(self._plan, self._passes.seed, most, path)
-        return describing.run(room.progress.Pacer(shown, total), getattr(self, "class_names", ()))
+        return describing.run(room.progress.Pacer(shown, total), class_names_of(self._plan))
 
     def _first(self, count: int) -> Iterator[T_co]:
         """Yield the first elements, made inline; nothing of the source is read beyond them."""
@@ -120,5 +121,9 @@ class Preview(Handle[T_co]):
         vars(self)["_collector"] = collector
         is_over = collector.wait(DISPLAY_PATIENCE)
         return watch.notebook.first.first_elements_html(
-            list(collector.values), collector.error, batched=is_batched, patience=None if is_over else DISPLAY_PATIENCE
+            list(collector.values),
+            collector.error,
+            batched=is_batched,
+            class_names=class_names_of(self._plan),
+            patience=None if is_over else DISPLAY_PATIENCE,
         )

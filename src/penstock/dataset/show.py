@@ -9,12 +9,13 @@ from typing import Any, Literal
 from penstock.core.checks import check_count, check_flag, check_flag_or_none, is_one_of
 from penstock.dataset.dataset import Dataset
 from penstock.elements.nested.structure import LEAF_TYPES, is_leaf
+from penstock.elements.nested.whole import shown_parts
 from penstock.elements.spec import is_array_like
 from penstock.ops.group.batching import batching_of
 from penstock.watch.sheet.cards import Manner, Naming, naming_of
 from penstock.watch.sheet.contact_sheet import ContactSheet, sheet_of
 from penstock.watch.sheet.overlays import BOX_FORMATS
-from penstock.watch.sheet.roles import are_boxes, are_masks, leaves_of, path_of
+from penstock.watch.sheet.roles import are_boxes, are_masks, path_of
 from penstock.watch.sheet.taking import common_length, elements_in
 
 Names = Sequence[str] | Mapping[int, str] | Callable[[int], Any]
@@ -139,7 +140,7 @@ def _check_batched(batch: Any, batched: bool | None) -> None:
 
 def _check_asked(asked: Mapping[str, str | int], element: Any) -> None:
     """Refuse keys that the first element does not have, and parts of shapes that cannot be drawn."""
-    leaves = leaves_of(element)
+    leaves = shown_parts(element)
     for role, key in asked.items():
         path = path_of(key, leaves)
         if path is None:

@@ -73,7 +73,7 @@ class Simulation:
     - `change`: what to change next, in words.
 
     >>> print(simulate(Dataset.range(64).batch(4), world=16, step=0.25, seconds=0.05))
-    16 ranks on 2 nodes: 0% of the time is waiting for data; 64 batches/s, 250... ms a step
+    16 ranks on 2 nodes: 0 % of the time is waiting for data; 64 batches/s, 250... ms a step
     storage: ... MB/s a node, ... MB/s in all
     a node: ... MB of items ahead; the step alone takes 0.0 cores and 1 worker a rank
     The step is the limit: nothing to change.
@@ -98,7 +98,7 @@ class Simulation:
         items = f"{rate(self.rate)} {PLURALS[self.unit]}/s, {self.step * 1e3:,.1f} ms a step"
         needs = f"the step alone takes {self.node_cores:,.1f} cores and {workers} a rank"
         lines = [
-            f"{self.world:,} ranks on {nodes}: {self.waiting:.0%} of the time is waiting for data; {items}",
+            f"{self.world:,} ranks on {nodes}: {100 * self.waiting:.0f} % of the time is waiting for data; {items}",
             f"storage: {self.node_bytes / 1e6:,.1f} MB/s a node, {self.bytes / 1e6:,.1f} MB/s in all",
             f"a node: {self.node_memory / 1e6:,.1f} MB of items ahead; {needs}",
             self.change,

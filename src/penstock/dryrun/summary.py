@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from itertools import islice
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from penstock.elements.array_text import array_text
-from penstock.elements.nested.structure import describe_structure, flatten
+from penstock.elements.nested.structure import describe_structure
+from penstock.elements.nested.whole import parts_and_nesting
 from penstock.elements.ragged import Ragged
 from penstock.elements.sparse import Sparse
 
 NUMBERS_TOLD = 6
+ITEMS_TOLD = 3  # of a list that is no array
 LEAVES_TOLD = 12
 _LONGEST = 48  # characters of text, bytes or of the representation of an object
 
@@ -25,7 +27,7 @@ def summary(element: Any) -> str:
     >>> summary((np.array([1.5, 2.5]), b"a" * 100))
     "([1.5, 2.5], b'aaaaaaaaaaaaaaaa'… (100 bytes))"
     """
-    leaves, structure = flatten(element)
+    leaves, structure = parts_and_nesting(element)
     if len(leaves) > LEAVES_TOLD:
         return f"{type(element).__name__} of {len(leaves):,} leaves, the first {_leaf(leaves[0])}"
     return describe_structure(structure, map(_leaf, leaves))
@@ -34,13 +36,13 @@ def summary(element: Any) -> str:
 def _leaf(leaf: Any) -> str:
     if isinstance(leaf, Ragged):
         lengths = np.diff(leaf.row_splits)
-        return f"{len(lengths)} rows of lengths {_numbers(lengths)}"
+        return f"{len(lengths)} row{'' if len(lengths) == 1 else 's'} of lengths {_numbers(lengths)}"
     if isinstance(leaf, Sparse):
         return f"{len(leaf.values)} values, {_numbers(np.asarray(leaf.values))}"
-    if isinstance(leaf, np.ndarray):
-        return _numbers(leaf)
-    if isinstance(leaf, np.generic):
-        return repr(leaf.item())
+    if isinstance(leaf, np.ndarray | np.generic):
+        return _numbers(leaf) if isinstance(leaf, np.ndarray) else _item(leaf)
+    if isinstance(leaf, list):
+        return _of_list(cast("list[Any]", leaf))
     if isinstance(leaf, bytes | bytearray | str) and len(leaf) > _LONGEST:
         unit = "characters" if isinstance(leaf, str) else "bytes"
         return f"{leaf[: _LONGEST // 3]!r}… ({len(leaf):,} {unit})"
@@ -68,7 +70,15 @@ def _range(array: np.ndarray) -> str:
 
 
 def _item(value: Any) -> str:
+    if isinstance(value, np.datetime64 | np.timedelta64):
+        return str(value)
     return repr(value.item() if isinstance(value, np.generic) else value)
+
+
+def _of_list(values: list[Any]) -> str:
+    """Return a list, or the first of its values."""
+    told = _cut(", ".join(map(repr, values[:ITEMS_TOLD])))
+    return f"[{told}]" if len(values) <= ITEMS_TOLD else f"[{told}, … ({len(values):,} values)]"
 
 
 def _cut(text: str) -> str:

@@ -93,7 +93,8 @@ def _functions(plan: Node, *, of_tensors: bool = False) -> Iterator[tuple[Node, 
     """Yield the operations with the plain functions of the user, and perhaps with those `of_tensors`."""
     for node in post_order(plan):
         for value in vars(node).values():
-            function = getattr(value, "function", value) if of_tensors else value
+            is_wrapped = of_tensors and not isinstance(value, Node)  # an input has a function of its own
+            function = getattr(value, "function", value) if is_wrapped else value
             if isinstance(function, FunctionType):
                 yield node, function
 

@@ -23,7 +23,7 @@ The last two are the number of quick calls since the call measured last, and the
 COUNTS = 9
 CALLS, ROWS, WALL, CPU, BYTES, GIVEN, FAILED, SKIPPED, ROWS_SKIPPED = range(COUNTS)
 
-QUICK = 200_000  # ns; of calls that take less, one in `SAMPLE` is measured for all
+QUICK = 500_000  # ns; of calls that take less, one in some is measured for all, since measuring takes up to 5 µs
 ALIKE = 5  # the factor by which arithmetic on rows, all calls of which cost alike, may take longer
 UNKNOWN_COST = 1 << 62  # ns
 

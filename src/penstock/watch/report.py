@@ -72,6 +72,7 @@ def stats_of(
         cpu=steps.cpu * NS,
         contention=0.0 if run is None else run.session.contention,
         failure=failure,
+        uneven=1.0 if run is None else run.tuner.unevenness,
     )
 
 

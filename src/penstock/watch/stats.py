@@ -80,7 +80,8 @@ class Stats:
       `starved`, ready but without a core, since other processes used it. `workers`: the number of workers; `mode`:
       where tasks ran (`"isolated: 2 threads"`: in a process of the pipeline's own).
     - `ahead`: tasks under way; `live_bytes`, `peak_bytes`: memory of batches.
-    - `alone`: the operations that one thread at a time calls, with the reason.
+    - `alone`: the operations that one thread at a time calls, with the reason; `uneven`: the cost of the longest
+      task of late but one, as a multiple of the mean.
     - `decisions`: the tuner's choices, with reasons; `holds_gil`: whether the functions were found to hold the GIL.
     - `events`: what happened to the run, such as workers that died or waits without end.
     - `operations`: from the sources up.
@@ -132,6 +133,7 @@ class Stats:
     cpu: float = 0.0
     contention: float = 0.0
     failure: str = ""
+    uneven: float = 1.0
 
     def __repr__(self) -> str:
         return displayable(stats_text(self))
@@ -200,7 +202,7 @@ def stats_text(stats: Stats) -> str:
         "  ".join([name.ljust(widths[0]), *(cell.rjust(wide) for cell, wide in zip(cells, widths[1:], strict=True))])
         for name, *cells in table
     ]
-    share = f"waited {stats.wait_share:.0%} of the time"
+    share = f"waited {100 * stats.wait_share:.0f} % of the time"
     if stats.starting > LEAST_STARTING:
         share += f", {stats.starting:.2f} s of it for the start of the process"
     shown = [line.rstrip() for line in lines] if stats.operations else []
@@ -254,6 +256,16 @@ def cut(name: str, longest: int) -> str:
     return name if len(name) <= longest else f"{name[: longest - 1]}…"
 
 
+def cut_inside(name: str, longest: int) -> str:
+    """Return the name, shortened to its beginning and, twice as long, its end: the end of a path tells files apart.
+
+    >>> cut_inside("/data/photos/2024/cat 17.jpg", 20)
+    '/data/…024/cat 17.jpg'
+    """
+    kept = longest - 1
+    return name if len(name) <= longest else f"{name[: kept // 3]}…{name[-(kept - kept // 3) :]}"
+
+
 def _left_out(operation: OperationStats) -> str:
     left_out = [f"{operation.left_out:,}"] if operation.left_out else []
     failed = [f"{operation.failed:,} failed"] if operation.failed else []
@@ -263,6 +275,15 @@ def _left_out(operation: OperationStats) -> str:
 def count(number: int, unit: str) -> str:
     """Return a number with its unit: `1 batch`, `1,234 batches`."""
     return f"{number:,} {unit if number == 1 else PLURALS[unit]}"
+
+
+def percent(share: float) -> str:
+    """Return a share in percent, with one decimal if it is small.
+
+    >>> percent(0.5), percent(0.0123)
+    ('50 %', '1.2 %')
+    """
+    return f"{100 * share:.1f} %" if share < 0.1 else f"{100 * share:.0f} %"
 
 
 def rate(a_second: float) -> str:

@@ -9,7 +9,7 @@ from penstock.core.verdicts import Verdict, VerdictKind
 from penstock.engine.runs.settings import ISOLATED
 from penstock.engine.tasks.cost import WANTED
 from penstock.plan.safety.calls import HERE
-from penstock.watch.stats import LEAST_STARTING, OperationStats, Stats
+from penstock.watch.stats import LEAST_STARTING, OperationStats, Stats, percent
 
 LEAST_SECONDS = 0.05
 MUCH_STARTING = 0.3  # share of the time waited from which on the start of a process is told
@@ -26,6 +26,9 @@ STEP_WITHOUT_CORE = 0.2  # share of a step without a core, if it waits for the G
 SMALL_READ = 1 << 14  # bytes of a read of a remote store, below which its latency is all of its cost
 WORKING = 0.3  # share of a step with a core, below which it is taken to wait for a device
 HOLDING = 0.4  # share of the CPU time of the process that the step takes, from which it is named for holding the GIL
+EXPLAINED = 0.5  # ratio of waits for the GIL to all waits of tasks, below which tasks wait for something else
+MANY_WORKERS = 32
+UNEVEN_COSTS = 4  # ratio of the longest task to the mean, above which slow tasks hold up others
 KIND_NAMES: dict[VerdictKind, str] = {
     "input": "Input-bound",
     "storage": "Storage-bound",
@@ -59,7 +62,8 @@ def verdict(stats: Stats) -> Verdict:
 def verdict_kind(stats: Stats) -> VerdictKind:
     """Return the kind of limit."""
     limit = stats.limit
-    if stats.items == 0 or limit is None or stats.seconds < LEAST_SECONDS:
+    is_early = stats.items == 0 or (stats.items == 1 and stats.stepped > stats.waited)  # no step of a loop, perhaps
+    if is_early or limit is None or stats.seconds < LEAST_SECONDS:
         return "early"
     if stats.steady_share < INPUT_BOUND:
         return "gil" if _slows_the_step(stats) else "step"
@@ -77,10 +81,15 @@ def _kind_of_input(limit: OperationStats, stats: Stats) -> VerdictKind:
 
 
 def _waits_for_gil(stats: Stats) -> bool:
-    """Return whether worker threads wait for the GIL, so that all threads together use no more than one core."""
+    """Return whether worker threads wait for the GIL, so that all threads together use no more than one core.
+
+    Tasks that are blocked far more often than a thread that wants the GIL has to wait for it are not blocked by the
+    GIL: many threads that sleep, or read, keep a core busy with their Python code alone.
+    """
     used = (stats.cpu + stats.starved) / stats.seconds
     is_held = stats.cpu >= LEAST_HELD * stats.seconds  # not if functions sleep, whatever other processes do
-    return stats.cores > ONE_AT_A_TIME > used and is_held and stats.contention >= WANTED
+    wanted = max(WANTED, EXPLAINED * stats.blocked / stats.work if stats.work else 0.0)
+    return stats.cores > ONE_AT_A_TIME > used and is_held and stats.contention >= wanted
 
 
 def _slows_the_step(stats: Stats) -> bool:
@@ -128,7 +137,7 @@ def _limit(stats: Stats) -> Verdict:
     gain, then = _gain(change, stats)
     text = (
         f"{KIND_NAMES[kind]}: {_waiting(stats)}. "
-        f"The limit is {limit.name}, with {_percent(_share(limit, stats))} of the work; "
+        f"The limit is {limit.name}, with {percent(_share(limit, stats))} of the work; "
         f"its ceiling is {_rate(its_ceiling, 'row')} ({_where(stats)})"
     )
     if behind is not None:
@@ -141,7 +150,7 @@ def _limit(stats: Stats) -> Verdict:
 
 def _waiting(stats: Stats) -> str:
     """Return how much of its time the consumer waited, after the start if that makes a difference."""
-    words = f"the consumer waited {_percent(stats.steady_share)} of the time"
+    words = f"the consumer waited {percent(stats.steady_share)} of the time"
     if stats.wait_share - stats.steady_share < TOLD_APART:
         return words
     return f"{words} since the run was under way, {stats.warm_up:.2g} s after its start"
@@ -198,7 +207,7 @@ def _own_process(kind: VerdictKind, limit: OperationStats, stats: Stats) -> Next
     if kind != "gil" or not _step_holds_gil(stats):
         return None
     share = stats.step_cpu / stats.seconds
-    held = f"Your own step holds the GIL for {_percent(share)} of the time, in which threads cannot call the functions"
+    held = f"Your own step holds the GIL for {percent(share)} of the time, in which threads cannot call the functions"
     made = stats.items / max(stats.cpu - stats.step_cpu, 1e-9)  # a second, by one core
     if made * stats.step_cpu >= stats.items:
         words = f"{held}: let the pipeline run in a process of its own, with Options(isolate=True)."
@@ -216,11 +225,16 @@ def _no_gil(kind: VerdictKind, limit: OperationStats, stats: Stats) -> NextChang
 
 
 def _more_memory(kind: VerdictKind, limit: OperationStats, stats: Stats) -> NextChange | None:
+    if kind != "memory":
+        return None
+    top = stats.operations[-1]
+    needed = (2 * stats.workers + 2) * top.bytes / max(top.rows, 1)  # an item made and one waiting for each worker
+    to = f" to {needed / 1e6:,.0f} MB" if needed > GAIN_TOLD * stats.budget else ""
     words = (
         f"The memory budget of {stats.budget / 1e6:,.0f} MB has no room for more work ahead, so that workers are "
-        "idle: raise Options(memory_budget=), or make batches smaller."
+        f"idle: raise Options(memory_budget=){to}, or make batches smaller."
     )
-    return NextChange(words, stats.ceiling) if kind == "memory" else None
+    return NextChange(words, min(stats.ceiling, stats.cores * _of_one_core(stats)))
 
 
 def _not_inline(kind: VerdictKind, limit: OperationStats, stats: Stats) -> NextChange | None:
@@ -232,7 +246,7 @@ def _fewer_others(kind: VerdictKind, limit: OperationStats, stats: Stats) -> Nex
     if stats.starved <= MUCH_STARVED * stats.work:
         return None
     share = stats.starved / stats.work
-    words = f"Other processes used the cores for {_percent(share)} of the time: check what else runs."
+    words = f"Other processes used the cores for {percent(share)} of the time: check what else runs."
     return NextChange(words, stats.ceiling / (1 - min(share, 0.99)))
 
 
@@ -242,6 +256,19 @@ def _less_in_order(kind: VerdictKind, limit: OperationStats, stats: Stats) -> Ne
         "map() after it."
     )
     return NextChange(words, _if_halved(limit, stats)) if limit.sequential else None
+
+
+def _more_ahead(kind: VerdictKind, limit: OperationStats, stats: Stats) -> NextChange | None:
+    busy_while_waited = stats.work / (stats.workers * max(stats.waited - stats.warm_up, 1e-9))  # if at no other time
+    if stats.is_inline or stats.uneven < UNEVEN_COSTS or busy_while_waited >= BUSY_SHARE:
+        return None
+    idle = 1 - stats.work / (stats.workers * stats.seconds)
+    words = (
+        f"Workers are idle for {percent(idle)} of the time, behind elements that take much longer than others: let "
+        "more be made ahead, with prefetch(64) or more at the end, or take elements as they come, with "
+        "Options(deterministic=False)."
+    )
+    return NextChange(words, min(stats.ceiling, stats.cores * _of_one_core(stats)))
 
 
 def _more_requests(kind: VerdictKind, limit: OperationStats, stats: Stats) -> NextChange | None:
@@ -268,9 +295,12 @@ def _more_calls(kind: VerdictKind, limit: OperationStats, stats: Stats) -> NextC
     waits, kept = "It mostly waits", ""
     if kind == "storage":
         waits, kept = "It mostly waits for its source", ", or keep what was read with cache()"
-    more = 2 * max(stats.workers, 1)
-    words = f"{waits}: more calls at a time hide that, with Options(workers={more}){kept}."
-    return NextChange(words, min(2 * stats.ceiling, stats.cores * _of_one_core(stats)))
+    many = max(stats.workers, 1)
+    made = min(2 * stats.rate, stats.cores * _of_one_core(stats))
+    if many >= MANY_WORKERS and made < GAIN_TOLD * stats.rate:
+        words = f"{waits}, and {many} calls at a time keep the GIL busy: let each call do more, such as read several"
+        return NextChange(f"{words} elements{kept}.")
+    return NextChange(f"{waits}: more calls at a time hide that, with Options(workers={2 * many}){kept}.", made)
 
 
 NEXT_CHANGES = (
@@ -283,6 +313,7 @@ NEXT_CHANGES = (
         _fewer_others,
         _less_in_order,
         _more_requests,
+        _more_ahead,
         _more_calls,
     ),
 )
@@ -312,10 +343,9 @@ def _change_of_cores(limit: OperationStats, stats: Stats) -> NextChange:
 
 def _if_halved(limit: OperationStats, stats: Stats) -> float:
     """Return the items per second that the pipeline could make if the limiting operation took half of its time."""
-    share = _share(limit, stats)
     if limit.sequential:
-        return 2 * stats.items / limit.wall if limit.wall else 0.0
-    return stats.ceiling / (1 - share / 2)
+        return stats.items / max(stats.seconds - limit.wall / 2, 1e-9)
+    return stats.rate / (1 - _share(limit, stats) / 2)
 
 
 def _share(operation: OperationStats, stats: Stats) -> float:
@@ -325,6 +355,8 @@ def _share(operation: OperationStats, stats: Stats) -> float:
 
 def ceiling_of(operation: OperationStats, stats: Stats) -> float:
     """Return the rows per second that an operation could make, if the workers did nothing else."""
+    if any(operation.name in turns for turns in stats.alone):  # its time is that of waiting for its turn, too
+        return operation.rows / stats.seconds if stats.seconds else 0.0
     workers = 1 if operation.sequential else stats.workers
     made = workers * operation.rows / operation.wall if operation.wall else 0.0
     return max(made, operation.rows / stats.seconds) if stats.seconds else made
@@ -334,10 +366,6 @@ def _where(stats: Stats) -> str:
     where = "in a process of its own" if stats.isolated else ""
     workers = stats.mode.removeprefix(ISOLATED)
     return " ".join(filter(None, [workers if stats.is_inline else f"on {workers}", where]))
-
-
-def _percent(share: float) -> str:
-    return f"{100 * share:.1f} %" if share < 0.1 else f"{100 * share:.0f} %"
 
 
 def _times(gain: float) -> str:

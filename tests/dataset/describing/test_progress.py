@@ -21,7 +21,7 @@ def test_a_line_says_how_much_is_done_and_is_removed():
     pacer = Pacer(line, 1000)
     pacer.close()
     shown = screen.getvalue()
-    assert "describe: 250 of 1,000 (25%)" in shown
+    assert "describe: 250 of 1,000 (25 %)" in shown
     assert " s left" in shown
     assert shown.endswith("\r\x1b[2K")
 

@@ -13,8 +13,8 @@ D = ps.Dataset
 def test_only_columns_with_something_in_them_are_shown():
     assert repr(D.range(3).describe()) == (
         "3 elements\n"
-        "leaf     spec   missing  min  mean  max  std     classes\n"
-        "element  int64  0        0    1     2    0.8165  3"
+        "leaf     spec   missing  min  mean  max     std  classes\n"
+        "element  int64        0    0     1    2  0.8165        3"
     )
     assert "infinite" in description_text(D.from_tensor_slices(np.array([1.0, np.inf])).describe())
 
@@ -50,6 +50,13 @@ def test_html_from_data_is_escaped():
     html = description_html(D.from_source([{hostile: hostile, "x": 1}] * 2).describe())
     assert "<script" not in html
     assert html.count("&lt;script&gt;") >= 2
+
+
+def test_small_shares_and_long_lengths_keep_their_digits():
+    found = D.from_source([{"ids": [*range(500)], "text": "x" * at} for at in (3, 100_000)]).describe()
+    assert "ids[*]: 0 (2, 0.2 %), 1 (2, 0.2 %)" in repr(found)
+    assert "3…100,000, mean 50,001.5" in repr(found)
+    assert "100% (2, 67 %)" in repr(D.from_source(["100%", "100%", "0"]).describe())
 
 
 def test_classes_without_printable_text_are_quoted():

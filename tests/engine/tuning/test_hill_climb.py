@@ -123,6 +123,15 @@ def test_the_climb_stops_trying_other_numbers(work):
     assert sum(share > 0.5 for share in changes) <= 4  # two attempts in the second half of some 20 s
 
 
+def one_in_40_sleeping_long(i):
+    return [Part("wait", 200 * MS if i % 40 == 7 else 5 * MS), Part("hold", 50 * US)]
+
+
+def test_one_slow_task_in_many_holds_no_worker_up():
+    tuned = Machine(one_in_40_sleeping_long, CORES).run(1600, Tuner(8))
+    assert tuned < 0.4 * Machine(one_in_40_sleeping_long, CORES).run(1600, threads=8)  # with two tasks a thread ahead
+
+
 # A consumer whose step takes longer than its items
 
 

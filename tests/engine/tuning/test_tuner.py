@@ -6,6 +6,7 @@ import pytest
 
 from penstock.engine.tasks.cost import Cost
 from penstock.engine.tuning.hill_climb import MOST_WORKERS, Attempt
+from penstock.engine.tuning.long_tasks import HELD_UP_BYTES
 from penstock.engine.tuning.look import Look
 from penstock.engine.tuning.tuner import (
     BESIDE_ROWS,
@@ -205,6 +206,22 @@ def test_uneven_tasks_take_no_more_memory():
     for item_bytes in (1, SPARE_BYTES // 3, SPARE_BYTES + 1):
         even, odd = (uneven(walls, item_bytes=item_bytes) for walls in ([MS], [MS, 3 * MS]))
         assert odd.depth() + odd.spare() == even.depth() + even.spare()
+
+
+@pytest.mark.parametrize(
+    ("slow", "item_bytes", "more"),
+    [
+        (400 * MS, 0, 4 * 32),  # at most
+        (80 * MS, 0, 4 * 12),  # each of the others makes about as many meanwhile
+        (80 * MS, HELD_UP_BYTES // 10, 10),
+        (80 * MS, HELD_UP_BYTES + 1, 0),
+        (15 * MS, 0, 0),  # soon over
+    ],
+)
+def test_the_window_covers_one_slow_task_among_many(slow, item_bytes, more):
+    tuner = uneven([5 * MS] * 19 + [slow] + [5 * MS] * 20, item_bytes=item_bytes)
+    assert tuner.depth() == 9 + more
+    assert tuner.unevenness > 2
 
 
 def test_waiting_for_a_core_does_not_make_tasks_uneven():

@@ -6,9 +6,9 @@ import pytest
 
 import penstock as ps
 from penstock.engine.runs.room import Room
-from penstock.engine.runs.stage import FETCHED, Stage
+from penstock.engine.runs.stage import FETCHED, Stage, Stretch
 from penstock.storage.remote.fetcher import fetcher
-from tests.engine.runs.sessions import session_with
+from tests.engine.runs.sessions import scope_with
 
 ROWS, SIZE = 40, 1 << 18
 
@@ -53,6 +53,6 @@ def test_what_is_requested_ahead_is_among_what_a_run_holds(ds, server):
 @pytest.mark.parametrize(("executor", "fetched"), [("processes", SIZE), ("threads", 0)])
 def test_a_task_of_another_process_reserves_what_is_requested_for_it_there(ds, executor, fetched):
     plan = ds.batch(2)._plan
-    with session_with(ps.Options(memory_budget=32 * SIZE, executor=executor, workers=2)) as session:
-        room = Room(Stage(plan, plan, lambda epoch, mark: None, session, top=True), None)
-        assert room.reserved(3, gathered=False) == 3 * 2 * fetched
+    with scope_with(ps.Options(memory_budget=32 * SIZE, executor=executor, workers=2)) as scope:
+        room = Room(Stage(Stretch(plan, plan), lambda epoch, mark: None, scope, top=True), None)
+        assert room.reserved(3) == 3 * 2 * fetched

@@ -224,7 +224,7 @@ def test_the_cache_serves_later_epochs_and_processes(files, options, server, cac
 
 
 def test_short_lines_in_any_order_take_few_requests(folder, options, server):
-    lines = [f"line {number}" for number in range(20_000)]
+    lines = [f"line {number}" for number in range(6000)]
     (folder / "lines.txt").write_text("\n".join(lines))
     ds = ps.read_text("s3://data/lines.txt", storage_options=options).shuffle(seed=1).batch(32)
     len(ds)  # with the index

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+import penstock as ps
 from penstock.watch.notebook.first import first_elements_html
 
 
@@ -17,6 +18,18 @@ def test_rows_of_a_batch_are_shown():
     html = first_elements_html([{"x": np.arange(20)}], None, batched=True)
     assert "batch <code>" in html
     assert html.count("<figure class=card>") == 16
+
+
+def test_labels_have_the_names_of_their_classes():
+    html = first_elements_html([{"label": 1}], None, batched=False, class_names=("cat", "dog"))
+    assert "<b>dog</b>" in html
+
+
+def test_rows_of_different_lengths_show_them():
+    batch = ps.Ragged.from_rows([np.arange(3.0), np.arange(1.0)])
+    html = first_elements_html([batch], None, batched=True)
+    assert "float64[3]" in html
+    assert "float64[1]" in html
 
 
 def test_the_reason_is_told_if_there_are_no_more():

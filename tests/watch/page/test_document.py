@@ -72,8 +72,8 @@ def test_workers_come_in_the_order_of_their_numbers():
     shown = facts()
     for number in (10, 2, 1):
         shown.timeline.add(f"worker {number}", 0, 5_000_000)
-    lanes = re.findall(r"(waits|worker \d+)</text>", page(shown))
-    assert lanes == ["waits", "worker 1", "worker 2", "worker 10"]
+    lanes = re.findall(r"(consumer waits|worker \d+)</text>", page(shown))
+    assert lanes == ["consumer waits", "worker 1", "worker 2", "worker 10"]
 
 
 def test_a_long_name_is_cut_with_a_sign():

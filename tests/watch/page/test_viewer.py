@@ -29,7 +29,7 @@ def test_a_report_shows_the_run(tmp_path, options):
     ds = Dataset.from_source([f"photo {n}" for n in range(24)]).shuffle(seed=0).map(str.upper).batch(4)
     html = reported(ds.with_options(options), tmp_path / "run.html")
     assert "map(str.upper)" in html or "map(upper)" in html
-    assert ">waits</text>" in html
+    assert ">consumer waits</text>" in html
     assert "of list" in html  # records of the slowest tasks
     assert "PHOTO" in html  # of the sample
     assert "Mixing" in html
@@ -54,7 +54,7 @@ def test_a_report_of_a_failed_run_shows_what_was_received(tmp_path):
     it.report(tmp_path / "run.html")
     with pytest.raises(ZeroDivisionError):
         list(it)
-    assert "4 items" in (tmp_path / "run.html").read_text("utf-8")
+    assert "4 batches" in (tmp_path / "run.html").read_text("utf-8")
 
 
 def test_a_page_that_cannot_be_written_does_not_end_the_run(tmp_path, caplog):
@@ -111,8 +111,16 @@ def test_a_report_shows_the_plan_as_run(tmp_path):
 def test_the_items_of_a_slow_task_are_named_without_the_next(tmp_path):
     plan = Dataset.range(12).batch(4)._plan
     words = ReportViewer(tmp_path / "run.html", plan, lambda: "")._words
-    assert "items 0 to 1 of" in words(CostlyTask(1, "batch(4)", 0, 2))
-    assert "item 2 of" in words(CostlyTask(1, "batch(4)", 2, 1))
+    assert "batches 0 to 1 of" in words(CostlyTask(1, "batch(4)", 0, 2))
+    assert "batch 2 of" in words(CostlyTask(1, "batch(4)", 2, 1))
+
+
+def test_samples_are_shown_side_by_side_and_only_expensive_records_are_named(tmp_path):
+    ds = Dataset.range(8).map(lambda x: {"label": x, "ids": [int(x)] * 30}).map(lambda x: x, vectorized=False)
+    html = reported(ds, tmp_path / "run.html")
+    assert html.count("<figure class=card>") == 4
+    assert "tokens" in html  # the list is one part
+    assert "records in map" not in html
 
 
 def test_a_sample_that_cannot_be_made_is_told(tmp_path):
@@ -154,5 +162,5 @@ def test_the_slowest_records_are_named(tmp_path, monkeypatch):
         (tmp_path / "run.html").unlink()
         (told,) = (part for part in html.split("<p>") if "24 records" in part)
         assert "map(upper)" in told or "map(str.upper)" in told
-        assert " of list " in told
+        assert " of list</li>" in told
         assert "Records by what they cost" in html

@@ -43,6 +43,14 @@ def test_boxes_are_drawn_over_the_image_with_the_names_of_their_classes():
     assert 'x="1" y="2" width="11" height="12"' in card(element, Manner(box_format="xywh"))
 
 
+def test_boxes_classes_and_tokens_may_be_lists_as_in_json():
+    objects = {"bbox": [[1, 2, 9, 9], [3, 4, 9, 9]], "category": ["cat", "dog"]}
+    html = card({"image": IMAGE, "objects": objects, "input_ids": [3, 4]})
+    assert {"cat", "dog"} <= set(re.findall(r">(\w+)</text>", html))
+    assert "2 tokens" in html
+    assert card({"image": IMAGE, "objects": {"bbox": [], "category": []}}).count("<code>[]</code>") == 2
+
+
 def test_masks_without_an_image_have_a_picture():
     html = card({"mask": np.eye(32, 40, dtype=np.int64)})
     assert 'viewBox="0 0 40 32"' in html

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from penstock.watch.sheet.roles import leaves_of, name_in, path_of, roles_of
+from penstock.elements.nested.whole import shown_parts
+from penstock.watch.sheet.roles import name_in, path_of, roles_of
 
 IMAGE = np.zeros((32, 40, 3), np.uint8)
 BOXES = np.zeros((2, 4), np.float32)
@@ -55,12 +56,12 @@ def test_what_was_asked_for_comes_first():
     roles = roles_of(element, {"image": "other", "label": "kind"})
     assert roles.by_role == {"image": '["other"]', "label": '["kind"]'}
     assert roles_of({"x": 1}, {"image": "image"}).by_role == {}
-    assert roles.of("label", leaves_of(element)) == 2
+    assert roles.of("label", shown_parts(element)) == 2
     assert roles.of("boxes", {}) is None
 
 
 def test_paths_are_found_by_their_end_if_only_one_has_it():
-    leaves = leaves_of({"a": {"x": 1, "y": 2}, "b": {"x": 3}, "c": (4, 5)})
+    leaves = shown_parts({"a": {"x": 1, "y": 2}, "b": {"x": 3}, "c": (4, 5)})
     assert path_of("y", leaves) == '["a"]["y"]'
     assert path_of("x", leaves) is None
     assert path_of('["b"]["x"]', leaves) == '["b"]["x"]'

@@ -16,6 +16,14 @@ def test_small_leaves_are_shown_and_large_ones_described():
     assert element_text(3) == "3"
 
 
+def test_a_list_of_plain_values_is_one_part():
+    element = {"ids": [*range(99)], "boxes": [{"x": 1}] * 9, "few": [1, 2], "names": ["a", "b"], "odd": [[1], [2, 3]]}
+    assert element_text(element) == (
+        "boxes list[9] · few [1 2] · ids int64[99] 0…98 · names ['a', 'b'] · odd [[1], [2, 3]]"
+    )
+    assert element_text([np.arange(2), 3]) == "[0] [0 1] · [1] 3"
+
+
 def test_arrays_of_any_kind_are_described():
     assert leaf_text(np.zeros(0)) == "[]"
     assert leaf_text(np.zeros((3, 0, 4))) == "float64[3, 0, 4]"

@@ -13,6 +13,7 @@ from penstock.dataset.describing.classes import MOST_CLASSES, Class
 from penstock.dataset.describing.moments import Floats, Moments, Whole
 from penstock.dataset.describing.outline import ITEM, MOST_PATHS, Tallies
 from penstock.dataset.describing.tally import NESTED, LeafTally
+from penstock.elements.nested.whole import short_path
 
 CLASSES_SHOWN = 12  # of a leaf, in the text
 
@@ -65,7 +66,7 @@ class LeafDescription:
     def name(self) -> str:
         """The path, short if it is a single key."""
         first, item, rest = self.path.partition(ITEM)
-        return (watch.sheet.text.short(first) or "element") + item + rest
+        return (short_path(first) or "element") + item + rest
 
 
 @frozen(repr=False)

@@ -23,7 +23,7 @@ class ProgressLine:
     def __call__(self, done: int, total: int | None) -> None:
         """Show how many elements are done."""
         seconds = perf_counter() - self._began
-        share = "" if not total else f" of {total:,} ({done / total:.0%})"
+        share = "" if not total else f" of {total:,} ({100 * done / total:.0f} %)"
         rate = f", {done / seconds:,.0f}/s" if seconds else ""
         left = f", {(total - done) * seconds / done:,.0f} s left" if total and done else ""
         self._stream.write(f"\r\x1b[2K{self._what}: {done:,}{share}{rate}{left}")

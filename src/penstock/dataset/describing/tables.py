@@ -11,19 +11,24 @@ from penstock.dataset.describing.description import CLASSES_SHOWN, TOO_MANY, Des
 from penstock.watch.notebook.counts import share_bar
 from penstock.watch.notebook.frame import in_frame
 from penstock.watch.sheet.roles import ROLE_NAMES, name_in
-from penstock.watch.stats import cut
+from penstock.watch.stats import cut, percent
 
 LONGEST_CELL = 48  # characters
 LONGEST_CLASS_NAME = 40
 HEAD = ("leaf", "spec", "missing", "NaN", "infinite", "masked", "min", "mean", "max", "std", "lengths", "classes")
 ALWAYS = 3  # columns that are shown even if empty
+OF_TEXT = ("leaf", "spec", "lengths")  # others are of numbers
 
 
 def description_text(described: Description) -> str:
     """Return a table with a line for each leaf, and the most frequent classes."""
     table = _table(described)
     widths = [max(map(len, column)) for column in zip(*table, strict=True)]
-    lines = ["  ".join(cell.ljust(wide) for cell, wide in zip(row, widths, strict=True)).rstrip() for row in table]
+    aligned = [str.ljust if name in OF_TEXT else str.rjust for name in table[0]]
+    lines = [
+        "  ".join(align(cell, wide) for align, cell, wide in zip(aligned, row, widths, strict=True)).rstrip()
+        for row in table
+    ]
     names = described.class_names
     balances = [f"{leaf.name}: {_balance(leaf, names)}" for leaf in described.values() if _has_balance(leaf)]
     return displayable("\n".join([_title(described), *(lines if len(table) > 1 else []), *balances, *described.notes]))
@@ -84,7 +89,7 @@ def _specs(leaf: LeafDescription) -> list[str]:
 def _lengths(lengths: Any) -> str:
     if lengths.min == lengths.max:
         return f"{lengths.min:,}"
-    return f"{lengths.min:,}…{lengths.max:,}, mean {lengths.mean:,.4g}"
+    return f"{lengths.min:,}…{lengths.max:,}, mean {number_text(lengths.mean)}"
 
 
 def number_text(value: Any) -> str:
@@ -96,7 +101,7 @@ def number_text(value: Any) -> str:
     if value is None:
         return ""
     if isinstance(value, float):
-        return f"{value:.4f}".rstrip("0").rstrip(".") if 0.001 <= abs(value) < 1e6 or value == 0 else f"{value:.4g}"
+        return f"{value:,.4f}".rstrip("0").rstrip(".") if 0.001 <= abs(value) < 1e6 or value == 0 else f"{value:.4g}"
     if isinstance(value, complex):
         return f"{value:.4g}"
     if isinstance(value, int):
@@ -108,7 +113,7 @@ def _balance(leaf: LeafDescription, names: Sequence[str]) -> str:
     classes = _named(leaf, names)
     whole = sum(classes.values())
     shown = [
-        f"{_class(value)} ({count:,}, {count / whole:.0%})".replace("%", " %")
+        f"{_class(value)} ({count:,}, {percent(count / whole)})"
         for value, count in list(classes.items())[:CLASSES_SHOWN]
     ]
     more = [f"and {len(classes) - CLASSES_SHOWN:,} more"] if len(classes) > CLASSES_SHOWN else []

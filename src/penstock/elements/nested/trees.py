@@ -12,6 +12,7 @@ from typing import Any, cast
 import optree
 
 NAMESPACE = "penstock"
+MOST_ITEMS_TOLD = 8  # equal items of a list, one by one
 
 TREE_LEAF: optree.PyTreeSpec = optree.treespec_leaf(namespace=NAMESPACE)
 
@@ -103,7 +104,8 @@ def describe_tree(treespec: optree.PyTreeSpec, texts: list[str]) -> str:
     if node is type(None):
         return "None"
     if node is list:
-        return f"[{', '.join(inside.values())}]"
+        many = len(inside) > MOST_ITEMS_TOLD and len(set(inside.values())) == 1
+        return f"[{len(inside):,} × {inside[0]}]" if many else f"[{', '.join(inside.values())}]"
     if node is tuple:
         return f"({', '.join(inside.values())}{',' if len(inside) == 1 else ''})"
     if node is dict:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from contextlib import nullcontext
 from itertools import count
 from typing import TYPE_CHECKING
@@ -66,20 +67,30 @@ class SharedPlan:
         """Return whether the plan is that of this work, so that workers need not load it again."""
         return type(self.observer) is type(observer) and is_same_work(self.work, work)
 
-    @property
-    def is_moved(self) -> bool:
-        """True if the functions travelled by value, so that no worker imports their modules."""
-        return self.reads is not None
-
-    def is_current(self, state: ProgramState, *, moved: bool) -> bool:
-        """Return whether the plan may be used again: in this state, and a `moved` one with the values that it read."""
-        reads_the_same = (self.reads is not None and not self.reads.changed) if moved else self.reads is None
-        return reads_the_same and self.state.is_like(state)
-
     def send(self, channel: Channel) -> bool:
         """Send the plan to a worker; return whether all of it has gone out."""
         head = ("plan", self.number, self.packet, self._file is not None)
         return channel.send(head, self._data, -1 if self._file is None else self._file.fd)
+
+
+def plan_for_workers(
+    work: Rebuildable, observer: Observer, known: deque[SharedPlan], reads: Reads | None = None
+) -> SharedPlan:
+    """Return the plan of a work for worker processes: one of the `known`, which they have, if it is the same.
+
+    Known plans of the same work whose functions read other values are let go. Given what its functions read, a plan
+    travels by value, so that no worker imports their modules; such plans are told from the others. An error for a
+    function that cannot be pickled comes before any process is started.
+    """
+    state = state_for_workers(work.plan, reads)
+    alike = [plan for plan in known if plan.is_of(work, observer) and (plan.reads is None) == (reads is None)]
+    for plan in alike:
+        if (plan.reads is None or not plan.reads.changed) and plan.state.is_like(state):
+            return plan
+    for plan in alike:
+        known.remove(plan)
+    known.append(made := SharedPlan(work, observer, reads, state))
+    return made
 
 
 def state_for_workers(plan: Node, reads: Reads | None) -> ProgramState:

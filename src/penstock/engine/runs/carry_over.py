@@ -46,21 +46,8 @@ class CarryOver:
         return made
 
     def plan(self, work: Rebuildable, observer: Observer, reads: Reads | None = None) -> SharedPlan:
-        """Return the plan of a work for worker processes: that of an earlier run, which they have, if it is the same.
-
-        A plan that was moved is given with what its functions read. An error for a function that cannot be pickled
-        comes before any process is started.
-        """
-        moved = reads is not None
-        state = processes.plans.state_for_workers(work.plan, reads)
-        known = (plan for plan in self._plans if plan.is_of(work, observer) and plan.is_current(state, moved=moved))
-        found = next(known, None)
-        if found is None:
-            for each in [plan for plan in self._plans if plan.is_of(work, observer) and plan.is_moved == moved]:
-                self._plans.remove(each)  # whose functions read other values
-            found = processes.plans.SharedPlan(work, observer, reads, state)
-            self._plans.append(found)
-        return found
+        """Return the plan of a work for worker processes: that of an earlier run, which they have, if it is alike."""
+        return processes.plans.plan_for_workers(work, observer, self._plans, reads)
 
     def pickled_plan(self, work: Rebuildable, observer: Observer) -> PickledPlan:
         """Return the plan of a work for an executor: that of an earlier run, unless its functions read other values."""

@@ -164,7 +164,7 @@ class Run:
     @property
     def is_parallel(self) -> bool:
         """True if several threads make the elements, or would if every thread could call the functions."""
-        settings = self.settings
+        settings = self.session.settings
         if settings.workers == 1:
             return False
         return self.session.has_threads or (settings.kept_here and settings.would_pay(self.tuner))

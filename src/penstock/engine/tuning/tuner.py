@@ -16,6 +16,7 @@ from penstock.engine import tuning
 from penstock.engine.memory.limits import available_cores
 from penstock.engine.memory.slots import SlotsBefore
 from penstock.engine.tasks.cost import BESIDE_OTHERS, MS, WANTED, Cost, Meter
+from penstock.engine.tuning.long_tasks import HELD_UP_BYTES, LongTasks
 
 if TYPE_CHECKING:
     from penstock.core.tunings import TaskTuning
@@ -69,6 +70,7 @@ class Tuner:
     looks: int = 0
     item_mean: float = 0.0  # ns, of recent items, without waiting for a core
     deviation: float = 0.0  # ns, the mean deviation from that
+    long: LongTasks = field(default_factory=LongTasks)
     waiting: float = math.inf  # the least time blocked / CPU time of a task while no other ran
     alone: float = 0.0  # share of the time of a task in functions that one thread at a time may call
     climb: HillClimb | None = None
@@ -88,10 +90,13 @@ class Tuner:
         self.item_wall = per_item if self.looks == 0 else min(per_item, 1.25 * self.item_wall)
         if self.looking:  # first calls would raise the mean
             self.item_mean = self.item_wall
-        steady = min(self._work(cost) / items, UNUSUAL * self.item_mean)
+        work = self._work(cost) / items
+        steady = min(work, UNUSUAL * self.item_mean)
         recent = RECENT_TASKS if self.looks >= SETTLED else min(max(self.looks - LOOKS + 1, 1), RECENT_TASKS)
         self.item_mean += (steady - self.item_mean) / recent
         self.deviation += (abs(steady - self.item_mean) - self.deviation) / recent
+        if self.looks >= SETTLED:  # first calls take longer
+            self.long.observe(work, self.item_mean)
         if self.climb is not None:
             self.climb.observe(cost, items)
         else:
@@ -138,6 +143,11 @@ class Tuner:
         """The share of the time for which a thread that wants the GIL waits for another one; `None` if unknown."""
         seen = self.meter.contention
         return None if seen is None or seen.looks < SEEN else seen.share
+
+    @property
+    def unevenness(self) -> float:
+        """The cost of the longest task of late but one, as a multiple of the mean; a single one may be chance."""
+        return self.long.second / self.item_mean if self.item_mean else 1.0
 
     def threads_pay(self) -> bool:
         """Return whether threads should replace inline tasks."""
@@ -325,13 +335,16 @@ class Tuner:
     def depth(self) -> int:
         """Return the number of tasks to have under way: one running and one waiting for each worker, and one more.
 
-        If some tasks take longer than others, they hold up those behind them; then two more wait for each worker.
+        If some tasks take longer than others, they hold up those behind them; then more wait for each worker.
         """
         return 2 * max(self.threads, 1) + 1 + self._more()
 
     def _more(self) -> int:
-        more = 2 * max(self.threads, 1) if self.deviation > UNEVEN * self.item_mean else 0
-        return min(more, SPARE_BYTES // (self.item_bytes * self.group)) if self.item_bytes else more
+        """Return the further tasks that keep the other workers busy while one that takes longer holds them up."""
+        threads, held_up = max(self.threads, 1), 0 if self.is_far else self.long.held_up(self.item_mean)
+        more = threads * (held_up or (2 if self.deviation > UNEVEN * self.item_mean else 0))
+        most = HELD_UP_BYTES if held_up else SPARE_BYTES
+        return min(more, most // (self.item_bytes * self.group)) if self.item_bytes else more
 
     def spare(self) -> int:
         """Return the number of small tasks to have under way beyond `depth`, to start and take several at once.

@@ -43,7 +43,11 @@ def _figures(stats: Stats) -> str:
         parts.append(f"{stats.ahead} tasks under way")
     if stats.peak_bytes:
         parts.append(f"at most {size_text(stats.peak_bytes)} of batches")
-    waited = f" {share_bar(stats.wait_share, 'wait')} waited {stats.wait_share:.0%} of the time" if stats.items else ""
+    waited = (
+        f" {share_bar(stats.wait_share, 'wait')} waited {100 * stats.wait_share:.0f} % of the time"
+        if stats.items
+        else ""
+    )
     return escape(" · ".join(parts)) + (f"<br>{waited}" if waited else "")
 
 

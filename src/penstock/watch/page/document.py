@@ -9,17 +9,18 @@ from typing import Any
 
 from penstock.watch.page import drawings, style
 from penstock.watch.page.facts import Costs, Levels, Timeline
-from penstock.watch.stats import Stats, cut, operations_table, rate
+from penstock.watch.stats import PLURALS, Stats, count, cut, operations_table, percent, rate
 from penstock.watch.verdict import verdict
 
+LANES = {"waits": "consumer waits", "steps": "consumer steps"}
 LONGEST_DRAWN = 56  # characters of an operation's name that fit beside its pipe
 STYLE = f"""
 :root{{color-scheme:light dark;--ink:#1d2330;--soft:#5d6678;--paper:#fff;--card:#f5f6f9;--line:#dde1e9;
   --blue:#2f6fde;--red:#d9483b;--green:#2c9a63;--violet:#8a5bd6;--amber:#c98a12}}
 @media(prefers-color-scheme:dark){{:root{{--ink:#e6e9f0;--soft:#9aa4b8;--paper:#14171d;--card:#1d222b;
   --line:#323a48;--blue:#6ea2ff;--red:#ff7a6b;--green:#5fcf97;--violet:#b592ff;--amber:#f0b84a}}}}
-@media print{{:root{{color-scheme:light;--ink:#000;--soft:#444;--paper:#fff;--card:#fff;--line:#bbb}}section{{
-  break-inside:avoid}}}}
+@media print{{:root{{color-scheme:light;--ink:#000;--soft:#444;--paper:#fff;--card:#fff;--line:#bbb}}
+  h2,p{{break-after:avoid}}.wide,svg,figure,tr,li{{break-inside:avoid}}}}
 body{{margin:0;background:var(--paper);color:var(--ink);font:16px/1.5 system-ui,sans-serif}}
 main{{max-width:820px;margin:0 auto;padding:24px 16px 64px}}
 h1{{font-size:1.5rem;margin:0}}
@@ -34,7 +35,8 @@ ul{{padding-left:20px}}
 li{{overflow-wrap:anywhere}}
 .square{{max-width:300px}}
 {style.rules()}
-@media(max-width:520px){{.wide{{overflow-x:auto}}.wide svg{{min-width:560px}}}}
+@media(max-width:520px){{.plan{{overflow-x:auto}}.plan svg{{min-width:560px}}.figures div{{flex-basis:40%}}
+  .wide text,.wide text.soft{{font-size:18px}}td,th{{padding:5px 4px}}table{{font-size:.8rem}}}}
 """
 
 
@@ -48,7 +50,7 @@ class ReportFacts:
     costs: Costs
     levels: Levels
     slowest: list[str] = field(default_factory=list)  # in words
-    records: list[tuple[str, Costs]] = field(default_factory=list)  # what records cost, and the slowest, in words
+    records: list[tuple[str, list[str], Costs]] = field(default_factory=list)  # a heading, the slowest, and all
     samples: str = ""  # HTML
     order: list[float] = field(default_factory=list)  # positions in the source, of 0 to 1, in the order of the elements
     mixing: float | None = None
@@ -83,19 +85,21 @@ def page(facts: ReportFacts) -> str:
 def _top(facts: ReportFacts) -> str:
     stats = facts.stats
     figures = {
-        f"{'batches' if stats.unit == 'batch' else 'elements'} a second": rate(stats.rate),
-        "of the time waited": f"{stats.wait_share:.0%}",
+        f"{PLURALS[stats.unit]} a second": rate(stats.rate),
+        "of the time waited": f"{100 * stats.wait_share:.0f} %",
         "seconds": f"{stats.seconds:,.2f}",
-        "peak of batches": size_text(stats.peak_bytes),
     }
+    if stats.peak_bytes:
+        figures["peak of batches"] = size_text(stats.peak_bytes)
     cells = "".join(
         f"<div><b>{escape(value)}</b><small>{escape(name)}</small></div>" for name, value in figures.items()
     )
+    told = escape(verdict(stats)).replace(" %", "&nbsp;%")
     failed = f'<p class="verdict failed"><b>Failed.</b> {escape(stats.failure)}</p>' if stats.failure else ""
     return (
         f"<h1>{escape(facts.title)}</h1>"
-        f"<p class=soft>{stats.items:,} items, {stats.rows:,} rows, {escape(stats.mode)}</p>"
-        f"{failed}<p class=verdict>{escape(verdict(stats))}</p><div class=figures>{cells}</div>"
+        f"<p class=soft>{count(stats.items, stats.unit)}, {stats.rows:,} rows, {escape(stats.mode)}</p>"
+        f"{failed}<p class=verdict>{told}</p><div class=figures>{cells}</div>"
     )
 
 
@@ -117,13 +121,17 @@ def _plan(stats: Stats) -> str:
         return "<p>No operation was measured.</p>"
     total = sum(each.wall for each in stats.operations) or 1.0
     told = [
-        (cut(each.name, LONGEST_DRAWN), each.wall / total, f"{each.wall / total:.0%} of the work, {each.rows:,} rows")
+        (
+            cut(each.name, LONGEST_DRAWN),
+            each.wall / total,
+            f"{100 * each.wall / total:.0f} % of the work, {each.rows:,} rows",
+        )
         for each in stats.operations
     ]
     head, *rows = operations_table(stats)
     cells = "".join(f"<th>{escape(cell)}</th>" for cell in head)
     table = _table(rows).replace("<table>", f"<table><tr>{cells}</tr>", 1)
-    return f"<div class=wide>{drawings.plan(told)}</div>{table}"
+    return f"<div class=plan>{drawings.plan(told)}</div>{table}"
 
 
 def _timeline(facts: ReportFacts) -> str:
@@ -133,7 +141,7 @@ def _timeline(facts: ReportFacts) -> str:
     kinds = {"waits": "wait", "steps": "step"}
     lanes = [(lane, kinds.get(lane, "task"), line.shares(lane)) for lane in sorted(line.lanes, key=_rank)]
     used = max(max((at + 1 for at, share in enumerate(shares) if share), default=1) for _, _, shares in lanes)
-    shown = [(lane, kind, shares[:used]) for lane, kind, shares in lanes]
+    shown = [(LANES.get(lane, lane), kind, shares[:used]) for lane, kind, shares in lanes]
     legend = (
         "<p class=soft>The consumer waits (red) or steps (green); workers and transfers to a device are busy (blue). "
         "Height is share of time.</p>"
@@ -150,15 +158,23 @@ def _costs(facts: ReportFacts) -> str:
     if not bars:
         return ""
     drawn = drawings.histogram([(_time(least), count) for least, count in bars], "Items by what they cost")
-    share = sum(each.took for each in facts.costs.slowest) / (facts.costs.total or 1)
-    most = f"<p>The slowest {len(facts.costs.slowest)} of {facts.costs.tasks:,} tasks took {share:.0%} of the work:</p>"
-    return f"<div class=wide>{drawn}</div>{most}{_list(facts.slowest)}{''.join(map(_record_costs, facts.records))}"
+    slowest = facts.costs.slowest
+    share = percent(sum(each.took for each in slowest) / (facts.costs.total or 1))
+    most = f"<p>The slowest {len(slowest)} of {facts.costs.tasks:,} tasks took {share} of the work:</p>"
+    axes = _axes(facts.stats.unit, PLURALS[facts.stats.unit])
+    of_records = "".join(map(_record_costs, facts.records))
+    return f"<div class=wide>{drawn}</div>{axes}{most}{_list(facts.slowest)}{of_records}"
 
 
-def _record_costs(told: tuple[str, Costs]) -> str:
-    words, costs = told
+def _record_costs(told: tuple[str, list[str], Costs]) -> str:
+    heading, slowest, costs = told
     bars = [(_time(least), count) for least, count in costs.histogram()]
-    return f"<p>{escape(words)}</p><div class=wide>{drawings.histogram(bars, 'Records by what they cost')}</div>"
+    drawn = f"<div class=wide>{drawings.histogram(bars, 'Records by what they cost')}</div>"
+    return f"<p>{escape(heading)}:</p>{_list(slowest)}{drawn}{_axes('record', 'records')}"
+
+
+def _axes(one: str, many: str) -> str:
+    return f"<p class=soft>Right: the time of one {one}, on a logarithmic scale. Up: the number of {many}.</p>"
 
 
 def _time(seconds: float) -> str:
@@ -187,7 +203,8 @@ def _memory(facts: ReportFacts) -> str:
         curves = drawings.curves(levels.times, levels.values, "MB", "Memory held over time")
         drawn = f"<div class=wide>{curves}</div>"
     told = [*(f"grows: {each}" for each in stats.growing), *stats.notes]
-    return drawn + f"<p>At most {size_text(stats.peak_bytes)} of batches.</p>" + _list(told)
+    most = f"<p>At most {size_text(stats.peak_bytes)} of batches.</p>" if stats.peak_bytes else ""
+    return drawn + most + _list(told)
 
 
 def _order(facts: ReportFacts) -> str:

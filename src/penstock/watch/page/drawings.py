@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from html import escape
 
 WIDE = 720
+WIDEST_LABEL = 60
 
 
 def svg(height: float, parts: Sequence[str], title: str, width: float = WIDE) -> str:
@@ -47,7 +48,7 @@ def plan(operations: Sequence[tuple[str, float, str]]) -> str:
 def timeline(lanes: Sequence[tuple[str, str, Sequence[float]]], seconds: float) -> str:
     """Draw a lane for each row of (name, kind, shares), whose heights are shares of the time busy."""
     parts: list[str] = []
-    left, high = 130.0, 30
+    left, high = 150.0, 30
     for number, (name, kind, shares) in enumerate(lanes):
         y, used = 4 + number * high, shares
         step = (WIDE - left) / max(len(used), 1)
@@ -79,12 +80,15 @@ def histogram(bars: Sequence[tuple[str, int]], title: str) -> str:
         for at, (label, count) in enumerate(bars)
     ]
     every = max(len(bars) // 6, 1)
-    parts += [words(at * step, high + 26, label, kind="soft") for at, (label, _) in enumerate(bars) if at % every == 0]
+    for at, (label, _) in list(enumerate(bars))[::every]:
+        is_last = at * step > WIDE - WIDEST_LABEL
+        parts.append(words(WIDE if is_last else at * step, high + 26, label, kind="soft", end=is_last))
     return svg(high + 34, parts, title)
 
 
 def curves(times: Sequence[float], values: dict[str, list[float]], unit: str, title: str) -> str:
-    """Draw curves of values at moments over one another, with a legend."""
+    """Draw curves of values at moments (s) over one another, with a legend; those that are always 0 are left out."""
+    values = {name: each for name, each in values.items() if any(each)}
     high, top = 150.0, max([max(each, default=0) for each in values.values()] + [1e-9])
     span = (times[-1] - times[0]) or 1.0
     parts: list[str] = [bar(0, 10, WIDE, high, "lane")]
@@ -98,6 +102,7 @@ def curves(times: Sequence[float], values: dict[str, list[float]], unit: str, ti
         parts += [bar(x, high + 19, 10, 10, f"key c{number % 5}"), words(x + 15, high + 28, name)]
         x += 32 + 7.5 * len(name)
     parts.append(words(WIDE - 4, 26, f"{top:,.3g} {unit}", kind="soft", end=True))
+    parts.append(words(WIDE, high + 28, f"over {span:,.3g} s", kind="soft", end=True))
     return svg(high + 36, parts, title)
 
 

@@ -23,8 +23,8 @@ class RecordCosts:
 
     >>> costs = RecordCosts()
     >>> costs.add([7, 8, 9], [1000, 1000, 98_000])
-    >>> costs.sentence("map(f)", lambda record: f"file {record}")
-    'the slowest of 3 records in map(f): file 9 98.0 µs, file 8 1.0 µs, file 7 1.0 µs'
+    >>> costs.heading("map(f)"), costs.named(lambda record: f"file {record}")
+    ('The slowest of 3 records in map(f)', ['98.0 µs: file 9', '1.0 µs: file 8', '1.0 µs: file 7'])
     """
 
     costs: Costs = field(default_factory=Costs)  # of which only the bars and the total are used
@@ -56,19 +56,27 @@ class RecordCosts:
             else:
                 heapq.heappushpop(self.slowest, entry)
 
-    def sentence(self, operation: str, name_of: Callable[[int], str]) -> str:
-        """Return the slowest records by name, with the share of the time that those far from the mean took."""
+    @property
+    def mean(self) -> float:
+        """The mean time of a record, in ns."""
         self.settle()
-        mean = self.costs.total / max(self.count, 1)
+        return self.costs.total / max(self.count, 1)
+
+    def heading(self, operation: str) -> str:
+        """Return the share of the time that records far from the mean took, if that is much."""
+        mean = self.mean
         far = [took for took, _ in self.slowest if took > FAR_FROM_MEAN * mean]
         share = sum(far) / max(self.costs.total, 1)
-        named = ", ".join(
-            f"{name_of(record)} {_time(took)}" for took, record in sorted(self.slowest, reverse=True)[:SHOWN_RECORDS]
-        )
         if share < LEAST_SHARE:
-            return f"the slowest of {self.count:,} records in {operation}: {named}"
+            return f"The slowest of {self.count:,} records in {operation}"
         many = f"{len(far)} of {self.count:,} records take" if len(far) > 1 else f"1 of {self.count:,} records takes"
-        return f"{many} {share:.0%} of the time of {operation}: {named}"
+        return f"{many} {100 * share:.0f} % of the time of {operation}"
+
+    def named(self, name_of: Callable[[int], str]) -> list[str]:
+        """Return the times of the slowest records, with their names."""
+        self.settle()
+        slowest = sorted(self.slowest, reverse=True)[:SHOWN_RECORDS]
+        return [f"{_time(took)}: {name_of(record)}" for took, record in slowest]
 
 
 def _time(took: int) -> str:

@@ -1,4 +1,4 @@
-"""Sample elements on a page: images as thumbnails, audio as waveforms, text, lengths, and numbers."""
+"""Single values on a page: images as thumbnails, audio as waveforms, text and numbers."""
 
 from __future__ import annotations
 
@@ -8,34 +8,9 @@ from typing import Any
 import numpy as np
 
 from penstock.elements.array_text import array_text
-from penstock.elements.nested.structure import flatten, paths
-from penstock.elements.ragged import Ragged
-from penstock.elements.spec import describe, spec_of
 from penstock.watch.page.pictures import image_of, is_wave, png_url, thumbnail, waveform
 
-SHOWN = 8  # elements of a batch
 TEXT_SHOWN = 400
-
-
-def element_html(element: Any, rows: int | None = None) -> str:
-    """Return an element leaf by leaf; `rows` is the number of elements if it is a batch."""
-    leaves, structure = flatten(element)
-    parts: list[str] = []
-    for path, leaf in zip(paths(structure), leaves, strict=True):
-        spec = escape(describe(spec_of(leaf)))
-        parts.append(
-            f"<div class=leaf><h3>{escape(path) or 'element'} <small>{spec}</small></h3>{_leaf(leaf, rows)}</div>"
-        )
-    return "".join(parts)
-
-
-def _leaf(leaf: Any, rows: int | None) -> str:
-    if isinstance(leaf, Ragged):
-        lengths = np.diff(leaf.row_splits)[:SHOWN]
-        return f"<p>lengths {escape(', '.join(map(str, lengths.tolist())))}</p>"
-    if rows is not None and isinstance(leaf, np.ndarray) and leaf.ndim:
-        return f"<div class=row>{''.join(f'<figure>{value_html(each)}</figure>' for each in leaf[:SHOWN])}</div>"
-    return value_html(leaf)
 
 
 def value_html(value: Any, most: int = TEXT_SHOWN) -> str:
@@ -59,6 +34,8 @@ def value_text(value: Any, most: int = TEXT_SHOWN) -> str:
         text = array_text(value, threshold=12, edgeitems=3, precision=4)
     elif isinstance(value, float | np.floating):
         text = f"{value:.6g}"
+    elif isinstance(value, list):
+        text = str(value[:most])  # pyright: ignore[reportUnknownArgumentType] - of anything
     else:
         text = str(value)
     return text if len(text) <= most else f"{text[:most]}…"

@@ -15,19 +15,21 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from penstock import lint
+from penstock import lint, watch
 from penstock import plan as plans
 from penstock.engine.runs.lowering import first_element
 from penstock.engine.tasks.compile import compiled
 from penstock.engine.tasks.observer import Unobserved
 from penstock.ops.group.batching import batching_of
+from penstock.plan.class_names import class_names_of
 from penstock.plan.graph import all_nodes
+from penstock.watch.notebook.first import first_elements_html
+from penstock.watch.notebook.frame import in_frame
 from penstock.watch.page.document import ReportFacts, page
 from penstock.watch.page.facts import CostlyTask, Costs, Levels, Timeline
 from penstock.watch.page.patience import Collector
 from penstock.watch.page.records import RecordCosts
-from penstock.watch.page.samples import element_html
-from penstock.watch.stats import cut
+from penstock.watch.stats import PLURALS, cut_inside
 from penstock.watch.viewers import Moment, Pace
 
 if TYPE_CHECKING:
@@ -43,6 +45,7 @@ ORDERED = 1500  # elements whose order is drawn
 MOST_IN_PARTS = 256  # items whose parts may come in any order
 LONGEST_NAME = 60  # characters of a record's name
 RECORDS_NAMED = 3  # records of a slow task that are named
+SAMPLE_ELEMENTS = 4  # elements shown if they are no batches
 SAMPLE_SECONDS = 10.0  # for which the page waits for a sample, whose source may wait for data without end
 PAGE_FAILED = "the report {} cannot be written, and the run goes on without it: {}"
 
@@ -128,29 +131,35 @@ class ReportViewer:
         facts.timeline = self._timeline or facts.timeline
         facts.costs, facts.levels = self._costs, self._levels
         facts.is_recorded = True
-        facts.records = [(self._record_words(name, costs), costs.costs) for name, costs in self._records.items()]
+        facts.records = [
+            self._record_costs(name, costs)
+            for name, costs in self._records.items()
+            if costs.mean >= watch.trace.spans.LEAST_TIMED
+        ]
         facts.slowest = [self._words(task) for task in sorted(self._costs.slowest, reverse=True)]
         return facts
 
-    def _record_words(self, operation: str, costs: RecordCosts) -> str:
+    def _record_costs(self, operation: str, costs: RecordCosts) -> tuple[str, list[str], Costs]:
         node = next((node for node in all_nodes(self._plan) if node.label() == operation), None)
         base = None if node is None else node if node.indexed else plans.locate.base_of(node)
 
         def name_of(record: int) -> str:
             found = [] if base is None else plans.locate.records(base, np.array([record], np.int64))
-            return cut(next((each.name for each in found), f"element {record}"), LONGEST_NAME)
+            return cut_inside(next((each.name for each in found), f"element {record}"), LONGEST_NAME)
 
-        return costs.sentence(operation, name_of)
+        return costs.heading(operation), costs.named(name_of), costs.costs
 
     def _words(self, task: CostlyTask) -> str:
-        items = f"item {task.item}" if task.items == 1 else f"items {task.item} to {task.item + task.items - 1}"
-        words = f"{task.took / 1e6:,.2f} ms: {items} of {task.name}"
         plan = self._plan
+        unit = "item" if task.name != plan.label() else "element" if batching_of(plan) is None else "batch"
+        last = task.item + task.items - 1
+        items = f"{unit} {task.item}" if task.items == 1 else f"{PLURALS.get(unit, 'items')} {task.item} to {last}"
+        words = f"{task.took / 1e6:,.2f} ms: {items} of {task.name}"
         if not plan.indexed or task.name != plan.label():
             return words
         rows = np.arange(task.item, task.item + task.items, dtype=np.int64) + self._epoch * plan.stride
         names = [
-            cut(record.name, LONGEST_NAME)
+            cut_inside(record.name, LONGEST_NAME)
             for record, _ in zip(plans.locate.records(plan, rows), range(RECORDS_NAMED + 1), strict=False)
         ]
         more = ", …" if len(names) > RECORDS_NAMED else ""
@@ -216,11 +225,14 @@ def _made_sample(plan: Node) -> Iterator[str]:
     try:
         if plan.length == 0:
             return
+        is_batched = batching_of(plan) is not None
         if plan.indexed:
-            element = compiled(plan, np.empty, Unobserved())(np.zeros(1, np.int64)).elements()[0]
+            rows = np.arange(1 if is_batched else min(SAMPLE_ELEMENTS, plan.stride), dtype=np.int64)
+            elements = compiled(plan, np.empty, Unobserved())(rows).elements()
         else:
-            element = first_element(plan)
-        yield element_html(element, None if batching_of(plan) is None else 1)
+            elements = [first_element(plan)]
+        names = class_names_of(plan)
+        yield in_frame(first_elements_html([*elements], None, batched=is_batched, class_names=names))
     except Exception as error:  # noqa: BLE001 - of the user's functions: the page shows it
         yield f"<p>No element could be made: {escape(f'{type(error).__name__}: {error}')}</p>"
 

@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 
 from penstock.core.frozen import frozen
+from penstock.elements.nested.whole import short_path, shown_parts
 from penstock.elements.ragged import Ragged
 from penstock.elements.spec import leaf_spec
 from penstock.watch.notebook.frame import told
 from penstock.watch.page.pictures import image_of, is_wave, png_url, thumbnail, waveform
 from penstock.watch.page.samples import value_html, value_text
 from penstock.watch.sheet.overlays import boxes_svg, corners_of, with_masks
-from penstock.watch.sheet.roles import Roles, are_boxes, are_masks, boxes_in, is_short_wave, leaves_of
-from penstock.watch.sheet.text import short
+from penstock.watch.sheet.roles import Roles, are_boxes, are_classes, are_masks, boxes_in, is_short_wave
 
 CARD_SIDE = 160  # pixels of an image on the screen
 CARD_PIXELS = 128  # of its thumbnail, so that many are small
@@ -42,9 +42,9 @@ class Manner:
 
 def card_html(element: Any, roles: Roles, manner: Manner) -> str:
     """Return one element; a leaf that cannot be drawn shows its error."""
-    leaves = leaves_of(element)
+    leaves = shown_parts(element)
     used: set[str] = set()
-    parts = [_guarded(draw, leaves, roles, manner, used) for draw in (_picture, _audio, _label, _tokens)]
+    parts = [_guarded(draw, leaves, roles, manner, used) for draw in (_picture, _label, _audio, _tokens)]
     rest = [path for path in leaves if path not in used]
     parts += [_guarded(_leaf, path, leaves[path]) for path in rest[:MOST_LEAVES]]
     if len(rest) > MOST_LEAVES:
@@ -100,9 +100,9 @@ def _boxes(
     boxes = boxes_in(given)
     used.add(roles.by_role["boxes"])
     classes = roles.of("box_labels", leaves)
-    if isinstance(classes, np.ndarray) and classes.shape == (len(boxes),):
+    if are_classes(classes, len(boxes)):
         used.add(roles.by_role["box_labels"])
-        values = classes.tolist()
+        values = classes.tolist() if isinstance(classes, np.ndarray) else classes
         names = [_name(value, manner.class_names) for value in values]
         order = {name: at for at, name in enumerate(dict.fromkeys(names))}
         numbers = [value if isinstance(value, int) else order[name] for value, name in zip(values, names, strict=True)]
@@ -128,7 +128,7 @@ def _audio(leaves: Mapping[str, Any], roles: Roles, manner: Manner, used: set[st
         return ""
     path = roles.by_role["audio"]
     used.add(path)
-    return f"{waveform(wave)}<div class=name>{escape(short(path))} {escape(repr(leaf_spec(wave)))}</div>"
+    return f"{waveform(wave)}<div class=name>{escape(short_path(path))} {escape(repr(leaf_spec(wave)))}</div>"
 
 
 def _label(leaves: Mapping[str, Any], roles: Roles, manner: Manner, used: set[str]) -> str:
@@ -155,14 +155,14 @@ def _tokens(leaves: Mapping[str, Any], roles: Roles, manner: Manner, used: set[s
     shown = [_name(token, manner.token_names) for token in tokens[:MOST_TOKENS].tolist()]
     chips = "".join(f"<span class=token>{escape(token) or '&nbsp;'}</span>" for token in shown)
     more = f" … {len(tokens) - MOST_TOKENS:,} more" if len(tokens) > MOST_TOKENS else ""
-    return f"<div>{chips}</div><div class=name>{escape(short(path))} {len(tokens):,} tokens{more}</div>"
+    return f"<div>{chips}</div><div class=name>{escape(short_path(path))} {len(tokens):,} tokens{more}</div>"
 
 
 def _leaf(path: str, leaf: Any) -> str:
-    name = f"<span class=name>{escape(short(path))}</span> " if path else ""
+    name = f"<span class=name>{escape(short_path(path))}</span> " if path else ""
     if isinstance(leaf, Ragged):
         return f"<div>{name}<code>{escape(value_text(leaf, LEAST_TEXT))}</code></div>"
-    if isinstance(leaf, np.ndarray) and leaf.size > LEAST_TEXT:
+    if isinstance(leaf, np.ndarray) and leaf.ndim:
         name += f"<span class=name>{escape(repr(leaf_spec(leaf)))}</span> "
     return f"<div>{name}{value_html(leaf, LEAST_TEXT)}</div>"
 

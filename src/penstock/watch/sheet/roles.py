@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from penstock.core.frozen import frozen
-from penstock.elements.nested.structure import flatten, paths
+from penstock.elements.nested.whole import shown_parts
 from penstock.watch.page.pictures import image_of, is_wave
 
 ROLE_NAMES: Mapping[str, tuple[str, ...]] = {
@@ -49,20 +49,6 @@ class Roles:
         return None if path is None else leaves.get(path)
 
 
-def leaves_of(element: Any) -> dict[str, Any]:
-    """Return the leaves by their paths, with `None` and empty containers, which have none.
-
-    >>> leaves_of({"x": 1, "boxes": [], "name": None})
-    {'["boxes"]': [], '["name"]': None, '["x"]': 1}
-    """
-    leaves, structure = flatten(element, keep=_is_nothing)
-    return dict(zip(paths(structure), leaves, strict=True))
-
-
-def _is_nothing(node: Any) -> bool:
-    return node is None or (isinstance(node, dict | list | tuple) and not node)
-
-
 def path_of(asked: str | int, leaves: Mapping[str, Any]) -> str | None:
     """Return the path that a user means by a key, a field or a position: a whole path, or the only one that ends so."""
     exact = {str(asked), f'["{asked}"]', f"[{asked}]", f".{asked}"}
@@ -86,7 +72,7 @@ def roles_of(element: Any, asked: Mapping[str, str | int]) -> Roles:
 
     Keys of leaves that this element lacks give no role.
     """
-    leaves = leaves_of(element)
+    leaves = shown_parts(element)
     found: dict[str, str] = {}
     for role, key in asked.items():
         path = path_of(key, leaves)
@@ -131,12 +117,17 @@ def _give_labels_to_boxes(found: dict[str, str], leaves: Mapping[str, Any], aske
         named = [
             (OF_BOXES.index(name_in(path)), path)
             for path, leaf in leaves.items()
-            if name_in(path) in OF_BOXES and isinstance(leaf, np.ndarray) and leaf.shape == (count,)
+            if name_in(path) in OF_BOXES and are_classes(leaf, count)
         ]
         if named:
             found["box_labels"] = min(named)[1]
     if found.get("box_labels") == found.get("label") and "label" not in asked:
         found.pop("label", None)
+
+
+def are_classes(leaf: Any, count: int) -> bool:
+    """Return whether a leaf has a class for each of `count` boxes: an array, or a list of texts."""
+    return leaf.shape == (count,) if isinstance(leaf, np.ndarray) else isinstance(leaf, list) and len(leaf) == count
 
 
 def boxes_in(leaf: Any) -> np.ndarray:

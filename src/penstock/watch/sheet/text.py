@@ -9,9 +9,9 @@ import numpy as np
 
 from penstock.core.shown import displayable
 from penstock.elements.array_text import array_text
+from penstock.elements.nested.whole import short_path, shown_parts
 from penstock.elements.spec import leaf_spec
 from penstock.watch.page.samples import value_text
-from penstock.watch.sheet.roles import leaves_of
 
 LONGEST_LEAF = 40  # characters
 MOST_CHARACTERS = 200  # characters
@@ -27,7 +27,7 @@ def element_text(element: Any, text_of: Callable[[str, Any], str] | None = None)
     'image uint8[28, 28] 0…0 · label 3 · name three'
     """
     told = text_of or (lambda path, leaf: leaf_text(leaf))
-    parts = [f"{short(path)} {told(path, leaf)}".strip() for path, leaf in leaves_of(element).items()]
+    parts = [f"{short_path(path)} {told(path, leaf)}".strip() for path, leaf in shown_parts(element).items()]
     line = displayable(" · ".join(parts)) or "''"
     return line if len(line) <= MOST_CHARACTERS else f"{line[:MOST_CHARACTERS]}…"
 
@@ -41,6 +41,8 @@ def leaf_text(leaf: Any) -> str:
 
 
 def _leaf_text(leaf: Any) -> str:
+    if isinstance(leaf, list) and len(leaf) > FEW_NUMBERS:  # pyright: ignore[reportUnknownArgumentType] - of anything
+        return f"list[{len(leaf):,}]"  # pyright: ignore[reportUnknownArgumentType]
     if not isinstance(leaf, np.ndarray):
         return " ".join(value_text(leaf, LONGEST_LEAF).split())
     if leaf.size <= FEW_NUMBERS and leaf.ndim <= 1:
@@ -53,14 +55,3 @@ def _range(array: np.ndarray) -> str:
         return ""
     low, high = array.min(), array.max()
     return f" {low:.4g}…{high:.4g}" if array.dtype.kind == "f" else f" {int(low)}…{int(high)}"
-
-
-def short(path: str) -> str:
-    """Return a path as a name, if it is a single key.
-
-    >>> short('["image"]'), short('["a"]["b"]'), short("[0]"), short(".x")
-    ('image', '["a"]["b"]', '[0]', 'x')
-    """
-    if path.startswith('["') and path.endswith('"]') and path.count('"') == 2:
-        return path[2:-2]
-    return path[1:] if path.startswith(".") and path[1:].isidentifier() else path
