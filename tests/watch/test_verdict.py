@@ -186,6 +186,7 @@ def test_a_verdict_has_parts():
         ({"blocked": 19.0}, 2.0),
         ({"blocked": 12.0}, 2.0),
         ({"starved": 10.0}, 2.0),
+        ({"starved": 4.0, "work": 8.0}, 2.0),  # of what it makes now, however idle the workers are
         ({}, 1 / (1 - 0.75 / 2)),  # with the limiting operation in half of its time
         ({"mode": "inline", "workers": 1, "work": 10.0}, 1.0),  # nobody knows
         ({"short": 40, "work": 8.0, "budget": 10**6}, 2.5),

@@ -247,7 +247,7 @@ def _fewer_others(kind: VerdictKind, limit: OperationStats, stats: Stats) -> Nex
         return None
     share = stats.starved / stats.work
     words = f"Other processes used the cores for {percent(share)} of the time: check what else runs."
-    return NextChange(words, stats.ceiling / (1 - min(share, 0.99)))
+    return NextChange(words, stats.rate / (1 - min(share, 0.9)))
 
 
 def _less_in_order(kind: VerdictKind, limit: OperationStats, stats: Stats) -> NextChange | None:

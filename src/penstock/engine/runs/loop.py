@@ -112,19 +112,19 @@ class Loop:
                 self._session.return_inline()
             return
         # a native thread copies rows faster than threads that share the GIL
-        native = self._gatherer
-        if native is None and not self._scope.is_inline(self._tuner):
+        gatherer = self._gatherer
+        if gatherer is None and not self._scope.is_inline(self._tuner):
             coming = self._session.workers(self._stage.work, self._tuner, self._stage.observer)
             self._workers = coming if coming.ready else None
             if self._may_move and (climb := self._tuner.climb) is not None and climb.elsewhere:
                 self._consider(climb)  # the run before has moved
-        elif native is None:
+        elif gatherer is None:
             return
-        elif self._room.gathers and not native.gathers and not len(self._window):
+        elif self._room.gathers and not gatherer.gathers and not len(self._window):
             self._workers, self._gatherer, self._room.gathers = None, None, False
         elif current is None and self._tuner.worth_beside(self._room.job_here(beside=True)):
-            self._session.at_close(native.close)
-            self._workers, self._room.gathers = native, True
+            self._session.at_close(gatherer.close)
+            self._workers, self._room.gathers = gatherer, True
 
     # Jobs
 

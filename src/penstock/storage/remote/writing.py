@@ -40,8 +40,10 @@ def write_to_url(
     if not name:
         raise PlanError(f"{shown_url(url)}: expected the name of a file after the bucket or folder")
     store = store_of(access)
-    if not overwrite:  # before the work
-        _refuse_shards(url, access, key) if in_shards else refuse_existing([url], options)
+    there = _shards_there(url, access, key) if in_shards else []  # before the work, also if they are to be deleted
+    if not overwrite:
+        _refuse(there, access)
+        refuse_existing([] if in_shards else [url], options)
     root = access.options.get("cache_dir") or cache_root()
     os.makedirs(root, exist_ok=True)
     sent: list[tuple[str, str | None]] = []  # keys and tags
@@ -51,8 +53,7 @@ def write_to_url(
         urls = [url_of(access, each) for each in keys]
         if not overwrite:
             refuse_existing(urls, options)
-            if in_shards:
-                _refuse_shards(url, access, key)
+            _refuse(_shards_there(url, access, key) if in_shards else [], access)
         try:
             for path, each, shown in zip(written, keys, urls, strict=True):
                 _send(store, each, path, shown, sent, create=not overwrite)
@@ -63,7 +64,7 @@ def write_to_url(
                         if tag is not None and store.head(each).tag == tag:
                             store.delete(each)
             raise
-    for each in _shards_there(url, access, key) if in_shards and overwrite else []:
+    for each in there:
         if each.rpartition("/")[2] not in map(os.path.basename, written):
             with suppress(FileNotFoundError):  # another writer has deleted it
                 answer_of(lambda each=each: store.delete(each), url_of(access, each))
@@ -88,9 +89,9 @@ def _shards_there(url: str, access: Access, key: str) -> list[str]:
     return sorted("".join(parts) for parts in beside if parts[0] == folder and is_shard_of(parts[2], name))
 
 
-def _refuse_shards(url: str, access: Access, key: str) -> None:
-    """Raise a `FileExistsError` for the first shard that is there."""
-    for each in _shards_there(url, access, key):
+def _refuse(shards: Sequence[str], access: Access) -> None:
+    """Raise a `FileExistsError` for the first of these shards, which are there."""
+    for each in shards:
         raise FileExistsError(shard_exists(url_of(access, each)))
 
 
