@@ -57,26 +57,35 @@ PENSTOCK_AVX2 void write_planar(const PixelFormat& format, const uint8_t* row, i
     gain[c] = _mm256_set1_ps(format.gain[c]);
     offset[c] = _mm256_set1_ps(format.offset[c]);
   }
-  for (int64_t x = 0; x < width; x += 8) {
-    const __m128i head = _mm_loadu_si128(reinterpret_cast<const __m128i*>(row + 3 * x));
-    const __m128i tail = _mm_loadu_si128(reinterpret_cast<const __m128i*>(row + 3 * x + 8));
-    const int64_t left = width - x;
+  // Vectors of a plane in a row: past the caches, half a cache line takes as long as a whole one.
+  constexpr int kParts = kPast ? 2 : 1;
+  for (int64_t x = 0; x < width; x += 8 * kParts) {
+    __m128i head[kParts], tail[kParts];
+    for (int part = 0; part < kParts; ++part) {
+      const uint8_t* const from = row + 3 * (x + 8 * part);
+      head[part] = _mm_loadu_si128(reinterpret_cast<const __m128i*>(from));
+      tail[part] = _mm_loadu_si128(reinterpret_cast<const __m128i*>(from + 8));
+    }
     for (int c = 0; c < 3; ++c) {
-      const __m128i bytes = channel_8(head, tail, c);
-      if constexpr (sizeof(Value) == 1) {
-        alignas(16) uint8_t eight[16];
-        _mm_store_si128(reinterpret_cast<__m128i*>(eight), bytes);
-        std::memcpy(planes[c] + x, eight, left >= 8 ? 8 : static_cast<size_t>(left));
-      } else {
-        const __m256 values = scaled_8(bytes, gain[c], offset[c]);
-        left >= 8 ? store_8<kPast>(planes[c] + x, values) : store_some(planes[c] + x, values, left);
+      for (int part = 0; part < kParts; ++part) {
+        const __m128i bytes = channel_8(head[part], tail[part], c);
+        const int64_t at = x + 8 * part, left = width - at;
+        if (part > 0 && left <= 0) break;
+        if constexpr (sizeof(Value) == 1) {
+          alignas(16) uint8_t eight[16];
+          _mm_store_si128(reinterpret_cast<__m128i*>(eight), bytes);
+          std::memcpy(planes[c] + at, eight, left >= 8 ? 8 : static_cast<size_t>(left));
+        } else {
+          const __m256 values = scaled_8(bytes, gain[c], offset[c]);
+          left >= 8 ? store_8<kPast>(planes[c] + at, values) : store_some(planes[c] + at, values, left);
+        }
       }
     }
   }
 }
 
 // Eight pixels are 24 values: three vectors whose channels repeat with period 24.
-template <typename Value>
+template <bool kPast, typename Value>
 PENSTOCK_AVX2 void write_interleaved(const PixelFormat& format, const uint8_t* row, int64_t y, int64_t width,
                                      Value* out) {
   alignas(32) float gain[24], offset[24];
@@ -88,9 +97,23 @@ PENSTOCK_AVX2 void write_interleaved(const PixelFormat& format, const uint8_t* r
       const __m128i bytes = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(row + x + part));
       const __m256 values = scaled_8(bytes, _mm256_load_ps(gain + part), _mm256_load_ps(offset + part));
       const int64_t left = length - x - part;
-      left >= 8 ? store_8<false>(out + x + part, values) : store_some(out + x + part, values, left);
+      left >= 8 ? store_8<kPast>(out + x + part, values) : store_some(out + x + part, values, left);
     }
   }
+}
+
+template <bool kPast>
+PENSTOCK_AVX2 void write_floats(const PixelFormat& format, const uint8_t* row, int64_t y, int64_t height, int64_t width,
+                                void* out) {
+  format.planar ? write_planar<kPast>(format, row, y, height, width, static_cast<float*>(out))
+                : write_interleaved<kPast>(format, row, y, width, static_cast<float*>(out));
+}
+
+// Whether an image of three floats a pixel is large enough that batches of such images do not stay in a cache, and all
+// its vectors are aligned and full.
+bool is_past_caches(int64_t height, int64_t width, const void* out) {
+  constexpr int64_t kLarge = 1 << 18;  // bytes
+  return height * width * 12 >= kLarge && width % 8 == 0 && reinterpret_cast<uintptr_t>(out) % 32 == 0;
 }
 
 PENSTOCK_AVX2 void write_row(const PixelFormat& format, const uint8_t* row, int64_t y, int64_t height, int64_t width,
@@ -103,13 +126,10 @@ PENSTOCK_AVX2 void write_row(const PixelFormat& format, const uint8_t* row, int6
       return write_planar<false>(format, row, y, height, width, static_cast<uint8_t*>(out));
     case PixelType::float16:
       return format.planar ? write_planar<false>(format, row, y, height, width, static_cast<uint16_t*>(out))
-                           : write_interleaved(format, row, y, width, static_cast<uint16_t*>(out));
+                           : write_interleaved<false>(format, row, y, width, static_cast<uint16_t*>(out));
     case PixelType::float32:
-      if (format.planar && reinterpret_cast<uintptr_t>(out) % 32 == 0 && width % 8 == 0) {
-        return write_planar<true>(format, row, y, height, width, static_cast<float*>(out));
-      }
-      return format.planar ? write_planar<false>(format, row, y, height, width, static_cast<float*>(out))
-                           : write_interleaved(format, row, y, width, static_cast<float*>(out));
+      return is_past_caches(height, width, out) ? write_floats<true>(format, row, y, height, width, out)
+                                                : write_floats<false>(format, row, y, height, width, out);
   }
 }
 

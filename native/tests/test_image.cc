@@ -176,27 +176,35 @@ void test_weights_sum_to_one() {
   }
 }
 
+void check_row_writers(PixelType type, bool planar, int64_t channels, int64_t height, int64_t width) {
+  PixelFormat format;
+  format.type = type;
+  format.planar = planar;
+  format.channels = channels;
+  for (int c = 0; c < 3; ++c) {
+    format.gain[c] = 1.0f / static_cast<float>(1 + below(300));
+    format.offset[c] = static_cast<float>(below(7)) - 3.0f;
+  }
+  const size_t bytes = static_cast<size_t>(height * width * channels) * format.value_bytes();
+  std::unique_ptr<uint8_t[]> row(new uint8_t[static_cast<size_t>(width * channels) + 64]());
+  std::unique_ptr<uint8_t[]> a(new uint8_t[bytes]()), memory(new uint8_t[bytes + 64]());
+  uint8_t* const b = memory.get() + (64 - reinterpret_cast<uintptr_t>(memory.get()) % 64);
+  for (int64_t y = 0; y < height; ++y) {
+    for (int64_t x = 0; x < width * channels; ++x) row[x] = static_cast<uint8_t>(below(256));
+    portable_write_row()(format, row.get(), y, height, width, a.get());
+    avx2_write_row()(format, row.get(), y, height, width, b);
+  }
+  CHECK(!std::memcmp(a.get(), b, bytes));
+}
+
 void test_row_writers() {
   if (avx2_write_row() == nullptr) return;
   for (int i = 0; i < 200; ++i) {
-    PixelFormat format;
-    format.type = static_cast<PixelType>(below(3));
-    format.planar = below(2) == 1;
-    format.channels = below(2) == 1 ? 3 : 1;
-    for (int c = 0; c < 3; ++c) {
-      format.gain[c] = 1.0f / static_cast<float>(1 + below(300));
-      format.offset[c] = static_cast<float>(below(7)) - 3.0f;
-    }
-    const int64_t width = 1 + below(70), height = 1 + below(3);
-    const size_t bytes = static_cast<size_t>(height * width * format.channels) * format.value_bytes();
-    std::unique_ptr<uint8_t[]> row(new uint8_t[static_cast<size_t>(width * format.channels) + 64]());
-    std::unique_ptr<uint8_t[]> a(new uint8_t[bytes]()), b(new uint8_t[bytes]());
-    for (int64_t y = 0; y < height; ++y) {
-      for (int64_t x = 0; x < width * format.channels; ++x) row[x] = static_cast<uint8_t>(below(256));
-      portable_write_row()(format, row.get(), y, height, width, a.get());
-      avx2_write_row()(format, row.get(), y, height, width, b.get());
-    }
-    CHECK(!std::memcmp(a.get(), b.get(), bytes));
+    const auto type = static_cast<PixelType>(below(3));
+    check_row_writers(type, below(2) == 1, below(2) == 1 ? 3 : 1, 1 + below(3), 1 + below(70));
+  }
+  for (const int64_t width : {1000, 1008, 1001}) {  // large images, whose floats are written past the caches
+    for (const bool planar : {false, true}) check_row_writers(PixelType::float32, planar, 3, 23, width);
   }
 }
 

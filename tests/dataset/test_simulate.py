@@ -60,6 +60,17 @@ def test_costs_and_sizes_are_those_of_the_pipeline():
     assert by_hand.bytes == pytest.approx(16e6 / by_hand.step)
 
 
+def test_the_start_of_a_pass_is_no_cost_of_an_item_however_short_the_measurement():
+    starts = iter([0.5])
+
+    def slow_at_first(x):
+        time.sleep(next(starts, 0.0))
+        return x
+
+    found = simulate(Dataset.range(4).map(slow_at_first), world=1, step=0.1, workers=1, seconds=0.01)
+    assert found.workers == 1
+
+
 def test_workers_are_those_of_the_options():
     ds = Dataset.range(4).map(late).with_options(ps.Options(workers=5))
     assert simulate(ds, world=1, step=1.0, seconds=0.01).node_memory == 8 * 11

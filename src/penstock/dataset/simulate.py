@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Generator, Iterator, Sequence
+from itertools import count
 from time import perf_counter, thread_time
 from typing import Any
 
@@ -199,15 +200,15 @@ def _measured_costs(ds: Dataset[Any], seconds: float) -> tuple[ItemCost, ItemSiz
 
 
 def _costs_of(it: Iterator[Any], until: float) -> Generator[tuple[float, float]]:
-    """Yield the seconds, and CPU seconds, of each item up to some moment, and of one item at least."""
-    while True:
+    """Yield the seconds, and CPU seconds, of each item up to some moment, and of two at least, if there are as many."""
+    for number in count():
         began, worked = perf_counter(), thread_time()
         try:
             next(it)
         except StopIteration:
             return
         yield perf_counter() - began, thread_time() - worked
-        if perf_counter() >= until:
+        if number and perf_counter() >= until:
             return
 
 
