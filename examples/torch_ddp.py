@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import tempfile
 from datetime import timedelta
-from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -90,9 +89,8 @@ def evaluated(network: torch.nn.Module, held_out: ps.Dataset) -> tuple[int, int]
 
 def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
-        start = partial(torch.multiprocessing.start_processes, work, start_method="fork")  # with what is imported here
-        start((2, folder, 30), nprocs=2)
-        start((3, folder), nprocs=3)
+        torch.multiprocessing.spawn(work, (2, folder, 30), nprocs=2)
+        torch.multiprocessing.spawn(work, (3, folder), nprocs=3)
         ledgers = [json.loads(file.read_text()) for file in Path(folder).glob("ledger-*.json")]
     print(f"{len(ledgers)} ledgers of {EPOCHS} epochs: {ps.testing.audit(ledgers, digits()[0])}")
 
