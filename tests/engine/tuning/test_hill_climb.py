@@ -149,7 +149,7 @@ def test_threads_that_the_consumer_does_not_need_are_given_back(work, step, need
     assert tuner.threads <= needed, tuner.decisions
     assert took <= 1.02 * Machine(work, CORES, step=every(step)).run(2000, threads=64)
     assert len(machine.history) <= 6, tuner.decisions
-    assert any("fast enough: the consumer waits for" in each for each in tuner.decisions)
+    assert any("fast enough: the consumer waits for them for" in each for each in tuner.decisions)
 
 
 def looked(climb, waits, until):
@@ -169,10 +169,10 @@ def test_processes_that_the_consumer_does_not_need_are_given_back_and_return():
     assert tuner.start_threads(in_processes=True) == 4
     climb = tuner.climb
     looked(climb, 0, lambda: climb.threads < 4)
-    assert climb.decisions[-1].startswith("2 processes instead of 4: the consumer waits for 0.0 % of the time")
+    assert climb.decisions[-1].startswith("2 processes instead of 4: the consumer waits for them for 0.0 % of the time")
     looked(climb, 5 * MS, lambda: climb.threads > 2)
     assert (climb.threads, climb.spared) == (4, 0)
-    assert climb.decisions[-1] == "4 processes again: with 2 the consumer waits for 50 % of the time"
+    assert climb.decisions[-1] == "4 processes again: with 2 the consumer waits for them for 50 % of the time"
     told = len(climb.decisions)
     for _ in range(500):  # no other number is tried
         climb.observe(Cost(10 * MS, 10 * MS), 1)
@@ -198,8 +198,8 @@ def test_threads_that_were_given_back_return_once_the_consumer_waits():
     numbers = [threads for _, threads in machine.history]
     assert numbers[:3] == [64, 1, 64], tuner.decisions
     assert tuner.threads == 64
-    assert tuner.decisions[2].startswith("1 thread instead of 64: the consumer waits for 0.")
-    assert tuner.decisions[3].startswith("64 threads again: with 1 the consumer waits for ")
+    assert tuner.decisions[2].startswith("1 thread instead of 64: the consumer waits for them for 0.")
+    assert tuner.decisions[3].startswith("64 threads again: with 1 the consumer waits for them for ")
 
 
 def test_threads_are_given_back_ever_less_often_if_the_consumer_needs_them_later():

@@ -162,7 +162,7 @@ class HillClimb:
         self.spare = self.spare.looked()
         if share >= FAST_ENOUGH or self.elsewhere == "tried":
             return None
-        waits = f"the consumer waits for {100 * share:.1f} % of the time"
+        waits = f"the consumer waits for them for {100 * share:.1f} % of the time"
         if not self.told_enough:
             self.told_enough = True
             self.decisions.append(f"{self.told(self.threads)} {_are(self.threads)} fast enough: {waits}")
@@ -178,7 +178,7 @@ class HillClimb:
         """Return the number of threads before some were given back, as the consumer waits for them now."""
         threads, self.spared = self.threads + self.spared, 0
         self.spare = self.spare.failed()
-        with_fewer = f"with {self.threads} the consumer waits for {100 * share:.0f} % of the time"
+        with_fewer = f"with {self.threads} the consumer waits for them for {100 * share:.0f} % of the time"
         self.decisions.append(f"{self.told(threads)} again: {with_fewer}")
         return self._go_on_with(threads)
 
