@@ -260,7 +260,7 @@ def cut_inside(name: str, longest: int) -> str:
     """Return the name, shortened to its beginning and, twice as long, its end: the end of a path tells files apart.
 
     >>> cut_inside("/data/photos/2024/cat 17.jpg", 20)
-    '/data/…024/cat 17.jpg'
+    '/data/…24/cat 17.jpg'
     """
     kept = longest - 1
     return name if len(name) <= longest else f"{name[: kept // 3]}…{name[-(kept - kept // 3) :]}"
