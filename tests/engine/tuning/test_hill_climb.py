@@ -392,6 +392,15 @@ def test_half_the_threads_are_tried_first_where_more_than_cores_have_paid():
             assert climbing.more.after_failure == 4 * climb().more.after_failure  # both were one attempt
 
 
+def test_tasks_measured_while_they_had_the_gil_do_not_hide_that_others_wait_for_it():
+    of_process = {"wall": 1.6 * MS, "cpu": 1.6 * MS, "yields": 0, "used": 1.0}  # two threads, and one core in use
+    climbing = climb(contention=0.6)
+    assert look(climbing, **of_process, rate=1.0) == 1
+    assert look(climbing, wall=0.9 * MS, cpu=0.9 * MS, rate=1.1) is None
+    assert climbing.holds_gil
+    assert look(climb(contention=0.1), **of_process, rate=1.0) is None  # the others had no core
+
+
 def test_other_work_that_only_waits_gets_its_threads_at_once():
     climbing = climb()
     assert look(climbing, wall=5 * MS, cpu=MS) == 8

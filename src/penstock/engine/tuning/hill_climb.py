@@ -147,6 +147,8 @@ class HillClimb:
         look.waited += waited
         if not self._has_seen_enough(look):
             return None
+        if (self.contention or 0) >= WANTED:
+            look.count_waits_for_gil()
         self.look, self.last = Look(lasts=min(2 * look.lasts, LONGEST_LOOK)), look
         share = look.waited / look.passed
         if self.spared and share >= FAST_ENOUGH:

@@ -45,6 +45,16 @@ class Look:
         """The mean number of cores that this process kept busy."""
         return self.used / self.passed
 
+    def count_waits_for_gil(self) -> None:
+        """Count the CPU time of tasks beyond that of the process as waits for the GIL.
+
+        The few tasks measured in full have just been given the GIL, so they wait for it less than those that they
+        represent.
+        """
+        beyond = max(self.spent.cpu - self.used, 0)
+        self.spent.cpu -= beyond
+        self.spent.yields += -(-beyond // LONGEST_YIELD)
+
     def waiting(self, threads: int) -> float:
         """Return the time tasks waited, within them or to begin, for anything but a core, in units of their CPU time.
 
