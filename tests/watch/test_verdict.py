@@ -75,7 +75,7 @@ def test_the_process_of_an_isolated_run_is_named(mode, where):
         ({"mode": "inline", "workers": 1}, "Batches this cheap stay inline; functions of whole columns"),
         (
             {"mode": "inline", "workers": 1, "items": 10**6, "rows": 2 * 10**6},
-            "To hand over so many batches takes much of the time: make batches larger.",
+            "Handing over batches takes much of the time: make batches larger.",
         ),
         ({"mode": "inline", "workers": 1, "items": 10**6, "unit": "element"}, "take them in batches, with batch()."),
         (

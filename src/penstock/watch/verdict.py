@@ -329,7 +329,7 @@ def _limited_by_turns(stats: Stats) -> str | None:
 def _change_of_cores(limit: OperationStats, stats: Stats) -> NextChange:
     if stats.is_inline and stats.rate >= HANDED_OVER:
         larger = "make batches larger" if stats.unit == "batch" else "take them in batches, with batch()"
-        return NextChange(f"To hand over so many {PLURALS[stats.unit]} takes much of the time: {larger}.")
+        return NextChange(f"Handing over {PLURALS[stats.unit]} takes much of the time: {larger}.")
     if stats.is_inline:
         words = (
             "Batches this cheap stay inline; functions of whole columns make them cheaper still: those of NumPy "

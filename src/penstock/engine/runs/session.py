@@ -82,7 +82,7 @@ class Session:
         self.note_once = partial(note_once, set[str](), self.events)  # that the run goes on without something
         self.starting = 0  # ns that the consumer has waited for the start of the process that makes the run
         self.isolated: IsolatedRun | None = None
-        """What is known of the run if another process makes it."""
+        """The facts known about the run if another process makes it."""
         self._outside = OutsideWorkers(carry_over, self.budget, self.events.append, self.note_once)
         self._freed: FreedMemory | None = None
         self._inner: WeakSet[Scope] = WeakSet()
