@@ -9,7 +9,7 @@ import pytest
 
 import penstock as ps
 from penstock.cli.main import main
-from penstock.core.errors import DataError
+from penstock.core.errors import DataError, PlanError
 from penstock.sources.saved.manifest import NAME
 from penstock.testing.laws import same, verify_resume
 
@@ -136,6 +136,6 @@ def test_the_command_reads_it(store, tmp_path, capsys, monkeypatch):
 
 def test_impossible_urls_are_said(store):
     for url, text in (("s3://", "expected a bucket"), ("http://h/a?sig=secret", "a URL with a query is one object")):
-        with pytest.raises(ps.PlanError, match=text) as caught:
+        with pytest.raises(PlanError, match=text) as caught:
             D.load(url)
         assert "secret" not in str(caught.value)

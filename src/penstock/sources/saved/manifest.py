@@ -113,7 +113,7 @@ def read_manifest(folder: str) -> Manifest:
     manifest = parsed_manifest(folder, content)
     for name in manifest.files:
         path = os.path.join(folder, name)
-        check_size(folder, manifest, name, os.path.getsize(path) if os.path.isfile(path) else None)
+        check_saved_size(folder, manifest, name, os.path.getsize(path) if os.path.isfile(path) else None)
     return manifest
 
 
@@ -138,7 +138,7 @@ def parsed_manifest(folder: str, content: bytes) -> Manifest:
         raise DataError(f"load({folder!r}): its {NAME} is incomplete or has another form: {error}") from None
 
 
-def check_size(folder: str, manifest: Manifest, name: str, size: int | None) -> None:
+def check_saved_size(folder: str, manifest: Manifest, name: str, size: int | None) -> None:
     """Raise a `DataError` if a file is missing (`None`), or has another size than when it was saved."""
     if size is None or size != manifest.sizes.get(name):
         has = "is missing" if size is None else f"has {size:,} bytes, not {manifest.sizes.get(name, 0):,}"

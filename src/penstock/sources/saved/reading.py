@@ -157,7 +157,7 @@ class UnevenRows:
             file.read(rows, rows + more)
         values, offsets, of_shapes = (file.array for file in self.files)
         lows, highs, shapes = offsets[rows], offsets[rows + 1], of_shapes[rows]
-        fitting = have_size(shapes, lows, highs) & are_within(lows, highs, len(values))
+        fitting = have_size(shapes, lows, highs) & lie_within(lows, highs, len(values))
         check_elements(rows, fitting, self.path)
         self.files[0].read(lows, highs)
         ends = highs.tolist()
@@ -180,18 +180,18 @@ class TextRows:
         self.files[1].read(rows, rows + 2)
         values, offsets = (file.array for file in self.files)
         lows, highs = offsets[rows], offsets[rows + 1]
-        check_elements(rows, are_within(lows, highs, len(values)), self.path)
+        check_elements(rows, lie_within(lows, highs, len(values)), self.path)
         self.files[0].read(lows, highs)
         spans = zip(lows.tolist(), highs.tolist(), strict=True)
         contents = [values[low:high].tobytes() for low, high in spans]
-        return decoded(contents, rows, self.path) if self.decode else contents
+        return decoded_texts(contents, rows, self.path) if self.decode else contents
 
 
 def _reading(folder: str, leaf: SavedLeaf, length: int, files: list[MappedFile], sums: dict[str, Sums]) -> Reading:
     found = [_mapped(os.path.join(folder, name), files, sums.get(name)) for name in leaf.files]
     arrays = [file.array for file in found]
     for name, array, (dtype, shape) in zip(leaf.files, arrays, file_forms(leaf, length), strict=True):
-        if array.dtype != dtype or not fits(array.shape, shape):
+        if array.dtype != dtype or not shape_fits(array.shape, shape):
             raise DataError(
                 f"load({folder!r}): {name} holds {array.dtype}{list(array.shape)}, not the array of {length:,} "
                 "elements; save the dataset again"
@@ -214,16 +214,16 @@ def file_forms(leaf: SavedLeaf, length: int) -> list[tuple[Any, tuple[int | None
     return [(spec.dtype, (None,)), (np.int64, (length + 1,)), (np.int64, (length, len(spec.shape)))]
 
 
-def fits(found: tuple[int, ...], shape: tuple[int | None, ...]) -> bool:
+def shape_fits(found: tuple[int, ...], shape: tuple[int | None, ...]) -> bool:
     """Return whether a shape is the one that is known in part.
 
-    >>> fits((3, 2), (None, 2)), fits((3, 2), (3,))
+    >>> shape_fits((3, 2), (None, 2)), shape_fits((3, 2), (3,))
     (True, False)
     """
     return len(found) == len(shape) and all(size in (None, has) for size, has in zip(shape, found, strict=True))
 
 
-def are_within(lows: Rows, highs: Rows, count: int) -> NDArray[np.bool_]:
+def lie_within(lows: Rows, highs: Rows, count: int) -> NDArray[np.bool_]:
     """Return which parts lie within `count` values, `bool[k]`."""
     return (lows >= 0) & (lows <= highs) & (highs <= count)
 
@@ -241,7 +241,7 @@ def check_elements(rows: Rows, fits: NDArray[np.bool_], base: str) -> None:
         raise _damaged(rows, at, f"{base}.offsets.npy", "lies outside the values, or has another shape")
 
 
-def decoded(contents: list[bytes], rows: Rows, base: str) -> list[str]:
+def decoded_texts(contents: list[bytes], rows: Rows, base: str) -> list[str]:
     """Return contents as text; raise a `DataError` for the first one that is none."""
     texts: list[str] = []
     try:

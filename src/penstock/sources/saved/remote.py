@@ -19,14 +19,14 @@ from penstock.elements.chunks.chunk import Column, Columns
 from penstock.elements.spec import Spec
 from penstock.kernels.records import RecordReader
 from penstock.sources.numpy.headers import array_header
-from penstock.sources.saved.manifest import NAME, Manifest, SavedLeaf, check_size, parsed_manifest
+from penstock.sources.saved.manifest import NAME, Manifest, SavedLeaf, check_saved_size, parsed_manifest
 from penstock.sources.saved.reading import (
-    are_within,
     check_elements,
-    decoded,
+    decoded_texts,
     file_forms,
-    fits,
     have_size,
+    lie_within,
+    shape_fits,
     sound_rows,
 )
 from penstock.sources.saved.sums import CheckedBlocks, Sums, parsed_sums
@@ -36,7 +36,7 @@ from penstock.storage.records import open_records
 from penstock.storage.remote.file import RemoteFile, shown_url
 from penstock.storage.remote.listing import find_objects
 from penstock.storage.remote.opened import RemoteReader, open_parts
-from penstock.storage.remote.stores import scheme_of
+from penstock.storage.remote.stores import scheme_of, split_url
 from penstock.storage.remote.writing import delete_objects, write_to_url
 
 
@@ -133,7 +133,7 @@ class SavedObjects:
         file = self.objects[name]
         with open_parts(file) as opened:
             found, by_columns, has, begin = array_header(opened, file, file.size)
-        if has != dtype or by_columns or not fits(found, shape):
+        if has != dtype or by_columns or not shape_fits(found, shape):
             raise DataError(
                 f"load({self.folder!r}): {name} holds {has}{list(found)}, not the array of {self.length:,} elements; "
                 "save the dataset again"
@@ -226,7 +226,7 @@ class UnevenRowsOfObject(ObjectRows):
 
     def read(self, rows: Rows, into: NDArray[Any] | None) -> Column:
         lows, highs, shapes = self.offsets[rows], self.offsets[rows + 1], self.shapes[rows]
-        fitting = have_size(shapes, lows, highs) & are_within(lows, highs, self.array.shape[0])
+        fitting = have_size(shapes, lows, highs) & lie_within(lows, highs, self.array.shape[0])
         check_elements(rows, fitting, self.path)
         parts = zip(self.reader.read(rows), shapes.tolist(), strict=True)
         return [np.frombuffer(content, self.array.dtype).reshape(shape) for content, shape in parts]
@@ -242,9 +242,9 @@ class TextRowsOfObject(ObjectRows):
 
     def read(self, rows: Rows, into: NDArray[Any] | None) -> Column:
         lows, highs = self.offsets[rows], self.offsets[rows + 1]
-        check_elements(rows, are_within(lows, highs, self.array.shape[0]), self.path)
+        check_elements(rows, lie_within(lows, highs, self.array.shape[0]), self.path)
         contents = self.reader.read(rows)
-        return decoded(contents, rows, self.path) if self.decode else contents
+        return decoded_texts(contents, rows, self.path) if self.decode else contents
 
 
 def saved_objects(url: str, options: Mapping[str, Any] | None) -> SavedObjects:
@@ -258,11 +258,12 @@ def saved_objects(url: str, options: Mapping[str, Any] | None) -> SavedObjects:
         raise DataError(f"load({folder!r}): {error}; copy the whole folder again, or save it again") from None
     objects = {name: cast("RemoteFile", file) for name, file in zip(names, found, strict=True)}
     for name in manifest.files:
-        check_size(folder, manifest, name, objects[name].size)
+        check_saved_size(folder, manifest, name, objects[name].size)
     return SavedObjects(folder, manifest, objects)
 
 
 def _manifest(url: str, options: Mapping[str, Any] | None) -> Manifest:
+    split_url(url, options)  # to refuse an impossible one
     folder = shown_url(url).rstrip("/")
     try:
         (file,) = find_objects([_below(url, NAME)], options)
@@ -288,6 +289,7 @@ def save_to_url(
     The others have new names, so a dataset that is replaced can be loaded until then. Its objects are deleted in the
     end. Raise a `FileExistsError` if there is a dataset, unless `overwrite`.
     """
+    split_url(url, options)  # to refuse an impossible one
     tag = f"-{os.urandom(4).hex()}"
 
     def write(path: str) -> list[str]:
