@@ -97,6 +97,9 @@ def test_an_executor_that_keeps_plans_receives_each_one_once(rows):
     assert all(each.data is None and each.kept is sent[0].kept for each in sent)
     assert list(sent[0].load()[2].source.columns[0]) == list(range(rows))
     assert (plan.to().data is None) == (rows > 3)  # of another executor
+    plan.release()  # as a run does at its end
+    assert plan.to(executor).kept is not sent[0].kept
+    assert len(executor.kept) == 2
 
 
 class Kept:

@@ -126,10 +126,14 @@ class PickledPlan:
         """Return the plan as it travels to the workers of an executor."""
         data, kept = self._data, None
         if isinstance(executor, KeptOnce):
-            if executor not in self._kept:
-                self._kept[executor] = executor.keep(self._bytes())
-            data, kept = None, self._kept[executor]
+            data, kept = None, self._kept.get(executor)
+            if kept is None:
+                kept = self._kept[executor] = executor.keep(self._bytes())
         return SentPlan(data, self.key, self.path, kept, plans_in_use.told(), self.cache_bytes, versions())
+
+    def release(self) -> None:
+        """Let executors forget the bytes at the end of a run: a host that keeps them may not count as idle."""
+        self._kept.clear()
 
     def is_of(self, work: Rebuildable, observer: Observer) -> bool:
         """Return whether this is the plan of such a work, with the values that its functions read at some time."""
