@@ -25,13 +25,13 @@ from penstock.watch.counts import (
     CALLS,
     CPU,
     FAILED,
+    FIRST_CALLS,
     GIVEN,
     ROWS,
     ROWS_SKIPPED,
     SKIPPED,
     UNKNOWN_COST,
     WALL,
-    WARM_UP,
     Cell,
     Note,
     OperationCounters,
@@ -331,7 +331,7 @@ def _measured_program(
             cell[ROWS] += rows
             cell[BYTES] += operation.each * rows
         operation.took_rows = count
-        operation.took = took if calls >= WARM_UP and took <= count * operation.most_each else UNKNOWN_COST
+        operation.took = took if calls >= FIRST_CALLS and took <= count * operation.most_each else UNKNOWN_COST
         cell[CALLS] += 1
         cell[ROWS] += count
         cell[BYTES] += operation.bytes_of(chunk, 0 if skipped else calls) if stands_for else operation.each * count

@@ -24,7 +24,7 @@ COUNTS = 9
 CALLS, ROWS, WALL, CPU, BYTES, GIVEN, FAILED, SKIPPED, ROWS_SKIPPED = range(COUNTS)
 
 QUICK = 2_000_000  # ns; of calls that take less, one in some is measured for all, since measuring takes up to 10 µs
-WARM_UP = 4  # calls, after which some may go unmeasured
+FIRST_CALLS = 4  # calls, after which some may go unmeasured
 ALIKE = 5  # the factor by which arithmetic on rows, all calls of which cost alike, may take longer
 UNKNOWN_COST = 1 << 62  # ns
 
