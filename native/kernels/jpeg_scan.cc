@@ -186,19 +186,20 @@ PENSTOCK_FAST_JPEG bool Scan::skip_some(int64_t count) {
 PENSTOCK_FAST_JPEG bool Scan::decode_one(int m, int wanted) {
   const uint8_t* const limit = bytes_.data() + size_ + kLoadedAhead;
   BitWindow window = window_;
+  ScannedBlock* block = blocks_[m];
   for (int c = 0; c < count_; ++c) {
     Component& component = components_[c];
-    for (int i = 0; i < component.across * component.down; ++i) {
+    const DcTable& dc_table = *component.dc_table;
+    const AcTable& ac_table = *component.ac_table;
+    for (int i = component.across * component.down; i > 0; --i, ++block) {
       bool is_sound;
       if (c < wanted) {
-        ScannedBlock& found = block(m, c, i);
-        clear(found.values);
-        is_sound =
-            decode_block(window, *component.dc_table, *component.ac_table, found.values, component.dc, found.last);
-        found.values[0] = static_cast<int16_t>(component.dc);
-        found.dc = component.dc;
+        clear(block->values);
+        is_sound = decode_block(window, dc_table, ac_table, block->values, component.dc, block->last);
+        block->values[0] = static_cast<int16_t>(component.dc);
+        block->dc = component.dc;
       } else {
-        is_sound = skip_block(window, *component.dc_table, *component.ac_table, component.dc);
+        is_sound = skip_block(window, dc_table, ac_table, component.dc);
       }
       if (!is_sound || window.next > limit) return false;
     }
