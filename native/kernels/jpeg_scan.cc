@@ -8,7 +8,6 @@
 namespace penstock::kernels {
 namespace {
 
-constexpr size_t kNearEnd = 32;  // bytes before the end of a file without a marker in which libjpeg-turbo may want more
 constexpr size_t kLoadedAhead = 16;
 constexpr int kLargestSum = 1 << 24;
 
@@ -126,12 +125,8 @@ PENSTOCK_FAST_JPEG void Scan::begin_segment() {
   for (Component& component : components_) component.dc = 0;
 }
 
-// Whether what was taken lies in the segment, and not where a file ends that has no marker.
-bool Scan::is_within() const {
-  const int64_t position = window_.position(bytes_.data());
-  const size_t size = marker_ != 0 ? size_ : size_ - std::min(size_, kNearEnd);
-  return position <= static_cast<int64_t>(8 * size);
-}
+// Whether what was taken lies in the segment.
+bool Scan::is_within() const { return window_.position(bytes_.data()) <= static_cast<int64_t>(8 * size_); }
 
 // Calls `body` with numbers of MCUs up to the next restart.
 template <typename Body>
