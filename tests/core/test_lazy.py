@@ -67,7 +67,7 @@ def test_an_error_asked_of_the_package_is_found_in_errors(name):
     if hasattr(penstock, name):
         assert getattr(penstock, name) is getattr(errors, name)
         return
-    with pytest.raises(AttributeError, match=rf"module 'penstock' has no attribute '{name}'; it is ps\.errors\.{name}$"):
+    with pytest.raises(AttributeError, match=rf"'penstock' has no attribute '{name}'; it is ps\.errors\.{name}$"):
         getattr(penstock, name)
 
 

@@ -13,8 +13,6 @@ D = ps.Dataset
 @pytest.mark.parametrize(
     "use",
     [
-        lambda: D.range(3).save(URL),
-        lambda: D.load(URL),
         lambda: D.range(3).iterator().report(URL),
         lambda: D.range(3).iterator().trace(URL),
         lambda: D.range(3).iterator().to_tensorboard(URL),

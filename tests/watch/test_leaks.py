@@ -116,6 +116,15 @@ def growing_generator():
 GROWING = [growing_list, growing_global, growing_attribute, growing_argument, growing_source, growing_generator]
 
 
+def test_slow_growth_is_told_to_a_consumer_that_is_slower_than_the_looks(monkeypatch):
+    monkeypatch.setattr(Tuner, "group_items", lambda self, *, beside=False: 1)
+    monkeypatch.setattr("penstock.dataset.iterator.perf_counter_ns", count().__next__)  # all items take as long
+    kept = []
+    ds = ps.Dataset.range(1000).map(lambda x: (kept.append(bytes(1 << 14)), x)[1], thread_safe=True)
+    (told,) = stats_after(ds, items=1000).growing
+    assert "the list kept " in told
+
+
 @pytest.mark.parametrize("make", GROWING, ids=lambda make: make.__name__)
 def test_an_object_that_a_function_adds_to_is_named_with_its_operation(make, monkeypatch):
     monkeypatch.setattr(Tuner, "group_items", lambda self, *, beside=False: 1)  # a look for each
@@ -222,7 +231,7 @@ def workers():
     pool.close()
 
 
-@pytest.mark.parametrize("way", ["processes", "pool"])
+@pytest.mark.parametrize(("way", "ahead"), [("processes", 4), ("pool", -1)])
 @pytest.mark.parametrize(
     ("function", "told"),
     [
@@ -232,9 +241,9 @@ def workers():
     ],
     ids=["an object of a function", "memory of C", "nothing"],
 )
-def test_what_grows_in_worker_processes_is_named_with_its_operation(way, function, told, workers, monkeypatch):
+def test_what_grows_in_worker_processes_is_named_with_its_operation(way, ahead, function, told, workers, monkeypatch):
     monkeypatch.setattr(Tuner, "group_items", lambda self, *, beside=False: 1)
-    ds = ps.Dataset.range(400).map(function)
+    ds = ps.Dataset.range(400).map(function).prefetch(ahead)
     with ds.with_options(workers[way]).iterator() as it:
         for _ in it:
             pass

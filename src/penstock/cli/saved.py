@@ -14,20 +14,22 @@ from penstock.cli.terminal import Terminal
 from penstock.core.errors import DataError
 from penstock.sources.saved.manifest import NAME
 from penstock.sources.saved.reading import SavedSource, saved
+from penstock.sources.saved.remote import SavedObjects, saved_objects
+from penstock.storage.remote.file import is_url
 
 _ROWS_AT_ONCE = 1 << 12
 
 
 def is_saved(folder: str) -> bool:
-    """Return whether a folder is one that `ds.save(path)` wrote."""
-    return os.path.isfile(os.path.join(folder, NAME))
+    """Return whether a folder is one that `ds.save(path)` wrote; a URL can be nothing else."""
+    return is_url(folder) or os.path.isfile(os.path.join(folder, NAME))
 
 
 def list_saved(folder: str, terminal: Terminal) -> bool:
     """Show the one dataset in the folder."""
-    source = saved(folder)
-    begun = when(os.path.getmtime(os.path.join(folder, NAME)))
-    rows = [("key", "rows", "size", "saved"), (source.manifest.digest, f"{source.length:,}", _size(source), begun)]
+    source = _chosen(folder, None)
+    told = (source.manifest.digest, f"{source.length:,}", _size(source), _saved_at(folder))
+    rows = [("key", "rows", "size", "saved"), told]
     terminal.table(rows, 0)
     return True
 
@@ -39,7 +41,7 @@ def describe_saved(folder: str, terminal: Terminal, *, key: str | None = None) -
     facts = [
         ("key", manifest.digest),
         ("folder", source.folder),
-        ("saved", when(os.path.getmtime(os.path.join(folder, NAME)))),
+        ("saved", _saved_at(folder)),
         ("rows", f"{source.length:,}"),
         ("size", f"{_size(source)} in {many(len(manifest.sizes), 'file')}"),
         ("sums", "none: saved by a release before them" if manifest.crc32c is None else "`verify` compares them"),
@@ -80,17 +82,21 @@ def export_saved(folder: str, to: str, terminal: Terminal, *, key: str | None = 
     return True
 
 
-def _chosen(folder: str, key: str | None) -> SavedSource:
-    source = saved(folder)
+def _chosen(folder: str, key: str | None) -> SavedSource | SavedObjects:
+    source = saved_objects(folder, None) if is_url(folder) else saved(folder)
     if key is not None and not source.manifest.digest.startswith(key):
         raise DataError(f"{folder}: it is a saved dataset with the key {source.manifest.digest}, not {key}")
     return source
 
 
-def _elements(source: SavedSource) -> Iterator[Any]:
+def _saved_at(folder: str) -> str:
+    return "unknown: at a URL" if is_url(folder) else when(os.path.getmtime(os.path.join(folder, NAME)))
+
+
+def _elements(source: SavedSource | SavedObjects) -> Iterator[Any]:
     for low in range(0, source.length, _ROWS_AT_ONCE):
         yield from source.read_many(np.arange(low, min(low + _ROWS_AT_ONCE, source.length))).elements()
 
 
-def _size(source: SavedSource) -> str:
+def _size(source: SavedSource | SavedObjects) -> str:
     return size(sum(source.manifest.sizes.values()))

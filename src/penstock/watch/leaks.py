@@ -12,7 +12,7 @@ from penstock.watch.containers import Containers
 from penstock.watch.counters import Counters
 
 FIRST_PAUSE = 100_000_000  # ns between the first looks
-MOST_LOOKS = 32  # then every second one is forgotten, and the pauses are twice as long
+MOST_LOOKS = 32  # then every second one is forgotten, and the next ones are as far apart as those that are left
 FEWEST_LOOKS = 12  # looks before anything is said
 LEAST_GROWTH = 8 << 20  # bytes; less growth is not worth a word
 STEADY_SHARE = 8  # a share of 1 / 8 of the growth must come in each third of the time
@@ -20,8 +20,9 @@ BATCHES_IN_USE = 16  # a consumer that works on up to this many batches at a tim
 
 
 class MemoryLook(NamedTuple):
-    """The bytes held at one moment, by holder; `items` had been received."""
+    """The bytes held at a time (ns), by holder; `items` had been received."""
 
+    time: int
     items: int
     held: dict[str, int]
 
@@ -33,7 +34,7 @@ class MemoryGrowth:
         """Watch the run of a plan, whose worker processes tell `counters` what they hold."""
         self.next = 0
         """The time (ns) of the next look."""
-        self._pause = FIRST_PAUSE
+        self._pause = FIRST_PAUSE  # between looks; a consumer that takes longer for an item looks at every item
         self._looks: list[MemoryLook] = []
         self._counters = counters
         self._kept = Containers(all_nodes(plan))
@@ -50,10 +51,10 @@ class MemoryGrowth:
         ahead = run.budget.held["ahead"] + run.budget.held["cache"]
         unexplained = memory.live_bytes - ahead - BATCHES_IN_USE * run.tuner.item_bytes
         held["the consumer keeps batches, which"] = max(unexplained, 0)
-        self._looks.append(MemoryLook(items, held))
+        self._looks.append(MemoryLook(now, items, held))
         if len(self._looks) == MOST_LOOKS:
             del self._looks[1::2]
-            self._pause *= 2
+            self._pause = (now - self._looks[0].time) // len(self._looks)
         self.next = now + self._pause
 
     def _in_workers(self, run: Run) -> dict[str, int]:

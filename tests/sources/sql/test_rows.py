@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import pickle
 import sqlite3
 import sys
 import threading
@@ -15,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock import Options
-from penstock.core.errors import DataError, PlanError
+from penstock.core.errors import CacheWarning, DataError, PlanError
 from penstock.dataset.readers.tables import read_sql
 from penstock.sources.sql.rows import Connections, SqlDialect
 from penstock.testing.laws import verify_determinism
@@ -232,3 +233,54 @@ def test_wrong_arguments_are_refused_at_once(path):
 def test_an_empty_table_is_an_empty_dataset(path):
     ds = read_sql(path, "SELECT * FROM dense WHERE id < 0", key="id")
     assert (len(ds), list(ds.batch(3))) == (0, [])
+
+
+@pytest.fixture
+def url(path, tmp_path, monkeypatch):
+    """The database in a store in memory; a cache folder of its own."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    store = pytest.importorskip("fsspec").filesystem("memory")
+    store.pipe_file("/databases/a.db", path.read_bytes())
+    return "memory://databases/a.db"
+
+
+def test_a_file_at_a_url_is_copied_for_as_long_as_it_is_read(path, url, tmp_path):
+    def copies():
+        return len(list(tmp_path.glob("cache/penstock/penstock-copy-*/copy")))
+
+    given = {"storage_options": {"cache_bytes": 0}}
+    ds = read_sql(url, "dense", key="id", rows_per_block=9, **given)
+    assert ds.fingerprint() == read_sql(path, "dense", key="id", rows_per_block=9).fingerprint()
+    assert len(list(ds.shuffle(seed=1).with_options(Options(executor="threads", workers=3)))) == COUNT
+    assert copies() == 1
+    again = pickle.loads(pickle.dumps(source_of(ds)))
+    assert again.read_many(np.array([3])).elements()[0]["id"] == 3
+    assert copies() == 2  # of another process, usually
+    del ds, again
+    gc.collect()
+    assert copies() == 0
+
+
+def test_a_cache_notices_another_database_at_the_url(url, tmp_path):
+    given = {"storage_options": {"cache_bytes": 0}}
+
+    def total():
+        ds = read_sql(url, "dense", key="id", columns=["x"], **given).map(lambda row: row["x"])
+        return sum(ds.cache(tmp_path / "kept"))
+
+    first = total()
+    store = __import__("fsspec").filesystem("memory")
+    (tmp_path / "new.db").write_bytes(store.cat_file("/databases/a.db"))
+    with sqlite3.connect(tmp_path / "new.db") as db:
+        db.execute("UPDATE dense SET x = x + 1")
+    db.close()
+    store.pipe_file("/databases/a.db", (tmp_path / "new.db").read_bytes())
+    with pytest.warns(CacheWarning, match="memory://databases/a.db"):
+        assert total() == first + COUNT
+
+
+@pytest.mark.parametrize("server", ["postgresql://me:secret@host/db", "mysql+pymysql://me:secret@host/db"])
+def test_urls_of_servers_are_for_a_function(server):
+    with pytest.raises(PlanError, match="database server; pass a function that connects") as caught:
+        read_sql(server, "t", key="id")
+    assert "secret" not in str(caught.value)

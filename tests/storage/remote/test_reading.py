@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import os
 import pickle
+import sqlite3
 import threading
 import traceback
+from contextlib import closing
 
 import numpy as np
 import pytest
@@ -83,6 +85,20 @@ def shards(folder):
     shard_files.tokens(folder / "tokens", [[[1, 2, 3], list(range(4, 30))], [list(range(40, 61))]])
 
 
+def saved(folder):
+    elements = [
+        {"x": np.full((2, 3), i), "u": np.arange(i % 5, dtype=np.int16), "t": "é" * (i % 7), "n": np.zeros((0, 2))}
+        for i in range(90)
+    ]
+    ps.Dataset.from_source(elements).save(folder / "saved")
+
+
+def sqlite(folder):
+    with closing(sqlite3.connect(folder / "people.db")) as db, db:
+        db.execute("CREATE TABLE people (id INTEGER PRIMARY KEY, name TEXT)")
+        db.executemany("INSERT INTO people VALUES (?, ?)", [(i * 2, f"p{i}") for i in range(300)])
+
+
 def hdf5(folder):
     with pytest.importorskip("h5py").File(folder / "h.h5", "w") as file:
         file.create_dataset("x", data=np.arange(6000).reshape(600, 10), chunks=(50, 4), compression="gzip")
@@ -115,6 +131,8 @@ READERS = {
     "litdata": lambda at, **o: ps.read_litdata(f"{at}litdata", **o),
     "tokens": lambda at, **o: ps.read_litdata(f"{at}tokens", block_size=2, **o),
     "stream": lambda at, **o: ps.read_text(f"{at}z.txt.gz", **o),
+    "saved": lambda at, **o: ps.Dataset.load(f"{at}saved", **o),
+    "sql": lambda at, **o: ps.read_sql(f"{at}people.db", "people", key="id", rows_per_block=50, **o),
 }
 WRITERS = {
     **dict.fromkeys(("csv", "parquet", "filtered"), parquet),
@@ -122,6 +140,8 @@ WRITERS = {
     **dict.fromkeys(("mds", "packed mds", "litdata", "tokens"), shards),
     **dict.fromkeys(("zarr", "old zarr"), zarr_stores),
     "hdf5": hdf5,
+    "saved": saved,
+    "sql": sqlite,
 }
 """What writes further files, which need other libraries or folders."""
 
@@ -380,6 +400,9 @@ def test_signed_urls_and_plain_http(files, options, server):
     assert list(ps.read_files([f"{base}/2.jpg", f"{base}/1.jpg"], storage_options=given)) == [CONTENTS[2], CONTENTS[1]]
     with pytest.raises(PlanError, match="no listing"):
         ps.read_files(f"{base}/*.jpg", storage_options=given)
+    saved(files)
+    kept = ps.Dataset.load(f"http://127.0.0.1:{server.port}/data/saved", storage_options=given)  # needs no listing
+    assert same(list(kept), list(ps.Dataset.load(files / "saved")))
     assert fetcher().counts.requests
 
 

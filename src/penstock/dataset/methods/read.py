@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from penstock import sources, storage
-from penstock.core.checks import check_flag, check_flag_or_none, check_list, check_local_path, check_seed
+from penstock.core.checks import check_flag, check_flag_or_none, check_list, check_path, check_seed
 from penstock.dataset.handle import Handle, T_co
 from penstock.elements.spec import Spec
 from penstock.ops import read
@@ -153,7 +153,7 @@ class ReadMethods(Handle[T_co]):
         return reading(sources.indexable.indexable(source, declared))
 
     @staticmethod
-    def load(path: str | os.PathLike[str]) -> Dataset[Any]:
+    def load(path: str | os.PathLike[str], *, storage_options: Mapping[str, Any] | None = None) -> Dataset[Any]:
         """Read the elements that `ds.save(path)` wrote, in the same order, by mapping the files into memory.
 
         The result is indexed, and nothing is read ahead. Single numbers are scalars, and arrays are read-only views of
@@ -161,13 +161,19 @@ class ReadMethods(Handle[T_co]):
         raises a `DataError`. A cursor of a pipeline over the folder can be loaded wherever the folder lies, as long as
         its content is the same.
 
+        The folder may be at a URL, whose store is opened with `storage_options`. Its rows are read in ranges, as other
+        remote data; see docs/remote.md.
+
         >>> import pathlib, tempfile
         >>> folder = pathlib.Path(tempfile.mkdtemp()) / "saved"
         >>> Dataset.range(5).map(lambda x: {"x": x}).save(folder)
         >>> [batch["x"].tolist() for batch in Dataset.load(folder).batch(3)]
         [[0, 1, 2], [3, 4]]
         """
-        return reading(sources.saved.reading.saved(check_local_path("load", "path", path)))
+        folder = check_path("load", "path", path)
+        if storage.paths.urls_of("load", folder, storage_options, "path") is None:
+            return reading(sources.saved.reading.saved(folder))
+        return reading(sources.saved.remote.saved_objects(folder, storage_options))
 
     @staticmethod
     def list_files(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 
 from penstock import plan as plans
 from penstock import sources
-from penstock.core.checks import check_count, check_flag, check_local_path, check_mapping, check_path, is_one_of
+from penstock.core.checks import check_count, check_flag, check_mapping, check_path, is_one_of
 from penstock.core.errors import PlanError
 from penstock.dataset.handle import T_co
 from penstock.dataset.iterate import Iterate
@@ -23,7 +23,13 @@ PARQUET_COMPRESSIONS = ("snappy", "zstd", "gzip", "lz4")
 class Write(Iterate[T_co]):
     """`save`, `write_tfrecord`, `write_tar` and `write_parquet`."""
 
-    def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
+    def save(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        overwrite: bool = False,
+        storage_options: Mapping[str, Any] | None = None,
+    ) -> None:
         """Write the elements of one epoch into a new folder, from which `Dataset.load` maps them into memory.
 
         All elements must have the same structure of dicts (with text keys), tuples and lists. Its leaves are text,
@@ -31,7 +37,8 @@ class Write(Iterate[T_co]):
         after loading.
 
         The folder appears under its name once it is complete. An existing folder raises a `FileExistsError`; with
-        `overwrite`, an existing saved dataset is replaced.
+        `overwrite`, an existing saved dataset is replaced. At a URL, whose store is opened with `storage_options`, the
+        dataset can be loaded once all files are sent.
 
         >>> import pathlib, tempfile
         >>> folder = pathlib.Path(tempfile.mkdtemp()) / "squares"
@@ -40,10 +47,19 @@ class Write(Iterate[T_co]):
         {'x': 3, 'square': 9}
         """
         self._check_ends("save")
-        folder, replace = check_local_path("save", "path", path), check_flag("save", "overwrite", overwrite)
-        told = plans.fingerprint.fingerprint(self._plan)
-        with self.iterator() as it:
-            sources.saved.writing.save(it, folder, fingerprint=told, overwrite=replace)
+        from penstock.storage.paths import urls_of  # with the writers, not with every import
+
+        folder = check_path("save", "path", path)
+        settings: Any = {
+            "overwrite": check_flag("save", "overwrite", overwrite),
+            "fingerprint": plans.fingerprint.fingerprint(self._plan),
+        }
+        if urls_of("save", folder, storage_options, "path") is None:
+            with self.iterator() as it:
+                sources.saved.writing.save(it, folder, **settings)
+        else:
+            with self.iterator() as it:
+                sources.saved.remote.save_to_url(it, folder, storage_options, **settings)
 
     def write_tfrecord(
         self,

@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, Literal
 
 from penstock.core.checks import check_count, check_mapping, check_names, check_text, is_one_of
+from penstock.core.errors import PlanError
 from penstock.dataset.arguments.wrong_names import helpful
 from penstock.dataset.dataset import Dataset
 from penstock.dataset.methods.read import reading
@@ -15,6 +16,10 @@ from penstock.sources.arrow.tables import Nulls
 from penstock.sources.blocked import CACHE_BYTES, BlockedSource
 from penstock.storage.compression import compressions_of, named_compression
 from penstock.storage.paths import Pattern, find_files
+from penstock.storage.remote.file import RemoteFile
+
+SERVERS = ("postgresql", "postgres", "mysql", "mariadb", "mssql", "oracle", "snowflake", "clickhouse", "redshift")
+"""The schemes of URLs of database servers."""
 
 
 @helpful
@@ -196,7 +201,7 @@ def keeps_ascii(encoding: Any) -> bool:
 
 
 @helpful
-def read_sql(
+def read_sql(  # noqa: PLR0913 - databases differ
     connection: str | os.PathLike[str] | Callable[[], Any],
     relation: str,
     *,
@@ -206,6 +211,7 @@ def read_sql(
     paramstyle: str | None = None,
     rows_per_block: int = 4096,
     cache_bytes: int = CACHE_BYTES,
+    storage_options: Mapping[str, Any] | None = None,
 ) -> Dataset[dict[str, Any]]:
     """Read the rows of a table or a query as dicts, with random access, in the order of `key`.
 
@@ -220,6 +226,9 @@ def read_sql(
     added or removed since then raise a `DataError`. Blocks are kept and shuffled as row groups are in `read_parquet`. A
     driver that does not declare how values are passed needs its `paramstyle`.
 
+    An SQLite file at a URL, whose store is opened with `storage_options`, is copied to the local disk by each process
+    that reads it; see docs/remote.md. URLs of database servers are for a function that connects.
+
     >>> import pathlib, sqlite3, tempfile
     >>> path = pathlib.Path(tempfile.mkdtemp()) / "people.db"
     >>> with sqlite3.connect(path) as db:
@@ -230,7 +239,7 @@ def read_sql(
     >>> read_sql(path, "SELECT id, age * 2 AS twice FROM people WHERE age > 18", key="id")[1]
     {'id': 4, 'twice': 110}
     """
-    from penstock.sources.sql.rows import Sqlite, sql_rows
+    from penstock.sources.sql.rows import sql_rows
 
     check_text("read_sql", "relation", relation)
     check_text("read_sql", "key", key)
@@ -238,11 +247,24 @@ def read_sql(
     check_count("read_sql", "rows_per_block", rows_per_block, least=1)
     check_count("read_sql", "cache_bytes", cache_bytes, least=1)
     if isinstance(connection, str | os.PathLike):
-        (path,) = find_files(os.fspath(connection).removeprefix("sqlite:///"), "read_sql")
-        connection = Sqlite(os.path.abspath(path))
+        connection = _database(os.fspath(connection), storage_options)
     elif not callable(connection):
         raise TypeError(
             f"read_sql(connection=): expected an SQLite file, or a function that returns a connection, not a "
             f"{type(connection).__name__}; each thread and process needs its own connection"
         )
     return reading(sql_rows(connection, relation, key, columns, nulls, paramstyle, rows_per_block, cache_bytes))
+
+
+def _database(path: str, storage_options: Mapping[str, Any] | None) -> Callable[[], Any]:
+    """Return the function that opens an SQLite file, also of a store; refuse the URL of a database server."""
+    from penstock.sources.sql.rows import RemoteSqlite, Sqlite
+
+    scheme = path.partition("://")[0].lower()
+    if "://" in path and scheme.partition("+")[0] in SERVERS:
+        raise PlanError(
+            f"read_sql({scheme}://...): this is the URL of a database server; pass a function that connects to it, "
+            "such as lambda: psycopg.connect(...)"
+        )
+    (found,) = find_files(path.removeprefix("sqlite:///"), "read_sql", "connection", storage_options)
+    return RemoteSqlite(found) if isinstance(found, RemoteFile) else Sqlite(os.path.abspath(found))

@@ -21,6 +21,7 @@ from penstock.plan.content.values import NO_FILE, Digests, UnhashableError, file
 from penstock.plan.graph import post_order
 from penstock.plan.node import Node
 from penstock.sources.powers import content_of_source, paths_of
+from penstock.storage.remote.file import RemoteFile
 
 SEED = "the seed"
 _ORDER = "the order of the operations"
@@ -163,8 +164,10 @@ class _PlanParts:
 
     def _add_files(self, paths: Sequence[str]) -> None:
         absolute = AbsolutePaths()
-        named = [(name, file_text(name), path) for path in paths for name in [absolute.of(path)]]
-        told = [(name, text) for name, text, path in named if text != NO_FILE or os.path.lexists(path)]
+        remote = [(path, f"{path.size} bytes, {path.tag}") for path in paths if isinstance(path, RemoteFile)]
+        local = [path for path in paths if not isinstance(path, RemoteFile)]
+        named = [(name, file_text(name), path) for path in local for name in [absolute.of(path)]]
+        told = remote + [(name, text) for name, text, path in named if text != NO_FILE or os.path.lexists(path)]
         if len(told) <= _MOST_FILES:
             for name, text in told:
                 self._parts.put(f"the file {name}", text)

@@ -24,6 +24,7 @@ _VERSION = 2
 VERSIONS = (1, 2)
 """The supported versions: the first has no checksums."""
 SUMS = "penstock.crc32c"
+"""The usual name of the file of checksums."""
 CHECKSUM_BLOCK = 1 << 18
 """Bytes of a file that share one checksum."""
 _MOST = 1 << 62
@@ -62,7 +63,7 @@ class SavedLeaf:
 class Manifest:
     """A saved dataset: the number of its elements, their nesting (`None` if unknown) and leaves, and its origin.
 
-    `digest` identifies the content, `fingerprint` the pipeline that made it. The file `SUMS` has the CRC-32C of each
+    `digest` identifies the content, `fingerprint` the pipeline that made it. The file `sums` has the CRC-32C of each
     block of each file, in the order of the leaves, and `crc32c` is the checksum of these; `None` without checksums.
     """
 
@@ -73,6 +74,12 @@ class Manifest:
     digest: str
     fingerprint: str
     crc32c: int | None = None
+    sums: str = SUMS
+
+    @property
+    def files(self) -> list[str]:
+        """The names of the files of all leaves."""
+        return [name for leaf in self.leaves for name in leaf.files]
 
     @property
     def structure(self) -> Structure:
@@ -99,10 +106,21 @@ def read_manifest(folder: str) -> Manifest:
         kind = NotADirectoryError if os.path.exists(folder) else FileNotFoundError
         raise kind(f"load({folder!r}): the folder does not exist; save a dataset with ds.save(path)")
     try:
-        with open(os.path.join(folder, NAME), encoding="utf-8") as file:
-            told = json.load(file)
+        with open(os.path.join(folder, NAME), "rb") as file:
+            content = file.read()
     except FileNotFoundError:
         raise DataError(f"load({folder!r}): it has no {NAME}, so it is not a dataset saved by ds.save(path)") from None
+    manifest = parsed_manifest(folder, content)
+    for name in manifest.files:
+        path = os.path.join(folder, name)
+        check_saved_size(folder, manifest, name, os.path.getsize(path) if os.path.isfile(path) else None)
+    return manifest
+
+
+def parsed_manifest(folder: str, content: bytes) -> Manifest:
+    """Return the manifest of a folder with this content; raise a `DataError` if it is no sound one."""
+    try:
+        told = json.loads(content)
     except (ValueError, RecursionError) as error:
         raise DataError(f"load({folder!r}): its {NAME} cannot be read: {error}") from None
     if not isinstance(told, dict) or told.get("format") != FORMAT:
@@ -115,11 +133,16 @@ def read_manifest(folder: str) -> Manifest:
     if told["version"] > 1 and told.get("checksum") != _checksum(told):
         raise DataError(f"load({folder!r}): its {NAME} is damaged: its checksum does not match")
     try:
-        manifest = _from_json(told)
+        return _from_json(told)
     except Exception as error:  # noqa: BLE001 - NumPy parses some dtypes as Python
         raise DataError(f"load({folder!r}): its {NAME} is incomplete or has another form: {error}") from None
-    _check_files(folder, manifest)
-    return manifest
+
+
+def check_saved_size(folder: str, manifest: Manifest, name: str, size: int | None) -> None:
+    """Raise a `DataError` if a file is missing (`None`), or has another size than when it was saved."""
+    if size is None or size != manifest.sizes.get(name):
+        has = "is missing" if size is None else f"has {size:,} bytes, not {manifest.sizes.get(name, 0):,}"
+        raise DataError(f"load({folder!r}): {name} {has}; copy the whole folder again, or save it again")
 
 
 def _from_json(told: dict[str, Any]) -> Manifest:
@@ -129,11 +152,14 @@ def _from_json(told: dict[str, Any]) -> Manifest:
     sizes = {str(name): operator.index(size) for name, size in told["sizes"].items()}
     length = operator.index(told["length"])
     crc = operator.index(told["crc32c"]) if told["version"] > 1 else None
-    made = Manifest(length, told["nesting"], leaves, sizes, str(told["digest"]), str(told["fingerprint"]), crc)
+    sums = str(told.get("sums", SUMS))
+    made = Manifest(length, told["nesting"], leaves, sizes, str(told["digest"]), str(told["fingerprint"]), crc, sums)
     if not 0 <= length < _MOST:
         raise ValueError("length")
     if made.structure.num_leaves != len(leaves):
         raise ValueError(f"{len(leaves)} leaves")
+    if os.path.basename(sums) != sums:
+        raise ValueError(f"checksums in {sums!r}")
     for leaf in leaves:
         if leaf.kind not in ("array", "uneven", *TEXTS) or os.path.basename(leaf.file) != leaf.file:
             raise ValueError(f"leaf {leaf.file!r} of kind {leaf.kind!r}")
@@ -157,13 +183,3 @@ def _shape(told: Any) -> tuple[int | None, ...]:
 def _dtype_of(text: str) -> np.dtype[Any]:
     """Return the dtype with this `str`; the text of a structured dtype is Python code, and is rejected."""
     return np.dtype(ast.literal_eval(text) if text[:1] in ("[", "{") else text)
-
-
-def _check_files(folder: str, manifest: Manifest) -> None:
-    for leaf in manifest.leaves:
-        for name in leaf.files:
-            path = os.path.join(folder, name)
-            size = os.path.getsize(path) if os.path.isfile(path) else None
-            if size is None or size != manifest.sizes.get(name):
-                has = "is missing" if size is None else f"has {size:,} bytes, not {manifest.sizes.get(name, 0):,}"
-                raise DataError(f"load({folder!r}): {name} {has}; copy the whole folder again, or save it again")

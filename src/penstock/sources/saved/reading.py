@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -58,17 +58,7 @@ class SavedSource:
         """
         sound = np.ones(len(rows), np.bool_)
         for leaf in self._leaves:
-            at = 0
-            while at < len(rows):
-                try:
-                    leaf.read(rows[at:], None)
-                    break
-                except DataError as error:
-                    if error.element is None:
-                        raise
-                    at += error.element
-                    sound[at] = False
-                    at += 1
+            sound &= sound_rows(rows, lambda some, leaf=leaf: leaf.read(some, None))
         return sound
 
     def describe(self, row: int) -> str:
@@ -101,6 +91,23 @@ def saved(path: str | os.PathLike[str]) -> SavedSource:
     """Return the source of `Dataset.load`."""
     folder = os.path.abspath(os.fspath(path))
     return SavedSource(folder, read_manifest(folder))
+
+
+def sound_rows(rows: Rows, read: Callable[[Rows], object]) -> NDArray[np.bool_]:
+    """Return which rows are read without a `DataError`, `bool[k]`; raise an error that concerns all of them."""
+    sound = np.ones(len(rows), np.bool_)
+    at = 0
+    while at < len(rows):
+        try:
+            read(rows[at:])
+            break
+        except DataError as error:
+            if error.element is None:
+                raise
+            at += error.element
+            sound[at] = False
+            at += 1
+    return sound
 
 
 @frozen(eq=False)
@@ -150,9 +157,8 @@ class UnevenRows:
             file.read(rows, rows + more)
         values, offsets, of_shapes = (file.array for file in self.files)
         lows, highs, shapes = offsets[rows], offsets[rows + 1], of_shapes[rows]
-        sizes = shapes.prod(axis=1, dtype=np.float64)  # larger values are not valid sizes
-        have_shapes = (sizes == highs - lows) & (shapes >= 0).all(axis=1)
-        _check(rows, have_shapes & _are_within(lows, highs, values), self.path)
+        fitting = have_size(shapes, lows, highs) & lie_within(lows, highs, len(values))
+        check_elements(rows, fitting, self.path)
         self.files[0].read(lows, highs)
         ends = highs.tolist()
         spans = zip(lows.tolist(), ends, shapes.tolist(), strict=True)
@@ -174,25 +180,18 @@ class TextRows:
         self.files[1].read(rows, rows + 2)
         values, offsets = (file.array for file in self.files)
         lows, highs = offsets[rows], offsets[rows + 1]
-        _check(rows, _are_within(lows, highs, values), self.path)
+        check_elements(rows, lie_within(lows, highs, len(values)), self.path)
         self.files[0].read(lows, highs)
         spans = zip(lows.tolist(), highs.tolist(), strict=True)
         contents = [values[low:high].tobytes() for low, high in spans]
-        if not self.decode:
-            return contents
-        texts: list[str] = []
-        try:
-            texts.extend(content.decode("utf-8", "surrogatepass") for content in contents)
-        except UnicodeDecodeError as failure:
-            raise _damaged(rows, len(texts), f"{self.path}.values.npy", f"is not text: {failure.reason}") from failure
-        return texts
+        return decoded_texts(contents, rows, self.path) if self.decode else contents
 
 
 def _reading(folder: str, leaf: SavedLeaf, length: int, files: list[MappedFile], sums: dict[str, Sums]) -> Reading:
     found = [_mapped(os.path.join(folder, name), files, sums.get(name)) for name in leaf.files]
     arrays = [file.array for file in found]
-    for name, array, (dtype, shape) in zip(leaf.files, arrays, _forms(leaf, length), strict=True):
-        if array.dtype != dtype or not _fits(array.shape, shape):
+    for name, array, (dtype, shape) in zip(leaf.files, arrays, file_forms(leaf, length), strict=True):
+        if array.dtype != dtype or not shape_fits(array.shape, shape):
             raise DataError(
                 f"load({folder!r}): {name} holds {array.dtype}{list(array.shape)}, not the array of {length:,} "
                 "elements; save the dataset again"
@@ -205,7 +204,7 @@ def _reading(folder: str, leaf: SavedLeaf, length: int, files: list[MappedFile],
     return TextRows(base, (found[0], found[1]), decode=leaf.kind == "str")
 
 
-def _forms(leaf: SavedLeaf, length: int) -> list[tuple[Any, tuple[int | None, ...]]]:
+def file_forms(leaf: SavedLeaf, length: int) -> list[tuple[Any, tuple[int | None, ...]]]:
     """Return the dtype and the shape of each file of a leaf."""
     spec = leaf.spec()
     if not isinstance(spec, ArraySpec):
@@ -215,19 +214,41 @@ def _forms(leaf: SavedLeaf, length: int) -> list[tuple[Any, tuple[int | None, ..
     return [(spec.dtype, (None,)), (np.int64, (length + 1,)), (np.int64, (length, len(spec.shape)))]
 
 
-def _fits(found: tuple[int, ...], shape: tuple[int | None, ...]) -> bool:
+def shape_fits(found: tuple[int, ...], shape: tuple[int | None, ...]) -> bool:
+    """Return whether a shape is the one that is known in part.
+
+    >>> shape_fits((3, 2), (None, 2)), shape_fits((3, 2), (3,))
+    (True, False)
+    """
     return len(found) == len(shape) and all(size in (None, has) for size, has in zip(shape, found, strict=True))
 
 
-def _are_within(lows: Rows, highs: Rows, values: NDArray[Any]) -> NDArray[np.bool_]:
-    return (lows >= 0) & (lows <= highs) & (highs <= len(values))
+def lie_within(lows: Rows, highs: Rows, count: int) -> NDArray[np.bool_]:
+    """Return which parts lie within `count` values, `bool[k]`."""
+    return (lows >= 0) & (lows <= highs) & (highs <= count)
 
 
-def _check(rows: Rows, fits: NDArray[np.bool_], base: str) -> None:
+def have_size(shapes: NDArray[np.int64], lows: Rows, highs: Rows) -> NDArray[np.bool_]:
+    """Return which shapes, `int64[k, rank]`, have as many values as lie between `lows` and `highs`, `bool[k]`."""
+    sizes = shapes.prod(axis=1, dtype=np.float64)  # larger values are not valid sizes
+    return (sizes == highs - lows) & (shapes >= 0).all(axis=1)
+
+
+def check_elements(rows: Rows, fits: NDArray[np.bool_], base: str) -> None:
     """Raise a `DataError` for the first of `rows` that does not fit the files of its leaf."""
     if not fits.all():
         at = int(np.argmin(fits))
         raise _damaged(rows, at, f"{base}.offsets.npy", "lies outside the values, or has another shape")
+
+
+def decoded_texts(contents: list[bytes], rows: Rows, base: str) -> list[str]:
+    """Return contents as text; raise a `DataError` for the first one that is none."""
+    texts: list[str] = []
+    try:
+        texts.extend(content.decode("utf-8", "surrogatepass") for content in contents)
+    except UnicodeDecodeError as failure:
+        raise _damaged(rows, len(texts), f"{base}.values.npy", f"is not text: {failure.reason}") from failure
+    return texts
 
 
 def _damaged(rows: Rows, at: int, path: str, why: str) -> DataError:

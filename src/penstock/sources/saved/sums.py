@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +17,7 @@ from penstock.sources.saved.manifest import CHECKSUM_BLOCK, SUMS, Manifest
 Sums = NDArray[np.uint32]
 
 
-def write_sums(folder: str, names: Sequence[str]) -> int:
+def write_sums(folder: str, names: Sequence[str], to: str = SUMS) -> int:
     """Write the checksums of the blocks of some files, one file after another; return the checksum of these."""
     found: list[int] = []
     for name in names:
@@ -24,7 +25,7 @@ def write_sums(folder: str, names: Sequence[str]) -> int:
             while block := file.read(CHECKSUM_BLOCK):
                 found.append(crc32c(block))
     content = np.array(found, "<u4").tobytes()
-    with open(os.path.join(folder, SUMS), "wb") as file:
+    with open(os.path.join(folder, to), "wb") as file:
         file.write(content)
         file.flush()
         os.fsync(file.fileno())
@@ -35,13 +36,18 @@ def read_sums(folder: str, manifest: Manifest) -> dict[str, Sums]:
     """Return the checksums of the blocks of each file; none for a dataset saved without checksums."""
     if manifest.crc32c is None:
         return {}
-    path = os.path.join(folder, SUMS)
+    path = os.path.join(folder, manifest.sums)
     try:
         with open(path, "rb") as file:
             content = file.read()
     except FileNotFoundError:
         content = b""
-    names = [name for leaf in manifest.leaves for name in leaf.files]
+    return parsed_sums(path, content, manifest)
+
+
+def parsed_sums(path: str, content: bytes, manifest: Manifest) -> dict[str, Sums]:
+    """Return the checksums of the blocks of each file, from the content of the file that has them."""
+    names = manifest.files
     counts = [-(-manifest.sizes[name] // CHECKSUM_BLOCK) for name in names]
     if len(content) != 4 * sum(counts) or crc32c(content) != manifest.crc32c:
         raise DataError(f"{path} is missing or damaged; copy the whole folder again, or save it again")
@@ -49,13 +55,19 @@ def read_sums(folder: str, manifest: Manifest) -> dict[str, Sums]:
     return {name: sums[end - count : end] for name, count, end in zip(names, counts, ends.tolist(), strict=True)}
 
 
+class Sliced(Protocol):
+    """The bytes of a file, in parts."""
+
+    def __getitem__(self, part: slice, /) -> Any: ...
+
+
 class CheckedBlocks:
-    """The blocks of a file, mapped as `content`, each verified against its checksum once.
+    """The blocks of a file, whose parts `content` has, each verified against its checksum once.
 
     Several threads may verify a block at the same time, with the same result.
     """
 
-    def __init__(self, path: str, content: NDArray[np.uint8], sums: Sums | None) -> None:
+    def __init__(self, path: str, content: Sliced, sums: Sums | None) -> None:
         self._path = path
         self._content = content
         self._sums = sums

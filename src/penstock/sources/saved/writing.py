@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from io import BytesIO
 from itertools import islice
 from typing import Any
@@ -18,7 +19,7 @@ from penstock.elements.nested.plain import nesting_of
 from penstock.elements.nested.structure import paths
 from penstock.elements.size import bytes_of
 from penstock.elements.spec import ArraySpec, ObjectSpec, leaf_spec
-from penstock.sources.saved.manifest import NAME, TEXTS, Manifest, SavedLeaf
+from penstock.sources.saved.manifest import NAME, SUMS, TEXTS, Manifest, SavedLeaf
 from penstock.sources.saved.sums import write_sums
 
 MOST_ELEMENTS = 1 << 12  # written at once
@@ -38,7 +39,7 @@ def save(elements: Iterable[Any], folder: str, *, fingerprint: str, overwrite: b
     beside = os.path.join(parent, f".{name}.{os.urandom(4).hex()}")
     os.mkdir(beside)
     try:
-        _write(elements, beside, fingerprint).write(beside)
+        write_files(elements, beside, fingerprint).write(beside)
         _put_in_place(beside, folder)
     except BaseException:
         _remove(beside)
@@ -72,7 +73,8 @@ def _remove(folder: str) -> None:
     shutil.rmtree(folder, ignore_errors=True)
 
 
-def _write(elements: Iterable[Any], folder: str, fingerprint: str) -> Manifest:
+def write_files(elements: Iterable[Any], folder: str, fingerprint: str, tag: str = "") -> Manifest:
+    """Write the files of a dataset, whose names end with the tag, into a folder; return their manifest, not written."""
     leaves: list[TextFiles | ArrayFiles] = []
     nesting: Any = None
     length = 0
@@ -84,7 +86,7 @@ def _write(elements: Iterable[Any], folder: str, fingerprint: str) -> Manifest:
                 nesting, names = told, paths(columns.structure)
                 values = [column[0] for column in columns.columns]
                 for index, (value, path) in enumerate(zip(values, names, strict=True)):
-                    leaves.append(_files_for(value, os.path.join(folder, f"leaf-{index}"), path))
+                    leaves.append(_files_for(value, os.path.join(folder, f"leaf-{index}{tag}"), path))
             elif told != nesting:
                 raise ElementError(f"save(): element {length} is {run[0]!r:.60}, of another structure than element 0")
             for leaf, column in zip(leaves, columns.columns, strict=True):
@@ -95,9 +97,12 @@ def _write(elements: Iterable[Any], folder: str, fingerprint: str) -> Manifest:
         for leaf in leaves:
             leaf.close()
     sizes = {name: os.path.getsize(os.path.join(folder, name)) for leaf in described for name in leaf.files}
-    content = repr((length, nesting, described, [leaf.digests() for leaf in leaves]))
-    crc = write_sums(folder, [name for leaf in described for name in leaf.files])
-    return Manifest(length, nesting, described, sizes, digest(content.encode()), fingerprint, crc)
+    untagged = tuple(replace(leaf, file=f"leaf-{index}") for index, leaf in enumerate(described))
+    content = repr((length, nesting, untagged, [leaf.digests() for leaf in leaves]))
+    root, extension = os.path.splitext(SUMS)
+    sums = f"{root}{tag}{extension}"
+    crc = write_sums(folder, [name for leaf in described for name in leaf.files], sums)
+    return Manifest(length, nesting, described, sizes, digest(content.encode()), fingerprint, crc, sums)
 
 
 def _runs(elements: Iterator[Any]) -> Iterator[list[Any]]:

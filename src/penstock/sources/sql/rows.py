@@ -8,6 +8,7 @@ import threading
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
+from dataclasses import field
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,8 @@ from penstock.elements.nested.structure import flatten
 from penstock.elements.spec import ArraySpec, Spec
 from penstock.sources.blocked import BlockedSource, DecodedColumn
 from penstock.sources.sql.values import spec_of_values, values_of
+from penstock.storage.remote.file import RemoteFile
+from penstock.storage.remote.opened import KeptCopy
 
 Connect = Callable[[], Any]
 _TEXT_BYTES = 64
@@ -37,10 +40,32 @@ class Sqlite:
     path: str
 
     def __call__(self) -> Any:
-        import sqlite3  # slow to import, and rarely needed
-        from urllib.parse import quote
+        return _opened(self.path)
 
-        return sqlite3.connect(f"file:{quote(self.path)}?mode=ro", uri=True, check_same_thread=False)
+
+@frozen(eq=False)
+class RemoteSqlite:
+    """A function that opens a copy of a remote file of SQLite, which lasts as long as this object in this process."""
+
+    path: RemoteFile
+    _lock: threading.Lock = field(default_factory=threading.Lock, init=False, repr=False)
+    _kept: list[KeptCopy] = field(default_factory=list["KeptCopy"], init=False, repr=False)
+
+    def __call__(self) -> Any:
+        with self._lock:
+            if not self._kept:
+                self._kept.append(KeptCopy(self.path))
+        return _opened(self._kept[0].path)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return RemoteSqlite, (self.path,)
+
+
+def _opened(path: str) -> Any:
+    import sqlite3  # slow to import, and rarely needed
+    from urllib.parse import quote
+
+    return sqlite3.connect(f"file:{quote(path)}?mode=ro", uri=True, check_same_thread=False)
 
 
 @frozen()
@@ -145,7 +170,7 @@ class SqlRows:
     @property
     def paths(self) -> Sequence[str]:
         """The file of an SQLite database; none for other databases."""
-        return [self.connect.path] if isinstance(self.connect, Sqlite) else []
+        return [self.connect.path] if isinstance(self.connect, Sqlite | RemoteSqlite) else []
 
     def fingerprint(self) -> tuple[Any, ...]:
         """Return the table or query, its columns, and the keys at which blocks begin."""

@@ -174,7 +174,21 @@ def local_copy(file: RemoteFile, seen: Callable[[int], None] = lambda position: 
 
     The copy is made in the folder of the caches, so that it needs the space of the largest object there for a moment.
     """
-    folder = file.access.options.get("cache_dir") or cache_root()
+    with LockedFolder(_room_for(file), COPY) as folder:
+        yield _copied(file, folder, seen)
+
+
+class KeptCopy:
+    """A local copy of an object, deleted with this Python object or at the end of the process."""
+
+    def __init__(self, file: RemoteFile) -> None:
+        self._folder = LockedFolder(_room_for(file), COPY)
+        self.path = _copied(file, self._folder.path, lambda position: None)
+
+
+def _room_for(file: RemoteFile) -> str:
+    """Return the folder for a copy of an object; raise an `OSError` if there is no room."""
+    folder = os.fspath(file.access.options.get("cache_dir") or cache_root())
     try:
         os.makedirs(folder, exist_ok=True)
         if not os.access(folder, os.W_OK):
@@ -183,9 +197,14 @@ def local_copy(file: RemoteFile, seen: Callable[[int], None] = lambda position: 
         folder = tempfile.gettempdir()
     free = os.statvfs(folder)
     if free.f_bavail * free.f_frsize < file.size:
-        words = f"no room for a copy of {file} ({file.size:,} bytes), which its index is made from; give cache_dir="
-        raise OSError(errno.ENOSPC, words, os.fspath(folder))
-    with LockedFolder(os.fspath(folder), COPY) as made, open(os.path.join(made, "copy"), "xb") as copy:
+        words = f"no room for a copy of {file} ({file.size:,} bytes), which is read as a whole; give cache_dir="
+        raise OSError(errno.ENOSPC, words, folder)
+    return folder
+
+
+def _copied(file: RemoteFile, folder: str, seen: Callable[[int], None]) -> str:
+    """Copy an object into a folder and return the path; `seen` is called with each position reached."""
+    with open(os.path.join(folder, "copy"), "xb") as copy:
         extents = extents_in_order(file)
         ahead = max(4 * LARGEST_REQUEST // _STEP, 1)
         for i, extent in enumerate(extents):
@@ -195,5 +214,4 @@ def local_copy(file: RemoteFile, seen: Callable[[int], None] = lambda position: 
                 fetcher().announce(extents[i + ahead - 1 : i + ahead])
             copy.write(fetcher().read([extent])[0])
             seen(extent[2])
-        copy.flush()
-        yield copy.name
+    return copy.name

@@ -31,9 +31,10 @@ def write_to_url(
     """Call `write` with a local path, send the files that it returns, and return their URLs.
 
     No object is sent before all files are complete. An existing object raises a `FileExistsError`, or is replaced with
-    `overwrite`. `in_shards`, all shards of the URL are existing objects, of whatever number, and those that are not
-    replaced are deleted in the end. If sending fails or is interrupted, the objects that this call created are deleted,
-    but none that may have replaced another, and none that has another tag by then: it is another writer's.
+    `overwrite`: if not `in_shards`, that of the URL alone. `in_shards`, all shards of the URL are existing objects, of
+    whatever number, and those that are not replaced are deleted in the end. If sending fails or is interrupted, the
+    objects that this call created are deleted, but none that may have replaced another, and none that has another tag
+    by then: it is another writer's.
     """
     access, key = split_url(url, options)
     prefix, _, name = key.rpartition("/")
@@ -44,6 +45,7 @@ def write_to_url(
     if not overwrite:
         _refuse(there, access)
         refuse_existing([] if in_shards else [url], options)
+    may_replace = (lambda each: in_shards or each == key) if overwrite else (lambda each: False)
     root = access.options.get("cache_dir") or cache_root()
     os.makedirs(root, exist_ok=True)
     sent: list[tuple[str, str | None]] = []  # keys and tags
@@ -56,19 +58,29 @@ def write_to_url(
             _refuse(_shards_there(url, access, key) if in_shards else [], access)
         try:
             for path, each, shown in zip(written, keys, urls, strict=True):
-                _send(store, each, path, shown, sent, create=not overwrite)
+                _send(store, each, path, shown, sent, create=not may_replace(each))
         except BaseException:
-            if not overwrite:
-                for each, tag in sent:
-                    with suppress(Exception):  # the error of sending counts
-                        if tag is not None and store.head(each).tag == tag:
-                            store.delete(each)
+            for each, tag in sent:
+                with suppress(Exception):  # the error of sending counts
+                    if not may_replace(each) and tag is not None and store.head(each).tag == tag:
+                        store.delete(each)
             raise
-    for each in there:
-        if each.rpartition("/")[2] not in map(os.path.basename, written):
-            with suppress(FileNotFoundError):  # another writer has deleted it
-                answer_of(lambda each=each: store.delete(each), url_of(access, each))
+    left = [each for each in there if each.rpartition("/")[2] not in map(os.path.basename, written)]
+    _delete(left, access)
     return urls
+
+
+def delete_objects(urls: Sequence[str], options: Mapping[str, Any] | None) -> None:
+    """Delete objects, some of which may be gone."""
+    for url in urls:
+        access, key = split_url(url, options)
+        _delete([key], access)
+
+
+def _delete(keys: Sequence[str], access: Access) -> None:
+    for each in keys:
+        with suppress(FileNotFoundError):  # another writer has deleted it
+            answer_of(lambda each=each: store_of(access).delete(each), url_of(access, each))
 
 
 def refuse_existing(urls: Sequence[str], options: Mapping[str, Any] | None) -> None:
