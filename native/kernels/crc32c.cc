@@ -43,6 +43,7 @@ std::uint64_t word_at(const unsigned char* at) noexcept {
 constexpr std::size_t kWord = 8;       // bytes that one instruction takes
 constexpr std::size_t kLongest = 128;  // words of a lane
 constexpr std::size_t kShortest = 4;
+constexpr std::size_t kLine = 64;  // bytes of a line of the caches
 
 // For lanes of this many words: the factor that advances a checksum over that many words of zeros, with one
 // multiplication and one instruction. The factor is x^(64 words - 33), bits reversed; the 33 accounts for the
@@ -66,21 +67,39 @@ __attribute__((target("sse4.2,pclmul"))) inline std::uint64_t after_lane(std::ui
   return _mm_crc32_u64(0, static_cast<std::uint64_t>(_mm_cvtsi128_si64(product)));
 }
 
-// Three lanes at once: a step takes three cycles, and a processor begins one in each cycle.
+// The checksums of three lanes.
+struct Lanes {
+  std::uint64_t first, second = 0, third = 0;
+};
+
+__attribute__((target("sse4.2,pclmul"))) inline void step(Lanes& sums, const unsigned char* at,
+                                                          std::size_t lane) noexcept {
+  sums.first = _mm_crc32_u64(sums.first, word_at(at));
+  sums.second = _mm_crc32_u64(sums.second, word_at(at + lane));
+  sums.third = _mm_crc32_u64(sums.third, word_at(at + 2 * lane));
+}
+
+// Three lanes at once: a step takes three cycles, and a processor begins one in each cycle. The next lanes are
+// requested from memory meanwhile: 22 -> 12 us for 150 KB that are in no cache of the core, 7.1 -> 7.4 for those that
+// are.
 __attribute__((target("sse4.2,pclmul"))) std::uint32_t crc32c_sse42(const void* data, std::size_t size,
                                                                     std::uint32_t crc) noexcept {
   const auto* at = static_cast<const unsigned char*>(data);
   std::uint64_t state = ~crc;
   while (size >= 3 * kShortest * kWord) {
     const std::size_t words = std::min(size / (3 * kWord), kLongest), lane = words * kWord;
-    std::uint64_t second = 0, third = 0;
-    for (std::size_t i = 0; i < lane; i += kWord) {
-      state = _mm_crc32_u64(state, word_at(at + i));
-      second = _mm_crc32_u64(second, word_at(at + lane + i));
-      third = _mm_crc32_u64(third, word_at(at + 2 * lane + i));
+    const std::size_t ahead = std::min(size - 3 * lane, 3 * lane);
+    Lanes sums{state};
+    std::size_t i = 0;
+    for (; i + kLine <= lane; i += kLine) {
+      if (3 * i < ahead)
+        for (std::size_t line = 0; line < 3 * kLine; line += kLine)
+          _mm_prefetch(at + 3 * (lane + i) + line, _MM_HINT_T0);
+      for (std::size_t word = 0; word < kLine; word += kWord) step(sums, at + i + word, lane);
     }
-    state = after_lane(state, words) ^ second;
-    state = after_lane(state, words) ^ third;
+    for (; i < lane; i += kWord) step(sums, at + i, lane);
+    state = after_lane(sums.first, words) ^ sums.second;
+    state = after_lane(state, words) ^ sums.third;
     at += 3 * lane;
     size -= 3 * lane;
   }

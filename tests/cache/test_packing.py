@@ -15,7 +15,15 @@ def packed(values, compression=None):
 
 
 def bytes_of(run: PackedRows) -> bytes:
-    return b"".join(row.tobytes() for rows in zip(*run.strips, strict=True) for row in rows)
+    return joined(run.strips)
+
+
+def joined(strips: list[np.ndarray]) -> bytes:
+    return b"".join(row.tobytes() for rows in zip(*strips, strict=True) for row in rows)
+
+
+def sums_of(run: PackedRows) -> list[int]:
+    return [crc for _, sums in run.summed(1 << 20) for crc in sums.tolist()]
 
 
 def test_elements_of_one_structure_and_kind_are_one_run():
@@ -66,12 +74,17 @@ def test_large_leaves_beside_small_ones_are_not_copied():
         True,
     ]
     data, (starts, _) = bytes_of(run), run.form.fixed
-    for row, (offset, length, crc) in enumerate(zip(run.offsets, run.lengths, run.sums, strict=True)):
+    for row, (offset, length, crc) in enumerate(zip(run.offsets, run.lengths, sums_of(run), strict=True)):
         assert crc32c(data[offset : offset + length]) == crc
         for start, column in zip(starts, columns, strict=True):
             assert data[offset + start :].startswith(column[row].tobytes())
     assert bytes_of(run.first(2)) == data[: run.ends[1]]
-    assert run.first(2).sums.tolist() == run.sums[:2].tolist()
+    assert sums_of(run.first(2)) == sums_of(run)[:2]
+    for at_once in (1, 2, 3):
+        parts = list(run.summed(at_once * run.nbytes // 3))
+        assert [len(sums) for _, sums in parts] == {1: [1, 1, 1], 2: [2, 1], 3: [3]}[at_once]
+        assert b"".join(joined(strips) for strips, _ in parts) == data
+        assert np.concatenate([sums for _, sums in parts]).tolist() == sums_of(run)
 
 
 def test_offsets_lengths_and_checksums_describe_the_bytes():
@@ -83,7 +96,7 @@ def test_offsets_lengths_and_checksums_describe_the_bytes():
                 assert (ends[:-1] <= run.offsets[1:]).all()
                 data = bytes_of(run)
                 assert ends[-1] <= len(data)
-                for begin, end, crc in zip(run.offsets, ends, run.sums, strict=True):
+                for begin, end, crc in zip(run.offsets, ends, sums_of(run), strict=True):
                     assert crc32c(data[begin:end]) == crc
 
 
@@ -93,10 +106,10 @@ def test_rows_beyond_the_length_of_a_record_are_left_out(monkeypatch):
     assert [run.which.tolist() for run in runs] == [[0, 2]]
     assert packed(["b" * 200]) == []
     (last,) = packed(["b" * 200, "c"])
-    assert crc32c(bytes_of(last)[int(last.offsets[0]) :]) == last.sums[0]
+    assert crc32c(bytes_of(last)[int(last.offsets[0]) :]) == sums_of(last)[0]
 
 
 def test_the_first_rows_of_a_run():
     (run,) = packed([1, 2, 3])
     assert run.first(2).which.tolist() == [0, 1]
-    assert len(run.first(2).sums) == 2
+    assert len(sums_of(run.first(2))) == 2

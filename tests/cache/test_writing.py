@@ -8,6 +8,7 @@ import random
 import signal
 import subprocess
 import sys
+import threading
 import time
 from contextlib import suppress
 
@@ -190,6 +191,38 @@ def test_a_store_that_is_let_go_closes_its_files(tmp_path):
     assert len(open_files(tmp_path)) == 2
     del store
     assert not open_files(tmp_path)
+
+
+@pytest.mark.parametrize("limit", [None, 90_000])
+def test_threads_write_at_the_same_time_to_files_of_their_own(tmp_path, monkeypatch, limit):
+    store = CacheStore(tmp_path, "key", {}, limit_bytes=limit, tell=lambda _: None)
+    both = threading.Barrier(2, action=store.close, timeout=60)  # files are closed once nobody writes to them
+    real, has_met = os.pwritev, threading.local()
+
+    def together(*args) -> int:
+        if not hasattr(has_met, "yes"):
+            has_met.yes = True
+            both.wait()
+        return real(*args)
+
+    def write(first: int) -> None:
+        written.append(store.write(np.arange(first, first + 10), chunk_of([np.full(500, first)] * 10)))
+
+    monkeypatch.setattr("penstock.cache.writing.os.pwritev", together)
+    written: list[int] = []
+    threads = [threading.Thread(target=write, args=(first,)) for first in (0, 10)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not open_files(tmp_path)
+    assert len(os.listdir(tmp_path / "key.v1")) == 2 * 2 + 1
+    assert sum(written) == store.count == CacheStore(tmp_path, "key", {}).read(np.arange(20))[1].sum()
+    if limit is None:
+        assert written == [10, 10]
+    else:
+        assert bytes_in(str(tmp_path)) <= limit
+        assert sum(written) < 20
 
 
 def test_a_log_that_cannot_be_made_leaves_no_data(tmp_path, monkeypatch):

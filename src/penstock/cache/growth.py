@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import errno
 import os
+import threading
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,9 +24,19 @@ _NO_ROOM = {errno.ENOSPC: "the disk is full", errno.EDQUOT: "the quota is used u
 _IN_MEMORY = ("tmpfs", "ramfs", "devtmpfs")
 
 
+@dataclass(eq=False)
+class OwnFiles:
+    """The files of one writer, in the hands of one thread at a time; `counted` are the bytes that they have or will."""
+
+    writer: LogWriter
+    log: RowLog
+    counted: int = 0
+
+
 class Growth:
     """Writes rows to the files of one process, until something stops it: then `stopped` says what, and `tell` got it.
 
+    Threads that write at the same time have files of their own, since the system lets one at a time write to a file.
     `prepare` makes the folder of the key, when the first files are needed, and returns it.
     """
 
@@ -41,28 +53,32 @@ class Growth:
         self._prepare = prepare
         self._tell = tell
         self._limit = limit_bytes
-        self._others = -1  # bytes in the folder that this process has not written since; -1: not looked at yet
-        self._writer: LogWriter | None = None
-        self._log: RowLog | None = None
+        self._others = -1  # bytes in the folder that are not in the files below; -1: not looked at yet
+        self._idle: list[OwnFiles] = []
+        self._in_use: list[OwnFiles] = []
+        self._lock = threading.RLock()  # never held while rows are written
         self.stopped: str | None = None
         """The sentence that says why nothing more is written."""
 
     def look(self) -> None:
         """Look at how many bytes the folder has."""
         if self._limit is not None:
-            self._others = bytes_in(self._folder) - (0 if self._writer is None else self._writer.bytes)
+            with self._lock:
+                own = sum(files.writer.bytes_on_disk for files in self._all)  # first: what is written next counts twice
+                self._others = bytes_in(self._folder) - own
 
     def add(self, packed: PackedRows, rows: Rows) -> int:
         """Write rows, `int64[k]`, and enter them into the table; return how many there was room for."""
+        files = None
         try:
-            if self._writer is None or self._writer.is_full or self._writer.is_removed:
-                self._begin()
-            writer, log = self._writer, self._log
-            if writer is None or log is None:
+            files = self._taken()
+            if files is None:
                 return 0
-            packed, reason = self._fitting(packed, writer)
+            writer, log = files.writer, files.log
+            packed, reason = self._fitting(packed, files)
             if len(packed.which):
-                self._logs.add(log, writer.define(packed.form, log))
+                if len(forms := writer.define(packed.form, log)):
+                    self._logs.add(log, forms)
                 self._logs.add(log, writer.write(packed, rows[: len(packed.which)]))
             if reason is not None:
                 self.stop(reason)
@@ -70,23 +86,25 @@ class Growth:
         except OSError as error:
             self.fail(error)
             return 0
+        finally:
+            if files is not None:
+                self._returned(files)
 
     def sync(self) -> None:
         """Wait until what was written is on the disk."""
-        if self._writer is not None:
+        with self._lock:
             try:
-                self._writer.sync()
+                for files in self._all:
+                    files.writer.sync()
             except OSError as error:  # the system may have dropped what it could not write
                 self.fail(error)
 
     def close(self) -> None:
-        """Close the files."""
-        writer = self._let_go()
-        if writer is not None:
-            try:
-                writer.close()
-            except OSError as error:
-                self.fail(error)
+        """Close the files, those that a thread writes to once it is done."""
+        with self._lock:
+            idle, self._idle, self._in_use = self._idle, [], []
+            for files in idle:
+                self._end(files)
 
     def fail(self, error: OSError) -> None:
         """Stop because of an error of the system."""
@@ -94,53 +112,83 @@ class Growth:
 
     def stop(self, reason: str) -> None:
         """Write nothing more, and say so."""
-        if self.stopped is None:
-            size = bytes_in(self._folder)
-            self.stopped = (
-                f"cache({self._folder!r}) does not grow beyond {size:,} bytes: {reason}. Rows that are not kept are "
-                "made again in each epoch; `penstock cache ls` shows what is in the folder, and `clear` removes it"
-            )
-            self._tell(self.stopped)
-        self.close()
+        with self._lock:
+            if self.stopped is None:
+                size = bytes_in(self._folder)
+                self.stopped = (
+                    f"cache({self._folder!r}) does not grow beyond {size:,} bytes: {reason}. Rows that are not kept "
+                    "are made again in each epoch; `penstock cache ls` shows what is in the folder, and `clear` "
+                    "removes it"
+                )
+                self._tell(self.stopped)
+            self.close()
 
     def forget(self) -> None:
         """Close the files without a word, as in the child of a fork, whose parent goes on to write them."""
-        writer = self._let_go()
-        if writer is not None:
+        self._lock = threading.RLock()
+        for files in self._all:
+            files.log.is_own = False
             with suppress(OSError):
-                writer.close()
+                files.writer.close()
+        self._idle, self._in_use = [], []
 
-    def _let_go(self) -> LogWriter | None:
-        writer, self._writer = self._writer, None
-        if self._log is not None:
-            self._log.is_own = False
-        return writer
+    @property
+    def _all(self) -> list[OwnFiles]:
+        return self._idle + self._in_use
 
-    def _begin(self) -> None:
-        self.close()
-        if self.stopped is not None:
-            return
-        place = self._prepare()
-        with self._logs.lock:  # so that nobody takes the new files for another writer's
-            self._writer = LogWriter(place)
-            self._log = self._logs.begin(self._writer.path)
-            self._log.is_own = True
-        self.look()
+    def _taken(self) -> OwnFiles | None:
+        """Return files that no other thread writes to; `None` if nothing more is written."""
+        with self._lock:
+            while self._idle and self.stopped is None:
+                files = self._idle.pop()
+                if not files.writer.is_full and not files.writer.is_removed:
+                    self._in_use.append(files)
+                    return files
+                self._end(files)
+            if self.stopped is not None:
+                return None
+            place = self._prepare()
+            with self._logs.lock:  # so that nobody takes the new files for another writer's
+                writer = LogWriter(place)
+                log = self._logs.begin(writer.path)
+                log.is_own = True
+            self._in_use.append(files := OwnFiles(writer, log))
+            self.look()
+            return files
 
-    def _fitting(self, packed: PackedRows, writer: LogWriter) -> tuple[PackedRows, str | None]:
+    def _returned(self, files: OwnFiles) -> None:
+        """Let another thread take files, or close them if the others were closed meanwhile."""
+        with self._lock:
+            files.counted = files.writer.bytes
+            if files in self._in_use:
+                self._in_use.remove(files)
+                self._idle.append(files)
+            else:
+                self._end(files)
+
+    def _end(self, files: OwnFiles) -> None:
+        files.log.is_own = False
+        try:
+            files.writer.close()
+        except OSError as error:
+            self.fail(error)
+
+    def _fitting(self, packed: PackedRows, files: OwnFiles) -> tuple[PackedRows, str | None]:
         """Return the first of the rows that there is room for, and why that is not all of them."""
-        records = LOG_RECORD.itemsize * np.arange(1, len(packed.which) + 1)
-        ends = packed.ends + records + writer.bytes_of(packed.form)
+        before = files.writer.bytes_of(packed.form)
+        ends = packed.ends + LOG_RECORD.itemsize * np.arange(1, len(packed.which) + 1) + before
         count, reason = len(ends), None
-        if self._limit is not None:
-            room = _below(ends, self._limit - self._others - writer.bytes)
+        with self._lock:
+            if self._limit is not None:
+                room = _below(ends, self._limit - self._others - sum(each.counted for each in self._all))
+                if room < count:
+                    count, reason = room, f"it would have more than limit_bytes={self._limit:,}"
+            state = os.statvfs(self._folder)
+            left = min(_LEFT_FREE[0], int(_LEFT_FREE[1] * state.f_blocks * state.f_frsize))
+            room = _below(ends, state.f_bavail * state.f_frsize - left)
             if room < count:
-                count, reason = room, f"it would have more than limit_bytes={self._limit:,}"
-        state = os.statvfs(self._folder)
-        left = min(_LEFT_FREE[0], int(_LEFT_FREE[1] * state.f_blocks * state.f_frsize))
-        room = _below(ends, state.f_bavail * state.f_frsize - left)
-        if room < count:
-            count, reason = room, f"less than {left:,} bytes would be free on the disk"
+                count, reason = room, f"less than {left:,} bytes would be free on the disk"
+            files.counted += int(ends[count - 1]) if count else 0
         return packed if reason is None else packed.first(count), reason
 
 

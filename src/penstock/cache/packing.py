@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any, NoReturn
 
@@ -37,8 +37,8 @@ class PackedRows:
     """Some rows of a chunk, all of one form, as bytes.
 
     The bytes are those of `strips`, C-contiguous arrays of shape `(n, width)`: row 0 of each, then row 1 of each, and
-    so on. Row `which[i]` of the chunk is at `offsets[i]` in them, has `lengths[i]` bytes, compressed by the codec of
-    number `codecs[i]`, with the checksum `sums[i]`: all of shape `(k,)`. Either n is k, or one strip has one row.
+    so on. Row `which[i]` of the chunk is at `offsets[i]` in them, and has `lengths[i]` bytes, compressed by the codec
+    of number `codecs[i]`: all of shape `(k,)`. Either n is k, or one strip has one row.
     """
 
     form: RowForm
@@ -47,7 +47,6 @@ class PackedRows:
     offsets: NDArray[np.int64]
     lengths: NDArray[np.int64]
     codecs: NDArray[np.int64]
-    sums: NDArray[np.uint32]
 
     @property
     def is_even(self) -> bool:
@@ -59,15 +58,42 @@ class PackedRows:
         """Where each row ends, with the padding behind it: `int64[k]`."""
         return -(-(self.offsets + self.lengths) // 64) * 64
 
+    @property
+    def nbytes(self) -> int:
+        """The bytes of all strips."""
+        return sum(strip.nbytes for strip in self.strips)
+
     def first(self, count: int) -> PackedRows:
         """Return the first rows, with their bytes only."""
-        names = ("which", "offsets", "lengths", "codecs", "sums")
+        names = ("which", "offsets", "lengths", "codecs")
         if self.is_even:
             strips = [strip[:count] for strip in self.strips]
         else:
             end = int(self.offsets[count - 1] + self.lengths[count - 1]) if count else 0
             strips = [self.strips[0][:, :end]]
         return replace(self, strips=strips, **{name: getattr(self, name)[:count] for name in names})
+
+    def summed(self, nbytes: int) -> Iterator[tuple[list[NDArray[np.uint8]], NDArray[np.uint32]]]:
+        """Yield the strips of consecutive rows, of about so many bytes, with the checksum of each row, `uint32[j]`.
+
+        Rows that are not even come at once.
+        """
+        if not self.is_even:
+            data = _joined(self.strips)
+            spans: Sequence[tuple[int, int]] = list(zip(self.offsets.tolist(), self.lengths.tolist(), strict=True))
+            sums = [crc32c(data[offset : offset + length]) for offset, length in spans]
+            yield self.strips, np.array(sums, np.uint32)
+            return
+        count, length = len(self.which), int(self.lengths[:1].sum())
+        at_once = max(nbytes * count // max(self.nbytes, 1), 1)
+        for low in range(0, count, at_once):
+            strips = [strip[low : low + at_once] for strip in self.strips]
+            sums, left = None, length
+            for strip in strips:
+                sums = crc32c_rows(strip, min(strip.shape[1], left), sums)
+                left -= min(strip.shape[1], left)
+            assert sums is not None  # noqa: S101 - there is always a strip
+            yield strips, sums
 
 
 class Packer:
@@ -134,7 +160,7 @@ class Packer:
         if self._compress is not None:
             return self._compressed(form, which, _joined(strips), offsets, lengths)
         codecs = np.zeros(len(which), np.int64)
-        return _summed(PackedRows(form, which, strips, offsets, lengths, codecs, np.empty(0, np.uint32)))
+        return _recordable(PackedRows(form, which, strips, offsets, lengths, codecs))
 
     def _compressed(
         self, form: RowForm, which: Rows, data: NDArray[np.uint8], offsets: Rows, lengths: Rows
@@ -153,7 +179,7 @@ class Packer:
         block = np.zeros(total, np.uint8)
         for offset, content in zip(places.tolist(), contents, strict=True):
             block[offset : offset + len(content)] = content
-        return _summed(PackedRows(form, which, [block[None]], places, lengths, codecs, np.empty(0, np.uint32)))
+        return _recordable(PackedRows(form, which, [block[None]], places, lengths, codecs))
 
 
 def _of_one_structure(chunk: Chunk) -> list[tuple[Structure, list[_Column], Rows]]:
@@ -309,22 +335,10 @@ def _places(lengths: Rows) -> tuple[Rows, int]:
     return np.array(offsets, np.int64), at
 
 
-def _summed(packed: PackedRows) -> PackedRows:
-    """Return the rows with their checksums, without any whose length is beyond a record."""
-    if len(packed.which) and (packed.lengths > _MOST_LENGTH).any():
-        kept = packed.lengths <= _MOST_LENGTH
-        names = ("which", "offsets", "lengths", "codecs")
-        packed = replace(packed, **{name: getattr(packed, name)[kept] for name in names})
-    return replace(packed, sums=_sums(packed))
-
-
-def _sums(packed: PackedRows) -> NDArray[np.uint32]:
-    if packed.is_even:
-        sums, left = np.zeros(len(packed.which), np.uint32), int(packed.lengths[:1].sum())
-        for strip in packed.strips:
-            sums = crc32c_rows(strip, min(strip.shape[1], left), sums)
-            left -= min(strip.shape[1], left)
-        return sums
-    data = _joined(packed.strips)
-    spans: Sequence[tuple[int, int]] = list(zip(packed.offsets.tolist(), packed.lengths.tolist(), strict=True))
-    return np.array([crc32c(data[offset : offset + length]) for offset, length in spans], np.uint32)
+def _recordable(packed: PackedRows) -> PackedRows:
+    """Return the rows without any whose length is beyond a record."""
+    kept = packed.lengths <= _MOST_LENGTH
+    if kept.all():
+        return packed
+    names = ("which", "offsets", "lengths", "codecs")
+    return replace(packed, **{name: getattr(packed, name)[kept] for name in names})

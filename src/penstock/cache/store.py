@@ -90,7 +90,6 @@ class CacheStore:
         self._length: int | None = None
         self._looked = 0.0
         self._process = os.getpid()
-        self._lock = threading.RLock()
         self._logs = Logs(folder_of(self._folder, key))
         self._packer = Packer(compression)
         self._prepared = partial(prepare, self._folder, key, self._parts)  # no method, so that there is no cycle
@@ -181,46 +180,36 @@ class CacheStore:
             raise ValueError(f"write(): {len(rows)} rows for {len(chunk)} elements")
         if len(rows) and not 0 <= int(rows.min()) <= int(rows.max()) < ROWS_END:
             raise ValueError(f"write(): rows must be from 0 to {ROWS_END - 1}, not {rows.min()} to {rows.max()}")
-        lock = self._writing()
-        if self._growth.stopped is not None:
+        growth = self._writing()
+        if growth.stopped is not None:
             return 0
         first = np.zeros(len(rows), np.bool_)
         first[np.unique(rows, return_index=True)[1]] = True
         rows, chunk = _chosen(rows, chunk, first & ~self.present(rows))
-        runs = self._packer.pack(chunk, rows)  # not under the lock: checksums take as long as half of the writing
-        with lock:
-            if self._growth.stopped is not None:
-                return 0
-            if (there := self.present(rows)).any():  # another thread was faster
-                rows, chunk = _chosen(rows, chunk, ~there)
-                runs = self._packer.pack(chunk, rows)
-            return sum(self._growth.add(packed, rows[packed.which]) for packed in runs)
+        return sum(growth.add(packed, rows[packed.which]) for packed in self._packer.pack(chunk, rows))
 
     def flush(self) -> None:
         """Wait until the rows that this store has written are on the disk; not needed for others to see them."""
-        with self._writing():
-            self._growth.sync()
+        self._writing().sync()
 
     def refresh(self) -> int:
         """Look for rows that others have written since; return how many rows became present."""
         self._looked = time.monotonic()
-        with self._writing():
-            self._growth.look()
+        self._writing().look()
         return self._logs.refresh()
 
     def close(self) -> None:
         """End the files written by this store; reading goes on to work, and a later write begins new ones."""
-        with self._writing():
-            self._growth.close()
+        self._writing().close()
 
     def complete(self, length: int) -> None:
         """Record that the stream of this key has `length` elements, for all who open it: rows `0` to `length - 1`."""
-        with self._writing():
-            if self.stopped is None and self.length is None:
-                try:
-                    publish(self._prepared(), LENGTH, {"length": int(length)})
-                except OSError as error:
-                    self._growth.fail(error)
+        growth = self._writing()
+        if self.stopped is None and self.length is None:
+            try:
+                publish(self._prepared(), LENGTH, {"length": int(length)})
+            except OSError as error:
+                growth.fail(error)
 
     @property
     def length(self) -> int | None:
@@ -283,14 +272,13 @@ class CacheStore:
     def __reduce__(self) -> tuple[Any, ...]:
         return _opened, (self._folder, self._key, self._parts, self._settings)
 
-    def _writing(self) -> threading.RLock:
-        """Return the lock of the writer; the child of a fork gets a lock and files of its own."""
+    def _writing(self) -> Growth:
+        """Return what writes the files; the child of a fork gets locks and files of its own."""
         if self._process != os.getpid():
             self._process = os.getpid()
-            self._lock = threading.RLock()
             self._logs.lock = threading.RLock()
             self._growth.forget()
-        return self._lock
+        return self._growth
 
     def _chunk(
         self, entries: NDArray[np.uint64], form: int, rows: Rows, out: list[NDArray[Any]] | None

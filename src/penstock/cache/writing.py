@@ -15,12 +15,12 @@ from penstock.cache.logs import DATA, LOG, RowLog
 from penstock.cache.packing import PackedRows
 from penstock.core.arrays import Rows
 from penstock.kernels.cached_rows import LOG_RECORD, crc32c_rows
-from penstock.kernels.records import crc32c
 
 DATA_BYTES = 1 << 30
 """After this many bytes of data, a writer begins new files."""
 _APART = 1 << 12  # bytes between the two copies of a form, so that one damaged block leaves the other
 _MOST_AT_ONCE = 1024  # arrays that the system takes in one call
+_IN_THE_CACHE = 1 << 20  # bytes that a core still has in its cache for the system to copy, after their checksums
 
 
 class LogWriter:
@@ -52,6 +52,11 @@ class LogWriter:
         return self._end + self._count * LOG_RECORD.itemsize
 
     @property
+    def bytes_on_disk(self) -> int:
+        """The bytes that the files have now, with those of an unfinished write."""
+        return os.fstat(self._data).st_size + os.fstat(self._log).st_size
+
+    @property
     def is_full(self) -> bool:
         """True if the next rows should be in new files."""
         return self._end >= DATA_BYTES
@@ -74,17 +79,16 @@ class LogWriter:
         content = form.text.encode()
         room = aligned(len(content), _APART)
         data = np.frombuffer(content.ljust(room, b"\0") + content, np.uint8)[None]
-        rows, offsets = np.full(2, -1 - number), np.array([0, room])
-        lengths, sums = np.full(2, len(content)), np.full(2, crc32c(content), np.uint32)
-        records = self._append([data], rows, offsets, lengths, np.zeros(2, np.int64), sums)
+        offsets, lengths = np.array([0, room]), np.full(2, len(content))
+        both = PackedRows(form, np.arange(2), [data], offsets, lengths, np.zeros(2, np.int64))
+        records = self._append(both, np.full(2, -1 - number), both.codecs)
         self._forms[form] = number
         log.forms[number] = form
         return records
 
     def write(self, packed: PackedRows, rows: Rows) -> NDArray[np.void]:
         """Write rows of a defined form; `rows` are their numbers, `int64[k]`. Return their records."""
-        forms = self._forms[packed.form] | packed.codecs << 16
-        return self._append(packed.strips, rows, packed.offsets, packed.lengths, forms, packed.sums)
+        return self._append(packed, rows, self._forms[packed.form] | packed.codecs << 16)
 
     def sync(self) -> None:
         """Wait until everything is on the disk."""
@@ -95,24 +99,20 @@ class LogWriter:
         """Close the files; a network file system may only now say that it had no room."""
         self._close()
 
-    def _append(
-        self,
-        strips: Sequence[NDArray[np.uint8]],
-        rows: Rows,
-        offsets: Rows,
-        lengths: Rows,
-        forms: Rows,
-        sums: NDArray[np.uint32],
-    ) -> NDArray[np.void]:
+    def _append(self, packed: PackedRows, rows: Rows, forms: Rows) -> NDArray[np.void]:
         begin = aligned(self._end, 64)
         records = np.zeros(len(rows), LOG_RECORD)
-        records["row"], records["offset"], records["length"] = rows, begin + offsets, lengths
-        records["form"], records["crc"] = forms, sums
+        records["row"], records["offset"], records["length"] = rows, begin + packed.offsets, packed.lengths
+        records["form"] = forms
+        self._end = begin  # bytes of an unfinished write are overwritten by none, and recorded by none
+        at, sums = begin, list[NDArray[np.uint32]]()
+        for strips, of_rows in packed.summed(_IN_THE_CACHE):
+            at = _write(self._data, strips, at)
+            sums.append(of_rows)
+        records["crc"] = np.concatenate(sums)
+        self._end = at
         bare = records.view(np.uint8).reshape(len(records), -1)
         records["own"] = crc32c_rows(bare, LOG_RECORD.itemsize - 4)
-        self._end = begin  # bytes of an unfinished write are overwritten by none, and recorded by none
-        _write(self._data, strips, begin)
-        self._end = begin + sum(strip.nbytes for strip in strips)
         _write(self._log, [bare], self._count * LOG_RECORD.itemsize)
         self._count += len(records)
         return records
@@ -125,8 +125,8 @@ def _close(data: int, log: int) -> None:
         os.close(log)
 
 
-def _write(file: int, strips: Sequence[NDArray[np.uint8]], at: int) -> None:
-    """Write row 0 of each strip, then row 1 of each, and so on.
+def _write(file: int, strips: Sequence[NDArray[np.uint8]], at: int) -> int:
+    """Write row 0 of each strip, then row 1 of each, and so on; return where they end.
 
     The system may take some of the bytes, and refuse the rest only when asked again.
     """
@@ -143,3 +143,4 @@ def _write(file: int, strips: Sequence[NDArray[np.uint8]], at: int) -> None:
             done += 1
         if count:
             left[done] = left[done][count:]
+    return at
