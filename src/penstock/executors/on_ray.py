@@ -234,11 +234,7 @@ class RayExecutor(Executor):
         return future
 
     def keep(self, data: bytes) -> Stored:
-        """Put bytes into the object store, which carries them to each node once.
-
-        Raises:
-            RuntimeError: The connection to the cluster was ended.
-        """
+        """Put bytes into the object store, which carries them to each node once."""
         if not self._ray.is_initialized():  # a put would start another cluster
             raise RuntimeError(CONNECTION_ENDED)
         return Stored(self._ray.put(data))
