@@ -65,14 +65,25 @@ class OutsideWorkers:
         self.in_processes.append(made)
         return made if self._can_start(made) else None
 
-    def moved(self, work: Work, observer: Observer, count: int, reads: Reads, settings: Settings) -> MovedWorkers:
-        """Return processes that could make the tasks of threads, given what their functions read."""
-        plan, kind = self._carry_over.plan(work, observer, reads), processes.moved.MovedWorkers
+    def moved(
+        self,
+        kind: Callable[..., MovedWorkers],
+        work: Work,
+        observer: Observer,
+        count: int,
+        reads: Reads,
+        settings: Settings,
+    ) -> MovedWorkers:
+        """Return processes, of a `kind` that stands for threads, that could make their tasks.
+
+        `reads` is what the functions of the work read.
+        """
+        plan = self._carry_over.plan(work, observer, reads)
         return self._in_pool(kind, plan, observer, count, settings, ends_stuck=False)  # as threads
 
     def _in_pool(
         self,
-        kind: type[W],
+        kind: Callable[..., W],
         plan: SharedPlan,
         observer: Observer,
         count: int,
