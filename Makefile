@@ -115,12 +115,13 @@ build-tools: $(VENV)/tools-installed
 environment: $(VENV)/installed-dev ## Make .venv with the package and the developers' tools.
 
 frameworks: environment ## Install PyTorch, JAX, TensorFlow, Keras, training loops and what sources are tested beside into .venv, so that those tests run too.
-	$(call say,Installing PyTorch$(,) JAX$(,) ArrayRecord$(,) Datasets$(,) TensorFlow$(,) Keras$(,) Lightning$(,) Transformers$(,) Accelerate$(,) Orbax$(,) Ray and Dask$(,) which are tested with where they are there)
+	$(call say,Installing PyTorch$(,) JAX$(,) ArrayRecord$(,) Datasets$(,) TensorFlow$(,) Keras$(,) Lightning$(,) Transformers$(,) Accelerate$(,) Orbax$(,) Ray$(,) Dask$(,) OpenTelemetry and tensorboardX$(,) which are tested with where they are there)
 	@$(PIP) torch==2.13.0 "jax>=0.4.30"
 	@$(PIP) array-record datasets
 	@$(PIP) "tensorflow-cpu>=2.16" "keras>=3.7"
 	@$(PIP) torch==2.13.0 lightning transformers accelerate orbax-checkpoint
 	@$(PIP) ray distributed
+	@$(PIP) opentelemetry-sdk tensorboardX
 	@command -v mpiexec >/dev/null && $(PIP) mpi4py || echo "Without MPI here (mpiexec), its test is skipped"
 
 clean: ## Remove .venv and everything that was built.
