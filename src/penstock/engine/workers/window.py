@@ -30,6 +30,8 @@ class Window:
         self._closed = False
         self.tasks = 0
         """The number of tasks of all jobs under way."""
+        self.done = 0
+        """The number of tasks that have ended, and wait for others before them."""
         self.items = 0
         """The number of items of all jobs under way."""
         self.nbytes = 0
@@ -44,11 +46,6 @@ class Window:
     def unfinished(self) -> int:
         """The number of jobs with tasks that have not ended."""
         return sum(job.missing > 0 for job in list(self._jobs))
-
-    @property
-    def done(self) -> int:
-        """The number of tasks that have ended, and wait for others before them."""
-        return sum(len(job.tasks) - job.missing for job in list(self._jobs))
 
     @property
     def waits(self) -> bool:
@@ -82,6 +79,7 @@ class Window:
         nbytes = job.bytes_of(result)  # before others have to wait: it may take 0.1 ms
         with self._lock:
             job.finish(number, result, nbytes)
+            self.done += not self._closed
             if job.missing == 0:
                 if not self._closed:
                     self._count(job.settle())
@@ -128,6 +126,7 @@ class Window:
         else:
             self._jobs.remove(job)
         self.tasks -= len(job.tasks)
+        self.done -= len(job.tasks)
         self.items -= job.items
 
     def _count(self, nbytes: int) -> None:
@@ -162,5 +161,5 @@ class Window:
         dropped = list(self._jobs)
         self._jobs.clear()
         self._count(-self.nbytes)
-        self.tasks = self.items = 0
+        self.tasks = self.done = self.items = 0
         return dropped
